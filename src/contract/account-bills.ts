@@ -1,0 +1,71 @@
+import { z } from "zod";
+import { coinFilterTypes } from "./business-types.ts";
+import type { Operation } from "./operation.ts";
+import { productTypes } from "./product-types.ts";
+import { epochMsText, text } from "./scalars.ts";
+import { intervalMaxMs, secondMs } from "./time.ts";
+
+export const pageSizeMax = 100;
+export const pageSizeDefault = 20;
+
+const digits = /^\d{1,3}$/;
+
+const query = z
+  .strictObject({
+    productType: z.enum(productTypes),
+    /** Accepted with the two transfer types only. */
+    coin: z.string().optional(),
+    businessType: z.string().optional(),
+    /** "yes" leaves out the four margin types that move no money. */
+    onlyFunding: z.enum(["yes", "no"]).optional(),
+    /** The `endId` of the page before: asks for what is older. */
+    idLessThan: z.string().optional(),
+    startTime: epochMsText.optional(),
+    endTime: epochMsText.optional(),
+    limit: z
+      .string()
+      .regex(digits)
+      .refine(
+        (size) => Number(size) >= 1 && Number(size) <= pageSizeMax,
+        `is not 1 to ${pageSizeMax}`,
+      )
+      .optional(),
+  })
+  .refine(
+    ({ coin, businessType }) =>
+      coin === undefined || coinFilterTypes.some((code) => code === businessType),
+    { path: ["coin"], error: `goes with businessType ${coinFilterTypes.join(" or ")} only` },
+  )
+  .refine(
+    ({ startTime, endTime }) => {
+      if (startTime === undefined || endTime === undefined) return true;
+      const spanMs = Number(endTime) - Number(startTime);
+      return spanMs >= 0 && spanMs <= intervalMaxMs;
+    },
+    { path: ["endTime"], error: "is before startTime or more than 7 days after it" },
+  );
+
+/**
+ * A page of bills. The rows are checked one by one (see bill.ts), so that a broken row cannot
+ * take the good ones beside it along. The end of the ledger was described as `[]` and as
+ * `null` bills, with `endId` empty, null or missing: all of them are an empty page.
+ */
+const data = z
+  .looseObject({
+    bills: z.array(z.unknown()).nullable(),
+    endId: z.union([z.literal("").transform(() => null), text]).nullish(),
+  })
+  .transform(({ bills, endId }) => ({ rows: bills ?? [], endId: endId ?? undefined }));
+
+export type BillPage = z.output<typeof data>;
+
+/** Get Account Bills: the ledger of one product type, newest first, 90 days back. */
+export const accountBills = {
+  name: "account bills",
+  method: "GET",
+  path: "/api/v2/mix/account/bill",
+  access: "signed",
+  query,
+  data,
+  limit: { requests: 10, perMs: secondMs, scope: "uid" },
+} as const satisfies Operation;

@@ -1,0 +1,107 @@
+/** What an entry of the ledger is about; reports group by it. */
+export type Category =
+  | "transfer"
+  | "trade"
+  | "liquidation"
+  | "funding"
+  | "margin"
+  | "bonus"
+  | "copy"
+  | "delivery"
+  | "interest"
+  | "conversion"
+  | "unknown";
+
+export type BusinessType = {
+  readonly code: string;
+  readonly category: Category;
+  readonly meaning: string;
+  /** false: met in answers of the exchange, but not in its documentation. */
+  readonly documented: boolean;
+};
+
+const documented = (code: string, category: Category, meaning: string): BusinessType => ({
+  code,
+  category,
+  meaning,
+  documented: true,
+});
+
+const seen = (code: string, category: Category, meaning: string): BusinessType => ({
+  code,
+  category,
+  meaning,
+  documented: false,
+});
+
+/**
+ * Every businessType of the API's table, and those that public records of its answers show
+ * beside it. The list is open: a value that is not in it is stored and counted like any other.
+ */
+export const businessTypes: readonly BusinessType[] = [
+  documented("unknown", "unknown", "unknown to the exchange"),
+  documented("trans_from_exchange", "transfer", "transfer in from spot"),
+  documented("trans_to_exchange", "transfer", "transfer out to spot"),
+  documented("open_long", "trade", "long opened"),
+  documented("open_short", "trade", "short opened"),
+  documented("close_long", "trade", "long closed"),
+  documented("close_short", "trade", "short closed"),
+  documented("force_close_long", "liquidation", "long closed by force"),
+  documented("force_close_short", "liquidation", "short closed by force"),
+  documented("contract_settle_fee", "funding", "funding fee"),
+  documented("append_margin", "margin", "margin adjusted"),
+  documented("adjust_down_lever_append_margin", "margin", "margin added for a lower leverage"),
+  documented("reduce_margin", "margin", "margin reduced"),
+  documented("auto_append_margin", "margin", "margin added by automatic call"),
+  documented("cash_gift_issue", "bonus", "coupon, gift or card issued"),
+  documented("cash_gift_recycle", "bonus", "coupon, gift or card taken back"),
+  documented("tracking_follow_pay", "copy", "payment of a follower in copy trading"),
+  documented("tracking_follow_back", "copy", "cashback to a follower in copy trading"),
+  documented("tracking_trader_income", "copy", "income of the trader who is copied"),
+  documented("burst_long_loss_query", "liquidation", "long closed by liquidation"),
+  documented("burst_short_loss_query", "liquidation", "short closed by liquidation"),
+  documented("trans_from_contract", "transfer", "transfer in from futures"),
+  documented("trans_to_contract", "transfer", "transfer out to futures"),
+  documented("trans_from_otc", "transfer", "transfer in from OTC"),
+  documented("trans_to_otc", "transfer", "transfer out to OTC"),
+  documented("buy", "trade", "buy in one-way mode"),
+  documented("sell", "trade", "sell in one-way mode"),
+  documented("force_buy", "liquidation", "buy by force in one-way mode"),
+  documented("force_sell", "liquidation", "sell by force in one-way mode"),
+  documented("burst_buy", "liquidation", "buy by liquidation"),
+  documented("burst_sell", "liquidation", "sell by liquidation"),
+  documented("bonus_issue", "bonus", "bonus or coupon issued"),
+  documented("bonus_recycle", "bonus", "bonus or coupon taken back"),
+  documented("bonus_expired", "bonus", "bonus or coupon expired"),
+  documented("delivery_long", "delivery", "delivery settlement of a long"),
+  documented("delivery_short", "delivery", "delivery settlement of a short"),
+  documented("trans_from_cross", "transfer", "transfer in from cross margin"),
+  documented("trans_to_cross", "transfer", "transfer out to cross margin"),
+  documented("trans_from_isolated", "transfer", "transfer in from isolated margin"),
+  documented("trans_to_isolated", "transfer", "transfer out to isolated margin"),
+  seen("trans_from_strategy", "transfer", "transfer in from a trading bot"),
+  seen("trans_to_strategy", "transfer", "transfer out to a trading bot"),
+  // The exchange's own spelling.
+  seen("risk_captital_user_transfer", "liquidation", "remainder swept by the insurance fund"),
+  seen("adl_close_long", "liquidation", "long closed by auto-deleveraging"),
+  seen("adl_close_short", "liquidation", "short closed by auto-deleveraging"),
+  seen("adl_buy_in_single_side_mode", "liquidation", "auto-deleveraging buy in one-way mode"),
+  seen("adl_sell_in_single_side_mode", "liquidation", "auto-deleveraging sell in one-way mode"),
+  seen("user_exchange_buy", "conversion", "coin bought by conversion"),
+  seen("user_exchange_sell", "conversion", "coin sold by conversion"),
+  seen("settle_interest", "interest", "interest settled"),
+  seen("user_grants_issue", "bonus", "grant issued"),
+  seen("user_grants_recycle", "bonus", "grant taken back"),
+  seen("user_grid_profit_in", "unknown", "profit of a grid bot, by its name"),
+];
+
+/** The only types with which the API accepts a `coin` filter. */
+export const coinFilterTypes = ["trans_from_exchange", "trans_to_exchange"] as const;
+
+/** What `onlyFunding=yes` leaves out. Source: the API's parameter of that name. */
+export const nonFinancialTypes = [
+  "append_margin",
+  "adjust_down_lever_append_margin",
+  "reduce_margin",
+  "auto_append_margin",
+] as const;

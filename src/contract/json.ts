@@ -1,0 +1,79 @@
+/** A number of a JSON text that a JavaScript number cannot hold exactly: its digits are kept. */
+export type RawNumber = { readonly rawJSON: string };
+
+// TypeScript 7.0 does not know these parts of ES2026 yet; Node 24 has them.
+declare global {
+  interface JSON {
+    rawJSON(text: string): RawNumber;
+    isRawJSON(value: unknown): value is RawNumber;
+    parse(
+      text: string,
+      reviver: (key: string, value: unknown, context: { source: string }) => unknown,
+    ): unknown;
+  }
+}
+
+/**
+ * Parses JSON without losing a digit: a number literal that would not print as it came
+ * (an id past 2^53, a price with trailing zeros) stays a {@link RawNumber}, which
+ * `JSON.stringify` writes back letter for letter.
+ *
+ * @throws SyntaxError where the text is not JSON.
+ */
+export function parseExactJson(text: string): unknown {
+  return JSON.parse(text, (_key, value, context) =>
+    typeof value === "number" && String(value) !== context.source
+      ? JSON.rawJSON(context.source)
+      : value,
+  );
+}
+
+/** A number of any spelling as text; everything else unchanged. */
+export function numberAsText(value: unknown): unknown {
+  if (typeof value === "number") return String(value);
+  return JSON.isRawJSON(value) ? value.rawJSON : value;
+}
+
+/** Where a value broke the contract, and how. */
+export type Fault = { readonly path: string; readonly reason: string };
+
+// Postgres refuses jsonb that is nested past its stack and numbers past 131,072 digits: both
+// would fail a whole page, so a row that holds one is refused before it gets there.
+const depthMax = 32;
+const numberLengthMax = 300;
+
+/** Why Postgres could not keep this value unchanged as text or jsonb; undefined where it can. */
+export function unstorable(value: unknown, path: readonly string[] = []): Fault | undefined {
+  const reason = unstorableHere(value) ?? (path.length > depthMax ? tooDeep : undefined);
+  if (reason !== undefined) return { path: printable(path.join(".")), reason };
+  if (typeof value !== "object" || value === null || JSON.isRawJSON(value)) return undefined;
+  for (const [key, member] of Object.entries(value)) {
+    const keyFault = unstorableText(key);
+    const memberPath = [...path, key];
+    if (keyFault !== undefined) return { path: printable(memberPath.join(".")), reason: keyFault };
+    const fault = unstorable(member, memberPath);
+    if (fault !== undefined) return fault;
+  }
+  return undefined;
+}
+
+const tooDeep = `is nested deeper than ${depthMax} levels`;
+
+function unstorableHere(value: unknown): string | undefined {
+  if (typeof value === "string") return unstorableText(value);
+  return JSON.isRawJSON(value) ? unstorableNumber(value.rawJSON) : undefined;
+}
+
+function unstorableText(text: string): string | undefined {
+  if (text.includes("\0")) return "holds a NUL character";
+  return text.isWellFormed() ? undefined : "holds half of a surrogate pair";
+}
+
+function unstorableNumber(source: string): string | undefined {
+  const exponent = Number(/[eE](.+)$/.exec(source)?.[1] ?? 0);
+  return source.length > numberLengthMax || Math.abs(exponent) > numberLengthMax
+    ? `is a number of more than ${numberLengthMax} digits`
+    : undefined;
+}
+
+const printable = (path: string): string => path.replaceAll("\0", "").toWellFormed();

@@ -1,0 +1,17 @@
+/** Milliseconds since the Unix epoch. */
+export type EpochMs = number & { readonly __unit: "epoch-ms" };
+
+export const epochMs = (value: number): EpochMs => value as EpochMs;
+
+export const secondMs = 1_000;
+export const minuteMs = 60 * secondMs;
+export const hourMs = 60 * minuteMs;
+export const dayMs = 24 * hourMs;
+
+/** How far back the exchange serves bills. Source: the API's limits on account bills. */
+export const historyMs = 90 * dayMs;
+/** The longest stretch between startTime and endTime. Source: the same. */
+export const intervalMaxMs = 7 * dayMs;
+
+/** ISO 8601 in UTC with milliseconds: how a time is written to Postgres and to people. */
+export const isoTime = (time: EpochMs): string => new Date(time).toISOString();
