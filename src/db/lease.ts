@@ -1,0 +1,136 @@
+import { hostname } from "node:os";
+import { setTimeout as delay } from "node:timers/promises";
+import { sql } from "drizzle-orm";
+import { secondMs } from "../contract/time.ts";
+import { AccountHeldError, LeaseLostError } from "../errors.ts";
+import type { Database, Transaction } from "./connect.ts";
+import { withDatabaseErrors } from "./database-errors.ts";
+
+/** An account held by this process. */
+export type Lease = AsyncDisposable & {
+  readonly account: string;
+  readonly epoch: number;
+  /** @throws LeaseLostError once the lease could have run out. Asks this machine's clock only. */
+  assertHeld(): void;
+};
+
+export const leaseMs = 15 * secondMs;
+const renewMs = 3 * secondMs;
+const pollMs = 250;
+// A lease that is given back still blocks for as long as a rate limit remembers requests.
+const cooldownMs = secondMs;
+
+/**
+ * Holds an account. A lease whose holder died runs out and is taken over: that is waited for.
+ * One whose holder renews it is refused. The epoch grows with each holder, so that a holder
+ * that was frozen, and wakes up after its lease ran out, writes nothing.
+ *
+ * @throws AccountHeldError where another run is at work on the account.
+ */
+export async function holdAccount(
+  db: Database,
+  account: string,
+  options: { readonly onWait?: (message: string) => void; readonly signal: AbortSignal },
+): Promise<Lease> {
+  const holder = `${hostname()} process ${process.pid}`;
+  const polls = Math.ceil((2 * leaseMs) / pollMs);
+  let seen: Holding | undefined;
+  for (let poll = 0; poll < polls; poll++) {
+    options.signal.throwIfAborted();
+    const askedAt = performance.now();
+    const epoch = await take(db, account, holder);
+    if (epoch !== undefined) return keep(db, account, epoch, askedAt + leaseMs);
+    const holding = await holderOf(db, account);
+    if (seen !== undefined && holding !== undefined && seen.expiresAt !== holding.expiresAt) {
+      throw new AccountHeldError(
+        `another run holds account ${account} (${holding.holder}); wait until it has ended`,
+      );
+    }
+    if (seen === undefined && holding !== undefined && holding.holder !== "") {
+      options.onWait?.(
+        `account ${account} is held by ${holding.holder}; waiting to see whether it is alive`,
+      );
+    }
+    seen = holding ?? seen;
+    await delay(pollMs);
+  }
+  throw new AccountHeldError(`account ${account} did not become free within ${2 * leaseMs} ms`);
+}
+
+/** Fails a transaction whose run lost the account, and makes the account's writers take turns. */
+export async function checkLease(tx: Transaction, { account, epoch }: Lease): Promise<void> {
+  const { rows } = await tx.execute(sql`
+    select 1
+    from account_leases
+    where account = ${account}
+      and epoch = ${epoch}
+    for update`);
+  if (rows.length === 0) throw lost(account);
+}
+
+const lost = (account: string) =>
+  new LeaseLostError(
+    `this run lost account ${account} to another one and wrote nothing more; run sync again`,
+  );
+
+type Holding = { readonly holder: string; readonly expiresAt: string };
+
+async function holderOf(db: Database, account: string): Promise<Holding | undefined> {
+  const { rows } = await db.execute<{ holder: string; expires_at: string }>(sql`
+    select holder, expires_at::text
+    from account_leases
+    where account = ${account}`);
+  const [row] = rows;
+  return row === undefined ? undefined : { holder: row.holder, expiresAt: row.expires_at };
+}
+
+async function take(db: Database, account: string, holder: string): Promise<number | undefined> {
+  const { rows } = await db.execute<{ epoch: string }>(sql`
+    insert into account_leases (account, holder, epoch, expires_at)
+    values (${account}, ${holder}, 1, clock_timestamp() + ${leaseMs} * interval '1 ms')
+    on conflict (account) do update
+    set
+      holder = excluded.holder,
+      epoch = account_leases.epoch + 1,
+      expires_at = excluded.expires_at
+    where account_leases.expires_at <= excluded.expires_at - ${leaseMs} * interval '1 ms'
+    returning epoch`);
+  return rows[0] === undefined ? undefined : Number(rows[0].epoch);
+}
+
+/** Sets how long the lease still holds; false where it is another's by now. */
+async function extend(db: Database, account: string, epoch: number, ms: number, holder?: string) {
+  const { rowCount } = await db.execute(sql`
+    update account_leases
+    set
+      expires_at = clock_timestamp() + ${ms} * interval '1 ms',
+      holder = coalesce(${holder ?? null}, holder)
+    where account = ${account}
+      and epoch = ${epoch}`);
+  return rowCount === 1;
+}
+
+function keep(db: Database, account: string, epoch: number, firstDeadline: number): Lease {
+  let deadline = firstDeadline;
+  let isLost = false;
+  const renewing = setInterval(async () => {
+    const askedAt = performance.now();
+    try {
+      if (await extend(db, account, epoch, leaseMs)) deadline = askedAt + leaseMs;
+      else isLost = true;
+    } catch {
+      // The database is away: the deadline stands, and a page that is committed finds out why.
+    }
+  }, renewMs);
+  return {
+    account,
+    epoch,
+    assertHeld() {
+      if (isLost || performance.now() >= deadline) throw lost(account);
+    },
+    async [Symbol.asyncDispose]() {
+      clearInterval(renewing);
+      await withDatabaseErrors(() => extend(db, account, epoch, cooldownMs, ""));
+    },
+  };
+}

@@ -1,0 +1,148 @@
+import { sql } from "drizzle-orm";
+import {
+  bigint,
+  boolean,
+  check,
+  customType,
+  index,
+  integer,
+  jsonb,
+  numeric,
+  type PgColumn,
+  pgTable,
+  primaryKey,
+  text,
+  timestamp,
+  uuid,
+} from "drizzle-orm/pg-core";
+
+/** Text compared byte by byte: 1.7 times faster to insert as a key than in a language's order. */
+const key = customType<{ data: string }>({ dataType: () => 'text COLLATE "C"' });
+
+const time = (name: string) => timestamp(name, { withTimezone: true, precision: 3, mode: "date" });
+
+/** Money has as many digits as the exchange sent, and is a number: never NaN or Infinity. */
+const finite = (name: string, column: PgColumn) =>
+  check(name, sql`${column} not in ('NaN', 'Infinity', '-Infinity')`);
+
+const stream = () => ({
+  account: key("account").notNull(),
+  productType: key("product_type").notNull(),
+});
+
+const billContent = () => ({
+  symbol: text("symbol"),
+  amount: numeric("amount").notNull(),
+  fee: numeric("fee").notNull(),
+  feeByCoupon: numeric("fee_by_coupon"),
+  businessType: key("business_type").notNull(),
+  coin: key("coin").notNull(),
+  balance: numeric("balance"),
+  cTime: time("c_time").notNull(),
+  /** Fields the contract does not list, and decimals whose spelling the columns do not keep. */
+  extra: jsonb("extra"),
+  /** When this content was first stored. */
+  ingestedAt: time("ingested_at").notNull(),
+});
+
+export const bills = pgTable(
+  "bills",
+  { ...stream(), billId: key("bill_id").notNull(), ...billContent() },
+  (t) => [
+    primaryKey({ columns: [t.account, t.productType, t.billId] }),
+    index("bills_time").on(t.account, t.productType, t.cTime),
+    finite("bills_amount_finite", t.amount),
+    finite("bills_fee_finite", t.fee),
+    finite("bills_fee_by_coupon_finite", t.feeByCoupon),
+    finite("bills_balance_finite", t.balance),
+  ],
+);
+
+/** The content that a restatement replaced; revision 1 is the first that was ever stored. */
+export const billRevisions = pgTable(
+  "bill_revisions",
+  {
+    ...stream(),
+    billId: key("bill_id").notNull(),
+    revision: integer("revision").notNull(),
+    ...billContent(),
+    replacedAt: time("replaced_at").notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.account, t.productType, t.billId, t.revision] })],
+);
+
+/** Rows that broke the contract, as they were received. */
+export const rejectedBills = pgTable(
+  "rejected_bills",
+  {
+    ...stream(),
+    /** SHA-256 of `received`, hexadecimal. */
+    digest: key("digest").notNull(),
+    /** The row's JSON. Text, since jsonb cannot hold all that JSON can. */
+    received: text("received").notNull(),
+    faultPath: text("fault_path").notNull(),
+    fault: text("fault").notNull(),
+    runId: uuid("run_id").notNull(),
+    rejectedAt: time("rejected_at").notNull(),
+    resolvedAt: time("resolved_at"),
+  },
+  (t) => [primaryKey({ columns: [t.account, t.productType, t.digest] })],
+);
+
+/**
+ * The windows of a stream's time, half-open, and how far each was walked. Coverage is the union
+ * of the complete ones.
+ */
+export const checkpoints = pgTable(
+  "checkpoints",
+  {
+    ...stream(),
+    windowStart: time("window_start").notNull(),
+    windowEnd: time("window_end").notNull(),
+    /** open: planned or being walked · complete: proven · expired: lost behind the horizon */
+    state: text("state", { enum: ["open", "complete", "expired"] }).notNull(),
+    /** Where the walk goes on: the exchange's endId of the last page that was stored. */
+    cursor: text("cursor"),
+    pages: integer("pages").notNull().default(0),
+    bills: bigint("bills", { mode: "number" }).notNull().default(0),
+    runId: uuid("run_id").notNull(),
+    /** The exchange's time when the first page was asked for. */
+    startedAt: time("started_at"),
+    updatedAt: time("updated_at").notNull(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.account, t.productType, t.windowStart, t.windowEnd] }),
+    check("checkpoints_state", sql`${t.state} in ('open', 'complete', 'expired')`),
+    check("checkpoints_window", sql`${t.windowStart} < ${t.windowEnd}`),
+  ],
+);
+
+export const syncRuns = pgTable("sync_runs", {
+  runId: uuid("run_id").primaryKey(),
+  command: text("command").notNull(),
+  startedAt: time("started_at").notNull(),
+  finishedAt: time("finished_at"),
+  /** running · complete · incomplete · stopped · failed */
+  outcome: text("outcome", {
+    enum: ["running", "complete", "incomplete", "stopped", "failed"],
+  }).notNull(),
+  /** Per account and product type: what the run's summary says. */
+  counts: jsonb("counts"),
+  error: text("error"),
+});
+
+export const accountLeases = pgTable("account_leases", {
+  account: key("account").primaryKey(),
+  /** Who holds it: host and process; empty when it was given back. */
+  holder: text("holder").notNull(),
+  /** One more with each holder; a page is only written by the latest. */
+  epoch: bigint("epoch", { mode: "number" }).notNull(),
+  expiresAt: time("expires_at").notNull(),
+});
+
+export const businessTypes = pgTable("business_types", {
+  code: key("code").primaryKey(),
+  category: text("category").notNull(),
+  meaning: text("meaning").notNull(),
+  documented: boolean("documented").notNull(),
+});

@@ -1,0 +1,137 @@
+import { sql } from "drizzle-orm";
+import type { Bill } from "../contract/bill.ts";
+import { isoTime } from "../contract/time.ts";
+import type { PageCounts, Stream } from "../sync/store.ts";
+import { textArray } from "./array-literal.ts";
+import type { Transaction } from "./connect.ts";
+
+/**
+ * Stores bills by their key. A bill that is there unchanged is not rewritten; one that is there
+ * with other content is overwritten, and its old content goes to `bill_revisions`. Decimals are
+ * compared as text: 1.0 that becomes 1.00 is a change.
+ */
+export async function upsertBills(
+  tx: Transaction,
+  stream: Stream,
+  bills: readonly Bill[],
+): Promise<Omit<PageCounts, "rejected">> {
+  let counts = { new: 0, unchanged: 0, restated: 0 };
+  for (const batch of batchesOfDistinctIds(bills)) {
+    const { inserted, updated } = await upsertBatch(tx, stream, batch);
+    counts = {
+      new: counts.new + inserted,
+      restated: counts.restated + updated,
+      unchanged: counts.unchanged + batch.length - inserted - updated,
+    };
+  }
+  await recordBusinessTypes(tx, bills);
+  return counts;
+}
+
+/** One statement cannot write a row twice: a page that names a bill twice takes two. */
+function batchesOfDistinctIds(bills: readonly Bill[]): readonly Bill[][] {
+  const batches: Map<string, Bill>[] = [];
+  for (const bill of bills) {
+    const batch = batches.find((candidate) => !candidate.has(bill.billId));
+    if (batch === undefined) batches.push(new Map([[bill.billId, bill]]));
+    else batch.set(bill.billId, bill);
+  }
+  // In one order everywhere: writers that lock rows in different orders deadlock.
+  return batches.map((batch) => [...batch.values()].sort(byId));
+}
+
+const byId = (a: Bill, b: Bill): number => (a.billId < b.billId ? -1 : 1);
+
+const columns = [
+  "symbol",
+  "amount",
+  "fee",
+  "fee_by_coupon",
+  "business_type",
+  "coin",
+  "balance",
+  "c_time",
+  "extra",
+] as const;
+const asText = ["amount", "fee", "fee_by_coupon", "balance", "extra"];
+
+const list = (prefix: string) => sql.raw(columns.map((name) => `${prefix}${name}`).join(", "));
+const content = (table: string) =>
+  sql.raw(
+    `(${columns.map((name) => `${table}.${name}${asText.includes(name) ? "::text" : ""}`).join(", ")})`,
+  );
+const assignments = sql.raw(columns.map((name) => `${name} = excluded.${name}`).join(", "));
+
+async function upsertBatch(
+  tx: Transaction,
+  { account, productType }: Stream,
+  bills: readonly Bill[],
+) {
+  const column = (pick: (bill: Bill) => string | null) => textArray(bills.map(pick));
+  const { rows } = await tx.execute<{ inserted: number; updated: number }>(sql`
+    with incoming as (
+      select *
+      from unnest(
+        ${column(({ billId }) => billId)}::text[],
+        ${column(({ symbol }) => symbol)}::text[],
+        ${column(({ amount }) => amount)}::numeric[],
+        ${column(({ fee }) => fee)}::numeric[],
+        ${column(({ feeByCoupon }) => feeByCoupon)}::numeric[],
+        ${column(({ businessType }) => businessType)}::text[],
+        ${column(({ coin }) => coin)}::text[],
+        ${column(({ balance }) => balance)}::numeric[],
+        ${column(({ cTime }) => isoTime(cTime))}::timestamptz[],
+        ${column(({ extra }) => (extra === null ? null : JSON.stringify(extra)))}::jsonb[]
+      ) as page (bill_id, ${list("")})
+    ),
+    replaced as (
+      insert into bill_revisions (
+        account, product_type, bill_id, revision, ${list("")}, ingested_at, replaced_at
+      )
+      select
+        bills.account,
+        bills.product_type,
+        bills.bill_id,
+        (
+          select count(*) + 1
+          from bill_revisions as earlier
+          where earlier.account = bills.account
+            and earlier.product_type = bills.product_type
+            and earlier.bill_id = bills.bill_id
+        ),
+        ${list("bills.")},
+        bills.ingested_at,
+        clock_timestamp()
+      from bills
+      join incoming using (bill_id)
+      where bills.account = ${account}
+        and bills.product_type = ${productType}
+        and ${content("bills")} is distinct from ${content("incoming")}
+    ),
+    written as (
+      insert into bills (account, product_type, bill_id, ${list("")}, ingested_at)
+      select ${account}, ${productType}, bill_id, ${list("")}, clock_timestamp()
+      from incoming
+      on conflict (account, product_type, bill_id) do update
+      set ${assignments}, ingested_at = excluded.ingested_at
+      where ${content("bills")} is distinct from ${content("excluded")}
+      returning xmax = 0 as inserted
+    )
+    select
+      (count(*) filter (where inserted))::int as inserted,
+      (count(*) filter (where not inserted))::int as updated
+    from written`);
+  return rows[0] ?? { inserted: 0, updated: 0 };
+}
+
+/** A business type that no list names gets a row, so that every bill can be joined to one. */
+async function recordBusinessTypes(tx: Transaction, bills: readonly Bill[]): Promise<void> {
+  const codes = [...new Set(bills.map(({ businessType }) => businessType))].sort();
+  if (codes.length === 0) return;
+  await tx.execute(sql`
+    insert into business_types (code, category, meaning, documented)
+    select code, 'unknown', 'met in the ledger, not known to this program', false
+    from unnest(${textArray(codes)}::text[]) as met (code)
+    where not exists (select 1 from business_types as known where known.code = met.code)
+    on conflict (code) do nothing`);
+}

@@ -1,0 +1,86 @@
+/**
+ * The failures that a reader can do something about. Each message says what happened and
+ * what to do next; anything else that is thrown is a defect of this program.
+ */
+export class ReportableError extends Error {
+  override name = "ReportableError";
+}
+
+/** Wrong usage or configuration: nothing was started. Exit code 2. */
+export class UsageError extends ReportableError {
+  override name = "UsageError";
+}
+
+/** Another run holds the account. Exit code 3. */
+export class AccountHeldError extends ReportableError {
+  override name = "AccountHeldError";
+}
+
+/** This run lost its account to another one and must not write any more. */
+export class LeaseLostError extends ReportableError {
+  override name = "LeaseLostError";
+}
+
+/** The database cannot be reached, is of another version, or refused a statement. */
+export class DatabaseError extends ReportableError {
+  override name = "DatabaseError";
+}
+
+/** The exchange's cursor stood still or came back: going on would never end. */
+export class CursorError extends ReportableError {
+  override name = "CursorError";
+}
+
+/** The user asked the run to stop. */
+export class StoppedError extends ReportableError {
+  override name = "StoppedError";
+}
+
+/** What the caller does next decides the kind. */
+export type ExchangeErrorKind =
+  /** Stop: the key, its signature, passphrase or address, or the account itself, is refused. */
+  | "refused-credentials"
+  /** Stop asking for this: the key has no right to it. Other things may still be allowed. */
+  | "refused-permission"
+  /** Stop: the request is wrong, which is a defect of this program or a change of the API. */
+  | "refused-request"
+  /** Ask for a shorter or later stretch of time. */
+  | "time-range"
+  /** Set the clock by the answer's, then retry. */
+  | "clock"
+  /** Slow down, then retry. */
+  | "rate-limited"
+  /** Retry later. */
+  | "unavailable"
+  /** The answer broke the contract; retry, it may have been cut off on its way. */
+  | "malformed"
+  /** A code that no source names; retry a few times. */
+  | "unknown-code";
+
+export class ExchangeError extends ReportableError {
+  override name = "ExchangeError";
+  readonly kind: ExchangeErrorKind;
+  /** The exchange's code, or `HTTP nnn` where the answer had none. */
+  readonly code: string | undefined;
+  /** What a Retry-After header asked for. */
+  readonly retryAfterMs: number | undefined;
+
+  constructor(
+    kind: ExchangeErrorKind,
+    message: string,
+    details: { code?: string; retryAfterMs?: number | undefined; cause?: unknown } = {},
+  ) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.kind = kind;
+    this.code = details.code;
+    this.retryAfterMs = details.retryAfterMs;
+  }
+}
+
+/** The message of whatever was thrown, for a person. */
+export function messageOf(error: unknown): string {
+  if (error instanceof AggregateError && error.message === "") {
+    return error.errors.map(messageOf).join("; ");
+  }
+  return error instanceof Error ? error.message : String(error);
+}

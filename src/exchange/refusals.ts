@@ -1,0 +1,79 @@
+import type { ExchangeErrorKind } from "../errors.ts";
+
+type Refusal = { readonly kind: ExchangeErrorKind; readonly remedy: string };
+
+const credentials = (remedy: string): Refusal => ({ kind: "refused-credentials", remedy });
+const permission = (remedy: string): Refusal => ({ kind: "refused-permission", remedy });
+const clock: Refusal = { kind: "clock", remedy: "the clock was set by the exchange's" };
+const request: Refusal = {
+  kind: "refused-request",
+  remedy: "the exchange no longer takes this request; look for a newer version of this program",
+};
+const timeRange: Refusal = {
+  kind: "time-range",
+  remedy: "the exchange serves bills of the last 90 days in stretches of at most 7 days",
+};
+const later: Refusal = { kind: "unavailable", remedy: "try again later" };
+const slower: Refusal = { kind: "rate-limited", remedy: "fewer requests a second" };
+
+/**
+ * What the exchange's codes ask of their caller. The API's documentation lists none of them;
+ * they were gathered from its public clients and their issue threads.
+ */
+const refusals: Readonly<Record<string, Refusal>> = {
+  "40001": credentials("the API key is empty; check EXCHANGE_API_KEY"),
+  "40002": credentials("the signature is empty; check EXCHANGE_API_SECRET"),
+  "40003": credentials("the signature is empty; check EXCHANGE_API_SECRET"),
+  "40006": credentials("the API key is not valid; check EXCHANGE_API_KEY"),
+  "40009": credentials("the signature does not fit; check EXCHANGE_API_SECRET"),
+  "40011": credentials("the passphrase is empty; check EXCHANGE_API_PASSPHRASE"),
+  "40012": credentials(
+    "the API key or its passphrase is wrong; check EXCHANGE_API_KEY and EXCHANGE_API_PASSPHRASE",
+  ),
+  "40018": credentials("this machine's IP address is not on the API key's list; add it there"),
+  "40036": credentials("the passphrase is wrong; check EXCHANGE_API_PASSPHRASE"),
+  "40037": credentials("there is no such API key; check EXCHANGE_API_KEY"),
+  "40038": credentials("this machine's IP address is not on the API key's list; add it there"),
+  "40085": credentials(
+    "this is a unified account, which the exchange's v2 classic API does not serve; " +
+      "use the API key of a classic account",
+  ),
+  "40014": permission("the API key lacks a permission; give it the right to read futures"),
+  "40099": permission(
+    "a demo key was used on live products, or a live key on demo products; " +
+      "leave the others out of PRODUCT_TYPES",
+  ),
+  "40004": clock,
+  "40005": clock,
+  "40008": clock,
+  "40017": request,
+  "40019": request,
+  "40020": request,
+  "40034": request,
+  "400172": request,
+  "00001": timeRange,
+  "40704": timeRange,
+  "40705": timeRange,
+  "40707": timeRange,
+  "43111": timeRange,
+  "429": slower,
+  "40010": later,
+  "40015": later,
+  "40200": { kind: "unavailable", remedy: "the exchange is being upgraded; try again later" },
+  "40725": later,
+  "45001": later,
+};
+
+const unknownCode: Refusal = {
+  kind: "unknown-code",
+  remedy: "the code is not a known one; see its message",
+};
+
+/** What a refusal with this code and HTTP status means. The status decides only without a code. */
+export function refusalOf(code: string | undefined, status: number): Refusal {
+  const known = code === undefined ? undefined : refusals[code];
+  if (known !== undefined) return known;
+  if (status === 429) return slower;
+  if (status >= 500) return later;
+  return unknownCode;
+}

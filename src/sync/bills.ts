@@ -1,0 +1,53 @@
+import PQueue from "p-queue";
+import type { ProductType } from "../contract/product-types.ts";
+import { ExchangeError } from "../errors.ts";
+import { type BillsDeps, reachOf, type StreamReport, StreamRun } from "./stream-run.ts";
+
+// Enough to keep the ten slots of the limiter busy while pages are being committed.
+const walksAtOnce = 16;
+
+/**
+ * Brings the bills of an account's product types up to now: the windows of all of them, oldest
+ * first, many at once under one limiter. A product type that fails leaves the others alone; its
+ * report carries the error.
+ *
+ * @throws ExchangeError where the account itself is refused, or cannot be asked at all.
+ */
+export async function syncBills(
+  deps: BillsDeps,
+  account: string,
+  productTypes: readonly ProductType[],
+): Promise<readonly StreamReport[]> {
+  const streams = productTypes.map((productType) => new StreamRun(deps, { account, productType }));
+  await greet(deps, streams);
+  const walks = [];
+  for (const stream of streams) {
+    for (const walk of await stream.plan()) walks.push({ stream, walk });
+  }
+  const everything = new AbortController();
+  const queue = new PQueue({ concurrency: walksAtOnce });
+  for (const { stream, walk } of walks.toSorted(
+    (a, b) => a.walk.window.from - b.walk.window.from,
+  )) {
+    void queue.add(async () => {
+      const error = await stream.walk(walk, everything.signal);
+      if (error !== undefined && reachOf(error) === "account") everything.abort(error);
+    });
+  }
+  await queue.onIdle();
+  return Promise.all(streams.map((stream) => stream.report()));
+}
+
+/**
+ * The run's first request goes alone: it brings the exchange's clock, and credentials that are
+ * refused are refused once, not ten times at once.
+ */
+async function greet(deps: BillsDeps, [first]: readonly StreamRun[]): Promise<void> {
+  try {
+    await first?.ask({ productType: first.stream.productType, limit: "1" }, deps.signal);
+  } catch (error) {
+    // What is refused to this product type only, its own walks will report.
+    const ownFault = error instanceof ExchangeError && error.kind !== "refused-credentials";
+    if (!ownFault) throw error;
+  }
+}

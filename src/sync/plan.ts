@@ -1,0 +1,79 @@
+import { type EpochMs, epochMs, historyMs, intervalMaxMs, secondMs } from "../contract/time.ts";
+import { type Interval, intersect, interval, split, subtract, union } from "./intervals.ts";
+import type { KnownTime, Stream, StreamPlan, Walk } from "./store.ts";
+
+/**
+ * The longest window. It is asked for with one millisecond more on both sides, so its first
+ * and last millisecond come whether or not the exchange includes the bounds, and that is
+ * still at most 7 days: from - 1 to the millisecond after the last, `to`.
+ */
+export const windowMaxMs = intervalMaxMs - 1;
+
+// The oldest time that is asked for stays this far inside the exchange's 90 days: the edge
+// moves while a request is on its way.
+export const edgeMarginMs = secondMs;
+
+/** The oldest time that can still be asked for. */
+export const horizonAt = (now: EpochMs, marginMs = edgeMarginMs): EpochMs =>
+  epochMs(now - historyMs + marginMs);
+
+/**
+ * What to walk so that a stream is complete up to now: wanted time less coverage, in windows,
+ * oldest first. A window that an earlier run began is taken up at its cursor.
+ */
+export function planStream(stream: Stream, known: KnownTime, now: EpochMs): StreamPlan {
+  const horizon = horizonAt(now);
+  const start = wantedFrom(known, horizon);
+  const wanted = subtract(interval(start, now), [...known.coverage, ...known.expired]);
+  const gaps = intersect(wanted, interval(horizon, now));
+  const resumed = resumable(known.open, gaps, horizon);
+  const fresh = subtract(
+    gaps,
+    resumed.map(({ window }) => window),
+  ).flatMap((gap) => split(gap, windowMaxMs));
+  return {
+    stream,
+    walks: [
+      ...resumed,
+      ...fresh.map((window) => ({ window, isHistoryStart: window.from === start })),
+    ].toSorted((a, b) => a.window.from - b.window.from),
+    expired: subtract(wanted, [
+      ...interval(horizon, now),
+      // A window that is under way expires at its end, by what it could not read any more.
+      ...resumed.map(({ window }) => window),
+    ]),
+  };
+}
+
+/** Up to when nothing is missing but what expired; undefined where the oldest time is. */
+export function completeThrough(known: KnownTime, now: EpochMs): EpochMs | undefined {
+  const start = wantedFrom(known, horizonAt(now));
+  const settled = [...known.coverage, ...known.expired];
+  const firstGap = subtract(interval(start, now), settled)[0]?.from ?? now;
+  return known.coverage.some(({ from }) => from < firstGap) ? firstGap : undefined;
+}
+
+/** Time that was ever planned stays wanted: from the oldest of it, or from the horizon. */
+function wantedFrom({ coverage, expired, open }: KnownTime, horizon: EpochMs): EpochMs {
+  const planned = [...coverage, ...expired, ...open.map(({ window }) => window)];
+  return epochMs(Math.min(horizon, ...union(planned).map(({ from }) => from)));
+}
+
+/** The begun windows that are still wanted as a whole, but for what the horizon took of them. */
+function resumable(
+  open: readonly Walk[],
+  gaps: readonly Interval[],
+  horizon: EpochMs,
+): readonly Walk[] {
+  const taken: Interval[] = [];
+  return open.filter(({ window, cursor }) => {
+    const reachable = interval(Math.max(window.from, horizon), window.to);
+    const wanted =
+      cursor !== undefined &&
+      reachable.length > 0 &&
+      subtract(reachable, gaps).length === 0 &&
+      intersect(reachable, taken).length === 0;
+    if (wanted) taken.push(window);
+    return wanted;
+  });
+}

@@ -1,0 +1,90 @@
+import type { Bill } from "../contract/bill.ts";
+import type { Fault } from "../contract/json.ts";
+import type { ProductType } from "../contract/product-types.ts";
+import type { EpochMs } from "../contract/time.ts";
+import type { Interval } from "./intervals.ts";
+
+/** One account and one product type: a ledger of its own. */
+export type Stream = { readonly account: string; readonly productType: ProductType };
+
+/** How far a window was walked: what a resume needs. */
+export type Walk = {
+  readonly window: Interval;
+  /** The exchange's `endId` of the last page that was stored; absent before the first. */
+  readonly cursor?: string;
+  /** The exchange's time when the first page was asked for. */
+  readonly startedAt?: EpochMs;
+  /**
+   * Nothing older was ever wanted: what the horizon takes of the window while it is walked is
+   * where the ledger's history starts, not a loss.
+   */
+  readonly isHistoryStart?: boolean;
+};
+
+/** What the store knows of a stream's time. */
+export type KnownTime = {
+  /** Proven complete. */
+  readonly coverage: readonly Interval[];
+  /** Lost behind the horizon, and recorded as lost. */
+  readonly expired: readonly Interval[];
+  /** Planned or begun by earlier runs, and not finished. */
+  readonly open: readonly Walk[];
+};
+
+/** A row that broke the contract, as it was received. */
+export type RejectedRow = { readonly received: unknown; readonly fault: Fault };
+
+/** What a walk knows at its end, beyond which nothing is claimed. */
+export type WalkEnd = {
+  /** The time that is now complete; empty where it is all too recent to be settled. */
+  readonly proven: readonly Interval[];
+  /** The time that fell behind the horizon before it was read. */
+  readonly expired: readonly Interval[];
+};
+
+/** A page and all that it changes: committed together or not at all. */
+export type PageCommit = {
+  readonly stream: Stream;
+  readonly window: Interval;
+  readonly startedAt: EpochMs;
+  readonly bills: readonly Bill[];
+  readonly rejected: readonly RejectedRow[];
+  /** Where the walk goes on, or what it proved. */
+  readonly next: { readonly cursor: string } | { readonly end: WalkEnd };
+};
+
+export type PageCounts = {
+  readonly new: number;
+  readonly unchanged: number;
+  readonly restated: number;
+  readonly rejected: number;
+};
+
+/** The windows of a stream that a run sets out to walk. */
+export type StreamPlan = {
+  readonly stream: Stream;
+  /** Oldest first: the oldest expires first. */
+  readonly walks: readonly Walk[];
+  /** Wanted time that fell behind the horizon since the last run. */
+  readonly expired: readonly Interval[];
+};
+
+/**
+ * What the sync needs of a database, for one account that this run holds. Every write fails
+ * once another run has taken the account.
+ */
+export type Store = {
+  knownTime(stream: Stream): Promise<KnownTime>;
+  /** Replaces the stream's open windows by the plan's and records what expired. */
+  recordPlan(plan: StreamPlan): Promise<void>;
+  commitPage(page: PageCommit): Promise<PageCounts>;
+  /** Forgets the cursor of a window, so that the next run walks it from its newest page. */
+  restartWindow(stream: Stream, window: Interval): Promise<void>;
+};
+
+/** An account held by this run: no other run writes it, or asks the exchange for it. */
+export type HeldAccount = {
+  readonly store: Store;
+  /** @throws LeaseLostError where another run may have taken the account. */
+  assertHeld(): void;
+};

@@ -1,0 +1,165 @@
+import { accountBills, type BillPage, pageSizeMax } from "../contract/account-bills.ts";
+import type { Query } from "../contract/operation.ts";
+import { isDemoProductType, type ProductType } from "../contract/product-types.ts";
+import type { EpochMs } from "../contract/time.ts";
+import { CursorError, ExchangeError } from "../errors.ts";
+import type { Client } from "../exchange/client.ts";
+import { type Interval, lengthMs, subtract } from "./intervals.ts";
+import { completeThrough, planStream } from "./plan.ts";
+import type { HeldAccount, KnownTime, PageCounts, Stream, StreamPlan, Walk } from "./store.ts";
+import { type PageProgress, type PageRequest, walkWindow } from "./walk.ts";
+
+export type BillsDeps = {
+  readonly client: Client;
+  readonly exchangeNow: () => EpochMs;
+  readonly held: HeldAccount;
+  readonly settleLagMs: number;
+  /** Ends the run between two pages. */
+  readonly signal: AbortSignal;
+  readonly onProgress: (progress: BillsProgress) => void;
+};
+
+export type BillsProgress = { readonly stream: Stream } & (
+  | { readonly event: "planned"; readonly windows: number; readonly plannedMs: number }
+  | { readonly event: "request"; readonly failure: ExchangeError | undefined }
+  | ({ readonly event: "page"; readonly window: Interval } & PageProgress)
+  | { readonly event: "failed"; readonly error: unknown }
+);
+
+/** What came of one stream in one run. */
+export type StreamReport = PageCounts & {
+  readonly stream: Stream;
+  readonly windows: { readonly planned: number; readonly walked: number };
+  readonly pages: number;
+  readonly requests: number;
+  /** Up to when nothing is missing; undefined before the first complete window. */
+  readonly completeThrough: EpochMs | undefined;
+  /** Time that this run found lost behind the horizon. */
+  readonly expired: readonly Interval[];
+  /** Why the stream is not complete; undefined where it is. */
+  readonly error: unknown;
+};
+
+/** How much of a run an error ends. */
+export function reachOf(error: unknown): "window" | "stream" | "account" {
+  if (error instanceof CursorError) return "window";
+  if (!(error instanceof ExchangeError)) return "account";
+  switch (error.kind) {
+    case "malformed":
+    case "time-range":
+      return "window";
+    case "refused-permission":
+    case "refused-request":
+    case "unavailable":
+    case "rate-limited":
+    case "clock":
+    case "unknown-code":
+      return "stream";
+    case "refused-credentials":
+      return "account";
+    default:
+      return error.kind satisfies never;
+  }
+}
+
+/** One stream's part of a run: its plan, its walks and what came of them. */
+export class StreamRun {
+  readonly stream: Stream;
+  readonly #deps: BillsDeps;
+  readonly #stopped = new AbortController();
+  readonly #counts = { new: 0, unchanged: 0, restated: 0, rejected: 0, pages: 0, requests: 0 };
+  #known: KnownTime = { coverage: [], expired: [], open: [] };
+  #plan: StreamPlan | undefined;
+  #walked = 0;
+  #error: unknown;
+
+  constructor(deps: BillsDeps, stream: Stream) {
+    this.#deps = deps;
+    this.stream = stream;
+  }
+
+  /** Decides and records what is to be walked. */
+  async plan(): Promise<readonly Walk[]> {
+    const { held, exchangeNow, onProgress } = this.#deps;
+    this.#known = await held.store.knownTime(this.stream);
+    this.#plan = planStream(this.stream, this.#known, exchangeNow());
+    await held.store.recordPlan(this.#plan);
+    const { walks } = this.#plan;
+    const plannedMs = lengthMs(walks.map(({ window }) => window));
+    onProgress({ stream: this.stream, event: "planned", windows: walks.length, plannedMs });
+    return walks;
+  }
+
+  /** Walks one window. Never throws: what stopped it comes back, and into the report. */
+  async walk(walk: Walk, everything: AbortSignal): Promise<unknown> {
+    const { held, exchangeNow, settleLagMs, signal: stop } = this.#deps;
+    const { commitPage, restartWindow } = held.store;
+    const signal = AbortSignal.any([stop, everything, this.#stopped.signal]);
+    const fetchPage = (request: PageRequest) =>
+      this.ask(pageQuery(this.stream.productType, request), signal);
+    const onPage = (progress: PageProgress) => this.#countPage(walk.window, progress);
+    try {
+      await walkWindow(
+        { fetchPage, commitPage, restartWindow, exchangeNow, settleLagMs, onPage, signal },
+        this.stream,
+        walk,
+      );
+      this.#walked += 1;
+      return undefined;
+    } catch (error) {
+      this.fail(error);
+      return error;
+    }
+  }
+
+  /** Sends one request of this stream. */
+  ask(query: Query, signal: AbortSignal): Promise<BillPage> {
+    return this.#deps.client.ask(accountBills, query, {
+      signal,
+      demo: isDemoProductType(this.stream.productType),
+      beforeSend: this.#deps.held.assertHeld,
+      onAttempt: (failure) => {
+        this.#counts.requests += 1;
+        this.#deps.onProgress({ stream: this.stream, event: "request", failure });
+      },
+    });
+  }
+
+  fail(error: unknown): void {
+    if (this.#error === undefined) {
+      this.#error = error;
+      this.#deps.onProgress({ stream: this.stream, event: "failed", error });
+    }
+    if (reachOf(error) !== "window") this.#stopped.abort(error);
+  }
+
+  async report(): Promise<StreamReport> {
+    const known = await this.#deps.held.store.knownTime(this.stream);
+    return {
+      stream: this.stream,
+      ...this.#counts,
+      windows: { planned: this.#plan?.walks.length ?? 0, walked: this.#walked },
+      completeThrough: completeThrough(known, this.#deps.exchangeNow()),
+      expired: subtract(known.expired, this.#known.expired),
+      error: this.#error,
+    };
+  }
+
+  #countPage(window: Interval, progress: PageProgress): void {
+    for (const name of ["new", "unchanged", "restated", "rejected"] as const) {
+      this.#counts[name] += progress.counts[name];
+    }
+    this.#counts.pages += 1;
+    this.#deps.onProgress({ stream: this.stream, event: "page", window, ...progress });
+  }
+}
+
+function pageQuery(productType: ProductType, request: PageRequest): Query {
+  return {
+    productType,
+    startTime: String(request.startTime),
+    endTime: String(request.endTime),
+    limit: String(pageSizeMax),
+    ...(request.idLessThan === undefined ? {} : { idLessThan: request.idLessThan }),
+  };
+}

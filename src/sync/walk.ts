@@ -1,0 +1,138 @@
+import type { BillPage } from "../contract/account-bills.ts";
+import { type Bill, readBill } from "../contract/bill.ts";
+import { type EpochMs, epochMs, isoTime, minuteMs, secondMs } from "../contract/time.ts";
+import { CursorError, ExchangeError } from "../errors.ts";
+import { type Interval, interval, lengthMs } from "./intervals.ts";
+import { edgeMarginMs, horizonAt } from "./plan.ts";
+import type { PageCommit, PageCounts, RejectedRow, Stream, Walk, WalkEnd } from "./store.ts";
+
+/** What is asked of the exchange for one page: times as they are sent, both ends included. */
+export type PageRequest = {
+  readonly startTime: EpochMs;
+  readonly endTime: EpochMs;
+  readonly idLessThan: string | undefined;
+};
+
+export type WalkDeps = {
+  readonly fetchPage: (request: PageRequest) => Promise<BillPage>;
+  readonly commitPage: (page: PageCommit) => Promise<PageCounts>;
+  readonly restartWindow: (stream: Stream, window: Interval) => Promise<void>;
+  readonly exchangeNow: () => EpochMs;
+  /** The newest stretch that is stored but not yet called complete. */
+  readonly settleLagMs: number;
+  readonly onPage: (progress: PageProgress) => void;
+  /** Ends the walk between two pages. */
+  readonly signal: AbortSignal;
+};
+
+export type PageProgress = {
+  readonly counts: PageCounts;
+  /** How much of the window's time is now behind the walk, in ms. */
+  readonly walkedMs: number;
+  readonly finished: boolean;
+};
+
+// 10 million bills in a week. The bound is there for an exchange that never ends a window.
+const pagesPerWindowMax = 100_000;
+
+// Where the exchange refuses the oldest time that its 90 days should hold, these are tried.
+const edgeMarginsMs = [edgeMarginMs, 10 * secondMs, minuteMs, 10 * minuteMs] as const;
+const edgeReachMs = 10 * minuteMs;
+
+/**
+ * Reads a window from its newest bill to its oldest, page by page, each committed with its
+ * cursor. Only an empty page, or one without a cursor, ends it: a short page proves nothing.
+ *
+ * @throws CursorError when the cursor stands still or comes back; ExchangeError; whatever
+ *   `commitPage` throws; the signal's reason.
+ */
+export async function walkWindow(deps: WalkDeps, stream: Stream, walk: Walk): Promise<void> {
+  const { window } = walk;
+  const startedAt = walk.startedAt ?? deps.exchangeNow();
+  const fetchPage = edgeAwareFetch(deps, window);
+  let { cursor } = walk;
+  const cursors = new Set([cursor]);
+  for (let page = 0; page < pagesPerWindowMax; page++) {
+    deps.signal.throwIfAborted();
+    const { rows, endId, readFrom } = await fetchPage(cursor);
+    const finished = rows.length === 0 || endId === undefined;
+    const { bills, rejected } = readRows(rows);
+    const settledTo = epochMs(startedAt - deps.settleLagMs);
+    const next = finished ? { end: endOf(walk, readFrom, settledTo) } : { cursor: endId };
+    const counts = await deps.commitPage({ stream, window, startedAt, bills, rejected, next });
+    const walkedMs = finished ? lengthMs([window]) : walkedTo(window, bills);
+    deps.onPage({ counts, finished, walkedMs });
+    if (finished) return;
+    if (cursors.has(endId)) {
+      await deps.restartWindow(stream, window);
+      throw cursorFault(stream, window, endId, endId === cursor);
+    }
+    cursors.add(endId);
+    cursor = endId;
+  }
+  throw new CursorError(
+    `${nameOf(stream, window)} did not end within ${pagesPerWindowMax} pages; ` +
+      "what was read is kept, run sync again to go on",
+  );
+}
+
+/** Fetches pages whose oldest time keeps clear of the horizon, which moves with every page. */
+function edgeAwareFetch(deps: WalkDeps, window: Interval) {
+  let margin = 0;
+  let readFrom = window.from;
+  return async (idLessThan: string | undefined) => {
+    for (; margin < edgeMarginsMs.length; margin++) {
+      const edge = horizonAt(deps.exchangeNow(), edgeMarginsMs[margin]);
+      // One millisecond more on both sides: `to` is the millisecond after the last.
+      const startTime = epochMs(Math.max(window.from - 1, edge));
+      readFrom = epochMs(Math.max(readFrom, Math.min(startTime + 1, window.to)));
+      if (startTime >= window.to) break;
+      try {
+        const page = await deps.fetchPage({ startTime, endTime: window.to, idLessThan });
+        return { ...page, readFrom };
+      } catch (error) {
+        const isEdge = startTime - edge < edgeReachMs;
+        const isRefusal = error instanceof ExchangeError && error.kind === "time-range";
+        if (!isRefusal || !isEdge || margin === edgeMarginsMs.length - 1) throw error;
+      }
+    }
+    // The horizon has passed the whole window.
+    return { rows: [], endId: undefined, readFrom };
+  };
+}
+
+function readRows(rows: readonly unknown[]): { bills: Bill[]; rejected: RejectedRow[] } {
+  const bills: Bill[] = [];
+  const rejected: RejectedRow[] = [];
+  for (const row of rows) {
+    const reading = readBill(row);
+    if ("bill" in reading) bills.push(reading.bill);
+    else rejected.push({ received: row, fault: reading.fault });
+  }
+  return { bills, rejected };
+}
+
+/** What a finished walk may claim: the time it read, but for what may still get late bills. */
+function endOf({ window, isHistoryStart }: Walk, readFrom: EpochMs, settledTo: EpochMs): WalkEnd {
+  return {
+    proven: interval(readFrom, Math.min(window.to, settledTo)),
+    expired: isHistoryStart ? [] : interval(window.from, Math.min(readFrom, window.to)),
+  };
+}
+
+/** How much of the window lies above the oldest bill so far, in ms. */
+function walkedTo(window: Interval, bills: readonly Bill[]): number {
+  const oldest = Math.min(window.to, ...bills.map(({ cTime }) => cTime));
+  return window.to - Math.max(window.from, oldest);
+}
+
+function cursorFault(stream: Stream, window: Interval, cursor: string, standing: boolean) {
+  const what = standing ? "stands still" : "came back";
+  return new CursorError(
+    `the exchange's cursor ${what} at ${cursor} in ${nameOf(stream, window)}; ` +
+      "its bills so far are kept and the window counts as missing; run sync again",
+  );
+}
+
+const nameOf = ({ account, productType }: Stream, { from, to }: Interval): string =>
+  `${account}/${productType} ${isoTime(from)} to ${isoTime(to)}`;
