@@ -18,7 +18,7 @@ CREATE TABLE "bill_revisions" (
 	"coin" text COLLATE "C" NOT NULL,
 	"balance" numeric,
 	"c_time" timestamp (3) with time zone NOT NULL,
-	"extra" jsonb,
+	"extra" json,
 	"ingested_at" timestamp (3) with time zone NOT NULL,
 	"replaced_at" timestamp (3) with time zone NOT NULL,
 	CONSTRAINT "bill_revisions_account_product_type_bill_id_revision_pk" PRIMARY KEY("account","product_type","bill_id","revision")
@@ -36,7 +36,7 @@ CREATE TABLE "bills" (
 	"coin" text COLLATE "C" NOT NULL,
 	"balance" numeric,
 	"c_time" timestamp (3) with time zone NOT NULL,
-	"extra" jsonb,
+	"extra" json,
 	"ingested_at" timestamp (3) with time zone NOT NULL,
 	CONSTRAINT "bills_account_product_type_bill_id_pk" PRIMARY KEY("account","product_type","bill_id"),
 	CONSTRAINT "bills_amount_finite" CHECK ("bills"."amount" not in ('NaN', 'Infinity', '-Infinity')),

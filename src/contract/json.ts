@@ -28,6 +28,15 @@ export function parseExactJson(text: string): unknown {
   );
 }
 
+/** JSON with its keys sorted: equal values are equal texts, whatever order they came in. */
+export function sortedJson(value: unknown): string {
+  return JSON.stringify(value, (_key, member) =>
+    typeof member !== "object" || member === null || Array.isArray(member) || JSON.isRawJSON(member)
+      ? member
+      : Object.fromEntries(Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1))),
+  );
+}
+
 /** A number of any spelling as text; everything else unchanged. */
 export function numberAsText(value: unknown): unknown {
   if (typeof value === "number") return String(value);
@@ -37,14 +46,13 @@ export function numberAsText(value: unknown): unknown {
 /** Where a value broke the contract, and how. */
 export type Fault = { readonly path: string; readonly reason: string };
 
-// Postgres refuses jsonb that is nested past its stack and numbers past 131,072 digits: both
-// would fail a whole page, so a row that holds one is refused before it gets there.
+// Postgres refuses JSON that is nested past its stack, which would fail a whole page.
 const depthMax = 32;
-const numberLengthMax = 300;
 
-/** Why Postgres could not keep this value unchanged as text or jsonb; undefined where it can. */
+/** Why Postgres could not keep this value unchanged as text or JSON; undefined where it can. */
 export function unstorable(value: unknown, path: readonly string[] = []): Fault | undefined {
-  const reason = unstorableHere(value) ?? (path.length > depthMax ? tooDeep : undefined);
+  const unstorableHere = typeof value === "string" ? unstorableText(value) : undefined;
+  const reason = unstorableHere ?? (path.length > depthMax ? tooDeep : undefined);
   if (reason !== undefined) return { path: printable(path.join(".")), reason };
   if (typeof value !== "object" || value === null || JSON.isRawJSON(value)) return undefined;
   for (const [key, member] of Object.entries(value)) {
@@ -59,21 +67,9 @@ export function unstorable(value: unknown, path: readonly string[] = []): Fault 
 
 const tooDeep = `is nested deeper than ${depthMax} levels`;
 
-function unstorableHere(value: unknown): string | undefined {
-  if (typeof value === "string") return unstorableText(value);
-  return JSON.isRawJSON(value) ? unstorableNumber(value.rawJSON) : undefined;
-}
-
 function unstorableText(text: string): string | undefined {
   if (text.includes("\0")) return "holds a NUL character";
   return text.isWellFormed() ? undefined : "holds half of a surrogate pair";
-}
-
-function unstorableNumber(source: string): string | undefined {
-  const exponent = Number(/[eE](.+)$/.exec(source)?.[1] ?? 0);
-  return source.length > numberLengthMax || Math.abs(exponent) > numberLengthMax
-    ? `is a number of more than ${numberLengthMax} digits`
-    : undefined;
 }
 
 const printable = (path: string): string => path.replaceAll("\0", "").toWellFormed();

@@ -45,6 +45,11 @@ export async function migrate(databaseUrl: string): Promise<number> {
   });
 }
 
+/** Whether any migration was ever applied. */
+export async function hasSchema(db: Database): Promise<boolean> {
+  return withDatabaseErrors(async () => (await appliedMigrations(db)).length > 0);
+}
+
 async function refuseOldServer(db: Database): Promise<void> {
   const { rows } = await db.execute<{ version: string }>(
     sql`show server_version_num`.mapWith(String),

@@ -6,6 +6,7 @@ import {
   customType,
   index,
   integer,
+  json,
   jsonb,
   numeric,
   type PgColumn,
@@ -39,8 +40,11 @@ const billContent = () => ({
   coin: key("coin").notNull(),
   balance: numeric("balance"),
   cTime: time("c_time").notNull(),
-  /** Fields the contract does not list, and decimals whose spelling the columns do not keep. */
-  extra: jsonb("extra"),
+  /**
+   * Fields the contract does not list, and decimals whose spelling the columns do not keep.
+   * Not jsonb, which would respell numbers.
+   */
+  extra: json("extra"),
   /** When this content was first stored. */
   ingestedAt: time("ingested_at").notNull(),
 });

@@ -1,5 +1,6 @@
 import { sql } from "drizzle-orm";
 import type { Bill } from "../contract/bill.ts";
+import { sortedJson } from "../contract/json.ts";
 import { isoTime } from "../contract/time.ts";
 import type { PageCounts, Stream } from "../sync/store.ts";
 import { textArray } from "./array-literal.ts";
@@ -81,7 +82,7 @@ async function upsertBatch(
         ${column(({ coin }) => coin)}::text[],
         ${column(({ balance }) => balance)}::numeric[],
         ${column(({ cTime }) => isoTime(cTime))}::timestamptz[],
-        ${column(({ extra }) => (extra === null ? null : JSON.stringify(extra)))}::jsonb[]
+        ${column(({ extra }) => (extra === null ? null : sortedJson(extra)))}::json[]
       ) as page (bill_id, ${list("")})
     ),
     replaced as (

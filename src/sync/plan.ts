@@ -45,7 +45,13 @@ export function planStream(stream: Stream, known: KnownTime, now: EpochMs): Stre
   };
 }
 
-/** Up to when nothing is missing but what expired; undefined where the oldest time is. */
+/** The time that is wanted, not complete, and not lost yet. */
+export function gapsOf(known: KnownTime, now: EpochMs): readonly Interval[] {
+  const horizon = horizonAt(now);
+  return subtract(interval(horizon, now), [...known.coverage, ...known.expired]);
+}
+
+/** Up to when nothing is missing but what expired; undefined before anything is complete. */
 export function completeThrough(known: KnownTime, now: EpochMs): EpochMs | undefined {
   const start = wantedFrom(known, horizonAt(now));
   const settled = [...known.coverage, ...known.expired];

@@ -1,0 +1,88 @@
+import { join } from "node:path";
+import { sql } from "drizzle-orm";
+import { type Environment, readConfig } from "../config.ts";
+import { productTypes } from "../contract/product-types.ts";
+import { type EpochMs, epochMs } from "../contract/time.ts";
+import type { Database } from "../db/connect.ts";
+import { openCommandDatabase } from "../db/open.ts";
+import { readStoredBills } from "../db/stored-bills.ts";
+import { type Comparison, compareWithLedger } from "../sandbox/comparison.ts";
+import { type OpenSandbox, openSandbox } from "../sandbox/sandbox.ts";
+import { horizonAt } from "../sync/plan.ts";
+import { formatCount } from "../terminal/format.ts";
+import { type ExitCode, type Io, print } from "./io.ts";
+import { statusCommand } from "./status.ts";
+import { syncCommand } from "./sync.ts";
+
+/**
+ * `demo`: the real sync of a sandbox exchange into an embedded Postgres of its own, then what
+ * is stored, held against the sandbox's ledger.
+ */
+export async function demoCommand(environment: Environment, io: Io): Promise<ExitCode> {
+  await using sandbox = await openSandbox({ seed: "demo" });
+  const { account } = sandbox;
+  const config = readConfig(
+    {
+      DATA_DIR: demoDir(environment),
+      EXCHANGE_BASE_URL: sandbox.url,
+      EXCHANGE_ACCOUNT: "demo",
+      EXCHANGE_API_KEY: account.apiKey,
+      EXCHANGE_API_SECRET: account.apiSecret,
+      EXCHANGE_API_PASSPHRASE: account.apiPassphrase,
+      LOG_LEVEL: environment["LOG_LEVEL"],
+    },
+    { credentials: true },
+  );
+  print(io, `a sandbox exchange with 90 days of bills is at ${sandbox.url}\n\n$ bill-sync sync`);
+  // Open until the end: each command alone would start and stop the server.
+  await using database = await openCommandDatabase(config.database, (message) =>
+    print(io, message),
+  );
+  await empty(database.db);
+  const startedAt = epochMs(Date.now());
+  const synced = await syncCommand(config, io, { json: false });
+  if (io.signal.aborted) return 1;
+  print(io, "\n$ bill-sync status");
+  await statusCommand(config, io, { json: false });
+  const isEqual = await printComparison(database.db, sandbox, startedAt, io);
+  return synced === 0 && isEqual ? 0 : 1;
+}
+
+/** Beside the user's own ledger, which the demo does not touch. */
+function demoDir({ DATABASE_URL: _, ...environment }: Environment): string {
+  const { database } = readConfig(environment, { credentials: false });
+  if ("url" in database) throw new Error("defect: a database URL without DATABASE_URL");
+  return join(database.dataDir, "demo");
+}
+
+/** Each demo begins with a first sync. */
+const empty = async (db: Database): Promise<void> => {
+  await db.execute(sql`drop schema if exists drizzle cascade`);
+  await db.execute(sql`drop schema public cascade`);
+  await db.execute(sql`create schema public`);
+};
+
+async function printComparison(
+  db: Database,
+  { account }: OpenSandbox,
+  startedAt: EpochMs,
+  io: Io,
+): Promise<boolean> {
+  const inside = { from: horizonAt(epochMs(Date.now())), visibleAt: startedAt };
+  const comparisons: Comparison[] = [];
+  for (const productType of productTypes) {
+    const stored = await readStoredBills(db, { account: "demo", productType });
+    comparisons.push(compareWithLedger(account.ledger.bills[productType], stored, inside));
+  }
+  const sum = (pick: (comparison: Comparison) => number) =>
+    comparisons.reduce((total, comparison) => total + pick(comparison), 0);
+  const equal = sum((comparison) => comparison.equal);
+  const expected = sum((comparison) => comparison.expected);
+  const extra = sum((comparison) => comparison.extra.length);
+  print(
+    io,
+    `\nheld against the sandbox's own ledger: ${formatCount(equal)} of ${formatCount(expected)} ` +
+      `bills are stored with every digit equal, ${formatCount(extra)} are stored that it does not have`,
+  );
+  return equal === expected && extra === 0;
+}

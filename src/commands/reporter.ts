@@ -1,0 +1,59 @@
+import { systemClock } from "../clock.ts";
+import type { LogLevel } from "../config.ts";
+import { isoTime } from "../contract/time.ts";
+import { messageOf } from "../errors.ts";
+import { type Log, openLog } from "../log.ts";
+import type { BillsProgress } from "../sync/stream-run.ts";
+import { openProgress } from "../terminal/progress.ts";
+import type { Io } from "./io.ts";
+
+/** How a run is watched: bars on a terminal, NDJSON lines elsewhere. */
+export type Reporter = Disposable & {
+  readonly progress: (progress: BillsProgress) => void;
+  readonly notice: (message: string) => void;
+  /** Nothing more is shown; what follows on the terminal is not overwritten. */
+  readonly end: () => void;
+};
+
+export function openReporter(level: LogLevel, io: Io): Reporter {
+  if (io.err.isTTY) {
+    const { update, notice, stop } = openProgress(io.err, systemClock.now);
+    return { progress: update, notice, end: stop, [Symbol.dispose]: stop };
+  }
+  const log = openLog(level);
+  const end = () => undefined;
+  const notice = (message: string) => log.info(message);
+  return { progress: (event) => logProgress(log, event), notice, end, [Symbol.dispose]: end };
+}
+
+function logProgress(log: Log, progress: BillsProgress): void {
+  const { account, productType } = progress.stream;
+  switch (progress.event) {
+    case "planned":
+      log.info({ account, productType, windows: progress.windows }, "planned");
+      break;
+    case "request":
+      if (progress.failure !== undefined) {
+        const { code, kind, message } = progress.failure;
+        log.warn({ account, productType, code, kind }, `a request failed: ${message}`);
+      }
+      break;
+    case "page": {
+      const { counts } = progress;
+      const window = { from: isoTime(progress.window.from), to: isoTime(progress.window.to) };
+      log.debug({ account, productType, window, ...counts }, "page stored");
+      if (counts.rejected > 0) {
+        log.warn(
+          { account, productType, window, rejected: counts.rejected },
+          "rows that broke the contract were put into rejected_bills",
+        );
+      }
+      break;
+    }
+    case "failed":
+      log.error({ account, productType }, messageOf(progress.error));
+      break;
+    default:
+      progress satisfies never;
+  }
+}

@@ -1,0 +1,246 @@
+import { type ProductType, productTypes } from "./contract/product-types.ts";
+import { minuteMs } from "./contract/time.ts";
+import { UsageError } from "./errors.ts";
+import type { Credentials } from "./exchange/client.ts";
+import { didYouMean } from "./nearest.ts";
+import { Secret } from "./secret.ts";
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+export type Account = {
+  readonly name: string;
+  readonly productTypes: readonly ProductType[];
+  /** Absent where a command does not need them. */
+  readonly credentials?: Credentials;
+};
+
+export type DatabaseConfig = { readonly url: Secret } | { readonly dataDir: string };
+
+export type Config = {
+  readonly database: DatabaseConfig;
+  readonly baseUrl: URL;
+  readonly locale: string;
+  readonly accounts: readonly Account[];
+  readonly settleLagMs: number;
+  readonly logLevel: LogLevel;
+};
+
+export const logLevels = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const;
+export type LogLevel = (typeof logLevels)[number];
+
+const defaults = {
+  DATA_DIR: "./data",
+  EXCHANGE_BASE_URL: "https://api.bitget.com",
+  EXCHANGE_ACCOUNT: "main",
+  EXCHANGE_LOCALE: "en-US",
+  SYNC_SETTLE_MINUTES: "10",
+  LOG_LEVEL: "info",
+} as const;
+
+const credentialNames = [
+  "EXCHANGE_API_KEY",
+  "EXCHANGE_API_SECRET",
+  "EXCHANGE_API_PASSPHRASE",
+] as const;
+
+const settleMinutesMax = 24 * 60;
+
+/**
+ * The configuration, from the environment's variables.
+ *
+ * @throws UsageError that names every wrong or missing variable, each with its remedy.
+ */
+export function readConfig(
+  environment: Environment,
+  needs: { readonly credentials: boolean },
+): Config {
+  const reader = new Reader(environment);
+  const config: Config = {
+    database: reader.database(),
+    baseUrl: reader.baseUrl(),
+    locale: reader.matching("EXCHANGE_LOCALE", /^[a-z]{2}-[A-Z]{2}$/, "a tag such as en-US"),
+    accounts: [
+      {
+        name: reader.matching(
+          "EXCHANGE_ACCOUNT",
+          /^[\w.-]{1,64}$/,
+          "1 to 64 letters, digits, dots, hyphens or underscores",
+        ),
+        productTypes: reader.productTypes(),
+        ...(needs.credentials ? { credentials: reader.credentials() } : {}),
+      },
+    ],
+    settleLagMs: reader.settleLagMs(),
+    logLevel: reader.oneOf("LOG_LEVEL", logLevels),
+  };
+  reader.throwFaults();
+  return Object.freeze(config);
+}
+
+/** Reads variables and collects their faults, so that all of them are told at once. */
+class Reader {
+  readonly #environment: Environment;
+  readonly #faults: string[] = [];
+
+  constructor(environment: Environment) {
+    this.#environment = environment;
+  }
+
+  throwFaults(): void {
+    if (this.#faults.length === 0) return;
+    const list = this.#faults.map((fault) => `  ${fault}`).join("\n");
+    throw new UsageError(
+      `the configuration is not complete:\n${list}\nSet them in the environment or in .env; ` +
+        ".env.example describes each.",
+    );
+  }
+
+  database(): DatabaseConfig {
+    const url = this.#get("DATABASE_URL");
+    if (url === undefined) return { dataDir: this.#get("DATA_DIR") ?? defaults.DATA_DIR };
+    if (!/^postgres(ql)?:\/\//.test(url) || !URL.canParse(url)) {
+      this.#fault(
+        "DATABASE_URL",
+        "is not an address; write postgres://USER:PASSWORD@HOST:5432/NAME, or leave it out for " +
+          "the embedded Postgres",
+      );
+    }
+    return { url: new Secret(url) };
+  }
+
+  baseUrl(): URL {
+    const text = this.#get("EXCHANGE_BASE_URL") ?? defaults.EXCHANGE_BASE_URL;
+    const url = URL.canParse(text) ? new URL(text) : undefined;
+    if (url === undefined) {
+      this.#fault("EXCHANGE_BASE_URL", `"${text}" is not a URL; ${defaults.EXCHANGE_BASE_URL} is`);
+      return new URL(defaults.EXCHANGE_BASE_URL);
+    }
+    const isSafe = url.protocol === "https:" || (url.protocol === "http:" && isLoopback(url));
+    if (!isSafe) {
+      this.#fault(
+        "EXCHANGE_BASE_URL",
+        `"${text}" would send the key in the clear; use https, or http on 127.0.0.1 only`,
+      );
+    }
+    return url;
+  }
+
+  productTypes(): readonly ProductType[] {
+    const words = this.#get("PRODUCT_TYPES")
+      ?.split(",")
+      .map((word) => word.trim())
+      .filter((word) => word !== "");
+    if (words === undefined || words.length === 0) return productTypes;
+    const known = words.filter((word) => {
+      if (isProductType(word)) return true;
+      this.#faults.push(`PRODUCT_TYPES ${productTypeFault(word)}`);
+      return false;
+    });
+    return [...new Set(known.filter(isProductType))];
+  }
+
+  credentials(): Credentials {
+    const [key, secret, passphrase] = credentialNames.map((name) => {
+      const value = this.#get(name);
+      if (value === undefined) {
+        const meant = this.#misspelled(name);
+        this.#fault(name, `is missing${meant}; the exchange gives it when you create an API key`);
+      } else if (!/^[\x21-\x7e]+( [\x21-\x7e]+)*$/.test(value)) {
+        this.#fault(name, "holds a character that no header can carry; copy it again");
+      }
+      return new Secret(value ?? "");
+    });
+    const none = new Secret("");
+    return { key: key ?? none, secret: secret ?? none, passphrase: passphrase ?? none };
+  }
+
+  settleLagMs(): number {
+    const text = this.#get("SYNC_SETTLE_MINUTES") ?? defaults.SYNC_SETTLE_MINUTES;
+    const minutes = /^\d{1,5}$/.test(text) ? Number(text) : Number.POSITIVE_INFINITY;
+    if (minutes > settleMinutesMax) {
+      this.#fault(
+        "SYNC_SETTLE_MINUTES",
+        `"${text}" is not a whole number of minutes from 0 to ${settleMinutesMax}`,
+      );
+      return 0;
+    }
+    return minutes * minuteMs;
+  }
+
+  matching(name: keyof typeof defaults, pattern: RegExp, form: string): string {
+    const text = this.#get(name) ?? defaults[name];
+    if (!pattern.test(text)) this.#fault(name, `"${text}" is not ${form}`);
+    return text;
+  }
+
+  oneOf<Word extends string>(name: keyof typeof defaults, words: readonly Word[]): Word {
+    const text = this.#get(name) ?? defaults[name];
+    const word = words.find((candidate) => candidate === text);
+    if (word !== undefined) return word;
+    this.#fault(name, `"${text}" is not one of ${words.join(", ")}${didYouMean(text, words)}`);
+    return words[0] as Word;
+  }
+
+  /** An empty variable counts as absent: that is how an unfilled line of .env reads. */
+  #get(name: string): string | undefined {
+    const value = this.#environment[name]?.trim();
+    return value === "" ? undefined : value;
+  }
+
+  #fault(name: string, text: string): void {
+    this.#faults.push(`${name} ${text}`);
+  }
+
+  #misspelled(name: string): string {
+    const others = Object.keys(this.#environment).filter(
+      (other) => other.startsWith("EXCHANGE") && !(other in defaults) && !isCredential(other),
+    );
+    const meant = didYouMean(name, others);
+    return meant === "" ? "" : ` (${meant.slice(", did you mean ".length, -1)} is set)`;
+  }
+}
+
+const isCredential = (name: string) => credentialNames.some((known) => known === name);
+
+const isLoopback = ({ hostname }: URL): boolean =>
+  hostname === "localhost" || hostname === "[::1]" || /^127(\.\d{1,3}){3}$/.test(hostname);
+
+export const isProductType = (word: string): word is ProductType =>
+  productTypes.some((known) => known === word);
+
+export const productTypeFault = (word: string): string =>
+  `"${word}" is not a product type${didYouMean(word, productTypes)}${
+    didYouMean(word, productTypes) === "" ? ` (there are ${productTypes.join(", ")})` : ""
+  }`;
+
+/**
+ * The configuration for these accounts and product types only; empty lists leave all.
+ * @throws UsageError for a name that there is not, with the nearest that there is.
+ */
+export function narrowed(
+  config: Config,
+  only: { readonly accounts: readonly string[]; readonly productTypes: readonly string[] },
+): Config {
+  const names = config.accounts.map(({ name }) => name);
+  for (const name of only.accounts) {
+    if (names.includes(name)) continue;
+    throw new UsageError(
+      `--account ${name}: there is no such account${didYouMean(name, names)} (configured: ${names.join(", ")})`,
+    );
+  }
+  const wanted = only.productTypes.flatMap((word) => word.split(","));
+  for (const word of wanted) {
+    if (!isProductType(word)) throw new UsageError(`--product ${productTypeFault(word)}`);
+  }
+  const accounts = config.accounts.filter(
+    ({ name }) => only.accounts.length === 0 || only.accounts.includes(name),
+  );
+  if (wanted.length === 0) return { ...config, accounts };
+  return {
+    ...config,
+    accounts: accounts.map((account) => ({
+      ...account,
+      productTypes: wanted.filter(isProductType),
+    })),
+  };
+}

@@ -1,0 +1,29 @@
+import { eq, sql } from "drizzle-orm";
+import type { Database } from "./connect.ts";
+import { withDatabaseErrors } from "./database-errors.ts";
+import { syncRuns } from "./schema.ts";
+
+export type Outcome = Exclude<typeof syncRuns.$inferSelect.outcome, "running">;
+
+/** Writes down that a run begins, before it does anything. A run that dies stays "running". */
+export async function beginRun(db: Database, runId: string, command: string): Promise<void> {
+  await withDatabaseErrors(() =>
+    db
+      .insert(syncRuns)
+      .values({ runId, command, startedAt: sql`clock_timestamp()`, outcome: "running" }),
+  );
+}
+
+/** Writes down how it ended. */
+export async function finishRun(
+  db: Database,
+  runId: string,
+  result: { readonly outcome: Outcome; readonly counts: unknown; readonly error: string | null },
+): Promise<void> {
+  await withDatabaseErrors(() =>
+    db
+      .update(syncRuns)
+      .set({ ...result, finishedAt: sql`clock_timestamp()` })
+      .where(eq(syncRuns.runId, runId)),
+  );
+}

@@ -1,0 +1,18 @@
+import { type Logger, pino } from "pino";
+import type { LogLevel } from "./config.ts";
+
+export type Log = Pick<Logger, "debug" | "info" | "warn" | "error">;
+
+/** NDJSON on standard error: standard output is for results. */
+export function openLog(level: LogLevel): Log {
+  return pino(
+    {
+      level,
+      base: { program: "bill-sync" },
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+    },
+    // Synchronous: the last line before an exit is written too.
+    pino.destination({ dest: 2, sync: true }),
+  );
+}

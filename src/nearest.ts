@@ -1,0 +1,21 @@
+import leven from "leven";
+
+/** The candidate that a mistyped word most likely meant; undefined where none is near. */
+export function nearest(word: string, candidates: readonly string[]): string | undefined {
+  const ranked = candidates
+    .map((candidate) => ({
+      candidate,
+      distance: leven(word.toLowerCase(), candidate.toLowerCase()),
+    }))
+    .sort((a, b) => a.distance - b.distance);
+  const [best] = ranked;
+  return best !== undefined && best.distance <= Math.max(2, word.length / 3)
+    ? best.candidate
+    : undefined;
+}
+
+/** ", did you mean X?", or nothing. */
+export function didYouMean(word: string, candidates: readonly string[]): string {
+  const best = nearest(word, candidates);
+  return best === undefined ? "" : `, did you mean ${best}?`;
+}

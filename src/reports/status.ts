@@ -1,0 +1,128 @@
+import { sql } from "drizzle-orm";
+import { type EpochMs, epochMs, historyMs } from "../contract/time.ts";
+import type { Database } from "../db/connect.ts";
+import { withDatabaseErrors } from "../db/database-errors.ts";
+import { readKnownTime } from "../db/store.ts";
+import { type Interval, lengthMs } from "../sync/intervals.ts";
+import { completeThrough, gapsOf } from "../sync/plan.ts";
+import type { Stream } from "../sync/store.ts";
+
+export type LastRun = {
+  readonly command: string;
+  readonly startedAt: EpochMs;
+  readonly finishedAt: EpochMs | undefined;
+  readonly outcome: string;
+  readonly error: string | null;
+};
+
+export type StreamStatus = {
+  readonly stream: Stream;
+  readonly bills: number;
+  readonly rejected: number;
+  /** Up to when nothing is missing; undefined before the first complete window. */
+  readonly completeThrough: EpochMs | undefined;
+  readonly coverage: readonly Interval[];
+  /** Time without coverage that can still be read; the newest reaches up to now. */
+  readonly gaps: readonly Interval[];
+  /** Time that is lost. */
+  readonly expired: readonly Interval[];
+  /** When the oldest gap begins to be lost; undefined without a gap. */
+  readonly expiresAt: EpochMs | undefined;
+};
+
+export type Status = {
+  readonly lastRun: LastRun | undefined;
+  readonly streams: readonly StreamStatus[];
+};
+
+/** What the database holds, stream by stream. Asks the exchange nothing. */
+export async function readStatus(
+  db: Database,
+  wanted: readonly Stream[],
+  now: EpochMs,
+): Promise<Status> {
+  return withDatabaseErrors(async () => {
+    const lastRun = await readLastRun(db);
+    const streams: StreamStatus[] = [];
+    for (const stream of await withStored(db, wanted)) {
+      streams.push(await readStream(db, stream, now));
+    }
+    return { lastRun, streams };
+  });
+}
+
+async function readStream(db: Database, stream: Stream, now: EpochMs): Promise<StreamStatus> {
+  const known = await readKnownTime(db, stream);
+  const gaps = gapsOf(known, now);
+  const { rows } = await db.execute<{ bills: string; rejected: string }>(sql`
+    select
+      (
+        select count(*)
+        from bills
+        where account = ${stream.account}
+          and product_type = ${stream.productType}
+      ) as bills,
+      (
+        select count(*)
+        from rejected_bills
+        where account = ${stream.account}
+          and product_type = ${stream.productType}
+          and resolved_at is null
+      ) as rejected`);
+  const [oldest] = gaps;
+  return {
+    stream,
+    bills: Number(rows[0]?.bills),
+    rejected: Number(rows[0]?.rejected),
+    completeThrough: completeThrough(known, now),
+    coverage: known.coverage,
+    gaps,
+    expired: known.expired,
+    expiresAt: oldest === undefined ? undefined : epochMs(oldest.from + historyMs),
+  };
+}
+
+/** The streams that are wanted, and those that are stored though nobody wants them now. */
+async function withStored(db: Database, wanted: readonly Stream[]): Promise<readonly Stream[]> {
+  const { rows } = await db.execute<{ account: string; product_type: Stream["productType"] }>(sql`
+    select distinct account, product_type
+    from checkpoints
+    order by account, product_type`);
+  const isNew = (stored: Stream) =>
+    !wanted.some(
+      ({ account, productType }) =>
+        account === stored.account && productType === stored.productType,
+    );
+  const stored = rows.map((row) => ({ account: row.account, productType: row.product_type }));
+  return [...wanted, ...stored.filter(isNew)];
+}
+
+async function readLastRun(db: Database): Promise<LastRun | undefined> {
+  const { rows } = await db.execute<{
+    command: string;
+    started_at: Date;
+    finished_at: Date | null;
+    outcome: string;
+    error: string | null;
+  }>(sql`
+    select command, started_at, finished_at, outcome, error
+    from sync_runs
+    order by started_at desc
+    limit 1`);
+  const [row] = rows;
+  if (row === undefined) return undefined;
+  return {
+    command: row.command,
+    startedAt: epochMs(new Date(row.started_at).getTime()),
+    finishedAt: row.finished_at === null ? undefined : epochMs(new Date(row.finished_at).getTime()),
+    outcome: row.outcome,
+    error: row.error,
+  };
+}
+
+/** The share of a stream's known time that is proven complete, from 0 to 1. */
+export function coverageShare({ coverage, gaps, expired }: StreamStatus): number {
+  const coveredMs = lengthMs(coverage);
+  const wholeMs = coveredMs + lengthMs(gaps) + lengthMs(expired);
+  return wholeMs === 0 ? 0 : coveredMs / wholeMs;
+}

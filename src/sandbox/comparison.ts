@@ -1,0 +1,99 @@
+import type { EpochMs } from "../contract/time.ts";
+import type { LedgerBill } from "./ledger.ts";
+
+/** A stored bill as text, column by column, the way Postgres prints it. */
+export type StoredBill = {
+  readonly billId: string;
+  readonly symbol: string | null;
+  readonly amount: string;
+  readonly fee: string;
+  readonly feeByCoupon: string | null;
+  readonly businessType: string;
+  readonly coin: string;
+  readonly balance: string | null;
+  readonly cTimeMs: string;
+  /** JSON text. */
+  readonly extra: string | null;
+};
+
+export type Comparison = {
+  readonly expected: number;
+  readonly equal: number;
+  readonly missing: readonly string[];
+  /** Stored, and in no ledger. */
+  readonly extra: readonly string[];
+  /** Bill id, field, what the ledger says and what is stored. */
+  readonly different: readonly string[];
+};
+
+const fields = [
+  ["symbol", "symbol"],
+  ["amount", "amount"],
+  ["fee", "fee"],
+  ["feeByCoupon", "feeByCoupon"],
+  ["businessType", "businessType"],
+  ["coin", "coin"],
+  ["balance", "balance"],
+  ["cTime", "cTimeMs"],
+] as const;
+
+/**
+ * Holds what was stored against the ledger that was served, letter for letter, by the rows as
+ * they went over the wire: nothing of the way in between is used.
+ */
+export function compareWithLedger(
+  ledger: readonly LedgerBill[],
+  stored: readonly StoredBill[],
+  inside: { readonly from: EpochMs; readonly visibleAt: EpochMs },
+): Comparison {
+  const rest = new Map(stored.map((bill) => [bill.billId, bill]));
+  const expected = ledger.filter(
+    ({ cTime, visibleAt, broken }) =>
+      cTime >= inside.from && visibleAt <= inside.visibleAt && broken === undefined,
+  );
+  const missing: string[] = [];
+  const different: string[] = [];
+  for (const { billId, row, restated } of expected) {
+    const bill = rest.get(billId);
+    rest.delete(billId);
+    const served = restated !== undefined && restated.at <= inside.visibleAt ? restated.row : row;
+    if (bill === undefined) missing.push(billId);
+    else different.push(...differences(served as Record<string, unknown>, bill));
+  }
+  const known = new Set(ledger.map(({ billId }) => billId));
+  return {
+    expected: expected.length,
+    equal: expected.length - missing.length - new Set(different.map((d) => d.split(" ")[0])).size,
+    missing,
+    extra: [...rest.keys()].filter((billId) => !known.has(billId)),
+    different,
+  };
+}
+
+function differences(row: Record<string, unknown>, bill: StoredBill): readonly string[] {
+  const others = Object.entries(row).filter(([name]) => !fieldNames.has(name));
+  const sent = canonical(Object.fromEntries(others));
+  const stored = canonical(bill.extra === null ? {} : JSON.parse(bill.extra, exactNumber));
+  const wrong = fields
+    .filter(([wire, column]) => (row[wire] ?? "") !== (bill[column] ?? ""))
+    .map(
+      ([wire, column]) => `${bill.billId} ${wire}: "${row[wire]}" is stored as "${bill[column]}"`,
+    );
+  return sent === stored
+    ? wrong
+    : [...wrong, `${bill.billId} extra: ${sent} is stored as ${stored}`];
+}
+
+const fieldNames = new Set<string>(["billId", ...fields.map(([wire]) => wire)]);
+
+/** JSON with sorted keys, since the order of fields means nothing, and every number digit by digit. */
+function canonical(value: unknown): string {
+  return JSON.stringify(JSON.parse(JSON.stringify(value), exactNumber), (_key, member) =>
+    typeof member === "object" && member !== null && !Array.isArray(member)
+      ? Object.fromEntries(Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : member,
+  );
+}
+
+const exactNumber = (_key: string, value: unknown, { source }: { source: string }): unknown =>
+  typeof value === "number" ? `number ${source}` : value;

@@ -1,0 +1,119 @@
+import { businessTypes, type Category } from "../contract/business-types.ts";
+import type { RawNumber } from "../contract/json.ts";
+import { decimalText, drawUnits, type Units } from "./money.ts";
+import { integer, pick, type Random } from "./random.ts";
+import type { Moment } from "./schedule.ts";
+
+/** A bill as the exchange sends it: all values are text, except in fields that it does not document. */
+export type WireBill = Readonly<Record<string, unknown>>;
+
+type Movement = { readonly amount: Units; readonly fee: Units; readonly feeByCoupon: Units };
+
+const categories = new Map<string, Category>(
+  businessTypes.map(({ code, category }) => [code, category]),
+);
+
+const incoming = /^trans_from_|_issue$|^tracking_follow_back$|^tracking_trader_income$/;
+const outgoing = /^trans_to_|_recycle$|^bonus_expired$|^tracking_follow_pay$/;
+
+/** Whether an entry of this kind moves the balance: margin moves shift money inside the account. */
+export const movesBalance = (businessType: string): boolean =>
+  categories.get(businessType) !== "margin";
+
+/**
+ * Draws what the entry moves. The balance after it is `balance + amount + fee` to the last
+ * digit, and never negative; what a coupon paid never was in the balance.
+ *
+ * @param opening the coin's first transfer in: entries are some thousandths of it.
+ */
+export function drawMovement(
+  random: Random,
+  businessType: string,
+  balance: Units,
+  opening: Units,
+): Movement {
+  const category = categories.get(businessType) ?? "unknown";
+  const fees = drawFees(random, category, opening);
+  const amount = drawAmount(random, businessType, category, opening);
+  if (!movesBalance(businessType) || balance + amount + fees.fee >= 0n) return { amount, ...fees };
+  const affordable = outgoing.test(businessType) ? -(balance / 2n) : -amount;
+  return { amount: affordable, fee: 0n, feeByCoupon: 0n };
+}
+
+function drawAmount(
+  random: Random,
+  businessType: string,
+  category: Category,
+  opening: Units,
+): Units {
+  const opens = businessType.startsWith("open_");
+  const oneWay = businessType === "buy" || businessType === "sell";
+  if (opens || (oneWay && random() < 0.5)) return 0n;
+  const amount = drawUnits(random, opening / (category === "transfer" ? 40n : 900n));
+  if (incoming.test(businessType)) return amount;
+  if (outgoing.test(businessType)) return -amount;
+  return random() < (category === "liquidation" ? 0.95 : 0.48) ? -amount : amount;
+}
+
+function drawFees(random: Random, category: Category, opening: Units): Omit<Movement, "amount"> {
+  if (category !== "trade" && category !== "liquidation") return { fee: 0n, feeByCoupon: 0n };
+  const cost = drawUnits(random, opening / 60_000n);
+  const draw = random();
+  if (draw < 0.06) return { fee: 0n, feeByCoupon: -cost };
+  // A maker's rebate is a positive fee.
+  return { fee: draw < 0.14 ? cost / 4n : -cost, feeByCoupon: 0n };
+}
+
+/** The entry as a row of an answer, with the oddities that real answers show. */
+export function wireBill(
+  random: Random,
+  moment: Moment,
+  billId: string,
+  movement: Movement,
+  balance: Units,
+): WireBill {
+  const category = categories.get(moment.businessType) ?? "unknown";
+  const onSymbol = category !== "transfer" && category !== "bonus" && category !== "conversion";
+  return {
+    billId,
+    symbol: onSymbol ? moment.symbol : "",
+    amount: spelled(random, movement.amount),
+    fee: spelled(random, movement.fee),
+    feeByCoupon: movement.feeByCoupon === 0n ? noCoupon(random) : decimalText(movement.feeByCoupon),
+    businessType: moment.businessType,
+    coin: moment.coin,
+    ...shownBalance(random, balance),
+    cTime: String(moment.cTime),
+    ...undocumentedFields(random),
+  };
+}
+
+function spelled(random: Random, amount: Units): string {
+  const draw = random();
+  if (amount === 0n && draw < 0.01) return "0E-8";
+  return decimalText(amount, draw < 0.15 ? "all" : "needed");
+}
+
+const noCoupon = (random: Random): string => (random() < 0.3 ? "0" : "");
+
+/** Answers of 2023 and 2024 lacked the balance. */
+function shownBalance(random: Random, balance: Units): { balance?: string } {
+  const draw = random();
+  if (draw < 0.008) return {};
+  return { balance: draw < 0.014 ? "" : spelled(random, balance) };
+}
+
+function undocumentedFields(random: Random): Readonly<Record<string, unknown>> {
+  if (random() >= 0.02) return {};
+  const orderId = String(10n ** 18n + drawUnits(random, 10n ** 17n));
+  const fields: readonly Readonly<Record<string, unknown>>[] = [
+    { posMode: "hedge_mode", note: "naïve ‘quote’ \\ 注文 🧾" },
+    { detail: { orderId, legs: [{ side: "long", open: true }, null], empty: {} } },
+    { execPrice: number(`${integer(random, 1, 99_999)}.5000`) },
+    { orderId: number(orderId), weight: number("1e-7") },
+  ];
+  return pick(random, fields);
+}
+
+/** A JSON number with exactly these digits, which a JavaScript number would lose. */
+const number = (digits: string): RawNumber => JSON.rawJSON(digits);

@@ -1,0 +1,141 @@
+import { setTimeout as sleepFor } from "node:timers/promises";
+import { signedPath } from "../contract/signature.ts";
+import { minuteMs } from "../contract/time.ts";
+import { type Answer, type ApiAnswer, type ApiRequest, toAnswer } from "../server/api.ts";
+import { Refusal } from "../server/source.ts";
+import { pick, type Random } from "./random.ts";
+
+const html = (status: number, title: string): ApiAnswer => ({
+  status,
+  headers: { "content-type": "text/html" },
+  body: `<html><head><title>${status} ${title}</title></head><body><h1>${title}</h1></body></html>`,
+});
+
+const refusal =
+  (status: number, code: string, msg: string, headers?: Record<string, string>) =>
+  (_answer: ApiAnswer, requestTime: number): ApiAnswer =>
+    toAnswer(new Refusal(status, code, msg, headers), requestTime);
+
+const half = (body: string): number => Math.floor(body.length / 2);
+
+/** What can happen to a good answer on its way. All of it is worth another attempt. */
+export const faults = {
+  "html-500": () => html(500, "Internal Server Error"),
+  "html-503": () => html(503, "Service Unavailable"),
+  "too-many-requests": refusal(429, "429", "Too Many Requests", { "retry-after": "1" }),
+  cut: (answer: ApiAnswer) => ({ ...answer, cutAfterBytes: half(answer.body) }),
+  "truncated-json": (answer: ApiAnswer) => ({
+    ...answer,
+    body: answer.body.slice(0, half(answer.body)),
+  }),
+  "null-data": (_answer: ApiAnswer, requestTime: number) => ({
+    status: 200,
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ code: "00000", msg: "success", requestTime, data: null }),
+  }),
+  "error-in-200": refusal(200, "40015", "System is abnormal, please try again later"),
+  "code-40010": refusal(400, "40010", "Request timed out"),
+  "code-40015": refusal(400, "40015", "System is abnormal, please try again later"),
+  "code-40200": refusal(400, "40200", "Server upgrade, please try again later"),
+  "code-40725": refusal(400, "40725", "service return an error"),
+  "code-45001": refusal(400, "45001", "Unknown error"),
+  "code-40808": refusal(400, "40808", "Parameter verification exception"),
+  slow: (answer: ApiAnswer) => answer,
+} as const satisfies Record<string, (answer: ApiAnswer, requestTime: number) => ApiAnswer>;
+
+export type Fault = keyof typeof faults;
+
+export const faultKinds = Object.keys(faults) as readonly Fault[];
+
+export type FaultOptions = {
+  /** Which fault meets this request; undefined for none. */
+  readonly decide: (request: ApiRequest) => Fault | undefined;
+  /** How long a slow answer takes, ms. Default 2,000. */
+  readonly slowMs?: number;
+  /** How a slow answer waits. Default a real timer. */
+  readonly sleep?: (delayMs: number) => Promise<unknown>;
+};
+
+/**
+ * Spoils some of the answers. Each request still arrives, so it counts against the limits;
+ * an answer that is a refusal already stays as it is.
+ */
+export function withFaults(answer: Answer, options: FaultOptions): Answer {
+  const { decide, slowMs = 2_000, sleep = sleepFor } = options;
+  return async (request) => {
+    const fault = decide(request);
+    const given = await answer(request);
+    if (fault === undefined || given.status !== 200) return given;
+    if (fault === "slow") await sleep(slowMs);
+    return faults[fault](given, requestTimeOf(given));
+  };
+}
+
+export type RandomFaults = {
+  readonly random: Random;
+  /** The share of requests that meet a fault, 0 to 1. */
+  readonly rate: number;
+  /** Default all. */
+  readonly kinds?: readonly Fault[];
+  /** Most faults in a row for one request, so that bounded retries get through. Default 3. */
+  readonly inARowMax?: number;
+};
+
+/** Decides by chance; the same sequence of requests meets the same faults. */
+export function randomFaults({
+  random,
+  rate,
+  kinds = faultKinds,
+  inARowMax = 3,
+}: RandomFaults): FaultOptions["decide"] {
+  const inARow = new Map<string, number>();
+  return ({ path, query }) => {
+    const request = signedPath(path, query);
+    const before = inARow.get(request) ?? 0;
+    const draw = random();
+    const kind = pick(random, kinds);
+    if (draw >= rate || before >= inARowMax) {
+      inARow.delete(request);
+      return undefined;
+    }
+    inARow.set(request, before + 1);
+    return kind;
+  };
+}
+
+/** Refuses some product types for good, as a key without the permission would be. */
+export function withRefusedProducts(
+  answer: Answer,
+  productTypes: readonly string[],
+  refused = new Refusal(400, "40014", "Incorrect permissions, need futures read permissions"),
+): Answer {
+  return async (request) => {
+    const given = await answer(request);
+    const isRefused = productTypes.includes(request.query["productType"] ?? "");
+    return isRefused && given.status === 200 ? toAnswer(refused, requestTimeOf(given)) : given;
+  };
+}
+
+export type Latency = {
+  /** How long the request is under way before it arrives, and the answer after, ms. */
+  readonly there: () => number;
+  readonly back: () => number;
+  readonly sleep?: (delayMs: number) => Promise<unknown>;
+};
+
+/** Puts a way between client and server: a request arrives, and is counted, only at its end. */
+export function withLatency(answer: Answer, { there, back, sleep = sleepFor }: Latency): Answer {
+  return async (request) => {
+    await sleep(boundedDelay(there()));
+    const given = await answer(request);
+    await sleep(boundedDelay(back()));
+    return given;
+  };
+}
+
+const boundedDelay = (delayMs: number): number => Math.min(Math.max(delayMs, 0), minuteMs);
+
+function requestTimeOf({ body }: ApiAnswer): number {
+  const { requestTime } = JSON.parse(body) as { requestTime: number };
+  return requestTime;
+}

@@ -1,0 +1,84 @@
+import { productTypes } from "../contract/product-types.ts";
+import { dayMs, epochMs, historyMs } from "../contract/time.ts";
+import type { WireBill } from "./entry.ts";
+import type { Ledger, LedgerBill } from "./ledger.ts";
+import { type Random, seededRandom, shuffled } from "./random.ts";
+
+/** The ways a row can break the contract. Each must be set aside without stopping its page. */
+export const brokenRows = {
+  "amount-not-decimal": (row: WireBill) => ({ ...row, amount: "abc" }),
+  "no-id": ({ billId: _, ...row }: WireBill) => row,
+  "nul-in-symbol": (row: WireBill) => ({ ...row, symbol: "BTC\0USDT" }),
+  "time-not-a-time": (row: WireBill) => ({ ...row, cTime: "yesterday" }),
+  "amount-nan": (row: WireBill) => ({ ...row, amount: "NaN" }),
+  "half-surrogate": (row: WireBill) => ({ ...row, note: "\ud800" }),
+  "not-an-object": () => "a row that is text",
+  null: () => null,
+} as const satisfies Record<string, (row: WireBill) => unknown>;
+
+export type BrokenRow = keyof typeof brokenRows;
+
+const isWireBill = (row: unknown): row is WireBill => typeof row === "object" && row !== null;
+
+/** The ledger with so many rows of each product type broken, the kinds in turn. */
+export function withBrokenRows(
+  ledger: Ledger,
+  { seed, count }: { readonly seed: string | number; readonly count: number },
+): Ledger {
+  const kinds = Object.keys(brokenRows) as BrokenRow[];
+  return changed(ledger, seededRandom(`${seed}/broken`), count, (bill, row, index) => {
+    const kind = kinds[index % kinds.length] ?? "null";
+    return { ...bill, row: brokenRows[kind](row), broken: kind };
+  });
+}
+
+/**
+ * The ledger with so many bills of each product type served with another content from a time
+ * on: the same id, another symbol and coupon fee.
+ *
+ * @param at milliseconds since the Unix epoch.
+ */
+export function withRestatements(
+  ledger: Ledger,
+  {
+    seed,
+    count,
+    at,
+  }: { readonly seed: string | number; readonly count: number; readonly at: number },
+): Ledger {
+  return changed(ledger, seededRandom(`${seed}/restated`), count, (bill, row) => ({
+    ...bill,
+    restated: { at: epochMs(at), row: { ...row, symbol: "RESTATED", feeByCoupon: "-0.01" } },
+  }));
+}
+
+/** Changes so many bills of each product type, among those that can be fetched for a day yet. */
+function changed(
+  ledger: Ledger,
+  random: Random,
+  count: number,
+  change: (bill: LedgerBill, row: WireBill, index: number) => LedgerBill,
+): Ledger {
+  const bills = Object.fromEntries(
+    productTypes.map((productType): [string, readonly LedgerBill[]] => {
+      const all = ledger.bills[productType];
+      const candidates = all.filter(
+        ({ cTime, broken }) =>
+          cTime > ledger.now - historyMs + dayMs && cTime < ledger.now && broken === undefined,
+      );
+      const chosen = new Map(
+        shuffled(random, candidates)
+          .slice(0, count)
+          .map(({ billId }, index) => [billId, index]),
+      );
+      return [
+        productType,
+        all.map((bill) => {
+          const index = chosen.get(bill.billId);
+          return index !== undefined && isWireBill(bill.row) ? change(bill, bill.row, index) : bill;
+        }),
+      ];
+    }),
+  ) as Ledger["bills"];
+  return { ...ledger, bills };
+}

@@ -1,0 +1,39 @@
+import type { Random } from "./random.ts";
+
+const scale = 8;
+const unitsPerCoin = 10n ** BigInt(scale);
+
+/** An amount of coin in units of 1e-8: money of the sandbox never passes through a number. */
+export type Units = bigint;
+
+/** @param coins a decimal of at most 8 places, such as "0.5". */
+export function units(coins: string): Units {
+  const [whole = "0", fraction = ""] = coins.split(".");
+  const magnitude = BigInt(whole.replace("-", "") + fraction.padEnd(scale, "0"));
+  return coins.startsWith("-") ? -magnitude : magnitude;
+}
+
+/** With all 8 places, or without the zeros at the end. */
+export function decimalText(amount: Units, places: "all" | "needed" = "needed"): string {
+  const magnitude = amount < 0n ? -amount : amount;
+  const whole = magnitude / unitsPerCoin;
+  const fraction = String(magnitude % unitsPerCoin).padStart(scale, "0");
+  const shown = places === "all" ? fraction : fraction.replace(/0+$/, "");
+  return `${amount < 0n ? "-" : ""}${whole}${shown === "" ? "" : `.${shown}`}`;
+}
+
+/** Rounded down, as the exchange's conversions are. */
+export const product = (left: Units, right: Units): Units => (left * right) / unitsPerCoin;
+
+/** The ratio as a decimal of so many places, rounded half up. Both are positive. */
+export function ratioText(part: Units, whole: Units, places: number): string {
+  const twice = (2n * part * 10n ** BigInt(places)) / whole;
+  const digits = String((twice + 1n) / 2n).padStart(places + 1, "0");
+  return `${digits.slice(0, -places)}.${digits.slice(-places)}`;
+}
+
+const randomSteps = 2 ** 32;
+
+/** From 1 unit to `most`, evenly. */
+export const drawUnits = (random: Random, most: Units): Units =>
+  1n + (BigInt(Math.floor(random() * randomSteps)) * most) / BigInt(randomSteps);

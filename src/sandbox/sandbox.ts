@@ -1,0 +1,154 @@
+import { createHash } from "node:crypto";
+import { type Answer, createApi } from "../server/api.ts";
+import type { Statistics } from "../server/arrivals.ts";
+import { serveApi } from "../server/http.ts";
+import type { PastHorizon } from "../server/routes.ts";
+import type { Credential } from "../server/source.ts";
+import { type Ledger, type LedgerOptions, makeLedger } from "./ledger.ts";
+import { seededRandom } from "./random.ts";
+import { makeLoanToValue, makeSymbols } from "./records.ts";
+import { type Quirks, type SandboxSourceOptions, sandboxSource } from "./source.ts";
+
+/** One account of the sandbox: what its owner knows, and what the exchange has of it. */
+export type SandboxAccount = {
+  readonly name: string;
+  readonly uid: string;
+  readonly apiKey: string;
+  readonly apiSecret: string;
+  readonly apiPassphrase: string;
+  readonly riskUnitIds: readonly string[];
+  readonly ledger: Ledger;
+};
+
+export type SandboxOptions = Omit<LedgerOptions, "now"> & {
+  /** The exchange's clock, milliseconds since the Unix epoch. Default the machine's. */
+  readonly now?: () => number;
+  /** Each has a ledger and keys of its own. Default `["main"]`. */
+  readonly accountNames?: readonly string[];
+  readonly quirks?: Quirks;
+  readonly pastHorizon?: PastHorizon;
+  readonly retryAfter?: boolean;
+  /** Changes a ledger before it is served: see ledger-faults.ts. */
+  readonly alterLedger?: (ledger: Ledger) => Ledger;
+  /** Changes what the exchange lets an account do. */
+  readonly alterCredential?: (credential: Credential) => Credential;
+  /** Wraps the answers, faults for example: see faults.ts. */
+  readonly wrapAnswer?: (answer: Answer) => Answer;
+  /** Default 60 pairs that never change. */
+  readonly symbols?: SandboxSourceOptions["symbols"];
+  /** Whether the accounts must name a risk unit. Default false. */
+  readonly isParent?: boolean;
+};
+
+export type Sandbox = {
+  /** In process, for simulations: a `cutAfterBytes` is the caller's to act on. */
+  readonly answer: Answer;
+  readonly accounts: readonly SandboxAccount[];
+  /** The first account. */
+  readonly account: SandboxAccount;
+  readonly statistics: () => Statistics;
+};
+
+export type OpenSandbox = Sandbox & AsyncDisposable & { readonly url: string };
+
+/** A sandbox exchange without a network: everything in it follows from the seed and the clock. */
+export function createSandbox(options: SandboxOptions): Sandbox {
+  const { seed, now = machineClock, accountNames = ["main"], quirks, symbols } = options;
+  const openedAt = Math.floor(now());
+  const [first, ...others] = accountNames.map((name) => makeAccount(options, name, openedAt));
+  if (first === undefined) throw new RangeError("a sandbox needs at least one account");
+  const accounts = [first, ...others];
+  const pairs = makeSymbols(seededRandom(`${seed}/symbols`), openedAt);
+  const api = createApi({
+    source: sandboxSource({
+      accounts: new Map(accounts.map((account) => [account.uid, accountData(options, account)])),
+      symbols: symbols ?? (() => pairs),
+      random: seededRandom(`${seed}/answers`),
+      ...(quirks && { quirks }),
+    }),
+    credentials: new Map(accounts.map((account) => [account.apiKey, credential(options, account)])),
+    now,
+    ...(options.pastHorizon && { pastHorizon: options.pastHorizon }),
+    ...(options.retryAfter && { retryAfter: true }),
+  });
+  return {
+    answer: options.wrapAnswer?.(api.answer) ?? api.answer,
+    accounts,
+    account: first,
+    statistics: api.statistics,
+  };
+}
+
+/** The sandbox exchange on a port of this machine, until it is disposed of. */
+export async function openSandbox(
+  options: SandboxOptions & { readonly host?: string; readonly port?: number },
+): Promise<OpenSandbox> {
+  const sandbox = createSandbox(options);
+  const { host, port } = options;
+  const server = await serveApi(sandbox.answer, {
+    ...(host !== undefined && { host }),
+    ...(port !== undefined && { port }),
+  });
+  return {
+    ...sandbox,
+    url: server.url,
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  };
+}
+
+/** The lines of an `.env` that point at a sandbox and its first account. */
+export const sandboxEnvironment = ({
+  url,
+  account,
+}: Pick<OpenSandbox, "url" | "account">): string =>
+  [
+    `EXCHANGE_BASE_URL=${url}`,
+    `EXCHANGE_API_KEY=${account.apiKey}`,
+    `EXCHANGE_API_SECRET=${account.apiSecret}`,
+    `EXCHANGE_API_PASSPHRASE=${account.apiPassphrase}`,
+    "",
+  ].join("\n");
+
+// Finer than Date.now(), whose whole milliseconds would blur the edge of a rolling second.
+const machineClock = (): number => performance.timeOrigin + performance.now();
+
+function makeAccount(options: SandboxOptions, name: string, now: number): SandboxAccount {
+  const { seed, alterLedger } = options;
+  const token = (what: string) =>
+    createHash("sha256").update(`${seed}/${name}/${what}`).digest("hex");
+  const ledger = makeLedger({ ...options, seed: `${seed}/${name}`, now });
+  return {
+    name,
+    uid: String(Number.parseInt(token("uid").slice(0, 8), 16) + 1_000_000_000),
+    apiKey: `sandbox_${token("key").slice(0, 24)}`,
+    apiSecret: token("secret"),
+    apiPassphrase: token("passphrase").slice(0, 20),
+    riskUnitIds: [`${token("unit").replace(/\D/g, "").slice(0, 10)}`],
+    ledger: alterLedger?.(ledger) ?? ledger,
+  };
+}
+
+function accountData({ seed, isParent = false }: SandboxOptions, account: SandboxAccount) {
+  const { name, uid, riskUnitIds, ledger } = account;
+  const riskUnits = new Map(
+    riskUnitIds.map((id) => [
+      id,
+      makeLoanToValue(seededRandom(`${seed}/${name}/${id}`), [uid, `${uid}1`]),
+    ]),
+  );
+  return { ledger, riskUnits, isParent };
+}
+
+function credential(
+  { alterCredential }: SandboxOptions,
+  { name, uid, apiSecret, apiPassphrase }: SandboxAccount,
+): Credential {
+  const credential: Credential = {
+    secret: apiSecret,
+    passphrase: apiPassphrase,
+    uid,
+    name,
+    permissions: ["bills", "loan-to-value"],
+  };
+  return alterCredential?.(credential) ?? credential;
+}

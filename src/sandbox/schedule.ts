@@ -1,0 +1,165 @@
+import { businessTypes } from "../contract/business-types.ts";
+import { isDemoProductType, type ProductType } from "../contract/product-types.ts";
+import { dayMs, historyMs, hourMs, intervalMaxMs, minuteMs, secondMs } from "../contract/time.ts";
+import type { Profile } from "./profiles.ts";
+import { integer, pick, type Random } from "./random.ts";
+
+/** One bill to be: when, and what is already decided about it. */
+export type Moment = {
+  readonly cTime: number;
+  readonly businessType: string;
+  readonly coin: string;
+  readonly symbol: string;
+  /** How long after its cTime the exchange begins to serve it. */
+  readonly lateMs: number;
+};
+
+export type ScheduleOptions = {
+  readonly random: Random;
+  readonly productType: ProductType;
+  readonly profile: Profile;
+  /** All in milliseconds since the Unix epoch: `now` is when the ledger is opened. */
+  readonly now: number;
+  readonly from: number;
+  readonly to: number;
+  /** Factor on the number of trades. */
+  readonly density: number;
+  /** Whether every known kind of bill occurs; otherwise only what an ordinary account sees. */
+  readonly everyType: boolean;
+};
+
+/** Kinds that no list knows: a program must keep what it cannot name. */
+export const unheardOfTypes = ["pre_market_vault_adjust_v3", "Loyalty-Yield"] as const;
+
+const fundingTimesApartMs = 8 * hourMs;
+const lateMaxMs = 9 * minuteMs;
+const weeks = Math.ceil(historyMs / intervalMaxMs);
+const quietWeek = 5;
+const heavyWeek = 8;
+
+type Draft = { cTime: number; businessType: string; lateMs?: number; clustered?: boolean };
+
+/** When the bills of a product type happen and what kind they are, in true order. */
+export function schedule(options: ScheduleOptions): Moment[] {
+  const { random, profile, now, from, to } = options;
+  const fixed = [
+    ...fundingDrafts(options),
+    ...edgeDrafts(options),
+    ...typeDrafts(options),
+    ...recentDrafts(options),
+  ];
+  const drafts = [...fixed, ...tradeDrafts(options, fixed.length)]
+    .filter(({ cTime }) => cTime > from && cTime < to)
+    .filter(({ cTime, clustered }) => clustered !== true || weekOf(cTime, now) !== quietWeek);
+  const opening: Draft[] = profile.coins.map(() => ({
+    cTime: from,
+    businessType: "trans_from_exchange",
+  }));
+  // The sort is stable, so bills of one millisecond keep the order in which they were drawn.
+  return [...opening, ...drafts.sort((left, right) => left.cTime - right.cTime)].map(
+    (draft, index) => {
+      const coin = profile.coins[index] ?? pick(random, profile.coins);
+      return {
+        cTime: draft.cTime,
+        businessType: draft.businessType,
+        coin: coin.coin,
+        symbol: pick(random, coin.symbols),
+        lateMs: draft.lateMs ?? (random() < 0.003 ? integer(random, secondMs, lateMaxMs) : 0),
+      };
+    },
+  );
+}
+
+const weekOf = (time: number, now: number): number =>
+  Math.floor((time - (now - historyMs)) / intervalMaxMs);
+
+/** 00, 08 and 16 o'clock UTC, sometimes on the very millisecond. */
+function fundingDrafts({ random, profile, now, from, to }: ScheduleOptions): Draft[] {
+  const drafts: Draft[] = [];
+  const first = Math.ceil(from / fundingTimesApartMs) * fundingTimesApartMs;
+  for (let time = first; time < to; time += fundingTimesApartMs) {
+    if (random() * 100 >= profile.fundingPercent || weekOf(time, now) === quietWeek) continue;
+    const cTime = time + (random() < 0.5 ? 0 : integer(random, 1, 2_500));
+    const positions = random() < 0.2 ? 2 : 1;
+    for (let position = 0; position < positions; position++)
+      drafts.push({ cTime, businessType: "contract_settle_fee" });
+  }
+  return drafts;
+}
+
+/** Bills where mistakes about bounds show: around every multiple of 7 days, and at the horizon. */
+function edgeDrafts({ random, now }: ScheduleOptions): Draft[] {
+  const horizon = now - historyMs;
+  const atHorizon = [-hourMs, -secondMs, 10 * secondMs, minuteMs, hourMs].map(
+    (offset) => horizon + offset,
+  );
+  const edges = Array.from({ length: weeks }, (_, week) => horizon + week * intervalMaxMs);
+  return [...edges.flatMap((edge) => [edge - 1, edge, edge + 1]), ...atHorizon].map((cTime) => ({
+    cTime,
+    businessType: pick(random, tradeTypes),
+  }));
+}
+
+/** One bill of each kind, somewhere in the 90 days. */
+function typeDrafts({ random, now, everyType }: ScheduleOptions): Draft[] {
+  const ordinary = ["trans_to_exchange", "trans_from_exchange", "append_margin", "bonus_issue"];
+  const kinds = everyType
+    ? [...businessTypes.map(({ code }) => code), ...unheardOfTypes, ...ordinary]
+    : ordinary;
+  return kinds.map((businessType) => {
+    const cTime = now - integer(random, hourMs, historyMs - dayMs);
+    return {
+      cTime: weekOf(cTime, now) === quietWeek ? cTime + intervalMaxMs : cTime,
+      businessType,
+    };
+  });
+}
+
+/** A bill that comes late just now, and new ones while somebody looks. */
+function recentDrafts({ random, now, to, productType }: ScheduleOptions): Draft[] {
+  const apartMs = isDemoProductType(productType) ? 20 * minuteMs : 90 * secondMs;
+  const drafts: Draft[] = [
+    { cTime: now - 5 * minuteMs, businessType: "close_long", lateMs: 5 * minuteMs + 20 * secondMs },
+    { cTime: now - 30 * secondMs, businessType: "open_short", lateMs: 3 * minuteMs },
+  ];
+  const end = Math.min(to, now + hourMs);
+  for (let time = now + 5 * secondMs; time < end; time += integer(random, 1, 2 * apartMs))
+    drafts.push({ cTime: time, businessType: pick(random, tradeTypes) });
+  return drafts;
+}
+
+const tradeTypes = ["open_long", "open_short", "close_long", "close_short", "buy", "sell"];
+const rarerTypes = [
+  "trans_from_exchange",
+  "trans_to_exchange",
+  "force_close_long",
+  "reduce_margin",
+];
+
+/** Fills, many of them in one millisecond, week by week. */
+function tradeDrafts({ random, profile, now, from, to, density }: ScheduleOptions, fixed: number) {
+  const drafts: Draft[] = [];
+  const ordinary = (profile.bills - profile.heavyWeekBills - fixed) / (weeks - 2);
+  const lastWeek = weekOf(to, now);
+  for (let week = weekOf(from, now); week <= lastWeek; week++) {
+    const start = now - historyMs + week * intervalMaxMs;
+    const wanted = week === heavyWeek ? profile.heavyWeekBills : ordinary * (0.6 + random() * 0.8);
+    let left = Math.round(wanted * density);
+    while (left > 0) {
+      const largest = week === heavyWeek && left > profile.largestCluster;
+      const isFirst = left === Math.round(wanted * density);
+      const size = largest && isFirst ? profile.largestCluster : clusterSize(random, left);
+      const cTime = start + integer(random, 0, intervalMaxMs - 1);
+      const businessType = pick(random, random() < 0.06 ? rarerTypes : tradeTypes);
+      for (let fill = 0; fill < size; fill++) drafts.push({ cTime, businessType, clustered: true });
+      left -= size;
+    }
+  }
+  return drafts;
+}
+
+function clusterSize(random: Random, most: number): number {
+  const draw = random();
+  const size = draw < 0.7 ? integer(random, 1, 4) : integer(random, 2, draw < 0.95 ? 12 : 150);
+  return Math.min(size, most);
+}

@@ -1,0 +1,180 @@
+import { nonFinancialTypes } from "../contract/business-types.ts";
+import type { ProductType } from "../contract/product-types.ts";
+import type { EpochMs } from "../contract/time.ts";
+import { type BillsRequest, Refusal, type Source, type WirePage } from "../server/source.ts";
+import type { Ledger, LedgerBill } from "./ledger.ts";
+import { type Random, shuffled } from "./random.ts";
+
+/** What the API's documentation leaves open: each way of it is one the real exchange may have. */
+export type Quirks = {
+  /** Which of startTime and endTime include their own millisecond. Default both. */
+  readonly bounds?: "both" | "start" | "end" | "neither";
+  /** How an empty page looks. Default `{"bills":[],"endId":""}`. */
+  readonly lastPage?: "empty-string" | "null-id" | "no-id" | "null-bills";
+  /** Whether the last page that has bills comes without an endId. Default false. */
+  readonly shortLastPage?: boolean;
+  /** The order inside a page; endId is the oldest row's in any order. Default newest-first. */
+  readonly pageOrder?: "newest-first" | "oldest-first" | "shuffled";
+};
+
+/** What one account of the sandbox answers from. */
+export type AccountData = {
+  readonly ledger: Ledger;
+  /** The records that the account may ask for; the first is its own, served without an id. */
+  readonly riskUnits: ReadonlyMap<string, object>;
+  /** A parent account must name a unit. Default false. */
+  readonly isParent?: boolean;
+};
+
+export type SandboxSourceOptions = {
+  /** By user ID. */
+  readonly accounts: ReadonlyMap<string, AccountData>;
+  /** Called anew for each request, so that settings may change. */
+  readonly symbols: () => readonly { readonly symbol: string }[];
+  readonly random: Random;
+  readonly quirks?: Quirks;
+};
+
+/** Answers from the accounts' ledgers. */
+export function sandboxSource(options: SandboxSourceOptions): Source {
+  const { symbols, random, quirks = {} } = options;
+  const accountOf = (uid: string): AccountData => {
+    const account = options.accounts.get(uid);
+    if (account === undefined) throw new Error(`no account of the sandbox has the user ID ${uid}`);
+    return account;
+  };
+  return {
+    async bills(request) {
+      return page(accountOf(request.caller.uid).ledger, request, quirks, random);
+    },
+    async loanToValue({ caller, riskUnitId }) {
+      const { riskUnits, isParent = false } = accountOf(caller.uid);
+      if (riskUnitId === undefined && isParent)
+        return new Refusal(400, "40019", "Parameter riskUnitId cannot be empty");
+      const [own] = riskUnits.values();
+      const record = riskUnitId === undefined ? own : riskUnits.get(riskUnitId);
+      return record ?? new Refusal(400, "40020", "Parameter riskUnitId error");
+    },
+    async symbols(symbol) {
+      const all = symbols();
+      if (symbol === undefined) return all;
+      const named = all.filter((row) => row.symbol === symbol);
+      return named.length > 0
+        ? named
+        : new Refusal(400, "40034", `Parameter ${symbol} does not exist`);
+    },
+  };
+}
+
+function page(
+  ledger: Ledger,
+  request: BillsRequest,
+  quirks: Quirks,
+  random: Random,
+): WirePage | Refusal {
+  if (request.idLessThan !== undefined && !/^\d{1,20}$/.test(request.idLessThan))
+    return new Refusal(400, "40020", "Parameter idLessThan error");
+  // One more than asked for: whether there is a next page.
+  const found = newestFirst(ledger.bills[request.productType], request, quirks, request.limit + 1);
+  const bills = found.slice(0, request.limit);
+  const oldest = bills.at(-1);
+  if (oldest === undefined) return lastPage([], quirks);
+  const rows = bills.map((bill) => currentRow(bill, request.now));
+  const ordered = inOrder(rows, quirks, random);
+  if (quirks.shortLastPage && found.length === bills.length) return lastPage(ordered, quirks);
+  return { bills: ordered, endId: oldest.billId };
+}
+
+const currentRow = ({ row, restated }: LedgerBill, now: EpochMs): unknown =>
+  restated !== undefined && restated.at <= now ? restated.row : row;
+
+function inOrder(rows: readonly unknown[], { pageOrder }: Quirks, random: Random) {
+  switch (pageOrder) {
+    case undefined:
+    case "newest-first":
+      return rows;
+    case "oldest-first":
+      return rows.toReversed();
+    case "shuffled":
+      return shuffled(random, rows);
+    default:
+      return pageOrder satisfies never;
+  }
+}
+
+function lastPage(bills: readonly unknown[], { lastPage: shape }: Quirks): WirePage {
+  switch (shape) {
+    case undefined:
+    case "empty-string":
+      return { bills, endId: "" };
+    case "null-id":
+      return { bills, endId: null };
+    case "no-id":
+      return { bills };
+    case "null-bills":
+      return { bills: bills.length === 0 ? null : bills, endId: null };
+    default:
+      return shape satisfies never;
+  }
+}
+
+/** The bills that match, at most so many, newest first. */
+function newestFirst(
+  bills: readonly LedgerBill[],
+  request: BillsRequest,
+  { bounds = "both" }: Quirks,
+  most: number,
+): LedgerBill[] {
+  const { startTime = 0, endTime = Number.POSITIVE_INFINITY, horizon = 0 } = request;
+  const least = Math.max(
+    bounds === "both" || bounds === "start" ? startTime : startTime + 1,
+    horizon,
+  );
+  const includesEnd = bounds === "both" || bounds === "end";
+  const cursor = request.idLessThan === undefined ? undefined : BigInt(request.idLessThan);
+  const end = firstIndex(
+    bills,
+    ({ cTime, billId }) =>
+      (includesEnd ? cTime > endTime : cTime >= endTime) ||
+      (cursor !== undefined && BigInt(billId) >= cursor),
+  );
+  const found: LedgerBill[] = [];
+  for (let index = end - 1; index >= 0 && found.length < most; index--) {
+    const bill = bills[index];
+    if (bill === undefined || bill.cTime < least) break;
+    if (bill.visibleAt <= request.now && matches(bill, request)) found.push(bill);
+  }
+  return found;
+}
+
+function matches(
+  { businessType, coin }: LedgerBill,
+  request: Pick<BillsRequest, "businessType" | "coin" | "onlyFunding">,
+): boolean {
+  if (request.businessType !== undefined && request.businessType !== businessType) return false;
+  if (request.coin !== undefined && request.coin !== coin) return false;
+  return !(request.onlyFunding && nonFinancialTypes.some((code) => code === businessType));
+}
+
+/** Where the bills from some point on are beyond a bound. Times and ids rise together. */
+function firstIndex(bills: readonly LedgerBill[], isBeyond: (bill: LedgerBill) => boolean): number {
+  let low = 0;
+  let high = bills.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    const bill = bills[middle];
+    if (bill === undefined || isBeyond(bill)) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+/** What a client that misses nothing ends up with: the bills served by now, oldest first. */
+export const servedBills = (
+  ledger: Ledger,
+  productType: ProductType,
+  { from, to, now }: { readonly from: number; readonly to: number; readonly now: number },
+): readonly LedgerBill[] =>
+  ledger.bills[productType].filter(
+    ({ cTime, visibleAt }) => cTime >= from && cTime < to && visibleAt <= now,
+  );

@@ -1,0 +1,151 @@
+import { successCode } from "../contract/envelope.ts";
+import { epochMs, secondMs } from "../contract/time.ts";
+import { type Arrivals, countArrivals, type Statistics, type Verdict } from "./arrivals.ts";
+import { authenticate, carriesCredentials, namedCredential } from "./authenticate.ts";
+import { type Context, type PastHorizon, type Route, routes } from "./routes.ts";
+import { type Credentials, Refusal, type Source } from "./source.ts";
+
+/** A request as it arrived, whatever carried it. Query values are decoded. */
+export type ApiRequest = {
+  readonly method: string;
+  readonly path: string;
+  readonly query: Readonly<Record<string, string>>;
+  /** Names in any case. */
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  readonly clientAddress: string;
+};
+
+export type ApiAnswer = {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  /** The connection breaks after so many bytes of the body: whoever carries the answer does it. */
+  readonly cutAfterBytes?: number;
+};
+
+export type Answer = (request: ApiRequest) => Promise<ApiAnswer>;
+
+export type Api = { readonly answer: Answer; readonly statistics: () => Statistics };
+
+export type ApiOptions = {
+  readonly source: Source;
+  readonly credentials: Credentials;
+  /** The exchange's clock, milliseconds since the Unix epoch; a fraction makes limits finer. */
+  readonly now: () => number;
+  /** Default `trim`. */
+  readonly pastHorizon?: PastHorizon;
+  /** Whether an answer 429 says when to come back, in whole seconds. Default false. */
+  readonly retryAfter?: boolean;
+  /** Told of what a source threw; the client only gets a 500. Default: a process warning. */
+  readonly onError?: (error: unknown) => void;
+};
+
+/**
+ * Answers the operations of the contract from a source. Free of transport and timers, so a
+ * simulation can call it with a clock of its own. Never rejects.
+ */
+export function createApi(options: ApiOptions): Api {
+  const { onError = warn } = options;
+  const arrivals = countArrivals();
+  const counts: Counts = { arrivals: {}, refusals: {}, strayCredentials: 0 };
+  return {
+    async answer(given) {
+      const at = options.now();
+      const request = { ...given, headers: lowerCased(given.headers) };
+      const served = await serve(options, arrivals, counts, request, at).catch((error: unknown) => {
+        onError(error);
+        return new Refusal(500, "40015", "System is abnormal, please try again later");
+      });
+      if (served instanceof Refusal) count(counts.refusals, served.code);
+      return toAnswer(served, Math.floor(at));
+    },
+    statistics: () => ({ ...structuredClone(counts), peaks: arrivals.peaks() }),
+  };
+}
+
+type Counts = {
+  arrivals: Record<string, number>;
+  refusals: Record<string, number>;
+  strayCredentials: number;
+};
+
+async function serve(
+  options: ApiOptions,
+  arrivals: Arrivals,
+  counts: Counts,
+  request: ApiRequest,
+  at: number,
+): Promise<object | Refusal> {
+  const crowd = arrivals.fromAddress(request.clientAddress, at);
+  if (crowd !== undefined) return tooMany(crowd, options);
+  const route = routes.get(request.path);
+  if (route === undefined) return new Refusal(404, "40404", "Request URL NOT FOUND");
+  if (request.method !== route.operation.method)
+    return new Refusal(405, "405", `Request method ${route.operation.method} expected`);
+  count(counts.arrivals, route.operation.name);
+  if (route.access === "signed") return serveSigned(options, arrivals, route, request, at);
+  if (carriesCredentials(request)) counts.strayCredentials++;
+  const verdict = arrivals.atOperation(route.operation, request.clientAddress, at);
+  if (verdict !== undefined) return tooMany(verdict, options);
+  return route.serve(contextOf(options, request, at));
+}
+
+async function serveSigned(
+  options: ApiOptions,
+  arrivals: Arrivals,
+  route: Extract<Route, { access: "signed" }>,
+  request: ApiRequest,
+  at: number,
+): Promise<object | Refusal> {
+  const credential = namedCredential(request, options.credentials);
+  if (credential instanceof Refusal) return credential;
+  const { uid, name } = credential;
+  // Counted before the signature is checked: a request with a wrong one has arrived as well.
+  const verdict = arrivals.atOperation(route.operation, uid, at);
+  if (verdict !== undefined) return tooMany(verdict, options);
+  const refusal = authenticate(request, credential, route.permission, at);
+  return refusal ?? route.serve(contextOf(options, request, at), { uid, name });
+}
+
+const contextOf = (
+  { source, pastHorizon = "trim" }: ApiOptions,
+  { query, headers }: ApiRequest,
+  at: number,
+): Context => ({
+  source,
+  query,
+  now: epochMs(Math.floor(at)),
+  demo: headers["paptrading"] === "1",
+  pastHorizon,
+});
+
+function tooMany(verdict: NonNullable<Verdict>, { retryAfter = false }: ApiOptions): Refusal {
+  const seconds = String(Math.ceil(verdict.retryAfterMs / secondMs));
+  return new Refusal(429, "429", "Too Many Requests", retryAfter ? { "retry-after": seconds } : {});
+}
+
+/** An answer in the envelope that every operation shares. */
+export function toAnswer(served: object | Refusal, requestTime: number): ApiAnswer {
+  const contentType = { "content-type": "application/json" };
+  if (served instanceof Refusal) {
+    const { status, code, msg, headers } = served;
+    const body = JSON.stringify({ code, msg, requestTime, data: null });
+    return { status, headers: { ...contentType, ...headers }, body };
+  }
+  const body = JSON.stringify({ code: successCode, msg: "success", requestTime, data: served });
+  return { status: 200, headers: contentType, body };
+}
+
+function count(counts: Record<string, number>, name: string): void {
+  counts[name] = (counts[name] ?? 0) + 1;
+}
+
+function lowerCased(headers: ApiRequest["headers"]): ApiRequest["headers"] {
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]),
+  );
+}
+
+/** What becomes of an error that nobody asked to be told of. */
+export const warn = (error: unknown): void =>
+  process.emitWarning(error instanceof Error ? error : String(error));

@@ -1,0 +1,83 @@
+import { timingSafeEqual } from "node:crypto";
+import { clockSkewMaxMs, signature } from "../contract/signature.ts";
+import { type Credential, type Permission, Refusal } from "./source.ts";
+
+/** What arrives at the server, whatever carried it. Header names are lower case. */
+export type SignedRequest = {
+  readonly method: string;
+  readonly path: string;
+  readonly query: Readonly<Record<string, string>>;
+  readonly headers: Readonly<Record<string, string | undefined>>;
+};
+
+const bad = (code: string, msg: string) => new Refusal(400, code, msg);
+
+/** Whether the request carries any of the headers that only signed operations ask for. */
+export const carriesCredentials = ({ headers }: SignedRequest): boolean =>
+  ["access-key", "access-sign", "access-passphrase", "access-timestamp"].some(
+    (name) => headers[name] !== undefined,
+  );
+
+/** The credential that the request names, before anything else about it is believed. */
+export function namedCredential(
+  { headers }: SignedRequest,
+  credentials: ReadonlyMap<string, Credential>,
+): Credential | Refusal {
+  const key = headers["access-key"];
+  if (!key) return bad("40001", "ACCESS_KEY cannot be empty");
+  return credentials.get(key) ?? bad("40037", "Apikey does not exist");
+}
+
+/**
+ * Why the exchange would not let this request in; undefined where it would. The codes and
+ * their order follow public records of its answers, not its documentation, which is silent.
+ *
+ * @param now the exchange's clock, milliseconds since the Unix epoch.
+ */
+export function authenticate(
+  request: SignedRequest,
+  credential: Credential,
+  permission: Permission,
+  now: number,
+): Refusal | undefined {
+  const { headers } = request;
+  const sign = headers["access-sign"];
+  const passphrase = headers["access-passphrase"];
+  const timestamp = headers["access-timestamp"];
+  if (!sign) return bad("40003", "Signature cannot be empty");
+  if (!passphrase) return bad("40011", "ACCESS_PASSPHRASE cannot be empty");
+  if (!timestamp || !/^\d{1,15}$/.test(timestamp)) return bad("40005", "Invalid ACCESS_TIMESTAMP");
+  if (Math.abs(now - Number(timestamp)) > clockSkewMaxMs)
+    return bad("40008", "Request timestamp expired");
+  if (!sameText(passphrase, credential.passphrase))
+    return bad("40036", "The passphrase is incorrect");
+  const expected = signature(credential.secret, { ...request, timestamp });
+  if (!sameText(sign, expected)) return bad("40009", "sign signature error");
+  return admit(headers, credential, permission);
+}
+
+function admit(
+  headers: SignedRequest["headers"],
+  { accountMode, permissions, environment }: Credential,
+  permission: Permission,
+): Refusal | undefined {
+  if (accountMode === "unified")
+    return bad(
+      "40085",
+      "You are in Unified Account mode, and the Classic Account API is not supported",
+    );
+  if (!permissions.includes(permission))
+    return bad("40014", "Incorrect permissions, need read permissions");
+  const asked = headers["paptrading"] === "1" ? "demo" : "live";
+  if (environment === undefined || environment === "both" || environment === asked)
+    return undefined;
+  return wrongEnvironment();
+}
+
+export const wrongEnvironment = (): Refusal => bad("40099", "exchange environment is incorrect");
+
+function sameText(given: string, expected: string): boolean {
+  const left = Buffer.from(given);
+  const right = Buffer.from(expected);
+  return left.length === right.length && timingSafeEqual(left, right);
+}

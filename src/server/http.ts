@@ -1,0 +1,114 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
+import { type Answer, type ApiAnswer, type ApiRequest, toAnswer, warn } from "./api.ts";
+import { Refusal } from "./source.ts";
+
+// URL and headers together; the longest honest request has about 1 KiB.
+const headBytesMax = 16 * 1_024;
+// Longer than a client's own, so that the server never closes a connection that is being reused.
+const keepAliveMs = 65_000;
+const requestTimeoutMs = 30_000;
+
+export type ApiServer = AsyncDisposable & { readonly url: string; readonly port: number };
+
+export type ServeOptions = {
+  /** Default 127.0.0.1. */
+  readonly host?: string;
+  /** 0, the default, takes any free one. */
+  readonly port?: number;
+  /** Told of what the answer function threw. Default: a process warning. */
+  readonly onError?: (error: unknown) => void;
+};
+
+/**
+ * Serves an API over HTTP until it is disposed of.
+ *
+ * @throws the system's error where the port cannot be taken.
+ */
+export async function serveApi(
+  answer: Answer,
+  { host = "127.0.0.1", port = 0, onError = warn }: ServeOptions = {},
+): Promise<ApiServer> {
+  const server = createServer({
+    maxHeaderSize: headBytesMax,
+    keepAliveTimeout: keepAliveMs,
+    requestTimeout: requestTimeoutMs,
+  });
+  server.on("request", (incoming, outgoing) => {
+    void respond(answer, incoming, onError).then((given) => send(outgoing, given));
+  });
+  server.on("clientError", refuseUnreadable);
+  server.listen(port, host);
+  await once(server, "listening");
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error(`no port on ${host}`);
+  return {
+    url: `http://${host.includes(":") ? `[${host}]` : host}:${address.port}`,
+    port: address.port,
+    async [Symbol.asyncDispose]() {
+      const closed = once(server, "close");
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+async function respond(
+  answer: Answer,
+  incoming: IncomingMessage,
+  onError: (error: unknown) => void,
+): Promise<ApiAnswer> {
+  const request = readRequest(incoming);
+  if (request === undefined) return refused(400, "40020", "Request URL is not valid");
+  try {
+    return await answer(request);
+  } catch (error) {
+    onError(error);
+    return refused(500, "40015", "System is abnormal, please try again later");
+  }
+}
+
+function readRequest({ method, url, headers, socket }: IncomingMessage): ApiRequest | undefined {
+  const target = URL.parse(url ?? "", "http://server");
+  if (target === null) return undefined;
+  return {
+    method: method ?? "",
+    path: target.pathname,
+    query: Object.fromEntries(target.searchParams),
+    headers: Object.fromEntries(
+      Object.entries(headers).map(([name, value]) => [name, value?.toString()]),
+    ),
+    clientAddress: socket.remoteAddress ?? "unknown",
+  };
+}
+
+function send(outgoing: ServerResponse, { status, headers, body, cutAfterBytes }: ApiAnswer): void {
+  const bytes = Buffer.from(body);
+  outgoing.writeHead(status, { ...headers, "content-length": bytes.length });
+  if (cutAfterBytes === undefined) {
+    outgoing.end(bytes);
+    return;
+  }
+  // The client has seen the promised length, then loses the connection.
+  outgoing.write(bytes.subarray(0, cutAfterBytes), () => outgoing.socket?.destroy());
+}
+
+/** What could not be read as HTTP, or was too long, gets an envelope too. */
+function refuseUnreadable(error: NodeJS.ErrnoException, socket: Duplex): void {
+  if (error.code === "ECONNRESET" || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const tooLong = error.code === "HPE_HEADER_OVERFLOW";
+  const { body } = refused(400, "40020", tooLong ? "Request is too long" : "Request is not HTTP");
+  socket.end(
+    `HTTP/1.1 ${tooLong ? "431 Request Header Fields Too Large" : "400 Bad Request"}\r\n` +
+      `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n` +
+      `connection: close\r\n\r\n${body}`,
+  );
+}
+
+const refused = (status: number, code: string, msg: string): ApiAnswer =>
+  toAnswer(new Refusal(status, code, msg), Date.now());

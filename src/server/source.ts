@@ -1,0 +1,78 @@
+import type { ProductType } from "../contract/product-types.ts";
+import type { EpochMs } from "../contract/time.ts";
+
+export type Permission = "bills" | "loan-to-value";
+
+/** What the server knows of one API key. */
+export type Credential = {
+  readonly secret: string;
+  readonly passphrase: string;
+  /** The account at the exchange: limits are counted by it, and several keys may share it. */
+  readonly uid: string;
+  readonly name: string;
+  readonly permissions: readonly Permission[];
+  /** A unified account is refused by this API. Default classic. */
+  readonly accountMode?: "classic" | "unified";
+  /** Which trading environment the key belongs to. Default both. */
+  readonly environment?: "live" | "demo" | "both";
+};
+
+export type Credentials = ReadonlyMap<string, Credential>;
+
+export type Caller = Pick<Credential, "uid" | "name">;
+
+/** A validated question for bills. Times are milliseconds since the Unix epoch. */
+export type BillsRequest = {
+  readonly caller: Caller;
+  readonly now: EpochMs;
+  readonly productType: ProductType;
+  readonly coin: string | undefined;
+  readonly businessType: string | undefined;
+  readonly onlyFunding: boolean;
+  readonly idLessThan: string | undefined;
+  readonly startTime: EpochMs | undefined;
+  readonly endTime: EpochMs | undefined;
+  /** The end of history: no older bill may be served. Undefined where all history is served. */
+  readonly horizon: EpochMs | undefined;
+  readonly limit: number;
+};
+
+export type LoanToValueRequest = {
+  readonly caller: Caller;
+  readonly now: EpochMs;
+  readonly riskUnitId: string | undefined;
+};
+
+/** The `data` of a page as it is sent: an empty page has more than one shape (see account-bills.ts). */
+export type WirePage = {
+  readonly bills: readonly unknown[] | null;
+  readonly endId?: string | null;
+};
+
+/** An answer that is not a success. A source may return one in place of its data. */
+export class Refusal {
+  readonly status: number;
+  readonly code: string;
+  readonly msg: string;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(
+    status: number,
+    code: string,
+    msg: string,
+    headers: Readonly<Record<string, string>> = {},
+  ) {
+    this.status = status;
+    this.code = code;
+    this.msg = msg;
+    this.headers = headers;
+  }
+}
+
+/** Where the server's answers come from: a seeded ledger, or tables. */
+export type Source = {
+  bills(request: BillsRequest): Promise<WirePage | Refusal>;
+  loanToValue(request: LoanToValueRequest): Promise<object | Refusal>;
+  /** All pairs where no symbol is named. */
+  symbols(symbol: string | undefined): Promise<readonly unknown[] | Refusal>;
+};

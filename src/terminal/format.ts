@@ -1,0 +1,58 @@
+import type { EpochMs } from "../contract/time.ts";
+import { dayMs, hourMs, isoTime, minuteMs, secondMs } from "../contract/time.ts";
+import type { Interval } from "../sync/intervals.ts";
+
+/** 2026-11-21 03:24:59Z, or a dash. */
+export const formatTime = (time: EpochMs | undefined): string =>
+  time === undefined ? "-" : `${isoTime(time).slice(0, 19).replace("T", " ")}Z`;
+
+export const formatInterval = ({ from, to }: Interval): string =>
+  `${formatTime(from)} to ${formatTime(to)}`;
+
+/** 1,234,567 */
+export const formatCount = (count: number): string => count.toLocaleString("en-US");
+
+/** The two largest units: "89 d 23 h", "4 m 10 s", "0.4 s". */
+export function formatDuration(ms: number): string {
+  const rounded = Math.round(ms / secondMs) * secondMs;
+  if (rounded < 10 * secondMs) return `${(ms / secondMs).toFixed(1)} s`;
+  const units = [
+    [dayMs, "d"],
+    [hourMs, "h"],
+    [minuteMs, "m"],
+    [secondMs, "s"],
+  ] as const;
+  const first = units.findIndex(([unitMs]) => rounded >= unitMs);
+  let rest = rounded;
+  return units
+    .slice(first, first + 2)
+    .map(([unitMs, name]) => {
+      const count = Math.floor(rest / unitMs);
+      rest -= count * unitMs;
+      return count === 0 ? "" : `${count} ${name}`;
+    })
+    .filter((part) => part !== "")
+    .join(" ");
+}
+
+/** Columns under their titles: the first flush left, the others flush right. */
+export function formatTable(
+  titles: readonly string[],
+  rows: readonly (readonly string[])[],
+): string {
+  const lines = [titles, ...rows];
+  const widths = titles.map((_, column) =>
+    Math.max(...lines.map((line) => line[column]?.length ?? 0)),
+  );
+  return lines
+    .map((line) =>
+      widths
+        .map((width, column) => {
+          const cell = line[column] ?? "";
+          return column === 0 ? cell.padEnd(width) : cell.padStart(width);
+        })
+        .join("  ")
+        .trimEnd(),
+    )
+    .join("\n");
+}

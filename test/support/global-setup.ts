@@ -1,0 +1,54 @@
+import { Client, escapeIdentifier } from "pg";
+import type { TestProject } from "vitest/node";
+import { migrate } from "../../src/db/migrate.ts";
+import { openTestServer } from "./postgres-server.ts";
+
+declare module "vitest" {
+  interface ProvidedContext {
+    /** Of a role that may create databases. */
+    databaseUrl: string;
+    /** A migrated database, to be cloned. */
+    templateName: string;
+  }
+}
+
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const server = await openTestServer();
+  process.stdout.write(`tests run on PostgreSQL ${server.version} from ${server.kind}\n`);
+  const templateName = `bill_sync_template_${process.pid}`;
+  const template = escapeIdentifier(templateName);
+  const teardown = async (): Promise<void> => {
+    try {
+      await execute(server.url, `drop database if exists ${template} with (force)`);
+    } finally {
+      await server[Symbol.asyncDispose]();
+    }
+  };
+  try {
+    await execute(server.url, `drop database if exists ${template} with (force)`);
+    await execute(server.url, `create database ${template}`);
+    await migrate(databaseAt(server.url, templateName));
+  } catch (error) {
+    await teardown();
+    throw error;
+  }
+  project.provide("databaseUrl", server.url);
+  project.provide("templateName", templateName);
+  return teardown;
+}
+
+async function execute(url: string, statement: string): Promise<void> {
+  const client = new Client({ connectionString: url });
+  try {
+    await client.connect();
+    await client.query(statement);
+  } finally {
+    await client.end();
+  }
+}
+
+function databaseAt(url: string, name: string): string {
+  const changed = new URL(url);
+  changed.pathname = `/${name}`;
+  return changed.href;
+}

