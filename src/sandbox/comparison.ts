@@ -71,20 +71,22 @@ export function compareWithLedger(
 }
 
 function differences(row: Record<string, unknown>, bill: StoredBill): readonly string[] {
-  const others = Object.entries(row).filter(([name]) => !fieldNames.has(name));
-  const sent = canonical(Object.fromEntries(others));
-  const stored = canonical(bill.extra === null ? {} : JSON.parse(bill.extra, exactNumber));
+  const extra = JSON.parse(bill.extra ?? "{}", exactNumber) as Record<string, unknown>;
+  const sent = canonical(withoutFields(row));
+  const stored = canonical(withoutFields(extra));
+  // What a column cannot spell as it was sent stands in `extra` under the field's own name.
   const wrong = fields
-    .filter(([wire, column]) => (row[wire] ?? "") !== (bill[column] ?? ""))
-    .map(
-      ([wire, column]) => `${bill.billId} ${wire}: "${row[wire]}" is stored as "${bill[column]}"`,
-    );
+    .map(([wire, column]) => ({ wire, text: extra[wire] ?? bill[column] }))
+    .filter(({ wire, text }) => (row[wire] ?? "") !== (text ?? ""))
+    .map(({ wire, text }) => `${bill.billId} ${wire}: "${row[wire]}" is stored as "${text}"`);
   return sent === stored
     ? wrong
     : [...wrong, `${bill.billId} extra: ${sent} is stored as ${stored}`];
 }
 
 const fieldNames = new Set<string>(["billId", ...fields.map(([wire]) => wire)]);
+const withoutFields = (row: Record<string, unknown>): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(row).filter(([name]) => !fieldNames.has(name)));
 
 /** JSON with sorted keys, since the order of fields means nothing, and every number digit by digit. */
 function canonical(value: unknown): string {

@@ -88,11 +88,8 @@ export function wireBill(
   };
 }
 
-function spelled(random: Random, amount: Units): string {
-  const draw = random();
-  if (amount === 0n && draw < 0.01) return "0E-8";
-  return decimalText(amount, draw < 0.15 ? "all" : "needed");
-}
+const spelled = (random: Random, amount: Units): string =>
+  decimalText(amount, random() < 0.15 ? "all" : "needed");
 
 const noCoupon = (random: Random): string => (random() < 0.3 ? "0" : "");
 

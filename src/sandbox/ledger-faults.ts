@@ -52,6 +52,21 @@ export function withRestatements(
   }));
 }
 
+/**
+ * The ledger with so many bills of each product type whose decimals are spelled in ways that a
+ * database does not print: the value is a decimal's, the letters are not what it gives back.
+ */
+export function withOddDecimals(
+  ledger: Ledger,
+  { seed, count }: { readonly seed: string | number; readonly count: number },
+): Ledger {
+  const random = seededRandom(`${seed}/odd-decimals`);
+  return changed(ledger, random, count, (bill, row) => ({
+    ...bill,
+    row: { ...row, amount: `+${row["amount"]}`.replace("+-", "-0"), fee: `${row["fee"]}E-0` },
+  }));
+}
+
 /** Changes so many bills of each product type, among those that can be fetched for a day yet. */
 function changed(
   ledger: Ledger,
