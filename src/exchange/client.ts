@@ -45,12 +45,13 @@ export type AskOptions = {
 
 export type Client = {
   /**
-   * Asks until there is an answer that keeps the contract, or a reason to stop.
+   * Asks until there is an answer that keeps the contract, or a reason to stop. A query that
+   * is a function is made anew for each attempt, when its turn has come: for times that move.
    * @throws ExchangeError, whose kind says what to do next; the signal's reason.
    */
   ask<Op extends Operation>(
     operation: Op,
-    query: Query,
+    query: Query | (() => Query),
     options?: AskOptions,
   ): Promise<z.output<Op["data"]>>;
 };
@@ -87,7 +88,7 @@ export function createClient(deps: ClientDeps): Client {
         try {
           const data = await limiter.run(() => {
             beforeSend?.();
-            return attempt(operation, query, demo);
+            return attempt(operation, typeof query === "function" ? query() : query, demo);
           }, signal);
           onAttempt?.(undefined);
           return data;

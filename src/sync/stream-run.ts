@@ -95,8 +95,8 @@ export class StreamRun {
     const { held, exchangeNow, settleLagMs, signal: stop } = this.#deps;
     const { commitPage, restartWindow } = held.store;
     const signal = AbortSignal.any([stop, everything, this.#stopped.signal]);
-    const fetchPage = (request: PageRequest) =>
-      this.ask(pageQuery(this.stream.productType, request), signal);
+    const fetchPage = (request: () => PageRequest) =>
+      this.ask(() => pageQuery(this.stream.productType, request()), signal);
     const onPage = (progress: PageProgress) => this.#countPage(walk.window, progress);
     try {
       await walkWindow(
@@ -113,7 +113,7 @@ export class StreamRun {
   }
 
   /** Sends one request of this stream. */
-  ask(query: Query, signal: AbortSignal): Promise<BillPage> {
+  ask(query: Query | (() => Query), signal: AbortSignal): Promise<BillPage> {
     return this.#deps.client.ask(accountBills, query, {
       signal,
       demo: isDemoProductType(this.stream.productType),

@@ -14,7 +14,8 @@ export type PageRequest = {
 };
 
 export type WalkDeps = {
-  readonly fetchPage: (request: PageRequest) => Promise<BillPage>;
+  /** Calls for the request when its turn at the exchange has come, and again for a retry. */
+  readonly fetchPage: (request: () => PageRequest) => Promise<BillPage>;
   readonly commitPage: (page: PageCommit) => Promise<PageCounts>;
   readonly restartWindow: (stream: Stream, window: Interval) => Promise<void>;
   readonly exchangeNow: () => EpochMs;
@@ -36,7 +37,7 @@ export type PageProgress = {
 const pagesPerWindowMax = 100_000;
 
 // Where the exchange refuses the oldest time that its 90 days should hold, these are tried.
-const edgeMarginsMs = [edgeMarginMs, 10 * secondMs, minuteMs, 10 * minuteMs] as const;
+const edgeMarginsMs = [edgeMarginMs, 3 * secondMs, 15 * secondMs, minuteMs, 10 * minuteMs] as const;
 const edgeReachMs = 10 * minuteMs;
 
 /**
@@ -77,27 +78,31 @@ export async function walkWindow(deps: WalkDeps, stream: Stream, walk: Walk): Pr
 }
 
 /** Fetches pages whose oldest time keeps clear of the horizon, which moves with every page. */
-function edgeAwareFetch(deps: WalkDeps, window: Interval) {
+function edgeAwareFetch({ fetchPage, exchangeNow }: WalkDeps, window: Interval) {
   let margin = 0;
   let readFrom = window.from;
   return async (idLessThan: string | undefined) => {
     for (; margin < edgeMarginsMs.length; margin++) {
-      const edge = horizonAt(deps.exchangeNow(), edgeMarginsMs[margin]);
-      // One millisecond more on both sides: `to` is the millisecond after the last.
-      const startTime = epochMs(Math.max(window.from - 1, edge));
-      readFrom = epochMs(Math.max(readFrom, Math.min(startTime + 1, window.to)));
-      if (startTime >= window.to) break;
+      let startTime = window.from;
+      const request = (): PageRequest => {
+        // One millisecond more on both sides: `to` is the millisecond after the last.
+        const edge = horizonAt(exchangeNow(), edgeMarginsMs[margin]);
+        startTime = epochMs(Math.max(window.from - 1, edge));
+        return { startTime, endTime: window.to, idLessThan };
+      };
+      if (request().startTime >= window.to) break;
       try {
-        const page = await deps.fetchPage({ startTime, endTime: window.to, idLessThan });
+        const page = await fetchPage(request);
+        readFrom = epochMs(Math.max(readFrom, Math.min(startTime + 1, window.to)));
         return { ...page, readFrom };
       } catch (error) {
-        const isEdge = startTime - edge < edgeReachMs;
+        const isEdge = startTime - horizonAt(exchangeNow()) < edgeReachMs;
         const isRefusal = error instanceof ExchangeError && error.kind === "time-range";
         if (!isRefusal || !isEdge || margin === edgeMarginsMs.length - 1) throw error;
       }
     }
     // The horizon has passed the whole window.
-    return { rows: [], endId: undefined, readFrom };
+    return { rows: [], endId: undefined, readFrom: window.to };
   };
 }
 

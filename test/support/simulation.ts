@@ -1,0 +1,161 @@
+import { randomUUID } from "node:crypto";
+import { sql } from "drizzle-orm";
+import { exchangeOf } from "../../src/commands/exchange.ts";
+import { type ProductType, productTypes } from "../../src/contract/product-types.ts";
+import { epochMs, minuteMs } from "../../src/contract/time.ts";
+import { type Database, type OpenDatabase, openDatabase } from "../../src/db/connect.ts";
+import { holdAccount } from "../../src/db/lease.ts";
+import { openStore } from "../../src/db/store.ts";
+import { readStoredBills } from "../../src/db/stored-bills.ts";
+import { ExchangeError } from "../../src/errors.ts";
+import type { Transport } from "../../src/exchange/transport.ts";
+import { type Comparison, compareWithLedger } from "../../src/sandbox/comparison.ts";
+import { withLatency } from "../../src/sandbox/faults.ts";
+import { createSandbox, type Sandbox, type SandboxOptions } from "../../src/sandbox/sandbox.ts";
+import { Secret } from "../../src/secret.ts";
+import type { Answer } from "../../src/server/api.ts";
+import { horizonAt } from "../../src/sync/plan.ts";
+import { type AccountReport, syncAccount } from "../../src/sync/run.ts";
+import type { HeldAccount, Store } from "../../src/sync/store.ts";
+import { type VirtualClock, virtualClock } from "./virtual-clock.ts";
+
+/** The moment at which simulations begin. */
+export const simulationStart = Date.UTC(2026, 3, 30, 23, 59, 58, 765);
+
+export type SimulationOptions = Omit<SandboxOptions, "now" | "accountNames"> & {
+  /** Of the account, and of its rows. */
+  readonly name: string;
+  readonly productTypes?: readonly ProductType[];
+  readonly settleLagMs?: number;
+  /** One way, ms. Default 40 both ways. */
+  readonly latencyMs?: () => number;
+  /** Between the sync and the tables: to make a page fail, or to look on. */
+  readonly wrapStore?: (store: Store) => Store;
+};
+
+export type Simulation = {
+  readonly sandbox: Sandbox;
+  readonly time: VirtualClock;
+  /** One whole run, as `sync` does it for one account, in exchange time that costs nothing. */
+  sync(signal?: AbortSignal): Promise<AccountReport>;
+  /** Lets the exchange's time pass. */
+  pass(ms: number): Promise<void>;
+  /** What is stored, against what the exchange served when the last run began. */
+  compare(): Promise<readonly Comparison[]>;
+};
+
+/**
+ * The real sync over a sandbox exchange in this process and a real Postgres: only the network
+ * and the time are simulated.
+ */
+export function simulate(url: string, options: SimulationOptions): Simulation & AsyncDisposable {
+  const { name, settleLagMs = 10 * minuteMs, wrapStore = (store: Store) => store } = options;
+  const time = virtualClock(simulationStart);
+  const database = openDatabase(url);
+  const sandbox = createSandbox({ ...options, accountNames: [name], now: time.now });
+  const account = accountOf(sandbox, options.productTypes ?? productTypes);
+  let beganAt = epochMs(simulationStart);
+
+  const run = (signal: AbortSignal) =>
+    syncAccount(
+      {
+        exchangeOf: () =>
+          exchangeOf({ baseUrl: new URL("http://127.0.0.1"), locale: "en-US" }, account, {
+            transport: transportOf(sandbox, time, options),
+            clock: time.clock,
+            random: () => 0.5,
+          }),
+        holdAccount: () => time.hold(() => hold(database.db, name, time, wrapStore)),
+        settleLagMs,
+        signal,
+        onProgress: () => undefined,
+      },
+      account,
+    );
+
+  return {
+    sandbox,
+    time,
+    async sync(signal = new AbortController().signal) {
+      beganAt = time.clock.now();
+      await database.db.execute(sql`delete from account_leases where account = ${name}`);
+      return time.run(run(signal));
+    },
+    pass: (ms) => time.run(time.clock.sleep(ms)),
+    compare: () =>
+      Promise.all(
+        productTypes.map(async (productType) => {
+          const stored = await readStoredBills(database.db, { account: name, productType });
+          const inside = { from: horizonAt(time.clock.now()), visibleAt: beganAt };
+          return compareWithLedger(sandbox.account.ledger.bills[productType], stored, inside);
+        }),
+      ),
+    [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
+  };
+}
+
+const accountOf = ({ account }: Sandbox, wanted: readonly ProductType[]) => ({
+  name: account.name,
+  productTypes: wanted,
+  credentials: {
+    key: new Secret(account.apiKey),
+    secret: new Secret(account.apiSecret),
+    passphrase: new Secret(account.apiPassphrase),
+  },
+});
+
+/** Carries requests to the sandbox; an answer that is to be cut off never comes whole. */
+function transportOf(
+  sandbox: Sandbox,
+  { clock }: VirtualClock,
+  { latencyMs = () => 40 }: SimulationOptions,
+): Transport {
+  const answer: Answer = withLatency(sandbox.answer, {
+    there: latencyMs,
+    back: latencyMs,
+    sleep: clock.sleep,
+  });
+  return async ({ url, headers }) => {
+    const query = Object.fromEntries(url.searchParams);
+    const given = await answer({
+      method: "GET",
+      path: url.pathname,
+      query,
+      headers,
+      clientAddress: "127.0.0.1",
+    });
+    if (given.cutAfterBytes !== undefined) throw new ExchangeError("unavailable", "cut off");
+    return { status: given.status, retryAfter: given.headers["retry-after"], body: given.body };
+  };
+}
+
+/** The account's real lease and tables; time stands still while they are at work. */
+async function hold(
+  db: Database,
+  name: string,
+  time: VirtualClock,
+  wrapStore: (store: Store) => Store,
+): Promise<HeldAccount & AsyncDisposable> {
+  const lease = await holdAccount(db, name, { signal: new AbortController().signal });
+  const real = wrapStore(openStore(db, lease, randomUUID()));
+  const store: Store = {
+    knownTime: (...given) => time.hold(() => real.knownTime(...given)),
+    recordPlan: (...given) => time.hold(() => real.recordPlan(...given)),
+    commitPage: (...given) => time.hold(() => real.commitPage(...given)),
+    restartWindow: (...given) => time.hold(() => real.restartWindow(...given)),
+  };
+  const release = () => time.hold(() => Promise.resolve(lease[Symbol.asyncDispose]()));
+  return { store, assertHeld: lease.assertHeld, [Symbol.asyncDispose]: release };
+}
+
+/** A stored row's identity in the table: another one once the row was rewritten. */
+export async function rowVersions(
+  { db }: OpenDatabase,
+  account: string,
+): Promise<ReadonlyMap<string, string>> {
+  const { rows } = await db.execute<{ id: string; version: string }>(sql`
+    select product_type || '/' || bill_id as id, xmin::text || ' ' || ctid::text as version
+    from bills
+    where account = ${account}`);
+  return new Map(rows.map(({ id, version }) => [id, version]));
+}

@@ -1,0 +1,104 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { productTypes } from "../src/contract/product-types.ts";
+import { hourMs } from "../src/contract/time.ts";
+import { type OpenDatabase, openDatabase } from "../src/db/connect.ts";
+import { randomFaults, withFaults } from "../src/sandbox/faults.ts";
+import { withOddDecimals } from "../src/sandbox/ledger-faults.ts";
+import { integer, seededRandom, shuffled } from "../src/sandbox/random.ts";
+import type { Quirks } from "../src/sandbox/source.ts";
+import type { PastHorizon } from "../src/server/routes.ts";
+import { isComplete } from "../src/sync/run.ts";
+import { type TestDatabase, testDatabase } from "./support/database.ts";
+import { rowVersions, type SimulationOptions, simulate } from "./support/simulation.ts";
+
+const bounds: readonly NonNullable<Quirks["bounds"]>[] = ["both", "start", "end", "neither"];
+const lastPages: readonly NonNullable<Quirks["lastPage"]>[] = [
+  "empty-string",
+  "null-id",
+  "no-id",
+  "null-bills",
+];
+const shortLastPages = [false, true];
+const pageOrders: readonly NonNullable<Quirks["pageOrder"]>[] = [
+  "newest-first",
+  "oldest-first",
+  "shuffled",
+];
+const pastHorizons: readonly PastHorizon[] = ["trim", "refuse", "serve"];
+
+/** Everything that the documentation leaves open, in every combination: 288. */
+const exchanges = bounds.flatMap((bounds) =>
+  lastPages.flatMap((lastPage) =>
+    shortLastPages.flatMap((shortLastPage) =>
+      pageOrders.flatMap((pageOrder) =>
+        pastHorizons.map((pastHorizon) => ({
+          quirks: { bounds, lastPage, shortLastPage, pageOrder },
+          pastHorizon,
+        })),
+      ),
+    ),
+  ),
+);
+
+/** A ledger, a way to the exchange and its faults, all drawn from the seed. */
+function history(seed: number): SimulationOptions {
+  const random = seededRandom(`history ${seed}`);
+  const wanted = shuffled(random, productTypes).slice(0, integer(random, 1, 3));
+  const faultRate = seed % 2 === 0 ? 0 : 0.05;
+  const wayMs = integer(random, 5, 400);
+  return {
+    ...exchanges[seed],
+    seed,
+    name: `seed-${seed}`,
+    productTypes: wanted,
+    density: random() ** 2,
+    latencyMs: () => wayMs * (0.8 + 0.4 * random()),
+    alterLedger: (ledger) => withOddDecimals(ledger, { seed, count: seed % 5 }),
+    wrapAnswer: (answer) =>
+      withFaults(answer, {
+        decide: randomFaults({ random, rate: faultRate, inARowMax: 2 }),
+        sleep: async () => undefined,
+      }),
+  };
+}
+
+describe("for every way that the exchange may treat bounds, pages and its horizon", () => {
+  let database: TestDatabase;
+  let tables: OpenDatabase;
+  beforeAll(async () => {
+    database = await testDatabase();
+    tables = openDatabase(database.url);
+  });
+  afterAll(async () => {
+    await tables[Symbol.asyncDispose]();
+    await database[Symbol.asyncDispose]();
+  });
+
+  test.each(exchanges.map((_, seed) => seed))(
+    "the tables hold exactly the ledger, once more after the next run, within the limit (seed %i)",
+    async (seed) => {
+      const options = history(seed);
+      await using simulation = simulate(database.url, options);
+      const isExact = async () => {
+        const comparisons = await simulation.compare();
+        expect(comparisons.reduce((sum, { expected }) => sum + expected, 0)).toBeGreaterThan(100);
+        for (const comparison of comparisons) {
+          expect(comparison).toMatchObject({ missing: [], extra: [], different: [] });
+        }
+      };
+      expect(await simulation.sync()).toSatisfy(isComplete);
+      await isExact();
+      const before = await rowVersions(tables, options.name);
+
+      await simulation.pass(integer(seededRandom(seed), 1, 40) * hourMs);
+      expect(await simulation.sync()).toSatisfy(isComplete);
+      await isExact();
+      const after = await rowVersions(tables, options.name);
+      expect([...before].filter(([id, version]) => after.get(id) !== version)).toEqual([]);
+
+      const { peaks, refusals } = simulation.sandbox.statistics();
+      expect(Math.max(...peaks.map(({ requests }) => requests))).toBeLessThanOrEqual(10);
+      expect(refusals["429"] ?? 0).toBe(0);
+    },
+  );
+});
