@@ -1,0 +1,128 @@
+import { spawn } from "node:child_process";
+import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { parseEnv } from "node:util";
+import { type OpenSandbox, sandboxEnvironment } from "../../src/sandbox/sandbox.ts";
+import type { TestDatabase } from "./database.ts";
+
+export type CliEnvironment = Readonly<Record<string, string | undefined>>;
+
+export type CliOptions = {
+  /** All that the program finds in its environment, beside the PATH. */
+  readonly env?: CliEnvironment;
+  /** Default an empty folder of its own: no .env lies there, and what it writes goes with it. */
+  readonly cwd?: string;
+};
+
+export type CliEnd = {
+  /** Null where a signal ended it. */
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+};
+
+export type RunningCli = AsyncDisposable & {
+  /** What it has written so far. */
+  readonly written: { readonly stdout: string; readonly stderr: string };
+  /** The first match in what it has written, or will write. Rejects where it ends without. */
+  seen(stream: "stdout" | "stderr", pattern: RegExp): Promise<RegExpExecArray>;
+  kill(signal: NodeJS.Signals): void;
+  /** Closes our end of its standard output, as `head` does. */
+  closeStdout(): void;
+  readonly ended: Promise<CliEnd>;
+};
+
+const program = fileURLToPath(new URL("../../src/bin.js", import.meta.url));
+// Below the test's own limit, so that it is the program's output that is shown.
+const runMaxMs = 50_000;
+const pollMs = 10;
+
+/** Runs the real program in a process of its own, to its end. */
+export async function runCli(args: readonly string[], options: CliOptions = {}): Promise<CliEnd> {
+  await using running = await startCli(args, options);
+  return await running.ended;
+}
+
+/** Starts the real program in a process of its own; the end of the scope ends it too. */
+export async function startCli(
+  args: readonly string[],
+  { env = {}, cwd }: CliOptions = {},
+): Promise<RunningCli> {
+  await using stack = new AsyncDisposableStack();
+  const folder = cwd ?? stack.use(await temporaryFolder()).path;
+  const child = spawn(process.execPath, [program, ...args], {
+    cwd: folder,
+    env: { PATH: process.env["PATH"], ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const written = { stdout: "", stderr: "" };
+  for (const name of ["stdout", "stderr"] as const) {
+    child[name].setEncoding("utf8").on("data", (text: string) => {
+      written[name] += text;
+    });
+  }
+  const overdue = setTimeout(() => {
+    written.stderr += `\n(the test killed it after ${runMaxMs} ms)`;
+    child.kill("SIGKILL");
+  }, runMaxMs);
+  const ended = new Promise<CliEnd>((resolve, reject) => {
+    child.on("error", reject);
+    child.on("close", (code, signal) => {
+      clearTimeout(overdue);
+      resolve({ code, signal, ...written });
+    });
+  });
+  stack.defer(async () => {
+    child.kill("SIGTERM");
+    await ended;
+  });
+  const cleanUp = stack.move();
+  return {
+    written,
+    seen: (stream, pattern) => seen(() => written[stream], pattern, ended),
+    kill: (signal) => child.kill(signal),
+    closeStdout: () => child.stdout.destroy(),
+    ended,
+    [Symbol.asyncDispose]: () => cleanUp.disposeAsync(),
+  };
+}
+
+async function seen(
+  text: () => string,
+  pattern: RegExp,
+  ended: Promise<CliEnd>,
+): Promise<RegExpExecArray> {
+  for (;;) {
+    const match = pattern.exec(text());
+    if (match !== null) return match;
+    const end = await Promise.race([ended, sleep(pollMs)]);
+    const last = pattern.exec(text());
+    if (last !== null) return last;
+    if (end !== undefined) {
+      throw new Error(`it ended without ${pattern}: ${JSON.stringify(end, null, 2)}`);
+    }
+  }
+}
+
+/** A folder that goes with its scope. */
+export async function temporaryFolder(): Promise<AsyncDisposable & { readonly path: string }> {
+  const path = await mkdtemp(join(tmpdir(), "bill-sync-cli-"));
+  // For root, whose embedded Postgres runs as another user.
+  await chmod(path, 0o755);
+  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
+}
+
+/** What points the program at a sandbox exchange and a test database. */
+export const environmentFor = (
+  sandbox: Pick<OpenSandbox, "url" | "account">,
+  database: Pick<TestDatabase, "url">,
+  others: CliEnvironment = {},
+): CliEnvironment => ({
+  ...parseEnv(sandboxEnvironment(sandbox)),
+  DATABASE_URL: database.url,
+  ...others,
+});
