@@ -27,7 +27,7 @@ const billFields = {
   cTime: epochMsText,
 };
 
-const billRow = z.looseObject(billFields);
+const billRow = z.object(billFields);
 const decimalFields = ["amount", "fee", "feeByCoupon", "balance"] as const;
 
 /** One entry of the ledger. Decimals and ids are text; "" has become null. */
@@ -61,34 +61,18 @@ export function readBill(row: unknown): BillReading {
       fault: { path: issue?.path.join(".") ?? "", reason: issue?.message ?? "is not a bill" },
     };
   }
-  const {
-    billId,
-    symbol,
-    amount,
-    fee,
-    feeByCoupon,
-    businessType,
-    coin,
-    balance,
-    cTime,
-    ...others
-  } = parsed.data;
-  const extra: Record<string, unknown> = others;
+  // From the row itself: zod drops a field that is named __proto__.
+  const extra: Record<string, unknown> = Object.fromEntries(
+    Object.entries(row as object).filter(([name]) => !Object.hasOwn(billFields, name)),
+  );
   for (const field of decimalFields) {
     const decimalText = parsed.data[field];
     if (decimalText !== null && !printsAsWritten(decimalText)) extra[field] = decimalText;
   }
   return {
     bill: {
-      billId,
-      symbol,
-      amount,
-      fee,
-      feeByCoupon,
-      businessType,
-      coin,
-      balance,
-      cTime: epochMs(Number(cTime)),
+      ...parsed.data,
+      cTime: epochMs(Number(parsed.data.cTime)),
       extra: Object.keys(extra).length === 0 ? null : extra,
     },
   };
