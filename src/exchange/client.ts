@@ -1,17 +1,16 @@
 import type { z } from "zod";
 import type { Clock } from "../clock.ts";
-import { type Envelope, envelope, successCode } from "../contract/envelope.ts";
-import { parseExactJson } from "../contract/json.ts";
 import type { Operation, Query } from "../contract/operation.ts";
 import { signature } from "../contract/signature.ts";
-import { type EpochMs, epochMs } from "../contract/time.ts";
-import { ExchangeError } from "../errors.ts";
+import { epochMs } from "../contract/time.ts";
+import { ExchangeError, type ExchangeErrorKind } from "../errors.ts";
 import type { Secret } from "../secret.ts";
+import { dataOf, envelopeOf, failureOf } from "./answer.ts";
 import type { ExchangeClock } from "./exchange-clock.ts";
 import type { RateLimiter } from "./rate-limiter.ts";
-import { refusalOf } from "./refusals.ts";
-import { attemptsBound, retryAfterMs, retryDelayMs } from "./retry.ts";
-import type { HttpAnswer, Transport } from "./transport.ts";
+import { attemptsBound, retryDelayMs } from "./retry.ts";
+import { scrubber } from "./scrub.ts";
+import type { Transport } from "./transport.ts";
 
 export type Credentials = {
   readonly key: Secret;
@@ -59,21 +58,21 @@ export type Client = {
 /** The exchange, asked for the operations of the contract: signed, paced and retried. */
 export function createClient(deps: ClientDeps): Client {
   const { clock, exchangeClock } = deps;
-  const scrub = scrubber(deps.credentials);
 
   async function attempt<Op extends Operation>(operation: Op, query: Query, demo: boolean) {
     const url = new URL(operation.path, deps.baseUrl);
     url.search = new URLSearchParams(query).toString();
+    // In the order in which it is signed: whoever checks may take the query as it came.
+    url.searchParams.sort();
     const sentAt = clock.now();
     const headers = headersOf(deps, operation, query, demo);
     const answer = await deps.transport({ url, headers });
-    const body = bodyOf(answer);
-    const sample =
-      body?.requestTime == null
-        ? undefined
-        : { sentAt, answeredAt: clock.now(), requestTime: epochMs(body.requestTime) };
+    const answeredAt = clock.now();
+    const body = envelopeOf(answer);
+    const scrub = (text: string) => scrubber(secretsOf(deps.credentials, headers))(text);
     const failure = failureOf(answer, body, exchangeClock.now(), scrub);
-    if (sample !== undefined) {
+    if (body?.requestTime !== undefined) {
+      const sample = { sentAt, answeredAt, requestTime: epochMs(body.requestTime) };
       if (failure?.kind === "clock") exchangeClock.reset(sample);
       else exchangeClock.observe(sample);
     }
@@ -84,7 +83,8 @@ export function createClient(deps: ClientDeps): Client {
   return {
     async ask(operation, query, { signal, demo = false, beforeSend, onAttempt } = {}) {
       const limiter = deps.limiterOf(operation);
-      for (let failed = 1; failed <= attemptsBound; failed++) {
+      const failures = new Map<ExchangeErrorKind, number>();
+      for (let attempts = 1; attempts <= attemptsBound; attempts++) {
         try {
           const data = await limiter.run(() => {
             beforeSend?.();
@@ -95,8 +95,10 @@ export function createClient(deps: ClientDeps): Client {
         } catch (error) {
           if (!(error instanceof ExchangeError)) throw error;
           onAttempt?.(error);
+          const failed = (failures.get(error.kind) ?? 0) + 1;
+          failures.set(error.kind, failed);
           const delayMs = retryDelayMs(error, failed, deps.random);
-          if (delayMs === "stop") throw failed === 1 ? error : afterAttempts(error, failed);
+          if (delayMs === "stop") throw attempts === 1 ? error : afterAttempts(error, attempts);
           if (error.kind === "rate-limited") limiter.holdOff(delayMs);
           await clock.sleep(delayMs, signal);
         }
@@ -105,6 +107,17 @@ export function createClient(deps: ClientDeps): Client {
     },
   };
 }
+
+const signHeader = "ACCESS-SIGN";
+
+/** What a foreign text must not show of this request. */
+const secretsOf = (
+  credentials: Credentials | undefined,
+  headers: Readonly<Record<string, string>>,
+): readonly string[] => [
+  ...Object.values(credentials ?? {}).map((secret: Secret) => secret.reveal()),
+  headers[signHeader] ?? "",
+];
 
 function headersOf(
   { credentials, exchangeClock, locale }: ClientDeps,
@@ -120,74 +133,13 @@ function headersOf(
   const { method, path } = operation;
   return {
     "ACCESS-KEY": credentials.key.reveal(),
-    "ACCESS-SIGN": signature(credentials.secret.reveal(), { timestamp, method, path, query }),
+    [signHeader]: signature(credentials.secret.reveal(), { timestamp, method, path, query }),
     "ACCESS-PASSPHRASE": credentials.passphrase.reveal(),
     "ACCESS-TIMESTAMP": timestamp,
     locale,
     "Content-Type": "application/json",
     ...(demo ? { paptrading: "1" } : {}),
   };
-}
-
-/** The answer's envelope, or undefined where the body is none: HTML, cut off, another shape. */
-function bodyOf(answer: HttpAnswer): Envelope | undefined {
-  try {
-    return envelope.safeParse(parseExactJson(answer.body)).data;
-  } catch {
-    return undefined;
-  }
-}
-
-/** Why this answer is none, from its HTTP status and its code: either may carry the refusal. */
-function failureOf(
-  answer: HttpAnswer,
-  body: Envelope | undefined,
-  now: EpochMs,
-  scrub: (text: string) => string,
-): ExchangeError | undefined {
-  const httpOk = answer.status >= 200 && answer.status < 300;
-  if (httpOk && body === undefined) {
-    const start = excerpt(answer, scrub);
-    return new ExchangeError("malformed", `the answer is not the exchange's: ${start}`);
-  }
-  if (httpOk && body?.code === successCode) return undefined;
-  const code = body?.code === successCode ? undefined : body?.code;
-  const { kind, remedy } = refusalOf(code, answer.status);
-  const name = code ?? `HTTP ${answer.status}`;
-  const said = scrub(body?.msg ?? excerpt(answer, scrub));
-  return new ExchangeError(kind, `the exchange refused (${name}: ${said}): ${remedy}`, {
-    code: name,
-    retryAfterMs: retryAfterMs(answer.retryAfter, now),
-  });
-}
-
-function dataOf<Op extends Operation>(
-  operation: Op,
-  body: Envelope | undefined,
-): z.output<Op["data"]> {
-  const parsed = operation.data.safeParse(body?.data);
-  if (parsed.success) return parsed.data as z.output<Op["data"]>;
-  const [issue] = parsed.error.issues;
-  const place = ["data", ...(issue?.path ?? [])].join(".");
-  throw new ExchangeError(
-    "malformed",
-    `the answer to ${operation.name} broke the contract at ${place}: ${issue?.message}`,
-  );
-}
-
-/** Takes the credentials out of a text that came from outside: a proxy may echo headers. */
-function scrubber(credentials: Credentials | undefined): (text: string) => string {
-  const values = Object.values(credentials ?? {})
-    .map((secret: Secret) => secret.reveal())
-    .filter((value) => value !== "");
-  return (text) => values.reduce((scrubbed, value) => scrubbed.replaceAll(value, "[secret]"), text);
-}
-
-const excerptLength = 80;
-
-function excerpt({ status, body }: HttpAnswer, scrub: (text: string) => string): string {
-  const start = scrub(body).slice(0, excerptLength).replaceAll(/\s+/g, " ").trim();
-  return start === "" ? `HTTP ${status} with an empty body` : `HTTP ${status} "${start}"`;
 }
 
 function afterAttempts(error: ExchangeError, attempts: number): ExchangeError {

@@ -4,7 +4,10 @@ type Refusal = { readonly kind: ExchangeErrorKind; readonly remedy: string };
 
 const credentials = (remedy: string): Refusal => ({ kind: "refused-credentials", remedy });
 const permission = (remedy: string): Refusal => ({ kind: "refused-permission", remedy });
-const clock: Refusal = { kind: "clock", remedy: "the clock was set by the exchange's" };
+const clock: Refusal = {
+  kind: "clock",
+  remedy: "the exchange's time was taken over; if that does not help, set this machine's clock",
+};
 const request: Refusal = {
   kind: "refused-request",
   remedy: "the exchange no longer takes this request; look for a newer version of this program",
@@ -14,7 +17,10 @@ const timeRange: Refusal = {
   remedy: "the exchange serves bills of the last 90 days in stretches of at most 7 days",
 };
 const later: Refusal = { kind: "unavailable", remedy: "try again later" };
-const slower: Refusal = { kind: "rate-limited", remedy: "fewer requests a second" };
+const slower: Refusal = {
+  kind: "rate-limited",
+  remedy: "another program may be using up the account's limit; stop it, or try again later",
+};
 
 /**
  * What the exchange's codes ask of their caller. The API's documentation lists none of them;
@@ -62,18 +68,35 @@ const refusals: Readonly<Record<string, Refusal>> = {
   "40200": { kind: "unavailable", remedy: "the exchange is being upgraded; try again later" },
   "40725": later,
   "45001": later,
+  "40808": {
+    kind: "unknown-code",
+    remedy: "the exchange could not check the request's parameters; try again later",
+  },
 };
 
-const unknownCode: Refusal = {
-  kind: "unknown-code",
-  remedy: "the code is not a known one; see its message",
-};
+const unknown = (remedy: string): Refusal => ({ kind: "unknown-code", remedy });
+const unknownCode = unknown("the code is not a known one; see its message");
 
-/** What a refusal with this code and HTTP status means. The status decides only without a code. */
+/** What a refusal with this code and HTTP status means. The status decides without a known code. */
 export function refusalOf(code: string | undefined, status: number): Refusal {
-  const known = code === undefined ? undefined : refusals[code];
+  const known = code !== undefined && Object.hasOwn(refusals, code) ? refusals[code] : undefined;
   if (known !== undefined) return known;
   if (status === 429) return slower;
-  if (status >= 500) return later;
-  return unknownCode;
+  if (status === 408 || status >= 500) return later;
+  return code === undefined ? withoutCode(status) : unknownCode;
+}
+
+/** The exchange sends a code with all its refusals, so this is from something before it. */
+function withoutCode(status: number): Refusal {
+  if (status >= 300 && status < 400) {
+    return {
+      kind: "refused-request",
+      remedy: "redirects are not followed, since the key would go along; check EXCHANGE_BASE_URL",
+    };
+  }
+  if (status === 404) return unknown("this is not the exchange's API; check EXCHANGE_BASE_URL");
+  return unknown(
+    "something before the exchange refused; check proxies and firewalls, and whether the " +
+      "exchange serves this machine's place",
+  );
 }

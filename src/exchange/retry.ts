@@ -5,27 +5,31 @@ const firstDelayMs = 500;
 const delayMaxMs = 30 * secondMs;
 const retryAfterMaxMs = 2 * minuteMs;
 
-/** How often a request is sent at most, by what came back. */
+/**
+ * How often a request may fail in each way; the last time ends it. Counted for each way of
+ * its own: a network that was away for five attempts must not use up the one that sets the
+ * clock after it.
+ */
 const attemptsMax: Readonly<Record<ExchangeErrorKind, number>> = {
   "refused-credentials": 1,
   "refused-permission": 1,
   "refused-request": 1,
   "time-range": 1,
   clock: 3,
-  "unknown-code": 3,
+  "unknown-code": 4,
   malformed: 6,
   unavailable: 8,
   "rate-limited": 10,
 };
 
-/** The most attempts that any kind of failure is worth. */
-export const attemptsBound = Math.max(...Object.values(attemptsMax));
+/** The most attempts that a request can take, failing in every way in turn. */
+export const attemptsBound = Object.values(attemptsMax).reduce((sum, most) => sum + most, 0);
 
 /**
  * How long to wait before the next attempt: exponential backoff with full jitter, but at
  * least what Retry-After asked for; "stop" where another attempt is of no use.
  *
- * @param attempt how many attempts have failed, this one included.
+ * @param attempt how many attempts have failed in this way, this one included.
  * @param random uniform in [0, 1).
  */
 export function retryDelayMs(
@@ -44,7 +48,7 @@ export function retryDelayMs(
 /** A Retry-After header in milliseconds: seconds, or an HTTP date against the exchange's time. */
 export function retryAfterMs(header: string | undefined, now: number): number | undefined {
   if (header === undefined) return undefined;
-  const seconds = /^\d{1,9}$/.test(header.trim()) ? Number(header) : undefined;
+  const seconds = /^\d+$/.test(header.trim()) ? Number(header) : undefined;
   const waitMs = seconds === undefined ? Date.parse(header) - now : seconds * secondMs;
   return Number.isNaN(waitMs) ? undefined : Math.max(0, waitMs);
 }

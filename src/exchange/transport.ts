@@ -17,28 +17,38 @@ export type HttpAnswer = {
  */
 export type Transport = (request: HttpRequest) => Promise<HttpAnswer>;
 
-const connectMaxMs = 10 * secondMs;
-const headersMaxMs = 15 * secondMs;
-const wholeAnswerMaxMs = 30 * secondMs;
-// A page of 100 bills is some 30 kB and all symbols some 2 MB.
-const bodyMaxBytes = 16 * 1_024 * 1_024;
+export type TransportLimits = {
+  readonly connectMaxMs: number;
+  /** Until the head of an answer is here, and between two pieces of its body. */
+  readonly silenceMaxMs: number;
+  readonly wholeAnswerMaxMs: number;
+  readonly bodyMaxBytes: number;
+};
+
+export const transportLimits: TransportLimits = {
+  connectMaxMs: 10 * secondMs,
+  silenceMaxMs: 15 * secondMs,
+  wholeAnswerMaxMs: 30 * secondMs,
+  // A page of 100 bills is some 30 kB and all symbols some 2 MB.
+  bodyMaxBytes: 16 * 1_024 * 1_024,
+};
 
 /** The real transport: keep-alive connections of undici, each wait and size bounded. */
-export function openTransport(): Transport & AsyncDisposable {
+export function openTransport(limits = transportLimits): Transport & AsyncDisposable {
   const agent = new Agent({
-    connect: { timeout: connectMaxMs },
-    headersTimeout: headersMaxMs,
-    bodyTimeout: headersMaxMs,
-    maxResponseSize: bodyMaxBytes,
+    connect: { timeout: limits.connectMaxMs },
+    headersTimeout: limits.silenceMaxMs,
+    bodyTimeout: limits.silenceMaxMs,
+    maxResponseSize: limits.bodyMaxBytes,
   });
   const send: Transport = async ({ url, headers }) => {
     try {
       const answer = await request(url, {
         method: "GET",
-        headers,
+        headers: { ...ownHeaders, ...headers },
         dispatcher: agent,
         // Counts the body too, which arriving byte by byte would never time out.
-        signal: AbortSignal.timeout(wholeAnswerMaxMs),
+        signal: AbortSignal.timeout(limits.wholeAnswerMaxMs),
       });
       const retryAfter = answer.headers["retry-after"];
       return {
@@ -47,21 +57,24 @@ export function openTransport(): Transport & AsyncDisposable {
         body: await answer.body.text(),
       };
     } catch (error) {
-      throw new ExchangeError("unavailable", `no answer from ${url.host}: ${reasonOf(error)}`, {
-        cause: error,
-      });
+      // Without its cause: undici's error may hold what the server sent, which may be our headers.
+      const reason = reasonOf(error, limits);
+      throw new ExchangeError("unavailable", `no answer from ${url.host}: ${reason}`);
     }
   };
   return Object.assign(send, { [Symbol.asyncDispose]: () => agent.destroy() });
 }
 
-function reasonOf(error: unknown): string {
+// undici does not unpack an answer: an unpacked one is asked for, so that no proxy packs it.
+const ownHeaders = { "accept-encoding": "identity", "user-agent": "bill-sync" };
+
+function reasonOf(error: unknown, limits: TransportLimits): string {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   if (code === "UND_ERR_RES_EXCEEDED_MAX_SIZE") {
-    return `the body is larger than ${bodyMaxBytes} bytes`;
+    return `the body is larger than ${limits.bodyMaxBytes} bytes`;
   }
   if (error instanceof DOMException && error.name === "TimeoutError") {
-    return `the whole answer took longer than ${wholeAnswerMaxMs / secondMs} s`;
+    return `the whole answer took longer than ${limits.wholeAnswerMaxMs / secondMs} s`;
   }
   return messageOf(error);
 }

@@ -1,0 +1,72 @@
+import type { z } from "zod";
+import { type Envelope, envelope, successCode } from "../contract/envelope.ts";
+import { parseExactJson } from "../contract/json.ts";
+import type { Operation } from "../contract/operation.ts";
+import { secondMs } from "../contract/time.ts";
+import { ExchangeError } from "../errors.ts";
+import { refusalOf } from "./refusals.ts";
+import { retryAfterMs } from "./retry.ts";
+import type { HttpAnswer } from "./transport.ts";
+
+/** The answer's envelope, or undefined where the body is none: HTML, cut off, another shape. */
+export function envelopeOf({ body }: HttpAnswer): Envelope | undefined {
+  try {
+    return envelope.safeParse(parseExactJson(body)).data;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Why this answer is none, from its HTTP status and its code: either may carry the refusal.
+ * @param now the exchange's time, for a Retry-After that is a date.
+ * @param scrub takes secrets out of what the answer says.
+ */
+export function failureOf(
+  answer: HttpAnswer,
+  body: Envelope | undefined,
+  now: number,
+  scrub: (text: string) => string,
+): ExchangeError | undefined {
+  const httpOk = answer.status >= 200 && answer.status < 300;
+  if (httpOk && body?.code === successCode) return undefined;
+  const said = printable(scrub(body?.msg ?? answer.body));
+  const start = `HTTP ${answer.status} ${said === "" ? "with an empty body" : `"${said}"`}`;
+  if (httpOk && body === undefined) {
+    return new ExchangeError("malformed", `the answer is not the exchange's: ${start}`);
+  }
+  const code = body?.code === successCode ? undefined : body?.code;
+  const { kind, remedy } = refusalOf(code, answer.status);
+  const name = code === undefined ? start : `${printable(scrub(code))}: ${said}`;
+  const pauseMs = retryAfterMs(answer.retryAfter, now);
+  const pause = pauseMs === undefined ? "" : `, come back in ${Math.ceil(pauseMs / secondMs)} s`;
+  return new ExchangeError(kind, `the exchange refused (${name}${pause}): ${remedy}`, {
+    code: code ?? `HTTP ${answer.status}`,
+    retryAfterMs: pauseMs,
+  });
+}
+
+/** @throws ExchangeError of kind `malformed` where the data breaks the operation's contract. */
+export function dataOf<Op extends Operation>(
+  operation: Op,
+  body: Envelope | undefined,
+): z.output<Op["data"]> {
+  const parsed = operation.data.safeParse(body?.data);
+  if (parsed.success) return parsed.data as z.output<Op["data"]>;
+  const [issue] = parsed.error.issues;
+  const place = ["data", ...(issue?.path ?? [])].join(".");
+  throw new ExchangeError(
+    "malformed",
+    `the answer to ${operation.name} broke the contract at ${place}: ${issue?.message}`,
+  );
+}
+
+const lengthMax = 160;
+
+/** The start of a foreign text on one line, with nothing in it that a terminal would act on. */
+const printable = (text: string): string =>
+  text
+    .slice(0, 4 * lengthMax)
+    .replaceAll(/[\p{C}\s]+/gu, " ")
+    .trim()
+    .slice(0, lengthMax);
