@@ -1,0 +1,190 @@
+import { describe, expect, test } from "vitest";
+import {
+  businessTypes,
+  coinFilterTypes,
+  nonFinancialTypes,
+} from "../src/contract/business-types.ts";
+import { envelope } from "../src/contract/envelope.ts";
+import { parseExactJson } from "../src/contract/json.ts";
+import { loanToValue } from "../src/contract/loan-to-value.ts";
+import { symbols } from "../src/contract/symbols.ts";
+
+describe("the list of business types", () => {
+  // The API's own table, in its order.
+  const documented = `
+    unknown trans_from_exchange trans_to_exchange open_long open_short close_long close_short
+    force_close_long force_close_short contract_settle_fee append_margin
+    adjust_down_lever_append_margin reduce_margin auto_append_margin cash_gift_issue
+    cash_gift_recycle tracking_follow_pay tracking_follow_back tracking_trader_income
+    burst_long_loss_query burst_short_loss_query trans_from_contract trans_to_contract
+    trans_from_otc trans_to_otc buy sell force_buy force_sell burst_buy burst_sell bonus_issue
+    bonus_recycle bonus_expired delivery_long delivery_short trans_from_cross trans_to_cross
+    trans_from_isolated trans_to_isolated`.match(/\w+/g);
+  // Met in public records of its answers.
+  const seen = `
+    risk_captital_user_transfer user_exchange_buy user_exchange_sell settle_interest adl_close_long
+    adl_close_short adl_buy_in_single_side_mode adl_sell_in_single_side_mode trans_to_strategy
+    trans_from_strategy user_grants_issue user_grants_recycle user_grid_profit_in`.match(/\w+/g);
+
+  const codes = (wanted: boolean) =>
+    businessTypes.filter((type) => type.documented === wanted).map(({ code }) => code);
+
+  test("has the 40 of the API's documentation, no other as documented, and 13 that were met", () => {
+    expect(codes(true)).toEqual(documented);
+    expect(codes(true)).toHaveLength(40);
+    expect(codes(false).toSorted()).toEqual(seen?.toSorted());
+    expect(codes(false)).toHaveLength(13);
+  });
+
+  test("puts each code into one category, by a rule of its name", () => {
+    const rules: readonly [RegExp, string][] = [
+      [/^trans_(from|to)_/, "transfer"],
+      [/^(open_|close_)(long|short)$|^(buy|sell)$/, "trade"],
+      [/^(force|burst|adl)_|^risk_captital_/, "liquidation"],
+      [/^contract_settle_fee$/, "funding"],
+      [/_margin$/, "margin"],
+      [/^(cash_gift|bonus|user_grants)_/, "bonus"],
+      [/^tracking_/, "copy"],
+      [/^delivery_/, "delivery"],
+      [/^settle_interest$/, "interest"],
+      [/^user_exchange_/, "conversion"],
+      [/^unknown$|^user_grid_profit_in$/, "unknown"],
+    ];
+    const ruled = businessTypes.map(({ code }) => [
+      code,
+      ...rules.filter(([rule]) => rule.test(code)).map(([, category]) => category),
+    ]);
+    expect(businessTypes.map(({ code, category }) => [code, category])).toEqual(ruled);
+  });
+
+  test("knows the types that filters name", () => {
+    const all = businessTypes.map(({ code }) => code);
+    expect(all).toEqual(expect.arrayContaining([...coinFilterTypes, ...nonFinancialTypes]));
+    const margin = businessTypes.filter(({ category }) => category === "margin");
+    expect(margin.map(({ code }) => code).toSorted()).toEqual(nonFinancialTypes.toSorted());
+  });
+});
+
+describe("an envelope", () => {
+  const requestTime = 1_748_721_720_474;
+  test.each([
+    [
+      `{"code":"00000","msg":"success","requestTime":${requestTime},"data":[]}`,
+      { code: "00000", msg: "success", requestTime, data: [] },
+    ],
+    ['{"code":"40009","msg":"sign signature error"}', { code: "40009" }],
+    ['{"code":429}', { code: "429" }],
+    ['{"code":"1","msg":null,"data":null}', { code: "1", msg: null, data: null }],
+    ['{"code":"1","msg":{"text":"no"}}', { code: "1", msg: undefined }],
+    [`{"code":"1","requestTime":"${requestTime}"}`, { code: "1", requestTime }],
+    ['{"code":"1","requestTime":null}', { code: "1", requestTime: undefined }],
+    ['{"code":"1","requestTime":"soon"}', { code: "1", requestTime: undefined }],
+    ['{"code":"1","requestTime":1748721720}', { code: "1", requestTime: undefined }],
+    ['{"code":"1","requestTime":1748721720474000}', { code: "1", requestTime: undefined }],
+    ['{"code":"1","requestTime":-1748721720474}', { code: "1", requestTime: undefined }],
+    ['{"code":"1","requestTime":1748721720474.5}', { code: "1", requestTime: undefined }],
+  ])("is read by its code, whatever else is wrong: %s", (json, expected) => {
+    expect(envelope.safeParse(parseExactJson(json)).data).toMatchObject(expected);
+  });
+
+  test.each(["{}", "[]", "null", '"00000"', '{"code":null}', '{"code":true}', '{"msg":"success"}'])(
+    "without a code is none: %s",
+    (json) => {
+      expect(envelope.safeParse(parseExactJson(json)).success).toBe(false);
+    },
+  );
+});
+
+describe("a loan-to-value record", () => {
+  const read = (json: string) => loanToValue.data.safeParse(parseExactJson(json));
+
+  test("is read with its lists, letter for letter", () => {
+    const record = {
+      ltv: "0.5000",
+      subAccountUids: ["4513274870", "4513274871"],
+      usdtBalance: "1234567.891234567891234567",
+      unpaidUsdtAmount: "617283.945617283945617283",
+      unpaidInfo: [{ coin: "USDT", unpaidQty: "600000", unpaidInterest: "0.000000010" }],
+      balanceInfo: [
+        { coin: "BTC", price: "64250.10", amount: "12.00000000", convertedUsdtAmount: "732451.14" },
+      ],
+    };
+    expect(read(JSON.stringify(record)).data).toEqual(record);
+  });
+
+  const none = {
+    ltv: null,
+    subAccountUids: [],
+    usdtBalance: null,
+    unpaidUsdtAmount: null,
+    unpaidInfo: [],
+    balanceInfo: [],
+  };
+  test.each([
+    "{}",
+    '{"ltv":"","subAccountUids":[],"usdtBalance":"","unpaidUsdtAmount":"","unpaidInfo":[],"balanceInfo":[]}',
+    '{"ltv":null,"subAccountUids":null,"usdtBalance":null,"unpaidUsdtAmount":null,"unpaidInfo":null,"balanceInfo":null}',
+  ])("of a unit without a loan has nothing in it: %s", (json) => {
+    expect(read(json).data).toEqual(none);
+  });
+
+  test("keeps what the contract does not list, at every level", () => {
+    const { data } = read(
+      '{"riskLevel":1e-7,"unpaidInfo":[{"coin":"","dueTime":12345678901234567890}],"balanceInfo":[{"haircut":0.950}]}',
+    );
+    expect(JSON.stringify(data)).toContain('"riskLevel":1e-7');
+    expect(JSON.stringify(data)).toContain('"dueTime":12345678901234567890');
+    expect(JSON.stringify(data)).toContain('"haircut":0.950');
+    expect(data?.unpaidInfo).toMatchObject([{ coin: null, unpaidQty: null }]);
+  });
+
+  test.each(["null", "[]", '{"ltv":"high"}', '{"unpaidInfo":{}}', '{"balanceInfo":[null]}'])(
+    "of another shape breaks the contract: %s",
+    (json) => {
+      expect(read(json).success).toBe(false);
+    },
+  );
+});
+
+describe("a symbol", () => {
+  const read = (json: string) => symbols.data.safeParse(parseExactJson(json));
+  const btc = {
+    symbol: "BTCUSDT",
+    baseCoin: "BTC",
+    quoteCoin: "USDT",
+    minTradeAmount: "0",
+    maxTradeAmount: "900000000000000000000",
+    takerFeeRate: "0.002",
+    makerFeeRate: "0.00200000",
+    pricePrecision: "2",
+    quantityPrecision: "6",
+    quotePrecision: "8",
+    minTradeUSDT: "1",
+    status: "online",
+    buyLimitPriceRatio: "0.05",
+    sellLimitPriceRatio: "0.05",
+    areaSymbol: "no",
+    orderQuantity: "200",
+    openTime: "1532454360000",
+  };
+
+  test("is read letter for letter, without an offTime and with fields that nobody listed", () => {
+    const row = { ...btc, offTime: "", maxLimitOrderValue: "10000000" };
+    expect(read(JSON.stringify([row])).data).toEqual([{ ...row, offTime: null }]);
+  });
+
+  test("needs nothing but its name; a status that nobody listed is kept", () => {
+    const { data } = read('[{"symbol":"X"},{"symbol":"Y","status":"frozen"}]');
+    expect(data).toMatchObject([
+      { symbol: "X", status: null, maxTradeAmount: null },
+      { symbol: "Y", status: "frozen" },
+    ]);
+  });
+
+  test.each(["null", "{}", '[{"symbol":""}]', "[null]", '[{"symbol":"X","takerFeeRate":"free"}]'])(
+    "of another shape breaks the contract: %s",
+    (json) => {
+      expect(read(json).success).toBe(false);
+    },
+  );
+});

@@ -1,0 +1,229 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { accountBills } from "../src/contract/account-bills.ts";
+import { readBill } from "../src/contract/bill.ts";
+import { parseExactJson } from "../src/contract/json.ts";
+
+/** Answers are read from text, as they come: what JSON.parse does is part of what is tested. */
+const readPage = (json: string) => accountBills.data.safeParse(parseExactJson(json));
+
+describe("a page of bills", () => {
+  test.each([
+    '{"bills":[],"endId":""}',
+    '{"bills":[],"endId":null}',
+    '{"bills":[]}',
+    '{"bills":null,"endId":null}',
+    '{"bills":null,"endId":""}',
+    '{"bills":null}',
+  ])("is empty and the last one: %s", (json) => {
+    expect(readPage(json).data).toEqual({ rows: [], endId: undefined });
+  });
+
+  test.each([
+    "null",
+    "[]",
+    "{}",
+    '""',
+    '{"endId":""}',
+    '{"list":[],"endId":""}',
+    '{"bills":"","endId":""}',
+    '{"bills":{},"endId":""}',
+    '{"bills":[],"endId":{}}',
+    '{"bills":[],"endId":true}',
+  ])("that says not that it is empty breaks the contract: %s", (json) => {
+    expect(readPage(json).success).toBe(false);
+  });
+
+  test("keeps its rows in their order, broken ones among them, and every digit of its cursor", () => {
+    const page = readPage('{"bills":[{"billId":"2"},null,"row"],"endId":1268377000628355083}');
+    expect(page.data).toEqual({
+      rows: [{ billId: "2" }, null, "row"],
+      endId: "1268377000628355083",
+    });
+  });
+
+  test.each(['""', "null"])("with rows and the endId %s is the last one", (endId) => {
+    expect(readPage(`{"bills":[{}],"endId":${endId}}`).data).toEqual({
+      rows: [{}],
+      endId: undefined,
+    });
+  });
+});
+
+const good = {
+  billId: "1268377000628355083",
+  symbol: "BTCUSDT",
+  amount: "-0.30289587",
+  fee: "0",
+  feeByCoupon: "-0.01",
+  businessType: "contract_settle_fee",
+  coin: "USDT",
+  balance: "777.73076247",
+  cTime: "1738130562931",
+};
+
+/** Reads the good row with fields changed: JSON text each, or undefined to leave one out. */
+function readWith(changes: Readonly<Record<string, string | undefined>>) {
+  const fields = { ...Object.fromEntries(Object.entries(good).map(quoted)), ...changes };
+  const members = Object.entries(fields).filter(([, json]) => json !== undefined);
+  const row = `{${members.map(([name, json]) => `${JSON.stringify(name)}:${json}`).join(",")}}`;
+  const reading = readBill(parseExactJson(row));
+  return "bill" in reading ? reading : { ...reading, bill: undefined };
+}
+
+const quoted = ([name, value]: [string, string]): [string, string] => [name, JSON.stringify(value)];
+
+describe("a row of a page", () => {
+  test("is a bill, letter for letter", () => {
+    expect(readWith({}).bill).toEqual({ ...good, cTime: 1_738_130_562_931, extra: null });
+  });
+
+  test.each(["symbol", "feeByCoupon", "balance"])("may lack its %s", (field) => {
+    for (const json of ['""', "null", undefined]) {
+      expect(readWith({ [field]: json }).bill).toMatchObject({ [field]: null, extra: null });
+    }
+  });
+
+  test("keeps a businessType that nobody listed", () => {
+    const { bill } = readWith({ businessType: '"Loyalty-Yield_v3"' });
+    expect(bill).toMatchObject({ businessType: "Loyalty-Yield_v3", extra: null });
+  });
+
+  test("keeps fields that the contract does not list, digit by digit", () => {
+    const fields = {
+      orderId: "12345678901234567890",
+      weight: "1e-7",
+      price: "1.5000",
+      huge: "1E400",
+      below: "-0",
+      detail: '{"legs":[{"price":0.10},null,true],"empty":{}}',
+      note: '"naïve ‘quote’ 注文 🧾"',
+      toString: "1",
+      constructor: "2",
+      ["__proto__"]: '{"polluted":3}',
+    };
+    const { bill } = readWith(fields);
+    const members = Object.entries(fields).map(([name, json]) => `"${name}":${json}`);
+    expect(JSON.stringify(bill?.extra)).toBe(`{${members.join(",")}}`);
+  });
+
+  test("takes numbers where text is documented, without losing a digit", () => {
+    const { bill } = readWith({
+      billId: "9007199254740993",
+      amount: "-12345678901234567890.123456789000",
+      fee: "0.10",
+      balance: "1",
+      cTime: "1738130562931",
+    });
+    expect(bill).toEqual({
+      ...good,
+      billId: "9007199254740993",
+      amount: "-12345678901234567890.123456789000",
+      fee: "0.10",
+      balance: "1",
+      cTime: 1_738_130_562_931,
+      extra: null,
+    });
+  });
+
+  const broken: readonly [string, Record<string, string | undefined>, string, RegExp][] = [
+    ["no id", { billId: undefined }, "billId", /expected string/],
+    ["an empty id", { billId: '""' }, "billId", /small/],
+    ["an id of 201 characters", { billId: `"${"1".repeat(201)}"` }, "billId", /<=200/],
+    ["an amount that is a word", { amount: '"abc"' }, "amount", /not a decimal/],
+    ["NaN", { amount: '"NaN"' }, "amount", /not a decimal/],
+    ["Infinity", { fee: '"-Infinity"' }, "fee", /not a decimal/],
+    ["a hexadecimal", { amount: '"0x10"' }, "amount", /not a decimal/],
+    ["an empty amount", { amount: '""' }, "amount", /not a decimal/],
+    ["no fee", { fee: undefined }, "fee", /expected string/],
+    ["a comma", { balance: '"1,5"' }, "balance", /not a decimal/],
+    ["a space", { balance: '" 1"' }, "balance", /not a decimal/],
+    ["a line end", { balance: '"1\\n"' }, "balance", /not a decimal/],
+    ["a sign alone", { amount: '"-"' }, "amount", /not a decimal/],
+    ["a point alone", { amount: '"."' }, "amount", /not a decimal/],
+    ["an exponent past 99", { amount: '"1e100"' }, "amount", /not a decimal/],
+    ["201 digits", { amount: `"${"9".repeat(201)}"` }, "amount", /200 digits/],
+    ["a list for an amount", { amount: "[1]" }, "amount", /expected string/],
+    ["a boolean for a coin", { coin: "true" }, "coin", /expected string/],
+    ["no coin", { coin: '""' }, "coin", /small/],
+    ["no businessType", { businessType: "null" }, "businessType", /expected string/],
+    ["a NUL in the symbol", { symbol: '"BTC\\u0000USDT"' }, "symbol", /NUL/],
+    ["half a surrogate pair", { symbol: '"\\ud83d"' }, "symbol", /surrogate/],
+    ["a NUL deep in an extra field", { x: '{"y":["\\u0000"]}' }, "x.y.0", /NUL/],
+    ["a NUL in a field's name", { "x\0y": "1" }, "xy", /NUL/],
+    ["nesting without end", { x: `${"[".repeat(60)}${"]".repeat(60)}` }, "x.0", /nested/],
+    ["a symbol of 10,000 characters", { symbol: `"${"A".repeat(10_000)}"` }, "symbol", /<=200/],
+    ["a time that is a word", { cTime: '"yesterday"' }, "cTime", /not a time/],
+    ["a time before 1970", { cTime: '"-1"' }, "cTime", /not a time/],
+    ["a time with a fraction", { cTime: '"1738130562931.5"' }, "cTime", /not a time/],
+    ["a time with an exponent", { cTime: "1.738130562931e12" }, "cTime", /not a time/],
+    ["a time past the year 9999", { cTime: '"253402300800000"' }, "cTime", /9999/],
+    ["a time in microseconds", { cTime: '"1738130562931000"' }, "cTime", /not a time/],
+    ["an ISO time", { cTime: '"2025-01-29T06:02:42Z"' }, "cTime", /not a time/],
+    ["no time", { cTime: undefined }, "cTime", /expected string/],
+  ];
+  test.each(broken)("with %s is set aside with its place and reason", (_, changes, path, why) => {
+    const { fault } = { fault: undefined, ...readWith(changes) };
+    expect(fault?.path).toContain(path);
+    expect(fault?.reason).toMatch(why);
+  });
+
+  test.each(["null", '"row"', "17", "12345678901234567890", "true", "[]", "[{}]", "{}"])(
+    "that is no record of a bill is set aside: %s",
+    (json) => {
+      const reading = readBill(parseExactJson(json));
+      expect(reading).toEqual({ fault: { path: expect.any(String), reason: expect.any(String) } });
+    },
+  );
+
+  test("never stops the reader, whatever JSON it is", () => {
+    fc.assert(
+      fc.property(
+        fc.json({ maxDepth: 8 }),
+        fc.constantFrom(...Object.keys(good)),
+        (json, field) => {
+          expect(readBill(parseExactJson(json))).toHaveProperty("fault");
+          expect(() => readWith({ [field]: json })).not.toThrow();
+        },
+      ),
+    );
+  });
+});
+
+describe("a decimal", () => {
+  const digits = (least: number, most: number) =>
+    fc.stringMatching(new RegExp(`^\\d{${least},${most}}$`));
+  const whole = fc.oneof(
+    fc.constant("0"),
+    fc.tuple(fc.stringMatching(/^[1-9]$/), digits(0, 29)).map((parts) => parts.join("")),
+  );
+  const unsigned = fc
+    .tuple(whole, fc.option(digits(1, 30), { nil: undefined }))
+    .map(([head, fraction]) => (fraction === undefined ? head : `${head}.${fraction}`));
+  const canonical = fc
+    .tuple(unsigned, fc.boolean())
+    .map(([text, negative]) => (negative && /[1-9]/.test(text) ? `-${text}` : text));
+
+  test("of up to 60 digits comes out as it went in, as text or as a number of JSON", () => {
+    fc.assert(
+      fc.property(canonical, fc.boolean(), (decimal, asNumber) => {
+        const json = asNumber ? decimal : `"${decimal}"`;
+        const { bill } = readWith({ amount: json, balance: json });
+        expect(bill).toMatchObject({ amount: decimal, balance: decimal, extra: null });
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  test.each(["0E-8", "+1", "1e5", ".5", "1.", "-0", "-0.00", "007", "00.5", "1E+3", "-.5e-12"])(
+    "that a database prints differently, as it does %s, keeps its letters beside its value",
+    (decimal) => {
+      const { bill } = readWith({ amount: `"${decimal}"`, feeByCoupon: `"${decimal}"` });
+      expect(bill).toMatchObject({
+        amount: decimal,
+        feeByCoupon: decimal,
+        extra: { amount: decimal, feeByCoupon: decimal },
+      });
+    },
+  );
+});
