@@ -1,0 +1,176 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { ExchangeErrorKind } from "../src/errors.ts";
+import { refusalOf } from "../src/exchange/refusals.ts";
+import { attemptsBound, retryAfterMs, retryDelayMs } from "../src/exchange/retry.ts";
+
+/** What a refusal asks of its caller, and a word of its remedy. */
+const byCode: readonly [string, ExchangeErrorKind, RegExp][] = [
+  ["40001", "refused-credentials", /EXCHANGE_API_KEY/],
+  ["40002", "refused-credentials", /EXCHANGE_API_SECRET/],
+  ["40003", "refused-credentials", /EXCHANGE_API_SECRET/],
+  ["40006", "refused-credentials", /EXCHANGE_API_KEY/],
+  ["40009", "refused-credentials", /EXCHANGE_API_SECRET/],
+  ["40011", "refused-credentials", /EXCHANGE_API_PASSPHRASE/],
+  ["40012", "refused-credentials", /EXCHANGE_API_PASSPHRASE/],
+  ["40018", "refused-credentials", /IP address/],
+  ["40036", "refused-credentials", /EXCHANGE_API_PASSPHRASE/],
+  ["40037", "refused-credentials", /EXCHANGE_API_KEY/],
+  ["40038", "refused-credentials", /IP address/],
+  ["40085", "refused-credentials", /unified account/],
+  ["40014", "refused-permission", /right to read/],
+  ["40099", "refused-permission", /demo key/],
+  ["40004", "clock", /clock/],
+  ["40005", "clock", /clock/],
+  ["40008", "clock", /clock/],
+  ["40017", "refused-request", /newer version/],
+  ["40019", "refused-request", /newer version/],
+  ["40020", "refused-request", /newer version/],
+  ["40034", "refused-request", /newer version/],
+  ["400172", "refused-request", /newer version/],
+  ["00001", "time-range", /90 days/],
+  ["40704", "time-range", /90 days/],
+  ["40705", "time-range", /90 days/],
+  ["40707", "time-range", /90 days/],
+  ["43111", "time-range", /7 days/],
+  ["429", "rate-limited", /limit/],
+  ["40010", "unavailable", /later/],
+  ["40015", "unavailable", /later/],
+  ["40200", "unavailable", /upgraded/],
+  ["40725", "unavailable", /later/],
+  ["45001", "unavailable", /later/],
+  ["40808", "unknown-code", /later/],
+  ["99999", "unknown-code", /message/],
+  ["constructor", "unknown-code", /message/],
+  ["", "unknown-code", /message/],
+];
+
+describe("a refusal", () => {
+  test.each(byCode)(
+    "with the code %s asks for the same with any HTTP status that is no failure of a server",
+    (code, kind, remedy) => {
+      for (const status of [200, 400, 401, 403]) {
+        expect(refusalOf(code, status).kind).toBe(kind);
+        expect(refusalOf(code, status).remedy).toMatch(remedy);
+      }
+    },
+  );
+
+  const byStatus: readonly [number, ExchangeErrorKind, RegExp][] = [
+    [302, "refused-request", /redirects.*EXCHANGE_BASE_URL/],
+    [400, "unknown-code", /proxies/],
+    [401, "unknown-code", /proxies/],
+    [403, "unknown-code", /proxies/],
+    [404, "unknown-code", /EXCHANGE_BASE_URL/],
+    [407, "unknown-code", /proxies/],
+    [408, "unavailable", /later/],
+    [429, "rate-limited", /limit/],
+    [500, "unavailable", /later/],
+    [502, "unavailable", /later/],
+    [503, "unavailable", /later/],
+    [599, "unavailable", /later/],
+  ];
+  test.each(byStatus)(
+    "without a code is judged by its status: %i is %s",
+    (status, kind, remedy) => {
+      expect(refusalOf(undefined, status).kind).toBe(kind);
+      expect(refusalOf(undefined, status).remedy).toMatch(remedy);
+    },
+  );
+
+  test("with a code that nobody knows is judged by its status where that says enough", () => {
+    expect(refusalOf("99999", 500).kind).toBe("unavailable");
+    expect(refusalOf("99999", 429).kind).toBe("rate-limited");
+    expect(refusalOf("40009", 500).kind).toBe("refused-credentials");
+  });
+});
+
+const attempts: Readonly<Record<ExchangeErrorKind, number>> = {
+  "refused-credentials": 1,
+  "refused-permission": 1,
+  "refused-request": 1,
+  "time-range": 1,
+  clock: 3,
+  "unknown-code": 4,
+  malformed: 6,
+  unavailable: 8,
+  "rate-limited": 10,
+};
+const kinds = Object.entries(attempts) as [ExchangeErrorKind, number][];
+const backingOff = kinds.flatMap(([kind, most]) => (most > 3 ? [kind] : []));
+
+const failure = (kind: ExchangeErrorKind, afterMs?: number) => ({ kind, retryAfterMs: afterMs });
+/** [0, 1), both ends tried often. */
+const chance = fc.oneof(
+  fc.constantFrom(0, 1 - Number.EPSILON / 2),
+  fc.double({ min: 0, max: 0.99, noNaN: true }),
+);
+
+describe("the delay before another attempt", () => {
+  test.each(kinds)("after %s ends with failure %i of the kind", (kind, most) => {
+    const delays = Array.from({ length: most + 3 }, (_, failed) =>
+      retryDelayMs(failure(kind), failed + 1, () => 0.5),
+    );
+    expect(delays.map((delay) => delay === "stop")).toEqual(
+      delays.map((_, failed) => failed + 1 >= most),
+    );
+  });
+
+  test("ends however the kinds follow each other", () => {
+    expect(attemptsBound).toBe(35);
+    expect(attemptsBound).toBeGreaterThan(kinds.reduce((sum, [, most]) => sum + most - 1, 0));
+  });
+
+  test("is none after the clock was set", () => {
+    expect(retryDelayMs(failure("clock"), 1, () => 0.9)).toBe(0);
+    expect(retryDelayMs(failure("clock", 5_000), 2, () => 0.9)).toBe(0);
+  });
+
+  const bounds = [500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000];
+  test.each(bounds.entries().toArray())(
+    "is, after failure %i and one, anything from nothing up to %i ms",
+    (before, boundMs) => {
+      fc.assert(
+        fc.property(chance, (drawn) => {
+          const delay = retryDelayMs(failure("rate-limited"), before + 1, () => drawn);
+          expect(delay).toBe(drawn * boundMs);
+        }),
+      );
+    },
+  );
+
+  test("is at least what the exchange asked for, up to two minutes; past that there is none", () => {
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...backingOff),
+        fc.integer({ min: 0, max: 300_000 }),
+        chance,
+        (kind, afterMs, drawn) => {
+          const delay = retryDelayMs(failure(kind, afterMs), 2, () => drawn);
+          expect(delay).toBe(afterMs > 120_000 ? "stop" : Math.max(afterMs, drawn * 1_000));
+        },
+      ),
+    );
+  });
+});
+
+describe("a Retry-After header", () => {
+  const now = Date.UTC(2025, 5, 1, 12, 0, 0);
+  const headers: readonly [string | undefined, number | undefined][] = [
+    [undefined, undefined],
+    ["0", 0],
+    ["1", 1_000],
+    [" 120 ", 120_000],
+    ["86400", 86_400_000],
+    ["99999999999", 99_999_999_999_000],
+    ["Sun, 01 Jun 2025 12:00:30 GMT", 30_000],
+    ["Sunday, 01-Jun-25 12:00:30 GMT", 30_000],
+    ["Sun, 01 Jun 2025 11:59:00 GMT", 0],
+    ["soon", undefined],
+    ["", undefined],
+    ["30 seconds", undefined],
+  ];
+  test.each(headers)("%j is %j ms", (header, ms) => {
+    expect(retryAfterMs(header, now)).toBe(ms);
+  });
+});
