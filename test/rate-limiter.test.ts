@@ -1,0 +1,206 @@
+import { getEventListeners } from "node:events";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { Clock } from "../src/clock.ts";
+import { createRateLimiter, type RateLimit } from "../src/exchange/rate-limiter.ts";
+import { virtualClock } from "./support/virtual-clock.ts";
+
+const bills: RateLimit = { requests: 10, perMs: 1_000 };
+
+/** What becomes of one request, and how long each of its ways takes. */
+type Fate = {
+  readonly askedAt: number;
+  readonly there: number;
+  readonly back: number;
+  readonly end: "answered" | "broken after it arrived" | "lost before it arrived";
+};
+
+const fate: fc.Arbitrary<Fate> = fc.record({
+  askedAt: fc.oneof(fc.constant(0), fc.nat(3_000)),
+  there: fc.oneof(fc.constant(0), fc.nat(120), fc.nat(3_000)),
+  back: fc.oneof(fc.constant(0), fc.nat(120), fc.nat(3_000)),
+  end: fc.constantFrom("answered", "broken after it arrived", "lost before it arrived"),
+});
+
+/** A timer of Node fires up to a millisecond before its time. */
+const earlyTimers = ({ now, sleep }: Clock, earlyMs: number): Clock => ({
+  now,
+  sleep: (ms, signal) => sleep(ms - earlyMs, signal),
+});
+
+/** The world of a test: when requests were sent, when they arrived, and how they ended. */
+function world(limit: RateLimit, earlyMs = 0) {
+  const time = virtualClock(0);
+  const limiter = createRateLimiter(limit, earlyTimers(time.clock, earlyMs));
+  const sent: number[] = [];
+  const arrived: number[] = [];
+
+  const request = async ({ there, back, end }: Fate) => {
+    sent.push(time.now());
+    await time.clock.sleep(there);
+    if (end === "lost before it arrived") throw new Error(end);
+    arrived.push(time.now());
+    await time.clock.sleep(back);
+    if (end !== "answered") throw new Error(end);
+    return end;
+  };
+  const ask = async (fate: Fate, signal?: AbortSignal) => {
+    await time.clock.sleep(fate.askedAt);
+    return limiter.run(() => request(fate), signal);
+  };
+  const askAll = (fates: readonly Fate[]) =>
+    time.run(Promise.allSettled(fates.map((fate) => ask(fate))));
+  return { time, limiter, sent, arrived, ask, askAll };
+}
+
+const plain = { askedAt: 0, there: 0, back: 0, end: "answered" } as const;
+
+/** The shortest stretch that ever held one request more than the limit. */
+const tightestMs = (arrived: readonly number[], { requests }: RateLimit): number => {
+  const times = arrived.toSorted((a, b) => a - b);
+  return Math.min(
+    ...times.slice(requests).map((at, index) => at - (times[index] ?? Number.NaN)),
+    Number.POSITIVE_INFINITY,
+  );
+};
+
+describe("a rate limiter", () => {
+  test("never lets more requests arrive in a rolling period than allowed, however they travel and fail", async () => {
+    const limits = fc.record({
+      requests: fc.integer({ min: 1, max: 12 }),
+      perMs: fc.integer({ min: 50, max: 2_000 }),
+    });
+    await fc.assert(
+      fc.asyncProperty(
+        limits,
+        fc.array(fate, { minLength: 1, maxLength: 60 }),
+        fc.double({ min: 0, max: 1, noNaN: true }),
+        async (limit, fates, earlyMs) => {
+          const { askAll, sent, arrived } = world(limit, earlyMs);
+          const ends = await askAll(fates);
+          expect(tightestMs(arrived, limit)).toBeGreaterThanOrEqual(limit.perMs);
+          expect(sent).toHaveLength(fates.length);
+          expect(
+            ends.map((end) => (end.status === "fulfilled" ? end.value : end.reason.message)),
+          ).toEqual(fates.map(({ end }) => end));
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+
+  test("uses the whole limit where answers come at once: 40 requests take three periods", async () => {
+    const { askAll, sent } = world(bills);
+    await askAll(Array.from({ length: 40 }, () => plain));
+    const periods = [0, 1_002, 2_004, 3_006];
+    expect(sent).toEqual(periods.flatMap((at) => Array.from({ length: 10 }, () => at)));
+  });
+
+  test("sends in the order in which it was asked", async () => {
+    const { time, limiter } = world({ requests: 1, perMs: 10 });
+    const order: number[] = [];
+    const asked = [1, 2, 3, 4].map((n) => limiter.run(async () => order.push(n)));
+    await time.run(Promise.all(asked));
+    expect(order).toEqual([1, 2, 3, 4]);
+  });
+
+  test("counts nothing where the request was never made", async () => {
+    const { time, limiter, sent, ask } = world({ requests: 1, perMs: 1_000 });
+    const broken = limiter.run(() => {
+      throw new Error("not sent");
+    });
+    const next = ask(plain);
+    await expect(time.run(broken)).rejects.toThrow("not sent");
+    await time.run(next);
+    expect(sent).toEqual([0]);
+  });
+});
+
+describe("a hold-off", () => {
+  test("stops every request for as long as it lasts, the longest of several, and then ends", async () => {
+    const holdOff = fc.record({ at: fc.nat(5_000), ms: fc.nat(4_000) });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(holdOff, { maxLength: 6 }),
+        fc.array(fate, { minLength: 1, maxLength: 30 }),
+        fc.double({ min: 0, max: 1, noNaN: true }),
+        async (holds, fates, earlyMs) => {
+          const { time, limiter, askAll, sent } = world({ requests: 3, perMs: 400 }, earlyMs);
+          const held = holds.map(({ at, ms }) =>
+            time.clock.sleep(at).then(() => limiter.holdOff(ms)),
+          );
+          await askAll(fates);
+          expect(sent).toHaveLength(fates.length);
+          const early = sent.filter((t) => holds.some(({ at, ms }) => t > at && t < at + ms));
+          expect(early).toEqual([]);
+          await time.run(Promise.all(held));
+        },
+      ),
+      { numRuns: 200 },
+    );
+  });
+
+  test("lets a request that is on its way come back", async () => {
+    const { time, limiter, ask } = world(bills);
+    const asked = ask({ ...plain, back: 300 });
+    await time.run(time.clock.sleep(100));
+    limiter.holdOff(60_000);
+    await time.run(asked);
+    expect(time.now()).toBe(300);
+  });
+});
+
+describe("an abort", () => {
+  const reason = new Error("stopped on request");
+
+  test("ends the waiting with the signal's reason, and the request is never sent", async () => {
+    const { time, ask, sent } = world({ requests: 1, perMs: 1_000 });
+    const stop = new AbortController();
+    const first = ask({ ...plain, back: 5_000 });
+    const waiting = ask(plain, stop.signal);
+    const third = ask(plain);
+    await time.run(time.clock.sleep(2_000));
+    stop.abort(reason);
+    await expect(time.run(waiting)).rejects.toBe(reason);
+    expect(time.now()).toBe(2_000);
+    await time.run(Promise.all([first, third]));
+    expect(sent).toEqual([0, 6_002]);
+  });
+
+  test("of a request on its way ends nothing and frees nothing: the slot waits for the answer", async () => {
+    const { time, ask, sent } = world({ requests: 1, perMs: 1_000 });
+    const stop = new AbortController();
+    const first = ask({ ...plain, back: 5_000 }, stop.signal);
+    const second = ask(plain);
+    await time.run(time.clock.sleep(2_000));
+    stop.abort(reason);
+    await expect(time.run(first)).resolves.toBe("answered");
+    await time.run(second);
+    expect(sent).toEqual([0, 6_002]);
+  });
+
+  test("before the asking sends nothing", async () => {
+    const { time, ask, sent } = world(bills);
+    await expect(time.run(ask(plain, AbortSignal.abort(reason)))).rejects.toBe(reason);
+    expect(sent).toEqual([]);
+  });
+
+  test("ends the waiting in a hold-off", async () => {
+    const { time, limiter, ask, sent } = world(bills);
+    const stop = new AbortController();
+    limiter.holdOff(60_000);
+    const waiting = ask(plain, stop.signal);
+    await time.run(time.clock.sleep(10));
+    stop.abort(reason);
+    await expect(time.run(waiting)).rejects.toBe(reason);
+    await time.run(time.clock.sleep(120_000));
+    expect(sent).toEqual([]);
+  });
+
+  test("leaves no listener behind, whether requests were sent or not", async () => {
+    const { time, ask } = world(bills);
+    const stop = new AbortController();
+    await time.run(Promise.all(Array.from({ length: 25 }, () => ask(plain, stop.signal))));
+    expect(getEventListeners(stop.signal, "abort")).toEqual([]);
+  });
+});
