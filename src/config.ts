@@ -2,7 +2,7 @@ import { type ProductType, productTypes } from "./contract/product-types.ts";
 import { minuteMs } from "./contract/time.ts";
 import { UsageError } from "./errors.ts";
 import type { Credentials } from "./exchange/client.ts";
-import { didYouMean } from "./nearest.ts";
+import { didYouMean, nearest } from "./nearest.ts";
 import { Secret } from "./secret.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -43,6 +43,18 @@ const credentialNames = [
   "EXCHANGE_API_PASSPHRASE",
 ] as const;
 
+const variables = [
+  ...Object.keys(defaults),
+  ...credentialNames,
+  "DATABASE_URL",
+  "PRODUCT_TYPES",
+] as const;
+
+// What starts so is meant for this program, whatever else the environment holds.
+const ownPrefix = /^(EXCHANGE|SYNC|PRODUCT)_/;
+// Further off, it may well be the variable of another program.
+const slipMax = 2;
+
 const settleMinutesMax = 24 * 60;
 
 /**
@@ -73,6 +85,7 @@ export function readConfig(
     settleLagMs: reader.settleLagMs(),
     logLevel: reader.oneOf("LOG_LEVEL", logLevels),
   };
+  reader.noSlips();
   reader.throwFaults();
   return Object.freeze(config);
 }
@@ -90,8 +103,8 @@ class Reader {
     if (this.#faults.length === 0) return;
     const list = this.#faults.map((fault) => `  ${fault}`).join("\n");
     throw new UsageError(
-      `the configuration is not complete:\n${list}\nSet them in the environment or in .env; ` +
-        ".env.example describes each.",
+      `the configuration has faults:\n${list}\nSet these variables in the environment or in ` +
+        ".env; .env.example describes each.",
     );
   }
 
@@ -101,8 +114,8 @@ class Reader {
     if (!/^postgres(ql)?:\/\//.test(url) || !URL.canParse(url)) {
       this.#fault(
         "DATABASE_URL",
-        "is not an address; write postgres://USER:PASSWORD@HOST:5432/NAME, or leave it out for " +
-          "the embedded Postgres",
+        "is not an address; write postgres://USER:PASSWORD@HOST:5432/NAME, with a # or / in the " +
+          "password as %23 or %2F, or leave it out for the embedded Postgres",
       );
     }
     return { url: new Secret(url) };
@@ -110,18 +123,10 @@ class Reader {
 
   baseUrl(): URL {
     const text = this.#get("EXCHANGE_BASE_URL") ?? defaults.EXCHANGE_BASE_URL;
-    const url = URL.canParse(text) ? new URL(text) : undefined;
-    if (url === undefined) {
-      this.#fault("EXCHANGE_BASE_URL", `"${text}" is not a URL; ${defaults.EXCHANGE_BASE_URL} is`);
-      return new URL(defaults.EXCHANGE_BASE_URL);
-    }
-    const isSafe = url.protocol === "https:" || (url.protocol === "http:" && isLoopback(url));
-    if (!isSafe) {
-      this.#fault(
-        "EXCHANGE_BASE_URL",
-        `"${text}" would send the key in the clear; use https, or http on 127.0.0.1 only`,
-      );
-    }
+    const url = URL.parse(text) ?? new URL("none:");
+    const fault = baseUrlFault(url);
+    // The text itself is not quoted: it may hold a password.
+    if (fault !== undefined) this.#fault("EXCHANGE_BASE_URL", fault);
     return url;
   }
 
@@ -143,9 +148,10 @@ class Reader {
     const [key, secret, passphrase] = credentialNames.map((name) => {
       const value = this.#get(name);
       if (value === undefined) {
-        const meant = this.#misspelled(name);
-        this.#fault(name, `is missing${meant}; the exchange gives it when you create an API key`);
-      } else if (!/^[\x21-\x7e]+( [\x21-\x7e]+)*$/.test(value)) {
+        const slip = this.#unknown().find((other) => nearest(other, credentialNames) === name);
+        const hint = slip === undefined ? "" : ` (${slip} is set)`;
+        this.#fault(name, `is missing${hint}; the exchange gives it when you create an API key`);
+      } else if (!/^[\x20-\x7e]+$/.test(value)) {
         this.#fault(name, "holds a character that no header can carry; copy it again");
       }
       return new Secret(value ?? "");
@@ -187,20 +193,42 @@ class Reader {
     return value === "" ? undefined : value;
   }
 
+  /** A misspelled variable would leave a default at work that nobody wanted. */
+  noSlips(): void {
+    const unset = variables.filter((name) => this.#get(name) === undefined);
+    for (const name of this.#unknown()) {
+      const meant = nearest(name, unset, slipMax);
+      const isTold = credentialNames.some((known) => known === meant);
+      if (meant === undefined || isTold) continue;
+      this.#fault(name, `is not a variable of this program, did you mean ${meant}?`);
+    }
+  }
+
   #fault(name: string, text: string): void {
     this.#faults.push(`${name} ${text}`);
   }
 
-  #misspelled(name: string): string {
-    const others = Object.keys(this.#environment).filter(
-      (other) => other.startsWith("EXCHANGE") && !(other in defaults) && !isCredential(other),
+  /** Variables that are set for this program and that it does not know. */
+  #unknown(): readonly string[] {
+    return Object.keys(this.#environment).filter(
+      (name) =>
+        ownPrefix.test(name) &&
+        this.#get(name) !== undefined &&
+        !variables.some((known) => known === name),
     );
-    const meant = didYouMean(name, others);
-    return meant === "" ? "" : ` (${meant.slice(", did you mean ".length, -1)} is set)`;
   }
 }
 
-const isCredential = (name: string) => credentialNames.some((known) => known === name);
+function baseUrlFault(url: URL): string | undefined {
+  if (url.protocol !== "https:" && url.protocol !== "http:") {
+    return `is not a URL such as ${defaults.EXCHANGE_BASE_URL}`;
+  }
+  if (url.href !== `${url.origin}/`) {
+    return `has more than a scheme, a host and a port; write ${url.origin}`;
+  }
+  if (url.protocol === "https:" || isLoopback(url)) return undefined;
+  return `would send the key in the clear to ${url.host}; use https, or http on 127.0.0.1 only`;
+}
 
 const isLoopback = ({ hostname }: URL): boolean =>
   hostname === "localhost" || hostname === "[::1]" || /^127(\.\d{1,3}){3}$/.test(hostname);
@@ -208,14 +236,14 @@ const isLoopback = ({ hostname }: URL): boolean =>
 export const isProductType = (word: string): word is ProductType =>
   productTypes.some((known) => known === word);
 
-export const productTypeFault = (word: string): string =>
-  `"${word}" is not a product type${didYouMean(word, productTypes)}${
-    didYouMean(word, productTypes) === "" ? ` (there are ${productTypes.join(", ")})` : ""
-  }`;
+export function productTypeFault(word: string): string {
+  const meant = didYouMean(word, productTypes) || ` (there are ${productTypes.join(", ")})`;
+  return `"${word}" is not a product type${meant}`;
+}
 
 /**
  * The configuration for these accounts and product types only; empty lists leave all.
- * @throws UsageError for a name that there is not, with the nearest that there is.
+ * @throws UsageError for a name that is not configured, with the nearest that is.
  */
 export function narrowed(
   config: Config,
@@ -228,19 +256,23 @@ export function narrowed(
       `--account ${name}: there is no such account${didYouMean(name, names)} (configured: ${names.join(", ")})`,
     );
   }
-  const wanted = only.productTypes.flatMap((word) => word.split(","));
-  for (const word of wanted) {
-    if (!isProductType(word)) throw new UsageError(`--product ${productTypeFault(word)}`);
-  }
   const accounts = config.accounts.filter(
     ({ name }) => only.accounts.length === 0 || only.accounts.includes(name),
   );
+  const wanted = only.productTypes.flatMap((word) => word.split(","));
   if (wanted.length === 0) return { ...config, accounts };
+  for (const word of wanted) {
+    if (!isProductType(word)) throw new UsageError(`--product ${productTypeFault(word)}`);
+    if (accounts.some(({ productTypes }) => productTypes.includes(word))) continue;
+    throw new UsageError(`--product ${word} is not among those that PRODUCT_TYPES names`);
+  }
   return {
     ...config,
-    accounts: accounts.map((account) => ({
-      ...account,
-      productTypes: wanted.filter(isProductType),
-    })),
+    accounts: accounts
+      .map((account) => ({
+        ...account,
+        productTypes: account.productTypes.filter((type) => wanted.includes(type)),
+      }))
+      .filter((account) => account.productTypes.length > 0),
   };
 }

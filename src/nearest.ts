@@ -1,7 +1,14 @@
 import leven from "leven";
 
-/** The candidate that a mistyped word most likely meant; undefined where none is near. */
-export function nearest(word: string, candidates: readonly string[]): string | undefined {
+/**
+ * The candidate that a mistyped word most likely meant; undefined where none is near.
+ * @param distanceMax letters that may differ. Default a third of the word's.
+ */
+export function nearest(
+  word: string,
+  candidates: readonly string[],
+  distanceMax: number = Math.max(2, word.length / 3),
+): string | undefined {
   const ranked = candidates
     .map((candidate) => ({
       candidate,
@@ -9,9 +16,7 @@ export function nearest(word: string, candidates: readonly string[]): string | u
     }))
     .sort((a, b) => a.distance - b.distance);
   const [best] = ranked;
-  return best !== undefined && best.distance <= Math.max(2, word.length / 3)
-    ? best.candidate
-    : undefined;
+  return best !== undefined && best.distance <= distanceMax ? best.candidate : undefined;
 }
 
 /** ", did you mean X?", or nothing. */
