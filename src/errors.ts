@@ -77,10 +77,19 @@ export class ExchangeError extends ReportableError {
   }
 }
 
-/** The message of whatever was thrown, for a person. */
-export function messageOf(error: unknown): string {
-  if (error instanceof AggregateError && error.message === "") {
-    return error.errors.map(messageOf).join("; ");
+/** What went wrong first: a scope that then failed to close hides it in a SuppressedError. */
+export function firstThrown(error: unknown): unknown {
+  return error instanceof SuppressedError ? firstThrown(error.suppressed) : error;
+}
+
+/** The message of whatever was thrown, for a person; never empty. */
+export function messageOf(thrown: unknown): string {
+  const error = firstThrown(thrown);
+  if (!(error instanceof Error)) return String(error);
+  // Node connects to each address of a host, and says only in the parts why none answered.
+  if (error instanceof AggregateError && error.errors.length > 0) {
+    const parts = new Set(error.errors.map(messageOf));
+    return [error.message, [...parts].join("; ")].filter((text) => text !== "").join(": ");
   }
-  return error instanceof Error ? error.message : String(error);
+  return error.message === "" ? error.name : error.message;
 }

@@ -1,7 +1,9 @@
 import { once } from "node:events";
 import type { Config } from "../config.ts";
+import { hourMs } from "../contract/time.ts";
 import { migrate } from "../db/migrate.ts";
 import { openCommandDatabase } from "../db/open.ts";
+import { formatCounted } from "../terminal/format.ts";
 import { type ExitCode, type Io, print } from "./io.ts";
 
 const toErr = (io: Io) => (message: string) => {
@@ -12,7 +14,10 @@ const toErr = (io: Io) => (message: string) => {
 export async function migrateCommand(config: Config, io: Io): Promise<ExitCode> {
   await using database = await openCommandDatabase(config.database, toErr(io));
   const applied = await migrate(database.url.reveal());
-  print(io, applied === 0 ? "the schema is up to date" : `applied ${applied} migrations`);
+  print(
+    io,
+    applied === 0 ? "the schema is up to date" : `applied ${formatCounted(applied, "migration")}`,
+  );
   return 0;
 }
 
@@ -23,13 +28,13 @@ export async function databaseCommand(config: Config, io: Io): Promise<ExitCode>
   print(io, database.url.reveal());
   if ("url" in config.database) return 0;
   io.err.write("the embedded Postgres is up until Ctrl-C; connect psql or a BI tool to it\n");
-  if (!io.signal.aborted) await stopped(io.signal);
+  await stopped(io.signal);
   return 0;
 }
 
 /** Resolves on Ctrl-C. A waiting promise alone does not keep the process alive: a timer does. */
 export async function stopped(signal: AbortSignal): Promise<void> {
-  const hourMs = 3_600_000;
+  if (signal.aborted) return;
   const alive = setInterval(() => undefined, hourMs);
   await once(signal, "abort");
   clearInterval(alive);

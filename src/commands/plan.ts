@@ -1,16 +1,25 @@
 import { systemClock } from "../clock.ts";
 import type { Config } from "../config.ts";
-import { accountBills } from "../contract/account-bills.ts";
+import { accountBills, pageSizeMax } from "../contract/account-bills.ts";
 import { symbols } from "../contract/symbols.ts";
-import { isoTime } from "../contract/time.ts";
+import { type EpochMs, isoTime } from "../contract/time.ts";
 import { hasSchema } from "../db/migrate.ts";
 import { openCommandDatabase } from "../db/open.ts";
 import { readKnownTime } from "../db/store.ts";
-import { openTransport } from "../exchange/transport.ts";
+import { openTransport, type Transport } from "../exchange/transport.ts";
 import { lengthMs } from "../sync/intervals.ts";
 import { planStream } from "../sync/plan.ts";
 import type { StreamPlan } from "../sync/store.ts";
-import { formatCount, formatDuration, formatTable, formatTime } from "../terminal/format.ts";
+import {
+  formatCount,
+  formatCounted,
+  formatDuration,
+  formatInterval,
+  formatMinute,
+  formatTable,
+  isoInterval,
+} from "../terminal/format.ts";
+import { streamColumn, streamName } from "../terminal/stream-names.ts";
 import { exchangeOf } from "./exchange.ts";
 import { type ExitCode, type Io, print, printJson } from "./io.ts";
 
@@ -24,14 +33,7 @@ export async function planCommand(
     io.err.write(`${message}\n`);
   });
   await using transport = openTransport();
-  const { client, exchangeNow } = exchangeOf(
-    config,
-    {},
-    { transport, clock: systemClock, random: Math.random },
-  );
-  // Any public answer carries the exchange's time; that of one symbol is the smallest.
-  await client.ask(symbols, { symbol: "BTCUSDT" }, { signal: io.signal });
-  const now = exchangeNow();
+  const now = await exchangeTime(config, transport, io.signal);
   const isNew = !(await hasSchema(database.db));
   const plans: StreamPlan[] = [];
   for (const { name, productTypes } of config.accounts) {
@@ -41,52 +43,93 @@ export async function planCommand(
       plans.push(planStream(stream, known, now));
     }
   }
-  if (options.json) printJson(io, plans.map(planJson));
-  else print(io, planText(plans, config.accounts.length));
+  if (options.json) printJson(io, planJson(plans, now));
+  else print(io, planText(plans));
   return 0;
+}
+
+/** Any public answer carries the exchange's time; that of one symbol is the smallest. */
+async function exchangeTime(
+  config: Config,
+  transport: Transport,
+  signal: AbortSignal,
+): Promise<EpochMs> {
+  const deps = { transport, clock: systemClock, random: Math.random };
+  const { client, exchangeNow } = exchangeOf(config, {}, deps);
+  await client.ask(symbols, { symbol: "BTCUSDT" }, { signal });
+  return exchangeNow();
 }
 
 const nothingKnown = { coverage: [], expired: [], open: [] };
 
-/** Each window takes one request at least, which finds it empty; each account one to greet. */
-function planText(plans: readonly StreamPlan[], accounts: number): string {
-  const table = formatTable(
-    ["account/product type", "windows", "resumed", "time", "from", "requests at least"],
-    plans.map(planRow),
-  );
-  const windows = plans.reduce((sum, { walks }) => sum + walks.length, 0);
-  const requests = windows + accounts;
+export type PlanCost = {
+  readonly windows: number;
+  readonly requestsMin: number;
+  readonly durationMs: number;
+};
+
+/**
+ * The least that a plan takes: each window a request at least, which finds it empty, and each
+ * account one to greet. Accounts are synced side by side, each under a limit of its own.
+ */
+export function planCost(plans: readonly StreamPlan[]): PlanCost {
+  const byAccount = Map.groupBy(plans, ({ stream }) => stream.account);
+  const requests = [...byAccount.values()].map((own) => 1 + windowsOf(own));
   const { limit } = accountBills;
-  const perAccount = Math.ceil(requests / accounts);
-  const expectedMs = (perAccount * limit.perMs) / limit.requests;
+  return {
+    windows: windowsOf(plans),
+    requestsMin: requests.reduce((sum, count) => sum + count, 0),
+    durationMs: (Math.max(0, ...requests) * limit.perMs) / limit.requests,
+  };
+}
+
+const windowsOf = (plans: readonly StreamPlan[]): number =>
+  plans.reduce((sum, { walks }) => sum + walks.length, 0);
+
+export function planText(plans: readonly StreamPlan[]): string {
+  const { title, nameOf } = streamColumn(plans.map(({ stream }) => stream));
+  const table = formatTable(
+    [title, "windows", "resumed", "time", "from", "requests at least"],
+    plans.map((plan) => [nameOf(plan.stream), ...planCells(plan)]),
+  );
+  const { windows, requestsMin, durationMs } = planCost(plans);
   return [
     table,
     "",
-    `${formatCount(windows)} windows, ${formatCount(requests)} requests at least: ` +
-      `${formatDuration(expectedMs)} at ${limit.requests} a second, and a request more for every ` +
-      "page of up to 100 bills",
+    ...plans.flatMap(({ stream, expired }) =>
+      expired.map((time) => `${streamName(stream)}: lost ${formatInterval(time)}`),
+    ),
+    `${formatCounted(windows, "window")}, ${formatCounted(requestsMin, "request")} at least, ` +
+      `${formatDuration(durationMs)} at ${accountBills.limit.requests} a second`,
+    `and a request more for every page of up to ${pageSizeMax} bills`,
   ].join("\n");
 }
 
-function planRow({ stream, walks }: StreamPlan): readonly string[] {
+function planCells({ walks }: StreamPlan): readonly string[] {
   const windows = walks.map(({ window }) => window);
   return [
-    `${stream.account}/${stream.productType}`,
     formatCount(walks.length),
     formatCount(walks.filter(({ cursor }) => cursor !== undefined).length),
     formatDuration(lengthMs(windows)),
-    formatTime(windows[0]?.from),
+    formatMinute(windows[0]?.from),
     formatCount(walks.length),
   ];
 }
 
-const planJson = ({ stream, walks, expired }: StreamPlan): object => ({
-  ...stream,
-  windows: walks.map(({ window, cursor }) => ({
-    from: isoTime(window.from),
-    to: isoTime(window.to),
-    resumed: cursor !== undefined,
-  })),
-  requestsAtLeast: walks.length,
-  expired: expired.map(({ from, to }) => ({ from: isoTime(from), to: isoTime(to) })),
-});
+function planJson(plans: readonly StreamPlan[], now: EpochMs): object {
+  const { windows, requestsMin, durationMs } = planCost(plans);
+  return {
+    exchangeTime: isoTime(now),
+    windows,
+    requestsMin,
+    durationMs,
+    streams: plans.map(({ stream, walks, expired }) => ({
+      ...stream,
+      windows: walks.map(({ window, cursor }) => ({
+        ...isoInterval(window),
+        resumed: cursor !== undefined,
+      })),
+      expired: expired.map(isoInterval),
+    })),
+  };
+}

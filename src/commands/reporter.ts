@@ -1,7 +1,7 @@
 import { systemClock } from "../clock.ts";
 import type { LogLevel } from "../config.ts";
 import { isoTime } from "../contract/time.ts";
-import { messageOf } from "../errors.ts";
+import { messageOf, StoppedError } from "../errors.ts";
 import { type Log, openLog } from "../log.ts";
 import type { BillsProgress } from "../sync/stream-run.ts";
 import { openProgress } from "../terminal/progress.ts";
@@ -51,6 +51,7 @@ function logProgress(log: Log, progress: BillsProgress): void {
       break;
     }
     case "failed":
+      if (progress.error instanceof StoppedError) break;
       log.error({ account, productType }, messageOf(progress.error));
       break;
     default:

@@ -1,24 +1,41 @@
 import { systemClock } from "../clock.ts";
 import type { Config } from "../config.ts";
-import { type EpochMs, isoTime } from "../contract/time.ts";
+import { type EpochMs, isoTime, minuteMs } from "../contract/time.ts";
 import { hasSchema } from "../db/migrate.ts";
 import { openCommandDatabase } from "../db/open.ts";
 import { coverageShare, readStatus, type Status, type StreamStatus } from "../reports/status.ts";
 import { type Interval, lengthMs } from "../sync/intervals.ts";
 import {
   formatCount,
+  formatCounted,
   formatDuration,
   formatInterval,
+  formatMinute,
   formatTable,
   formatTime,
+  isoInterval,
 } from "../terminal/format.ts";
+import { streamColumn, streamName } from "../terminal/stream-names.ts";
 import { type ExitCode, type Io, print, printJson } from "./io.ts";
+
+export const statusHelp = `
+For each product type:
+  complete through  no bill up to this time is missing
+  coverage          the share of its time, from the oldest bill asked for to now, that is complete
+  gaps              time to be fetched: the newest, which each sync reads again, and what an
+                    interrupted sync left
+  lost              time that the exchange forgot, after 90 days, before it was fetched
+  expires in        when the oldest gap begins to be lost`;
 
 /** `status`: what is stored, through when it is complete, and what is missing or lost. */
 export async function statusCommand(
   config: Config,
   io: Io,
-  options: { readonly json: boolean },
+  options: {
+    readonly json: boolean;
+    /** Leave out what is stored though the configuration does not ask for it (any more). */
+    readonly wantedOnly?: boolean;
+  },
 ): Promise<ExitCode> {
   await using database = await openCommandDatabase(config.database, (message) => {
     io.err.write(`${message}\n`);
@@ -28,51 +45,60 @@ export async function statusCommand(
   );
   const now = systemClock.now();
   const status = (await hasSchema(database.db))
-    ? await readStatus(database.db, wanted, now)
+    ? await readStatus(database.db, wanted, now, options)
     : { lastRun: undefined, streams: [] };
   if (options.json) printJson(io, statusJson(status));
   else print(io, statusText(status, now));
   return 0;
 }
 
+const titles = ["bills", "complete through", "coverage", "gaps", "lost", "expires in"];
+
 export function statusText({ lastRun, streams }: Status, now: EpochMs): string {
   if (streams.length === 0) return "nothing is stored yet; run sync";
+  const { title, nameOf } = streamColumn(streams.map(({ stream }) => stream));
   const table = formatTable(
-    ["account/product type", "bills", "complete through", "coverage", "gaps", "lost", "expires in"],
-    streams.map((stream) => streamRow(stream, now)),
+    [title, ...titles],
+    streams.map((status) => [nameOf(status.stream), ...streamCells(status, now)]),
   );
   return [table, "", ...streams.flatMap(streamRemarks), lastRunText(lastRun)].join("\n");
 }
 
-function streamRow(stream: StreamStatus, now: EpochMs): readonly string[] {
-  const { bills, gaps, expired, expiresAt } = stream;
+function streamCells(status: StreamStatus, now: EpochMs): readonly string[] {
+  const { bills, completeThrough, gaps, expired, expiresAt } = status;
   return [
-    nameOf(stream),
     formatCount(bills),
-    formatTime(stream.completeThrough),
-    `${(Math.floor(coverageShare(stream) * 1_000) / 10).toFixed(1)}%`,
+    formatMinute(completeThrough),
+    `${(Math.floor(coverageShare(status) * 1_000) / 10).toFixed(1)}%`,
     duration(gaps),
     duration(expired),
-    expiresAt === undefined ? "-" : formatDuration(Math.max(0, expiresAt - now)),
+    expiresAt === undefined ? "-" : untilText(expiresAt - now),
   ];
 }
+
+/** A gap that reaches back to the exchange's 90 days loses time with every moment. */
+const untilText = (ms: number): string => (ms < minuteMs ? "now" : formatDuration(ms));
 
 const duration = (intervals: readonly Interval[]): string =>
   intervals.length === 0 ? "-" : formatDuration(lengthMs(intervals));
 
-function streamRemarks(stream: StreamStatus): readonly string[] {
-  const name = nameOf(stream);
-  const holes = stream.coverage.length === 0 ? [] : stream.gaps.slice(0, -1);
+function streamRemarks({
+  stream,
+  coverage,
+  gaps,
+  expired,
+  rejected,
+}: StreamStatus): readonly string[] {
+  const name = streamName(stream);
+  const holes = coverage.length === 0 ? [] : gaps.slice(0, -1);
   return [
     ...holes.map((gap) => `${name}: missing ${formatInterval(gap)}`),
-    ...stream.expired.map((gap) => `${name}: lost ${formatInterval(gap)}`),
-    ...(stream.rejected === 0
+    ...expired.map((gap) => `${name}: lost ${formatInterval(gap)}`),
+    ...(rejected === 0
       ? []
-      : [`${name}: ${stream.rejected} rows in rejected_bills broke the contract`]),
+      : [`${name}: ${formatCounted(rejected, "row")} in rejected_bills broke the API's contract`]),
   ];
 }
-
-const nameOf = ({ stream }: StreamStatus): string => `${stream.account}/${stream.productType}`;
 
 function lastRunText(run: Status["lastRun"]): string {
   if (run === undefined) return "no run yet";
@@ -84,7 +110,6 @@ function lastRunText(run: Status["lastRun"]): string {
   }`;
 }
 
-const times = ({ from, to }: Interval) => ({ from: isoTime(from), to: isoTime(to) });
 const timeOrNull = (time: EpochMs | undefined) => (time === undefined ? null : isoTime(time));
 
 function statusJson({ lastRun, streams }: Status): object {
@@ -102,9 +127,9 @@ function statusJson({ lastRun, streams }: Status): object {
       bills: status.bills,
       rejected: status.rejected,
       completeThrough: timeOrNull(status.completeThrough),
-      coverage: status.coverage.map(times),
-      gaps: status.gaps.map(times),
-      expired: status.expired.map(times),
+      coverage: status.coverage.map(isoInterval),
+      gaps: status.gaps.map(isoInterval),
+      expired: status.expired.map(isoInterval),
       expiresAt: timeOrNull(status.expiresAt),
     })),
   };

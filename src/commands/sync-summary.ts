@@ -1,6 +1,7 @@
-import { isoTime } from "../contract/time.ts";
+import { type EpochMs, epochMs, isoTime } from "../contract/time.ts";
 import type { Outcome } from "../db/run-log.ts";
-import { messageOf } from "../errors.ts";
+import { firstThrown, messageOf, StoppedError } from "../errors.ts";
+import type { Quarantined } from "../reports/quarantine.ts";
 import { lengthMs } from "../sync/intervals.ts";
 import type { AccountReport } from "../sync/run.ts";
 import type { StreamReport } from "../sync/stream-run.ts";
@@ -8,55 +9,62 @@ import {
   formatCount,
   formatDuration,
   formatInterval,
+  formatMinute,
   formatTable,
-  formatTime,
+  isoInterval,
 } from "../terminal/format.ts";
+import { streamColumn, streamName } from "../terminal/stream-names.ts";
+import type { SyncResult } from "./sync-result.ts";
 
-const titles = [
-  "account/product type",
-  "new",
-  "unchanged",
-  "restated",
-  "rejected",
-  "requests",
-  "complete through",
-];
+export const syncHelp = `
+The summary counts, for each product type:
+  new               bills stored for the first time
+  unchanged         bills served again as they are stored
+  restated          bills served with other content; bill_revisions keeps what it replaced
+  rejected          rows that broke the API's contract; rejected_bills keeps them as served
+  complete through  no bill up to this time is missing`;
+
+const titles = ["new", "unchanged", "restated", "rejected", "requests", "complete through"];
 
 const outcomeWords: Readonly<Record<Outcome, string>> = {
   complete: "complete",
   incomplete: "NOT complete",
-  stopped: "stopped before the end, run sync again to go on",
+  stopped: "stopped before the end; run sync again to go on",
   failed: "FAILED",
 };
 
 /** What a run did, for a person. */
-export function summaryText(
-  reports: readonly AccountReport[],
-  outcome: Outcome,
-  elapsedMs: number,
-): string {
+export function summaryText({ reports, quarantined, outcome, elapsedMs }: SyncResult): string {
   const streams = reports.flatMap((report) => report.streams);
-  const table = formatTable(titles, [...streams.map(streamRow), totalRow(streams)]);
-  const remarks = [
-    ...reports.flatMap(({ account, error }) =>
-      error === undefined ? [] : [remark(account, error)],
-    ),
-    ...streams.flatMap(streamRemarks),
-  ];
+  const { title, nameOf } = streamColumn(streams.map(({ stream }) => stream));
+  const rows = streams.map((report) => [nameOf(report.stream), ...streamCells(report)]);
+  const total = streams.length > 1 ? [["all", ...totalCells(streams)]] : [];
+  const table = formatTable([title, ...titles], [...rows, ...total]);
   return [
     ...(streams.length === 0 ? [] : [table, ""]),
-    ...remarks,
-    `${outcomeWords[outcome]}, after ${formatDuration(elapsedMs)}`,
+    ...failures(reports).map(({ names, message }) => `${names.join(", ")}: ${message}`),
+    ...streams.flatMap(streamRemarks),
+    ...quarantined.map(quarantineRemark),
+    `${outcomeWords[outcome]}${lossText(streams)}, after ${formatDuration(elapsedMs)}`,
   ].join("\n");
 }
 
-const streamRow = (stream: StreamReport): readonly string[] => [
-  nameOf(stream),
+const lossText = (streams: readonly StreamReport[]): string =>
+  streams.some(({ expired }) => expired.length > 0) ? ", but for what is lost" : "";
+
+type Counts = Pick<StreamReport, "new" | "unchanged" | "restated" | "rejected" | "requests">;
+
+const countCells = (counts: Counts): readonly string[] =>
+  [counts.new, counts.unchanged, counts.restated, counts.rejected, counts.requests].map(
+    formatCount,
+  );
+
+const streamCells = (stream: StreamReport): readonly string[] => [
   ...countCells(stream),
-  formatTime(stream.completeThrough),
+  formatMinute(stream.completeThrough),
 ];
 
-function totalRow(streams: readonly StreamReport[]): readonly string[] {
+function totalCells(streams: readonly StreamReport[]): readonly string[] {
   const sum = (pick: (stream: StreamReport) => number) =>
     streams.reduce((total, stream) => total + pick(stream), 0);
   const totals = {
@@ -66,42 +74,68 @@ function totalRow(streams: readonly StreamReport[]): readonly string[] {
     rejected: sum((stream) => stream.rejected),
     requests: sum((stream) => stream.requests),
   };
-  return ["all", ...countCells(totals), ""];
+  return [...countCells(totals), formatMinute(allThrough(streams))];
 }
 
-type Counts = Pick<StreamReport, "new" | "unchanged" | "restated" | "rejected" | "requests">;
+function allThrough(streams: readonly StreamReport[]): EpochMs | undefined {
+  const times = streams.map(({ completeThrough }) => completeThrough);
+  const known = times.filter((time) => time !== undefined);
+  return known.length < times.length ? undefined : epochMs(Math.min(...known));
+}
 
-const countCells = (counts: Counts): readonly string[] =>
-  [counts.new, counts.unchanged, counts.restated, counts.rejected, counts.requests].map(
-    formatCount,
+type Failure = { readonly message: string; readonly names: readonly string[] };
+
+/** Each message once, with all that it ended. What the user stopped has not failed. */
+function failures(reports: readonly AccountReport[]): readonly Failure[] {
+  const named = reports.flatMap(({ account, error, streams }) => [
+    { name: account, error },
+    ...streams.map((stream) => ({ name: streamName(stream.stream), error: stream.error })),
+  ]);
+  const byMessage = Map.groupBy(
+    named.filter(({ error }) => error !== undefined && !isStop(error)),
+    ({ error }) => messageOf(error),
   );
+  return [...byMessage].map(([message, those]) => ({
+    message,
+    names: those.map(({ name }) => name),
+  }));
+}
 
-function streamRemarks(stream: StreamReport): readonly string[] {
-  const name = nameOf(stream);
-  const { windows, rejected, expired, error } = stream;
+const isStop = (error: unknown): boolean => firstThrown(error) instanceof StoppedError;
+
+/** Why a run did not do all that it should; undefined where nothing failed. */
+export function errorText(reports: readonly AccountReport[]): string | undefined {
+  const messages = failures(reports).map(({ message }) => message);
+  return messages.length === 0 ? undefined : messages.join("; ");
+}
+
+function streamRemarks({ stream, windows, expired }: StreamReport): readonly string[] {
+  const missing = windows.planned - windows.walked;
   return [
-    ...(error === undefined ? [] : [remark(name, error)]),
-    ...(windows.walked === windows.planned
+    ...(missing === 0
       ? []
-      : [
-          `${name}: ${windows.planned - windows.walked} of ${windows.planned} windows not finished`,
-        ]),
-    ...(rejected === 0
-      ? []
-      : [`${name}: ${rejected} rows broke the contract; they are kept in rejected_bills`]),
+      : [`${streamName(stream)}: ${missing} of ${windows.planned} windows were not finished`]),
     ...expired.map(
       (time) =>
-        `${name}: ${formatDuration(lengthMs([time]))} is lost, it fell behind the exchange's ` +
-        `90 days before it was read: ${formatInterval(time)}`,
+        `${streamName(stream)}: ${formatDuration(lengthMs([time]))} is lost, it fell behind the ` +
+        `exchange's 90 days before it was read: ${formatInterval(time)}`,
     ),
   ];
 }
 
-const remark = (name: string, error: unknown): string => `${name}: ${messageOf(error)}`;
+const quarantineRemark = ({ rows, ...stream }: Quarantined): string =>
+  `${streamName(stream)}: ${formatCount(rows)} ${rows === 1 ? "row is" : "rows are"} in ` +
+  "rejected_bills and not among the bills; each says how it broke the API's contract";
 
-const nameOf = ({ stream }: StreamReport): string => `${stream.account}/${stream.productType}`;
+/** What a run did, for a program. */
+export const summaryJson = ({ runId, outcome, reports, quarantined }: SyncResult): object => ({
+  runId,
+  outcome,
+  accounts: countsOf(reports),
+  quarantined,
+});
 
-/** The same for programs, and for the run log. */
+/** The counts of a run, for programs and for the run log. */
 export function countsOf(reports: readonly AccountReport[]): readonly object[] {
   return reports.map(({ account, streams, error }) => ({
     account,
@@ -110,7 +144,7 @@ export function countsOf(reports: readonly AccountReport[]): readonly object[] {
       productType: stream.productType,
       ...counts,
       completeThrough: completeThrough === undefined ? null : isoTime(completeThrough),
-      expired: expired.map(({ from, to }) => ({ from: isoTime(from), to: isoTime(to) })),
+      expired: expired.map(isoInterval),
       ...(streamError === undefined ? {} : { error: messageOf(streamError) }),
     })),
   }));

@@ -1,18 +1,21 @@
 import { randomUUID } from "node:crypto";
 import { systemClock } from "../clock.ts";
 import type { Account, Config } from "../config.ts";
+import type { Database } from "../db/connect.ts";
 import { holdAccount } from "../db/lease.ts";
 import { migrate } from "../db/migrate.ts";
 import { openCommandDatabase } from "../db/open.ts";
-import { beginRun, finishRun, type Outcome } from "../db/run-log.ts";
+import { beginRun, finishRun } from "../db/run-log.ts";
 import { openStore } from "../db/store.ts";
-import { AccountHeldError, messageOf, StoppedError } from "../errors.ts";
-import { openTransport } from "../exchange/transport.ts";
-import { type AccountReport, isComplete, syncAccount } from "../sync/run.ts";
+import { openTransport, type Transport } from "../exchange/transport.ts";
+import { readQuarantined } from "../reports/quarantine.ts";
+import { type AccountReport, syncAccount } from "../sync/run.ts";
+import { formatCounted } from "../terminal/format.ts";
 import { exchangeOf } from "./exchange.ts";
 import { type ExitCode, type Io, print, printJson } from "./io.ts";
-import { openReporter } from "./reporter.ts";
-import { countsOf, summaryText } from "./sync-summary.ts";
+import { openReporter, type Reporter } from "./reporter.ts";
+import { exitCodeOf, type SyncResult, syncResult } from "./sync-result.ts";
+import { countsOf, errorText, summaryJson, summaryText } from "./sync-summary.ts";
 
 export type SyncOptions = { readonly json: boolean };
 
@@ -23,59 +26,64 @@ export async function syncCommand(config: Config, io: Io, options: SyncOptions):
   await using database = await openCommandDatabase(config.database, reporter.notice);
   const { db } = database;
   const migrated = await migrate(database.url.reveal());
-  if (migrated > 0) reporter.notice(`applied ${migrated} migrations`);
+  if (migrated > 0) reporter.notice(`applied ${formatCounted(migrated, "migration")}`);
   await using transport = openTransport();
   const runId = randomUUID();
   await beginRun(db, runId, "sync");
-
-  const syncOne = (account: Account): Promise<AccountReport> =>
-    syncAccount(
-      {
-        exchangeOf: () =>
-          exchangeOf(config, account, { transport, clock: systemClock, random: Math.random }),
-        async holdAccount(name) {
-          const lease = await holdAccount(db, name, { onWait: reporter.notice, signal: io.signal });
-          return {
-            store: openStore(db, lease, runId),
-            assertHeld: lease.assertHeld,
-            [Symbol.asyncDispose]: () => lease[Symbol.asyncDispose](),
-          };
-        },
-        settleLagMs: config.settleLagMs,
-        signal: io.signal,
-        onProgress: reporter.progress,
-      },
-      account,
-    );
-  const reports = await Promise.all(config.accounts.map(syncOne));
-  reporter.end();
-
-  const outcome = outcomeOf(reports);
-  const error = reports.map(({ error }) => error).find((error) => error !== undefined);
-  await finishRun(db, runId, {
-    outcome,
-    counts: countsOf(reports),
-    error: error === undefined ? null : messageOf(error),
-  });
+  io.signal.addEventListener("abort", () =>
+    reporter.notice("stopping after the pages in hand; once more stops at once, which is safe too"),
+  );
+  const deps = { config, io, reporter, db, transport, runId };
+  const reports = await Promise.all(config.accounts.map((account) => syncOne(deps, account)));
+  // Where the database is away, the reports say so already.
+  const quarantined = await readQuarantined(db).catch(() => []);
   const elapsedMs = performance.now() - startedAt;
-  if (options.json) printJson(io, { runId, outcome, accounts: countsOf(reports) });
-  else print(io, summaryText(reports, outcome, elapsedMs));
-  return exitCodeOf(reports, outcome);
+  const result = syncResult({ runId, reports, quarantined, elapsedMs });
+  reporter.end();
+  // Before the run log, which may fail: what was done is told in any case.
+  if (options.json) printJson(io, summaryJson(result));
+  else print(io, summaryText(result));
+  await logEnd(db, result);
+  return exitCodeOf(result);
 }
 
-function outcomeOf(reports: readonly AccountReport[]): Outcome {
-  const errors = reports.flatMap(({ error, streams }) => [
-    error,
-    ...streams.map((stream) => stream.error),
-  ]);
-  if (errors.some((error) => error instanceof StoppedError)) return "stopped";
-  if (reports.every(isComplete)) return "complete";
-  return reports.every(({ error }) => error !== undefined) ? "failed" : "incomplete";
+type AccountDeps = {
+  readonly config: Config;
+  readonly io: Io;
+  readonly reporter: Reporter;
+  readonly db: Database;
+  readonly transport: Transport;
+  readonly runId: string;
+};
+
+function syncOne(
+  { config, io, reporter, db, transport, runId }: AccountDeps,
+  account: Account,
+): Promise<AccountReport> {
+  const { signal } = io;
+  return syncAccount(
+    {
+      exchangeOf: () =>
+        exchangeOf(config, account, { transport, clock: systemClock, random: Math.random }),
+      async holdAccount(name) {
+        const lease = await holdAccount(db, name, { onWait: reporter.notice, signal });
+        return {
+          store: openStore(db, lease, runId),
+          assertHeld: lease.assertHeld,
+          [Symbol.asyncDispose]: () => lease[Symbol.asyncDispose](),
+        };
+      },
+      settleLagMs: config.settleLagMs,
+      signal,
+      onProgress: reporter.progress,
+    },
+    account,
+  );
 }
 
-function exitCodeOf(reports: readonly AccountReport[], outcome: Outcome): ExitCode {
-  if (outcome === "complete") return 0;
-  const isHeld = ({ error }: AccountReport) => error instanceof AccountHeldError;
-  const othersComplete = reports.every((report) => isHeld(report) || isComplete(report));
-  return othersComplete && reports.some(isHeld) ? 3 : 1;
-}
+const logEnd = (db: Database, result: SyncResult): Promise<void> =>
+  finishRun(db, result.runId, {
+    outcome: result.outcome,
+    counts: countsOf(result.reports),
+    error: errorText(result.reports) ?? null,
+  });

@@ -35,16 +35,20 @@ export type Status = {
   readonly streams: readonly StreamStatus[];
 };
 
-/** What the database holds, stream by stream. Asks the exchange nothing. */
+/**
+ * What the database holds, stream by stream: those that are wanted and, unless `wantedOnly`,
+ * those that are stored though nobody asks for them any more. Asks the exchange nothing.
+ */
 export async function readStatus(
   db: Database,
   wanted: readonly Stream[],
   now: EpochMs,
+  { wantedOnly = false }: { readonly wantedOnly?: boolean } = {},
 ): Promise<Status> {
   return withDatabaseErrors(async () => {
     const lastRun = await readLastRun(db);
     const streams: StreamStatus[] = [];
-    for (const stream of await withStored(db, wanted)) {
+    for (const stream of wantedOnly ? wanted : await withStored(db, wanted)) {
       streams.push(await readStream(db, stream, now));
     }
     return { lastRun, streams };
@@ -82,7 +86,6 @@ async function readStream(db: Database, stream: Stream, now: EpochMs): Promise<S
   };
 }
 
-/** The streams that are wanted, and those that are stored though nobody wants them now. */
 async function withStored(db: Database, wanted: readonly Stream[]): Promise<readonly Stream[]> {
   const { rows } = await db.execute<{ account: string; product_type: Stream["productType"] }>(sql`
     select distinct account, product_type

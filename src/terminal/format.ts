@@ -6,11 +6,25 @@ import type { Interval } from "../sync/intervals.ts";
 export const formatTime = (time: EpochMs | undefined): string =>
   time === undefined ? "-" : `${isoTime(time).slice(0, 19).replace("T", " ")}Z`;
 
+/** 2026-11-21 03:24Z, or a dash: the minute in which it lies. */
+export const formatMinute = (time: EpochMs | undefined): string =>
+  time === undefined ? "-" : `${isoTime(time).slice(0, 16).replace("T", " ")}Z`;
+
 export const formatInterval = ({ from, to }: Interval): string =>
   `${formatTime(from)} to ${formatTime(to)}`;
 
+/** The same for programs. */
+export const isoInterval = ({ from, to }: Interval): { from: string; to: string } => ({
+  from: isoTime(from),
+  to: isoTime(to),
+});
+
 /** 1,234,567 */
 export const formatCount = (count: number): string => count.toLocaleString("en-US");
+
+/** "1 window", "1,234 windows" */
+export const formatCounted = (count: number, noun: string): string =>
+  `${formatCount(count)} ${noun}${count === 1 ? "" : "s"}`;
 
 /** The two largest units: "89 d 23 h", "4 m 10 s", "0.4 s". */
 export function formatDuration(ms: number): string {

@@ -1,75 +1,119 @@
-import { MultiBar, Presets, type SingleBar } from "cli-progress";
-import { secondMs } from "../contract/time.ts";
-import { messageOf } from "../errors.ts";
+import { messageOf, StoppedError } from "../errors.ts";
 import type { BillsProgress } from "../sync/stream-run.ts";
-import { formatCount, formatDuration } from "./format.ts";
+import { openLiveLines } from "./live-lines.ts";
+import { progressLines, rateSpanMs, type StreamProgress } from "./progress-lines.ts";
+import { streamName } from "./stream-names.ts";
 
 export type Progress = {
   readonly update: (progress: BillsProgress) => void;
   readonly notice: (message: string) => void;
+  /** Draws the last state and leaves it on the screen. */
   readonly stop: () => void;
 };
 
-type StreamBar = {
-  readonly bar: SingleBar;
-  readonly walkedMsByWindow: Map<string, number>;
-  pages: number;
-  bills: number;
-  requests: number;
-};
+const redrawMs = 200;
 
-const barFormat =
-  "{name} {bar} {percentage}%  {pages} pages  {bills} bills  {rate} requests/s  {left}";
+/** A bar per stream: the share of the planned time that is behind the walks. */
+export function openProgress(
+  terminal: Pick<NodeJS.WriteStream, "write" | "columns" | "rows">,
+  now: () => number,
+): Progress {
+  const live = openLiveLines(terminal);
+  const streams = new Map<string, StreamState>();
+  const told = new Set<string>();
+  const draw = (...after: readonly string[]) => {
+    const { columns, rows } = terminal;
+    const size = { columns: columns || 80, rows: rows || 24 };
+    const shown = [...streams.values()].map((stream) => stream.at(now()));
+    if (shown.length > 0) live.show([...progressLines(shown, now(), size), ...after]);
+  };
+  // Without an event too: a run that stands still shows it by its rate.
+  const drawing = setInterval(draw, redrawMs).unref();
+  let isStopped = false;
 
-/** A bar per product type: the share of the planned time that is behind the walks. */
-export function openProgress(stream: NodeJS.WriteStream, now: () => number): Progress {
-  const bars = new MultiBar(
-    { stream, format: barFormat, hideCursor: true, barsize: 24, fps: 5, noTTYOutput: false },
-    Presets.shades_classic,
-  );
-  const streams = new Map<string, StreamBar>();
-  const startedAt = now();
+  /** Says a failure once: one that is retried comes again and again. */
+  const tell = (name: string, error: unknown) => {
+    const message = `${name}: ${messageOf(error)}`;
+    if (!told.has(message)) live.say(message);
+    told.add(message);
+  };
 
   return {
     update(progress) {
-      const name = `${progress.stream.account}/${progress.stream.productType}`;
-      let entry = streams.get(name);
+      const name = streamName(progress.stream);
       if (progress.event === "planned") {
-        entry = openBar(bars, name, progress.plannedMs);
-        streams.set(name, entry);
+        streams.set(name, new StreamState(name, progress.plannedMs, now()));
       }
-      if (entry === undefined) return;
-      if (progress.event === "request") entry.requests += 1;
-      if (progress.event === "page") countPage(entry, progress);
-      if (progress.event === "failed") bars.log(`${name}: ${messageOf(progress.error)}\n`);
-      draw(entry, now() - startedAt);
+      const failure = failureOf(progress);
+      if (failure !== undefined) tell(name, failure);
+      streams.get(name)?.count(progress, now());
     },
-    notice: (message) => bars.log(`${message}\n`),
-    stop: () => bars.stop(),
+    notice: live.say,
+    stop() {
+      clearInterval(drawing);
+      if (!isStopped) draw("");
+      isStopped = true;
+    },
   };
 }
 
-function openBar(bars: MultiBar, name: string, plannedMs: number): StreamBar {
-  const bar = bars.create(Math.max(1, plannedMs), 0, { name: name.padEnd(20) });
-  return { bar, walkedMsByWindow: new Map(), pages: 0, bills: 0, requests: 0 };
+function failureOf(progress: BillsProgress): unknown {
+  if (progress.event === "request") return progress.failure;
+  if (progress.event !== "failed" || progress.error instanceof StoppedError) return undefined;
+  return progress.error;
 }
 
-function countPage(entry: StreamBar, page: Extract<BillsProgress, { event: "page" }>): void {
-  entry.pages += 1;
-  entry.bills += page.counts.new + page.counts.unchanged + page.counts.restated;
-  const window = `${page.window.from}`;
-  const walkedMs = Math.max(entry.walkedMsByWindow.get(window) ?? 0, page.walkedMs);
-  entry.walkedMsByWindow.set(window, walkedMs);
-}
+/** What was counted of one stream so far. */
+class StreamState {
+  readonly #name: string;
+  readonly #plannedMs: number;
+  readonly #startedAt: number;
+  readonly #walkedMsByWindow = new Map<number, number>();
+  #requestTimes: number[] = [];
+  #state: StreamProgress["state"] = "at work";
+  #pages = 0;
+  #bills = 0;
 
-function draw({ bar, walkedMsByWindow, pages, bills, requests }: StreamBar, elapsedMs: number) {
-  const walkedMs = [...walkedMsByWindow.values()].reduce((sum, ms) => sum + ms, 0);
-  const share = walkedMs / bar.getTotal();
-  const leftMs = share > 0 ? (elapsedMs * (1 - share)) / share : undefined;
-  bar.update(walkedMs, {
-    pages: formatCount(pages),
-    bills: formatCount(bills),
-    rate: ((requests * secondMs) / Math.max(elapsedMs, secondMs)).toFixed(1),
-    left: leftMs === undefined ? "" : share >= 1 ? "done" : `${formatDuration(leftMs)} left`,
-  });
+  constructor(name: string, plannedMs: number, startedAt: number) {
+    this.#name = name;
+    this.#plannedMs = plannedMs;
+    this.#startedAt = startedAt;
+  }
+
+  count(progress: BillsProgress, now: number): void {
+    switch (progress.event) {
+      case "planned":
+        break;
+      case "request":
+        this.#requestTimes = this.#requestTimes.filter((time) => time > now - rateSpanMs);
+        this.#requestTimes.push(now);
+        break;
+      case "page": {
+        const { counts, window, walkedMs } = progress;
+        const before = this.#walkedMsByWindow.get(window.from) ?? 0;
+        this.#walkedMsByWindow.set(window.from, Math.max(before, walkedMs));
+        this.#pages += 1;
+        this.#bills += counts.new + counts.unchanged + counts.restated;
+        break;
+      }
+      case "failed":
+        this.#state = progress.error instanceof StoppedError ? "stopped" : "failed";
+        break;
+      default:
+        progress satisfies never;
+    }
+  }
+
+  at(now: number): StreamProgress {
+    return {
+      name: this.#name,
+      state: this.#state,
+      startedAt: this.#startedAt,
+      plannedMs: this.#plannedMs,
+      walkedMs: [...this.#walkedMsByWindow.values()].reduce((sum, ms) => sum + ms, 0),
+      pages: this.#pages,
+      bills: this.#bills,
+      requestTimes: this.#requestTimes.filter((time) => time > now - rateSpanMs),
+    };
+  }
 }

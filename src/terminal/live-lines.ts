@@ -1,0 +1,39 @@
+export type LiveLines = {
+  /** Draws these lines over the last ones. */
+  readonly show: (lines: readonly string[]) => void;
+  /** Writes a message above the lines, where it stays. */
+  readonly say: (message: string) => void;
+};
+
+type Terminal = Pick<NodeJS.WriteStream, "write" | "columns">;
+
+const clearToEndOfLine = "\x1b[K";
+const clearToEndOfScreen = "\x1b[J";
+
+/**
+ * Lines at the foot of a terminal that are drawn again and again. The cursor rests below them
+ * and stays visible, so that a process which is killed leaves nothing to be put right.
+ */
+export function openLiveLines(terminal: Terminal): LiveLines {
+  let shown: readonly string[] = [];
+
+  // A terminal that was made narrower has broken the lines that it shows.
+  const rowsOf = (line: string) => Math.max(1, Math.ceil(line.length / (terminal.columns || 80)));
+  const toFirstLine = () => {
+    const rows = shown.reduce((sum, line) => sum + rowsOf(line), 0);
+    return rows === 0 ? "" : `\r\x1b[${rows}A`;
+  };
+  const drawn = (lines: readonly string[]) =>
+    `${lines.map((line) => `${line}${clearToEndOfLine}\n`).join("")}${clearToEndOfScreen}`;
+
+  return {
+    show(lines) {
+      // One write a frame: a frame in parts would flicker.
+      terminal.write(`${toFirstLine()}${drawn(lines)}`);
+      shown = lines;
+    },
+    say(message) {
+      terminal.write(`${toFirstLine()}${clearToEndOfScreen}${message}\n${drawn(shown)}`);
+    },
+  };
+}

@@ -1,0 +1,14 @@
+import type { Stream } from "../sync/store.ts";
+
+export const streamName = ({ account, productType }: Stream): string => `${account}/${productType}`;
+
+/** A table's first column: the account stands in its title where it is the same in all rows. */
+export function streamColumn(streams: readonly Stream[]): {
+  readonly title: string;
+  readonly nameOf: (stream: Stream) => string;
+} {
+  const [account, ...others] = new Set(streams.map((stream) => stream.account));
+  return account === undefined || others.length > 0
+    ? { title: "account/product type", nameOf: streamName }
+    : { title: account, nameOf: ({ productType }) => productType };
+}
