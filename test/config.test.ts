@@ -1,0 +1,264 @@
+import { describe, expect, test } from "vitest";
+import { type Config, type Environment, narrowed, readConfig } from "../src/config.ts";
+import { productTypes } from "../src/contract/product-types.ts";
+import { UsageError } from "../src/errors.ts";
+
+const credentials = {
+  EXCHANGE_API_KEY: "key-hKq81",
+  EXCHANGE_API_SECRET: "secret-Zt02b",
+  EXCHANGE_API_PASSPHRASE: "passphrase-9uXc",
+};
+
+const read = (environment: Environment): Config =>
+  readConfig({ ...credentials, ...environment }, { credentials: true });
+
+/** What is told of a configuration that is refused. */
+function refusal(attempt: () => unknown): string {
+  try {
+    attempt();
+  } catch (error) {
+    expect(error).toBeInstanceOf(UsageError);
+    return (error as UsageError).message;
+  }
+  throw new Error("it was not refused");
+}
+
+/** The lines that name a fault, each with its variable first. */
+const faultsOf = (environment: Environment, needs = { credentials: true }): readonly string[] =>
+  refusal(() => readConfig(environment, needs))
+    .split("\n")
+    .filter((line) => line.startsWith("  "))
+    .map((line) => line.trim());
+
+const faultsBeside = (environment: Environment) => faultsOf({ ...credentials, ...environment });
+
+test("nothing but credentials has to be set: all else has a default", () => {
+  const { baseUrl, accounts, ...config } = read({});
+  expect(config).toEqual({
+    database: { dataDir: "./data" },
+    locale: "en-US",
+    settleLagMs: 600_000,
+    logLevel: "info",
+  });
+  expect(baseUrl.href).toBe("https://api.bitget.com/");
+  const [main, ...others] = accounts;
+  expect(others).toEqual([]);
+  expect(main?.name).toBe("main");
+  expect(main?.productTypes).toEqual(productTypes);
+  expect(main?.credentials?.key.reveal()).toBe(credentials.EXCHANGE_API_KEY);
+  expect(main?.credentials?.secret.reveal()).toBe(credentials.EXCHANGE_API_SECRET);
+  expect(main?.credentials?.passphrase.reveal()).toBe(credentials.EXCHANGE_API_PASSPHRASE);
+});
+
+test("a command that asks for nothing signed needs no credentials, and reads none", () => {
+  const { accounts } = readConfig(credentials, { credentials: false });
+  expect(accounts).toStrictEqual([{ name: "main", productTypes }]);
+});
+
+const pick = {
+  dataDir: ({ database }: Config) => ("dataDir" in database ? database.dataDir : undefined),
+  databaseUrl: ({ database }: Config) => ("url" in database ? database.url.reveal() : undefined),
+  baseUrl: ({ baseUrl }: Config) => baseUrl.href,
+  locale: ({ locale }: Config) => locale,
+  name: ({ accounts }: Config) => accounts[0]?.name,
+  productTypes: ({ accounts }: Config) => accounts[0]?.productTypes.join(" "),
+  passphrase: ({ accounts }: Config) => accounts[0]?.credentials?.passphrase.reveal(),
+  settleLagMs: ({ settleLagMs }: Config) => settleLagMs,
+  logLevel: ({ logLevel }: Config) => logLevel,
+};
+
+const good: readonly [keyof typeof pick, Environment, unknown][] = [
+  ["dataDir", { DATA_DIR: "/srv/bills" }, "/srv/bills"],
+  ["dataDir", { DATA_DIR: "/srv/bills", DATABASE_URL: " " }, "/srv/bills"],
+  ["databaseUrl", { DATABASE_URL: "postgres://u:p@h:5433/n" }, "postgres://u:p@h:5433/n"],
+  [
+    "databaseUrl",
+    { DATABASE_URL: "postgresql://h/n?sslmode=require" },
+    "postgresql://h/n?sslmode=require",
+  ],
+  [
+    "baseUrl",
+    { EXCHANGE_BASE_URL: "https://exchange.example:8443" },
+    "https://exchange.example:8443/",
+  ],
+  ["baseUrl", { EXCHANGE_BASE_URL: "http://127.0.0.1:8080" }, "http://127.0.0.1:8080/"],
+  ["baseUrl", { EXCHANGE_BASE_URL: "http://localhost:1/" }, "http://localhost:1/"],
+  ["baseUrl", { EXCHANGE_BASE_URL: "http://[::1]:1" }, "http://[::1]:1/"],
+  ["locale", { EXCHANGE_LOCALE: "zh-CN" }, "zh-CN"],
+  ["name", { EXCHANGE_ACCOUNT: "desk-1.eu_A" }, "desk-1.eu_A"],
+  ["productTypes", { PRODUCT_TYPES: "COIN-FUTURES" }, "COIN-FUTURES"],
+  [
+    "productTypes",
+    { PRODUCT_TYPES: " COIN-FUTURES, USDT-FUTURES,COIN-FUTURES," },
+    "COIN-FUTURES USDT-FUTURES",
+  ],
+  ["productTypes", { PRODUCT_TYPES: "" }, productTypes.join(" ")],
+  ["passphrase", { EXCHANGE_API_PASSPHRASE: "  with  spaces !~ " }, "with  spaces !~"],
+  ["settleLagMs", { SYNC_SETTLE_MINUTES: "0" }, 0],
+  ["settleLagMs", { SYNC_SETTLE_MINUTES: "1440" }, 86_400_000],
+  ["logLevel", { LOG_LEVEL: "silent" }, "silent"],
+];
+
+test.each(good)("%s is taken from %j", (value, environment, expected) => {
+  expect(pick[value](read(environment))).toBe(expected);
+});
+
+const bad: readonly [Environment, RegExp][] = [
+  [{ DATABASE_URL: "mysql://h/n" }, /^DATABASE_URL is not an address; write postgres:\/\/USER/],
+  [{ DATABASE_URL: "/var/run/postgresql" }, /^DATABASE_URL is not an address/],
+  [{ DATABASE_URL: "postgres://u:p#1@h/n" }, /a # or \/ in the password as %23 or %2F/],
+  [{ EXCHANGE_BASE_URL: "api.bitget.com" }, /^EXCHANGE_BASE_URL is not a URL such as https:/],
+  [{ EXCHANGE_BASE_URL: "localhost:8080" }, /is not a URL such as/],
+  [{ EXCHANGE_BASE_URL: "ftp://127.0.0.1" }, /is not a URL such as/],
+  [{ EXCHANGE_BASE_URL: "https://proxy.example/bitget" }, /write https:\/\/proxy\.example$/],
+  [{ EXCHANGE_BASE_URL: "https://h/?a=b" }, /more than a scheme, a host and a port/],
+  [{ EXCHANGE_BASE_URL: "http://api.bitget.com" }, /in the clear to api\.bitget\.com; use https/],
+  [{ EXCHANGE_BASE_URL: "http://127.0.0.1.evil.example" }, /in the clear/],
+  [{ EXCHANGE_BASE_URL: "http://localhost.evil.example" }, /in the clear/],
+  [{ EXCHANGE_BASE_URL: "http://0.0.0.0" }, /in the clear/],
+  [{ EXCHANGE_LOCALE: "english" }, /^EXCHANGE_LOCALE "english" is not a tag such as en-US$/],
+  [{ EXCHANGE_ACCOUNT: "desk one" }, /^EXCHANGE_ACCOUNT "desk one" is not 1 to 64 letters/],
+  [{ EXCHANGE_ACCOUNT: "a".repeat(65) }, /^EXCHANGE_ACCOUNT/],
+  [{ PRODUCT_TYPES: "USDT-FUTURE" }, /^PRODUCT_TYPES .*, did you mean USDT-FUTURES\?$/],
+  [{ PRODUCT_TYPES: "usdt-futures" }, /did you mean USDT-FUTURES\?$/],
+  [
+    { PRODUCT_TYPES: "umcbl" },
+    /^PRODUCT_TYPES "umcbl" is not a product type \(there are USDT-FUTURES, COIN/,
+  ],
+  [{ SYNC_SETTLE_MINUTES: "1441" }, /"1441" is not a whole number of minutes from 0 to 1440$/],
+  [{ SYNC_SETTLE_MINUTES: "-1" }, /^SYNC_SETTLE_MINUTES/],
+  [{ SYNC_SETTLE_MINUTES: "1.5" }, /^SYNC_SETTLE_MINUTES/],
+  [{ SYNC_SETTLE_MINUTES: "10m" }, /^SYNC_SETTLE_MINUTES/],
+  [{ LOG_LEVEL: "wran" }, /^LOG_LEVEL "wran" is not one of fatal,.*, did you mean warn\?$/],
+  [
+    { EXCHANGE_API_KEY: "schlüssel" },
+    /^EXCHANGE_API_KEY holds a character that no header can carry/,
+  ],
+  [{ EXCHANGE_API_PASSPHRASE: "a\nb" }, /^EXCHANGE_API_PASSPHRASE holds a character/],
+];
+
+test.each(bad)("%j is refused, with the remedy", (environment, expected) => {
+  const [fault, ...others] = faultsBeside(environment);
+  expect(fault).toMatch(expected);
+  expect(others).toEqual([]);
+});
+
+test("all faults are told in one message, and where to set what they name", () => {
+  const environment = {
+    DATABASE_URL: "x",
+    EXCHANGE_BASE_URL: "x",
+    EXCHANGE_LOCALE: "x",
+    EXCHANGE_ACCOUNT: "x y",
+    PRODUCT_TYPES: "x,y",
+    SYNC_SETTLE_MINUTES: "x",
+    LOG_LEVEL: "x",
+  };
+  expect(faultsOf(environment).map((fault) => fault.split(" ")[0])).toEqual([
+    "DATABASE_URL",
+    "EXCHANGE_BASE_URL",
+    "EXCHANGE_LOCALE",
+    "EXCHANGE_ACCOUNT",
+    "PRODUCT_TYPES",
+    "PRODUCT_TYPES",
+    "EXCHANGE_API_KEY",
+    "EXCHANGE_API_SECRET",
+    "EXCHANGE_API_PASSPHRASE",
+    "SYNC_SETTLE_MINUTES",
+    "LOG_LEVEL",
+  ]);
+  expect(refusal(() => readConfig(environment, { credentials: true }))).toContain(".env.example");
+});
+
+describe("a misspelled variable", () => {
+  test("is named where the credential that it should be is missing, and nowhere else", () => {
+    const { EXCHANGE_API_PASSPHRASE: value, ...others } = credentials;
+    const faults = faultsOf({ ...others, EXCHANGE_API_PASPHRASE: value });
+    expect(faults).toEqual([
+      expect.stringMatching(
+        /^EXCHANGE_API_PASSPHRASE is missing \(EXCHANGE_API_PASPHRASE is set\); the exchange gives/,
+      ),
+    ]);
+    const [key, secret] = faultsOf({ EXCHANGE_API_KEYY: value });
+    expect(key).toContain("(EXCHANGE_API_KEYY is set)");
+    expect(secret).not.toContain("is set");
+  });
+
+  const slips: readonly [string, string][] = [
+    ["EXCHANGE_BASEURL", "EXCHANGE_BASE_URL"],
+    ["EXCHANGE_ACOUNT", "EXCHANGE_ACCOUNT"],
+    ["SYNC_SETTLE_MINUTE", "SYNC_SETTLE_MINUTES"],
+    ["PRODUCT_TYPE", "PRODUCT_TYPES"],
+  ];
+  test.each(slips)("%s does not leave the default of %s at work", (slip, meant) => {
+    expect(faultsBeside({ [slip]: "x" })).toEqual([
+      `${slip} is not a variable of this program, did you mean ${meant}?`,
+    ]);
+  });
+
+  test("is of no account where the right one is set, where it is empty, or another program's", () => {
+    expect(() =>
+      read({
+        EXCHANGE_BASEURL: "x",
+        EXCHANGE_BASE_URL: "https://api.bitget.com",
+        PRODUCT_TYPE: "",
+        EXCHANGE_RATES_URL: "x",
+        SYNC_TOKEN: "x",
+        LOG_LEVELS: "x",
+      }),
+    ).not.toThrow();
+  });
+});
+
+test("no message holds a credential or a password, whatever is wrong with it", () => {
+  const secrets = ["hKq8\n1Zt02b", "zzTop\u00e9", "s3sam\u0000tuer", "dbSesam#Oeffne", "urlSesam"];
+  const [key, secret, passphrase, database, url] = secrets;
+  const message = refusal(() =>
+    readConfig(
+      {
+        EXCHANGE_API_KEY: key,
+        EXCHANGE_API_SECRET: secret,
+        EXCHANGE_API_PASSPHRASE: passphrase,
+        DATABASE_URL: `postgres://user:${database}@host/name`,
+        EXCHANGE_BASE_URL: `https://user:${url}@host`,
+      },
+      { credentials: true },
+    ),
+  );
+  expect(message.match(/^ {2}\w+/gm)).toHaveLength(secrets.length);
+  for (const text of secrets.flatMap((text) => text.match(/\w+/g) ?? [])) {
+    expect(message).not.toContain(text);
+  }
+});
+
+describe("--account and --product", () => {
+  const config = read({ PRODUCT_TYPES: "USDT-FUTURES,COIN-FUTURES,USDC-FUTURES" });
+  const narrow = (accounts: readonly string[], types: readonly string[]) =>
+    narrowed(config, { accounts, productTypes: types }).accounts.map(
+      ({ name, productTypes }) => `${name}: ${productTypes.join(" ")}`,
+    );
+
+  test("narrow what is configured, and name nothing twice", () => {
+    expect(narrow([], [])).toEqual(["main: USDT-FUTURES COIN-FUTURES USDC-FUTURES"]);
+    expect(narrow(["main"], ["COIN-FUTURES"])).toEqual(["main: COIN-FUTURES"]);
+    expect(narrow([], ["USDC-FUTURES,USDT-FUTURES", "USDT-FUTURES"])).toEqual([
+      "main: USDT-FUTURES USDC-FUTURES",
+    ]);
+  });
+
+  const refused: readonly [readonly string[], readonly string[], string][] = [
+    [
+      ["mian"],
+      [],
+      "--account mian: there is no such account, did you mean main? (configured: main)",
+    ],
+    [
+      [],
+      ["USDT-FUTURE"],
+      '--product "USDT-FUTURE" is not a product type, did you mean USDT-FUTURES?',
+    ],
+    [[], ["SCOIN-FUTURES"], "--product SCOIN-FUTURES is not among those that PRODUCT_TYPES names"],
+  ];
+  test.each(refused)("%j %j is refused", (accounts, types, message) => {
+    expect(refusal(() => narrow(accounts, types))).toBe(message);
+  });
+});
