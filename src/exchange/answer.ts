@@ -37,11 +37,12 @@ export function failureOf(
   }
   const code = body?.code === successCode ? undefined : body?.code;
   const { kind, remedy } = refusalOf(code, answer.status);
-  const name = code === undefined ? start : `${printable(scrub(code))}: ${said}`;
+  const shownCode = code === undefined ? undefined : printable(scrub(code));
+  const name = shownCode === undefined ? start : `${shownCode}: ${said}`;
   const pauseMs = retryAfterMs(answer.retryAfter, now);
   const pause = pauseMs === undefined ? "" : `, come back in ${Math.ceil(pauseMs / secondMs)} s`;
   return new ExchangeError(kind, `the exchange refused (${name}${pause}): ${remedy}`, {
-    code: code ?? `HTTP ${answer.status}`,
+    code: shownCode ?? `HTTP ${answer.status}`,
     retryAfterMs: pauseMs,
   });
 }

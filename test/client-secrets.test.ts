@@ -1,0 +1,115 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { inspect } from "node:util";
+import { describe, expect, test } from "vitest";
+import { ExchangeError } from "../src/errors.ts";
+import { scrubber } from "../src/exchange/scrub.ts";
+import { give, openClient, serve } from "./support/exchange-client.ts";
+
+/** With every sign that some spelling changes. */
+const account = {
+  apiKey: "bg_0123456789abcdef",
+  apiSecret: 's3cr"et/+<&=%\\s3cr"et/+<&=%\\',
+  apiPassphrase: "Correct Horse/Battery'Staple",
+};
+
+const headersOf = (request: IncomingMessage): string =>
+  Object.entries(request.headers)
+    .map(([name, value]) => `${name}: ${value}`)
+    .filter((line) => line.startsWith("access-"))
+    .join("\n");
+
+const html = (text: string) =>
+  text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");
+
+type Echo = (response: ServerResponse, echoed: string, request: IncomingMessage) => void;
+
+/** Places in which a server, or a proxy before it, may repeat what it was sent. */
+const echoes: readonly [string, Echo][] = [
+  ["a page with 200", (response, echoed) => give(response, { body: echoed })],
+  ["a page with 502", (response, echoed) => give(response, { status: 502, body: echoed })],
+  [
+    "HTML",
+    (response, echoed) => give(response, { status: 403, body: `<pre>${html(echoed)}</pre>` }),
+  ],
+  [
+    "a link",
+    (response, echoed) =>
+      give(response, { status: 404, body: `/login?${new URLSearchParams({ "": echoed })}` }),
+  ],
+  [
+    "a percent-encoded page",
+    (response, echoed) => give(response, { status: 404, body: encodeURIComponent(echoed) }),
+  ],
+  ["the message", (response, msg) => give(response, { status: 400, body: { code: "40009", msg } })],
+  ["the code", (response, code) => give(response, { status: 400, body: { code, msg: "no" } })],
+  ["JSON that is no envelope", (response, echoed) => give(response, { body: { echoed } })],
+  [
+    "JSON as PHP writes it",
+    (response, echoed) =>
+      give(response, { body: JSON.stringify({ echoed }).replaceAll("/", "\\/") }),
+  ],
+  [
+    "base64 of each header",
+    (response, echoed) =>
+      give(response, {
+        status: 500,
+        body: echoed.replaceAll(
+          /: (.*)/g,
+          (_, value) => `: ${Buffer.from(value).toString("base64")}`,
+        ),
+      }),
+  ],
+  ["upper case", (response, echoed) => give(response, { status: 400, body: echoed.toUpperCase() })],
+  [
+    "a broken head",
+    (response, echoed) => response.socket?.end(`HTTP/1.1 200 OK\r\n${echoed}\r\n: :\r\n\r\n`),
+  ],
+  ["no HTTP at all", (response, echoed) => response.socket?.end(echoed)],
+];
+
+/** All spellings under which a secret would still be of use. */
+const spellings = (secret: string): readonly string[] => [
+  secret,
+  encodeURIComponent(secret),
+  new URLSearchParams({ "": secret }).toString().slice(1),
+  JSON.stringify(secret).slice(1, -1),
+  JSON.stringify(secret).slice(1, -1).replaceAll("/", "\\/"),
+  Buffer.from(secret).toString("base64"),
+  html(secret),
+];
+
+describe("a server that repeats the headers it got", () => {
+  test.each(echoes)("in %s sees no secret of them in an error", async (_place, echo) => {
+    await using server = await serve((response, request) =>
+      echo(response, `secret: ${account.apiSecret}\n${headersOf(request)}`, request),
+    );
+    await using asking = openClient(server.url, { account });
+    const errors: unknown[] = [];
+    const onAttempt = (failure: unknown) => errors.push(failure);
+    await asking.askBills({ onAttempt }).catch((error: unknown) => errors.push(error));
+    expect(errors.length).toBeGreaterThan(1);
+    expect(errors).toEqual(errors.map(() => expect.any(ExchangeError)));
+    const shown = inspect(errors, { depth: null, showHidden: true }).toLowerCase();
+    const signs = server.requests.map(({ headers }) => String(headers["access-sign"]));
+    const secrets = [...Object.values(account), ...signs].flatMap(spellings);
+    expect(secrets.filter((secret) => shown.includes(secret.toLowerCase()))).toEqual([]);
+  });
+});
+
+describe("a scrubbed text", () => {
+  const scrub = scrubber(["abc", "abcdef", "", "secret"]);
+
+  test.each([
+    ["nothing in it", "nothing in it"],
+    ["abcdef and ABC", "[secret] and [secret]"],
+    ["my secret", "my [secret]"],
+    [`${Buffer.from("abc").toString("base64")}=`, "[secret]="],
+  ])("%s becomes %s", (text, expected) => {
+    expect(scrub(text)).toBe(expected);
+  });
+
+  test("without secrets stays as it is", () => {
+    expect(scrubber([])("a text")).toBe("a text");
+    expect(scrubber([""])("a text")).toBe("a text");
+  });
+});

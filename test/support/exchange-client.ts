@@ -1,0 +1,119 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { accountBills } from "../../src/contract/account-bills.ts";
+import type { Operation } from "../../src/contract/operation.ts";
+import { type AskOptions, type Client, createClient } from "../../src/exchange/client.ts";
+import { createExchangeClock, type ExchangeClock } from "../../src/exchange/exchange-clock.ts";
+import { createRateLimiter, type RateLimiter } from "../../src/exchange/rate-limiter.ts";
+import { openTransport, type TransportLimits } from "../../src/exchange/transport.ts";
+import type { SandboxAccount } from "../../src/sandbox/sandbox.ts";
+import { Secret } from "../../src/secret.ts";
+import { type VirtualClock, virtualClock } from "./virtual-clock.ts";
+
+export type TestServer = AsyncDisposable & {
+  readonly url: string;
+  /** All that arrived, in order. */
+  readonly requests: readonly IncomingMessage[];
+};
+
+export type Responder = (
+  response: ServerResponse,
+  request: IncomingMessage,
+  /** How many arrived before. */
+  index: number,
+) => void;
+
+/** A real HTTP server that answers as the test says. */
+export async function serve(respond: Responder): Promise<TestServer> {
+  const requests: IncomingMessage[] = [];
+  const server = createServer((request, response) => {
+    requests.push(request);
+    respond(response, request, requests.length - 1);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    requests,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
+
+/** An answer as a server of the test sends it. */
+export type Given = {
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Text as it is; anything else as JSON. */
+  readonly body: unknown;
+};
+
+export const give = (response: ServerResponse, { status = 200, headers = {}, body }: Given) =>
+  response.writeHead(status, headers).end(typeof body === "string" ? body : JSON.stringify(body));
+
+/** These answers in their order, the last one again and again. */
+export const serveAnswers = (...answers: readonly Given[]): Promise<TestServer> =>
+  serve((response, _request, index) => {
+    const answer = answers[Math.min(index, answers.length - 1)];
+    give(response, answer ?? { status: 500, body: "" });
+  });
+
+export const emptyPage: Given = {
+  body: { code: "00000", msg: "success", data: { bills: [], endId: "" } },
+};
+
+export type TestClient = AsyncDisposable & {
+  readonly client: Client;
+  readonly time: VirtualClock;
+  readonly exchangeClock: ExchangeClock;
+  /** Asks for bills in virtual time. */
+  readonly askBills: (options?: AskOptions) => Promise<unknown>;
+};
+
+export type TestClientOptions = {
+  readonly account?: Pick<SandboxAccount, "apiKey" | "apiSecret" | "apiPassphrase">;
+  readonly time?: VirtualClock;
+  readonly limits?: TransportLimits;
+};
+
+export const testAccount = { apiKey: "key", apiSecret: "secret", apiPassphrase: "pass" };
+
+/** The real client over a real connection; only its waits are virtual. */
+export function openClient(url: string, options: TestClientOptions = {}): TestClient {
+  const { account = testAccount, time = virtualClock(Date.UTC(2025, 5, 1)), limits } = options;
+  const transport = openTransport(limits);
+  const exchangeClock = createExchangeClock(time.clock.now);
+  const limiters = new Map<string, RateLimiter>();
+  const limiterOf = ({ name, limit }: Operation): RateLimiter => {
+    const limiter = limiters.get(name) ?? createRateLimiter(limit, time.clock);
+    limiters.set(name, limiter);
+    return limiter;
+  };
+  const client = createClient({
+    baseUrl: new URL(url),
+    credentials: {
+      key: new Secret(account.apiKey),
+      secret: new Secret(account.apiSecret),
+      passphrase: new Secret(account.apiPassphrase),
+    },
+    locale: "en-US",
+    transport: (request) => time.hold(() => transport(request)),
+    clock: time.clock,
+    exchangeClock,
+    limiterOf,
+    random: () => 0.5,
+  });
+  const query = { productType: "USDT-FUTURES", limit: "3" };
+  return {
+    client,
+    time,
+    exchangeClock,
+    askBills: (asking) => time.run(client.ask(accountBills, query, asking)),
+    [Symbol.asyncDispose]: () => transport[Symbol.asyncDispose](),
+  };
+}
