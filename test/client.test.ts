@@ -1,0 +1,335 @@
+import { describe, expect, test } from "vitest";
+import { readConfig } from "../src/config.ts";
+import { accountBills } from "../src/contract/account-bills.ts";
+import { isDemoProductType } from "../src/contract/product-types.ts";
+import { signature } from "../src/contract/signature.ts";
+import { symbols } from "../src/contract/symbols.ts";
+import { minuteMs } from "../src/contract/time.ts";
+import type { ExchangeError, ExchangeErrorKind } from "../src/errors.ts";
+import { randomFaults, withFaults } from "../src/sandbox/faults.ts";
+import { seededRandom } from "../src/sandbox/random.ts";
+import { openSandbox } from "../src/sandbox/sandbox.ts";
+import {
+  emptyPage,
+  type Given,
+  openClient,
+  serve,
+  serveAnswers,
+  testAccount,
+} from "./support/exchange-client.ts";
+import { virtualClock } from "./support/virtual-clock.ts";
+
+const start = Date.UTC(2025, 5, 1, 10, 11, 12, 345);
+
+const refusal = (code: string, msg = "no", status = 400): Given => ({
+  status,
+  body: { code, msg, requestTime: start, data: null },
+});
+
+describe("a request", () => {
+  test("carries the contract's headers, and a query in the order in which it is signed", async () => {
+    await using server = await serveAnswers(emptyPage);
+    await using asking = openClient(server.url);
+    const query = {
+      startTime: "1",
+      productType: "USDT-FUTURES",
+      endTime: "2",
+      businessType: "a b",
+    };
+    await asking.time.run(asking.client.ask(accountBills, query));
+    const [request] = server.requests;
+    const path = accountBills.path;
+    expect(request?.method).toBe("GET");
+    expect(request?.url).toBe(
+      `${path}?businessType=a+b&endTime=2&productType=USDT-FUTURES&startTime=1`,
+    );
+    const timestamp = String(request?.headers["access-timestamp"]);
+    expect(request?.headers).toMatchObject({
+      "access-key": testAccount.apiKey,
+      "access-passphrase": testAccount.apiPassphrase,
+      "access-timestamp": String(asking.time.now()),
+      "access-sign": signature(testAccount.apiSecret, { timestamp, method: "GET", path, query }),
+      locale: "en-US",
+      "content-type": "application/json",
+      "accept-encoding": "identity",
+    });
+    expect(request?.headers).not.toHaveProperty("paptrading");
+  });
+
+  test("for demo trading says so, and demo product types are the three that begin with S", async () => {
+    await using server = await serveAnswers(emptyPage);
+    await using asking = openClient(server.url);
+    await asking.askBills({ demo: true });
+    expect(server.requests[0]?.headers).toMatchObject({ paptrading: "1" });
+    const all = accountBills.query.shape.productType.options;
+    expect(all.filter(isDemoProductType)).toEqual(all.filter((name) => name.startsWith("S")));
+  });
+
+  test("for something public carries no header of the account", async () => {
+    await using server = await serveAnswers({ body: { code: "00000", data: [] } });
+    await using asking = openClient(server.url);
+    await asking.time.run(asking.client.ask(symbols, {}));
+    const names = Object.keys(server.requests[0]?.headers ?? {});
+    expect(names.filter((name) => /access|locale|content|paptrading/.test(name))).toEqual([]);
+  });
+
+  test("is answered by the sandbox, which checks it, for live and demo bills and for symbols", async () => {
+    const time = virtualClock(start);
+    await using sandbox = await openSandbox({ seed: 1, density: 0.1, now: time.now });
+    await using asking = openClient(sandbox.url, { account: sandbox.account, time });
+    for (const [productType, demo] of [
+      ["USDT-FUTURES", false],
+      ["SUSDT-FUTURES", true],
+    ] as const) {
+      const page = asking.client.ask(accountBills, { productType }, { demo });
+      expect((await time.run(page)).rows).toHaveLength(20);
+    }
+    expect(await time.run(asking.client.ask(symbols, {}))).toHaveLength(60);
+    expect(sandbox.statistics()).toMatchObject({ refusals: {}, strayCredentials: 0 });
+  });
+});
+
+describe("an answer that is none", () => {
+  const redirect = (status: number): Given => ({ status, body: "", headers: { location: "/x" } });
+  const answers: readonly [string, Given, ExchangeErrorKind, number, RegExp][] = [
+    ["HTML with 200", { body: "<html>Welcome" }, "malformed", 6, /HTTP 200 "<html>Welcome"/],
+    ["JSON cut off", { body: '{"code":"00000","data":{"bi' }, "malformed", 6, /not the exchange's/],
+    ["an empty body", { body: "" }, "malformed", 6, /empty body/],
+    ["JSON of something else", { body: { status: "ok" } }, "malformed", 6, /not the exchange's/],
+    ["success without data", { body: { code: "00000" } }, "malformed", 6, /contract at data:/],
+    ["success with null", { body: { code: "00000", data: null } }, "malformed", 6, /at data:/],
+    ["a number for success", { body: { code: 0, data: [] } }, "unknown-code", 4, /refused \(0: /],
+    ["a page without bills", { body: { code: "00000", data: {} } }, "malformed", 6, /data\.bills:/],
+    ["success with 500", { ...emptyPage, status: 500 }, "unavailable", 8, /HTTP 500/],
+    ["success with 404", { ...emptyPage, status: 404 }, "unknown-code", 4, /HTTP 404/],
+    ["a refusal with 400", refusal("40009"), "refused-credentials", 1, /40009: no.*API_SECRET/],
+    ["one with 200", refusal("40009", "no", 200), "refused-credentials", 1, /40009: no/],
+    [
+      "one without more",
+      { status: 400, body: { code: "40009" } },
+      "refused-credentials",
+      1,
+      /40009/,
+    ],
+    ["a lack of rights", refusal("40014"), "refused-permission", 1, /40014/],
+    ["a refused request", refusal("40020"), "refused-request", 1, /40020/],
+    ["a refused time", refusal("43111"), "time-range", 1, /43111/],
+    ["a clock that stays wrong", refusal("40008"), "clock", 3, /40008.*after 3 attempts/],
+    ["a code that nobody knows", refusal("12345"), "unknown-code", 4, /12345.*after 4 attempts/],
+    ["code 429", refusal("429", "slow", 200), "rate-limited", 10, /429: slow.*after 10 attempts/],
+    ["HTTP 429", { status: 429, body: "" }, "rate-limited", 10, /HTTP 429 with an empty body/],
+    ["HTTP 503", { status: 503, body: "<h1>Sorry" }, "unavailable", 8, /HTTP 503 "<h1>Sorry"/],
+    ["an upgrade", refusal("40200", "up", 200), "unavailable", 8, /40200: up.*upgraded/],
+    ["HTTP 401", { status: 401, body: "" }, "unknown-code", 4, /HTTP 401.*prox/],
+    [
+      "HTTP 403",
+      { status: 403, body: "Just a moment" },
+      "unknown-code",
+      4,
+      /"Just a moment".*prox/,
+    ],
+    ["HTTP 407", { status: 407, body: "" }, "unknown-code", 4, /HTTP 407.*prox/],
+    ...[301, 302, 303, 307, 308].map(
+      (status): [string, Given, ExchangeErrorKind, number, RegExp] => [
+        `HTTP ${status}`,
+        redirect(status),
+        "refused-request",
+        1,
+        /redirects are not followed/,
+      ],
+    ),
+  ];
+  const cases = answers.map(([title, answer, kind, requests, message]) => {
+    return { title, answer, kind, requests, message };
+  });
+  test.each(cases)("$title is $kind, met $requests times", async (expected) => {
+    const { answer, kind, requests, message } = expected;
+    await using server = await serveAnswers(answer);
+    await using asking = openClient(server.url);
+    const failures: (ExchangeError | undefined)[] = [];
+    const asked = asking.askBills({ onAttempt: (failure) => failures.push(failure) });
+    await expect(asked).rejects.toMatchObject({ kind, message: expect.stringMatching(message) });
+    expect(server.requests).toHaveLength(requests);
+    expect(failures.map((failure) => failure?.kind)).toEqual(Array(requests).fill(kind));
+  });
+
+  test("is shown in one short line, with nothing in it that a terminal acts on", async () => {
+    const body = `\u001b[2J\u0007\r\nred\u202e${"x".repeat(10_000)}`;
+    await using server = await serveAnswers({ status: 403, body }, refusal("40014", body));
+    await using asking = openClient(server.url);
+    for (const code of ["HTTP 403", "40014"]) {
+      const { failure } = await firstFailure(asking);
+      expect(failure.code).toBe(code);
+      expect(failure.message).toMatch(/^[\x20-\x7e]{1,500}$/);
+      expect(failure.message).toContain("[2J red x");
+    }
+  });
+
+  test("from a unified account names the unified account and the remedy", async () => {
+    const time = virtualClock(start);
+    await using sandbox = await openSandbox({
+      seed: 1,
+      density: 0.1,
+      now: time.now,
+      alterCredential: (given) => ({ ...given, accountMode: "unified" }),
+    });
+    await using asking = openClient(sandbox.url, { account: sandbox.account, time });
+    await expect(asking.askBills()).rejects.toThrow(/40085.*unified account.*classic account/);
+    expect(sandbox.statistics().arrivals).toEqual({ "account bills": 1 });
+  });
+});
+
+/** The first attempt's failure; the asking itself is stopped after it. */
+async function firstFailure(asking: ReturnType<typeof openClient>) {
+  const stop = new AbortController();
+  const failures: ExchangeError[] = [];
+  const onAttempt = (failure: ExchangeError | undefined) => {
+    if (failure !== undefined) failures.push(failure);
+    stop.abort();
+  };
+  await asking.askBills({ onAttempt, signal: stop.signal }).catch(() => undefined);
+  const [failure] = failures;
+  if (failure === undefined) throw new Error("the first attempt did not fail");
+  return { failure };
+}
+
+describe("another attempt", () => {
+  const unavailable: Given = { status: 503, body: "" };
+  const slowDown: Given = { status: 429, body: { code: "429" }, headers: { "retry-after": "7" } };
+
+  test("after 5xx brings the answer", async () => {
+    await using server = await serveAnswers(unavailable, unavailable, emptyPage);
+    await using asking = openClient(server.url);
+    expect(await asking.askBills()).toEqual({ rows: [], endId: undefined });
+    expect(server.requests).toHaveLength(3);
+    expect(asking.time.now()).toBe(Date.UTC(2025, 5, 1) + 250 + 500);
+  });
+
+  test("after 429 comes no sooner than Retry-After says, and holds up all other requests", async () => {
+    await using server = await serveAnswers(slowDown, emptyPage);
+    await using asking = openClient(server.url);
+    const { client, time } = asking;
+    const began = time.now();
+    const times: number[] = [];
+    const ask = () =>
+      client.ask(accountBills, {}, { beforeSend: () => times.push(time.now() - began) });
+    const first = ask();
+    const second = time.clock.sleep(1_000).then(ask);
+    await time.run(Promise.all([first, second]));
+    expect(times).toHaveLength(3);
+    expect(times[0]).toBe(0);
+    expect(Math.min(...times.slice(1))).toBeGreaterThanOrEqual(7_000);
+  });
+
+  test("is not made where Retry-After asks for more than a run waits, and the message says so", async () => {
+    await using server = await serveAnswers({ ...slowDown, headers: { "retry-after": "300" } });
+    await using asking = openClient(server.url);
+    await expect(asking.askBills()).rejects.toThrow("come back in 300 s");
+    expect(server.requests).toHaveLength(1);
+  });
+
+  test("sets the clock even where the network had failed before", async () => {
+    const time = virtualClock(start);
+    await using server = await serveAnswers(
+      ...Array.from({ length: 5 }, () => unavailable),
+      refusal("40008"),
+      emptyPage,
+    );
+    await using asking = openClient(server.url, { time });
+    await asking.askBills();
+    expect(server.requests).toHaveLength(7);
+  });
+
+  test("is not made once the signal has aborted", async () => {
+    await using server = await serveAnswers(unavailable);
+    await using asking = openClient(server.url);
+    const stop = new AbortController();
+    const reason = new Error("stopped on request");
+    const onAttempt = () => stop.abort(reason);
+    await expect(asking.askBills({ signal: stop.signal, onAttempt })).rejects.toBe(reason);
+    expect(server.requests).toHaveLength(1);
+  });
+
+  test("is not made, nor any, where whoever asks may not ask any more", async () => {
+    await using server = await serveAnswers(emptyPage);
+    await using asking = openClient(server.url);
+    const beforeSend = () => {
+      throw new Error("the lease is lost");
+    };
+    await expect(asking.askBills({ beforeSend })).rejects.toThrow("the lease is lost");
+    expect(server.requests).toHaveLength(0);
+  });
+
+  test("keeps the rate limit: forty requests of which half fail", async () => {
+    const time = virtualClock(start);
+    const decide = randomFaults({ random: seededRandom(1), rate: 0.5 });
+    await using sandbox = await openSandbox({
+      seed: 1,
+      density: 0.1,
+      now: time.now,
+      wrapAnswer: (answer) => withFaults(answer, { decide, sleep: async () => undefined }),
+    });
+    await using asking = openClient(sandbox.url, { account: sandbox.account, time });
+    const pages = Array.from({ length: 40 }, (_, index) =>
+      asking.client.ask(accountBills, { productType: "USDT-FUTURES", limit: String(index + 1) }),
+    );
+    await time.run(Promise.all(pages));
+    const { arrivals, refusals, peaks } = sandbox.statistics();
+    expect(arrivals["account bills"]).toBeGreaterThan(55);
+    expect(refusals).toEqual({});
+    expect(peaks).toMatchObject([{ operation: "account bills", requests: 10 }]);
+  });
+});
+
+describe("a clock that is wrong", () => {
+  test.each([5, -7, 60 * 24 * 400])("by %i minutes costs one refused request", async (minutes) => {
+    const time = virtualClock(start);
+    const exchangeNow = () => time.now() + minutes * minuteMs;
+    await using sandbox = await openSandbox({ seed: 1, density: 0.1, now: exchangeNow });
+    await using asking = openClient(sandbox.url, { account: sandbox.account, time });
+    expect(await asking.askBills()).toMatchObject({ rows: [{}, {}, {}] });
+    expect(sandbox.statistics()).toMatchObject({
+      refusals: { "40008": 1 },
+      arrivals: { "account bills": 2 },
+    });
+    expect(asking.exchangeClock.offsetMs()).toBe(minutes * minuteMs);
+    await asking.askBills();
+    expect(sandbox.statistics().refusals).toEqual({ "40008": 1 });
+  });
+});
+
+describe("the address of the exchange", () => {
+  const read = (url: string) => () =>
+    readConfig({ EXCHANGE_BASE_URL: url }, { credentials: false });
+
+  test.each([
+    "http://api.bitget.com",
+    "http://10.0.0.1:8080",
+    "http://127.0.0.1.example.com",
+    "http://localhost.example.com",
+    "http://127.0.0.1@example.com",
+    "ftp://127.0.0.1",
+    "api.bitget.com",
+  ])("may not be one where the key would go in the clear: %s", (url) => {
+    expect(read(url)).toThrow(/EXCHANGE_BASE_URL/);
+  });
+
+  test.each([
+    "https://api.bitget.com",
+    "http://127.0.0.1:8080",
+    "http://[::1]:80",
+    "http://localhost",
+  ])("may be one behind TLS or on this machine: %s", (url) => {
+    expect(read(url)().baseUrl.href).toBe(new URL(url).href);
+  });
+
+  test("is the only one that the key is sent to: a redirect leads nowhere", async () => {
+    await using other = await serveAnswers(emptyPage);
+    await using server = await serve((response) => {
+      response.writeHead(307, { location: `${other.url}${accountBills.path}` }).end();
+    });
+    await using asking = openClient(server.url);
+    await expect(asking.askBills()).rejects.toThrow("EXCHANGE_BASE_URL");
+    expect([server.requests.length, other.requests.length]).toEqual([1, 0]);
+  });
+});

@@ -1,0 +1,168 @@
+import { once } from "node:events";
+import { createServer, type Socket } from "node:net";
+import { gzipSync } from "node:zlib";
+import { describe, expect, test } from "vitest";
+import { accountBills } from "../src/contract/account-bills.ts";
+import { secondMs } from "../src/contract/time.ts";
+import { openTransport, type TransportLimits, transportLimits } from "../src/exchange/transport.ts";
+import { emptyPage, give, openClient, type Responder, serve } from "./support/exchange-client.ts";
+
+/** Asks once, without a client around it. */
+async function get(url: string, limits: Partial<TransportLimits> = {}) {
+  await using transport = openTransport({ ...transportLimits, ...limits });
+  return await transport({ url: new URL(url), headers: {} });
+}
+
+const mebibyte = 1_024 * 1_024;
+
+/** Headers at once, then a byte every few milliseconds for as long as anybody listens. */
+const dribble: Responder = (response) => {
+  const timer = setInterval(() => response.write("x"), 5);
+  response.on("close", () => clearInterval(timer));
+};
+
+describe("an answer", () => {
+  test("comes back whole, whatever its status, with its Retry-After", async () => {
+    await using server = await serve((response) =>
+      give(response, { status: 429, headers: { "retry-after": "3" }, body: "naïve 注文" }),
+    );
+    expect(await get(server.url)).toEqual({ status: 429, retryAfter: "3", body: "naïve 注文" });
+  });
+
+  test("of 16 MiB is read and one of a byte more is refused, whether its length is told or not", async () => {
+    await using server = await serve((response, request) => {
+      const size = 16 * mebibyte + (request.url === "/more" || request.url === "/told" ? 1 : 0);
+      if (request.url === "/told") response.setHeader("content-length", size);
+      response.write(Buffer.alloc(size - 1, 32));
+      response.end("x");
+    });
+    expect((await get(server.url)).body).toHaveLength(16 * mebibyte);
+    for (const path of ["/more", "/told"]) {
+      await expect(get(`${server.url}${path}`)).rejects.toMatchObject({
+        kind: "unavailable",
+        message: expect.stringContaining("the body is larger than 16777216 bytes"),
+      });
+    }
+  });
+
+  test("that dribbles in is given up when the whole of it takes too long", async () => {
+    await using server = await serve(dribble);
+    await expect(get(server.url, { wholeAnswerMaxMs: 300 })).rejects.toMatchObject({
+      kind: "unavailable",
+      message: expect.stringContaining("the whole answer took longer than 0.3 s"),
+    });
+  });
+
+  test.each([
+    ["before its head", () => undefined, /Headers Timeout/i],
+    ["in its body", (response) => response.write("x"), /Body Timeout/i],
+  ] satisfies [string, Responder, RegExp][])(
+    "that falls silent %s is given up",
+    async (_title, respond, message) => {
+      await using server = await serve(respond);
+      await expect(get(server.url, { silenceMaxMs: 200 })).rejects.toThrow(message);
+    },
+  );
+
+  test("has 10 s to connect, 15 s between its pieces, 30 s and 16 MiB in all", () => {
+    expect(transportLimits).toEqual({
+      connectMaxMs: 10 * secondMs,
+      silenceMaxMs: 15 * secondMs,
+      wholeAnswerMaxMs: 30 * secondMs,
+      bodyMaxBytes: 16 * mebibyte,
+    });
+  });
+
+  test("that is packed although nobody asked is no answer, and is shown without control characters", async () => {
+    await using server = await serve((response) =>
+      response
+        .writeHead(200, { "content-encoding": "gzip" })
+        .end(gzipSync(JSON.stringify(emptyPage.body))),
+    );
+    await using asking = openClient(server.url);
+    await expect(asking.askBills()).rejects.toMatchObject({
+      kind: "malformed",
+      message: expect.not.stringMatching(/\p{Cc}/u),
+    });
+  });
+});
+
+/** A server below HTTP, that does with each connection as the test says. */
+async function listen(onRequest: (socket: Socket, index: number) => void) {
+  const sockets: Socket[] = [];
+  const server = createServer((socket) => {
+    sockets.push(socket);
+    socket.on("error", () => undefined);
+    socket.once("data", () => onRequest(socket, sockets.length - 1));
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  const port = typeof address === "object" ? address?.port : undefined;
+  const close = async () => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+    await once(server, "close");
+  };
+  return {
+    url: `http://127.0.0.1:${port}`,
+    connections: sockets,
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+const page = JSON.stringify(emptyPage.body);
+const head = (length: number) => `HTTP/1.1 200 OK\r\ncontent-length: ${length}\r\n\r\n`;
+
+describe("a connection", () => {
+  const ways: readonly [string, (socket: Socket) => void][] = [
+    ["reset before the answer", (socket) => socket.resetAndDestroy()],
+    ["closed before the answer", (socket) => socket.end()],
+    ["reset in the body", (socket) => cut(socket, () => socket.resetAndDestroy())],
+    ["closed in the body", (socket) => cut(socket, () => socket.end())],
+    ["that speaks another language", (socket) => socket.end("SSH-2.0-OpenSSH_9.6\r\n")],
+  ];
+  const cut = (socket: Socket, end: () => void) =>
+    socket.write(head(page.length) + page.slice(0, 10), end);
+
+  test.each(ways)("%s is tried again, eight times at most", async (_title, act) => {
+    await using broken = await listen(act);
+    await using asking = openClient(broken.url);
+    await expect(asking.askBills()).rejects.toMatchObject({
+      kind: "unavailable",
+      message: expect.stringMatching(/^no answer from 127\.0\.0\.1:\d+: .*\(after 8 attempts\)$/),
+    });
+    expect(broken.connections).toHaveLength(8);
+  });
+
+  test.each(ways)("%s is forgotten once an answer comes", async (_title, act) => {
+    await using mending = await listen((socket, index) => {
+      if (index < 3) act(socket);
+      else socket.end(head(page.length) + page);
+    });
+    await using asking = openClient(mending.url);
+    expect(await asking.askBills()).toEqual({ rows: [], endId: undefined });
+  });
+
+  test("that is refused names the host, after eight attempts", async () => {
+    const gone = await listen(() => undefined);
+    await gone.close();
+    await using asking = openClient(gone.url);
+    let attempts = 0;
+    const counting = { onAttempt: () => attempts++ };
+    await expect(asking.askBills(counting)).rejects.toThrow(/127\.0\.0\.1:\d+.*ECONNREFUSED/);
+    expect(attempts).toBe(8);
+  });
+
+  test("that was in use when the transport closed ends its request", async () => {
+    await using server = await serve(dribble);
+    const transport = openTransport();
+    const url = new URL(accountBills.path, server.url);
+    const answer = transport({ url, headers: {} });
+    const ended = expect(answer).rejects.toMatchObject({ kind: "unavailable" });
+    while (server.requests.length === 0) await new Promise(setImmediate);
+    await transport[Symbol.asyncDispose]();
+    await ended;
+  });
+});
