@@ -1,0 +1,48 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { epochMs } from "../src/contract/time.ts";
+import { createExchangeClock } from "../src/exchange/exchange-clock.ts";
+
+const localNow = epochMs(Date.UTC(2025, 5, 1));
+const sample = (roundTripMs: number, aheadMs: number) => ({
+  sentAt: localNow,
+  answeredAt: epochMs(localNow + roundTripMs),
+  requestTime: epochMs(localNow + aheadMs),
+});
+
+test("before the first answer the exchange's time is this machine's", () => {
+  const clock = createExchangeClock(() => localNow);
+  expect([clock.now(), clock.offsetMs()]).toEqual([localNow, undefined]);
+});
+
+test("the exchange's time is known to half of the shortest round trip, however the ways differ", () => {
+  const way = fc.nat(5_000);
+  const ways = fc.array(fc.record({ there: way, back: way }), { minLength: 1 });
+  fc.assert(
+    fc.property(ways, fc.integer({ min: -1e9, max: 1e9 }), (trips, aheadMs) => {
+      const clock = createExchangeClock(() => localNow);
+      for (const { there, back } of trips) clock.observe(sample(there + back, there + aheadMs));
+      const shortestMs = Math.min(...trips.map(({ there, back }) => there + back));
+      const errorMs = Math.abs(clock.now() - (localNow + aheadMs));
+      expect(errorMs).toBeLessThanOrEqual(Math.ceil(shortestMs / 2));
+    }),
+  );
+});
+
+test("a slower answer changes nothing, an equally fast one is newer and does", () => {
+  const clock = createExchangeClock(() => localNow);
+  clock.observe(sample(100, 1_050));
+  clock.observe(sample(101, 9_000));
+  expect(clock.offsetMs()).toBe(1_000);
+  clock.observe(sample(100, 2_050));
+  expect(clock.offsetMs()).toBe(2_000);
+});
+
+test("after a refusal the answer that carried it is believed, even where it was slow", () => {
+  const clock = createExchangeClock(() => localNow);
+  clock.observe(sample(10, 5));
+  clock.reset(sample(4_000, 602_000));
+  expect(clock.offsetMs()).toBe(600_000);
+  clock.observe(sample(5_000, 0));
+  expect(clock.offsetMs()).toBe(600_000);
+});
