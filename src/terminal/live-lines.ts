@@ -5,7 +5,12 @@ export type LiveLines = {
   readonly say: (message: string) => void;
 };
 
-type Terminal = Pick<NodeJS.WriteStream, "write" | "columns">;
+/** What is used of one; its size may change at any time. */
+export type Terminal = {
+  readonly columns: number;
+  readonly rows: number;
+  readonly write: (text: string) => unknown;
+};
 
 const clearToEndOfLine = "\x1b[K";
 const clearToEndOfScreen = "\x1b[J";
@@ -14,7 +19,7 @@ const clearToEndOfScreen = "\x1b[J";
  * Lines at the foot of a terminal that are drawn again and again. The cursor rests below them
  * and stays visible, so that a process which is killed leaves nothing to be put right.
  */
-export function openLiveLines(terminal: Terminal): LiveLines {
+export function openLiveLines(terminal: Pick<Terminal, "columns" | "write">): LiveLines {
   let shown: readonly string[] = [];
 
   // A terminal that was made narrower has broken the lines that it shows.

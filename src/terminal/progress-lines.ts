@@ -21,9 +21,23 @@ export type ScreenSize = { readonly columns: number; readonly rows: number };
 /** The rate is that of the last seconds: a whole run's average hides that it stands still. */
 export const rateSpanMs = 5 * secondMs;
 
-const titles = ["", "", "done", "pages", "bills", "req/s", "left"] as const;
-// So that columns stand still while their numbers grow.
-const widthsMin = [0, 0, 4, 5, 7, 5, 9] as const;
+type Column = {
+  readonly title: string;
+  /** So that columns stand still while their numbers grow, up to 10 million bills. */
+  readonly widthMin: number;
+  readonly textOf: (stream: StreamProgress, now: number) => string;
+  /** Left out on a narrow terminal, where name, bar and time left matter more. */
+  readonly isExtra?: boolean;
+};
+
+const allColumns: readonly Column[] = [
+  { title: "done", widthMin: 4, textOf: (stream) => `${Math.floor(shareOf(stream) * 100)}%` },
+  { title: "pages", widthMin: 6, textOf: ({ pages }) => formatCount(pages), isExtra: true },
+  { title: "bills", widthMin: 9, textOf: ({ bills }) => formatCount(bills) },
+  { title: "req/s", widthMin: 5, textOf: rateText, isExtra: true },
+  { title: "left", widthMin: 9, textOf: leftText },
+];
+const extrasFrom = 72;
 const gap = "  ";
 const barMin = 8;
 const barMax = 40;
@@ -40,55 +54,47 @@ export function progressLines(
   if (streams.length === 0) return [];
   const sum = streams.length === 1 ? [] : [sumOf(streams)];
   // Titles, sum, cursor, and the line that says how many are left out.
-  const fitting = Math.max(1, rows - 4);
-  const shown = streams.slice(0, streams.length > fitting ? fitting : streams.length);
+  const shown = streams.slice(0, Math.max(1, rows - 4));
   const hidden = streams.length - shown.length;
-  const cells = [...shown, ...sum].map((stream) => ({ stream, texts: textsOf(stream, now) }));
-  const widths = widthsMin.map((least, column) =>
-    Math.max(
-      least,
-      titles[column]?.length ?? 0,
-      ...cells.map(({ texts }) => texts[column]?.length ?? 0),
-    ),
-  );
-  const [, , ...numbers] = widths;
-  const rest = columns - 1 - numbers.reduce((total, width) => total + gap.length + width, 0);
-  const nameWidth = Math.min(widths[0] ?? 0, Math.max(1, rest - gap.length - barMin));
-  const barWidth = Math.min(barMax, Math.max(barMin, rest - gap.length - nameWidth));
-  const line = (name: string, bar: string, texts: readonly string[]) =>
-    [
-      shortened(name, nameWidth).padEnd(nameWidth),
-      bar.padEnd(barWidth),
-      ...numbers.map((width, index) => (texts[index + 2] ?? "").padStart(width)),
-    ]
-      .join(gap)
-      .trimEnd()
-      .slice(0, Math.max(1, columns - 1));
-  const lines = cells.map(({ stream, texts }) =>
-    line(stream.name, barOf(shareOf(stream), barWidth), texts),
-  );
+  const [titles = "", ...lines] = table([...shown, ...sum], now, columns - 1);
   return [
-    line("", "", titles),
+    titles,
     ...lines.slice(0, shown.length),
     ...(hidden === 0 ? [] : [`and ${hidden} more`]),
     ...lines.slice(shown.length),
-  ];
+  ].map((line) => line.slice(0, Math.max(1, columns - 1)));
 }
 
-function textsOf(stream: StreamProgress, now: number): readonly string[] {
-  const { name, startedAt, pages, bills, requestTimes, state } = stream;
-  const isOver = state !== "at work" || shareOf(stream) === 1;
-  const spanMs = Math.min(rateSpanMs, Math.max(secondMs, now - startedAt));
-  const recent = requestTimes.filter((time) => time > now - spanMs).length;
-  return [
-    name,
-    "",
-    `${Math.floor(shareOf(stream) * 100)}%`,
-    formatCount(pages),
-    formatCount(bills),
-    isOver ? "" : ((recent * secondMs) / spanMs).toFixed(1),
-    leftText(stream, now),
+/** Name, bar and numbers: the bar takes what the others leave, and a long name gives way to it. */
+function table(streams: readonly StreamProgress[], now: number, width: number): readonly string[] {
+  const numbers = allColumns
+    .filter(({ isExtra = false }) => !isExtra || width >= extrasFrom)
+    .map(({ title, widthMin, textOf }) => {
+      const texts = [title, ...streams.map((stream) => textOf(stream, now))];
+      const columnWidth = Math.max(widthMin, ...texts.map((text) => text.length));
+      return texts.map((text) => gap + text.padStart(columnWidth));
+    });
+  const rest = width - numbers.reduce((sum, [title = ""]) => sum + title.length, 0) - gap.length;
+  const longest = Math.max(...streams.map(({ name }) => name.length));
+  const nameWidth = Math.min(longest, Math.max(1, rest - barMin));
+  const barWidth = Math.min(barMax, Math.max(barMin, rest - nameWidth));
+  const heads = [
+    " ".repeat(nameWidth + gap.length + barWidth),
+    ...streams.map((stream) => {
+      const name = shortened(stream.name, nameWidth).padEnd(nameWidth);
+      return name + gap + barOf(shareOf(stream), barWidth);
+    }),
   ];
+  return heads.map((head, row) =>
+    `${head}${numbers.map((texts) => texts[row]).join("")}`.trimEnd(),
+  );
+}
+
+function rateText(stream: StreamProgress, now: number): string {
+  if (stream.state !== "at work" || shareOf(stream) === 1) return "";
+  const spanMs = Math.min(rateSpanMs, Math.max(secondMs, now - stream.startedAt));
+  const recent = stream.requestTimes.filter((time) => time > now - spanMs).length;
+  return ((recent * secondMs) / spanMs).toFixed(1);
 }
 
 function leftText(stream: StreamProgress, now: number): string {

@@ -1,6 +1,6 @@
 import { messageOf, StoppedError } from "../errors.ts";
 import type { BillsProgress } from "../sync/stream-run.ts";
-import { openLiveLines } from "./live-lines.ts";
+import { openLiveLines, type Terminal } from "./live-lines.ts";
 import { progressLines, rateSpanMs, type StreamProgress } from "./progress-lines.ts";
 import { streamName } from "./stream-names.ts";
 
@@ -14,10 +14,7 @@ export type Progress = {
 const redrawMs = 200;
 
 /** A bar per stream: the share of the planned time that is behind the walks. */
-export function openProgress(
-  terminal: Pick<NodeJS.WriteStream, "write" | "columns" | "rows">,
-  now: () => number,
-): Progress {
+export function openProgress(terminal: Terminal, now: () => number): Progress {
   const live = openLiveLines(terminal);
   const streams = new Map<string, StreamState>();
   const told = new Set<string>();

@@ -1,0 +1,264 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { type ProductType, productTypes } from "../src/contract/product-types.ts";
+import { dayMs, epochMs, minuteMs, secondMs } from "../src/contract/time.ts";
+import { CursorError, ExchangeError, StoppedError } from "../src/errors.ts";
+import type { BillsProgress } from "../src/sync/stream-run.ts";
+import { openLiveLines } from "../src/terminal/live-lines.ts";
+import { openProgress } from "../src/terminal/progress.ts";
+import { progressLines, type StreamProgress } from "../src/terminal/progress-lines.ts";
+import { Screen } from "./support/screen.ts";
+
+type WithoutStream<Event> = Event extends unknown ? Omit<Event, "stream"> : never;
+type Event = WithoutStream<BillsProgress>;
+
+const weekMs = 7 * dayMs;
+const planned = (weeks: number): Event => ({
+  event: "planned",
+  windows: weeks,
+  plannedMs: weeks * weekMs,
+});
+const request = (failure?: ExchangeError): Event => ({ event: "request", failure });
+const failed = (error: unknown): Event => ({ event: "failed", error });
+const page = (week: number, walkedMs: number, bills = 100): Event => ({
+  event: "page",
+  window: { from: epochMs(week * weekMs), to: epochMs((week + 1) * weekMs) },
+  counts: { new: bills - 3, unchanged: 2, restated: 1, rejected: 0 },
+  walkedMs,
+  finished: walkedMs === weekMs,
+});
+
+/** The display on a screen, with a clock that the test moves. */
+function display(screen = new Screen()) {
+  const clock = { now: 1_000_000 };
+  const progress = openProgress(screen, () => clock.now);
+  const tell = (productType: ProductType, ...events: readonly Event[]) => {
+    const stream = { account: "main", productType };
+    for (const event of events) progress.update({ stream, ...event } as BillsProgress);
+  };
+  return { screen, clock, ...progress, tell };
+}
+
+const stream = (changes: Partial<StreamProgress> = {}): StreamProgress => ({
+  name: "main/USDT-FUTURES",
+  state: "at work",
+  startedAt: 0,
+  plannedMs: weekMs,
+  walkedMs: weekMs / 2,
+  pages: 1,
+  bills: 100,
+  requestTimes: [],
+  ...changes,
+});
+
+const screen80 = { columns: 80, rows: 24 };
+const rowOf = (changes: Partial<StreamProgress>, now: number, size = screen80): string =>
+  progressLines([stream(changes)], now, size)[1] ?? "";
+
+test("a run shows bars, counts, rates and time left on 80 columns, and leaves them there", () => {
+  const { tell, clock, stop, screen } = display();
+  tell("USDT-FUTURES", planned(4));
+  tell("SCOIN-FUTURES", planned(2));
+  tell("USDC-FUTURES", planned(0));
+  clock.now += 10 * secondMs;
+  for (const _ of Array(40)) tell("USDT-FUTURES", request());
+  tell("USDT-FUTURES", page(0, weekMs / 2, 12_345), page(0, weekMs), page(2, weekMs));
+  tell("SCOIN-FUTURES", request(), page(0, weekMs / 2));
+  stop();
+  screen.write("the summary\n");
+  stop();
+  expect(screen.lines).toEqual([
+    "                                      done   pages      bills  req/s       left",
+    "main/USDT-FUTURES   ████████░░░░░░░░   50%       3     12,545    8.0       10 s",
+    "main/SCOIN-FUTURES  ████░░░░░░░░░░░░   25%       1        100    0.2       30 s",
+    "main/USDC-FUTURES   ████████████████  100%       0          0              done",
+    "all                 ██████░░░░░░░░░░   41%       4     12,645    8.2       14 s",
+    "",
+    "the summary",
+  ]);
+});
+
+test("the rate is that of the last five seconds: a run that stands still shows 0.0", () => {
+  const requestTimes = Array.from({ length: 100 }, (_, index) => index * 100);
+  const rateAt = (now: number) => / (\d+\.\d) /.exec(rowOf({ requestTimes }, now))?.[1];
+  expect(rateAt(10 * secondMs)).toBe("9.8");
+  expect(rateAt(12 * secondMs)).toBe("5.8");
+  expect(rateAt(16 * secondMs)).toBe("0.0");
+});
+
+describe("the time left", () => {
+  const left: readonly [string, Partial<StreamProgress>, number, string][] = [
+    ["is not known before anything is walked", { walkedMs: 0 }, minuteMs, "0.0"],
+    ["is as long as the first half took", {}, minuteMs, "1 m"],
+    ["counts whole seconds, rounded up", {}, 4_100, "5 s"],
+    ["names two units", { walkedMs: weekMs / 100 }, minuteMs, "1 h 39 m"],
+    ["ends as done", { walkedMs: weekMs }, minuteMs, "done"],
+    ["ends as done where nothing was planned", { plannedMs: 0, walkedMs: 0 }, minuteMs, "done"],
+    ["ends as failed", { state: "failed" }, minuteMs, "failed"],
+    ["ends as stopped", { state: "stopped" }, minuteMs, "stopped"],
+  ];
+  test.each(left)("%s", (_title, changes, now, expected) => {
+    const [, text] = / {2}(\S+(?: \S+)*)$/.exec(rowOf(changes, now)) ?? [];
+    expect(text).toBe(expected);
+  });
+
+  test("of all streams ends where the last of them ends, and says when one has failed", () => {
+    const sumOf = (...streams: readonly Partial<StreamProgress>[]) =>
+      progressLines(streams.map(stream), minuteMs, screen80).at(-1);
+    const done = { walkedMs: weekMs };
+    expect(sumOf(done, {})).toMatch(/^all .* 75% .*20 s$/);
+    expect(sumOf(done, { state: "failed" })).toMatch(/^all .* 75% .*failed$/);
+    expect(sumOf(done, { state: "failed" }, { state: "stopped" })).toMatch(/failed$/);
+    expect(sumOf(done, { state: "stopped" })).toMatch(/stopped$/);
+    expect(sumOf(done, done)).toMatch(/100% .*done$/);
+  });
+});
+
+test("a narrow terminal shows names, bars, bills and the time left", () => {
+  expect(progressLines([stream()], minuteMs, { columns: 60, rows: 24 })).toEqual([
+    "                                 done      bills       left",
+    "main/USDT-FUTURES  ██████░░░░░░   50%        100        1 m",
+  ]);
+});
+
+test("99.9 percent is not called 100", () => {
+  expect(rowOf({ walkedMs: weekMs - 1 }, minuteMs)).toMatch(/█░ {2,}99% /);
+});
+
+const anyStream = fc.record({
+  name: fc
+    .tuple(fc.stringMatching(/^[\w.-]{1,64}$/), fc.constantFrom(...productTypes))
+    .map(([account, productType]) => `${account}/${productType}`),
+  state: fc.constantFrom("at work", "failed", "stopped"),
+  startedAt: fc.nat(1e9),
+  plannedMs: fc.integer({ min: 1, max: 90 * dayMs }),
+  walkedMs: fc.constant(0),
+  pages: fc.nat(1e6),
+  bills: fc.nat(1e8),
+  requestTimes: fc.array(fc.nat(2e9), { maxLength: 50 }),
+}) satisfies fc.Arbitrary<StreamProgress>;
+
+test("no line is wider than the terminal and no frame higher, whatever there is to show", () => {
+  fc.assert(
+    fc.property(
+      fc.array(anyStream, { minLength: 1, maxLength: 80 }),
+      fc.double({ min: 0, max: 1, noNaN: true }),
+      fc.record({
+        columns: fc.integer({ min: 1, max: 250 }),
+        rows: fc.integer({ min: 5, max: 60 }),
+      }),
+      (streams, share, size) => {
+        const walked = streams.map((one) => ({
+          ...one,
+          walkedMs: Math.floor(one.plannedMs * share),
+        }));
+        const lines = progressLines(walked, 2e9, size);
+        expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(size.columns);
+        expect(lines.length).toBeLessThan(size.rows);
+      },
+    ),
+    { numRuns: 300 },
+  );
+});
+
+test("columns stand still while their numbers grow, and names of any length keep them aligned", () => {
+  const names = ["m/USDT-FUTURES", "an-account-with-a-long-name.eu/SCOIN-FUTURES"];
+  const frameAt = (pages: number, bills: number) =>
+    progressLines(
+      names.map((name) => stream({ name, pages, bills })),
+      minuteMs,
+      screen80,
+    );
+  const [titles = "", ...rows] = frameAt(1, 9);
+  const [laterTitles, ...laterRows] = frameAt(49_999, 4_999_999);
+  expect(laterTitles).toBe(titles);
+  for (const { index, 0: title } of titles.matchAll(/\S+/g)) {
+    for (const row of [...rows, ...laterRows]) {
+      expect(row.slice(index + title.length - 1, index + title.length + 1)).toMatch(/^\S ?$/);
+    }
+  }
+  expect(rows[1]).toMatch(/^…[-\w.]+\/SCOIN-FUTURES {2}█/);
+});
+
+describe("what is said", () => {
+  const malformed = new ExchangeError("malformed", "the answer is not the exchange's");
+
+  test("stands above the bars, from before the first bar to after the last frame", () => {
+    const { tell, notice, stop, screen } = display();
+    notice("starting Postgres");
+    tell("USDT-FUTURES", planned(1));
+    notice("waiting for the account");
+    tell("USDT-FUTURES", page(0, weekMs), failed(new CursorError("the cursor stands still")));
+    stop();
+    expect(screen.lines).toEqual([
+      "starting Postgres",
+      "waiting for the account",
+      "main/USDT-FUTURES: the cursor stands still",
+      expect.stringContaining("done"),
+      expect.stringMatching(/^main\/USDT-FUTURES .*failed$/),
+      "",
+    ]);
+  });
+
+  test("of a failure is said once, however often it is tried again", () => {
+    const { tell, screen } = display();
+    tell("USDT-FUTURES", planned(1), request(malformed), request(malformed), failed(malformed));
+    tell("COIN-FUTURES", planned(1), request(malformed));
+    expect(screen.lines).toEqual([
+      "main/USDT-FUTURES: the answer is not the exchange's",
+      "main/COIN-FUTURES: the answer is not the exchange's",
+    ]);
+  });
+
+  test("does not call a failure what the user stopped", () => {
+    const { tell, stop, screen } = display();
+    tell("USDT-FUTURES", planned(1), failed(new StoppedError("stopped on request")));
+    stop();
+    expect(screen.lines.join()).not.toContain("stopped on request");
+    expect(screen.lines[1]).toMatch(/stopped$/);
+  });
+});
+
+describe("frames that are drawn over one another", () => {
+  const frame = (share: number, size = screen80) =>
+    progressLines(
+      productTypes.map((type) => stream({ name: `main/${type}`, walkedMs: weekMs * share })),
+      minuteMs,
+      size,
+    );
+  const shares = [0.1, 0.2, 0.5, 0.7, 1];
+
+  test("leave the last one, below all that was said between them, long or short", () => {
+    const screen = new Screen();
+    const live = openLiveLines(screen);
+    const said = shares.flatMap((share, index) => {
+      const message = index % 2 === 0 ? `long ${"word ".repeat(30)}`.trimEnd() : `short ${index}`;
+      live.show(frame(share));
+      live.say(message);
+      return message.match(/.{1,80}/g)?.map((line) => line.trimEnd()) ?? [];
+    });
+    expect(screen.lines).toEqual([...said, ...frame(1)]);
+  });
+
+  test("leave the last one where lines went, were added, or the terminal was made narrower", () => {
+    const screen = new Screen();
+    const live = openLiveLines(screen);
+    for (const share of shares) live.show(frame(share).slice(0, 1 + share * 7));
+    live.show(frame(0.5).slice(0, 3));
+    expect(screen.lines).toEqual(frame(0.5).slice(0, 3));
+    screen.narrow(50);
+    live.show(frame(0.6, { columns: 50, rows: 24 }));
+    expect(screen.lines).toEqual(frame(0.6, { columns: 50, rows: 24 }));
+  });
+
+  test("leave no remnant where there are more streams than the terminal has lines", () => {
+    const size = { columns: 80, rows: 12 };
+    const screen = new Screen(size.columns, size.rows);
+    const live = openLiveLines(screen);
+    const streams = Array.from({ length: 72 }, (_, index) => stream({ name: `${index}/X` }));
+    for (const now of [0, minuteMs, 2 * minuteMs]) live.show(progressLines(streams, now, size));
+    expect(screen.lines).toHaveLength(11);
+    expect(screen.lines.at(-2)).toBe("and 64 more");
+    expect(screen.lines.at(-1)).toMatch(/^all .* 50% +72 /);
+  });
+});

@@ -1,0 +1,68 @@
+const esc = "\u001b";
+// Up, erase, return or new line, any character; an escape alone is one that is not known here.
+const tokens = new RegExp(`${esc}\\[(\\d+)A|${esc}\\[([KJ])|([\\r\\n])|([^${esc}])|${esc}`, "gu");
+
+/** What a terminal of this size shows of what is written to it: as much of one as we use. */
+export class Screen {
+  columns: number;
+  readonly rows: number;
+  /** What has scrolled off its top, and then its rows. */
+  #lines: string[] = [""];
+  #row = 0;
+  #column = 0;
+
+  constructor(columns = 80, rows = 24) {
+    this.columns = columns;
+    this.rows = rows;
+  }
+
+  write(text: string): boolean {
+    for (const [token, up, erase, control, plain] of text.matchAll(tokens)) {
+      if (up !== undefined) this.#row = Math.max(this.#top, this.#row - Number(up));
+      else if (erase !== undefined) this.#erase(erase);
+      else if (control === "\r") this.#column = 0;
+      else if (control === "\n") this.#newLine();
+      else if (plain !== undefined) this.#put(plain);
+      else throw new Error(`this screen does not know ${JSON.stringify(token)}`);
+    }
+    return true;
+  }
+
+  /** Makes it narrower, with the cursor on the last line: lines that are too long are broken. */
+  narrow(columns: number): void {
+    const pieces = new RegExp(`.{1,${columns}}`, "gu");
+    this.columns = columns;
+    this.#lines = this.#lines.flatMap((line) =>
+      line === "" ? [line] : (line.match(pieces) ?? []),
+    );
+    this.#row = this.#lines.length - 1;
+  }
+
+  /** All lines, without the blanks at their ends and without the last one if it is empty. */
+  get lines(): readonly string[] {
+    const lines = this.#lines.map((line) => line.trimEnd());
+    return lines.at(-1) === "" ? lines.slice(0, -1) : lines;
+  }
+
+  get #top(): number {
+    return Math.max(0, this.#lines.length - this.rows);
+  }
+
+  #newLine(): void {
+    this.#row += 1;
+    this.#column = 0;
+    if (this.#row === this.#lines.length) this.#lines.push("");
+  }
+
+  #put(character: string): void {
+    if (this.#column === this.columns) this.#newLine();
+    const line = (this.#lines[this.#row] ?? "").padEnd(this.#column);
+    this.#lines[this.#row] = line.slice(0, this.#column) + character + line.slice(this.#column + 1);
+    this.#column += 1;
+  }
+
+  #erase(kind: string): void {
+    this.#lines[this.#row] = (this.#lines[this.#row] ?? "").slice(0, this.#column);
+    if (kind === "J") this.#lines.length = this.#row + 1;
+  }
+}
