@@ -43,6 +43,11 @@ export type LedgerOptions = {
   readonly futureDays?: number;
   /** Factor on the number of trades. Default 1: see profiles.ts. */
   readonly density?: number;
+  /**
+   * Moments that have a bill each, and one in the millisecond before and after. Default every
+   * seventh day from the horizon on.
+   */
+  readonly edges?: readonly number[];
 };
 
 /**
@@ -68,6 +73,7 @@ export function makeLedger(options: LedgerOptions): Ledger {
         to: now + futureDays * dayMs,
         density,
         everyType: productType === wanted[0],
+        ...(options.edges && { edges: options.edges }),
       });
       return [productType, book(random, profile, moments)];
     }),

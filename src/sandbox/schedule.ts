@@ -26,6 +26,8 @@ export type ScheduleOptions = {
   readonly density: number;
   /** Whether every known kind of bill occurs; otherwise only what an ordinary account sees. */
   readonly everyType: boolean;
+  /** Moments that have a bill each, and one in the millisecond before and after. */
+  readonly edges?: readonly number[];
 };
 
 /** Kinds that no list knows: a program must keep what it cannot name. */
@@ -87,18 +89,20 @@ function fundingDrafts({ random, profile, now, from, to }: ScheduleOptions): Dra
   return drafts;
 }
 
-/** Bills where mistakes about bounds show: around every multiple of 7 days, and at the horizon. */
-function edgeDrafts({ random, now }: ScheduleOptions): Draft[] {
+/** Bills where mistakes about bounds show: around the edges of windows, and at the horizon. */
+function edgeDrafts({ random, now, edges = weeksFrom(now - historyMs) }: ScheduleOptions): Draft[] {
   const horizon = now - historyMs;
   const atHorizon = [-hourMs, -secondMs, 10 * secondMs, minuteMs, hourMs].map(
     (offset) => horizon + offset,
   );
-  const edges = Array.from({ length: weeks }, (_, week) => horizon + week * intervalMaxMs);
   return [...edges.flatMap((edge) => [edge - 1, edge, edge + 1]), ...atHorizon].map((cTime) => ({
     cTime,
     businessType: pick(random, tradeTypes),
   }));
 }
+
+const weeksFrom = (start: number): readonly number[] =>
+  Array.from({ length: weeks }, (_, week) => start + week * intervalMaxMs);
 
 /** One bill of each kind, somewhere in the 90 days. */
 function typeDrafts({ random, now, everyType }: ScheduleOptions): Draft[] {

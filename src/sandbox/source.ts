@@ -3,16 +3,18 @@ import type { ProductType } from "../contract/product-types.ts";
 import type { EpochMs } from "../contract/time.ts";
 import { type BillsRequest, Refusal, type Source, type WirePage } from "../server/source.ts";
 import type { Ledger, LedgerBill } from "./ledger.ts";
-import { type Random, shuffled } from "./random.ts";
+import { integer, type Random, shuffled } from "./random.ts";
 
 /** What the API's documentation leaves open: each way of it is one the real exchange may have. */
 export type Quirks = {
   /** Which of startTime and endTime include their own millisecond. Default both. */
   readonly bounds?: "both" | "start" | "end" | "neither";
   /** How an empty page looks. Default `{"bills":[],"endId":""}`. */
-  readonly lastPage?: "empty-string" | "null-id" | "no-id" | "null-bills";
+  readonly lastPage?: "empty-string" | "null-id" | "no-id" | "null-bills" | "same-id";
   /** Whether the last page that has bills comes without an endId. Default false. */
   readonly shortLastPage?: boolean;
+  /** Whether any page may hold fewer bills than asked for. Default false. */
+  readonly shortPages?: boolean;
   /** The order inside a page; endId is the oldest row's in any order. Default newest-first. */
   readonly pageOrder?: "newest-first" | "oldest-first" | "shuffled";
 };
@@ -74,14 +76,18 @@ function page(
 ): WirePage | Refusal {
   if (request.idLessThan !== undefined && !/^\d{1,20}$/.test(request.idLessThan))
     return new Refusal(400, "40020", "Parameter idLessThan error");
-  // One more than asked for: whether there is a next page.
-  const found = newestFirst(ledger.bills[request.productType], request, quirks, request.limit + 1);
-  const bills = found.slice(0, request.limit);
+  const size = quirks.shortPages
+    ? integer(random, Math.ceil(request.limit / 4), request.limit)
+    : request.limit;
+  // One more than fits: whether there is a next page.
+  const found = newestFirst(ledger.bills[request.productType], request, quirks, size + 1);
+  const bills = found.slice(0, size);
   const oldest = bills.at(-1);
-  if (oldest === undefined) return lastPage([], quirks);
+  if (oldest === undefined) return lastPage([], quirks, request.idLessThan);
   const rows = bills.map((bill) => currentRow(bill, request.now));
   const ordered = inOrder(rows, quirks, random);
-  if (quirks.shortLastPage && found.length === bills.length) return lastPage(ordered, quirks);
+  if (quirks.shortLastPage && found.length === bills.length)
+    return lastPage(ordered, quirks, undefined);
   return { bills: ordered, endId: oldest.billId };
 }
 
@@ -102,7 +108,11 @@ function inOrder(rows: readonly unknown[], { pageOrder }: Quirks, random: Random
   }
 }
 
-function lastPage(bills: readonly unknown[], { lastPage: shape }: Quirks): WirePage {
+function lastPage(
+  bills: readonly unknown[],
+  { lastPage: shape }: Quirks,
+  cursor: string | undefined,
+): WirePage {
   switch (shape) {
     case undefined:
     case "empty-string":
@@ -111,6 +121,8 @@ function lastPage(bills: readonly unknown[], { lastPage: shape }: Quirks): WireP
       return { bills, endId: null };
     case "no-id":
       return { bills };
+    case "same-id":
+      return { bills, endId: cursor ?? "" };
     case "null-bills":
       return { bills: bills.length === 0 ? null : bills, endId: null };
     default:
