@@ -7,7 +7,6 @@ import { hasSchema } from "../db/migrate.ts";
 import { openCommandDatabase } from "../db/open.ts";
 import { readKnownTime } from "../db/store.ts";
 import { openTransport, type Transport } from "../exchange/transport.ts";
-import { lengthMs } from "../sync/intervals.ts";
 import { planStream } from "../sync/plan.ts";
 import type { StreamPlan } from "../sync/store.ts";
 import {
@@ -15,6 +14,7 @@ import {
   formatCounted,
   formatDuration,
   formatInterval,
+  formatLength,
   formatMinute,
   formatTable,
   isoInterval,
@@ -89,7 +89,7 @@ const windowsOf = (plans: readonly StreamPlan[]): number =>
 export function planText(plans: readonly StreamPlan[]): string {
   const { title, nameOf } = streamColumn(plans.map(({ stream }) => stream));
   const table = formatTable(
-    [title, "windows", "resumed", "time", "from", "requests at least"],
+    [title, "windows", "resumed", "time", "from"],
     plans.map((plan) => [nameOf(plan.stream), ...planCells(plan)]),
   );
   const { windows, requestsMin, durationMs } = planCost(plans);
@@ -110,9 +110,8 @@ function planCells({ walks }: StreamPlan): readonly string[] {
   return [
     formatCount(walks.length),
     formatCount(walks.filter(({ cursor }) => cursor !== undefined).length),
-    formatDuration(lengthMs(windows)),
+    formatLength(windows),
     formatMinute(windows[0]?.from),
-    formatCount(walks.length),
   ];
 }
 

@@ -4,12 +4,12 @@ import { type EpochMs, isoTime, minuteMs } from "../contract/time.ts";
 import { hasSchema } from "../db/migrate.ts";
 import { openCommandDatabase } from "../db/open.ts";
 import { coverageShare, readStatus, type Status, type StreamStatus } from "../reports/status.ts";
-import { type Interval, lengthMs } from "../sync/intervals.ts";
 import {
   formatCount,
   formatCounted,
   formatDuration,
   formatInterval,
+  formatLength,
   formatMinute,
   formatTable,
   formatTime,
@@ -70,17 +70,14 @@ function streamCells(status: StreamStatus, now: EpochMs): readonly string[] {
     formatCount(bills),
     formatMinute(completeThrough),
     `${(Math.floor(coverageShare(status) * 1_000) / 10).toFixed(1)}%`,
-    duration(gaps),
-    duration(expired),
+    formatLength(gaps),
+    formatLength(expired),
     expiresAt === undefined ? "-" : untilText(expiresAt - now),
   ];
 }
 
 /** A gap that reaches back to the exchange's 90 days loses time with every moment. */
 const untilText = (ms: number): string => (ms < minuteMs ? "now" : formatDuration(ms));
-
-const duration = (intervals: readonly Interval[]): string =>
-  intervals.length === 0 ? "-" : formatDuration(lengthMs(intervals));
 
 function streamRemarks({
   stream,
@@ -102,12 +99,10 @@ function streamRemarks({
 
 function lastRunText(run: Status["lastRun"]): string {
   if (run === undefined) return "no run yet";
-  const { finishedAt, outcome, error } = run;
-  const end =
-    finishedAt === undefined ? "at work, or ended without a word" : formatTime(finishedAt);
-  return `last run: ${run.command}, ${formatTime(run.startedAt)} to ${end}: ${outcome}${
-    error === null ? "" : ` (${error})`
-  }`;
+  const { command, startedAt, finishedAt, outcome, error } = run;
+  const start = `last run: ${command}, ${formatTime(startedAt)}`;
+  if (finishedAt === undefined) return `${start}: still at work, or killed`;
+  return `${start} to ${formatTime(finishedAt)}: ${outcome}${error === null ? "" : ` (${error})`}`;
 }
 
 const timeOrNull = (time: EpochMs | undefined) => (time === undefined ? null : isoTime(time));

@@ -1,6 +1,6 @@
 import type { EpochMs } from "../contract/time.ts";
 import { dayMs, hourMs, isoTime, minuteMs, secondMs } from "../contract/time.ts";
-import type { Interval } from "../sync/intervals.ts";
+import { type Interval, lengthMs } from "../sync/intervals.ts";
 
 /** 2026-11-21 03:24:59Z, or a dash. */
 export const formatTime = (time: EpochMs | undefined): string =>
@@ -49,10 +49,15 @@ export function formatDuration(ms: number): string {
     .join(" ");
 }
 
+/** How much time the intervals hold, or a dash for none. */
+export const formatLength = (intervals: readonly Interval[]): string =>
+  intervals.length === 0 ? "-" : formatDuration(lengthMs(intervals));
+
 /** Columns under their titles: the first flush left, the others flush right. */
 export function formatTable(
   titles: readonly string[],
   rows: readonly (readonly string[])[],
+  gap = "  ",
 ): string {
   const lines = [titles, ...rows];
   const widths = titles.map((_, column) =>
@@ -65,7 +70,7 @@ export function formatTable(
           const cell = line[column] ?? "";
           return column === 0 ? cell.padEnd(width) : cell.padStart(width);
         })
-        .join("  ")
+        .join(gap)
         .trimEnd(),
     )
     .join("\n");

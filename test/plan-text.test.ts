@@ -1,0 +1,51 @@
+import { expect, test } from "vitest";
+import { planCost, planText } from "../src/commands/plan.ts";
+import type { ProductType } from "../src/contract/product-types.ts";
+import { dayMs, epochMs } from "../src/contract/time.ts";
+import type { StreamPlan, Walk } from "../src/sync/store.ts";
+
+const start = Date.UTC(2026, 10, 1, 3, 24, 59);
+const day = (index: number) => epochMs(start + index * dayMs);
+
+/** A plan of windows of 7 days, of which the first so many are taken up at their cursors. */
+function plan(
+  account: string,
+  productType: ProductType,
+  windows: number,
+  { resumed = 0, expired = 0 }: { readonly resumed?: number; readonly expired?: number } = {},
+): StreamPlan {
+  return {
+    stream: { account, productType },
+    walks: Array.from({ length: windows }, (_, index): Walk => {
+      const window = { from: day(7 * index), to: day(7 * index + 7) };
+      return index < resumed ? { window, cursor: "1" } : { window };
+    }),
+    expired: expired === 0 ? [] : [{ from: day(-expired), to: day(0) }],
+  };
+}
+
+test("the plan names each product type's windows, and the least that they cost", () => {
+  const plans = [
+    plan("main", "USDT-FUTURES", 13, { resumed: 2, expired: 3 }),
+    plan("main", "COIN-FUTURES", 0),
+  ];
+  expect(planText(plans).split("\n")).toEqual([
+    "main          windows  resumed  time               from",
+    "USDT-FUTURES       13        2  91 d  2026-11-01 03:24Z",
+    "COIN-FUTURES        0        0     -                  -",
+    "",
+    "main/USDT-FUTURES: lost 2026-10-29 03:24:59Z to 2026-11-01 03:24:59Z",
+    "13 windows, 14 requests at least, 1.4 s at 10 a second",
+    "and a request more for every page of up to 100 bills",
+  ]);
+});
+
+test("accounts are synced side by side: the longest decides the time, all of them the requests", () => {
+  const plans = [
+    plan("main", "USDT-FUTURES", 13),
+    plan("main", "COIN-FUTURES", 13),
+    plan("desk", "USDT-FUTURES", 1),
+  ];
+  expect(planCost(plans)).toEqual({ windows: 27, requestsMin: 29, durationMs: 2_700 });
+  expect(planText(plans)).toContain("\nmain/USDT-FUTURES ");
+});
