@@ -76,6 +76,13 @@ test("before the first sync, nothing is complete and what is oldest is being los
   ]);
 });
 
+test("a hole is told where no newer gap follows it, as by a clock behind the exchange's", () => {
+  const hole = between(3 * dayMs, 2 * dayMs);
+  expect(linesOf([stream({ gaps: [hole] })])[3]).toBe(
+    "main/USDT-FUTURES: missing 2026-11-18 12:00:00Z to 2026-11-19 12:00:00Z",
+  );
+});
+
 test("without a gap, nothing expires", () => {
   const complete = stream({ gaps: [], expiresAt: undefined });
   expect(linesOf([complete])[1]).toBe(

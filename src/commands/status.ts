@@ -61,7 +61,12 @@ export function statusText({ lastRun, streams }: Status, now: EpochMs): string {
     [title, ...titles],
     streams.map((status) => [nameOf(status.stream), ...streamCells(status, now)]),
   );
-  return [table, "", ...streams.flatMap(streamRemarks), lastRunText(lastRun)].join("\n");
+  return [
+    table,
+    "",
+    ...streams.flatMap((stream) => streamRemarks(stream, now)),
+    lastRunText(lastRun),
+  ].join("\n");
 }
 
 function streamCells(status: StreamStatus, now: EpochMs): readonly string[] {
@@ -79,15 +84,11 @@ function streamCells(status: StreamStatus, now: EpochMs): readonly string[] {
 /** A gap that reaches back to the exchange's 90 days loses time with every moment. */
 const untilText = (ms: number): string => (ms < minuteMs ? "now" : formatDuration(ms));
 
-function streamRemarks({
-  stream,
-  coverage,
-  gaps,
-  expired,
-  rejected,
-}: StreamStatus): readonly string[] {
-  const name = streamName(stream);
-  const holes = coverage.length === 0 ? [] : gaps.slice(0, -1);
+function streamRemarks(status: StreamStatus, now: EpochMs): readonly string[] {
+  const { gaps, expired, rejected } = status;
+  const name = streamName(status.stream);
+  // The newest gap, up to now, is every ledger's.
+  const holes = gaps.filter(({ to }) => to < now);
   return [
     ...holes.map((gap) => `${name}: missing ${formatInterval(gap)}`),
     ...expired.map((gap) => `${name}: lost ${formatInterval(gap)}`),
