@@ -96,6 +96,17 @@ describe("a server that repeats the headers it got", () => {
   });
 });
 
+test("a text that is cut where a secret stands shows no part of the secret", async () => {
+  const { apiSecret } = account;
+  for (let before = 140; before <= 160; before++) {
+    await using server = await serve((response) =>
+      give(response, { status: 404, body: "x".repeat(before) + apiSecret }),
+    );
+    await using asking = openClient(server.url, { account });
+    await expect(asking.askBills()).rejects.not.toThrow(apiSecret.slice(0, 4));
+  }
+});
+
 describe("a scrubbed text", () => {
   const scrub = scrubber(["abc", "abcdef", "", "secret"]);
 

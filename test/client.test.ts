@@ -89,6 +89,15 @@ describe("a request", () => {
   });
 });
 
+test("an answer comes back with every digit of its numbers", async () => {
+  const row = '{"billId":1268377000628355083,"amount":1.5000,"fee":-1e-7}';
+  const data = `{"bills":[${row}],"endId":1268377000628355083}`;
+  await using server = await serveAnswers({ body: `{"code":"00000","data":${data}}` });
+  await using asking = openClient(server.url);
+  const page = await asking.askBills();
+  expect(JSON.stringify(page)).toBe(`{"rows":[${row}],"endId":"1268377000628355083"}`);
+});
+
 describe("an answer that is none", () => {
   const redirect = (status: number): Given => ({ status, body: "", headers: { location: "/x" } });
   const answers: readonly [string, Given, ExchangeErrorKind, number, RegExp][] = [
@@ -221,6 +230,22 @@ describe("another attempt", () => {
     expect(Math.min(...times.slice(1))).toBeGreaterThanOrEqual(7_000);
   });
 
+  test("waits for a Retry-After date by the exchange's clock, not by this machine's", async () => {
+    const exchangeNow = start + 60 * minuteMs;
+    const until = new Date(exchangeNow + 9_000).toUTCString();
+    const body = { code: "429", msg: "slow", requestTime: exchangeNow };
+    await using server = await serveAnswers(
+      { status: 429, headers: { "retry-after": until }, body },
+      emptyPage,
+    );
+    const time = virtualClock(start);
+    await using asking = openClient(server.url, { time });
+    await asking.askBills();
+    // The header has whole seconds.
+    expect(time.now() - start).toBeGreaterThanOrEqual(8_000);
+    expect(time.now() - start).toBeLessThanOrEqual(9_010);
+  });
+
   test("is not made where Retry-After asks for more than a run waits, and the message says so", async () => {
     await using server = await serveAnswers({ ...slowDown, headers: { "retry-after": "300" } });
     await using asking = openClient(server.url);
@@ -246,8 +271,10 @@ describe("another attempt", () => {
     const stop = new AbortController();
     const reason = new Error("stopped on request");
     const onAttempt = () => stop.abort(reason);
+    const began = asking.time.now();
     await expect(asking.askBills({ signal: stop.signal, onAttempt })).rejects.toBe(reason);
     expect(server.requests).toHaveLength(1);
+    expect(asking.time.now()).toBe(began);
   });
 
   test("is not made, nor any, where whoever asks may not ask any more", async () => {
@@ -296,6 +323,24 @@ describe("a clock that is wrong", () => {
     await asking.askBills();
     expect(sandbox.statistics().refusals).toEqual({ "40008": 1 });
   });
+});
+
+test("a machine that slept asks once in vain, however slow the answer that tells it so", async () => {
+  const time = virtualClock(start);
+  let sleptMs = 0;
+  let latencyMs = 10;
+  const exchangeNow = () => time.now() + sleptMs;
+  await using sandbox = await openSandbox({ seed: 1, density: 0.1, now: exchangeNow });
+  await using asking = openClient(sandbox.url, {
+    account: sandbox.account,
+    time,
+    latencyMs: () => latencyMs,
+  });
+  await asking.askBills();
+  sleptMs = 8 * 60 * minuteMs;
+  latencyMs = 2_000;
+  expect(await asking.askBills()).toMatchObject({ rows: [{}, {}, {}] });
+  expect(sandbox.statistics().refusals).toEqual({ "40008": 1 });
 });
 
 describe("the address of the exchange", () => {

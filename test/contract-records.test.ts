@@ -153,7 +153,7 @@ describe("a symbol", () => {
     baseCoin: "BTC",
     quoteCoin: "USDT",
     minTradeAmount: "0",
-    maxTradeAmount: "900000000000000000000",
+    maxTradeAmount: "900000000000000000001",
     takerFeeRate: "0.002",
     makerFeeRate: "0.00200000",
     pricePrecision: "2",

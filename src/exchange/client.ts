@@ -70,7 +70,7 @@ export function createClient(deps: ClientDeps): Client {
     const answeredAt = clock.now();
     const body = envelopeOf(answer);
     const scrub = (text: string) => scrubber(secretsOf(deps.credentials, headers))(text);
-    const failure = failureOf(answer, body, exchangeClock.now(), scrub);
+    const failure = failureOf(answer, body, body?.requestTime ?? exchangeClock.now(), scrub);
     if (body?.requestTime !== undefined) {
       const sample = { sentAt, answeredAt, requestTime: epochMs(body.requestTime) };
       if (failure?.kind === "clock") exchangeClock.reset(sample);

@@ -79,6 +79,8 @@ export type TestClientOptions = {
   readonly account?: Pick<SandboxAccount, "apiKey" | "apiSecret" | "apiPassphrase">;
   readonly time?: VirtualClock;
   readonly limits?: TransportLimits;
+  /** Of each request, before it is sent. Default none. */
+  readonly latencyMs?: () => number;
 };
 
 export const testAccount = { apiKey: "key", apiSecret: "secret", apiPassphrase: "pass" };
@@ -86,6 +88,7 @@ export const testAccount = { apiKey: "key", apiSecret: "secret", apiPassphrase: 
 /** The real client over a real connection; only its waits are virtual. */
 export function openClient(url: string, options: TestClientOptions = {}): TestClient {
   const { account = testAccount, time = virtualClock(Date.UTC(2025, 5, 1)), limits } = options;
+  const { latencyMs = () => 0 } = options;
   const transport = openTransport(limits);
   const exchangeClock = createExchangeClock(time.clock.now);
   const limiters = new Map<string, RateLimiter>();
@@ -102,7 +105,10 @@ export function openClient(url: string, options: TestClientOptions = {}): TestCl
       passphrase: new Secret(account.apiPassphrase),
     },
     locale: "en-US",
-    transport: (request) => time.hold(() => transport(request)),
+    async transport(request) {
+      await time.clock.sleep(latencyMs());
+      return time.hold(() => transport(request));
+    },
     clock: time.clock,
     exchangeClock,
     limiterOf,
