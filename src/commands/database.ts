@@ -1,10 +1,9 @@
-import { once } from "node:events";
 import type { Config } from "../config.ts";
-import { hourMs } from "../contract/time.ts";
 import { migrate } from "../db/migrate.ts";
 import { openCommandDatabase } from "../db/open.ts";
 import { formatCounted } from "../terminal/format.ts";
 import { type ExitCode, type Io, print } from "./io.ts";
+import { stopped } from "./stopped.ts";
 
 const toErr = (io: Io) => (message: string) => {
   io.err.write(`${message}\n`);
@@ -30,12 +29,4 @@ export async function databaseCommand(config: Config, io: Io): Promise<ExitCode>
   io.err.write("the embedded Postgres is up until Ctrl-C; connect psql or a BI tool to it\n");
   await stopped(io.signal);
   return 0;
-}
-
-/** Resolves on Ctrl-C. A waiting promise alone does not keep the process alive: a timer does. */
-export async function stopped(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return;
-  const alive = setInterval(() => undefined, hourMs);
-  await once(signal, "abort");
-  clearInterval(alive);
 }

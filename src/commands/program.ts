@@ -1,13 +1,7 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { type Config, type Environment, narrowed, readConfig } from "../config.ts";
-import { databaseCommand, migrateCommand } from "./database.ts";
-import { demoCommand } from "./demo.ts";
+import { programHelp, statusHelp, syncHelp } from "./help.ts";
 import type { ExitCode, Io } from "./io.ts";
-import { planCommand } from "./plan.ts";
-import { sandboxCommand } from "./sandbox.ts";
-import { statusCommand, statusHelp } from "./status.ts";
-import { syncCommand } from "./sync.ts";
-import { syncHelp } from "./sync-summary.ts";
 
 export type ProgramDeps = {
   readonly io: Io;
@@ -15,26 +9,23 @@ export type ProgramDeps = {
   readonly readEnvironment: () => Environment;
 };
 
-type Narrowing = { readonly account?: string[]; readonly product?: string[] };
-type Reporting = Narrowing & { readonly json: boolean };
-
-const exitCodesHelp = `
-Exit codes: 0 done and complete, 1 not complete, 2 wrong usage or configuration,
-3 another run holds the account.`;
-
 /**
  * Runs what was typed.
  * @throws whatever stopped the command; wrong usage is told and comes back as its exit code.
  */
 export async function runProgram(args: readonly string[], deps: ProgramDeps): Promise<ExitCode> {
   let exitCode: ExitCode = 0;
-  const run =
+  const exitWith =
     <Args extends unknown[]>(command: (...args: Args) => Promise<ExitCode>) =>
     async (...args: Args): Promise<void> => {
       exitCode = await command(...args);
     };
+  const program = openProgram(deps.io);
+  addLedgerCommands(program, deps, exitWith);
+  addDatabaseCommands(program, deps, exitWith);
+  addSandboxCommands(program, deps, exitWith);
   try {
-    await program(deps, run).parseAsync(args, { from: "user" });
+    await program.parseAsync(args, { from: "user" });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     return error.exitCode === 0 ? 0 : 2;
@@ -42,17 +33,12 @@ export async function runProgram(args: readonly string[], deps: ProgramDeps): Pr
   return exitCode;
 }
 
-type Run = <Args extends unknown[]>(
+type ExitWith = <Args extends unknown[]>(
   command: (...args: Args) => Promise<ExitCode>,
 ) => (...args: Args) => Promise<void>;
 
-function program({ io, readEnvironment }: ProgramDeps, run: Run): Command {
-  const configOf = (credentials: boolean, { account, product }: Narrowing = {}): Config =>
-    narrowed(readConfig(readEnvironment(), { credentials }), {
-      accounts: account ?? [],
-      productTypes: product ?? [],
-    });
-  const bills = new Command("bill-sync")
+function openProgram(io: Io): Command {
+  return new Command("bill-sync")
     .description("Keeps the whole history of a futures account's bills in Postgres.")
     .exitOverride()
     .configureOutput({
@@ -60,51 +46,113 @@ function program({ io, readEnvironment }: ProgramDeps, run: Run): Command {
       writeErr: (text) => io.err.write(text),
     })
     .showHelpAfterError("(--help shows what there is)")
-    .addHelpText("after", exitCodesHelp);
-  reporting(bills.command("sync"))
+    .addHelpText("after", programHelp);
+}
+
+// Each command is loaded when it is run: all of them take half a second, which help and a
+// wrong word need not wait for.
+
+function addLedgerCommands(
+  program: Command,
+  { io, readEnvironment }: ProgramDeps,
+  exitWith: ExitWith,
+): void {
+  const configOf = (credentials: boolean, options: Reporting): Config =>
+    narrowed(readConfig(readEnvironment(), { credentials }), {
+      accounts: options.account ?? [],
+      productTypes: options.product ?? [],
+    });
+  const sync = async (options: Reporting) => {
+    const config = configOf(true, options);
+    const { syncCommand } = await import("./sync.ts");
+    return syncCommand(config, io, options);
+  };
+  const plan = async (options: Reporting) => {
+    const config = configOf(false, options);
+    const { planCommand } = await import("./plan.ts");
+    return planCommand(config, io, options);
+  };
+  const status = async (options: Reporting) => {
+    const config = configOf(false, options);
+    const wantedOnly = (options.account ?? options.product) !== undefined;
+    const { statusCommand } = await import("./status.ts");
+    return statusCommand(config, io, { json: options.json, wantedOnly });
+  };
+  reporting(program.command("sync"))
     .description("fetch what is missing, up to now; run it from cron")
     .addHelpText("after", syncHelp)
-    .action(run((options: Reporting) => syncCommand(configOf(true, options), io, options)));
-  reporting(bills.command("plan"))
+    .action(exitWith(sync));
+  reporting(program.command("plan"))
     .description("show what sync would fetch; asks the exchange nothing but its time")
-    .action(run((options: Reporting) => planCommand(configOf(false, options), io, options)));
-  reporting(bills.command("status"))
+    .action(exitWith(plan));
+  reporting(program.command("status"))
     .description("show through when each ledger is complete, and what is missing or lost")
     .addHelpText("after", statusHelp)
-    .action(
-      run((options: Reporting) =>
-        statusCommand(configOf(false, options), io, {
-          json: options.json,
-          wantedOnly: (options.account ?? options.product) !== undefined,
-        }),
-      ),
-    );
-  bills
-    .command("migrate")
-    .description("create or update the tables; sync does it too")
-    .action(run(() => migrateCommand(configOf(false), io)));
-  bills
-    .command("db")
-    .description("print the database's address and keep the embedded Postgres up until Ctrl-C")
-    .action(run(() => databaseCommand(configOf(false), io)));
-  bills
-    .command("sandbox")
-    .description("run a sandbox exchange until Ctrl-C; prints the lines for .env")
-    .option("--port <port>", "0 takes a free one", portOf, 0)
-    .option("--seed <text>", "the same seed gives the same ledger", "1")
-    .action(run((options: { port: number; seed: string }) => sandboxCommand(io, options)));
-  bills
-    .command("demo")
-    .description("sync a sandbox exchange into an embedded Postgres and show the result")
-    .action(run(() => demoCommand(readEnvironment(), io)));
-  return bills;
+    .action(exitWith(status));
 }
+
+type Reporting = {
+  readonly json: boolean;
+  readonly account?: string[];
+  readonly product?: string[];
+};
 
 const reporting = (command: Command): Command =>
   command
     .addOption(new Option("--account <name...>", "these accounts only"))
     .addOption(new Option("--product <type...>", "these product types only"))
     .addOption(new Option("--json", "print the result as JSON").default(false, "a table"));
+
+function addDatabaseCommands(
+  program: Command,
+  { io, readEnvironment }: ProgramDeps,
+  exitWith: ExitWith,
+): void {
+  const readDatabaseConfig = () => readConfig(readEnvironment(), { credentials: false });
+  const migrate = async () => {
+    const config = readDatabaseConfig();
+    const { migrateCommand } = await import("./database.ts");
+    return migrateCommand(config, io);
+  };
+  const db = async () => {
+    const config = readDatabaseConfig();
+    const { databaseCommand } = await import("./database.ts");
+    return databaseCommand(config, io);
+  };
+  program
+    .command("migrate")
+    .description("create or update the tables; sync does it too")
+    .action(exitWith(migrate));
+  program
+    .command("db")
+    .description("print the database's address and keep the embedded Postgres up until Ctrl-C")
+    .action(exitWith(db));
+}
+
+function addSandboxCommands(
+  program: Command,
+  { io, readEnvironment }: ProgramDeps,
+  exitWith: ExitWith,
+): void {
+  const sandbox = async (options: { port: number; seed: string }) => {
+    const { sandboxCommand } = await import("./sandbox.ts");
+    return sandboxCommand(io, options);
+  };
+  const demo = async () => {
+    const { demoCommand } = await import("./demo.ts");
+    return demoCommand(readEnvironment(), io);
+  };
+  program
+    .command("sandbox")
+    .description("run a sandbox exchange until Ctrl-C; prints the lines for .env")
+    .option("--port <port>", "0 takes a free one", portOf, 0)
+    .option("--seed <text>", "the same seed gives the same ledger", "1")
+    .action(exitWith(sandbox));
+  program
+    .command("demo")
+    .description("sync a sandbox exchange into an embedded Postgres and show the result")
+    .action(exitWith(demo));
+}
 
 function portOf(text: string): number {
   const port = Number(text);

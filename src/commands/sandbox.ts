@@ -1,14 +1,26 @@
-import { openSandbox, sandboxEnvironment } from "../sandbox/sandbox.ts";
-import { stopped } from "./database.ts";
+import { messageOf, ReportableError } from "../errors.ts";
+import { type OpenSandbox, openSandbox, sandboxEnvironment } from "../sandbox/sandbox.ts";
 import { type ExitCode, type Io, print } from "./io.ts";
+import { stopped } from "./stopped.ts";
 
 export type SandboxCommandOptions = { readonly port: number; readonly seed: string };
 
 /** `sandbox`: an exchange to try things on, until Ctrl-C. */
 export async function sandboxCommand(io: Io, options: SandboxCommandOptions): Promise<ExitCode> {
-  await using sandbox = await openSandbox(options);
+  await using sandbox = await open(options);
   print(io, sandboxEnvironment(sandbox).trimEnd());
   io.err.write("the sandbox exchange is up until Ctrl-C; put these lines into .env\n");
   await stopped(io.signal);
   return 0;
+}
+
+async function open(options: SandboxCommandOptions): Promise<OpenSandbox> {
+  try {
+    return await openSandbox(options);
+  } catch (error) {
+    if (!(error instanceof Error && "syscall" in error && error.syscall === "listen")) throw error;
+    throw new ReportableError(
+      `port ${options.port} cannot be used (${messageOf(error)}); choose another, or 0 for a free one`,
+    );
+  }
 }

@@ -18,15 +18,6 @@ import {
 import { streamColumn, streamName } from "../terminal/stream-names.ts";
 import { type ExitCode, type Io, print, printJson } from "./io.ts";
 
-export const statusHelp = `
-For each product type:
-  complete through  no bill up to this time is missing
-  coverage          the share of its time, from the oldest bill asked for to now, that is complete
-  gaps              time to be fetched: the newest, which each sync reads again, and what an
-                    interrupted sync left
-  lost              time that the exchange forgot, after 90 days, before it was fetched
-  expires in        when the oldest gap begins to be lost`;
-
 /** `status`: what is stored, through when it is complete, and what is missing or lost. */
 export async function statusCommand(
   config: Config,

@@ -16,14 +16,6 @@ import {
 import { streamColumn, streamName } from "../terminal/stream-names.ts";
 import type { SyncResult } from "./sync-result.ts";
 
-export const syncHelp = `
-The summary counts, for each product type:
-  new               bills stored for the first time
-  unchanged         bills served again as they are stored
-  restated          bills served with other content; bill_revisions keeps what it replaced
-  rejected          rows that broke the API's contract; rejected_bills keeps them as served
-  complete through  no bill up to this time is missing`;
-
 const titles = ["new", "unchanged", "restated", "rejected", "requests", "complete through"];
 
 const outcomeWords: Readonly<Record<Outcome, string>> = {

@@ -1,0 +1,183 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { symbols } from "../src/contract/symbols.ts";
+import { openSandbox } from "../src/sandbox/sandbox.ts";
+import { runCli, startCli, temporaryFolder } from "./support/cli.ts";
+
+const commands = ["sync", "plan", "status", "migrate", "db", "sandbox", "demo"];
+
+const credentials = {
+  EXCHANGE_API_KEY: "key",
+  EXCHANGE_API_SECRET: "secret",
+  EXCHANGE_API_PASSPHRASE: "passphrase",
+};
+
+/** A port of this machine on which nothing listens. */
+async function closedPort(): Promise<number> {
+  const server = createServer();
+  const { promise, resolve } = Promise.withResolvers<number>();
+  server.listen(0, "127.0.0.1", () => {
+    const address = server.address();
+    const port = typeof address === "object" && address !== null ? address.port : 0;
+    server.close(() => resolve(port));
+  });
+  return promise;
+}
+
+describe.concurrent("help", () => {
+  test("of the program names its commands and exit codes, whatever the environment holds", async ({
+    expect,
+  }) => {
+    const end = await runCli(["--help"], { env: { DATABASE_URL: "x", LOG_LEVEL: "x" } });
+    expect(end).toMatchObject({ code: 0, stderr: "" });
+    const named = [...end.stdout.matchAll(/^ {2}(\w+) .*[a-z]/gm)].map(([, name]) => name);
+    expect(named).toEqual([...commands, "help"]);
+    expect(end.stdout).toMatch(
+      /0 done and complete, 1 not complete, 2 wrong usage.*\n3 another run/,
+    );
+  });
+
+  const reporting = ["--account <name...>", "--product <type...>", "--json"];
+  const options: Readonly<Record<string, readonly string[]>> = {
+    sync: reporting,
+    plan: reporting,
+    status: reporting,
+    migrate: [],
+    db: [],
+    sandbox: ["--port <port>", "--seed <text>"],
+    demo: [],
+  };
+  test.each(commands)("of %s names its options", async (command) => {
+    const end = await runCli([command, "--help"]);
+    expect(end).toMatchObject({ code: 0, stderr: "" });
+    const named = [...end.stdout.matchAll(/^ {2}(?:-\w, )?(--[\w-]+(?: <[^>]+>)?)/gm)];
+    expect(named.map(([, name]) => name)).toEqual([...(options[command] ?? []), "--help"]);
+    expect(Math.max(...end.stdout.split("\n").map((line) => line.length))).toBeLessThanOrEqual(80);
+  });
+});
+
+describe.concurrent("what cannot be meant ends with code 2 and one message, before anything is done", () => {
+  const product = (word: string) => ["sync", "--product", word];
+  const wrong: readonly [readonly string[], Record<string, string>, RegExp][] = [
+    [[], {}, /^Usage: bill-sync/],
+    [["snyc"], {}, /^error: unknown command 'snyc'\n\(Did you mean sync\?\)\n/],
+    [["sync", "--jsn"], {}, /^error: unknown option '--jsn'\n\(Did you mean --json\?\)\n/],
+    [["sync", "now"], {}, /^error: too many arguments for 'sync'/],
+    [
+      ["sandbox", "--port", "65536"],
+      {},
+      /^error: option '--port <port>' argument '65536' is invalid/,
+    ],
+    [["sandbox", "--port", "http"], {}, /It is not a port from 0 to 65535/],
+    [
+      product("USDT-FUTURE"),
+      credentials,
+      /^--product "USDT-FUTURE" .*, did you mean USDT-FUTURES\?\n$/,
+    ],
+    [
+      product("perp"),
+      credentials,
+      /^--product "perp" is not a product type \(there are USDT-F[^\n]+\n$/,
+    ],
+    [["status", "--product", "USDT-FUTURE"], {}, /did you mean USDT-FUTURES\?\n$/],
+    [
+      ["status", "--account", "mian"],
+      {},
+      /^--account mian: .*, did you mean main\? \(configured: main\)\n$/,
+    ],
+    [
+      ["status"],
+      { LOG_LEVEL: "loud", DATABASE_URL: "x" },
+      /DATABASE_URL is not .*\n {2}LOG_LEVEL "loud" is not/,
+    ],
+    [["migrate"], { DATABASE_URL: "x" }, /DATABASE_URL is not an address/],
+  ];
+  test.each(wrong)("%j with %j", async (args, env, message) => {
+    const end = await runCli(args, { env });
+    expect(end).toMatchObject({ code: 2, stdout: "" });
+    expect(end.stderr).toMatch(message);
+    expect(end.stderr).not.toMatch(/ {4}at /);
+  });
+});
+
+test("missing credentials are named all at once, with what to do, and nothing is begun", async () => {
+  const end = await runCli(["sync"]);
+  expect(end).toMatchObject({ code: 2, stdout: "" });
+  expect(end.stderr.split("\n")).toEqual([
+    "the configuration has faults:",
+    ...Object.keys(credentials).map(
+      (name) => `  ${name} is missing; the exchange gives it when you create an API key`,
+    ),
+    expect.stringMatching(/in the environment or in \.env; \.env\.example describes each\.$/),
+    "",
+  ]);
+});
+
+describe(".env", () => {
+  test("is read, and what is set for the process wins over it", async () => {
+    await using folder = await temporaryFolder();
+    await writeFile(
+      join(folder.path, ".env"),
+      "# ours\nEXCHANGE_LOCALE=from-file\nexport LOG_LEVEL='from file'\nDATA_DIR=\n",
+    );
+    const read = (env: Record<string, string>) => runCli(["status"], { cwd: folder.path, env });
+    const fromFile = await read({});
+    expect(fromFile.code).toBe(2);
+    expect(fromFile.stderr).toContain('EXCHANGE_LOCALE "from-file" is not');
+    expect(fromFile.stderr).toContain('LOG_LEVEL "from file" is not');
+    const overruled = await read({ EXCHANGE_LOCALE: "from-process" });
+    expect(overruled.stderr).toContain('EXCHANGE_LOCALE "from-process" is not');
+    expect(overruled.stderr).toContain('LOG_LEVEL "from file" is not');
+  });
+
+  test("that cannot be read is told, not passed over", async () => {
+    await using folder = await temporaryFolder();
+    await mkdir(join(folder.path, ".env"));
+    const end = await runCli(["status"], { cwd: folder.path });
+    expect(end).toMatchObject({ code: 2, stdout: "" });
+    expect(end.stderr).toMatch(/^\.env cannot be read \(EISDIR.*\); correct it or remove it\n$/);
+  });
+});
+
+test.each([["sync"], ["plan"], ["status"], ["status", "--json"], ["migrate"], ["db"]])(
+  "%s %s tells an unreachable database with the remedy, without the password",
+  async (...args) => {
+    const DATABASE_URL = `postgres://user:hunter2@127.0.0.1:${await closedPort()}/bills`;
+    const end = await runCli(args, { env: { ...credentials, DATABASE_URL } });
+    expect(end).toMatchObject({ code: 1, stdout: "" });
+    expect(end.stderr).toMatch(
+      /^the database failed \(connect ECONNREFUSED [^\n]+\): start the server, or correct host and port in DATABASE_URL[^\n]*\n$/,
+    );
+    expect(end.stderr).not.toContain("hunter2");
+  },
+);
+
+describe("sandbox", () => {
+  test.each(["SIGINT", "SIGTERM"] as const)(
+    "prints lines that work as .env, and ends with code 0 on %s",
+    async (signal) => {
+      await using sandbox = await startCli(["sandbox", "--seed", "7"]);
+      const [text] = await sandbox.seen("stdout", /^(EXCHANGE_\w+=\S+\n){4}$/);
+      const lines = Object.fromEntries(text.split("\n").map((line) => line.split("=")));
+      const answer = await fetch(`${lines["EXCHANGE_BASE_URL"]}${symbols.path}`);
+      expect(answer.status).toBe(200);
+      await using same = await openSandbox({ seed: "7", density: 0 });
+      expect(lines["EXCHANGE_API_KEY"]).toBe(same.account.apiKey);
+      sandbox.kill(signal);
+      expect(await sandbox.ended).toMatchObject({ code: 0, stdout: text });
+    },
+  );
+
+  test("takes the port that it is given, and says so where another program has it", async () => {
+    const port = await closedPort();
+    await using sandbox = await startCli(["sandbox", "--port", String(port)]);
+    await sandbox.seen("stdout", new RegExp(`^EXCHANGE_BASE_URL=http://127.0.0.1:${port}\n`));
+    const second = await runCli(["sandbox", "--port", String(port)]);
+    expect(second).toMatchObject({ code: 1, stdout: "" });
+    expect(second.stderr).toMatch(
+      new RegExp(`^port ${port} cannot be used [^\n]* choose another, or 0 for a free one\n$`),
+    );
+  });
+});
