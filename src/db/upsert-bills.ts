@@ -69,9 +69,12 @@ async function upsertBatch(
   bills: readonly Bill[],
 ) {
   const column = (pick: (bill: Bill) => string | null) => textArray(bills.map(pick));
+  // Each bill is looked up by its key: a join, planned before the table has statistics, reads the
+  // whole stream for every page (the 100,000th bill took 7 times as long as the first). Unchanged
+  // rows are kept from the upsert, which would lock them: that writes 56 to 197 bytes of WAL a row.
   const { rows } = await tx.execute<{ inserted: number; updated: number }>(sql`
     with incoming as (
-      select *
+      select bill_id, ${list("")}
       from unnest(
         ${column(({ billId }) => billId)}::text[],
         ${column(({ symbol }) => symbol)}::text[],
@@ -85,34 +88,51 @@ async function upsertBatch(
         ${column(({ extra }) => (extra === null ? null : sortedJson(extra)))}::json[]
       ) as page (bill_id, ${list("")})
     ),
+    stored as (
+      select
+        incoming.bill_id,
+        kept.ingested_at,
+        ${list("kept.")},
+        ${content("kept")} is distinct from ${content("incoming")} as is_restated
+      from incoming
+      cross join lateral (
+        select bills.account, bills.product_type, bills.bill_id, ingested_at, ${list("bills.")}
+        from bills
+        where (bills.account, bills.product_type, bills.bill_id)
+          >= (${account}, ${productType}, incoming.bill_id)
+        order by bills.account, bills.product_type, bills.bill_id
+        limit 1
+      ) as kept
+      where kept.account = ${account}
+        and kept.product_type = ${productType}
+        and kept.bill_id = incoming.bill_id
+    ),
     replaced as (
       insert into bill_revisions (
         account, product_type, bill_id, revision, ${list("")}, ingested_at, replaced_at
       )
       select
-        bills.account,
-        bills.product_type,
-        bills.bill_id,
+        ${account},
+        ${productType},
+        bill_id,
         (
           select count(*) + 1
           from bill_revisions as earlier
-          where earlier.account = bills.account
-            and earlier.product_type = bills.product_type
-            and earlier.bill_id = bills.bill_id
+          where earlier.account = ${account}
+            and earlier.product_type = ${productType}
+            and earlier.bill_id = stored.bill_id
         ),
-        ${list("bills.")},
-        bills.ingested_at,
+        ${list("")},
+        ingested_at,
         clock_timestamp()
-      from bills
-      join incoming using (bill_id)
-      where bills.account = ${account}
-        and bills.product_type = ${productType}
-        and ${content("bills")} is distinct from ${content("incoming")}
+      from stored
+      where is_restated
     ),
     written as (
       insert into bills (account, product_type, bill_id, ${list("")}, ingested_at)
       select ${account}, ${productType}, bill_id, ${list("")}, clock_timestamp()
       from incoming
+      where bill_id not in (select bill_id from stored where not is_restated)
       on conflict (account, product_type, bill_id) do update
       set ${assignments}, ingested_at = excluded.ingested_at
       where ${content("bills")} is distinct from ${content("excluded")}
