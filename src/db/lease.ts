@@ -14,11 +14,20 @@ export type Lease = AsyncDisposable & {
   assertHeld(): void;
 };
 
-export const leaseMs = 15 * secondMs;
-const renewMs = 3 * secondMs;
-const pollMs = 250;
-// A lease that is given back still blocks for as long as a rate limit remembers requests.
-const cooldownMs = secondMs;
+export const leaseTiming = {
+  /** How long a lease holds that is not renewed. */
+  leaseMs: 15 * secondMs,
+  renewMs: 3 * secondMs,
+  pollMs: 250,
+  /** A lease that is given back still blocks for as long as a rate limit remembers requests. */
+  cooldownMs: secondMs,
+} as const;
+
+export type HoldOptions = {
+  readonly onWait?: (message: string) => void;
+  readonly signal: AbortSignal;
+  readonly timing?: { readonly [name in keyof typeof leaseTiming]: number };
+};
 
 /**
  * Holds an account. A lease whose holder died runs out and is taken over: that is waited for.
@@ -27,38 +36,50 @@ const cooldownMs = secondMs;
  *
  * @throws AccountHeldError where another run is at work on the account.
  */
-export async function holdAccount(
+export function holdAccount(db: Database, account: string, options: HoldOptions): Promise<Lease> {
+  return withDatabaseErrors(() => waitForAccount(db, account, options));
+}
+
+async function waitForAccount(
   db: Database,
   account: string,
-  options: { readonly onWait?: (message: string) => void; readonly signal: AbortSignal },
+  { onWait, signal, timing = leaseTiming }: HoldOptions,
 ): Promise<Lease> {
+  const { leaseMs, pollMs } = timing;
   const holder = `${hostname()} process ${process.pid}`;
   const polls = Math.ceil((2 * leaseMs) / pollMs);
   let seen: Holding | undefined;
   for (let poll = 0; poll < polls; poll++) {
-    options.signal.throwIfAborted();
+    signal.throwIfAborted();
     const askedAt = performance.now();
-    const epoch = await take(db, account, holder);
-    if (epoch !== undefined) return keep(db, account, epoch, askedAt + leaseMs);
+    const epoch = await take(db, account, holder, leaseMs);
+    if (epoch !== undefined) return keep(db, { account, epoch }, askedAt + leaseMs, timing);
     const holding = await holderOf(db, account);
-    if (seen !== undefined && holding !== undefined && seen.expiresAt !== holding.expiresAt) {
+    // Somebody moved the lease's end since it was last seen, and not to give it back.
+    if (isTaken(holding) && seen !== undefined && holding.expiresAt !== seen.expiresAt) {
       throw new AccountHeldError(
         `another run holds account ${account} (${holding.holder}); wait until it has ended`,
       );
     }
-    if (seen === undefined && holding !== undefined && holding.holder !== "") {
-      options.onWait?.(
+    if (seen === undefined && isTaken(holding)) {
+      onWait?.(
         `account ${account} is held by ${holding.holder}; waiting to see whether it is alive`,
       );
     }
     seen = holding ?? seen;
     await delay(pollMs);
   }
-  throw new AccountHeldError(`account ${account} did not become free within ${2 * leaseMs} ms`);
+  throw new AccountHeldError(
+    `account ${account} did not become free within ${2 * leaseMs} ms` +
+      `${isTaken(seen) ? ` (${seen.holder})` : ""}; see whether another run hangs`,
+  );
 }
 
 /** Fails a transaction whose run lost the account, and makes the account's writers take turns. */
-export async function checkLease(tx: Transaction, { account, epoch }: Lease): Promise<void> {
+export async function checkLease(
+  tx: Transaction,
+  { account, epoch }: Pick<Lease, "account" | "epoch">,
+): Promise<void> {
   const { rows } = await tx.execute(sql`
     select 1
     from account_leases
@@ -73,7 +94,11 @@ const lost = (account: string) =>
     `this run lost account ${account} to another one and wrote nothing more; run sync again`,
   );
 
+/** `holder` is empty once the lease was given back. */
 type Holding = { readonly holder: string; readonly expiresAt: string };
+
+const isTaken = (holding: Holding | undefined): holding is Holding =>
+  holding !== undefined && holding.holder !== "";
 
 async function holderOf(db: Database, account: string): Promise<Holding | undefined> {
   const { rows } = await db.execute<{ holder: string; expires_at: string }>(sql`
@@ -84,7 +109,12 @@ async function holderOf(db: Database, account: string): Promise<Holding | undefi
   return row === undefined ? undefined : { holder: row.holder, expiresAt: row.expires_at };
 }
 
-async function take(db: Database, account: string, holder: string): Promise<number | undefined> {
+async function take(
+  db: Database,
+  account: string,
+  holder: string,
+  leaseMs: number,
+): Promise<number | undefined> {
   const { rows } = await db.execute<{ epoch: string }>(sql`
     insert into account_leases (account, holder, epoch, expires_at)
     values (${account}, ${holder}, 1, clock_timestamp() + ${leaseMs} * interval '1 ms')
@@ -98,8 +128,10 @@ async function take(db: Database, account: string, holder: string): Promise<numb
   return rows[0] === undefined ? undefined : Number(rows[0].epoch);
 }
 
+type Holder = { readonly account: string; readonly epoch: number };
+
 /** Sets how long the lease still holds; false where it is another's by now. */
-async function extend(db: Database, account: string, epoch: number, ms: number, holder?: string) {
+async function extend(db: Database, { account, epoch }: Holder, ms: number, holder?: string) {
   const { rowCount } = await db.execute(sql`
     update account_leases
     set
@@ -110,27 +142,39 @@ async function extend(db: Database, account: string, epoch: number, ms: number, 
   return rowCount === 1;
 }
 
-function keep(db: Database, account: string, epoch: number, firstDeadline: number): Lease {
+function keep(
+  db: Database,
+  held: Holder,
+  firstDeadline: number,
+  { leaseMs, renewMs, cooldownMs }: NonNullable<HoldOptions["timing"]>,
+): Lease {
   let deadline = firstDeadline;
   let isLost = false;
-  const renewing = setInterval(async () => {
+  let renewal: Promise<void> | undefined;
+  const renew = async () => {
     const askedAt = performance.now();
     try {
-      if (await extend(db, account, epoch, leaseMs)) deadline = askedAt + leaseMs;
+      if (await extend(db, held, leaseMs)) deadline = askedAt + leaseMs;
       else isLost = true;
     } catch {
       // The database is away: the deadline stands, and a page that is committed finds out why.
     }
+    renewal = undefined;
+  };
+  const renewing = setInterval(() => {
+    renewal ??= renew();
   }, renewMs);
   return {
-    account,
-    epoch,
+    ...held,
     assertHeld() {
-      if (isLost || performance.now() >= deadline) throw lost(account);
+      if (isLost || performance.now() >= deadline) throw lost(held.account);
     },
     async [Symbol.asyncDispose]() {
       clearInterval(renewing);
-      await withDatabaseErrors(() => extend(db, account, epoch, cooldownMs, ""));
+      // A renewal that arrives later would hold what was given back.
+      await renewal;
+      // Where that fails, the lease runs out by itself: no reason to fail a run that is done.
+      await extend(db, held, cooldownMs, "").catch(() => undefined);
     },
   };
 }
