@@ -23,7 +23,7 @@ import { fileURLToPath } from "node:url";
 import { Client } from "pg";
 import { expect, test } from "vitest";
 import { openEmbedded } from "../src/db/embedded.ts";
-import { EmbeddedError } from "../src/db/embedded-binaries.ts";
+import { DatabaseError } from "../src/errors.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const isRoot = process.getuid?.() === 0;
@@ -37,7 +37,7 @@ test.concurrent("data, URL and password outlive the server, which is stopped in 
   {
     await using server = await openEmbedded(options);
     url = server.url;
-    expect(url).toMatch(/^postgres:\/\/bill_sync:[\w-]{32}@127\.0\.0\.1:[23]\d{4}\/bill_sync$/);
+    expect(url).toMatch(/^postgres:\/\/bill_sync:[\w-]{32}@127\.0\.0\.1:[23]\d{4}\/bill_sync\?/);
     await query(url, "create table kept (amount numeric)");
     await query(url, "insert into kept values (0.10)");
   }
@@ -192,7 +192,7 @@ test.concurrent("a server that cannot start is an error with its log's last line
   await before[Symbol.asyncDispose]();
   await appendFile(join(dir.path, "postgres/data/postgresql.conf"), "shared_buffers = 'a lot'\n");
   const failure = await openEmbedded({ dataDir: dir.path }).catch((error: unknown) => error);
-  expect(failure).toBeInstanceOf(EmbeddedError);
+  expect(failure).toBeInstanceOf(DatabaseError);
   expect(String(failure)).toMatch(/invalid value for parameter "shared_buffers"/);
   expect(String(failure)).toMatch(/set DATABASE_URL/);
 });
@@ -214,7 +214,7 @@ test.concurrent("a platform without a package is an error that names it and the 
   await using dir = await temporaryDir();
   const source = await checkOut(dir.path);
   await expect(startUser(join(dir.path, "data"), source)).rejects.toThrow(
-    new RegExp(`EmbeddedError: there is no embedded Postgres for ${platform}.*set DATABASE_URL`),
+    new RegExp(`DatabaseError: there is no embedded Postgres for ${platform}.*set DATABASE_URL`),
   );
 });
 

