@@ -1,30 +1,98 @@
 import { drizzle, type NodePgDatabase } from "drizzle-orm/node-postgres";
 import pg from "pg";
 import { minuteMs, secondMs } from "../contract/time.ts";
+import { DatabaseError, messageOf } from "../errors.ts";
 
-export type Database = NodePgDatabase;
+/** A pool of connections. Its transactions are {@link inTransaction}'s, not Drizzle's. */
+export type Database = Omit<NodePgDatabase, "transaction"> & { readonly $client: pg.Pool };
 /** Inside a transaction. */
-export type Transaction = Parameters<Parameters<Database["transaction"]>[0]>[0];
+export type Transaction = Omit<NodePgDatabase, "transaction">;
 
-/** A pool of connections; each statement and each wait for a connection is bounded. */
+/** Each statement and each wait for a connection is bounded. */
 export type OpenDatabase = AsyncDisposable & { readonly db: Database };
 
 const connectionsMax = 4;
 const connectMaxMs = 10 * secondMs;
 const statementMaxMs = 2 * minuteMs;
+// A process that stands still in a transaction, or whose machine is gone, holds its locks no
+// longer than this; without it the server's TCP keepalive decides, which is two hours.
+const transactionIdleMaxMs = 15 * secondMs;
 
-/** Opens a pool. Nothing is sent before the first statement. */
+/**
+ * Opens a pool. Nothing is sent before the first statement.
+ * @throws DatabaseError where the URL asks for what there is not, a certificate file for one.
+ */
 export function openDatabase(url: string): OpenDatabase {
-  const pool = new pg.Pool({
-    connectionString: url,
+  const config: pg.PoolConfig = {
+    connectionString: withVerifiedTls(url),
     max: connectionsMax,
     connectionTimeoutMillis: connectMaxMs,
-    // At the client: a pooler in transaction mode refuses a statement_timeout at the start.
-    query_timeout: statementMaxMs,
+    // At the client: a pooler in transaction mode refuses a statement_timeout at the start. Later
+    // than the server's own limit in a transaction, so that the server can say it first.
+    query_timeout: statementMaxMs + connectMaxMs,
     application_name: "bill-sync",
     keepAlive: true,
-  });
-  // A connection that breaks while it is idle: the next statement gets a new one, or the error.
+    // Unless the URL says otherwise; PGSSLNEGOTIATION=direct would rule out sslmode=disable.
+    sslnegotiation: "postgres",
+  };
+  refuseUnusable(config);
+  const pool = new pg.Pool(config);
+  // A connection that breaks between two statements would end the process: the next statement
+  // gets a new connection, or the error.
   pool.on("error", () => undefined);
+  pool.on("connect", (client) => client.on("error", () => undefined));
   return { db: drizzle(pool), [Symbol.asyncDispose]: () => pool.end() };
+}
+
+/** A client reads the URL, and the files that it names, as soon as it is made. */
+function refuseUnusable(config: pg.ClientConfig): void {
+  try {
+    new pg.Client(config);
+  } catch (cause) {
+    throw new DatabaseError(`DATABASE_URL cannot be used (${messageOf(cause)}); correct it`, {
+      cause,
+    });
+  }
+}
+
+/**
+ * The driver takes these modes for `verify-full`, with a warning on stderr that it will not do so
+ * for ever. Who wants less says `sslmode=no-verify` or `uselibpqcompat=true`.
+ */
+function withVerifiedTls(url: string): string {
+  return url.includes("uselibpqcompat=true")
+    ? url
+    : url.replace(/([?&]sslmode=)(?:prefer|require|verify-ca)(?=&|$)/, "$1verify-full");
+}
+
+// One message. Read committed, whatever the database's default is: a page that waited for the
+// account's row must see what was committed meanwhile.
+const begin = `
+  begin isolation level read committed;
+  set local statement_timeout = ${statementMaxMs};
+  set local idle_in_transaction_session_timeout = ${transactionIdleMaxMs}`;
+
+/**
+ * Runs work in one transaction. The connection of one that fails is closed, which undoes it on
+ * the server: a rollback would wait behind a statement that hangs, and a connection that goes
+ * back to the pool in mid-statement would run the next user's statements in the old transaction.
+ */
+export async function inTransaction<T>(
+  db: Database,
+  work: (tx: Transaction) => Promise<T>,
+): Promise<T> {
+  const client = await db.$client.connect();
+  try {
+    const tx = drizzle(client);
+    await tx.execute(begin);
+    const result = await work(tx);
+    const { command } = await tx.execute("commit");
+    // What the server answers where a statement had failed and the work went on.
+    if (command !== "COMMIT") throw new Error(`defect: the commit ended in ${command}`);
+    client.release();
+    return result;
+  } catch (error) {
+    client.release(true);
+    throw error;
+  }
 }

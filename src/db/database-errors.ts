@@ -1,48 +1,86 @@
 import { DrizzleQueryError } from "drizzle-orm/errors";
+import pg from "pg";
 import { DatabaseError, messageOf, ReportableError } from "../errors.ts";
+
+const serverIsLost = "the connection to the server was lost; run again";
+const serverIsSilent = "the server does not answer; check the network and DATABASE_URL";
+const isForeign =
+  "the database holds tables that are not this program's or were half restored; use an empty " +
+  "database, or remove them";
+const isOtherSchema = "its tables are not this program's, or older; run bill-sync migrate";
 
 /** Remedies by SQLSTATE, or by the operating system's name of a failed connection. */
 const remedies: Readonly<Record<string, string>> = {
-  "28P01": "check the user and the password in DATABASE_URL",
-  "28000": "check the user in DATABASE_URL and the server's pg_hba.conf",
-  "3D000": "create the database, or correct its name in DATABASE_URL",
-  "42501": "grant this user the right to create and write tables in schema public",
   "25006": "the server is read-only; point DATABASE_URL at the primary",
+  "25P03": "this program stood still in a transaction, which was undone; run again",
+  "28000": "check the user in DATABASE_URL and the server's pg_hba.conf",
+  "28P01": "check the user and the password in DATABASE_URL",
+  "3D000": "create the database, or correct its name in DATABASE_URL",
+  "40001": "another session was in the way; run again",
+  "40P01": "another session was in the way; run again",
+  "42501":
+    "let this user create schemas in the database (grant create on database), and create and " +
+    "write tables in schema public (grant all on schema public)",
+  "42701": isForeign,
+  "42703": isOtherSchema,
+  "42710": isForeign,
+  "42P01": isOtherSchema,
+  "42P06": isForeign,
+  "42P07": isForeign,
   "53100": "the server's disk is full; free some space and run again",
   "53200": "the server is out of memory; run again when it has some",
-  "53300": "the server has no connection left; raise max_connections or close some",
+  "53300": "the server has no connection left; raise the limit, or close some and run again",
   "57014": "the statement took too long; look for locks on the server and run again",
   "57P01": "the server was shut down; run again when it is up",
   "57P02": "the server crashed; run again when it is up",
   "57P03": "the server is starting up or shutting down; run again in a moment",
-  ECONNREFUSED: "start the server, or correct host and port in DATABASE_URL",
-  ECONNRESET: "the connection broke; run again",
-  ENOTFOUND: "correct the host in DATABASE_URL",
   EAI_AGAIN: "the host's name cannot be looked up now; check the network",
-  ETIMEDOUT: "the server does not answer; check the network and DATABASE_URL",
+  ECONNREFUSED: "start the server, or correct host and port in DATABASE_URL",
+  ECONNRESET: serverIsLost,
+  EHOSTUNREACH: serverIsSilent,
+  ENETUNREACH: serverIsSilent,
+  ENOTFOUND: "correct the host in DATABASE_URL",
+  EPIPE: serverIsLost,
+  ETIMEDOUT: serverIsSilent,
 };
 
-const connectionLost =
-  /connection terminated|timeout exceeded when trying to connect|not queryable/i;
+const isTlsCode = /CERT|^UNABLE_TO_|^ERR_(?:TLS|SSL)_|^EPROTO$/;
+const tlsRemedy =
+  "the server's certificate is not trusted; name its authority by sslrootcert=FILE in " +
+  "DATABASE_URL, or do without the check by sslmode=no-verify";
+
+/** What the driver says in words alone. */
+const spoken: readonly (readonly [RegExp, string])[] = [
+  [/^connect (?:ENOENT|EACCES)/, "start the server, or correct its socket's path in DATABASE_URL"],
+  [/client password must be a string/i, "put the user's password into DATABASE_URL"],
+  [/does not support SSL|establishing an SSL/i, "turn TLS on there, or remove sslmode"],
+  [/timeout exceeded when trying to connect/, "all connections are at work; run again"],
+  [/connection timeout|timeout expired/i, serverIsSilent],
+  [/Query read timeout/, "a statement was not answered; look for locks on the server"],
+  [/connection terminated|not queryable/i, serverIsLost],
+];
 
 /** The error as a {@link DatabaseError} with a remedy where the database is at fault, else as it is. */
 export function explained(error: unknown): unknown {
   if (error instanceof ReportableError) return error;
   const cause = error instanceof DrizzleQueryError ? error.cause : error;
-  const message = messageOf(cause);
+  const isServers = cause instanceof pg.DatabaseError;
   const code = codeOf(cause);
+  const message = messageOf(cause);
+  const remedy = remedyOf(code, message);
+  if (remedy === undefined && !isServers) return error;
+  const what = isServers ? `${message}, ${code}` : message;
+  const tail = remedy === undefined ? "" : `: ${remedy}`;
+  return new DatabaseError(`the database failed (${what})${tail}; what was committed is kept`, {
+    cause,
+  });
+}
+
+function remedyOf(code: string | undefined, message: string): string | undefined {
   const known = code === undefined ? undefined : remedies[code];
-  const remedy =
-    known ??
-    (connectionLost.test(message) ? "the connection to the server was lost; run again" : "");
-  const isDatabase = remedy !== "" || (code !== undefined && /^[0-9A-Z]{5}$/.test(code));
-  if (!isDatabase) return error;
-  const tail = remedy === "" ? "" : `: ${remedy}`;
-  return new DatabaseError(
-    `the database failed (${message}${code === undefined ? "" : `, ${code}`})${tail}; ` +
-      "what was committed before is kept",
-    { cause },
-  );
+  if (known !== undefined) return known;
+  if (code !== undefined && isTlsCode.test(code)) return tlsRemedy;
+  return spoken.find(([pattern]) => pattern.test(message))?.[1];
 }
 
 function codeOf(error: unknown): string | undefined {

@@ -1,19 +1,21 @@
 import { fileURLToPath } from "node:url";
 import { getTableName, is, sql } from "drizzle-orm";
-import { readMigrationFiles } from "drizzle-orm/migrator";
-import { migrate as applyMigrations } from "drizzle-orm/node-postgres/migrator";
+import { type MigrationMeta, readMigrationFiles } from "drizzle-orm/migrator";
 import { getTableConfig, PgTable } from "drizzle-orm/pg-core";
 import { businessTypes as businessTypeTable } from "../contract/business-types.ts";
-import { DatabaseError, messageOf } from "../errors.ts";
+import { DatabaseError, ReportableError } from "../errors.ts";
 import { textArray } from "./array-literal.ts";
-import { type Database, openDatabase } from "./connect.ts";
-import { withDatabaseErrors } from "./database-errors.ts";
+import { type Database, inTransaction, openDatabase, type Transaction } from "./connect.ts";
+import { explained, withDatabaseErrors } from "./database-errors.ts";
 import * as schema from "./schema.ts";
+import { refuseUnfitServer } from "./server-settings.ts";
 
 const migrationsFolder = fileURLToPath(new URL("../../migrations", import.meta.url));
-const migrationsSchema = "drizzle";
-const migrationsTable = "__drizzle_migrations";
-const versionMin = 14;
+
+// Where drizzle-kit looks for them.
+const journalSchema = sql.identifier("drizzle");
+const journal = sql`${journalSchema}.${sql.identifier("__drizzle_migrations")}`;
+const journalName = "drizzle.__drizzle_migrations";
 
 // Any number that no other program is likely to use.
 const migrationLock = 7_305_491_262;
@@ -23,25 +25,20 @@ const migrationLock = 7_305_491_262;
  * to be done.
  *
  * @returns how many migrations were applied.
- * @throws DatabaseError where the database is newer than the program, older than Postgres 14,
- *   half migrated, or refuses.
+ * @throws DatabaseError where the database is newer than the program, half migrated, on a server
+ *   that is not fit, or refuses.
  */
-export async function migrate(databaseUrl: string): Promise<number> {
+export async function migrate(databaseUrl: string, folder = migrationsFolder): Promise<number> {
   return withDatabaseErrors(async () => {
     await using database = openDatabase(databaseUrl);
     const { db } = database;
-    await refuseOldServer(db);
-    const pending = await pendingMigrations(db);
-    if (pending > 0) {
-      // Held by a transaction: session locks do not hold behind a pooler in transaction mode.
-      await db.transaction(async (lock) => {
-        await lock.execute(sql`select pg_advisory_xact_lock(${migrationLock})`);
-        await applyPending(db);
-      });
-    }
+    await refuseUnfitServer(db);
+    const migrations = readMigrationFiles({ migrationsFolder: folder });
+    const pending = await pendingMigrations(db, migrations);
+    const applied = pending.length === 0 ? 0 : await applyPending(db, migrations);
     await refuseForeignSchema(db);
     await seedBusinessTypes(db);
-    return pending;
+    return applied;
   });
 }
 
@@ -50,23 +47,13 @@ export async function hasSchema(db: Database): Promise<boolean> {
   return withDatabaseErrors(async () => (await appliedMigrations(db)).length > 0);
 }
 
-async function refuseOldServer(db: Database): Promise<void> {
-  const { rows } = await db.execute<{ version: string }>(
-    sql`show server_version_num`.mapWith(String),
-  );
-  const version = Math.floor(Number(Object.values(rows[0] ?? {})[0]) / 10_000);
-  if (version < versionMin) {
-    throw new DatabaseError(
-      `the server is PostgreSQL ${version}, and ${versionMin} or newer is needed; ` +
-        "point DATABASE_URL at a newer one",
-    );
-  }
-}
-
-/** How many of this program's migrations the database lacks. */
-async function pendingMigrations(db: Database): Promise<number> {
-  const ours = readMigrationFiles({ migrationsFolder }).map(({ folderMillis }) => folderMillis);
+/** The migrations that the database lacks, oldest first. */
+async function pendingMigrations(
+  db: Transaction,
+  migrations: readonly MigrationMeta[],
+): Promise<readonly MigrationMeta[]> {
   const applied = await appliedMigrations(db);
+  const ours = migrations.map(({ folderMillis }) => folderMillis);
   const unknown = applied.filter((time) => !ours.includes(time));
   if (unknown.length > 0) {
     throw new DatabaseError(
@@ -74,30 +61,49 @@ async function pendingMigrations(db: Database): Promise<number> {
         "it is newer than the program; update the program",
     );
   }
-  return ours.length - applied.length;
+  return migrations.filter(({ folderMillis }) => !applied.includes(folderMillis));
 }
 
-async function appliedMigrations(db: Database): Promise<readonly number[]> {
-  const name = `${migrationsSchema}.${migrationsTable}`;
-  const { rows: found } = await db.execute(sql`select 1 where to_regclass(${name}) is not null`);
-  if (found.length === 0) return [];
-  const { rows } = await db.execute<{ created_at: string }>(
-    sql`select created_at from ${sql.identifier(migrationsSchema)}.${sql.identifier(migrationsTable)}`,
+async function appliedMigrations(db: Transaction): Promise<readonly number[]> {
+  const { rows: found } = await db.execute(
+    sql`select 1 where to_regclass(${journalName}) is not null`,
   );
+  if (found.length === 0) return [];
+  const { rows } = await db.execute<{ created_at: string }>(sql`select created_at from ${journal}`);
   return rows.map(({ created_at }) => Number(created_at));
 }
 
-async function applyPending(db: Database): Promise<void> {
+/**
+ * All that is pending, the journal included, in one transaction. Drizzle's own migrator takes no
+ * lock, and one around it needs a second connection, which a small pooler may not have.
+ */
+async function applyPending(db: Database, migrations: readonly MigrationMeta[]): Promise<number> {
   try {
-    await applyMigrations(db, { migrationsFolder, migrationsSchema, migrationsTable });
+    return await inTransaction(db, async (tx) => {
+      // Of the transaction: session locks do not hold behind a pooler in transaction mode.
+      await tx.execute(sql`select pg_advisory_xact_lock(${migrationLock})`);
+      await tx.execute(sql`create schema if not exists ${journalSchema}`);
+      await tx.execute(sql`
+        create table if not exists ${journal} (
+          id serial primary key,
+          hash text not null,
+          created_at bigint
+        )`);
+      const pending = await pendingMigrations(tx, migrations);
+      for (const { sql: statements, hash, folderMillis } of pending) {
+        for (const statement of statements) await tx.execute(sql.raw(statement));
+        await tx.execute(
+          sql`insert into ${journal} (hash, created_at) values (${hash}, ${folderMillis})`,
+        );
+      }
+      return pending.length;
+    });
   } catch (error) {
-    const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
-    throw new DatabaseError(
-      `a migration failed and was undone (${messageOf(cause)}); where it says that something ` +
-        "exists already, the database holds tables that are not this program's or were half " +
-        "restored: use an empty database, or remove them",
-      { cause: error },
-    );
+    const known = explained(error);
+    if (error instanceof ReportableError || !(known instanceof DatabaseError)) throw error;
+    throw new DatabaseError(`a migration failed and was undone: ${known.message}`, {
+      cause: error,
+    });
   }
 }
 
@@ -108,10 +114,15 @@ async function refuseForeignSchema(db: Database): Promise<void> {
     .flatMap((table) =>
       getTableConfig(table).columns.map((column) => `${getTableName(table)}.${column.name}`),
     );
+  // Not information_schema, which shows what this user may use and not what there is.
   const { rows } = await db.execute<{ name: string }>(sql`
-    select table_name || '.' || column_name as name
-    from information_schema.columns
-    where table_schema = 'public'`);
+    select relname || '.' || attname as name
+    from pg_attribute
+    join pg_class on pg_class.oid = attrelid
+    where relnamespace = 'public'::regnamespace
+      and relkind in ('r', 'p')
+      and attnum > 0
+      and not attisdropped`);
   const found = new Set(rows.map(({ name }) => name));
   const missing = wanted.filter((name) => !found.has(name));
   if (missing.length === 0) return;
@@ -124,19 +135,23 @@ async function refuseForeignSchema(db: Database): Promise<void> {
 
 /** The program's list of business types, as a table for queries; codes met beside it stay. */
 async function seedBusinessTypes(db: Database): Promise<void> {
-  const column = (pick: (type: (typeof businessTypeTable)[number]) => string) =>
-    textArray(businessTypeTable.map(pick));
+  const listed = businessTypeTable.toSorted((a, b) => (a.code < b.code ? -1 : 1));
+  const column = (pick: (type: (typeof listed)[number]) => string) => textArray(listed.map(pick));
   await db.execute(sql`
     insert into business_types (code, category, meaning, documented)
-    select *
+    select code, category, meaning, documented
     from unnest(
       ${column(({ code }) => code)}::text[],
       ${column(({ category }) => category)}::text[],
       ${column(({ meaning }) => meaning)}::text[],
       ${column(({ documented }) => String(documented))}::boolean[]
+    ) as listed (code, category, meaning, documented)
+    where not exists (
+      select 1
+      from business_types as known
+      where (known.code, known.category, known.meaning, known.documented)
+        = (listed.code, listed.category, listed.meaning, listed.documented)
     )
     on conflict (code) do update
-    set category = excluded.category, meaning = excluded.meaning, documented = excluded.documented
-    where (business_types.category, business_types.meaning, business_types.documented)
-      is distinct from (excluded.category, excluded.meaning, excluded.documented)`);
+    set category = excluded.category, meaning = excluded.meaning, documented = excluded.documented`);
 }

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { sql } from "drizzle-orm";
 import type { RejectedRow, Stream } from "../sync/store.ts";
+import { textArray } from "./array-literal.ts";
 import type { Transaction } from "./connect.ts";
 
 /**
@@ -13,18 +14,22 @@ export async function rejectRows(
   runId: string,
   rows: readonly RejectedRow[],
 ): Promise<number> {
-  for (const { received, fault } of rows) {
-    const json = JSON.stringify(received);
-    const digest = createHash("sha256").update(json).digest("hex");
-    await tx.execute(sql`
-      insert into rejected_bills (
-        account, product_type, digest, received, fault_path, fault, run_id, rejected_at
-      )
-      values (
-        ${account}, ${productType}, ${digest}, ${json}, ${fault.path}, ${fault.reason},
-        ${runId}, clock_timestamp()
-      )
-      on conflict (account, product_type, digest) do nothing`);
-  }
+  if (rows.length === 0) return 0;
+  const received = rows.map((row) => JSON.stringify(row.received));
+  await tx.execute(sql`
+    insert into rejected_bills (
+      account, product_type, digest, received, fault_path, fault, run_id, rejected_at
+    )
+    select
+      ${account}, ${productType}, digest, received, fault_path, fault, ${runId}, clock_timestamp()
+    from unnest(
+      ${textArray(received.map(sha256))}::text[],
+      ${textArray(received)}::text[],
+      ${textArray(rows.map(({ fault }) => fault.path))}::text[],
+      ${textArray(rows.map(({ fault }) => fault.reason))}::text[]
+    ) as page (digest, received, fault_path, fault)
+    on conflict (account, product_type, digest) do nothing`);
   return rows.length;
 }
+
+const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");

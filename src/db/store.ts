@@ -1,22 +1,34 @@
 import { sql } from "drizzle-orm";
+import PQueue from "p-queue";
 import { type EpochMs, epochMs, isoTime } from "../contract/time.ts";
-import type { Interval } from "../sync/intervals.ts";
+import { type Interval, union } from "../sync/intervals.ts";
+import { windowMaxMs } from "../sync/plan.ts";
 import type { KnownTime, PageCommit, Store, Stream, StreamPlan, Walk } from "../sync/store.ts";
-import type { Database, Transaction } from "./connect.ts";
+import { textArray } from "./array-literal.ts";
+import { type Database, inTransaction, type Transaction } from "./connect.ts";
 import { withDatabaseErrors } from "./database-errors.ts";
 import { checkLease, type Lease } from "./lease.ts";
 import { rejectRows } from "./rejected-bills.ts";
 import { upsertBills } from "./upsert-bills.ts";
 
 /** The tables of one held account, as the sync writes them. */
-export function openStore(db: Database, lease: Lease, runId: string): Store {
+export function openStore(
+  db: Database,
+  lease: Pick<Lease, "account" | "epoch">,
+  runId: string,
+): Store {
+  // The account's row lets its writers through one at a time. They wait for it here, not each
+  // with a connection: the lease's renewal needs one too.
+  const turns = new PQueue({ concurrency: 1 });
   /** One transaction, in which the account is certainly still this run's. */
   const write = <T>(work: (tx: Transaction) => Promise<T>): Promise<T> =>
-    withDatabaseErrors(() =>
-      db.transaction(async (tx) => {
-        await checkLease(tx, lease);
-        return work(tx);
-      }),
+    turns.add(() =>
+      withDatabaseErrors(() =>
+        inTransaction(db, async (tx) => {
+          await checkLease(tx, lease);
+          return work(tx);
+        }),
+      ),
     );
 
   return {
@@ -31,83 +43,70 @@ export function openStore(db: Database, lease: Lease, runId: string): Store {
       }),
     restartWindow: (stream, window) =>
       write(async (tx) => {
-        await deleteWindow(tx, stream, window);
-        await insertWindow(tx, stream, window, { state: "open", runId });
+        await takeOpenWindow(tx, stream, window);
+        await insertOpenWindows(tx, stream, [window], runId);
       }),
   };
 }
 
 /** What is recorded of a stream's time. */
 export async function readKnownTime(db: Database, stream: Stream): Promise<KnownTime> {
-  const [settled, open] = await Promise.all([
-    db.execute<{ state: string; from: string; to: string }>(sql`
-      select
-        state,
-        extract(epoch from lower(piece)) * 1000 as from,
-        extract(epoch from upper(piece)) * 1000 as to
-      from (
-        select state, unnest(range_agg(tstzrange(window_start, window_end))) as piece
-        from checkpoints
-        where account = ${stream.account}
-          and product_type = ${stream.productType}
-          and state in ('complete', 'expired')
-        group by state
-      ) as pieces
-      order by piece`),
-    db.execute<{ from: string; to: string; cursor: string | null; started_at: string | null }>(sql`
-      select
-        extract(epoch from window_start) * 1000 as from,
-        extract(epoch from window_end) * 1000 as to,
-        cursor,
-        extract(epoch from started_at) * 1000 as started_at
-      from checkpoints
-      where account = ${stream.account}
-        and product_type = ${stream.productType}
-        and state = 'open'
-      order by window_start, window_end`),
-  ]);
-  const ofState = (wanted: string) =>
-    settled.rows.filter(({ state }) => state === wanted).map(toInterval);
+  const { rows } = await db.execute<{
+    state: "open" | "complete" | "expired";
+    from: string;
+    to: string;
+    cursor: string | null;
+    started_at: string | null;
+  }>(sql`
+    select
+      state,
+      extract(epoch from window_start) * 1000 as from,
+      extract(epoch from window_end) * 1000 as to,
+      cursor,
+      extract(epoch from started_at) * 1000 as started_at
+    from checkpoints
+    where account = ${stream.account}
+      and product_type = ${stream.productType}
+    order by window_start, window_end`);
+  const walks = rows.map((row) => ({
+    state: row.state,
+    window: { from: toEpochMs(row.from), to: toEpochMs(row.to) },
+    ...(row.cursor === null ? {} : { cursor: row.cursor }),
+    ...(row.started_at === null ? {} : { startedAt: toEpochMs(row.started_at) }),
+  }));
+  const timeOf = (wanted: "complete" | "expired") =>
+    union(walks.filter(({ state }) => state === wanted).map(({ window }) => window));
   return {
-    coverage: ofState("complete"),
-    expired: ofState("expired"),
-    open: open.rows.map(
-      (row): Walk => ({
-        window: toInterval(row),
-        ...(row.cursor === null ? {} : { cursor: row.cursor }),
-        ...(row.started_at === null ? {} : { startedAt: toEpochMs(row.started_at) }),
-      }),
-    ),
+    coverage: timeOf("complete"),
+    expired: timeOf("expired"),
+    open: walks.filter(({ state }) => state === "open").map(({ state: _, ...walk }): Walk => walk),
   };
 }
 
 const toEpochMs = (numeric: string): EpochMs => epochMs(Math.round(Number(numeric)));
-const toInterval = (row: { from: string; to: string }): Interval => ({
-  from: toEpochMs(row.from),
-  to: toEpochMs(row.to),
-});
+
+/** Two array literals for `unnest`: where the windows begin and where they end. */
+const bounds = (windows: readonly Interval[]) => sql`
+  ${textArray(windows.map(({ from }) => isoTime(from)))}::timestamptz[],
+  ${textArray(windows.map(({ to }) => isoTime(to)))}::timestamptz[]`;
 
 async function recordPlan(tx: Transaction, plan: StreamPlan, runId: string): Promise<void> {
-  const { account, productType } = plan.stream;
-  const resumed = plan.walks.filter(({ cursor }) => cursor !== undefined);
-  const kept = resumed.map(
-    ({ window }) => sql`(${isoTime(window.from)}::timestamptz, ${isoTime(window.to)}::timestamptz)`,
-  );
-  const others =
-    kept.length === 0
-      ? sql``
-      : sql`and (window_start, window_end) not in (${sql.join(kept, sql`, `)})`;
+  const isResumed = ({ cursor }: Walk) => cursor !== undefined;
+  const windowsOf = (walks: readonly Walk[]) => walks.map(({ window }) => window);
+  const resumed = windowsOf(plan.walks.filter(isResumed));
+  const fresh = windowsOf(plan.walks.filter((walk) => !isResumed(walk)));
   await tx.execute(sql`
     delete from checkpoints
-    where account = ${account}
-      and product_type = ${productType}
+    where account = ${plan.stream.account}
+      and product_type = ${plan.stream.productType}
       and state = 'open'
-      ${others}`);
-  for (const { window, cursor } of plan.walks) {
-    if (cursor === undefined) await insertWindow(tx, plan.stream, window, { state: "open", runId });
-  }
+      and (window_start, window_end) not in (
+        select window_start, window_end
+        from unnest(${bounds(resumed)}) as resumed (window_start, window_end)
+      )`);
+  await insertOpenWindows(tx, plan.stream, fresh, runId);
   for (const window of plan.expired) {
-    await insertWindow(tx, plan.stream, window, { state: "expired", runId });
+    await settle(tx, plan.stream, window, { state: "expired", pages: 0, bills: 0, runId });
   }
 }
 
@@ -115,57 +114,102 @@ async function recordPlan(tx: Transaction, plan: StreamPlan, runId: string): Pro
 async function moveCheckpoint(tx: Transaction, page: PageCommit, runId: string): Promise<void> {
   const { stream, window, startedAt, next } = page;
   const rows = page.bills.length + page.rejected.length;
-  const { rows: moved } = await tx.execute<{ pages: number; bills: string }>(sql`
+  if ("end" in next) {
+    const before = await takeOpenWindow(tx, stream, window);
+    const counts = { pages: before.pages + 1, bills: before.bills + rows };
+    for (const proven of next.end.proven) {
+      await settle(tx, stream, proven, { state: "complete", ...counts, startedAt, runId });
+    }
+    for (const expired of next.end.expired) {
+      await settle(tx, stream, expired, { state: "expired", pages: 0, bills: 0, runId });
+    }
+    return;
+  }
+  const { rowCount } = await tx.execute(sql`
     update checkpoints
     set
-      cursor = ${"cursor" in next ? next.cursor : null},
+      cursor = ${next.cursor},
       pages = pages + 1,
       bills = bills + ${rows},
       run_id = ${runId},
       started_at = ${isoTime(startedAt)},
       updated_at = clock_timestamp()
-    where account = ${stream.account}
-      and product_type = ${stream.productType}
-      and window_start = ${isoTime(window.from)}
-      and window_end = ${isoTime(window.to)}
-      and state = 'open'
-    returning pages, bills`);
-  const [counts] = moved;
-  if (counts === undefined) throw new Error("defect: a page of a window that was never planned");
-  if ("cursor" in next) return;
-  await deleteWindow(tx, stream, window);
-  const totals = { pages: counts.pages, bills: Number(counts.bills), startedAt, runId };
-  for (const proven of next.end.proven) {
-    await insertWindow(tx, stream, proven, { state: "complete", ...totals });
-  }
-  for (const expired of next.end.expired) {
-    await insertWindow(tx, stream, expired, { state: "expired", runId });
-  }
+    where ${isOpenWindow(stream, window)}`);
+  if (rowCount !== 1) throw neverPlanned(stream, window);
 }
 
-async function deleteWindow(tx: Transaction, stream: Stream, window: Interval): Promise<void> {
-  await tx.execute(sql`
+const isOpenWindow = ({ account, productType }: Stream, { from, to }: Interval) => sql`
+      account = ${account}
+      and product_type = ${productType}
+      and window_start = ${isoTime(from)}
+      and window_end = ${isoTime(to)}
+      and state = 'open'`;
+
+const neverPlanned = ({ account, productType }: Stream, { from, to }: Interval) =>
+  new Error(
+    `defect: window ${account}/${productType} ${isoTime(from)} to ${isoTime(to)} is not planned`,
+  );
+
+/** Removes an open window. @returns what was counted in it. */
+async function takeOpenWindow(tx: Transaction, stream: Stream, window: Interval) {
+  const { rows } = await tx.execute<{ pages: number; bills: string }>(sql`
     delete from checkpoints
-    where account = ${stream.account}
-      and product_type = ${stream.productType}
-      and window_start = ${isoTime(window.from)}
-      and window_end = ${isoTime(window.to)}`);
+    where ${isOpenWindow(stream, window)}
+    returning pages, bills`);
+  const [counts] = rows;
+  if (counts === undefined) throw neverPlanned(stream, window);
+  return { pages: counts.pages, bills: Number(counts.bills) };
 }
 
-type NewCheckpoint = {
-  readonly state: "open" | "complete" | "expired";
-  readonly runId: string;
-  readonly pages?: number;
-  readonly bills?: number;
+async function insertOpenWindows(
+  tx: Transaction,
+  { account, productType }: Stream,
+  windows: readonly Interval[],
+  runId: string,
+): Promise<void> {
+  await tx.execute(sql`
+    insert into checkpoints (
+      account, product_type, window_start, window_end, state, run_id, updated_at
+    )
+    select
+      ${account}, ${productType}, window_start, window_end, 'open', ${runId}, clock_timestamp()
+    from unnest(${bounds(windows)}) as planned (window_start, window_end)`);
+}
+
+type Settled = {
+  readonly state: "complete" | "expired";
+  readonly pages: number;
+  readonly bills: number;
   readonly startedAt?: EpochMs;
+  readonly runId: string;
 };
 
-async function insertWindow(
+/**
+ * Records time as complete or as expired. It joins the checkpoint that ends where it begins as
+ * long as the two are no longer than a window: syncs every five minutes leave a row a week.
+ */
+async function settle(
   tx: Transaction,
   { account, productType }: Stream,
   { from, to }: Interval,
-  { state, runId, pages = 0, bills = 0, startedAt }: NewCheckpoint,
+  { state, pages, bills, startedAt, runId }: Settled,
 ): Promise<void> {
+  const start = startedAt === undefined ? null : isoTime(startedAt);
+  const { rowCount } = await tx.execute(sql`
+    update checkpoints
+    set
+      window_end = ${isoTime(to)},
+      pages = pages + ${pages},
+      bills = bills + ${bills},
+      run_id = ${runId},
+      started_at = ${start},
+      updated_at = clock_timestamp()
+    where account = ${account}
+      and product_type = ${productType}
+      and window_start >= ${isoTime(epochMs(to - windowMaxMs))}
+      and window_end = ${isoTime(from)}
+      and state = ${state}`);
+  if (rowCount !== 0) return;
   await tx.execute(sql`
     insert into checkpoints (
       account, product_type, window_start, window_end, state, pages, bills, run_id,
@@ -173,6 +217,6 @@ async function insertWindow(
     )
     values (
       ${account}, ${productType}, ${isoTime(from)}, ${isoTime(to)}, ${state}, ${pages}, ${bills},
-      ${runId}, ${startedAt === undefined ? null : isoTime(startedAt)}, clock_timestamp()
+      ${runId}, ${start}, clock_timestamp()
     )`);
 }
