@@ -1,0 +1,28 @@
+import { randomUUID } from "node:crypto";
+import type { Bill } from "../../src/contract/bill.ts";
+import { epochMs } from "../../src/contract/time.ts";
+import type { Stream } from "../../src/sync/store.ts";
+
+/** A bill like any other, but for what the test is about. */
+export const aBill = (but: Partial<Bill> = {}): Bill => ({
+  billId: "1098396773329305606",
+  symbol: "BTCUSDT",
+  amount: "12.50",
+  fee: "-0.0123",
+  feeByCoupon: null,
+  businessType: "close_long",
+  coin: "USDT",
+  balance: "1234.56789",
+  cTime: epochMs(1_700_000_000_000),
+  extra: null,
+  ...but,
+});
+
+/** Bills that differ in their ids. */
+export const bills = (count: number, but: Partial<Bill> = {}): Bill[] =>
+  Array.from({ length: count }, (_, index) =>
+    aBill({ billId: String(1_000_000 + index), cTime: epochMs(1_700_000_000_000 + index), ...but }),
+  );
+
+/** A stream that no other test writes. */
+export const aStream = (): Stream => ({ account: randomUUID(), productType: "USDT-FUTURES" });

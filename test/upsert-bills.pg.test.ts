@@ -1,0 +1,301 @@
+import { sql } from "drizzle-orm";
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Bill, readBill } from "../src/contract/bill.ts";
+import { parseExactJson, sortedJson } from "../src/contract/json.ts";
+import { epochMs } from "../src/contract/time.ts";
+import { inTransaction, type OpenDatabase, openDatabase } from "../src/db/connect.ts";
+import { readStoredBills } from "../src/db/stored-bills.ts";
+import { upsertBills } from "../src/db/upsert-bills.ts";
+import type { Stream } from "../src/sync/store.ts";
+import { aBill, aStream, bills } from "./support/bills.ts";
+import { type TestDatabase, testDatabase } from "./support/database.ts";
+
+let database: TestDatabase;
+let tables: OpenDatabase;
+
+beforeAll(async () => {
+  database = await testDatabase();
+  tables = openDatabase(database.url);
+});
+afterAll(async () => {
+  await tables[Symbol.asyncDispose]();
+  await database[Symbol.asyncDispose]();
+});
+
+const store = (stream: Stream, page: readonly Bill[]) =>
+  inTransaction(tables.db, (tx) => upsertBills(tx, stream, page));
+
+const stored = (stream: Stream) => readStoredBills(tables.db, stream);
+
+async function revisions({ account }: Stream) {
+  const { rows } = await tables.db.execute<Record<string, unknown>>(sql`
+    select bill_id, revision, amount::text, extra::text, ingested_at, replaced_at
+    from bill_revisions
+    where account = ${account}
+    order by bill_id, revision`);
+  return rows;
+}
+
+async function ingestedAt({ account }: Stream) {
+  const { rows } = await tables.db.execute<{ ingested_at: string }>(sql`
+    select ingested_at from bills where account = ${account}`);
+  return rows.map(({ ingested_at }) => ingested_at);
+}
+
+describe("a page of bills", () => {
+  test("counts what is new, what is unchanged and what is restated", async () => {
+    const stream = aStream();
+    const [first, second, third] = bills(3);
+    expect(await store(stream, bills(2))).toEqual({ new: 2, unchanged: 0, restated: 0 });
+    const page = [first, { ...second, amount: "0.01" }, third].filter((bill) => bill !== undefined);
+    expect(await store(stream, page as Bill[])).toEqual({ new: 1, unchanged: 1, restated: 1 });
+  });
+
+  test("may be empty", async () => {
+    expect(await store(aStream(), [])).toEqual({ new: 0, unchanged: 0, restated: 0 });
+  });
+
+  test("may hold a thousand bills", async () => {
+    const stream = aStream();
+    expect(await store(stream, bills(1_000))).toMatchObject({ new: 1_000 });
+    const ids = (await stored(stream)).map(({ billId }) => billId);
+    expect(ids).toEqual(bills(1_000).map(({ billId }) => billId));
+  });
+
+  test("keeps apart what other accounts and product types call by the same id", async () => {
+    const usdt = aStream();
+    const coin = { ...usdt, productType: "COIN-FUTURES" } as const;
+    await store(usdt, [aBill({ amount: "1" })]);
+    expect(await store(coin, [aBill({ amount: "2" })])).toMatchObject({ new: 1 });
+    expect(await store(aStream(), [aBill({ amount: "3" })])).toMatchObject({ new: 1 });
+    expect((await stored(usdt)).map(({ amount }) => amount)).toEqual(["1"]);
+    expect((await stored(coin)).map(({ amount }) => amount)).toEqual(["2"]);
+  });
+
+  test("that names a bill twice with one content stores it once", async () => {
+    const stream = aStream();
+    const counts = await store(stream, [aBill(), aBill()]);
+    expect(counts).toEqual({ new: 1, unchanged: 1, restated: 0 });
+    expect(await revisions(stream)).toEqual([]);
+  });
+
+  test("that names a bill three times with other contents keeps the last and both before", async () => {
+    const stream = aStream();
+    const counts = await store(
+      stream,
+      ["1", "2", "3"].map((amount) => aBill({ amount })),
+    );
+    expect(counts).toEqual({ new: 1, unchanged: 0, restated: 2 });
+    expect(await stored(stream)).toMatchObject([{ amount: "3" }]);
+    expect(await revisions(stream)).toMatchObject([
+      { revision: 1, amount: "1" },
+      { revision: 2, amount: "2" },
+    ]);
+  });
+
+  test("costs as much in a long stream without statistics as in a short one", async () => {
+    const stream = aStream();
+    await tables.db.execute("alter table bills set (autovacuum_enabled = false)");
+    await store(stream, bills(3_000));
+    const rowsRead = sql`
+      select (seq_tup_read + idx_tup_fetch)::int as "read"
+      from pg_stat_xact_user_tables
+      where relname = 'bills'`;
+    const read = await inTransaction(tables.db, async (tx) => {
+      const before = await tx.execute<{ read: number }>(rowsRead);
+      await upsertBills(tx, stream, bills(3_050).slice(-100));
+      const after = await tx.execute<{ read: number }>(rowsRead);
+      return (after.rows[0]?.read ?? Number.NaN) - (before.rows[0]?.read ?? 0);
+    });
+    expect(read).toBeLessThanOrEqual(100);
+  });
+});
+
+describe("an unchanged bill", () => {
+  test("is not rewritten, nor locked", async () => {
+    const stream = aStream();
+    const headers = sql`
+      select ctid::text, xmin::text, xmax::text from bills where account = ${stream.account}`;
+    await store(stream, bills(10));
+    const before = (await tables.db.execute(headers)).rows;
+    await store(stream, bills(10));
+    expect(before).toHaveLength(10);
+    expect((await tables.db.execute(headers)).rows).toEqual(before);
+  });
+
+  test("is the same in whichever order the fields beside the contract come", async () => {
+    const stream = aStream();
+    await store(stream, [aBill({ extra: { a: 1, b: { c: 2, d: 3 } } })]);
+    const again = [aBill({ extra: { b: { d: 3, c: 2 }, a: 1 } })];
+    expect(await store(stream, again)).toMatchObject({ unchanged: 1 });
+  });
+});
+
+describe("a restatement", () => {
+  test("wins, and what it replaced is kept with its times, as revision 1, 2 and so on", async () => {
+    const stream = aStream();
+    const times: string[] = [];
+    for (const amount of ["1", "2", "3"]) {
+      await store(stream, [aBill({ amount })]);
+      times.push(...(await ingestedAt(stream)));
+      await tables.db.execute("select pg_sleep(0.002)");
+    }
+    const [first, second, third] = times;
+    expect(new Set(times).size).toBe(3);
+    expect(await stored(stream)).toMatchObject([{ amount: "3" }]);
+    const kept = await revisions(stream);
+    expect(kept).toMatchObject([
+      { revision: 1, amount: "1", ingested_at: first },
+      { revision: 2, amount: "2", ingested_at: second },
+    ]);
+    const replacedAt = kept.map(({ replaced_at }) => Date.parse(String(replaced_at)));
+    const next = [second, third].map((time) => Date.parse(String(time)));
+    replacedAt.forEach((time, index) => {
+      expect(Math.abs(time - (next[index] ?? 0))).toBeLessThan(1_000);
+    });
+  });
+
+  test.each<[string, Partial<Bill>, Partial<Bill>]>([
+    ["the scale of the amount", { amount: "1.0" }, { amount: "1.00" }],
+    ["the scale of the fee", { fee: "0" }, { fee: "0.0" }],
+    ["a coupon of nothing", { feeByCoupon: null }, { feeByCoupon: "0" }],
+    ["the scale of the balance", { balance: "5" }, { balance: "5.0" }],
+    ["a balance that is gone", { balance: "5" }, { balance: null }],
+    ["a symbol", { symbol: null }, { symbol: "NULL" }],
+    ["the business type", { businessType: "buy" }, { businessType: "sell" }],
+    ["the coin", { coin: "USDT" }, { coin: "USDt" }],
+    ["a millisecond", { cTime: epochMs(1) }, { cTime: epochMs(2) }],
+    ["a field beside the contract", { extra: null }, { extra: { a: null } }],
+    ["the kind of such a field", { extra: { a: 1 } }, { extra: { a: "1" } }],
+  ])("is: %s", async (_, before, after) => {
+    const stream = aStream();
+    await store(stream, [aBill(before)]);
+    expect(await store(stream, [aBill(after)])).toMatchObject({ restated: 1 });
+    const { cTime, ...others } = after;
+    const { extra, ...columns } = others;
+    expect(await stored(stream)).toMatchObject([
+      {
+        ...columns,
+        ...(cTime === undefined ? {} : { cTimeMs: String(cTime) }),
+        ...(extra === undefined ? {} : { extra: JSON.stringify(extra) }),
+      },
+    ]);
+    expect(await revisions(stream)).toHaveLength(1);
+  });
+});
+
+describe("what comes out is what went in", () => {
+  const nasty = fc.constantFrom(
+    ...["NULL", "null", "", " ", "{}", "{a,b}", '"', '\\"', "\\", "\\\\", ",", "a,b", "';--", "$1"],
+    ...["\n", "\r\n", "\t", "\u0001", "\u2028", "é", "e\u0301", "😀", "\ufeff", "%s", "1e999"],
+  );
+  const text = fc.oneof(nasty, fc.string({ unit: "grapheme" }));
+  const digits = (max: number) =>
+    fc.array(fc.nat(9), { minLength: 1, maxLength: max }).map((list) => list.join(""));
+  const decimal = fc
+    .tuple(fc.boolean(), digits(100), fc.option(digits(100)))
+    .map(([isNegative, whole, fraction]) => {
+      const unsigned = whole.replace(/^0+(?=\d)/, "") + (fraction === null ? "" : `.${fraction}`);
+      return isNegative && /[1-9]/.test(unsigned) ? `-${unsigned}` : unsigned;
+    });
+  const page = fc.array(
+    fc.record({
+      symbol: fc.option(text),
+      coin: text,
+      businessType: text,
+      amount: decimal,
+      fee: decimal,
+      feeByCoupon: fc.option(decimal),
+      balance: fc.option(decimal),
+      extra: fc.option(fc.dictionary(text, fc.oneof(text, fc.array(text), fc.constant(null)))),
+    }),
+    { minLength: 1, maxLength: 30 },
+  );
+
+  test("whatever the text, and however many the digits", async () => {
+    await fc.assert(
+      fc.asyncProperty(page, async (contents) => {
+        const stream = aStream();
+        await store(
+          stream,
+          contents.map((content, index) => aBill({ billId: String(100 + index), ...content })),
+        );
+        const found = (await stored(stream)).map(({ cTimeMs: _, ...columns }) => columns);
+        expect(found).toEqual(
+          contents.map(({ extra, ...columns }, index) => ({
+            ...columns,
+            billId: String(100 + index),
+            extra: extra === null ? null : sortedJson(extra),
+          })),
+        );
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  test("every digit of a number beside the contract, and the spelling of one in it", async () => {
+    const stream = aStream();
+    const received = `{"billId":"7","symbol":"","amount":0E-8,"fee":-0,"businessType":"buy","coin":"BTC",
+      "cTime":"1700000000000","level":12345678901234567890.10,"list":[1.0,1e2],"deep":{"id":9007199254740993}}`;
+    const reading = readBill(parseExactJson(received));
+    if (!("bill" in reading)) throw new Error(reading.fault.reason);
+    await store(stream, [reading.bill]);
+    expect(await stored(stream)).toMatchObject([
+      {
+        amount: "0.00000000",
+        fee: "0",
+        symbol: null,
+        extra:
+          '{"amount":"0E-8","deep":{"id":9007199254740993},"fee":"-0","level":12345678901234567890.10,"list":[1.0,1e2]}',
+      },
+    ]);
+    expect(await store(stream, [reading.bill])).toMatchObject({ unchanged: 1 });
+  });
+});
+
+describe("two writers at once", () => {
+  /** Makes every insert slow, so that two writers are at work at the same time. */
+  async function slowly<T>(table: string, work: () => Promise<T>): Promise<T> {
+    await tables.db.execute(`
+      create or replace function dawdle() returns trigger language plpgsql as
+        'begin perform pg_sleep(0.1); return new; end';
+      create trigger dawdle before insert on ${table} for each row execute function dawdle()`);
+    try {
+      return await work();
+    } finally {
+      await tables.db.execute(`drop trigger dawdle on ${table}`);
+    }
+  }
+
+  test("who bring the same bills in other orders both finish, and one finds them there", async () => {
+    const stream = aStream();
+    const page = bills(4);
+    const counts = await slowly("bills", () =>
+      Promise.all([store(stream, page), store(stream, page.toReversed())]),
+    );
+    expect(counts.toSorted((a, b) => b.new - a.new)).toEqual([
+      { new: 4, unchanged: 0, restated: 0 },
+      { new: 0, unchanged: 4, restated: 0 },
+    ]);
+  });
+
+  test("who meet the same new business types in other orders both finish", async () => {
+    const types = ["never_seen_a", "never_seen_b", "never_seen_c"];
+    const page = bills(3).map((bill, index) => ({ ...bill, businessType: types[index] ?? "" }));
+    await slowly("business_types", () =>
+      Promise.all([store(aStream(), page), store(aStream(), page.toReversed())]),
+    );
+    const { rows } = await tables.db.execute(sql`
+      select code, category, documented from business_types where code like 'never_seen%'
+      order by code`);
+    expect(rows).toEqual(types.map((code) => ({ code, category: "unknown", documented: false })));
+  });
+});
+
+test("a business type that the program knows keeps its category when it is met", async () => {
+  await store(aStream(), [aBill({ businessType: "contract_settle_fee" })]);
+  const { rows } = await tables.db.execute(sql`
+    select category, documented from business_types where code = 'contract_settle_fee'`);
+  expect(rows).toEqual([{ category: "funding", documented: true }]);
+});
