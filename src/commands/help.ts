@@ -17,8 +17,8 @@ The summary counts, for each product type:
 export const statusHelp = `
 For each product type:
   complete through  no bill up to this time is missing
-  coverage          the share of its time, from the first sync's 90 days on, that
-                    is complete
+  coverage          the share of its time, from the first sync's 90 days on,
+                    that is complete
   gaps              time still to be fetched: the newest, which every sync reads
                     again, and what an interrupted sync left
   lost              time that the exchange forgot, after 90 days, before it was
