@@ -31,8 +31,8 @@ export type RunningCli = AsyncDisposable & {
   /** The first match in what it has written, or will write. Rejects where it ends without. */
   seen(stream: "stdout" | "stderr", pattern: RegExp): Promise<RegExpExecArray>;
   kill(signal: NodeJS.Signals): void;
-  /** Closes our end of its standard output, as `head` does. */
-  closeStdout(): void;
+  /** Closes our end of its output, as `head` does. */
+  close(stream: "stdout" | "stderr"): void;
   readonly ended: Promise<CliEnd>;
 };
 
@@ -85,7 +85,7 @@ export async function startCli(
     written,
     seen: (stream, pattern) => seen(() => written[stream], pattern, ended),
     kill: (signal) => child.kill(signal),
-    closeStdout: () => child.stdout.destroy(),
+    close: (stream) => child[stream].destroy(),
     ended,
     [Symbol.asyncDispose]: () => cleanUp.disposeAsync(),
   };

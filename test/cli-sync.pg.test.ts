@@ -1,0 +1,264 @@
+import { sql } from "drizzle-orm";
+import { describe, expect, test } from "vitest";
+import { accountBills } from "../src/contract/account-bills.ts";
+import type { ProductType } from "../src/contract/product-types.ts";
+import { type Database, openDatabase } from "../src/db/connect.ts";
+import { withBrokenRows } from "../src/sandbox/ledger-faults.ts";
+import { openSandbox, type SandboxOptions } from "../src/sandbox/sandbox.ts";
+import { type CliEnd, environmentFor, runCli, startCli } from "./support/cli.ts";
+import { testDatabase } from "./support/database.ts";
+import { exactly, heldAgainstLedger } from "./support/sandbox-ledger.ts";
+
+const wanted = ["USDT-FUTURES", "SUSDT-FUTURES"] as const satisfies ProductType[];
+
+/** A sandbox exchange, a database of its own, and the program pointed at both. */
+async function house(options: Partial<SandboxOptions> = {}) {
+  const stack = new AsyncDisposableStack();
+  const sandbox = stack.use(await openSandbox({ seed: "cli", density: 0.3, ...options }));
+  const { url } = stack.use(await testDatabase());
+  const { db } = stack.use(openDatabase(url));
+  const env = environmentFor(sandbox, { url }, { PRODUCT_TYPES: wanted.join() });
+  return {
+    sandbox,
+    db,
+    env,
+    run: (...args: readonly string[]) => runCli(args, { env }),
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
+}
+
+/** As if nothing had ever been migrated. */
+async function dropTables(db: Database): Promise<void> {
+  await db.execute(sql`drop schema if exists drizzle cascade`);
+  await db.execute(sql`drop schema public cascade`);
+  await db.execute(sql`create schema public`);
+}
+
+/** Every row with the transaction that last wrote it. */
+async function versions(db: Database): Promise<ReadonlyMap<string, string>> {
+  const { rows } = await db.execute<{ key: string; xmin: string }>(
+    sql`select product_type || ' ' || bill_id as key, xmin::text from bills`,
+  );
+  return new Map(rows.map(({ key, xmin }) => [key, xmin]));
+}
+
+type LogLine = { level: string; time: string; msg: string; [field: string]: unknown };
+const logOf = ({ stderr }: Pick<CliEnd, "stderr">): readonly LogLine[] =>
+  stderr
+    .trimEnd()
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line) as LogLine);
+
+/** A table's rows by their first cells, counts as numbers. */
+const tableOf = (stdout: string): ReadonlyMap<string, readonly (string | number)[]> =>
+  new Map(
+    stdout
+      .split("\n\n")[0]
+      ?.split("\n")
+      .slice(1)
+      .map((line) => {
+        const [name = "", ...cells] = line.split(/ +/);
+        return [
+          name,
+          cells.map((cell) => (/^[\d,]+$/.test(cell) ? Number(cell.replaceAll(",", "")) : cell)),
+        ];
+      }),
+  );
+
+test("the first sync makes the tables, stores the ledger to the last digit and says so; the second changes no row", async () => {
+  await using at = await house();
+  const { db, sandbox, run } = at;
+  await dropTables(db);
+  const syncedAt = Date.now();
+  const first = await run("sync");
+  expect(first.code).toBe(0);
+  for (const productType of wanted) {
+    expect(await heldAgainstLedger(db, sandbox, productType, syncedAt)).toMatchObject(exactly);
+  }
+  const stored = await versions(db);
+  const [title, ...lines] = first.stdout.trimEnd().split("\n");
+  expect(title).toMatch(/^main +new unchanged restated rejected requests {2}complete through$/);
+  expect(lines.at(-1)).toMatch(/^complete, after \d/);
+  const rows = tableOf(first.stdout);
+  expect([...rows.keys()]).toEqual([...wanted, "all"]);
+  const { arrivals, refusals, peaks } = sandbox.statistics();
+  const requests = arrivals[accountBills.name];
+  expect(rows.get("all")?.slice(0, 5)).toEqual([stored.size, 0, 0, 0, requests]);
+  expect(rows.get("USDT-FUTURES")?.slice(5).join(" ")).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\dZ$/);
+  expect(refusals).toEqual({});
+  expect(Math.max(...peaks.map((peak) => peak.requests))).toBeLessThanOrEqual(10);
+  expect(logOf(first).map(({ msg, productType }) => [msg, productType])).toEqual([
+    ["applied 1 migration", undefined],
+    ["planned", "USDT-FUTURES"],
+    ["planned", "SUSDT-FUTURES"],
+  ]);
+
+  const second = await run("sync");
+  expect(second.code).toBe(0);
+  const after = await versions(db);
+  for (const [key, xmin] of stored) expect(after.get(key)).toBe(xmin);
+  expect(tableOf(second.stdout).get("all")?.[0]).toBe(after.size - stored.size);
+  const { rows: runs } = await db.execute(
+    sql`select command, outcome, error, finished_at is not null as finished from sync_runs order by started_at`,
+  );
+  const run_ = { command: "sync", outcome: "complete", error: null, finished: true };
+  expect(runs).toEqual([run_, run_]);
+});
+
+test("--json prints one document and nothing else, --product narrows the run", async () => {
+  await using at = await house();
+  const end = await at.run("sync", "--json", "--product", "SUSDT-FUTURES");
+  expect(end.code).toBe(0);
+  const { rows } = await at.db.execute<{ product_type: string; bills: string }>(
+    sql`select product_type, count(*) as bills from bills group by product_type`,
+  );
+  expect(rows).toEqual([{ product_type: "SUSDT-FUTURES", bills: expect.any(String) }]);
+  expect(JSON.parse(end.stdout)).toMatchObject({
+    outcome: "complete",
+    quarantined: [],
+    accounts: [
+      {
+        account: "main",
+        streams: [
+          {
+            productType: "SUSDT-FUTURES",
+            new: Number(rows[0]?.bills),
+            windows: { planned: 13, walked: 13 },
+            completeThrough: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
+          },
+        ],
+      },
+    ],
+  });
+  expect(logOf(end)).toHaveLength(1);
+});
+
+test("plan names windows, requests and time for a database without tables, writes nothing, and asks no bills", async () => {
+  await using at = await house();
+  const { db, sandbox, run } = at;
+  await dropTables(db);
+  const end = await run("plan");
+  expect(end).toMatchObject({ code: 0, stderr: "" });
+  const rows = tableOf(end.stdout);
+  expect([...rows.keys()]).toEqual(wanted);
+  expect(rows.get("USDT-FUTURES")?.slice(0, 2)).toEqual([13, 0]);
+  expect(end.stdout).toContain("\n26 windows, 27 requests at least, 2.7 s at 10 a second\n");
+  const json = await run("plan", "--json", "--product", "USDT-FUTURES");
+  expect(JSON.parse(json.stdout)).toMatchObject({
+    windows: 13,
+    requestsMin: 14,
+    durationMs: 1_400,
+    streams: [{ account: "main", productType: "USDT-FUTURES", expired: [] }],
+  });
+  expect(sandbox.statistics().arrivals).toEqual({ symbols: 2 });
+  const { rows: tables } = await db.execute(
+    sql`select 1 from information_schema.tables where table_schema in ('public', 'drizzle')`,
+  );
+  expect(tables).toEqual([]);
+});
+
+describe("status", () => {
+  test("says before the first sync that nothing is stored, and after it through when all is", async () => {
+    await using at = await house();
+    const { db, run } = at;
+    expect(await run("status")).toMatchObject({ code: 0, stderr: "" });
+    await dropTables(db);
+    const nothing = "nothing is stored yet; run sync\n";
+    expect(await run("status")).toEqual({ code: 0, signal: null, stdout: nothing, stderr: "" });
+    expect((await run("sync")).code).toBe(0);
+    const end = await run("status");
+    expect(end).toMatchObject({ code: 0, stderr: "" });
+    const rows = tableOf(end.stdout);
+    expect([...rows.keys()]).toEqual(wanted);
+    expect(rows.get("USDT-FUTURES")?.slice(3).join(" ")).toMatch(
+      /^99\.9% 10 m( \d s)? - 89 d 23 h$/,
+    );
+    expect(end.stdout).toMatch(/\n\nlast run: sync, .*: complete\n$/);
+  });
+
+  test("names a hole and what was lost, as text and JSON, of the product types that are asked for", async () => {
+    await using at = await house();
+    const { db, run } = at;
+    expect((await run("sync")).code).toBe(0);
+    await db.execute(sql`
+      update checkpoints set state = 'expired'
+      where product_type = 'USDT-FUTURES'
+        and window_start = (select min(window_start) from checkpoints)`);
+    const { rows: holes } = await db.execute<{ from: string; to: string }>(sql`
+      delete from checkpoints
+      where product_type = 'USDT-FUTURES'
+        and window_start = (
+          select window_start from checkpoints
+          where product_type = 'USDT-FUTURES'
+          order by window_start offset 5 limit 1
+        )
+      returning
+        to_char(window_start at time zone 'utc', 'YYYY-MM-DD HH24:MI:SS') as from,
+        to_char(window_end at time zone 'utc', 'YYYY-MM-DD HH24:MI:SS') as to`);
+    const [hole] = holes;
+    const narrow = ["--product", "USDT-FUTURES"];
+    const end = await run("status", ...narrow);
+    expect(end).toMatchObject({ code: 0, stderr: "" });
+    expect([...tableOf(end.stdout).keys()]).toEqual(["USDT-FUTURES"]);
+    expect(end.stdout).toContain(`main/USDT-FUTURES: missing ${hole?.from}Z to ${hole?.to}Z\n`);
+    expect(end.stdout).toMatch(/\nmain\/USDT-FUTURES: lost \d[^\n]+\n/);
+    const json = JSON.parse((await run("status", "--json", ...narrow)).stdout);
+    expect(json).toMatchObject({
+      lastRun: { command: "sync", outcome: "complete" },
+      streams: [{ productType: "USDT-FUTURES", expired: [{}], gaps: [{}, {}], coverage: [{}, {}] }],
+    });
+    const all = JSON.parse((await run("status", "--json")).stdout);
+    expect(all.streams).toHaveLength(2);
+  });
+});
+
+test("rows that break the contract leave the run incomplete, and the next one, until they are resolved", async () => {
+  await using at = await house({
+    alterLedger: (ledger) => withBrokenRows(ledger, { seed: "cli", count: 8 }),
+  });
+  const { db, sandbox, run } = at;
+  const syncedAt = Date.now();
+  const first = await run("sync", "--product", "USDT-FUTURES");
+  expect(first.code).toBe(1);
+  expect(tableOf(first.stdout).get("USDT-FUTURES")?.[3]).toBe(8);
+  const remark =
+    /\nmain\/USDT-FUTURES: 8 rows are in rejected_bills and not among the bills; [^\n]+\nNOT complete, /;
+  expect(first.stdout).toMatch(remark);
+  expect(await heldAgainstLedger(db, sandbox, "USDT-FUTURES", syncedAt)).toMatchObject(exactly);
+  const second = await run("sync", "--product", "USDT-FUTURES");
+  expect(second.code).toBe(1);
+  expect(second.stdout).toMatch(remark);
+  expect((await run("status")).stdout).toContain(
+    "main/USDT-FUTURES: 8 rows in rejected_bills broke the API's contract\n",
+  );
+  await db.execute(sql`update rejected_bills set resolved_at = clock_timestamp()`);
+  expect((await run("sync", "--product", "USDT-FUTURES")).code).toBe(0);
+});
+
+describe("a reader that goes away", () => {
+  test.each(["stdout", "stderr"] as const)("from %s does not end the run", async (stream) => {
+    await using at = await house();
+    const { db, sandbox, env } = at;
+    const syncedAt = Date.now();
+    await using sync = await startCli(["sync", "--product", "SUSDT-FUTURES"], { env });
+    sync.close(stream);
+    const end = await sync.ended;
+    expect(end.code).toBe(0);
+    expect(end.stderr).not.toContain("EPIPE");
+    expect(await heldAgainstLedger(db, sandbox, "SUSDT-FUTURES", syncedAt)).toMatchObject(exactly);
+  });
+});
+
+test("a document longer than a pipe holds arrives whole", async () => {
+  await using at = await house();
+  const { db, run } = at;
+  await db.execute(sql`
+    insert into checkpoints (account, product_type, window_start, window_end, state, run_id, updated_at)
+    select 'main', 'USDT-FUTURES', start, start + interval '1 second', 'complete', gen_random_uuid(), now()
+    from generate_series(now() - interval '4000 minutes', now() - interval '1 minute', interval '1 minute') as start`);
+  const { stdout, code } = await run("status", "--json", "--product", "USDT-FUTURES");
+  expect(stdout.length).toBeGreaterThan(500_000);
+  expect(JSON.parse(stdout).streams[0].coverage).toHaveLength(4_000);
+  expect(code).toBe(0);
+});
