@@ -1,0 +1,219 @@
+import { sql } from "drizzle-orm";
+import { describe, expect, test } from "vitest";
+import { accountBills } from "../src/contract/account-bills.ts";
+import { minuteMs } from "../src/contract/time.ts";
+import { type Database, openDatabase } from "../src/db/connect.ts";
+import { type Fault, withFaults, withRefusedProducts } from "../src/sandbox/faults.ts";
+import { openSandbox, type SandboxOptions } from "../src/sandbox/sandbox.ts";
+import type { Answer } from "../src/server/api.ts";
+import type { Credential } from "../src/server/source.ts";
+import { type CliEnvironment, environmentFor, runCli } from "./support/cli.ts";
+import { testDatabase } from "./support/database.ts";
+import { exactly, heldAgainstLedger } from "./support/sandbox-ledger.ts";
+
+/** A sandbox exchange, a database of its own, and the program pointed at both. */
+async function house(options: Partial<SandboxOptions>, others: CliEnvironment = {}) {
+  const stack = new AsyncDisposableStack();
+  const sandbox = stack.use(await openSandbox({ seed: "refusals", density: 0.1, ...options }));
+  const { url } = stack.use(await testDatabase());
+  const { db } = stack.use(openDatabase(url));
+  const env = environmentFor(sandbox, { url }, { PRODUCT_TYPES: "USDT-FUTURES", ...others });
+  return {
+    sandbox,
+    db,
+    env,
+    run: (...args: readonly string[]) => runCli(args, { env }),
+    requests: () => sandbox.statistics().arrivals[accountBills.name],
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
+}
+
+const coverageOf = async (db: Database, productType: string) => {
+  const { rows } = await db.execute<{ coverage: string | null }>(sql`
+    select range_agg(tstzrange(window_start, window_end))::text as coverage
+    from checkpoints
+    where product_type = ${productType}
+      and state = 'complete'`);
+  return rows[0]?.coverage;
+};
+
+const altered = (changes: Partial<Credential>): Partial<SandboxOptions> => ({
+  alterCredential: (credential) => ({ ...credential, ...changes }),
+});
+
+describe.concurrent("credentials that are refused are refused once, and told apart", () => {
+  const allTypes = { PRODUCT_TYPES: "" };
+  const refused: readonly [string, Partial<SandboxOptions>, CliEnvironment, RegExp][] = [
+    [
+      "a wrong key",
+      {},
+      { EXCHANGE_API_KEY: "other" },
+      /40037: .* there is no such API key; check EXCHANGE_API_KEY$/,
+    ],
+    [
+      "a wrong secret",
+      {},
+      { EXCHANGE_API_SECRET: "other" },
+      /40009: .* the signature does not fit; check EXCHANGE_API_SECRET$/,
+    ],
+    [
+      "a wrong passphrase",
+      {},
+      { EXCHANGE_API_PASSPHRASE: "other" },
+      /40036: .* the passphrase is wrong; check EXCHANGE_API_PASSPHRASE$/,
+    ],
+    [
+      "a unified account",
+      altered({ accountMode: "unified" }),
+      {},
+      /40085: .* this is a unified account, .* use the API key of a classic account$/,
+    ],
+  ];
+  test.each(refused)("%s", async (_title, options, env, message) => {
+    await using at = await house(options, { ...allTypes, ...env });
+    const end = await at.run("sync");
+    expect(end.code).toBe(1);
+    const [line, last] = end.stdout.split("\n");
+    expect(line).toMatch(/^main: the exchange refused \(/);
+    expect(line).toMatch(message);
+    expect(last).toMatch(/^FAILED, after /);
+    expect(at.requests()).toBe(1);
+    const { rows } = await at.db.execute(sql`select outcome, error from sync_runs`);
+    expect(rows).toEqual([{ outcome: "failed", error: expect.stringMatching(message) }]);
+    for (const name of ["EXCHANGE_API_KEY", "EXCHANGE_API_SECRET", "EXCHANGE_API_PASSPHRASE"]) {
+      expect(end.stdout + end.stderr).not.toContain(at.env[name]);
+    }
+  });
+});
+
+describe.concurrent("a key without the right to something", () => {
+  const without: readonly [string, Partial<SandboxOptions>, RegExp][] = [
+    [
+      "to read bills",
+      altered({ permissions: [] }),
+      /40014: .* the API key lacks a permission; give it the right to read futures$/,
+    ],
+    [
+      "to live products",
+      altered({ environment: "demo" }),
+      /40099: .* a demo key was used on live products/,
+    ],
+  ];
+  test.each(without)("%s is told so", async (_title, options, message) => {
+    await using at = await house(options);
+    const end = await at.run("sync");
+    expect(end.code).toBe(1);
+    const [, remark] = end.stdout.split("\n\n");
+    expect(remark?.split("\n")).toEqual([
+      expect.stringMatching(message),
+      "main/USDT-FUTURES: 13 of 13 windows were not finished",
+      expect.stringMatching(/^NOT complete, after /),
+      "",
+    ]);
+    expect(at.requests()).toBeLessThanOrEqual(13);
+    expect(await coverageOf(at.db, "USDT-FUTURES")).toBeNull();
+  });
+
+  test("but to one product type finishes the others and names that one", async () => {
+    await using at = await house(
+      { wrapAnswer: (answer) => withRefusedProducts(answer, ["COIN-FUTURES"]) },
+      { PRODUCT_TYPES: "COIN-FUTURES,USDT-FUTURES" },
+    );
+    const syncedAt = Date.now();
+    const end = await at.run("sync");
+    expect(end.code).toBe(1);
+    expect(end.stdout).toMatch(/\nmain\/COIN-FUTURES: the exchange refused \(40014: /);
+    expect(end.stdout).not.toContain("main/USDT-FUTURES: ");
+    expect(await heldAgainstLedger(at.db, at.sandbox, "USDT-FUTURES", syncedAt)).toMatchObject(
+      exactly,
+    );
+    expect(await coverageOf(at.db, "COIN-FUTURES")).toBeNull();
+    expect(await coverageOf(at.db, "USDT-FUTURES")).not.toBeNull();
+  });
+});
+
+describe.concurrent("a machine whose clock is off", () => {
+  test.each([-6, 6])(
+    "by %i minutes signs by the exchange's clock from the first refusal on",
+    async (minutes) => {
+      const offMs = minutes * minuteMs;
+      await using at = await house({
+        now: () => performance.timeOrigin + performance.now() + offMs,
+      });
+      const syncedAt = Date.now() + offMs;
+      const end = await at.run("sync", "--json");
+      expect(end.code).toBe(0);
+      expect(at.sandbox.statistics().refusals).toEqual({ "40008": 1 });
+      expect(await heldAgainstLedger(at.db, at.sandbox, "USDT-FUTURES", syncedAt)).toMatchObject(
+        exactly,
+      );
+      const [account] = JSON.parse(end.stdout).accounts;
+      const settledTo = Date.parse(account.streams[0].completeThrough) + 10 * minuteMs;
+      expect(Math.abs(settledTo - syncedAt)).toBeLessThan(minuteMs);
+    },
+  );
+});
+
+describe.concurrent("answers that are none", () => {
+  const html =
+    (answer: Answer, isOn: () => boolean): Answer =>
+    async (request) => {
+      const given = await answer(request);
+      if (!isOn() || request.query["productType"] !== "COIN-FUTURES") return given;
+      return { status: 200, headers: { "content-type": "text/html" }, body: "<html>Busy</html>" };
+    };
+  const faulty =
+    (fault: Fault) =>
+    (answer: Answer, isOn: () => boolean): Answer =>
+      withFaults(answer, {
+        decide: ({ query }) =>
+          isOn() && query["productType"] === "COIN-FUTURES" ? fault : undefined,
+      });
+  const bad: readonly [string, (answer: Answer, isOn: () => boolean) => Answer, RegExp][] = [
+    [
+      "HTML",
+      html,
+      /the answer is not the exchange's: HTTP 200 "<html>Busy<\/html>" \(after 6 attempts\)/,
+    ],
+    [
+      "cut off",
+      faulty("truncated-json"),
+      /the answer is not the exchange's: HTTP 200 .* \(after 6 attempts\)/,
+    ],
+    [
+      "successes without data",
+      faulty("null-data"),
+      /the answer to account bills broke the contract at data: .* \(after 6 attempts\)/,
+    ],
+  ];
+  test.each(bad)(
+    "%s: the walk fails, nothing is covered, and the next sync mends it",
+    async (_title, wrap, message) => {
+      let isOn = false;
+      await using at = await house(
+        { wrapAnswer: (answer) => wrap(answer, () => isOn) },
+        { PRODUCT_TYPES: "USDT-FUTURES,COIN-FUTURES" },
+      );
+      expect((await at.run("sync")).code).toBe(0);
+      const before = {
+        coin: await coverageOf(at.db, "COIN-FUTURES"),
+        usdt: await coverageOf(at.db, "USDT-FUTURES"),
+      };
+      isOn = true;
+      const end = await at.run("sync");
+      expect(end.code).toBe(1);
+      const remarks = end.stdout.split("\n\n")[1]?.split("\n") ?? [];
+      expect(remarks[0]).toMatch(message);
+      expect(remarks[1]).toBe("main/COIN-FUTURES: 1 of 1 windows were not finished");
+      expect(remarks[2]).toMatch(/^NOT complete, after/);
+      expect(await coverageOf(at.db, "COIN-FUTURES")).toBe(before.coin);
+      expect(await coverageOf(at.db, "USDT-FUTURES")).not.toBe(before.usdt);
+      isOn = false;
+      const mendedAt = Date.now();
+      expect((await at.run("sync")).code).toBe(0);
+      expect(await heldAgainstLedger(at.db, at.sandbox, "COIN-FUTURES", mendedAt)).toMatchObject(
+        exactly,
+      );
+    },
+  );
+});
