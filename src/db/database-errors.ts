@@ -68,7 +68,8 @@ export function explained(error: unknown): unknown {
   const code = codeOf(cause);
   const message = messageOf(cause);
   const remedy = remedyOf(code, message);
-  if (remedy === undefined && !isServers) return error;
+  // Drizzle's own message is the statement with all its values.
+  if (remedy === undefined && !isServers) return cause;
   const what = isServers ? `${message}, ${code}` : message;
   const tail = remedy === undefined ? "" : `: ${remedy}`;
   return new DatabaseError(`the database failed (${what})${tail}; what was committed is kept`, {

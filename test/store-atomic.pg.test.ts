@@ -1,0 +1,128 @@
+import { sql } from "drizzle-orm";
+import type { PoolClient } from "pg";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type Database, type OpenDatabase, openDatabase } from "../src/db/connect.ts";
+import { openStore } from "../src/db/store.ts";
+import { DatabaseError } from "../src/errors.ts";
+import type { PageCommit, Stream } from "../src/sync/store.ts";
+import { bills } from "./support/bills.ts";
+import { type TestDatabase, testDatabase } from "./support/database.ts";
+import { aPage, holdStream, minutes, plan } from "./support/held-store.ts";
+
+let database: TestDatabase;
+let tables: OpenDatabase;
+
+beforeAll(async () => {
+  database = await testDatabase();
+  tables = openDatabase(database.url);
+});
+afterAll(async () => {
+  await tables[Symbol.asyncDispose]();
+  await database[Symbol.asyncDispose]();
+});
+
+type Loss = "the statement" | "its answer";
+
+/** The database, but that one statement, or the answer to it, is lost with the connection. */
+function losing(what: Loss, atStatement: number): { db: Database; statements: string[] } {
+  const statements: string[] = [];
+  const spoil = (client: PoolClient): PoolClient =>
+    new Proxy(client, {
+      get(target, name) {
+        if (name !== "query") return Reflect.get(target, name, target);
+        return async (config: { text: string }, values: unknown[]) => {
+          statements.push(config.text.trim());
+          if (statements.length !== atStatement) return target.query(config, values);
+          if (what === "its answer") await target.query(config, values);
+          throw new Error("Connection terminated unexpectedly");
+        };
+      },
+    });
+  const connect = async () => spoil(await tables.db.$client.connect());
+  const db: Database = Object.create(tables.db, { $client: { value: { connect } } });
+  return { db, statements };
+}
+
+/** All that is stored of an account, times and headers included. */
+async function contents({ account }: Stream): Promise<readonly unknown[]> {
+  const named = ["bills", "bill_revisions", "rejected_bills", "checkpoints", "account_leases"];
+  const parts = named.map(
+    (table) => sql`
+      select ${table} as "table", stored::text as "row"
+      from ${sql.identifier(table)} as stored
+      where account = ${account}`,
+  );
+  const types = sql`select 'business_types', code from business_types where code = ${account}`;
+  const { rows } = await tables.db.execute(sql.join([...parts, types], sql` union all `));
+  return rows.map((row) => JSON.stringify(row)).sort();
+}
+
+const window = minutes(0, 10);
+const nexts: readonly (readonly [string, PageCommit["next"]])[] = [
+  ["goes on", { cursor: "c2" }],
+  ["ends its window", { end: { proven: [minutes(4, 10)], expired: [minutes(0, 4)] } }],
+];
+const cases = nexts.flatMap(([name, next]) =>
+  (["the statement", "its answer"] as const).map((loss) => [name, loss, next] as const),
+);
+
+test.each(cases)(
+  "a page that %s is stored wholly or not at all, whichever statement loses %s",
+  async (_, loss, next) => {
+    let lastStatement = "";
+    for (let atStatement = 1; lastStatement !== "commit"; atStatement++) {
+      const held = await holdStream(tables.db);
+      const { stream, runId } = held;
+      await plan(held, [window]);
+      await held.store.commitPage(aPage(stream, window, { cursor: "c1" }, { bills: bills(2) }));
+      const before = await contents(stream);
+
+      const { db, statements } = losing(loss, atStatement);
+      const store = openStore(db, { account: stream.account, epoch: 1 }, runId);
+      const page = aPage(stream, window, next, {
+        bills: bills(3, { amount: "0.5", businessType: stream.account }),
+        rejected: [{ received: "x", fault: { path: "", reason: "is not an object" } }],
+      });
+      await expect(store.commitPage(page)).rejects.toThrow(DatabaseError);
+      lastStatement = statements.at(-1) ?? "";
+
+      const isStored = lastStatement === "commit" && loss === "its answer";
+      const after = await contents(stream);
+      if (isStored) expect(after).not.toEqual(before);
+      else expect(after, lastStatement).toEqual(before);
+      expect(atStatement).toBeLessThan(20);
+    }
+  },
+);
+
+test.each<[string, string]>([
+  ["bills", "insert"],
+  ["bills", "update"],
+  ["bill_revisions", "insert"],
+  ["business_types", "insert"],
+  ["rejected_bills", "insert"],
+  ["checkpoints", "update"],
+])("a page is not stored at all where %s refuses an %s", async (table, action) => {
+  const held = await holdStream(tables.db);
+  const { stream, store } = held;
+  await plan(held, [window]);
+  await store.commitPage(aPage(stream, window, { cursor: "c1" }, { bills: bills(2) }));
+  const before = await contents(stream);
+  await tables.db.execute(`
+    create or replace function refuse() returns trigger language plpgsql as
+      'begin raise exception ''refused''; end';
+    create trigger refuse before ${action} on ${table} for each row execute function refuse()`);
+  const page = aPage(
+    stream,
+    window,
+    { cursor: "c2" },
+    {
+      bills: bills(3, { amount: "0.5", businessType: stream.account }),
+      rejected: [{ received: "x", fault: { path: "", reason: "is not an object" } }],
+    },
+  );
+  await expect(store.commitPage(page)).rejects.toThrow("refused");
+  await tables.db.execute(`drop trigger refuse on ${table}`);
+  expect(await contents(stream)).toEqual(before);
+  expect(await store.commitPage(page)).toEqual({ new: 1, unchanged: 0, restated: 2, rejected: 1 });
+});
