@@ -1,0 +1,169 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { sql } from "drizzle-orm";
+import { escapeIdentifier } from "pg";
+import { describe, expect, inject, test, vi } from "vitest";
+import { openDatabase } from "../src/db/connect.ts";
+import { withLatency } from "../src/sandbox/faults.ts";
+import { openSandbox } from "../src/sandbox/sandbox.ts";
+import { environmentFor, runCli, startCli } from "./support/cli.ts";
+import { testDatabase } from "./support/database.ts";
+import { exactly, heldAgainstLedger } from "./support/sandbox-ledger.ts";
+
+// What npm adds to a Ctrl-C of the terminal's comes within a few of them; a second key does not.
+const secondKeyMs = 400;
+const longMs = 10_000;
+
+/** A slow sandbox exchange, a database of its own, and the program pointed at both. */
+async function house() {
+  const stack = new AsyncDisposableStack();
+  const way = { delayMs: 150, longDelays: 0 };
+  const sandbox = stack.use(
+    await openSandbox({
+      seed: "signals",
+      density: 0.3,
+      wrapAnswer: (answer) =>
+        withLatency(answer, {
+          there() {
+            if (way.delayMs === longMs) way.longDelays += 1;
+            return way.delayMs;
+          },
+          back: () => 0,
+        }),
+    }),
+  );
+  const { url } = stack.use(await testDatabase());
+  const { db } = stack.use(openDatabase(url));
+  const env = environmentFor(
+    sandbox,
+    { url },
+    { PRODUCT_TYPES: "USDT-FUTURES", LOG_LEVEL: "debug" },
+  );
+  return {
+    sandbox,
+    url,
+    db,
+    env,
+    way,
+    start: () => startCli(["sync"], { env }),
+    run: () => runCli(["sync"], { env }),
+    async outcomes() {
+      const { rows } = await db.execute<{ outcome: string; finished: boolean }>(
+        sql`select outcome, finished_at is not null as finished from sync_runs order by started_at`,
+      );
+      return rows.map(({ outcome, finished }) => [outcome, finished]);
+    },
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
+}
+
+const pageStored = /"msg":"page stored"/;
+
+describe.concurrent("a run that is asked to stop", () => {
+  test.each(["SIGINT", "SIGTERM"] as const)(
+    "by %s finishes its pages, says what is left, and the next run has exactly the ledger",
+    async (signal) => {
+      await using at = await house();
+      await using sync = await at.start();
+      await sync.seen("stderr", pageStored);
+      sync.kill(signal);
+      const end = await sync.ended;
+      expect(end.code).toBe(1);
+      expect(end.stderr).toContain("stopping after the pages in hand");
+      expect(end.stderr).not.toContain('"level":"error"');
+      expect(end.stdout).toMatch(/\nmain\/USDT-FUTURES: \d+ of 13 windows were not finished\n/);
+      expect(end.stdout).toMatch(
+        /\nstopped before the end; run sync again to go on, after [^\n]+\n$/,
+      );
+      const { rows } = await at.db.execute<{ bills: string }>(
+        sql`select count(*) as bills from bills`,
+      );
+      const counted = /^USDT-FUTURES +([\d,]+) /m.exec(end.stdout)?.[1]?.replaceAll(",", "");
+      expect(rows[0]?.bills).toBe(counted);
+
+      const syncedAt = Date.now();
+      expect((await at.run()).code).toBe(0);
+      expect(await heldAgainstLedger(at.db, at.sandbox, "USDT-FUTURES", syncedAt)).toMatchObject(
+        exactly,
+      );
+      expect(await at.outcomes()).toEqual([
+        ["stopped", true],
+        ["complete", true],
+      ]);
+    },
+  );
+
+  test("twice within one key press, as npm does it, is asked once", async () => {
+    await using at = await house();
+    await using sync = await at.start();
+    await sync.seen("stderr", pageStored);
+    sync.kill("SIGINT");
+    await sync.seen("stderr", /stopping after/);
+    sync.kill("SIGINT");
+    const end = await sync.ended;
+    expect(end).toMatchObject({ code: 1, signal: null });
+    expect(end.stdout).toContain("stopped before the end");
+  });
+
+  test("a second time ends at once, without waiting for an answer", async () => {
+    await using at = await house();
+    await using sync = await at.start();
+    await sync.seen("stderr", pageStored);
+    at.way.delayMs = longMs;
+    await vi.waitFor(() => expect(at.way.longDelays).toBeGreaterThan(0), { timeout: longMs });
+    sync.kill("SIGINT");
+    await sync.seen("stderr", /stopping after/);
+    await sleep(secondKeyMs);
+    sync.kill("SIGTERM");
+    expect(await sync.ended).toMatchObject({ code: 1, signal: null, stdout: "" });
+    expect(await at.outcomes()).toEqual([["running", false]]);
+  });
+});
+
+test("a second run on an account that another one holds ends with code 3 and leaves it alone", async () => {
+  await using at = await house();
+  at.way.delayMs = 500;
+  await using holder = await at.start();
+  await holder.seen("stderr", pageStored);
+  const second = await at.run();
+  expect(second.code).toBe(3);
+  expect(second.stdout).toMatch(
+    /^main: another run holds account main \(\S+ process \d+\); wait until it has ended\nFAILED, /,
+  );
+  expect(second.stderr).toMatch(/account main is held by \S+ process \d+; waiting to see/);
+  holder.kill("SIGTERM");
+  expect((await holder.ended).stdout).toContain("stopped before the end");
+});
+
+test("a database that goes away in mid-run is told with the remedy, and the next run goes on", async () => {
+  await using at = await house();
+  const name = new URL(at.url).pathname.slice(1);
+  const allow = async (isAllowed: boolean) => {
+    await using server = openDatabase(inject("databaseUrl"));
+    const database = sql.raw(escapeIdentifier(name));
+    await server.db.execute(
+      sql`alter database ${database} with allow_connections ${sql.raw(String(isAllowed))}`,
+    );
+    await server.db.execute(sql`
+      select pg_terminate_backend(pid)
+      from pg_stat_activity
+      where datname = ${name}
+        and application_name = 'bill-sync'`);
+  };
+  await using sync = await at.start();
+  await sync.seen("stderr", pageStored);
+  await allow(false);
+  const end = await sync.ended;
+  await allow(true);
+  expect(end.code).toBe(1);
+  expect(end.stdout).toMatch(/^main: the database failed \([^\n]+\nFAILED, after /);
+  expect(end.stderr).not.toMatch(/ {4}at /);
+  const syncedAt = Date.now();
+  expect((await at.run()).code).toBe(0);
+  expect(await heldAgainstLedger(at.db, at.sandbox, "USDT-FUTURES", syncedAt)).toMatchObject(
+    exactly,
+  );
+  expect(await at.outcomes()).toEqual([
+    ["running", false],
+    ["complete", true],
+  ]);
+});
