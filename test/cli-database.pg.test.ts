@@ -1,0 +1,60 @@
+import { sql } from "drizzle-orm";
+import { expect, test } from "vitest";
+import { openDatabase } from "../src/db/connect.ts";
+import { openSandbox } from "../src/sandbox/sandbox.ts";
+import { environmentFor, runCli, startCli, temporaryFolder } from "./support/cli.ts";
+import { testDatabase } from "./support/database.ts";
+
+test("migrate makes the tables of an empty database, and then finds nothing to do", async () => {
+  await using database = await testDatabase();
+  const env = { DATABASE_URL: database.url };
+  await using open = openDatabase(database.url);
+  await open.db.execute(sql`drop schema if exists drizzle cascade`);
+  await open.db.execute(sql`drop schema public cascade`);
+  await open.db.execute(sql`create schema public`);
+  const first = await runCli(["migrate"], { env });
+  expect(first).toMatchObject({ code: 0, stderr: "" });
+  expect(first.stdout).toMatch(/^applied \d+ migrations?\n$/);
+  const { rows } = await open.db.execute(sql`select count(*) as bills from bills`);
+  expect(rows).toEqual([{ bills: "0" }]);
+  expect(await runCli(["migrate"], { env })).toMatchObject({
+    code: 0,
+    stdout: "the schema is up to date\n",
+    stderr: "",
+  });
+});
+
+test("db prints the address of a configured database, and leaves it to its own server", async () => {
+  await using database = await testDatabase();
+  const end = await runCli(["db"], { env: { DATABASE_URL: database.url } });
+  expect(end).toMatchObject({ code: 0, stdout: `${database.url}\n`, stderr: "" });
+});
+
+test("db keeps the embedded server up until Ctrl-C; sync and status then find the same data", async () => {
+  await using folder = await temporaryFolder();
+  const cwd = folder.path;
+  await using sandbox = await openSandbox({ seed: "db", density: 0.1 });
+  const env = environmentFor(sandbox, { url: "" }, { PRODUCT_TYPES: "SUSDT-FUTURES" });
+
+  await using db = await startCli(["db"], { cwd });
+  const [, url = ""] = await db.seen("stdout", /^(postgres:\S+)\n/);
+  const sync = await runCli(["sync", "--json"], { cwd, env });
+  expect(sync.code).toBe(0);
+  const stored = JSON.parse(sync.stdout).accounts[0].streams[0].new;
+  {
+    await using database = openDatabase(url);
+    const { rows } = await database.db.execute(sql`select count(*)::integer as bills from bills`);
+    expect(rows).toEqual([{ bills: stored }]);
+  }
+  db.kill("SIGINT");
+  expect(await db.ended).toMatchObject({ code: 0, stdout: `${url}\n` });
+
+  await using closed = openDatabase(url);
+  await expect(closed.db.execute("select 1")).rejects.toMatchObject({
+    cause: { code: "ECONNREFUSED" },
+  });
+  const status = await runCli(["status", "--json"], { cwd, env });
+  expect(JSON.parse(status.stdout).streams).toEqual([
+    expect.objectContaining({ productType: "SUSDT-FUTURES", bills: stored }),
+  ]);
+});
