@@ -58,23 +58,34 @@ function fail(thrown: unknown): ExitCode {
   return error instanceof AccountHeldError ? 3 : 1;
 }
 
+let outputError: Error | undefined;
+
+/** A reader that has gone, such as head, has all that it wanted. A full disk is a failure. */
+function watchOutput(): void {
+  io.out.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code !== "EPIPE") outputError = error;
+  });
+  // There is nobody left to tell.
+  io.err.on("error", () => undefined);
+}
+
 /**
  * Waits until all output is out: process.exit() drops what a pipe has not taken yet, which was
  * everything behind the first 64 KiB.
  */
-async function flush(stream: NodeJS.WriteStream): Promise<void> {
-  await new Promise((resolve) => stream.write("", resolve));
-  const error: NodeJS.ErrnoException | null = stream.errored;
-  // A reader that has gone, such as head, has all that it wanted.
-  if (error === null || error.code === "EPIPE") return;
-  throw new ReportableError(`the output could not be written: ${error.message}`);
+const flush = (stream: NodeJS.WriteStream): Promise<void> =>
+  new Promise((resolve) => stream.write("", () => resolve()));
+
+async function flushOutput(exitCode: ExitCode): Promise<ExitCode> {
+  await flush(io.out);
+  if (outputError === undefined) return exitCode;
+  return fail(new ReportableError(`the output could not be written: ${messageOf(outputError)}`));
 }
 
 stopOnSignals();
-// What a write that fails means, flush decides.
-for (const stream of [io.out, io.err]) stream.on("error", () => undefined);
+watchOutput();
 const ended = await runProgram(process.argv.slice(2), { io, readEnvironment }).catch(fail);
-const exitCode = await flush(io.out).then(() => ended, fail);
-await flush(io.err).catch(() => undefined);
+const exitCode = await flushOutput(ended);
+await flush(io.err);
 // What is still waiting, the slots of a rate limit for one, is of no use any more.
 process.exit(exitCode);
