@@ -9,10 +9,11 @@ const clonesTriedMax = 100;
 const retryMs = 100;
 const objectInUse = "55006";
 
-/** A migrated database of its own for the caller, gone with its scope. */
-export async function testDatabase(): Promise<TestDatabase> {
+/** A migrated database of its own for the caller, or an empty one, gone with its scope. */
+export async function testDatabase({ isEmpty = false } = {}): Promise<TestDatabase> {
   const name = `bill_sync_test_${process.pid}_${randomBytes(6).toString("hex")}`;
-  await atServer((client) => clone(client, name));
+  const template = isEmpty ? "template0" : inject("templateName");
+  await atServer((client) => clone(client, name, template));
   const url = new URL(inject("databaseUrl"));
   url.pathname = `/${name}`;
   return {
@@ -24,8 +25,8 @@ export async function testDatabase(): Promise<TestDatabase> {
   };
 }
 
-async function clone(client: Client, name: string): Promise<void> {
-  const statement = `create database ${escapeIdentifier(name)} template ${escapeIdentifier(inject("templateName"))}`;
+async function clone(client: Client, name: string, template: string): Promise<void> {
+  const statement = `create database ${escapeIdentifier(name)} template ${escapeIdentifier(template)}`;
   for (let tried = 1; ; tried++) {
     try {
       await client.query(statement);

@@ -1,0 +1,123 @@
+import { fileURLToPath } from "node:url";
+import { sql } from "drizzle-orm";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { dayMs, epochMs, isoTime, minuteMs } from "../src/contract/time.ts";
+import { type OpenDatabase, openDatabase } from "../src/db/connect.ts";
+import { readStoredBills } from "../src/db/stored-bills.ts";
+import { compareWithLedger } from "../src/sandbox/comparison.ts";
+import { openSandbox } from "../src/sandbox/sandbox.ts";
+import { environmentFor, runCli } from "./support/cli.ts";
+import { type TestDatabase, testDatabase } from "./support/database.ts";
+
+const productType = "USDT-FUTURES";
+const killer = fileURLToPath(new URL("support/kill-at.ts", import.meta.url));
+const lanes = 3;
+const pointsMax = 1_000;
+const maxMs = 10 * 60_000;
+// The sync is small: one window of 7 days and what is left of the days before it.
+const historyDays = 9;
+
+let given: TestDatabase;
+let database: OpenDatabase;
+beforeAll(async () => {
+  given = await testDatabase();
+  database = openDatabase(given.url);
+});
+afterAll(async () => {
+  await database[Symbol.asyncDispose]();
+  await given[Symbol.asyncDispose]();
+});
+
+/** Kills one run after the other, each at its own point, until one is over before its point. */
+async function killAtEachPoint(kill: (killAt: number) => Promise<boolean>): Promise<number> {
+  let next = 1;
+  let killed = 0;
+  const lane = async () => {
+    while (next <= pointsMax && (await kill(next++))) killed += 1;
+  };
+  await Promise.all(Array.from({ length: lanes }, lane));
+  return killed;
+}
+
+const killed = (killAt: number) => ({
+  NODE_OPTIONS: `--import ${killer}`,
+  KILL_AT: String(killAt),
+});
+
+test(
+  "a sync killed at any statement or request, and run again, ends with exactly the ledger",
+  async () => {
+    const points = await killAtEachPoint(async (killAt) => {
+      const name = `killed-at-${killAt}`;
+      await using sandbox = await openSandbox({
+        seed: 7,
+        density: 1,
+        days: historyDays,
+        productTypes: [productType],
+      });
+      const env = environmentFor(sandbox, given, {
+        PRODUCT_TYPES: productType,
+        EXCHANGE_ACCOUNT: name,
+      });
+      await coverUpTo(name, Date.now() - historyDays * dayMs - minuteMs);
+      const first = await runCli(["sync"], { env: { ...env, ...killed(killAt) } });
+      if (first.signal !== "SIGKILL") {
+        expect(first).toMatchObject({ code: 0 });
+        return false;
+      }
+      await expireLease(name);
+      const visibleAt = epochMs(Date.now());
+      const second = await runCli(["sync"], { env });
+      expect(second, name).toMatchObject({ code: 0 });
+      const stored = await readStoredBills(database.db, { account: name, productType });
+      const ledger = sandbox.account.ledger.bills[productType];
+      const comparison = compareWithLedger(ledger, stored, { from: epochMs(0), visibleAt });
+      expect(comparison.expected).toBeGreaterThan(200);
+      expect(comparison, name).toMatchObject({ missing: [], extra: [], different: [] });
+      return true;
+    });
+    console.log(`killed at ${points} points`);
+    expect(points).toBeGreaterThan(100);
+    expect(points).toBeLessThan(pointsMax);
+  },
+  maxMs,
+);
+
+test(
+  "a migration killed at any statement, and run again, ends with the whole schema",
+  async () => {
+    const points = await killAtEachPoint(async (killAt) => {
+      await using empty = await testDatabase({ isEmpty: true });
+      const env = { DATABASE_URL: empty.url };
+      const first = await runCli(["migrate"], { env: { ...env, ...killed(killAt) } });
+      // That it ends well says that the schema is whole: migrate looks at every column.
+      expect(await runCli(["migrate"], { env })).toMatchObject({ code: 0 });
+      return first.signal === "SIGKILL";
+    });
+    console.log(`killed at ${points} points`);
+    expect(points).toBeGreaterThan(30);
+    expect(points).toBeLessThan(pointsMax);
+  },
+  maxMs,
+);
+
+/** As if an earlier run had read all that is older. */
+async function coverUpTo(account: string, to: number): Promise<void> {
+  const from = isoTime(epochMs(to - 90 * dayMs));
+  await database.db.execute(sql`
+    insert into checkpoints (
+      account, product_type, window_start, window_end, state, run_id, updated_at
+    )
+    values (
+      ${account}, ${productType}, ${from}, ${isoTime(epochMs(to))}, 'complete',
+      gen_random_uuid(), clock_timestamp()
+    )`);
+}
+
+/** A killed run's lease runs out by itself after 15 s. */
+async function expireLease(account: string): Promise<void> {
+  await database.db.execute(sql`
+    update account_leases
+    set expires_at = clock_timestamp() - interval '1 s'
+    where account = ${account}`);
+}
