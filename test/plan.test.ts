@@ -1,0 +1,207 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { dayMs, type EpochMs, epochMs, historyMs, minuteMs } from "../src/contract/time.ts";
+import {
+  type Interval,
+  intersect,
+  interval,
+  lengthMs,
+  split,
+  subtract,
+  union,
+} from "../src/sync/intervals.ts";
+import { completeThrough, gapsOf, horizonAt, planStream, windowMaxMs } from "../src/sync/plan.ts";
+import type { KnownTime, Walk } from "../src/sync/store.ts";
+
+const stream = { account: "main", productType: "USDT-FUTURES" } as const;
+const now = epochMs(Date.UTC(2026, 5, 1));
+const horizon = horizonAt(now);
+
+/** Small numbers, so that edges meet often. */
+const small = fc
+  .tuple(fc.integer({ min: 0, max: 40 }), fc.integer({ min: 1, max: 12 }))
+  .map(([from, length]): Interval => ({ from: epochMs(from), to: epochMs(from + length) }));
+const smalls = fc.array(small, { maxLength: 8 });
+
+/** The same by brute force: which of the first milliseconds belong to the intervals. */
+const points = (intervals: readonly Interval[]): readonly number[] =>
+  Array.from({ length: 60 }, (_, time) => time).filter((time) =>
+    intervals.some(({ from, to }) => from <= time && time < to),
+  );
+const areApart = (intervals: readonly Interval[]): boolean =>
+  intervals.every(
+    ({ from, to }, index) =>
+      from < to && from > (intervals[index - 1]?.to ?? Number.NEGATIVE_INFINITY),
+  );
+
+describe("intervals", () => {
+  test("union holds the same time, sorted and apart", () => {
+    fc.assert(
+      fc.property(smalls, (given) => {
+        expect(points(union(given))).toEqual(points(given));
+        expect(union(given)).toSatisfy(areApart);
+      }),
+    );
+  });
+
+  test("subtract and intersect hold exactly the time that their names say", () => {
+    fc.assert(
+      fc.property(smalls, smalls, (a, b) => {
+        const inB = new Set(points(b));
+        expect(points(subtract(a, b))).toEqual(points(a).filter((time) => !inB.has(time)));
+        expect(points(intersect(a, b))).toEqual(points(a).filter((time) => inB.has(time)));
+        expect(subtract(a, b)).toSatisfy(areApart);
+      }),
+    );
+  });
+
+  test("split cuts without hole, overlap or a piece that is too long", () => {
+    fc.assert(
+      fc.property(small, fc.integer({ min: 1, max: 20 }), (whole, pieceMs) => {
+        const pieces = split(whole, pieceMs);
+        expect(points(pieces)).toEqual(points([whole]));
+        expect(lengthMs(pieces)).toBe(lengthMs([whole]));
+        expect(pieces.every((piece) => lengthMs([piece]) <= pieceMs)).toBe(true);
+      }),
+    );
+  });
+});
+
+/** A stretch of the last 120 days: some of it behind the horizon. */
+const stretch = fc
+  .tuple(fc.integer({ min: 0, max: 120 * 24 * 60 }), fc.integer({ min: 1, max: 20 * 24 * 60 }))
+  .map(([agoMinutes, minutes]): Interval => {
+    const from = now - agoMinutes * minuteMs;
+    return { from: epochMs(from), to: epochMs(Math.min(now, from + minutes * minuteMs)) };
+  })
+  .filter(({ from, to }) => from < to);
+const stretches = fc.array(stretch, { maxLength: 6 });
+const openWalk = fc
+  .tuple(stretch, fc.option(fc.constant("1402"), { nil: undefined }))
+  .map(([{ from, to }, cursor]): Walk => {
+    const window = { from, to: epochMs(Math.min(to, from + windowMaxMs)) };
+    return cursor === undefined ? { window } : { window, cursor, startedAt: window.to };
+  });
+
+/** Whatever the tables may hold: what is lost is not also complete. */
+const knownTime = fc
+  .record({ coverage: stretches, expired: stretches, open: fc.array(openWalk, { maxLength: 4 }) })
+  .map(
+    ({ coverage, expired, open }): KnownTime => ({
+      coverage: union(coverage),
+      expired: subtract(
+        expired.filter(({ to }) => to <= horizon),
+        coverage,
+      ),
+      open,
+    }),
+  );
+
+const windowsOf = (known: KnownTime, at: EpochMs = now): readonly Interval[] =>
+  planStream(stream, known, at).walks.map(({ window }) => window);
+
+describe("a plan", () => {
+  test("tiles wanted time less coverage: no hole, no overlap, no window longer than 7 days", () => {
+    fc.assert(
+      fc.property(knownTime, (known) => {
+        const windows = windowsOf(known);
+        const inReach = windows.map(({ from, to }) => ({
+          from: epochMs(Math.max(from, horizon)),
+          to,
+        }));
+        expect(union(inReach)).toEqual(gapsOf(known, now));
+        expect(lengthMs(inReach)).toBe(lengthMs(gapsOf(known, now)));
+        expect(windows.every((window) => lengthMs([window]) <= windowMaxMs)).toBe(true);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test("loses no time: what is wanted is covered, planned, or recorded as expired", () => {
+    fc.assert(
+      fc.property(knownTime, (known) => {
+        const { walks, expired } = planStream(stream, known, now);
+        const planned = walks.map(({ window }) => window);
+        const settled = [...known.coverage, ...known.expired];
+        const ever = [...settled, ...known.open.map(({ window }) => window)];
+        const start = Math.min(horizon, ...ever.map(({ from }) => from));
+        const accounted = [...settled, ...planned, ...expired];
+        expect(subtract(interval(start, now), accounted)).toEqual([]);
+        expect(intersect(expired, [...settled, ...interval(horizon, now)])).toEqual([]);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test("asks for at most 7 days, the millisecond on both sides included", () => {
+    const [first] = windowsOf({ coverage: [], expired: [], open: [] });
+    expect(first && first.to - (first.from - 1)).toBe(7 * dayMs);
+  });
+
+  test("a first run wants the 90 days that the exchange serves, oldest first, and lost nothing", () => {
+    const { walks, expired } = planStream(stream, { coverage: [], expired: [], open: [] }, now);
+    expect(walks.length).toBe(13);
+    expect(walks.map(({ window }) => window.from)).toEqual(
+      walks.map(({ window }) => window.from).toSorted((a, b) => a - b),
+    );
+    expect(walks[0]).toEqual({
+      window: { from: horizon, to: horizon + windowMaxMs },
+      isHistoryStart: true,
+    });
+    expect(walks.at(-1)?.window.to).toBe(now);
+    expect(expired).toEqual([]);
+  });
+
+  test("a window that an earlier run began is taken up at its cursor, and the rest planned around it", () => {
+    const begun: Walk = {
+      window: { from: epochMs(now - 20 * dayMs), to: epochMs(now - 15 * dayMs) },
+      cursor: "1402",
+      startedAt: epochMs(now - dayMs),
+    };
+    const known = {
+      coverage: interval(horizon, now - 30 * dayMs),
+      expired: [],
+      open: [begun],
+    };
+    const { walks } = planStream(stream, known, now);
+    expect(walks.find(({ cursor }) => cursor !== undefined)).toEqual(begun);
+    expect(union(walks.map(({ window }) => window))).toEqual(interval(now - 30 * dayMs, now));
+  });
+
+  test("what fell behind the horizon since the last run is lost, to the millisecond", () => {
+    const covered = interval(horizon - 60 * dayMs, horizon - 10 * dayMs);
+    const { walks, expired } = planStream(
+      stream,
+      { coverage: covered, expired: [], open: [] },
+      now,
+    );
+    expect(expired).toEqual(interval(horizon - 10 * dayMs, horizon));
+    expect(walks[0]?.window.from).toBe(horizon);
+  });
+});
+
+describe("complete through", () => {
+  const known = (coverage: readonly Interval[]): KnownTime => ({ coverage, expired: [], open: [] });
+
+  test("is the first time that is missing, whatever is complete behind it", () => {
+    const coverage = [
+      ...interval(horizon, now - 50 * dayMs),
+      ...interval(now - 40 * dayMs, now - minuteMs),
+    ];
+    expect(completeThrough(known(coverage), now)).toBe(now - 50 * dayMs);
+  });
+
+  test("is nothing before anything is complete from the start on", () => {
+    expect(completeThrough(known([]), now)).toBe(undefined);
+    expect(completeThrough(known(interval(now - dayMs, now)), now)).toBe(undefined);
+  });
+
+  test("does not stop at time that is lost", () => {
+    const lost = interval(horizon - dayMs, horizon - minuteMs);
+    const coverage = [
+      ...interval(now - historyMs - 9 * dayMs, horizon - dayMs),
+      ...interval(horizon - minuteMs, now),
+    ];
+    expect(completeThrough({ coverage, expired: lost, open: [] }, now)).toBe(now);
+  });
+});
