@@ -142,6 +142,19 @@ describe(".env", () => {
   });
 });
 
+test("a result that cannot be written is a failure, and says why", async () => {
+  await using folder = await temporaryFolder();
+  const path = join(folder.path, "result");
+  await writeFile(path, "");
+  await using readOnly = await open(path, "r");
+  const { status, stderr } = spawnSync(process.execPath, ["src/bin.js", "--help"], {
+    stdio: ["ignore", readOnly.fd, "pipe"],
+    encoding: "utf8",
+  });
+  expect(stderr).toMatch(/^the output could not be written: EBADF[^\n]*\n$/);
+  expect(status).toBe(1);
+});
+
 test.each([["sync"], ["plan"], ["status"], ["status", "--json"], ["migrate"], ["db"]])(
   "%s %s tells an unreachable database with the remedy, without the password",
   async (...args) => {
