@@ -158,7 +158,7 @@ describe("an account whose holder is alive", () => {
         underWay.resolve();
         await gate.promise;
       }
-      return "pass";
+      return "pass" as const;
     });
     await using remote = openDatabase(proxy.url);
     const lease = await hold(account, {}, remote.db);
