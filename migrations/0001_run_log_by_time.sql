@@ -1,0 +1,1 @@
+CREATE INDEX "sync_runs_time" ON "sync_runs" USING btree ("started_at");
