@@ -78,6 +78,11 @@ describe.concurrent("credentials that are refused are refused once, and told apa
     expect(line).toMatch(message);
     expect(last).toMatch(/^FAILED, after /);
     expect(at.requests()).toBe(1);
+    expect(JSON.parse(end.stderr.trimEnd().split("\n").at(-1) ?? "")).toMatchObject({
+      level: "error",
+      outcome: "failed",
+      error: expect.stringMatching(message),
+    });
     const { rows } = await at.db.execute(sql`select outcome, error from sync_runs`);
     expect(rows).toEqual([{ outcome: "failed", error: expect.stringMatching(message) }]);
     for (const name of ["EXCHANGE_API_KEY", "EXCHANGE_API_SECRET", "EXCHANGE_API_PASSPHRASE"]) {

@@ -69,6 +69,7 @@ describe.concurrent("a run that is asked to stop", () => {
       const end = await sync.ended;
       expect(end.code).toBe(1);
       expect(end.stderr).toContain("stopping after the pages in hand");
+      expect(end.stderr).toMatch(/"level":"warn".*"msg":"sync ended: stopped"}\n$/);
       expect(end.stderr).not.toContain('"level":"error"');
       expect(end.stdout).toMatch(/\nmain\/USDT-FUTURES: \d+ of 13 windows were not finished\n/);
       expect(end.stdout).toMatch(

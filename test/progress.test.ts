@@ -56,7 +56,7 @@ const rowOf = (changes: Partial<StreamProgress>, now: number, size = screen80): 
   progressLines([stream(changes)], now, size)[1] ?? "";
 
 test("a run shows bars, counts, rates and time left on 80 columns, and leaves them there", () => {
-  const { tell, clock, stop, screen } = display();
+  const { tell, clock, stop, notice, screen } = display();
   tell("USDT-FUTURES", planned(4));
   tell("SCOIN-FUTURES", planned(2));
   tell("USDC-FUTURES", planned(0));
@@ -67,6 +67,7 @@ test("a run shows bars, counts, rates and time left on 80 columns, and leaves th
   stop();
   screen.write("the summary\n");
   stop();
+  notice("a late word");
   expect(screen.lines).toEqual([
     "                                      done   pages      bills  req/s       left",
     "main/USDT-FUTURES   ████████░░░░░░░░   50%       3     12,545    8.0       10 s",
@@ -75,6 +76,7 @@ test("a run shows bars, counts, rates and time left on 80 columns, and leaves th
     "all                 ██████░░░░░░░░░░   41%       4     12,645    8.2       14 s",
     "",
     "the summary",
+    "a late word",
   ]);
 });
 

@@ -6,13 +6,15 @@ import { type Log, openLog } from "../log.ts";
 import type { BillsProgress } from "../sync/stream-run.ts";
 import { openProgress } from "../terminal/progress.ts";
 import type { Io } from "./io.ts";
+import type { SyncResult } from "./sync-result.ts";
+import { errorText } from "./sync-summary.ts";
 
 /** How a run is watched: bars on a terminal, NDJSON lines elsewhere. */
 export type Reporter = Disposable & {
   readonly progress: (progress: BillsProgress) => void;
   readonly notice: (message: string) => void;
-  /** Nothing more is shown; what follows on the terminal is not overwritten. */
-  readonly end: () => void;
+  /** How it ended. Nothing more is shown; what follows on the terminal is not overwritten. */
+  readonly end: (result: SyncResult) => void;
 };
 
 export function openReporter(level: LogLevel, io: Io): Reporter {
@@ -21,9 +23,24 @@ export function openReporter(level: LogLevel, io: Io): Reporter {
     return { progress: update, notice, end: stop, [Symbol.dispose]: stop };
   }
   const log = openLog(level);
-  const end = () => undefined;
-  const notice = (message: string) => log.info(message);
-  return { progress: (event) => logProgress(log, event), notice, end, [Symbol.dispose]: end };
+  return {
+    progress: (event) => logProgress(log, event),
+    notice: (message) => log.info(message),
+    end: (result) => logEnd(log, result),
+    [Symbol.dispose]: () => undefined,
+  };
+}
+
+const levelOf = {
+  complete: "info",
+  stopped: "warn",
+  incomplete: "error",
+  failed: "error",
+} as const satisfies Record<SyncResult["outcome"], keyof Log>;
+
+function logEnd(log: Log, { runId, outcome, reports, elapsedMs }: SyncResult): void {
+  const end = { runId, outcome, elapsedMs: Math.round(elapsedMs), error: errorText(reports) };
+  log[levelOf[outcome]](end, `sync ended: ${outcome}`);
 }
 
 function logProgress(log: Log, progress: BillsProgress): void {

@@ -30,16 +30,17 @@ export async function syncCommand(config: Config, io: Io, options: SyncOptions):
   await using transport = openTransport();
   const runId = randomUUID();
   await beginRun(db, runId, "sync");
-  io.signal.addEventListener("abort", () =>
-    reporter.notice("stopping after the pages in hand; once more stops at once, which is safe too"),
-  );
+  const sayStopping = () =>
+    reporter.notice("stopping after the pages in hand; once more stops at once, which is safe too");
+  io.signal.addEventListener("abort", sayStopping);
   const deps = { config, io, reporter, db, transport, runId };
   const reports = await Promise.all(config.accounts.map((account) => syncOne(deps, account)));
   // Where the database is away, the reports say so already.
   const quarantined = await readQuarantined(db).catch(() => []);
   const elapsedMs = performance.now() - startedAt;
+  io.signal.removeEventListener("abort", sayStopping);
   const result = syncResult({ runId, reports, quarantined, elapsedMs });
-  reporter.end();
+  reporter.end(result);
   // Before the run log, which may fail: what was done is told in any case.
   if (options.json) printJson(io, summaryJson(result));
   else print(io, summaryText(result));

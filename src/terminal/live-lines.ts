@@ -3,6 +3,8 @@ export type LiveLines = {
   readonly show: (lines: readonly string[]) => void;
   /** Writes a message above the lines, where it stays. */
   readonly say: (message: string) => void;
+  /** Leaves the lines as they are: what is written from now on stands below them. */
+  readonly end: () => void;
 };
 
 /** What is used of one; its size may change at any time. */
@@ -39,6 +41,9 @@ export function openLiveLines(terminal: Pick<Terminal, "columns" | "write">): Li
     },
     say(message) {
       terminal.write(`${toFirstLine()}${clearToEndOfScreen}${message}\n${drawn(shown)}`);
+    },
+    end() {
+      shown = [];
     },
   };
 }

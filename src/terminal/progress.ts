@@ -50,6 +50,7 @@ export function openProgress(terminal: Terminal, now: () => number): Progress {
       clearInterval(drawing);
       if (!isStopped) draw("");
       isStopped = true;
+      live.end();
     },
   };
 }
