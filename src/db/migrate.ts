@@ -3,7 +3,7 @@ import { getTableName, is, sql } from "drizzle-orm";
 import { type MigrationMeta, readMigrationFiles } from "drizzle-orm/migrator";
 import { getTableConfig, PgTable } from "drizzle-orm/pg-core";
 import { businessTypes as businessTypeTable } from "../contract/business-types.ts";
-import { DatabaseError, ReportableError } from "../errors.ts";
+import { DatabaseError } from "../errors.ts";
 import { textArray } from "./array-literal.ts";
 import { type Database, inTransaction, openDatabase, type Transaction } from "./connect.ts";
 import { explained, withDatabaseErrors } from "./database-errors.ts";
@@ -100,7 +100,7 @@ async function applyPending(db: Database, migrations: readonly MigrationMeta[]):
     });
   } catch (error) {
     const known = explained(error);
-    if (error instanceof ReportableError || !(known instanceof DatabaseError)) throw error;
+    if (!(known instanceof DatabaseError)) throw error;
     throw new DatabaseError(`a migration failed and was undone: ${known.message}`, {
       cause: error,
     });

@@ -1,0 +1,264 @@
+import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { generateDrizzleJson, generateMigration } from "drizzle-kit/api";
+import { getTableName, is } from "drizzle-orm";
+import { getTableConfig, PgTable } from "drizzle-orm/pg-core";
+import { Client, escapeIdentifier } from "pg";
+import { describe, expect, test } from "vitest";
+import { businessTypes } from "../src/contract/business-types.ts";
+import { openDatabase } from "../src/db/connect.ts";
+import { hasSchema, migrate } from "../src/db/migrate.ts";
+import * as schema from "../src/db/schema.ts";
+import { type ServerSettings, unfitness } from "../src/db/server-settings.ts";
+import { DatabaseError } from "../src/errors.ts";
+import { testDatabase } from "./support/database.ts";
+
+const folder = fileURLToPath(new URL("../migrations", import.meta.url));
+const journal: { entries: { idx: number; tag: string; when: number }[] } = JSON.parse(
+  await readFile(join(folder, "meta/_journal.json"), "utf8"),
+);
+const migrationsCount = journal.entries.length;
+
+const emptyDatabase = () => testDatabase({ isEmpty: true });
+
+async function query(url: string, statement: string): Promise<Record<string, unknown>[]> {
+  const client = new Client({ connectionString: url });
+  try {
+    await client.connect();
+    return (await client.query(statement)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+const ourTables = `
+  select schemaname || '.' || tablename as name
+  from pg_tables
+  where schemaname not in ('pg_catalog', 'information_schema')
+  order by 1`;
+
+describe("a migration", () => {
+  test("makes the tables, and a second one changes nothing", async () => {
+    await using database = await emptyDatabase();
+    expect(await migrate(database.url)).toBe(migrationsCount);
+    const contents = `
+      select xmin::text, xmax::text, ctid::text, code from business_types
+      union all
+      select xmin::text, xmax::text, ctid::text, hash from drizzle.__drizzle_migrations
+      union all
+      select xmin::text, xmax::text, ctid::text, relname from pg_class
+        where relnamespace = 'public'::regnamespace
+      order by 4`;
+    const before = await query(database.url, contents);
+    expect(await migrate(database.url)).toBe(0);
+    expect(await query(database.url, contents)).toEqual(before);
+  });
+
+  test("is applied once by four who start it at once", async () => {
+    await using database = await emptyDatabase();
+    const applied = await Promise.all([1, 2, 3, 4].map(() => migrate(database.url)));
+    expect(applied.sort()).toEqual([0, 0, 0, migrationsCount]);
+    const rows = await query(database.url, "select from drizzle.__drizzle_migrations");
+    expect(rows).toHaveLength(migrationsCount);
+  });
+
+  test("makes do with one connection", async () => {
+    await using database = await emptyDatabase();
+    const url = new URL(database.url);
+    const role = `one_connection_${url.pathname.slice(1)}`;
+    await query(database.url, `create role ${role} login connection limit 1 password 'word'`);
+    try {
+      await query(database.url, `alter database ${url.pathname.slice(1)} owner to ${role}`);
+      await query(database.url, `grant all on schema public to ${role}`);
+      url.username = role;
+      url.password = "word";
+      expect(await migrate(url.href)).toBe(migrationsCount);
+    } finally {
+      await query(database.url, `drop owned by ${role} cascade`);
+      await query(database.url, `alter database ${url.pathname.slice(1)} owner to current_user`);
+      await query(database.url, `drop role ${role}`);
+    }
+  });
+
+  test("fills the list of business types, and leaves what was met beside it", async () => {
+    await using database = await emptyDatabase();
+    await migrate(database.url);
+    await query(
+      database.url,
+      `insert into business_types values ('met', 'unknown', 'met', false);
+       update business_types set category = 'changed by hand' where code = 'open_long';
+       delete from business_types where code = 'buy'`,
+    );
+    await migrate(database.url);
+    const found = await query(database.url, "select * from business_types where code <> 'met'");
+    expect(new Set(found)).toEqual(new Set(businessTypes));
+    expect(await query(database.url, "select from business_types")).toHaveLength(
+      businessTypes.length + 1,
+    );
+  });
+
+  test("that fails is undone whole, its journal too, and applies once it is mended", async () => {
+    await using database = await emptyDatabase();
+    await using copy = await withMigration("create table half_made (); select 1 / 0");
+    await expect(migrate(database.url, copy.folder)).rejects.toThrow(
+      /^a migration failed and was undone: the database failed \(division by zero, 22012\)/,
+    );
+    expect(await query(database.url, ourTables)).toEqual([]);
+
+    await migrate(database.url);
+    const before = await query(database.url, ourTables);
+    await expect(migrate(database.url, copy.folder)).rejects.toThrow(DatabaseError);
+    expect(await query(database.url, ourTables)).toEqual(before);
+
+    await using mended = await withMigration("create table whole ()");
+    expect(await migrate(database.url, mended.folder)).toBe(1);
+    expect(await migrate(database.url, mended.folder)).toBe(0);
+  });
+});
+
+/** The program's migrations and one more, whose statements these are. */
+async function withMigration(statements: string) {
+  const dir = await mkdtemp(join(tmpdir(), "bill-sync-migrations-"));
+  await cp(folder, dir, { recursive: true });
+  const last = journal.entries.at(-1);
+  const entry = { ...last, idx: migrationsCount, when: (last?.when ?? 0) + 1, tag: "9999_more" };
+  const text = JSON.stringify({ ...journal, entries: [...journal.entries, entry] });
+  await writeFile(join(dir, "meta/_journal.json"), text);
+  await writeFile(
+    join(dir, "9999_more.sql"),
+    statements.replaceAll(";", ";\n--> statement-breakpoint\n"),
+  );
+  return {
+    folder: dir,
+    [Symbol.asyncDispose]: () => rm(dir, { recursive: true, force: true }),
+  };
+}
+
+describe("a database is refused, with the remedy, and left as it is", () => {
+  test.each<[string, string, RegExp]>([
+    [
+      "whose journal knows a migration that the program does not",
+      "insert into drizzle.__drizzle_migrations (hash, created_at) values ('x', 9999999999999)",
+      /^the database has 1 migrations that this program does not know: .*update the program$/,
+    ],
+    [
+      "whose journal is whole and whose tables are gone",
+      "drop table bills",
+      /and bills\.account, bills\.product_type, bills\.bill_id and \d+ more columns are missing: .*restore the backup whole$/,
+    ],
+    [
+      "that lacks one column",
+      "alter table checkpoints drop column cursor",
+      /and checkpoints\.cursor is missing: .*restore the backup whole$/,
+    ],
+    [
+      "whose tables are there and whose journal is not",
+      "drop schema drizzle cascade",
+      /already exists, 42P07\): the database holds tables .*; use an empty database, or remove them/,
+    ],
+  ])("%s", async (_, damage, message) => {
+    await using database = await testDatabase();
+    await query(database.url, damage);
+    const before = await query(database.url, ourTables);
+    const refusal = migrate(database.url);
+    await expect(refusal).rejects.toThrow(DatabaseError);
+    await expect(refusal).rejects.toThrow(message);
+    expect(await query(database.url, ourTables)).toEqual(before);
+  });
+
+  test("that is not in UTF-8", async () => {
+    await using database = await emptyDatabase();
+    const url = new URL(database.url);
+    const name = `latin_${url.pathname.slice(1)}`;
+    await query(
+      database.url,
+      `create database ${escapeIdentifier(name)} template template0
+         encoding 'LATIN1' lc_collate 'C' lc_ctype 'C'`,
+    );
+    try {
+      url.pathname = `/${name}`;
+      await expect(migrate(url.href)).rejects.toThrow(/^the database's encoding is LATIN1/);
+      expect(await query(url.href, ourTables)).toEqual([]);
+    } finally {
+      await query(database.url, `drop database ${escapeIdentifier(name)} with (force)`);
+    }
+  });
+
+  test("whose search_path leads to another schema", async () => {
+    await using database = await emptyDatabase();
+    await query(database.url, "create schema tenant");
+    const url = new URL(database.url);
+    url.searchParams.set("options", "-c search_path=tenant,public");
+    await expect(migrate(url.href)).rejects.toThrow(/search_path begins with schema tenant/);
+    expect(await query(database.url, ourTables)).toEqual([]);
+  });
+
+  const fit: ServerSettings = {
+    versionNumber: 140_000,
+    encoding: "UTF8",
+    currentSchema: "public",
+    arrayNulls: "on",
+  };
+
+  test.each<[Partial<ServerSettings>, RegExp]>([
+    [{ versionNumber: 130_099 }, /PostgreSQL 13, and 14 or newer is needed; point DATABASE_URL/],
+    [{ versionNumber: 90_624 }, /PostgreSQL 9, and 14 or newer/],
+    [{ encoding: "SQL_ASCII" }, /encoding is SQL_ASCII, .*create database NAME encoding 'UTF8'/],
+    [{ currentSchema: null }, /begins with schema \(none\), .*set search_path = public/],
+    [{ arrayNulls: "off" }, /array_nulls is off, .*set array_nulls = on$/],
+  ])("whose server says %o", (but, message) => {
+    expect(unfitness(fit)).toBeUndefined();
+    expect(unfitness({ ...fit, ...but })).toMatch(message);
+  });
+});
+
+test("a database has a schema once it was migrated", async () => {
+  await using database = await emptyDatabase();
+  await using tables = openDatabase(database.url);
+  expect(await hasSchema(tables.db)).toBe(false);
+  await migrate(database.url);
+  expect(await hasSchema(tables.db)).toBe(true);
+});
+
+describe("schema.ts", () => {
+  test("says what the migrations' last snapshot says (else: npm run generate)", async () => {
+    const last = String(journal.entries.at(-1)?.idx).padStart(4, "0");
+    const snapshot = JSON.parse(await readFile(join(folder, `meta/${last}_snapshot.json`), "utf8"));
+    const statements = await generateMigration(snapshot, generateDrizzleJson(schema, snapshot.id));
+    expect(statements).toEqual([]);
+  });
+
+  test("names the columns that a migrated database has, with their types, and no others", async () => {
+    await using database = await testDatabase();
+    const found = await query(
+      database.url,
+      `select
+         concat_ws(
+           ' ',
+           relname || '.' || attname,
+           format_type(atttypid, atttypmod),
+           case when collname = 'C' then 'COLLATE "C"' end,
+           case when attnotnull then 'not null' end
+         ) as column
+       from pg_attribute
+       join pg_class on pg_class.oid = attrelid
+       left join pg_collation on pg_collation.oid = attcollation
+       where relnamespace = 'public'::regnamespace
+         and relkind = 'r'
+         and attnum > 0
+         and not attisdropped`,
+    );
+    const wanted = Object.values(schema)
+      .filter((table) => is(table, PgTable))
+      .flatMap((table) =>
+        getTableConfig(table).columns.map((column) => {
+          const type = column.getSQLType().replace("timestamp (3)", "timestamp(3)");
+          const suffix = column.notNull ? " not null" : "";
+          return `${getTableName(table)}.${column.name} ${type}${suffix}`;
+        }),
+      );
+    expect(found.map(({ column }) => column).sort()).toEqual(wanted.sort());
+  });
+});
