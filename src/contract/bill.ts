@@ -77,3 +77,8 @@ export function readBill(row: unknown): BillReading {
     },
   };
 }
+
+const rowWithId = z.looseObject({ billId: billFields.billId });
+
+/** The id of a row of a page, whatever else is wrong with it; undefined where it has none. */
+export const billIdOf = (row: unknown): string | undefined => rowWithId.safeParse(row).data?.billId;

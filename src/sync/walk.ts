@@ -1,5 +1,5 @@
 import type { BillPage } from "../contract/account-bills.ts";
-import { type Bill, readBill } from "../contract/bill.ts";
+import { type Bill, billIdOf, readBill } from "../contract/bill.ts";
 import { type EpochMs, epochMs, isoTime, minuteMs, secondMs } from "../contract/time.ts";
 import { CursorError, ExchangeError } from "../errors.ts";
 import { type Interval, interval, lengthMs } from "./intervals.ts";
@@ -44,8 +44,8 @@ const edgeReachMs = 10 * minuteMs;
  * Reads a window from its newest bill to its oldest, page by page, each committed with its
  * cursor. Only an empty page, or one without a cursor, ends it: a short page proves nothing.
  *
- * @throws CursorError when the cursor stands still or comes back; ExchangeError; whatever
- *   `commitPage` throws; the signal's reason.
+ * @throws CursorError when the cursor stands still, comes back or is not of its page;
+ *   ExchangeError; whatever `commitPage` throws; the signal's reason.
  */
 export async function walkWindow(deps: WalkDeps, stream: Stream, walk: Walk): Promise<void> {
   const { window } = walk;
@@ -64,9 +64,13 @@ export async function walkWindow(deps: WalkDeps, stream: Stream, walk: Walk): Pr
     const walkedMs = finished ? lengthMs([window]) : walkedTo(window, bills);
     deps.onPage({ counts, finished, walkedMs });
     if (finished) return;
-    if (cursors.has(endId)) {
+    const fault = cursorFault(endId, rows, cursor, cursors);
+    if (fault !== undefined) {
       await deps.restartWindow(stream, window);
-      throw cursorFault(stream, window, endId, endId === cursor);
+      throw new CursorError(
+        `the exchange's cursor ${endId} ${fault} in ${nameOf(stream, window)}; ` +
+          "its bills so far are kept and the window counts as missing; run sync again",
+      );
     }
     cursors.add(endId);
     cursor = endId;
@@ -131,12 +135,19 @@ function walkedTo(window: Interval, bills: readonly Bill[]): number {
   return window.to - Math.max(window.from, oldest);
 }
 
-function cursorFault(stream: Stream, window: Interval, cursor: string, standing: boolean) {
-  const what = standing ? "stands still" : "came back";
-  return new CursorError(
-    `the exchange's cursor ${what} at ${cursor} in ${nameOf(stream, window)}; ` +
-      "its bills so far are kept and the window counts as missing; run sync again",
-  );
+/** What is wrong with a cursor that would go round in circles, or could skip bills. */
+function cursorFault(
+  endId: string,
+  rows: readonly unknown[],
+  cursor: string | undefined,
+  cursors: ReadonlySet<string | undefined>,
+): string | undefined {
+  if (endId === cursor) return "stands still";
+  if (cursors.has(endId)) return "came back";
+  // The API calls it the id of the page's final bill. Behind any other lie bills never seen;
+  // a row without an id may be that bill.
+  const ids = rows.map(billIdOf);
+  return ids.includes(endId) || ids.includes(undefined) ? undefined : "is no bill of its page";
 }
 
 const nameOf = ({ account, productType }: Stream, { from, to }: Interval): string =>

@@ -1,0 +1,283 @@
+import { sql } from "drizzle-orm";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { dayMs, epochMs, hourMs, minuteMs, secondMs } from "../src/contract/time.ts";
+import { type OpenDatabase, openDatabase } from "../src/db/connect.ts";
+import { readKnownTime } from "../src/db/store.ts";
+import { CursorError, ExchangeError, messageOf, StoppedError } from "../src/errors.ts";
+import type { WireBill } from "../src/sandbox/entry.ts";
+import { type Fault, withFaults } from "../src/sandbox/faults.ts";
+import type { LedgerBill } from "../src/sandbox/ledger.ts";
+import { withBrokenRows } from "../src/sandbox/ledger-faults.ts";
+import type { Answer, ApiAnswer, ApiRequest } from "../src/server/api.ts";
+import { lengthMs } from "../src/sync/intervals.ts";
+import { isComplete } from "../src/sync/run.ts";
+import type { StreamReport } from "../src/sync/stream-run.ts";
+import { type TestDatabase, testDatabase } from "./support/database.ts";
+import {
+  rowVersions,
+  type SimulationOptions,
+  simulate,
+  simulationStart,
+} from "./support/simulation.ts";
+
+const productType = "USDT-FUTURES";
+const settleLagMs = 10 * minuteMs;
+
+let database: TestDatabase;
+let tables: OpenDatabase;
+beforeAll(async () => {
+  database = await testDatabase();
+  tables = openDatabase(database.url);
+});
+afterAll(async () => {
+  await tables[Symbol.asyncDispose]();
+  await database[Symbol.asyncDispose]();
+});
+
+/** A simulation of one product type; its name keeps it apart from the others. */
+const simulateOne = (name: string, options: Partial<SimulationOptions> = {}) =>
+  simulate(database.url, {
+    name,
+    seed: 3,
+    density: 0.3,
+    productTypes: [productType],
+    settleLagMs,
+    ...options,
+  });
+
+type Simulation = ReturnType<typeof simulateOne>;
+const known = (name: string) => readKnownTime(tables.db, { account: name, productType });
+
+async function expectExact(simulation: Simulation): Promise<void> {
+  const comparisons = await simulation.compare();
+  expect(comparisons.reduce((sum, { expected }) => sum + expected, 0)).toBeGreaterThan(100);
+  for (const comparison of comparisons) {
+    expect(comparison).toMatchObject({ missing: [], extra: [], different: [] });
+  }
+}
+
+const only = ({ streams }: { readonly streams: readonly StreamReport[] }): StreamReport => {
+  const [stream] = streams;
+  if (stream === undefined) throw new Error("the run reports no stream");
+  return stream;
+};
+
+/** Meets chosen requests for bills with a fault, for as long as it is asked to. */
+const faulty =
+  (decide: (request: ApiRequest) => Fault | undefined) =>
+  (answer: Answer): Answer =>
+    withFaults(answer, { decide });
+
+describe("the newest stretch", () => {
+  const restatedAt = (bill: LedgerBill, at: number): LedgerBill => ({
+    ...bill,
+    restated: { at: epochMs(at), row: { ...(bill.row as WireBill), symbol: "RESTATED" } },
+  });
+
+  test("a bill that shows up late within the settle lag is in after the next run", async () => {
+    await using simulation = simulateOne("late");
+    const first = only(await simulation.sync());
+    const late = simulation.sandbox.account.ledger.bills[productType].filter(
+      ({ cTime, visibleAt }) => cTime < simulationStart && visibleAt > simulation.time.now(),
+    );
+    expect(late.length).toBeGreaterThan(0);
+    expect(first.completeThrough).toBeLessThanOrEqual(simulationStart - settleLagMs + secondMs);
+    await simulation.pass(hourMs);
+    const versions = await rowVersions(tables, "late");
+    expect(late.some(({ billId }) => versions.has(`${productType}/${billId}`))).toBe(false);
+    expect(only(await simulation.sync()).error).toBe(undefined);
+    await expectExact(simulation);
+  });
+
+  test("a bill restated within the settle lag is stored anew, and its old content is kept", async () => {
+    await using simulation = simulateOne("restated", {
+      settleLagMs: dayMs,
+      alterLedger: (ledger) => ({
+        ...ledger,
+        bills: {
+          ...ledger.bills,
+          [productType]: ledger.bills[productType].map((bill) =>
+            bill.cTime > simulationStart - 20 * hourMs && bill.cTime < simulationStart - hourMs
+              ? restatedAt(bill, simulationStart + hourMs)
+              : bill,
+          ),
+        },
+      }),
+    });
+    expect(only(await simulation.sync()).restated).toBe(0);
+    await simulation.pass(2 * hourMs);
+    const second = only(await simulation.sync());
+    expect(second.restated).toBeGreaterThan(0);
+    await expectExact(simulation);
+    const { rows } = await tables.db.execute<{ symbol: string; old: string | null }>(sql`
+      select bills.symbol, bill_revisions.symbol as old
+      from bill_revisions
+      join bills using (account, product_type, bill_id)
+      where account = 'restated'`);
+    expect(rows.length).toBe(second.restated);
+    expect(rows.every(({ symbol, old }) => symbol === "RESTATED" && old !== "RESTATED")).toBe(true);
+  });
+});
+
+describe("time that the exchange forgets", () => {
+  test("what fell behind the horizon between two runs is recorded as lost, and the rest is complete", async () => {
+    await using simulation = simulateOne("paused", { futureDays: 100 });
+    const first = only(await simulation.sync());
+    await simulation.pass(97 * dayMs);
+    const second = await simulation.sync();
+    expect(second).toSatisfy(isComplete);
+    await expectExact(simulation);
+    const [lost] = only(second).expired;
+    expect(only(second).expired.length).toBe(1);
+    expect(lost?.from).toBe(first.completeThrough);
+    expect(lengthMs(only(second).expired)).toBeGreaterThan(7 * dayMs);
+    expect(lengthMs(only(second).expired)).toBeLessThan(7 * dayMs + hourMs);
+    const { coverage, expired } = await known("paused");
+    expect(expired).toEqual(only(second).expired);
+    expect(coverage[1]?.from).toBe(lost?.to);
+    // The third run has nothing new to lose.
+    await simulation.pass(hourMs);
+    expect(only(await simulation.sync()).expired).toEqual([]);
+  });
+
+  test.each(["trim", "refuse", "serve"] as const)(
+    "a horizon that moves past the window being walked fails no run (%s)",
+    async (pastHorizon) => {
+      await using simulation = simulateOne(`moving-${pastHorizon}`, {
+        pastHorizon,
+        density: 1,
+        // A run of minutes: the oldest window is still being walked when its edge is gone.
+        latencyMs: () => 3 * secondMs,
+      });
+      const report = await simulation.sync();
+      expect(report).toSatisfy(isComplete);
+      expect(only(report).expired).toEqual([]);
+      await expectExact(simulation);
+    },
+  );
+});
+
+describe("a window that cannot be finished", () => {
+  /** Serves the first pages of each window over and over: the cursor is not heeded. */
+  const circling =
+    (pagesInCircle: number) =>
+    (answer: Answer): Answer => {
+      const circles = new Map<string, { asked: number; pages: ApiAnswer[] }>();
+      return async (request) => {
+        const { startTime, endTime, limit } = request.query;
+        if (limit !== "100") return answer(request);
+        const circle = circles.get(`${startTime}-${endTime}`) ?? { asked: 0, pages: [] };
+        circles.set(`${startTime}-${endTime}`, circle);
+        const page = circle.pages[circle.asked++ % pagesInCircle] ?? (await answer(request));
+        if (circle.pages.length < pagesInCircle) circle.pages.push(page);
+        return page;
+      };
+    };
+  /** Names a cursor a little older than its page, as if bills could be skipped. */
+  const skipping =
+    (answer: Answer): Answer =>
+    async (request) => {
+      const given = await answer(request);
+      const body = JSON.parse(given.body);
+      if (request.query["limit"] !== "100" || !body.data?.endId) return given;
+      const endId = String(BigInt(body.data.endId) - 10n ** 12n);
+      return { ...given, body: JSON.stringify({ ...body, data: { ...body.data, endId } }) };
+    };
+
+  test.each([
+    ["stands still", circling(1)],
+    ["came back", circling(2)],
+    ["is no bill of its page", skipping],
+  ] as const)(
+    "a cursor that %s is an error that says so, and its window counts as missing",
+    async (name, trick) => {
+      const account = `cursor-${name.replaceAll(" ", "-")}`;
+      let isTricky = true;
+      await using simulation = simulateOne(account, {
+        density: 3,
+        wrapAnswer: (answer) => {
+          const tricky = trick(answer);
+          return (request) => (isTricky ? tricky : answer)(request);
+        },
+      });
+      const report = await simulation.sync();
+      expect(report).not.toSatisfy(isComplete);
+      expect(only(report).error).toBeInstanceOf(CursorError);
+      expect(messageOf(only(report).error)).toContain(name);
+      expect(only(report).windows.walked).toBeLessThan(only(report).windows.planned);
+      isTricky = false;
+      expect(await simulation.sync()).toSatisfy(isComplete);
+      await expectExact(simulation);
+    },
+  );
+
+  test.each(["truncated-json", "html-503", "null-data", "cut"] as const)(
+    "answers that stay %s are retried, then a failed walk: never coverage",
+    async (fault) => {
+      const account = `faulty-${fault}`;
+      let isDown = true;
+      await using simulation = simulateOne(account, {
+        wrapAnswer: faulty(({ query }) => (isDown && query["limit"] === "100" ? fault : undefined)),
+      });
+      const report = await simulation.sync();
+      expect(only(report).error).toBeInstanceOf(ExchangeError);
+      expect(only(report)).toMatchObject({
+        new: 0,
+        completeThrough: undefined,
+        windows: { walked: 0 },
+      });
+      expect(only(report).requests).toBeGreaterThan(5);
+      expect((await known(account)).coverage).toEqual([]);
+      isDown = false;
+      expect(await simulation.sync()).toSatisfy(isComplete);
+      await expectExact(simulation);
+    },
+  );
+
+  test("a run that is stopped goes on at its cursors, and asks for no page twice", async () => {
+    await using simulation = simulateOne("stopped", { density: 3, seed: 5 });
+    const stop = new AbortController();
+    void simulation.time.clock
+      .sleep(3 * secondMs)
+      .then(() => stop.abort(new StoppedError("enough")));
+    const first = only(await simulation.sync(stop.signal));
+    expect(first.error).toBeInstanceOf(StoppedError);
+    expect(first.pages).toBeGreaterThan(10);
+    const { open } = await known("stopped");
+    expect(open.some(({ cursor }) => cursor !== undefined)).toBe(true);
+    const second = await simulation.sync();
+    expect(second).toSatisfy(isComplete);
+    await expectExact(simulation);
+    // Only the bills of the edges that windows share are served twice.
+    expect(only(second).unchanged).toBeLessThan(30);
+  });
+});
+
+test("broken rows are set aside once each, the others are stored, and the run is not complete", async () => {
+  await using simulation = simulateOne("broken", {
+    alterLedger: (ledger) => withBrokenRows(ledger, { seed: 1, count: 16 }),
+  });
+  const report = await simulation.sync();
+  expect(report).not.toSatisfy(isComplete);
+  expect(only(report)).toMatchObject({ rejected: 16, error: undefined });
+  await expectExact(simulation);
+  const { rows } = await tables.db.execute<{ path: string; received: string }>(sql`
+    select fault_path as path, received
+    from rejected_bills
+    where account = 'broken'`);
+  // A row that is null, or only text, is the same row each time it is met.
+  expect(rows.length).toBeGreaterThan(10);
+  expect(rows.map(({ path }) => path)).toEqual(
+    expect.arrayContaining(["amount", "billId", "symbol", "cTime"]),
+  );
+});
+
+test("covered time is not asked for again", async () => {
+  await using simulation = simulateOne("again");
+  await simulation.sync();
+  await simulation.pass(minuteMs);
+  const second = only(await simulation.sync());
+  expect(second.windows).toEqual({ planned: 1, walked: 1 });
+  // One to greet, one for what is new, one that finds the window's end.
+  expect(second.requests).toBeLessThanOrEqual(3);
+});
