@@ -1,0 +1,366 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { sql } from "drizzle-orm";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { inTransaction, type OpenDatabase, openDatabase } from "../src/db/connect.ts";
+import { explained, withDatabaseErrors } from "../src/db/database-errors.ts";
+import { migrate } from "../src/db/migrate.ts";
+import { openCommandDatabase } from "../src/db/open.ts";
+import { openStore } from "../src/db/store.ts";
+import { readStoredBills } from "../src/db/stored-bills.ts";
+import { DatabaseError, LeaseLostError } from "../src/errors.ts";
+import { Secret } from "../src/secret.ts";
+import type { PageCommit } from "../src/sync/store.ts";
+import { bills } from "./support/bills.ts";
+import { type TestDatabase, testDatabase } from "./support/database.ts";
+import {
+  aPage,
+  checkpoints,
+  type HeldStream,
+  holdStream,
+  minutes,
+  plan,
+  untilBlocked,
+} from "./support/held-store.ts";
+import { type Fate, proxyTo } from "./support/tcp-proxy.ts";
+import { certificate, tlsProxyTo } from "./support/tls-proxy.ts";
+
+const password = "hunter2-and-more";
+const window = minutes(0, 10);
+
+let database: TestDatabase;
+let tables: OpenDatabase;
+
+beforeAll(async () => {
+  database = await testDatabase();
+  tables = openDatabase(database.url);
+});
+afterAll(async () => {
+  await tables[Symbol.asyncDispose]();
+  await database[Symbol.asyncDispose]();
+});
+
+/** The URL of this file's database, changed. */
+function urlWith(change: (url: URL) => void, from = database.url): string {
+  const url = new URL(from);
+  change(url);
+  return url.href;
+}
+
+const withOptions = (options: string) =>
+  urlWith(({ searchParams }) => searchParams.set("options", options));
+
+async function failureOf(work: Promise<unknown>): Promise<string> {
+  const error = await work.then(
+    () => new Error("nothing failed"),
+    (error: unknown) => error,
+  );
+  expect(error).toBeInstanceOf(DatabaseError);
+  return error instanceof DatabaseError ? error.message : "";
+}
+
+const connect = async (url: string) => {
+  await using _ = await openCommandDatabase({ url: new Secret(url) }, () => undefined);
+};
+
+describe("a database that cannot be reached is an error with its remedy, without the password", () => {
+  async function closedPort(): Promise<string> {
+    const server = createServer().listen(0, "127.0.0.1");
+    await new Promise((settle) => server.once("listening", settle));
+    const address = server.address();
+    await new Promise((settle) => server.close(settle));
+    return typeof address === "object" ? String(address?.port) : "";
+  }
+
+  test.each<[string, (url: URL) => unknown, RegExp]>([
+    [
+      "no such user, or not that password",
+      (url) => Object.assign(url, { username: "nobody_of_that_name", password }),
+      /28(?:P01|000)\): check the user/,
+    ],
+    [
+      "no such database",
+      (url) => Object.assign(url, { pathname: "/nowhere" }),
+      /3D000\): create the database/,
+    ],
+    [
+      "no such host",
+      (url) => Object.assign(url, { hostname: "db.invalid" }),
+      /\(getaddrinfo E\w+ db\.invalid\): (?:correct the host|the host's name cannot be looked up)/,
+    ],
+    [
+      "nobody at that port",
+      async (url) => Object.assign(url, { port: await closedPort() }),
+      /\(connect ECONNREFUSED 127\.0\.0\.1:\d+\): start the server/,
+    ],
+    [
+      "no such socket",
+      (url) => url.searchParams.set("host", "/nowhere"),
+      /\(connect ENOENT \/nowhere\/\S+\): start the server, or correct its socket's path/,
+    ],
+    [
+      "no such certificate",
+      (url) => url.searchParams.set("sslrootcert", "/nowhere/ca.pem"),
+      /^DATABASE_URL cannot be used \(ENOENT: .*\/nowhere\/ca\.pem.*\); correct it$/,
+    ],
+  ])("%s", async (_, change, message) => {
+    const url = new URL(database.url);
+    await change(url);
+    const said = await failureOf(connect(url.href));
+    expect(said).toMatch(message);
+    for (const secret of [password, new URL(database.url).password]) {
+      if (secret !== "") expect(said).not.toContain(secret);
+    }
+  });
+
+  test("no connection left for this user", async () => {
+    const role = `limited_${new URL(database.url).pathname.slice(1)}`;
+    await tables.db.execute(`create role ${role} login connection limit 0 password '${password}'`);
+    const url = urlWith((url) => Object.assign(url, { username: role, password }));
+    const said = await failureOf(connect(url));
+    await tables.db.execute(`drop role ${role}`);
+    expect(said).toMatch(/53300\): the server has no connection left/);
+    expect(said).not.toContain(password);
+  });
+
+  test("no right to make tables", async () => {
+    await using empty = await testDatabase({ isEmpty: true });
+    await using admin = openDatabase(empty.url);
+    const role = `powerless_${new URL(empty.url).pathname.slice(1)}`;
+    await admin.db.execute(`create role ${role} login password '${password}'`);
+    const url = urlWith((url) => Object.assign(url, { username: role, password }), empty.url);
+    const said = await failureOf(migrate(url));
+    await admin.db.execute(`drop role ${role}`);
+    expect(said).toMatch(/^a migration failed and was undone: .*42501\): let this user create/);
+  });
+});
+
+describe("TLS", () => {
+  // The driver warns once in the life of a process, whichever test is the first.
+  const warnings: Error[] = [];
+  const collect = (warning: Error) => warnings.push(warning);
+  beforeAll(() => void process.on("warning", collect));
+  afterAll(() => void process.off("warning", collect));
+
+  const withMode = (url: string, mode: string) =>
+    urlWith(({ searchParams }) => searchParams.set("sslmode", mode), url);
+
+  test("that the server does not have is an error with its remedy", async () => {
+    await using proxy = await tlsProxyTo(database.url, { offersTls: false });
+    const said = await failureOf(connect(withMode(proxy.url, "require")));
+    expect(said).toMatch(
+      /does not support SSL connections\): turn TLS on there, or remove sslmode/,
+    );
+  });
+
+  test.each(["prefer", "require", "verify-ca", "verify-full"])(
+    "is verified with sslmode=%s, and no warning is printed",
+    async (mode) => {
+      await using proxy = await tlsProxyTo(database.url, { offersTls: true });
+      const said = await failureOf(connect(withMode(proxy.url, mode)));
+      expect(said).toMatch(
+        /self-signed certificate.*\): the server's certificate is not trusted; name its authority/,
+      );
+      expect(warnings).toEqual([]);
+    },
+  );
+
+  test("is taken from an authority that the URL names, and unverified where it says so", async () => {
+    await using proxy = await tlsProxyTo(database.url, { offersTls: true });
+    const dir = await mkdtemp(join(tmpdir(), "bill-sync-tls-"));
+    try {
+      const ca = join(dir, "ca.pem");
+      await writeFile(ca, certificate);
+      const named = urlWith(
+        ({ searchParams }) => searchParams.set("sslrootcert", ca),
+        withMode(proxy.url, "require"),
+      );
+      await connect(named);
+      await connect(withMode(proxy.url, "no-verify"));
+      await connect(`${withMode(proxy.url, "require")}&uselibpqcompat=true`);
+    } finally {
+      await rm(dir, { recursive: true });
+    }
+  });
+});
+
+describe("a page whose database fails is an error with its remedy, and nothing is lost", () => {
+  const page = ({ stream }: HeldStream, but: Partial<PageCommit> = {}): PageCommit =>
+    aPage(stream, window, { cursor: "c2" }, { bills: bills(3), ...but });
+
+  async function begun(): Promise<HeldStream> {
+    const held = await holdStream(tables.db);
+    await plan(held, [window]);
+    await held.store.commitPage(page(held, { next: { cursor: "c1" }, bills: bills(1) }));
+    return held;
+  }
+
+  const atFirst = ["0-10 open c1 1p 1b"];
+  const atLast = ["0-10 open c2 2p 4b"];
+  const storedIds = async ({ stream }: HeldStream) =>
+    (await readStoredBills(tables.db, stream)).map(({ billId }) => billId);
+  const ids = (count: number) => bills(count).map(({ billId }) => billId);
+
+  async function expectOnlyFirst(held: HeldStream): Promise<void> {
+    expect(await checkpoints(tables.db, held.stream)).toEqual(atFirst);
+    expect(await storedIds(held)).toEqual(ids(1));
+  }
+
+  /** Whatever was stored: a run that resumes from what is known ends with all of it. */
+  async function expectResumed(held: HeldStream): Promise<void> {
+    const [walk] = (await held.store.knownTime(held.stream)).open;
+    if (walk?.cursor !== "c2") await held.store.commitPage(page(held));
+    expect(await checkpoints(tables.db, held.stream)).toEqual(atLast);
+    expect(await storedIds(held)).toEqual(ids(3));
+  }
+
+  test.each<[string, string, RegExp]>([
+    ["a full disk", "53100", /the server's disk is full; free some space/],
+    ["no memory", "53200", /the server is out of memory/],
+    ["a deadlock", "40P01", /another session was in the way; run again/],
+    ["a server that is going down", "57P01", /the server was shut down; run again when it is up/],
+    ["a fault that nobody foresaw", "XX000", /\(a fault, XX000\); what was committed is kept$/],
+  ])("%s (%s)", async (_, code, remedy) => {
+    const held = await begun();
+    await tables.db.execute(`
+      create or replace function fail() returns trigger language plpgsql as
+        'begin raise exception ''a fault'' using errcode = ''${code}''; end';
+      create trigger fail before update on checkpoints for each row execute function fail()`);
+    const said = await failureOf(held.store.commitPage(page(held)));
+    await tables.db.execute("drop trigger fail on checkpoints");
+    expect(said).toMatch(remedy);
+    expect(said).toMatch(/; what was committed is kept$/);
+    await expectOnlyFirst(held);
+    await expectResumed(held);
+  });
+
+  test("a server that takes no writes", async () => {
+    const held = await begun();
+    await using replica = openDatabase(withOptions("-c default_transaction_read_only=on"));
+    const { account } = held.stream;
+    const store = openStore(replica.db, { account, epoch: 1 }, held.runId);
+    const said = await failureOf(store.commitPage(page(held)));
+    expect(said).toMatch(/25006\): the server is read-only; point DATABASE_URL at the primary/);
+    await expectOnlyFirst(held);
+  });
+
+  test.each([
+    ["pg_cancel_backend", /57014\): the statement took too long; look for locks/],
+    ["pg_terminate_backend", /57P01\): the server was shut down; run again when it is up/],
+  ])("a statement that the server ends by %s", async (end, message) => {
+    const held = await begun();
+    const blocker = await tables.db.$client.connect();
+    await blocker.query("begin");
+    await blocker.query("select 1 from account_leases where account = $1 for update", [
+      held.stream.account,
+    ]);
+    const said = failureOf(held.store.commitPage(page(held)));
+    await untilBlocked(tables.db, 1);
+    await blocker.query(`
+      select ${end}(pid)
+      from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock'`);
+    expect(await said).toMatch(message);
+    await blocker.query("commit");
+    blocker.release();
+    await expectOnlyFirst(held);
+    await expectResumed(held);
+  });
+
+  test.each<[Fate, readonly (readonly string[])[]]>([
+    ["cut before", [atFirst]],
+    ["cut in", [atFirst, atLast]],
+    ["cut after", [atLast]],
+  ])("a connection that is %s its commit", async (fate, outcomes) => {
+    const held = await begun();
+    await using proxy = await proxyTo(database.url, (sent) =>
+      sent.startsWith("Q") && sent.includes("commit\0") ? fate : "pass",
+    );
+    await using remote = openDatabase(proxy.url);
+    const store = openStore(remote.db, { account: held.stream.account, epoch: 1 }, held.runId);
+    const said = await failureOf(store.commitPage(page(held)));
+    expect(said).toMatch(/: the connection to the server was lost; run again; what was committed/);
+    // A server that was handed the commit may be at it still: its lock on the row says so.
+    await tables.db.execute(sql`
+      select 1 from account_leases where account = ${held.stream.account} for update`);
+    expect(outcomes).toContainEqual(await checkpoints(tables.db, held.stream));
+    await expectResumed(held);
+  });
+});
+
+describe("a pool", () => {
+  const pidOf = async (db: Pick<OpenDatabase["db"], "execute">) => {
+    const { rows } = await db.execute<{ pid: number; is_idle: boolean }>(sql`
+      select pg_backend_pid() as pid, pg_current_xact_id_if_assigned() is null as is_idle`);
+    return rows[0];
+  };
+  const terminate = (pid: number | undefined) =>
+    tables.db.execute(sql`select pg_terminate_backend(${pid}, 5000)`);
+
+  test("survives a connection that ends between two statements of a transaction", async () => {
+    await using pool = openDatabase(database.url);
+    const work = inTransaction(pool.db, async (tx) => {
+      await terminate((await pidOf(tx))?.pid);
+      await new Promise((settle) => setTimeout(settle, 50));
+      await tx.execute("select 1");
+    });
+    expect(await failureOf(withDatabaseErrors(() => work))).toMatch(/run again/);
+    expect(await pidOf(pool.db)).toMatchObject({ is_idle: true });
+  });
+
+  test("survives a connection that ends while it is idle", async () => {
+    await using pool = openDatabase(database.url);
+    const before = await pidOf(pool.db);
+    await terminate(before?.pid);
+    await expect.poll(() => pool.db.$client.totalCount).toBe(0);
+    expect((await pidOf(pool.db))?.pid).not.toBe(before?.pid);
+  });
+
+  test("takes no connection back whose statement was given up", async () => {
+    const url = urlWith(({ searchParams }) => searchParams.set("query_timeout", "200"));
+    await using pool = openDatabase(url);
+    let given: number | undefined;
+    const work = inTransaction(pool.db, async (tx) => {
+      given = (await pidOf(tx))?.pid;
+      await tx.execute("create table never (); select pg_sleep(1)");
+    });
+    const said = await failureOf(withDatabaseErrors(() => work));
+    expect(said).toMatch(/\(Query read timeout\): a statement was not answered; look for locks/);
+    const next = await pidOf(pool.db);
+    expect(next).toMatchObject({ is_idle: true });
+    expect(next?.pid).not.toBe(given);
+  });
+
+  test("calls no commit a success that the server answers with a rollback", async () => {
+    const work = inTransaction(tables.db, async (tx) => {
+      await tx.execute("select 1 / 0").catch(() => undefined);
+    });
+    await expect(work).rejects.toThrow("defect: the commit ended in ROLLBACK");
+  });
+
+  test("limits a transaction's statements, and how long it may stand still, at the server", async () => {
+    const { rows } = await inTransaction(tables.db, (tx) =>
+      tx.execute(sql`
+        select
+          current_setting('statement_timeout') as statement,
+          current_setting('idle_in_transaction_session_timeout') as idle,
+          current_setting('transaction_isolation') as isolation`),
+    );
+    expect(rows).toEqual([{ statement: "2min", idle: "15s", isolation: "read committed" }]);
+    const after = await tables.db.execute("show idle_in_transaction_session_timeout");
+    expect(after.rows).toEqual([{ idle_in_transaction_session_timeout: "0" }]);
+  });
+});
+
+describe("an error that is not the database's", () => {
+  const eperm = Object.assign(new Error("EPERM: not permitted"), { code: "EPERM" });
+
+  test.each([new TypeError("x is not a function"), eperm, new LeaseLostError("lost"), "text"])(
+    "comes out as it is: %s",
+    (error) => {
+      expect(explained(error)).toBe(error);
+    },
+  );
+});
