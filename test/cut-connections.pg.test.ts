@@ -1,0 +1,56 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { Client } from "pg";
+import { expect, test } from "vitest";
+import { integer, seededRandom } from "../src/sandbox/random.ts";
+import { isComplete } from "../src/sync/run.ts";
+import { testDatabase } from "./support/database.ts";
+import { simulate } from "./support/simulation.ts";
+
+const seedCount = 30;
+const seeds = Array.from({ length: seedCount }, (_, seed) => seed);
+
+test.each(seeds)(
+  "connections that the server ends at any moment cost no bill (seed %i)",
+  async (seed) => {
+    await using database = await testDatabase();
+    await using simulation = simulate(database.url, {
+      name: "cut",
+      seed,
+      density: 0.5,
+      productTypes: ["USDT-FUTURES", "COIN-FUTURES"],
+    });
+    const random = seededRandom(`cuts ${seed}`);
+    const isOver = new AbortController();
+    const cutting = cutConnections(database.url, () => integer(random, 20, 150), isOver.signal);
+    // A run that cannot even give its account back rejects; what it did counts all the same.
+    for (let run = 0; run < 3; run++) await simulation.sync().catch(() => undefined);
+    isOver.abort();
+    expect(await cutting).toBeGreaterThan(0);
+    expect(await simulation.sync()).toSatisfy(isComplete);
+    for (const comparison of await simulation.compare()) {
+      expect(comparison).toMatchObject({ missing: [], extra: [], different: [] });
+    }
+  },
+);
+
+/** Ends the program's connections again and again; returns how many. */
+async function cutConnections(
+  url: string,
+  pauseMs: () => number,
+  signal: AbortSignal,
+): Promise<number> {
+  const client = new Client({ connectionString: url, application_name: "cutter" });
+  await client.connect();
+  let cut = 0;
+  while (!signal.aborted) {
+    const { rowCount } = await client.query(`
+      select pg_terminate_backend(pid)
+      from pg_stat_activity
+      where datname = current_database()
+        and application_name = 'bill-sync'`);
+    cut += rowCount ?? 0;
+    await delay(pauseMs());
+  }
+  await client.end();
+  return cut;
+}
