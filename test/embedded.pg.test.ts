@@ -74,6 +74,31 @@ test.concurrent("the database is UTF-8, sorts by bytes, is in UTC, has checksums
   expect((await stat(join(dir.path, "postgres/password"))).mode & 0o777).toBe(0o600);
 });
 
+test.concurrent("PG variables that are meant for another server change nothing for this one", async () => {
+  await using dir = await temporaryDir();
+  const script = `
+    import { openEmbedded } from ${JSON.stringify(join(root, "src/db/embedded.ts"))};
+    import { migrate } from ${JSON.stringify(join(root, "src/db/migrate.ts"))};
+    await using server = await openEmbedded({ dataDir: process.argv[1], durable: false });
+    await migrate(server.url);
+    process.stdout.write("again: " + (await migrate(server.url)));`;
+  const variables = {
+    PGHOST: "192.0.2.1",
+    PGPORT: "1",
+    PGUSER: "nobody",
+    PGPASSWORD: "wrong",
+    PGDATABASE: "nowhere",
+    PGSSLMODE: "require",
+    PGSSLNEGOTIATION: "direct",
+    PGOPTIONS: "-c search_path=elsewhere -c role=nobody",
+  };
+  const child = spawn(process.execPath, ["--input-type=module", "-e", script, dir.path], {
+    env: { ...process.env, ...variables },
+  });
+  const [said, complaint] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  expect({ said, complaint }).toEqual({ said: "again: 0", complaint: "" });
+});
+
 test.concurrent("two processes share one server, and only the last to leave stops it", async () => {
   await using dir = await temporaryDir();
   await using first = await startUser(dir.path);
