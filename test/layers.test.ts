@@ -52,6 +52,8 @@ test("cli.ts alone reads the environment and ends the process", () => {
 test("time and chance come from outside wherever a run is simulated", () => {
   const simulated = ["contract", "exchange", "sync"];
   const clocks = /Date\.now\(|new Date\(\)|performance\.now\(|Math\.random\(|setTimeout\(/;
-  const own = files.filter(({ path, text }) => simulated.includes(partOf(path)) && clocks.test(text));
+  const own = files.filter(
+    ({ path, text }) => simulated.includes(partOf(path)) && clocks.test(text),
+  );
   expect(own.map(({ path }) => path)).toEqual([]);
 });
