@@ -82,7 +82,7 @@ async function printComparison(
   print(
     io,
     `\nheld against the sandbox's own ledger: ${formatCount(equal)} of ${formatCount(expected)} ` +
-      `bills are stored with every digit equal, ${formatCount(extra)} are stored that it does not have`,
+      `bills equal to the last digit,\n${formatCount(extra)} stored that it does not have`,
   );
   return equal === expected && extra === 0;
 }
