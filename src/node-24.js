@@ -1,0 +1,45 @@
+// Plain JavaScript, so that a Node that cannot run the rest can hand over to one that can.
+// By itself, `node src/node-24.js FILE ARGUMENT…` runs a JavaScript file on Node 24.
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { fileURLToPath, pathToFileURL } from "node:url";
+
+const nodeMin = 24;
+
+// npm 11 puts this Node first on the PATH of a script; npm 10 removes its link together with
+// the package for the other processor.
+const bundled = fileURLToPath(
+  new URL(`../node_modules/node-${process.platform}-${process.arch}/bin/node`, import.meta.url),
+);
+
+/** Imports a module on Node 24 or newer: in this process, or in one of the bundled Node. */
+export async function runOnNode24(path) {
+  if (Number(process.versions.node.split(".")[0]) >= nodeMin) {
+    await import(pathToFileURL(path).href);
+  } else if (existsSync(bundled)) {
+    handOver([path, ...process.argv.slice(2)]);
+  } else {
+    process.stderr.write(
+      `bill-sync needs Node ${nodeMin} or newer, and this is ${process.versions.node}.\n` +
+        "On Linux (x64, arm64) npm ci brings its own; elsewhere, install Node 24 from https://nodejs.org.\n",
+    );
+    process.exit(2);
+  }
+}
+
+function handOver(args) {
+  const child = spawn(bundled, args, { stdio: "inherit" });
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
+    process.on(signal, () => child.kill(signal));
+  }
+  child.on("exit", (code, signal) => {
+    // 128 and its number is how a shell tells of a signal; 1 says only that it did not end well.
+    process.exit(code ?? (signal === "SIGKILL" ? 137 : 1));
+  });
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const [file] = process.argv.splice(2, 1);
+  process.argv[1] = file;
+  await runOnNode24(file);
+}
