@@ -333,6 +333,21 @@ describe("a pool", () => {
     expect(next?.pid).not.toBe(given);
   });
 
+  test("is closed though a statement still hangs", async () => {
+    const sentOff = Promise.withResolvers<void>();
+    await using proxy = await proxyTo(database.url, (sent) => {
+      if (!sent.includes("hanging")) return "pass";
+      sentOff.resolve();
+      return new Promise<Fate>(() => undefined);
+    });
+    const pool = openDatabase(proxy.url);
+    const hanging = failureOf(withDatabaseErrors(() => pool.db.execute("select 'hanging'")));
+    await sentOff.promise;
+    await pool[Symbol.asyncDispose]();
+    await proxy[Symbol.asyncDispose]();
+    expect(await hanging).toMatch(/the connection to the server was lost/);
+  });
+
   test("calls no commit a success that the server answers with a rollback", async () => {
     const work = inTransaction(tables.db, async (tx) => {
       await tx.execute("select 1 / 0").catch(() => undefined);

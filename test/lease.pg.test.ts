@@ -11,7 +11,7 @@ import { AccountHeldError, LeaseLostError, StoppedError } from "../src/errors.ts
 import { aBill } from "./support/bills.ts";
 import { type TestDatabase, testDatabase } from "./support/database.ts";
 import { aPage, minutes, untilBlocked } from "./support/held-store.ts";
-import { proxyTo } from "./support/tcp-proxy.ts";
+import { type Fate, proxyTo } from "./support/tcp-proxy.ts";
 
 type Timing = NonNullable<HoldOptions["timing"]>;
 
@@ -301,6 +301,18 @@ describe("a database that is away", () => {
     await until(isLost(lease));
     await lease[Symbol.asyncDispose]();
   });
+});
+
+test("a database that hangs does not keep a run from ending", async () => {
+  const never = new Promise<Fate>(() => undefined);
+  await using proxy = await proxyTo(database.url, (sent) =>
+    sent.includes("update account_leases") ? never : "pass",
+  );
+  const remote = openDatabase(proxy.url);
+  const lease = await hold(randomUUID(), { timing: { ...quick, leaseMs: 300 } }, remote.db);
+  await lease[Symbol.asyncDispose]();
+  await remote[Symbol.asyncDispose]();
+  expect(isLost(lease)()).toBe(true);
 });
 
 test("a lease outlives three renewals that fail, and a waiting run sees one renewal", () => {

@@ -118,6 +118,15 @@ describe("a migration", () => {
   });
 });
 
+test("a migration's statement may take an hour", async () => {
+  await using database = await testDatabase();
+  await using copy = await withMigration(
+    "create table seen as select current_setting('statement_timeout') as most",
+  );
+  await migrate(database.url, copy.folder);
+  expect(await query(database.url, "select most from seen")).toEqual([{ most: "1h" }]);
+});
+
 /** The program's migrations and one more, whose statements these are. */
 async function withMigration(statements: string) {
   const dir = await mkdtemp(join(tmpdir(), "bill-sync-migrations-"));

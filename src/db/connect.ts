@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { drizzle, type NodePgDatabase } from "drizzle-orm/node-postgres";
 import pg from "pg";
 import { minuteMs, secondMs } from "../contract/time.ts";
@@ -14,6 +15,8 @@ export type OpenDatabase = AsyncDisposable & { readonly db: Database };
 const connectionsMax = 4;
 const connectMaxMs = 10 * secondMs;
 const statementMaxMs = 2 * minuteMs;
+// A statement that still hangs at the end is not waited for.
+const farewellMaxMs = 2 * secondMs;
 // A process that stands still in a transaction, or whose machine is gone, holds its locks no
 // longer than this; without it the server's TCP keepalive decides, which is two hours.
 const transactionIdleMaxMs = 15 * secondMs;
@@ -22,14 +25,17 @@ const transactionIdleMaxMs = 15 * secondMs;
  * Opens a pool. Nothing is sent before the first statement.
  * @throws DatabaseError where the URL asks for what there is not, a certificate file for one.
  */
-export function openDatabase(url: string): OpenDatabase {
+export function openDatabase(
+  url: string,
+  limits: { readonly statementMaxMs: number } = { statementMaxMs },
+): OpenDatabase {
   const config: pg.PoolConfig = {
     connectionString: withVerifiedTls(url),
     max: connectionsMax,
     connectionTimeoutMillis: connectMaxMs,
     // At the client: a pooler in transaction mode refuses a statement_timeout at the start. Later
     // than the server's own limit in a transaction, so that the server can say it first.
-    query_timeout: statementMaxMs + connectMaxMs,
+    query_timeout: limits.statementMaxMs + connectMaxMs,
     application_name: "bill-sync",
     keepAlive: true,
     // Unless the URL says otherwise; PGSSLNEGOTIATION=direct would rule out sslmode=disable.
@@ -41,7 +47,12 @@ export function openDatabase(url: string): OpenDatabase {
   // gets a new connection, or the error.
   pool.on("error", () => undefined);
   pool.on("connect", (client) => client.on("error", () => undefined));
-  return { db: drizzle(pool), [Symbol.asyncDispose]: () => pool.end() };
+  return {
+    db: drizzle(pool),
+    async [Symbol.asyncDispose]() {
+      await Promise.race([pool.end(), delay(farewellMaxMs, undefined, { ref: false })]);
+    },
+  };
 }
 
 /** A client reads the URL, and the files that it names, as soon as it is made. */

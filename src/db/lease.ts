@@ -161,6 +161,11 @@ function keep(
     }
     renewal = undefined;
   };
+  const giveBack = async () => {
+    // A renewal that arrived later would hold what was given back.
+    await renewal;
+    await extend(db, held, cooldownMs, "").catch(() => undefined);
+  };
   const renewing = setInterval(() => {
     renewal ??= renew();
   }, renewMs);
@@ -171,10 +176,8 @@ function keep(
     },
     async [Symbol.asyncDispose]() {
       clearInterval(renewing);
-      // A renewal that arrives later would hold what was given back.
-      await renewal;
-      // Where that fails, the lease runs out by itself: no reason to fail a run that is done.
-      await extend(db, held, cooldownMs, "").catch(() => undefined);
+      // Where that fails or hangs, the lease runs out by itself: no reason to fail a run.
+      await Promise.race([giveBack(), delay(leaseMs, undefined, { ref: false })]);
     },
   };
 }

@@ -3,6 +3,7 @@ import { getTableName, is, sql } from "drizzle-orm";
 import { type MigrationMeta, readMigrationFiles } from "drizzle-orm/migrator";
 import { getTableConfig, PgTable } from "drizzle-orm/pg-core";
 import { businessTypes as businessTypeTable } from "../contract/business-types.ts";
+import { hourMs } from "../contract/time.ts";
 import { DatabaseError } from "../errors.ts";
 import { textArray } from "./array-literal.ts";
 import { type Database, inTransaction, openDatabase, type Transaction } from "./connect.ts";
@@ -17,6 +18,9 @@ const journalSchema = sql.identifier("drizzle");
 const journal = sql`${journalSchema}.${sql.identifier("__drizzle_migrations")}`;
 const journalName = "drizzle.__drizzle_migrations";
 
+// An index on a table of many millions of rows takes its time.
+const statementMaxMs = hourMs;
+
 // Any number that no other program is likely to use.
 const migrationLock = 7_305_491_262;
 
@@ -30,7 +34,7 @@ const migrationLock = 7_305_491_262;
  */
 export async function migrate(databaseUrl: string, folder = migrationsFolder): Promise<number> {
   return withDatabaseErrors(async () => {
-    await using database = openDatabase(databaseUrl);
+    await using database = openDatabase(databaseUrl, { statementMaxMs });
     const { db } = database;
     await refuseUnfitServer(db);
     const migrations = readMigrationFiles({ migrationsFolder: folder });
@@ -80,6 +84,7 @@ async function appliedMigrations(db: Transaction): Promise<readonly number[]> {
 async function applyPending(db: Database, migrations: readonly MigrationMeta[]): Promise<number> {
   try {
     return await inTransaction(db, async (tx) => {
+      await tx.execute(sql.raw(`set local statement_timeout = ${statementMaxMs}`));
       // Of the transaction: session locks do not hold behind a pooler in transaction mode.
       await tx.execute(sql`select pg_advisory_xact_lock(${migrationLock})`);
       await tx.execute(sql`create schema if not exists ${journalSchema}`);

@@ -72,6 +72,7 @@ export async function proxyTo(
     },
     async [Symbol.asyncDispose]() {
       for (const socket of sockets) socket.destroy();
+      if (!server.listening) return;
       server.close();
       await once(server, "close");
     },
