@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { type Config, type Environment, narrowed, readConfig } from "../src/config.ts";
+import { type Config, narrowed, readConfig } from "../src/config/config.ts";
+import type { Environment } from "../src/config/environment.ts";
 import { productTypes } from "../src/contract/product-types.ts";
 import { UsageError } from "../src/errors.ts";
 

@@ -1,5 +1,5 @@
 import type { Clock } from "../clock.ts";
-import type { Account, Config } from "../config.ts";
+import type { Account, Config } from "../config/config.ts";
 import type { Operation } from "../contract/operation.ts";
 import type { EpochMs } from "../contract/time.ts";
 import { type Client, createClient } from "../exchange/client.ts";

@@ -1,5 +1,5 @@
 import { systemClock } from "../clock.ts";
-import type { Config } from "../config.ts";
+import type { Config } from "../config/config.ts";
 import { accountBills, pageSizeMax } from "../contract/account-bills.ts";
 import { symbols } from "../contract/symbols.ts";
 import { type EpochMs, isoTime } from "../contract/time.ts";

@@ -1,5 +1,6 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
-import { type Config, type Environment, narrowed, readConfig } from "../config.ts";
+import { type Config, narrowed, readConfig } from "../config/config.ts";
+import type { Environment } from "../config/environment.ts";
 import { programHelp, statusHelp, syncHelp } from "./help.ts";
 import type { ExitCode, Io } from "./io.ts";
 

@@ -1,5 +1,5 @@
 import { systemClock } from "../clock.ts";
-import type { LogLevel } from "../config.ts";
+import type { LogLevel } from "../config/config.ts";
 import { isoTime } from "../contract/time.ts";
 import { messageOf, StoppedError } from "../errors.ts";
 import { type Log, openLog } from "../log.ts";

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { systemClock } from "../clock.ts";
-import type { Account, Config } from "../config.ts";
+import type { Account, Config } from "../config/config.ts";
 import type { Database } from "../db/connect.ts";
 import { holdAccount } from "../db/lease.ts";
 import { migrate } from "../db/migrate.ts";
