@@ -40,6 +40,7 @@ test("nothing but credentials has to be set: all else has a default", () => {
     locale: "en-US",
     settleLagMs: 600_000,
     logLevel: "info",
+    warnings: [],
   });
   expect(baseUrl.href).toBe("https://api.bitget.com/");
   const [main, ...others] = accounts;
@@ -257,7 +258,11 @@ describe("--account and --product", () => {
       ["USDT-FUTURE"],
       '--product "USDT-FUTURE" is not a product type, did you mean USDT-FUTURES?',
     ],
-    [[], ["SCOIN-FUTURES"], "--product SCOIN-FUTURES is not among those that PRODUCT_TYPES names"],
+    [
+      [],
+      ["SCOIN-FUTURES"],
+      "--product SCOIN-FUTURES is not configured: PRODUCT_TYPES or ACCOUNTS_FILE leaves it out",
+    ],
   ];
   test.each(refused)("%j %j is refused", (accounts, types, message) => {
     expect(refusal(() => narrow(accounts, types))).toBe(message);

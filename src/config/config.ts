@@ -3,7 +3,9 @@ import { UsageError } from "../errors.ts";
 import type { Credentials } from "../exchange/client.ts";
 import { didYouMean } from "../nearest.ts";
 import type { Secret } from "../secret.ts";
+import { readAccountsFile } from "./accounts.ts";
 import {
+  accountName,
   type Environment,
   EnvironmentReader,
   isProductType,
@@ -15,6 +17,8 @@ export type Account = {
   readonly productTypes: readonly ProductType[];
   /** Absent where a command does not need them. */
   readonly credentials?: Credentials;
+  readonly ltv?: boolean;
+  readonly riskUnitIds?: readonly string[];
 };
 
 export type DatabaseConfig = { readonly url: Secret } | { readonly dataDir: string };
@@ -26,6 +30,8 @@ export type Config = {
   readonly accounts: readonly Account[];
   readonly settleLagMs: number;
   readonly logLevel: LogLevel;
+  /** What the user should know of, and what stops nothing. */
+  readonly warnings: readonly string[];
 };
 
 export const logLevels = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const;
@@ -45,23 +51,44 @@ export function readConfig(
     database: reader.database(),
     baseUrl: reader.baseUrl(),
     locale: reader.matching("EXCHANGE_LOCALE", /^[a-z]{2}-[A-Z]{2}$/, "a tag such as en-US"),
-    accounts: [
-      {
-        name: reader.matching(
-          "EXCHANGE_ACCOUNT",
-          /^[\w.-]{1,64}$/,
-          "1 to 64 letters, digits, dots, hyphens or underscores",
-        ),
-        productTypes: reader.productTypes(),
-        ...(needs.credentials ? { credentials: reader.credentials() } : {}),
-      },
-    ],
+    ...readAccounts(reader, needs),
     settleLagMs: reader.settleLagMs(),
     logLevel: reader.oneOf("LOG_LEVEL", logLevels),
   };
   reader.noSlips();
   reader.throwFaults();
   return Object.freeze(config);
+}
+
+/** @throws UsageError where it is wrong; of the other variables, none is looked at. */
+export function readDatabaseConfig(environment: Environment): DatabaseConfig {
+  const reader = new EnvironmentReader(environment);
+  const database = reader.database();
+  reader.throwFaults();
+  return database;
+}
+
+function readAccounts(
+  reader: EnvironmentReader,
+  needs: { readonly credentials: boolean },
+): Pick<Config, "accounts" | "warnings"> {
+  const path = reader.get("ACCOUNTS_FILE");
+  if (path === undefined) {
+    const { pattern, form } = accountName;
+    const account = {
+      name: reader.matching("EXCHANGE_ACCOUNT", pattern, form),
+      productTypes: reader.productTypes(),
+      ...(needs.credentials ? { credentials: reader.credentials() } : {}),
+    };
+    return { accounts: [account], warnings: [] };
+  }
+  reader.refuseBothSources();
+  return readAccountsFile(path, {
+    productTypes: reader.productTypes(),
+    needsCredentials: needs.credentials,
+    variable: (name) => reader.get(name),
+    fault: (text) => reader.fault("ACCOUNTS_FILE", text),
+  });
 }
 
 /**
@@ -87,7 +114,9 @@ export function narrowed(
   for (const word of wanted) {
     if (!isProductType(word)) throw new UsageError(`--product ${productTypeFault(word)}`);
     if (accounts.some(({ productTypes }) => productTypes.includes(word))) continue;
-    throw new UsageError(`--product ${word} is not among those that PRODUCT_TYPES names`);
+    throw new UsageError(
+      `--product ${word} is not configured: PRODUCT_TYPES or ACCOUNTS_FILE leaves it out`,
+    );
   }
   return {
     ...config,
