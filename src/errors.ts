@@ -16,6 +16,11 @@ export class AccountHeldError extends ReportableError {
   override name = "AccountHeldError";
 }
 
+/** The account's API key is known to the database under another name. */
+export class KeyTakenError extends ReportableError {
+  override name = "KeyTakenError";
+}
+
 /** This run lost its account to another one and must not write any more. */
 export class LeaseLostError extends ReportableError {
   override name = "LeaseLostError";
