@@ -9,6 +9,13 @@ export class ReportableError extends Error {
 /** Wrong usage or configuration: nothing was started. Exit code 2. */
 export class UsageError extends ReportableError {
   override name = "UsageError";
+  /** One line each. */
+  readonly faults: readonly string[];
+
+  constructor(message: string, faults: readonly string[] = [message]) {
+    super(message);
+    this.faults = faults;
+  }
 }
 
 /** Another run holds the account. Exit code 3. */

@@ -24,3 +24,9 @@ For each product type:
   lost              time that the exchange forgot, after 90 days, before it was
                     fetched
   expires in        when the oldest gap begins to be lost`;
+
+export const doctorHelp = `
+One line a check: ok, warn (it works, and yet look at it) or FAIL, with what to do.
+It sends the exchange one request for its time and, for each account, one for a
+single bill and one for each loan-to-value record that is asked for.
+Exit code 1 where a check failed.`;

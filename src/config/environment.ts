@@ -65,6 +65,7 @@ export class EnvironmentReader {
     throw new UsageError(
       `the configuration has faults:\n${list}\nSet these variables in the environment or in ` +
         `.env; .env.example describes each.${ofFile}`,
+      this.#faults,
     );
   }
 
