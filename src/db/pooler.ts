@@ -13,12 +13,15 @@ export type Sightings = {
   readonly first: number;
   /** What serves the second one, in a transaction, while the first one is idle. */
   readonly second: number;
-  /** What serves the first one meanwhile. */
-  readonly firstAgain: number;
+  /**
+   * What serves the first one meanwhile. Not asked where the second one has its process: a pooler
+   * that has no other would keep it waiting.
+   */
+  readonly firstAgain?: number;
 };
 
 /** A connection of its own keeps its server process; one of a pooler has it for a transaction. */
-export function poolerOf({ announced, first, second, firstAgain }: Sightings): Pooler {
+export function poolerOf({ announced, first, second, firstAgain = first }: Sightings): Pooler {
   if (second === first || firstAgain !== first) return "transaction";
   // A pooler makes the number up: it stands for no single process.
   return announced === first ? "none" : "session";
@@ -36,9 +39,10 @@ export function detectPooler(db: Database): Promise<Pooler> {
       const first = await servedBy(one);
       await other.query("begin");
       const second = await servedBy(other);
-      const firstAgain = await servedBy(one);
+      const seen = { announced: announcedTo(one), first, second };
+      const all = second === first ? seen : { ...seen, firstAgain: await servedBy(one) };
       await other.query("rollback");
-      return poolerOf({ announced: announcedTo(one), first, second, firstAgain });
+      return poolerOf(all);
     } finally {
       // Closed, and not given back: what failed in a transaction leaves it open.
       one.release(true);

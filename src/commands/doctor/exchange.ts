@@ -72,8 +72,11 @@ type AccountDeps = {
 async function checkAccount(deps: AccountDeps, account: Account): Promise<readonly Check[]> {
   const key = await checked(`account ${account.name}`, () => checkKey(deps, account));
   if (key.status === "FAIL" || account.ltv !== true) return [key];
-  return [key, await checked(`ltv ${account.name}`, () => checkLoanToValue(deps, account))];
+  const ltv = await checked(`ltv ${account.name}`, () => checkLoanToValue(deps, account));
+  return [key, ltv.status === "FAIL" ? { ...ltv, remedy: ltvRemedy } : ltv];
 }
+
+const ltvRemedy = "where the account has no institutional loan, do not ask for its loan-to-value";
 
 /** A key is for live or for demo trading: one bill of each that the account is to read. */
 async function checkKey({ client, db, signal }: AccountDeps, account: Account): Promise<Check> {
