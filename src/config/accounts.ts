@@ -89,7 +89,9 @@ class AccountsReader {
 
   accounts(file: unknown): readonly Account[] {
     if (file === undefined) return [];
-    const { accounts } = this.#fields("", file, ["accounts"]) ?? {};
+    const fields = this.#fields("", file, ["accounts"]);
+    if (fields === undefined) return [];
+    const accounts = fields["accounts"];
     if (Array.isArray(accounts) && accounts.length > 0) {
       return accounts.flatMap((account, index) => this.#account(`accounts[${index}]`, account));
     }
