@@ -4,6 +4,7 @@ import { accountBills } from "../src/contract/account-bills.ts";
 import { symbols } from "../src/contract/symbols.ts";
 import { minuteMs, secondMs } from "../src/contract/time.ts";
 import { type AddressLimits, createAddressLimits } from "../src/exchange/address-limits.ts";
+import { createRateLimiter, type RateLimiter } from "../src/exchange/rate-limiter.ts";
 import type { Transport } from "../src/exchange/transport.ts";
 import { createSandbox } from "../src/sandbox/sandbox.ts";
 import { Secret } from "../src/secret.ts";
@@ -114,18 +115,15 @@ test("what is limited by address is limited over all accounts together", async (
   expect(refusals).toEqual({});
 });
 
-test("a refusal for its own rate pauses one account, and none beside it", async () => {
-  const { time, clientsUnder } = world(2);
+test("an account that holds off, being refused, leaves the others at work", async () => {
+  const time = virtualClock(0);
   const limits = createAddressLimits(time.clock);
-  const [first, second] = clientsUnder(limits);
-  const [sameKey] = clientsUnder(createAddressLimits(time.clock));
-  if (first === undefined || second === undefined || sameKey === undefined) {
-    throw new Error("the world lacks accounts");
-  }
-  // Another program on the first account's key: some of both are refused, and tried again.
-  const disturbed = [first, sameKey].flatMap((client) => times(30, () => askBills(client)));
-  const startedAt = time.now();
-  const undisturbed = Promise.all(times(30, () => askBills(second))).then(() => time.now());
-  await time.run(Promise.all(disturbed));
-  expect((await undisturbed) - startedAt).toBeLessThan(3 * (secondMs + 10 * wayMs));
+  const [refused, other] = times(2, () =>
+    limits.under(accountBills, () => createRateLimiter(accountBills.limit, time.clock)),
+  );
+  refused?.holdOff(minuteMs);
+  const sentAt = (limiter: RateLimiter | undefined) => limiter?.run(async () => time.now());
+  const sent = await time.run(Promise.all([sentAt(refused), sentAt(other)]));
+  expect(sent[0]).toBeGreaterThanOrEqual(minuteMs);
+  expect(sent[1]).toBe(0);
 });

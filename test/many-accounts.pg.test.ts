@@ -65,7 +65,7 @@ test("of twenty accounts, one sync mirrors the seventeen that work, names the th
   const env = {
     DATABASE_URL: database.url,
     EXCHANGE_BASE_URL: sandbox.url,
-    ACCOUNTS_FILE: await writeAccounts(folder.path, entries),
+    ACCOUNTS_FILE: await writeAccounts(folder.path, entries, 0o640),
     PRODUCT_TYPES: productType,
   };
   const startedAt = Date.now();
@@ -83,6 +83,17 @@ test("of twenty accounts, one sync mirrors the seventeen that work, names the th
   expect(table?.match(/^desk-\d+/gm)).toEqual(
     names.filter((name) => name !== unified && name !== wrongSecret),
   );
+
+  const [warning = ""] = /^.*chmod 600.*$/m.exec(end.stderr) ?? [];
+  expect(JSON.parse(warning)).toMatchObject({
+    level: "warn",
+    msg: expect.stringContaining(folder.path),
+  });
+  for (const { apiKey, apiSecret, apiPassphrase } of sandbox.accounts) {
+    for (const secret of [apiKey, apiSecret, apiPassphrase]) {
+      expect(end.stdout + end.stderr).not.toContain(secret);
+    }
+  }
 
   for (const account of sandbox.accounts) {
     const { expected, equal, wrong } = await heldAgainst(open.db, account, startedAt);
