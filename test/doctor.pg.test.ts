@@ -209,6 +209,15 @@ const broken: readonly [string, House, 0 | 1, readonly RegExp[]][] = [
     1,
     [/^FAIL {2}config .*DATABASE_URL is not an address/],
   ],
+  [
+    "nothing, on the embedded server",
+    { env: { DATABASE_URL: "" } },
+    0,
+    [
+      /^ok {4}database {9}PostgreSQL \d+\.\d+, embedded$/,
+      /^(ok|warn) +disk {13}[\d,]+ MiB free in \.\/data, the database takes \d+ MiB/,
+    ],
+  ],
 ];
 
 describe.concurrent("what is wrong is named with the remedy, and the rest is looked at all the same", () => {
