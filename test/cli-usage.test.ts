@@ -45,6 +45,7 @@ describe.concurrent("help", () => {
     sync: reporting,
     plan: reporting,
     status: reporting,
+    doctor: ["--account <name...>", "--json"],
     migrate: [],
     db: [],
     sandbox: ["--port <port>", "--seed <text>"],

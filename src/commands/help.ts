@@ -26,7 +26,7 @@ For each product type:
   expires in        when the oldest gap begins to be lost`;
 
 export const doctorHelp = `
-One line a check: ok, warn (it works, and yet look at it) or FAIL, with what to do.
-It sends the exchange one request for its time and, for each account, one for a
-single bill and one for each loan-to-value record that is asked for.
+One line a check: ok, warn (it works, and yet look at it) or FAIL, with remedy.
+It asks the exchange for its time and, for each account, for a single bill of
+live and of demo products and for each loan-to-value record that is wanted.
 Exit code 1 where a check failed.`;
