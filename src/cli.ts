@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { parseEnv } from "node:util";
 import type { ExitCode, Io } from "./commands/io.ts";
 import { runProgram } from "./commands/program.ts";
-import type { Environment } from "./config.ts";
+import type { Environment } from "./config/environment.ts";
 import { explained } from "./db/database-errors.ts";
 import {
   AccountHeldError,

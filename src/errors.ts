@@ -9,11 +9,23 @@ export class ReportableError extends Error {
 /** Wrong usage or configuration: nothing was started. Exit code 2. */
 export class UsageError extends ReportableError {
   override name = "UsageError";
+  /** One line each. */
+  readonly faults: readonly string[];
+
+  constructor(message: string, faults: readonly string[] = [message]) {
+    super(message);
+    this.faults = faults;
+  }
 }
 
 /** Another run holds the account. Exit code 3. */
 export class AccountHeldError extends ReportableError {
   override name = "AccountHeldError";
+}
+
+/** The account's API key is known to the database under another name. */
+export class KeyTakenError extends ReportableError {
+  override name = "KeyTakenError";
 }
 
 /** This run lost its account to another one and must not write any more. */

@@ -48,19 +48,19 @@ describe.concurrent("credentials that are refused are refused once, and told apa
       "a wrong key",
       {},
       { EXCHANGE_API_KEY: "other" },
-      /40037: .* there is no such API key; check EXCHANGE_API_KEY$/,
+      /40037: .* there is no such API key; check EXCHANGE_API_KEY, or its apiKey in ACCOUNTS_FILE$/,
     ],
     [
       "a wrong secret",
       {},
       { EXCHANGE_API_SECRET: "other" },
-      /40009: .* the signature does not fit; check EXCHANGE_API_SECRET$/,
+      /40009: .* the signature does not fit; check EXCHANGE_API_SECRET, or its apiSecret in ACCOUNTS_FILE$/,
     ],
     [
       "a wrong passphrase",
       {},
       { EXCHANGE_API_PASSPHRASE: "other" },
-      /40036: .* the passphrase is wrong; check EXCHANGE_API_PASSPHRASE$/,
+      /40036: .* the passphrase is wrong; check EXCHANGE_API_PASSPHRASE, or its apiPassphrase in ACCOUNTS_FILE$/,
     ],
     [
       "a unified account",

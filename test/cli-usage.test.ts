@@ -7,7 +7,7 @@ import { symbols } from "../src/contract/symbols.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { runCli, startCli, temporaryFolder } from "./support/cli.ts";
 
-const commands = ["sync", "plan", "status", "migrate", "db", "sandbox", "demo"];
+const commands = ["sync", "plan", "status", "doctor", "migrate", "db", "sandbox", "demo"];
 
 const credentials = {
   EXCHANGE_API_KEY: "key",
@@ -45,6 +45,7 @@ describe.concurrent("help", () => {
     sync: reporting,
     plan: reporting,
     status: reporting,
+    doctor: ["--account <name...>", "--json"],
     migrate: [],
     db: [],
     sandbox: ["--port <port>", "--seed <text>"],

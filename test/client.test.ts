@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { readConfig } from "../src/config.ts";
+import { readConfig } from "../src/config/config.ts";
 import { accountBills } from "../src/contract/account-bills.ts";
 import { isDemoProductType } from "../src/contract/product-types.ts";
 import { signature } from "../src/contract/signature.ts";

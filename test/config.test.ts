@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { type Config, type Environment, narrowed, readConfig } from "../src/config.ts";
+import { type Config, narrowed, readConfig } from "../src/config/config.ts";
+import type { Environment } from "../src/config/environment.ts";
 import { productTypes } from "../src/contract/product-types.ts";
 import { UsageError } from "../src/errors.ts";
 
@@ -39,6 +40,7 @@ test("nothing but credentials has to be set: all else has a default", () => {
     locale: "en-US",
     settleLagMs: 600_000,
     logLevel: "info",
+    warnings: [],
   });
   expect(baseUrl.href).toBe("https://api.bitget.com/");
   const [main, ...others] = accounts;
@@ -256,7 +258,11 @@ describe("--account and --product", () => {
       ["USDT-FUTURE"],
       '--product "USDT-FUTURE" is not a product type, did you mean USDT-FUTURES?',
     ],
-    [[], ["SCOIN-FUTURES"], "--product SCOIN-FUTURES is not among those that PRODUCT_TYPES names"],
+    [
+      [],
+      ["SCOIN-FUTURES"],
+      "--product SCOIN-FUTURES is not configured: PRODUCT_TYPES or ACCOUNTS_FILE leaves it out",
+    ],
   ];
   test.each(refused)("%j %j is refused", (accounts, types, message) => {
     expect(refusal(() => narrow(accounts, types))).toBe(message);

@@ -49,3 +49,9 @@ test("accounts are synced side by side: the longest decides the time, all of the
   expect(planCost(plans)).toEqual({ windows: 27, requestsMin: 29, durationMs: 2_700 });
   expect(planText(plans)).toContain("\nmain/USDT-FUTURES ");
 });
+
+test("many accounts are slowed by the limit that their address has over all of them", () => {
+  const plans = Array.from({ length: 20 }, (_, index) => plan(`desk-${index}`, "USDT-FUTURES", 17));
+  // 18 each, which alone take 1.8 s; 360 at 90 a second.
+  expect(planCost(plans)).toEqual({ windows: 340, requestsMin: 360, durationMs: 4_000 });
+});

@@ -253,6 +253,28 @@ describe("frames that are drawn over one another", () => {
     expect(screen.lines).toEqual(frame(0.6, { columns: 50, rows: 24 }));
   });
 
+  test("show those at work first where not all fit, then the failed, then the done", () => {
+    const many = [
+      ...[1, 2, 3].map((index) => stream({ name: `done-${index}`, walkedMs: 100, plannedMs: 100 })),
+      stream({ name: "failed", state: "failed", walkedMs: 1, plannedMs: 100 }),
+      ...[1, 2].map((index) => stream({ name: `work-${index}`, walkedMs: 1, plannedMs: 100 })),
+    ];
+    const namesAt = (rows: number) =>
+      progressLines(many, 0, { columns: 80, rows })
+        .slice(1)
+        .map((line) => line.split(" ")[0]);
+    expect(namesAt(8)).toEqual(["work-1", "work-2", "failed", "done-1", "and", "all"]);
+    expect(namesAt(10)).toEqual([
+      "done-1",
+      "done-2",
+      "done-3",
+      "failed",
+      "work-1",
+      "work-2",
+      "all",
+    ]);
+  });
+
   test("leave no remnant where there are more streams than the terminal has lines", () => {
     const size = { columns: 80, rows: 12 };
     const screen = new Screen(size.columns, size.rows);

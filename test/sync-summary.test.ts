@@ -56,6 +56,16 @@ test("the summary counts each product type and all of them, complete through the
   ]);
 });
 
+test("of several accounts, the last line says how many are complete, unless all are", () => {
+  const well = account([stream()]);
+  const other = { account: "desk", streams: [], error: refused };
+  expect(linesOf([well, other]).slice(-2)).toEqual([
+    "desk: there is no such API key",
+    "NOT complete (1 of 2 accounts are complete), after 5.2 s",
+  ]);
+  expect(linesOf([well, well]).at(-1)).toBe("complete, after 5.2 s");
+});
+
 test("a million bills of one account fit on 80 columns", () => {
   const demo = (changes: Partial<StreamReport>) =>
     stream({ stream: { account: "main", productType: "SUSDC-FUTURES" }, ...changes });

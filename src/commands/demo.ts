@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { sql } from "drizzle-orm";
-import { type Environment, readConfig } from "../config.ts";
+import { readConfig } from "../config/config.ts";
+import type { Environment } from "../config/environment.ts";
 import { productTypes } from "../contract/product-types.ts";
 import { type EpochMs, epochMs } from "../contract/time.ts";
 import type { Database } from "../db/connect.ts";

@@ -24,3 +24,9 @@ For each product type:
   lost              time that the exchange forgot, after 90 days, before it was
                     fetched
   expires in        when the oldest gap begins to be lost`;
+
+export const doctorHelp = `
+One line a check: ok, warn (it works, and yet look at it) or FAIL, with remedy.
+It asks the exchange for its time and, for each account, for a single bill of
+live and of demo products and for each loan-to-value record that is wanted.
+Exit code 1 where a check failed.`;

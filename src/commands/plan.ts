@@ -1,11 +1,12 @@
 import { systemClock } from "../clock.ts";
-import type { Config } from "../config.ts";
+import type { Config } from "../config/config.ts";
 import { accountBills, pageSizeMax } from "../contract/account-bills.ts";
 import { symbols } from "../contract/symbols.ts";
 import { type EpochMs, isoTime } from "../contract/time.ts";
 import { hasSchema } from "../db/migrate.ts";
 import { openCommandDatabase } from "../db/open.ts";
 import { readKnownTime } from "../db/store.ts";
+import { addressLimit } from "../exchange/address-limits.ts";
 import { openTransport, type Transport } from "../exchange/transport.ts";
 import { planStream } from "../sync/plan.ts";
 import type { StreamPlan } from "../sync/store.ts";
@@ -70,16 +71,21 @@ export type PlanCost = {
 
 /**
  * The least that a plan takes: each window a request at least, which finds it empty, and each
- * account one to greet. Accounts are synced side by side, each under a limit of its own.
+ * account one to greet. Accounts are synced side by side, each under a limit of its own and
+ * one of the address.
  */
 export function planCost(plans: readonly StreamPlan[]): PlanCost {
   const byAccount = Map.groupBy(plans, ({ stream }) => stream.account);
   const requests = [...byAccount.values()].map((own) => 1 + windowsOf(own));
+  const requestsMin = requests.reduce((sum, count) => sum + count, 0);
   const { limit } = accountBills;
   return {
     windows: windowsOf(plans),
-    requestsMin: requests.reduce((sum, count) => sum + count, 0),
-    durationMs: (Math.max(0, ...requests) * limit.perMs) / limit.requests,
+    requestsMin,
+    durationMs: Math.max(
+      (Math.max(0, ...requests) * limit.perMs) / limit.requests,
+      (requestsMin * addressLimit.perMs) / addressLimit.requests,
+    ),
   };
 }
 

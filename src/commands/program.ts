@@ -1,6 +1,7 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
-import { type Config, type Environment, narrowed, readConfig } from "../config.ts";
-import { programHelp, statusHelp, syncHelp } from "./help.ts";
+import { type Config, narrowed, readConfig } from "../config/config.ts";
+import type { Environment } from "../config/environment.ts";
+import { doctorHelp, programHelp, statusHelp, syncHelp } from "./help.ts";
 import type { ExitCode, Io } from "./io.ts";
 
 export type ProgramDeps = {
@@ -99,9 +100,13 @@ type Reporting = {
 
 const reporting = (command: Command): Command =>
   command
-    .addOption(new Option("--account <name...>", "these accounts only"))
+    .addOption(accountOption())
     .addOption(new Option("--product <type...>", "these product types only"))
-    .addOption(new Option("--json", "print the result as JSON").default(false, "a table"));
+    .addOption(jsonOption("a table"));
+
+const accountOption = () => new Option("--account <name...>", "these accounts only");
+const jsonOption = (otherwise: string) =>
+  new Option("--json", "print the result as JSON").default(false, otherwise);
 
 function addDatabaseCommands(
   program: Command,
@@ -119,6 +124,17 @@ function addDatabaseCommands(
     const { databaseCommand } = await import("./database.ts");
     return databaseCommand(config, io);
   };
+  const doctor = async (options: Pick<Reporting, "json" | "account">) => {
+    const { doctorCommand } = await import("./doctor/doctor.ts");
+    return doctorCommand(readEnvironment, io, options);
+  };
+  program
+    .command("doctor")
+    .description("try all that sync needs; say what is wrong, and what to do about it")
+    .addOption(accountOption())
+    .addOption(jsonOption("lines"))
+    .addHelpText("after", doctorHelp)
+    .action(exitWith(doctor));
   program
     .command("migrate")
     .description("create or update the tables; sync does it too")

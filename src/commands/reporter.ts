@@ -1,5 +1,5 @@
 import { systemClock } from "../clock.ts";
-import type { LogLevel } from "../config.ts";
+import type { LogLevel } from "../config/config.ts";
 import { isoTime } from "../contract/time.ts";
 import { messageOf, StoppedError } from "../errors.ts";
 import { type Log, openLog } from "../log.ts";
@@ -13,6 +13,7 @@ import { errorText } from "./sync-summary.ts";
 export type Reporter = Disposable & {
   readonly progress: (progress: BillsProgress) => void;
   readonly notice: (message: string) => void;
+  readonly warn: (message: string) => void;
   /** How it ended. Nothing more is shown; what follows on the terminal is not overwritten. */
   readonly end: (result: SyncResult) => void;
 };
@@ -20,12 +21,13 @@ export type Reporter = Disposable & {
 export function openReporter(level: LogLevel, io: Io): Reporter {
   if (io.err.isTTY) {
     const { update, notice, stop } = openProgress(io.err, systemClock.now);
-    return { progress: update, notice, end: stop, [Symbol.dispose]: stop };
+    return { progress: update, notice, warn: notice, end: stop, [Symbol.dispose]: stop };
   }
   const log = openLog(level);
   return {
     progress: (event) => logProgress(log, event),
     notice: (message) => log.info(message),
+    warn: (message) => log.warn(message),
     end: (result) => logEnd(log, result),
     [Symbol.dispose]: () => undefined,
   };

@@ -3,7 +3,7 @@ import type { Outcome } from "../db/run-log.ts";
 import { firstThrown, messageOf, StoppedError } from "../errors.ts";
 import type { Quarantined } from "../reports/quarantine.ts";
 import { lengthMs } from "../sync/intervals.ts";
-import type { AccountReport } from "../sync/run.ts";
+import { type AccountReport, isComplete } from "../sync/run.ts";
 import type { StreamReport } from "../sync/stream-run.ts";
 import {
   formatCount,
@@ -38,8 +38,15 @@ export function summaryText({ reports, quarantined, outcome, elapsedMs }: SyncRe
     ...failures(reports).map(({ names, message }) => `${names.join(", ")}: ${message}`),
     ...streams.flatMap(streamRemarks),
     ...quarantined.map(quarantineRemark),
-    `${outcomeWords[outcome]}${lossText(streams)}, after ${formatDuration(elapsedMs)}`,
+    `${outcomeWords[outcome]}${shareText(reports, outcome)}${lossText(streams)}, after ` +
+      formatDuration(elapsedMs),
   ].join("\n");
+}
+
+/** How many accounts are done, where there are several and not all are. */
+function shareText(reports: readonly AccountReport[], outcome: Outcome): string {
+  if (outcome === "complete" || reports.length < 2) return "";
+  return ` (${reports.filter(isComplete).length} of ${reports.length} accounts are complete)`;
 }
 
 const lossText = (streams: readonly StreamReport[]): string =>

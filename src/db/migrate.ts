@@ -51,6 +51,21 @@ export async function hasSchema(db: Database): Promise<boolean> {
   return withDatabaseErrors(async () => (await appliedMigrations(db)).length > 0);
 }
 
+/**
+ * How far a database is migrated. Changes nothing.
+ * @throws DatabaseError where it is newer than the program, or half migrated.
+ */
+export async function migrationState(
+  db: Database,
+): Promise<{ readonly applied: number; readonly pending: number }> {
+  return withDatabaseErrors(async () => {
+    const migrations = readMigrationFiles({ migrationsFolder });
+    const pending = (await pendingMigrations(db, migrations)).length;
+    if (pending === 0) await refuseForeignSchema(db);
+    return { applied: migrations.length - pending, pending };
+  });
+}
+
 /** The migrations that the database lacks, oldest first. */
 async function pendingMigrations(
   db: Transaction,

@@ -150,6 +150,27 @@ export const accountLeases = pgTable("account_leases", {
   expiresAt: time("expires_at").notNull(),
 });
 
+/**
+ * Which account a key's rows were stored under, by fingerprint: never the key. One row a key,
+ * whatever its account, so that the server itself keeps a key from two names.
+ */
+export const accountKeys = pgTable("account_keys", {
+  /** HMAC-SHA-256 of the API key under the database's salt, hexadecimal. */
+  fingerprint: key("fingerprint").primaryKey(),
+  account: key("account").notNull(),
+  seenAt: time("seen_at").notNull(),
+});
+
+/**
+ * The one salt of a database's fingerprints: with a salt for each, one key under two names would
+ * not be seen; without any, the same key could be recognised in two databases.
+ */
+export const keySalt = pgTable(
+  "key_salt",
+  { isOnly: boolean("is_only").primaryKey(), salt: text("salt").notNull() },
+  (t) => [check("key_salt_is_one_row", sql`${t.isOnly}`)],
+);
+
 export const businessTypes = pgTable("business_types", {
   code: key("code").primaryKey(),
   category: text("category").notNull(),

@@ -22,23 +22,29 @@ const slower: Refusal = {
   remedy: "another program may be using up the account's limit; stop it, or try again later",
 };
 
+const toCheck = {
+  key: "check EXCHANGE_API_KEY, or its apiKey in ACCOUNTS_FILE",
+  secret: "check EXCHANGE_API_SECRET, or its apiSecret in ACCOUNTS_FILE",
+  passphrase: "check EXCHANGE_API_PASSPHRASE, or its apiPassphrase in ACCOUNTS_FILE",
+};
+
 /**
  * What the exchange's codes ask of their caller. The API's documentation lists none of them;
  * they were gathered from its public clients and their issue threads.
  */
 const refusals: Readonly<Record<string, Refusal>> = {
-  "40001": credentials("the API key is empty; check EXCHANGE_API_KEY"),
-  "40002": credentials("the signature is empty; check EXCHANGE_API_SECRET"),
-  "40003": credentials("the signature is empty; check EXCHANGE_API_SECRET"),
-  "40006": credentials("the API key is not valid; check EXCHANGE_API_KEY"),
-  "40009": credentials("the signature does not fit; check EXCHANGE_API_SECRET"),
-  "40011": credentials("the passphrase is empty; check EXCHANGE_API_PASSPHRASE"),
+  "40001": credentials(`the API key is empty; ${toCheck.key}`),
+  "40002": credentials(`the signature is empty; ${toCheck.secret}`),
+  "40003": credentials(`the signature is empty; ${toCheck.secret}`),
+  "40006": credentials(`the API key is not valid; ${toCheck.key}`),
+  "40009": credentials(`the signature does not fit; ${toCheck.secret}`),
+  "40011": credentials(`the passphrase is empty; ${toCheck.passphrase}`),
   "40012": credentials(
-    "the API key or its passphrase is wrong; check EXCHANGE_API_KEY and EXCHANGE_API_PASSPHRASE",
+    `the API key or its passphrase is wrong; ${toCheck.key}; ${toCheck.passphrase}`,
   ),
   "40018": credentials("this machine's IP address is not on the API key's list; add it there"),
-  "40036": credentials("the passphrase is wrong; check EXCHANGE_API_PASSPHRASE"),
-  "40037": credentials("there is no such API key; check EXCHANGE_API_KEY"),
+  "40036": credentials(`the passphrase is wrong; ${toCheck.passphrase}`),
+  "40037": credentials(`there is no such API key; ${toCheck.key}`),
   "40038": credentials("this machine's IP address is not on the API key's list; add it there"),
   "40085": credentials(
     "this is a unified account, which the exchange's v2 classic API does not serve; " +
@@ -47,7 +53,7 @@ const refusals: Readonly<Record<string, Refusal>> = {
   "40014": permission("the API key lacks a permission; give it the right to read futures"),
   "40099": permission(
     "a demo key was used on live products, or a live key on demo products; " +
-      "leave the others out of PRODUCT_TYPES",
+      "leave the others out of PRODUCT_TYPES, or out of its productTypes in ACCOUNTS_FILE",
   ),
   "40004": clock,
   "40005": clock,

@@ -54,7 +54,11 @@ export function progressLines(
   if (streams.length === 0) return [];
   const sum = streams.length === 1 ? [] : [sumOf(streams)];
   // Titles, sum, cursor, and the line that says how many are left out.
-  const shown = streams.slice(0, Math.max(1, rows - 4));
+  const room = Math.max(1, rows - 4);
+  // Where there is no room for all, those that move come first.
+  const ordered =
+    streams.length > room ? streams.toSorted((a, b) => rankOf(a) - rankOf(b)) : streams;
+  const shown = ordered.slice(0, room);
   const hidden = streams.length - shown.length;
   const [titles = "", ...lines] = table([...shown, ...sum], now, columns - 1);
   return [
@@ -110,6 +114,10 @@ function leftText(stream: StreamProgress, now: number): string {
 /** From 0 to 1; 1 only where nothing is left. */
 const shareOf = ({ plannedMs, walkedMs }: StreamProgress): number =>
   plannedMs === 0 ? 1 : walkedMs / plannedMs;
+
+/** At work, failed or stopped, done. */
+const rankOf = (stream: StreamProgress): number =>
+  stream.state !== "at work" ? 1 : shareOf(stream) === 1 ? 2 : 0;
 
 function barOf(share: number, width: number): string {
   const full = Math.floor(share * width);

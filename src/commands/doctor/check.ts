@@ -1,0 +1,30 @@
+import { explained } from "../../db/database-errors.ts";
+import { firstThrown, messageOf } from "../../errors.ts";
+
+/** What one check found, and what to do about it. */
+export type Check = {
+  /** `warn`: everything works, and yet somebody should look. */
+  readonly status: "ok" | "warn" | "FAIL";
+  readonly name: string;
+  readonly found: string;
+  /** Absent where nothing is to be done, and where `found` is a message that says it. */
+  readonly remedy?: string;
+};
+
+export const ok = (name: string, found: string): Check => ({ status: "ok", name, found });
+
+/** What stopped a check; the messages of this program name the remedy. */
+export const failed = (name: string, thrown: unknown): Check => ({
+  status: "FAIL",
+  name,
+  found: messageOf(explained(firstThrown(thrown))),
+});
+
+/** Runs a check that may throw. */
+export async function checked(name: string, check: () => Promise<Check>): Promise<Check> {
+  try {
+    return await check();
+  } catch (error) {
+    return failed(name, error);
+  }
+}

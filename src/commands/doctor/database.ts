@@ -1,0 +1,100 @@
+import { statfs } from "node:fs/promises";
+import { sql } from "drizzle-orm";
+import type { DatabaseConfig } from "../../config/config.ts";
+import type { Database } from "../../db/connect.ts";
+import { migrationState } from "../../db/migrate.ts";
+import { type CommandDatabase, openCommandDatabase } from "../../db/open.ts";
+import { detectPooler, type Pooler } from "../../db/pooler.ts";
+import { refuseUnfitServer } from "../../db/server-settings.ts";
+import { formatCounted } from "../../terminal/format.ts";
+import { type Check, checked, failed, ok } from "./check.ts";
+
+type Tell = (check: Check) => void;
+
+/** Checks the database, which stays open for the checks that follow; undefined where it is away. */
+export async function checkDatabase(
+  where: DatabaseConfig,
+  tell: Tell,
+  notify: (message: string) => void,
+): Promise<CommandDatabase | undefined> {
+  const database = await openCommandDatabase(where, notify).catch((error: unknown) => {
+    tell(failed("database", error));
+    return undefined;
+  });
+  if (database !== undefined) {
+    const { db, url } = database;
+    tell(
+      await checked("database", () =>
+        server(db, "url" in where ? placeOf(url.reveal()) : "embedded"),
+      ),
+    );
+    tell(await checked("server settings", () => settings(db)));
+    tell(await checked("migrations", async () => migrationsCheck(await migrationState(db))));
+    tell(await checked("pooler", async () => poolerCheck(await detectPooler(db))));
+  }
+  if ("dataDir" in where) tell(await checked("disk", () => disk(where.dataDir, database?.db)));
+  return database;
+}
+
+/** Where a server is, without the password and whatever else its URL may hold. */
+function placeOf(url: string): string {
+  const { host, pathname, searchParams } = new URL(url);
+  return `${searchParams.get("host") ?? (host || "a local socket")}${pathname}`;
+}
+
+async function server(db: Database, place: string): Promise<Check> {
+  const { rows } = await db.execute<{ version: string }>(
+    sql`select current_setting('server_version') as version`,
+  );
+  return ok("database", `PostgreSQL ${rows[0]?.version}, ${place}`);
+}
+
+async function settings(db: Database): Promise<Check> {
+  await refuseUnfitServer(db);
+  const { rows } = await db.execute<{ time_zone: string }>(
+    sql`select current_setting('TimeZone') as time_zone`,
+  );
+  const shown = `time zone ${rows[0]?.time_zone} for display, stored in UTC`;
+  return ok("server settings", `encoding UTF8, ${shown}`);
+}
+
+export function migrationsCheck(state: { applied: number; pending: number }): Check {
+  const name = "migrations";
+  const { applied, pending } = state;
+  if (pending === 0) return ok(name, `up to date (${applied} applied)`);
+  const remedy = "run sync, which applies them first, or migrate";
+  const found =
+    applied === 0 ? "none applied yet" : `${formatCounted(pending, "migration")} to apply`;
+  return { status: "warn", name, found, remedy };
+}
+
+const poolerTexts: Readonly<Record<Pooler, string>> = {
+  none: "none seen between here and the server",
+  session: "one in session mode, which works",
+  transaction: "one in transaction mode, which works: nothing here is kept in a session",
+};
+
+const poolerCheck = (pooler: Pooler): Check => ok("pooler", poolerTexts[pooler]);
+
+const mebibyte = 1_024 ** 2;
+const freeMin = 1_024 * mebibyte;
+
+async function disk(dataDir: string, db: Database | undefined): Promise<Check> {
+  const { bavail, bsize } = await statfs(dataDir);
+  const taken = await db?.execute<{ bytes: string }>(
+    sql`select pg_database_size(current_database()) as bytes`,
+  );
+  const bytes = taken?.rows[0]?.bytes;
+  return diskCheck(dataDir, bavail * bsize, bytes === undefined ? undefined : Number(bytes));
+}
+
+export function diskCheck(dataDir: string, freeBytes: number, takenBytes?: number): Check {
+  const taken = takenBytes === undefined ? "" : `, the database takes ${inMebibytes(takenBytes)}`;
+  const found = `${inMebibytes(freeBytes)} free in ${dataDir}${taken}`;
+  if (freeBytes >= freeMin) return ok("disk", found);
+  const remedy = "free some space, or let DATA_DIR name a folder on a larger disk";
+  return { status: "warn", name: "disk", found, remedy };
+}
+
+const inMebibytes = (bytes: number): string =>
+  `${Math.floor(bytes / mebibyte).toLocaleString("en-US")} MiB`;

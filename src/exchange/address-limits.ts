@@ -1,0 +1,44 @@
+import type { Clock } from "../clock.ts";
+import type { Operation } from "../contract/operation.ts";
+import { secondMs } from "../contract/time.ts";
+import { createRateLimiter, type RateLimit, type RateLimiter } from "./rate-limiter.ts";
+
+/**
+ * The exchange takes 6,000 requests a minute from an address over all operations, and locks it
+ * out for five minutes where there are more. This is 5,400 a minute, counted by the second: a
+ * run that begins right after another one, whose requests it does not know, adds at most a
+ * second's to that one's minute.
+ */
+export const addressLimit: RateLimit = { requests: 90, perMs: secondMs };
+
+/** The limits of this machine's address, which all accounts of a process share. */
+export type AddressLimits = {
+  /** Puts an account's own limiter of an operation under the limits of the address. */
+  under(operation: Operation, own: () => RateLimiter): RateLimiter;
+};
+
+export function createAddressLimits(clock: Clock): AddressLimits {
+  const everything = createRateLimiter(addressLimit, clock);
+  const byOperation = new Map<string, RateLimiter>();
+  return {
+    under(operation, own) {
+      if (operation.limit.scope === "uid") return both(own(), everything);
+      const known = byOperation.get(operation.name);
+      if (known !== undefined) return known;
+      const shared = both(createRateLimiter(operation.limit, clock), everything);
+      byOperation.set(operation.name, shared);
+      return shared;
+    },
+  };
+}
+
+/**
+ * Sends when both limits allow. The narrow one's slot is taken first: who waits for the wide one
+ * then holds up nobody but itself, while a slot of the wide one that is held and not used would
+ * be lost to all. A refusal holds off the narrow one alone: it does not say whose limit it was,
+ * and where it was the address's, each account is refused, and pauses, by itself.
+ */
+const both = (narrow: RateLimiter, wide: RateLimiter): RateLimiter => ({
+  run: (send, signal) => narrow.run(() => wide.run(send, signal), signal),
+  holdOff: narrow.holdOff,
+});

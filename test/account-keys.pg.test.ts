@@ -1,0 +1,174 @@
+import { sql } from "drizzle-orm";
+import { describe, expect, test } from "vitest";
+import { accountBills } from "../src/contract/account-bills.ts";
+import { type NamedKey, recordKey, refuseTakenKey } from "../src/db/account-keys.ts";
+import { type Database, openDatabase } from "../src/db/connect.ts";
+import { KeyTakenError } from "../src/errors.ts";
+import { openSandbox } from "../src/sandbox/sandbox.ts";
+import { Secret } from "../src/secret.ts";
+import { type CliEnvironment, environmentFor, runCli } from "./support/cli.ts";
+import { testDatabase } from "./support/database.ts";
+import { exactly, heldAgainstLedger } from "./support/sandbox-ledger.ts";
+
+async function openTables() {
+  const stack = new AsyncDisposableStack();
+  const { url } = stack.use(await testDatabase());
+  const { db } = stack.use(openDatabase(url));
+  return { url, db, [Symbol.asyncDispose]: () => stack.disposeAsync() };
+}
+
+const named = (account: string, key: string): NamedKey => ({ account, key: new Secret(key) });
+
+const rowsOf = async (db: Database) => {
+  const { rows } = await db.execute<{ account: string; fingerprint: string }>(
+    sql`select account, fingerprint from account_keys order by account, seen_at`,
+  );
+  return rows;
+};
+
+describe("a key", () => {
+  test("that was recorded under one name is refused under another, and not under its own", async () => {
+    await using at = await openTables();
+    await recordKey(at.db, named("a", "key-1"));
+    await refuseTakenKey(at.db, named("a", "key-1"));
+    await recordKey(at.db, named("a", "key-1"));
+    for (const refused of [refuseTakenKey, recordKey]) {
+      const attempt = refused(at.db, named("b", "key-1"));
+      await expect(attempt).rejects.toBeInstanceOf(KeyTakenError);
+      await expect(attempt).rejects.toThrow(/is stored as account a, .* name the account a again/);
+    }
+    expect((await rowsOf(at.db)).map(({ account }) => account)).toEqual(["a"]);
+  });
+
+  test("may follow another one of the account, and both stay the account's", async () => {
+    await using at = await openTables();
+    await recordKey(at.db, named("a", "key-1"));
+    await refuseTakenKey(at.db, named("a", "key-2"));
+    await recordKey(at.db, named("a", "key-2"));
+    for (const key of ["key-1", "key-2"]) {
+      await expect(refuseTakenKey(at.db, named("b", key))).rejects.toThrow("account a");
+    }
+    expect((await rowsOf(at.db)).map(({ account }) => account)).toEqual(["a", "a"]);
+  });
+
+  test("that is only looked for leaves nothing behind, not even in a new database", async () => {
+    await using at = await openTables();
+    await refuseTakenKey(at.db, named("a", "key-1"));
+    const { rows } = await at.db.execute(sql`
+      select (select count(*) from account_keys) as keys, (select count(*) from key_salt) as salts`);
+    expect(rows).toEqual([{ keys: "0", salts: "0" }]);
+  });
+
+  test("is given to one name alone, however many ask for it at once", async () => {
+    for (let round = 0; round < 5; round++) {
+      await using at = await openTables();
+      const names = ["a", "b", "c", "d"];
+      const ends = await Promise.allSettled(
+        names.map(async (name) => {
+          await using own = openDatabase(at.url);
+          await recordKey(own.db, named(name, "key-1"));
+        }),
+      );
+      expect(ends.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+      expect(await rowsOf(at.db)).toHaveLength(1);
+    }
+  });
+
+  test("leaves a fingerprint that does not show it, and is another one in each database", async () => {
+    await using first = await openTables();
+    await using second = await openTables();
+    for (const { db } of [first, second]) await recordKey(db, named("a", "key-1"));
+    const [one] = await rowsOf(first.db);
+    const [other] = await rowsOf(second.db);
+    expect(one?.fingerprint).toMatch(/^[0-9a-f]{64}$/);
+    expect(one?.fingerprint).not.toBe(other?.fingerprint);
+  });
+});
+
+/** A sandbox exchange, and the program pointed at it and at tables of its own. */
+async function house() {
+  const stack = new AsyncDisposableStack();
+  const sandbox = stack.use(await openSandbox({ seed: "keys", density: 0.1 }));
+  const at = stack.use(await openTables());
+  const run = (others: CliEnvironment) =>
+    runCli(["sync"], {
+      env: environmentFor(sandbox, at, { PRODUCT_TYPES: "SUSDT-FUTURES", ...others }),
+    });
+  const requests = () => sandbox.statistics().arrivals[accountBills.name] ?? 0;
+  return { ...at, sandbox, run, requests, [Symbol.asyncDispose]: () => stack.disposeAsync() };
+}
+
+const billsOf = async (db: Database) => {
+  const { rows } = await db.execute(sql`
+    select account, count(*)::integer as bills from bills group by account order by account`);
+  return rows;
+};
+
+test("a renamed account is refused before the exchange is asked; the remedy's statements rename what is stored", async () => {
+  await using at = await house();
+  expect((await at.run({ EXCHANGE_ACCOUNT: "old" })).code).toBe(0);
+  const [stored] = await billsOf(at.db);
+  const asked = at.requests();
+
+  const refused = await at.run({ EXCHANGE_ACCOUNT: "main" });
+  expect(refused.code).toBe(1);
+  expect(at.requests()).toBe(asked);
+  const [line = ""] = refused.stdout.split("\n");
+  expect(line).toMatch(
+    /^main: this API key's ledger is stored as account old, and as main it would/,
+  );
+  expect(await billsOf(at.db)).toEqual([stored]);
+  const { rows } = await at.db.execute(sql`select account from account_leases`);
+  expect(rows).toEqual([{ account: "old" }]);
+
+  const [statements = ""] = /begin;.*commit;/.exec(line) ?? [];
+  await at.db.$client.query(statements);
+  const renamedAt = Date.now();
+  const renamed = await at.run({ EXCHANGE_ACCOUNT: "main" });
+  expect(renamed.code).toBe(0);
+  expect(await heldAgainstLedger(at.db, at.sandbox, "SUSDT-FUTURES", renamedAt)).toMatchObject(
+    exactly,
+  );
+  // What was covered is covered: only the newest stretch was read again.
+  expect(at.requests() - asked).toBeLessThan(6);
+  for (const table of [
+    "bills",
+    "bill_revisions",
+    "rejected_bills",
+    "checkpoints",
+    "account_keys",
+  ]) {
+    const left = await at.db.execute(
+      sql`select 1 from ${sql.identifier(table)} where account = 'old'`,
+    );
+    expect({ table, left: left.rowCount }).toEqual({ table, left: 0 });
+  }
+});
+
+test("a key that the exchange refused is nobody's: keys that were mixed up can be put right", async () => {
+  await using at = await house();
+  const mixedUp = await at.run({ EXCHANGE_ACCOUNT: "b", EXCHANGE_API_SECRET: "of another key" });
+  expect(mixedUp.code).toBe(1);
+  expect(await rowsOf(at.db)).toEqual([]);
+  expect((await at.run({ EXCHANGE_ACCOUNT: "a" })).code).toBe(0);
+  expect((await rowsOf(at.db)).map(({ account }) => account)).toEqual(["a"]);
+});
+
+test("the key is in no row of any table", async () => {
+  await using at = await house();
+  expect((await at.run({})).code).toBe(0);
+  const { rows: tables } = await at.db.execute<{ name: string }>(
+    sql`select table_name as name from information_schema.tables where table_schema = 'public'`,
+  );
+  const { apiKey, apiSecret, apiPassphrase } = at.sandbox.account;
+  for (const { name } of tables) {
+    const { rows } = await at.db.execute(sql`
+      select 1
+      from ${sql.identifier(name)} as given
+      where strpos(given::text, ${apiKey}) > 0
+        or strpos(given::text, ${apiSecret}) > 0
+        or strpos(given::text, ${apiPassphrase}) > 0`);
+    expect({ name, rows }).toEqual({ name, rows: [] });
+  }
+  expect(tables.length).toBeGreaterThan(5);
+});

@@ -1,0 +1,337 @@
+import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Config, narrowed, readConfig } from "../src/config/config.ts";
+import type { Environment } from "../src/config/environment.ts";
+import { productTypes } from "../src/contract/product-types.ts";
+import { UsageError } from "../src/errors.ts";
+
+let folder = "";
+let path = "";
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "bill-sync-accounts-"));
+  path = join(folder, "accounts.json");
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+const keys = { apiKey: "key-1", apiSecret: "secret-1", apiPassphrase: "passphrase-1" };
+const otherKeys = { apiKey: "key-2", apiSecret: "secret-2", apiPassphrase: "passphrase-2" };
+const main = { name: "main", ...keys };
+
+/** Reads an accounts file with this content: text as it is, anything else as JSON. */
+async function read(
+  content: unknown,
+  environment: Environment = {},
+  needs = { credentials: true },
+): Promise<Config> {
+  await writeFile(path, typeof content === "string" ? content : JSON.stringify(content));
+  await chmod(path, 0o600);
+  return readConfig({ ACCOUNTS_FILE: path, ...environment }, needs);
+}
+
+/** The faults of the file with these accounts, without the variable's name before each. */
+async function faultsOf(
+  content: unknown,
+  environment: Environment = {},
+  needs?: { credentials: boolean },
+) {
+  const error = await read(content, environment, needs).catch((thrown: unknown) => thrown);
+  expect(error).toBeInstanceOf(UsageError);
+  const { message, faults } = error as UsageError;
+  expect(message).toContain(`What is wrong with ACCOUNTS_FILE is in ${path}.`);
+  for (const fault of faults) expect(message).toContain(`\n  ${fault}\n`);
+  return faults.map((fault) => fault.replace(/^ACCOUNTS_FILE /, ""));
+}
+
+const shown = ({ accounts }: Config) =>
+  accounts.map(({ credentials, ...account }) => ({
+    ...account,
+    ...(credentials && {
+      apiKey: credentials.key.reveal(),
+      apiSecret: credentials.secret.reveal(),
+      apiPassphrase: credentials.passphrase.reveal(),
+    }),
+  }));
+
+test("each account has its keys, and what it leaves out has a default", async () => {
+  const second = {
+    name: "desk-2.eu_A",
+    ...otherKeys,
+    productTypes: ["COIN-FUTURES", "USDT-FUTURES", "COIN-FUTURES"],
+    ltv: true,
+    riskUnitIds: ["9007199254740993"],
+    demo: false,
+  };
+  const config = await read({ accounts: [main, second] });
+  const { demo: _, ...expected } = second;
+  expect(shown(config)).toEqual([
+    { ...main, productTypes },
+    { ...expected, productTypes: ["COIN-FUTURES", "USDT-FUTURES"] },
+  ]);
+  expect(config.warnings).toEqual([]);
+});
+
+test("PRODUCT_TYPES holds for the accounts that name none; a demo account reads demo products", async () => {
+  const demoTypes = ["SUSDT-FUTURES", "SCOIN-FUTURES", "SUSDC-FUTURES"];
+  const accounts = [
+    main,
+    { name: "own", ...otherKeys, productTypes: ["USDC-FUTURES"] },
+    { name: "demo", ...otherKeys, apiKey: "key-3", demo: true },
+  ];
+  const typesWith = async (PRODUCT_TYPES: string) =>
+    (await read({ accounts }, { PRODUCT_TYPES })).accounts.map((account) => account.productTypes);
+  expect(await typesWith("")).toEqual([productTypes, ["USDC-FUTURES"], demoTypes]);
+  expect(await typesWith("USDT-FUTURES")).toEqual([["USDT-FUTURES"], ["USDC-FUTURES"], demoTypes]);
+  expect(await typesWith("USDT-FUTURES,SCOIN-FUTURES")).toEqual([
+    ["USDT-FUTURES", "SCOIN-FUTURES"],
+    ["USDC-FUTURES"],
+    ["SCOIN-FUTURES"],
+  ]);
+});
+
+describe("a credential", () => {
+  test("comes from a variable or from a file beside the accounts file, without its line's end", async () => {
+    await writeFile(join(folder, "secret"), "from file \r\n");
+    const account = { ...main, apiKey: { env: "DESK_KEY" }, apiSecret: { file: "secret" } };
+    const config = await read({ accounts: [account] }, { DESK_KEY: "from-variable" });
+    expect(shown(config)).toMatchObject([{ apiKey: "from-variable", apiSecret: "from file " }]);
+  });
+
+  test("is not looked up for a command that needs none, and its form is checked all the same", async () => {
+    const away = { ...main, apiKey: { env: "NONE" }, apiSecret: { file: "none" } };
+    const needs = { credentials: false };
+    expect(shown(await read({ accounts: [away] }, {}, needs))).toEqual([
+      { name: "main", productTypes },
+    ]);
+    expect(await faultsOf({ accounts: [{ ...away, apiKey: 7 }] }, {}, needs)).toHaveLength(1);
+  });
+});
+
+const origin = "the exchange gives it when you create an API key";
+const noReference = 'is neither a text nor {"env": "NAME"} nor {"file": "PATH"}';
+const one = (change: object) => ({ accounts: [{ ...main, ...change }] });
+
+const wrong: readonly [string, unknown, string][] = [
+  [
+    "no list",
+    { accounts: {} },
+    'accounts: is not a list of accounts; write {"accounts": [{"name": "main", …}]}',
+  ],
+  ["an empty list", { accounts: [] }, "accounts: is not a list of accounts; write"],
+  ["a bare list", [main], "is not an object in braces"],
+  ["an account that is none", { accounts: [main, "x"] }, "accounts[1]: is not an object in braces"],
+  ["no name", one({ name: undefined }), "accounts[0].name: is missing; it is 1 to 64 letters"],
+  ["a bad name", one({ name: "desk one" }), 'accounts[0].name: "desk one" is not 1 to 64 letters'],
+  ["no key", one({ apiKey: undefined }), `accounts[0].apiKey: is missing; ${origin}`],
+  ["an empty secret", one({ apiSecret: "" }), `accounts[0].apiSecret: is empty; ${origin}`],
+  [
+    "a number for a passphrase",
+    one({ apiPassphrase: 1 }),
+    `accounts[0].apiPassphrase: ${noReference}`,
+  ],
+  [
+    "two references",
+    one({ apiKey: { env: "A", file: "B" } }),
+    `accounts[0].apiKey: ${noReference}`,
+  ],
+  ["an unknown reference", one({ apiKey: { vault: "A" } }), `accounts[0].apiKey: ${noReference}`],
+  [
+    "a variable that is not set",
+    one({ apiKey: { env: "NO_SUCH" } }),
+    "accounts[0].apiKey: the variable NO_SUCH is not set; set it",
+  ],
+  [
+    "a secret that no header carries",
+    one({ apiSecret: "a\nb" }),
+    "accounts[0].apiSecret: holds a character that no header can carry; copy it again",
+  ],
+  [
+    "a misspelled key",
+    one({ apiPasphrase: "x" }),
+    "accounts[0].apiPasphrase: is not a key of this file, did you mean apiPassphrase?",
+  ],
+  [
+    "a key of nothing",
+    one({ colour: "x" }),
+    "accounts[0].colour: is not a key of this file (there are name, apiKey,",
+  ],
+  [
+    "a misspelled list",
+    { accounts: [main], acounts: [] },
+    "acounts: is not a key of this file, did you mean accounts?",
+  ],
+  [
+    "a product type that is none",
+    one({ productTypes: ["USDT-FUTURE"] }),
+    'accounts[0].productTypes: "USDT-FUTURE" is not a product type, did you mean USDT-FUTURES?',
+  ],
+  [
+    "product types in one text",
+    one({ productTypes: "USDT-FUTURES" }),
+    "accounts[0].productTypes: is not a list of texts in quotes; leave it out, or",
+  ],
+  [
+    "no product type",
+    one({ productTypes: [] }),
+    "accounts[0].productTypes: is not a list of texts",
+  ],
+  [
+    "live products of a demo key",
+    one({ demo: true, productTypes: ["SUSDT-FUTURES", "USDT-FUTURES"] }),
+    'accounts[0].productTypes: "USDT-FUTURES" is none of demo trading\'s',
+  ],
+  ["a flag in quotes", one({ ltv: "true" }), "accounts[0].ltv: is neither true nor false"],
+  [
+    "risk units that are numbers",
+    one({ ltv: true, riskUnitIds: [123] }),
+    "accounts[0].riskUnitIds: is not a list of texts in quotes",
+  ],
+  [
+    "risk units without ltv",
+    one({ riskUnitIds: ["1"] }),
+    'accounts[0].riskUnitIds: has no use without "ltv": true',
+  ],
+  [
+    "a name twice",
+    { accounts: [main, { ...main, apiKey: "other" }] },
+    "accounts[1].name: is the same name as accounts[0].name; remove one",
+  ],
+  [
+    "a key twice",
+    { accounts: [main, { ...main, name: "b" }] },
+    "accounts[1].apiKey: is the same key as accounts[0].apiKey; remove one",
+  ],
+];
+
+test.each(wrong)(
+  "%s is refused, with its place and the remedy",
+  async (_title, content, expected) => {
+    const [fault, ...others] = await faultsOf(content);
+    expect(fault?.slice(0, expected.length)).toBe(expected);
+    expect(others).toEqual([]);
+  },
+);
+
+test("a key that two accounts have by different ways is seen to be one", async () => {
+  const accounts = [main, { name: "b", ...otherKeys, apiKey: { env: "B_KEY" } }];
+  const [fault] = await faultsOf({ accounts }, { B_KEY: keys.apiKey });
+  expect(fault).toMatch(/^accounts\[1\]\.apiKey: is the same key as accounts\[0\]\.apiKey/);
+});
+
+test("all faults are told at once, those of other variables beside them", async () => {
+  const accounts = [{ name: "", apiKey: "k" }, { ...main, ltv: 1 }, 3];
+  expect(await faultsOf({ accounts }, { LOG_LEVEL: "loud", PRODUCT_TYPE: "x" })).toEqual([
+    expect.stringMatching(/^accounts\[0\]\.name/),
+    expect.stringMatching(/^accounts\[0\]\.apiSecret/),
+    expect.stringMatching(/^accounts\[0\]\.apiPassphrase/),
+    expect.stringMatching(/^accounts\[1\]\.ltv/),
+    expect.stringMatching(/^accounts\[2\]/),
+    expect.stringMatching(/^LOG_LEVEL "loud"/),
+    expect.stringMatching(/^PRODUCT_TYPE is not a variable/),
+  ]);
+});
+
+describe("a file that is not JSON is told with the place and none of its text", () => {
+  const secret = "zzTopSecret";
+  test.each([
+    [`{"accounts": [{"apiSecret": ${secret}}]}`, /^is not JSON.*; often a comma is wrong$/],
+    [`{"accounts": [\n  {"apiSecret": "${secret}",}]}`, /^is not JSON at line 2, column \d+;/],
+    [secret, /^is not JSON/],
+    ["", /^is not JSON/],
+  ])("%s", async (content, expected) => {
+    const [fault, ...others] = await faultsOf(content);
+    expect(fault).toMatch(expected);
+    expect(others).toEqual([]);
+    for (const length of [secret.length, 4]) expect(fault).not.toContain(secret.slice(0, length));
+  });
+});
+
+test("a file that cannot be read is told with its path", async () => {
+  const missing = join(folder, "missing.json");
+  const attempt = () => readConfig({ ACCOUNTS_FILE: missing }, { credentials: true });
+  expect(attempt).toThrow(`ACCOUNTS_FILE cannot be read (ENOENT); correct the path ${missing}`);
+  const [fault] = await faultsOf({ accounts: [{ ...main, apiSecret: { file: "missing" } }] });
+  expect(fault).toBe(
+    `accounts[0].apiSecret: ${join(folder, "missing")} cannot be read (ENOENT); correct the path or permissions`,
+  );
+});
+
+test("no fault shows a credential, whatever is wrong with it", async () => {
+  const secrets = ["canaryÄ-1", "canary\u0000-2", "canary\n-3"];
+  const [apiKey, apiSecret, apiPassphrase] = secrets;
+  await writeFile(join(folder, "bad"), "canary\u0000-4");
+  const accounts = [
+    { name: "a", apiKey, apiSecret, apiPassphrase },
+    {
+      name: "b",
+      apiKey: { file: "bad" },
+      apiSecret: ["canary-5"],
+      apiPassphrase: { key: "canary-6" },
+    },
+  ];
+  const faults = await faultsOf({ accounts });
+  expect(faults).toHaveLength(6);
+  expect(faults.join("\n")).not.toContain("canary");
+});
+
+test.each([["EXCHANGE_API_KEY"], ["EXCHANGE_API_SECRET"], ["EXCHANGE_ACCOUNT"]])(
+  "%s beside an accounts file is refused: one of them would be left out",
+  async (name) => {
+    expect(await faultsOf({ accounts: [main] }, { [name]: "x" })).toEqual([
+      `is set, and so is the one account that stands without a file (${name}); remove the one or the other`,
+    ]);
+  },
+);
+
+test("a misspelled ACCOUNTS_FILE does not leave the one account at work", () => {
+  const environment = {
+    ACCOUNT_FILE: path,
+    ...{ EXCHANGE_API_KEY: "k", EXCHANGE_API_SECRET: "s", EXCHANGE_API_PASSPHRASE: "p" },
+  };
+  expect(() => readConfig(environment, { credentials: true })).toThrow(
+    "ACCOUNT_FILE is not a variable of this program, did you mean ACCOUNTS_FILE?",
+  );
+});
+
+describe("a file that others than its owner may read", () => {
+  const warningsAt = async (mode: number, accounts: readonly object[]) => {
+    await read({ accounts: [main] });
+    await writeFile(path, JSON.stringify({ accounts }));
+    await chmod(path, mode);
+    return readConfig({ ACCOUNTS_FILE: path, A: "a", B: "b", C: "c" }, { credentials: true })
+      .warnings;
+  };
+  const told = () => [
+    `${path} holds credentials, and others than its owner may read it; chmod 600 ${path}`,
+  ];
+  const references = {
+    name: "m",
+    apiKey: { env: "A" },
+    apiSecret: { env: "B" },
+    apiPassphrase: { env: "C" },
+  };
+
+  test("is told of, and used", async () => {
+    for (const mode of [0o640, 0o604, 0o644])
+      expect(await warningsAt(mode, [main])).toEqual(told());
+    for (const mode of [0o600, 0o400]) expect(await warningsAt(mode, [main])).toEqual([]);
+  });
+
+  test("is nothing to tell of where no credential stands in it", async () => {
+    expect(await warningsAt(0o644, [references])).toEqual([]);
+    expect(await warningsAt(0o644, [references, { ...main, apiKey: { env: "B" } }])).toEqual(
+      told(),
+    );
+  });
+});
+
+test("--account takes some of the accounts, and a mistyped one is named with the nearest", async () => {
+  const config = await read({ accounts: [main, { name: "desk", ...otherKeys }] });
+  const only = (...accounts: string[]) => narrowed(config, { accounts, productTypes: [] }).accounts;
+  expect(only("desk").map(({ name }) => name)).toEqual(["desk"]);
+  expect(() => only("dsek")).toThrow(
+    "--account dsek: there is no such account, did you mean desk? (configured: main, desk)",
+  );
+});

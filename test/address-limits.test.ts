@@ -1,0 +1,129 @@
+import { expect, test } from "vitest";
+import { exchangeOf } from "../src/commands/exchange.ts";
+import { accountBills } from "../src/contract/account-bills.ts";
+import { symbols } from "../src/contract/symbols.ts";
+import { minuteMs, secondMs } from "../src/contract/time.ts";
+import { type AddressLimits, createAddressLimits } from "../src/exchange/address-limits.ts";
+import { createRateLimiter, type RateLimiter } from "../src/exchange/rate-limiter.ts";
+import type { Transport } from "../src/exchange/transport.ts";
+import { createSandbox } from "../src/sandbox/sandbox.ts";
+import { Secret } from "../src/secret.ts";
+import { rollingWindow } from "../src/server/arrivals.ts";
+import { virtualClock } from "./support/virtual-clock.ts";
+
+const wayMs = 20;
+
+/** An exchange of many accounts in virtual time, all of them asked from one address. */
+function world(accounts: number) {
+  const time = virtualClock(Date.UTC(2026, 3, 30));
+  const sandbox = createSandbox({
+    seed: "address",
+    now: time.now,
+    density: 0,
+    edges: [],
+    accountNames: Array.from({ length: accounts }, (_, index) => `desk-${index}`),
+  });
+  const minute = rollingWindow(minuteMs);
+  const second = rollingWindow(secondMs);
+  const transport: Transport = async ({ url, headers }) => {
+    await time.clock.sleep(wayMs);
+    for (const window of [minute, second]) window.arrive(time.now());
+    const answer = await sandbox.answer({
+      method: "GET",
+      path: url.pathname,
+      query: Object.fromEntries(url.searchParams),
+      headers,
+      clientAddress: "127.0.0.1",
+    });
+    await time.clock.sleep(wayMs);
+    return { status: answer.status, retryAfter: undefined, body: answer.body };
+  };
+  const clientsUnder = (addressLimits: AddressLimits) =>
+    sandbox.accounts.map(
+      ({ apiKey, apiSecret, apiPassphrase }) =>
+        exchangeOf(
+          { baseUrl: new URL("http://127.0.0.1"), locale: "en-US" },
+          {
+            credentials: {
+              key: new Secret(apiKey),
+              secret: new Secret(apiSecret),
+              passphrase: new Secret(apiPassphrase),
+            },
+          },
+          { transport, clock: time.clock, random: () => 0.5, addressLimits },
+        ).client,
+    );
+  return { time, sandbox, clientsUnder, peaks: { minute: minute.peak, second: second.peak } };
+}
+
+type Client = ReturnType<ReturnType<typeof world>["clientsUnder"]>[number];
+
+const askBills = (client: Client, signal?: AbortSignal) =>
+  client.ask(
+    accountBills,
+    { productType: "USDT-FUTURES", limit: "1" },
+    signal === undefined ? {} : { signal },
+  );
+
+const times = <T>(count: number, act: () => T): T[] => Array.from({ length: count }, act);
+
+test("twenty accounts at full speed for two minutes stay under 6,000 requests a minute, and near it", async () => {
+  const { time, sandbox, clientsUnder, peaks } = world(20);
+  const clients = clientsUnder(createAddressLimits(time.clock));
+  const startedAt = time.now();
+  const asked = clients.flatMap((client) => times(500, () => askBills(client)));
+  await time.run(Promise.all(asked));
+  expect(sandbox.statistics().refusals).toEqual({});
+  expect(peaks.minute()).toBeLessThanOrEqual(5_400);
+  expect(peaks.second()).toBeLessThanOrEqual(90);
+  expect(asked.length / ((time.now() - startedAt) / minuteMs)).toBeGreaterThan(5_000);
+});
+
+test("a run that begins right after another one, and does not know of it, stays under the limit as well", async () => {
+  const { time, sandbox, clientsUnder, peaks } = world(20);
+  for (let run = 0; run < 2; run++) {
+    const clients = clientsUnder(createAddressLimits(time.clock));
+    await time.run(Promise.all(clients.flatMap((client) => times(270, () => askBills(client)))));
+  }
+  expect(sandbox.statistics().refusals).toEqual({});
+  expect(peaks.minute()).toBeLessThanOrEqual(5_400 + 90);
+});
+
+test("an account that waits for its own limit takes nothing from the others", async () => {
+  const { time, clientsUnder } = world(9);
+  const [busy, ...others] = clientsUnder(createAddressLimits(time.clock));
+  if (busy === undefined) throw new Error("the world has no accounts");
+  const stop = new AbortController();
+  const endless = times(5_000, () => askBills(busy, stop.signal).catch(() => undefined));
+  const startedAt = time.now();
+  await time.run(Promise.all(others.flatMap((client) => times(30, () => askBills(client)))));
+  // Thirty at ten a second, as if each were alone.
+  expect(time.now() - startedAt).toBeLessThan(3 * (secondMs + 10 * wayMs));
+  stop.abort(new Error("enough"));
+  await time.run(Promise.all(endless));
+});
+
+test("what is limited by address is limited over all accounts together", async () => {
+  const { time, sandbox, clientsUnder } = world(4);
+  const clients = clientsUnder(createAddressLimits(time.clock));
+  const asked = clients.flatMap((client) =>
+    times(15, () => client.ask(symbols, { symbol: "BTCUSDT" })),
+  );
+  await time.run(Promise.all(asked));
+  const { peaks, refusals } = sandbox.statistics();
+  expect(peaks).toEqual([{ operation: symbols.name, scope: "127.0.0.1", requests: 20 }]);
+  expect(refusals).toEqual({});
+});
+
+test("an account that holds off, being refused, leaves the others at work", async () => {
+  const time = virtualClock(0);
+  const limits = createAddressLimits(time.clock);
+  const [refused, other] = times(2, () =>
+    limits.under(accountBills, () => createRateLimiter(accountBills.limit, time.clock)),
+  );
+  refused?.holdOff(minuteMs);
+  const sentAt = (limiter: RateLimiter | undefined) => limiter?.run(async () => time.now());
+  const sent = await time.run(Promise.all([sentAt(refused), sentAt(other)]));
+  expect(sent[0]).toBeGreaterThanOrEqual(minuteMs);
+  expect(sent[1]).toBe(0);
+});

@@ -1,0 +1,272 @@
+import { sql } from "drizzle-orm";
+import { describe, expect, test } from "vitest";
+import { accountBills } from "../src/contract/account-bills.ts";
+import { loanToValue } from "../src/contract/loan-to-value.ts";
+import { recordKey } from "../src/db/account-keys.ts";
+import { openDatabase } from "../src/db/connect.ts";
+import { openSandbox, type SandboxOptions } from "../src/sandbox/sandbox.ts";
+import { Secret } from "../src/secret.ts";
+import { entryOf, writeAccounts } from "./support/accounts-file.ts";
+import { type CliEnvironment, runCli, temporaryFolder } from "./support/cli.ts";
+import { testDatabase } from "./support/database.ts";
+
+type House = {
+  readonly sandbox?: Partial<SandboxOptions>;
+  /** Of the two accounts, to be changed before they are written. */
+  readonly alter?: (entries: readonly object[]) => readonly object[];
+  readonly mode?: number;
+  readonly env?: CliEnvironment;
+  readonly isEmpty?: boolean;
+};
+
+/** A sandbox exchange of two accounts, tables, and `doctor` pointed at both. */
+async function house({ sandbox: options, alter, mode, env, isEmpty = false }: House = {}) {
+  const stack = new AsyncDisposableStack();
+  const folder = stack.use(await temporaryFolder());
+  const sandbox = stack.use(
+    await openSandbox({ seed: "doctor", density: 0, accountNames: ["a", "b"], ...options }),
+  );
+  const { url } = stack.use(await testDatabase({ isEmpty }));
+  const { db } = stack.use(openDatabase(url));
+  const entries = sandbox.accounts.map(entryOf);
+  const path = await writeAccounts(folder.path, alter?.(entries) ?? entries, mode);
+  const environment = {
+    DATABASE_URL: url,
+    EXCHANGE_BASE_URL: sandbox.url,
+    ACCOUNTS_FILE: path,
+    ...env,
+  };
+  const canaries = [
+    ...sandbox.accounts.flatMap(({ apiKey, apiSecret, apiPassphrase }) => [
+      apiKey,
+      apiSecret,
+      apiPassphrase,
+    ]),
+    ...Object.values(env ?? {}).flatMap((text) => text?.match(/canary\w*/g) ?? []),
+  ];
+  const doctor = async (...args: readonly string[]) => {
+    const end = await runCli(["doctor", ...args], { env: environment });
+    for (const canary of canaries) expect(end.stdout + end.stderr).not.toContain(canary);
+    return end;
+  };
+  return { sandbox, db, path, doctor, [Symbol.asyncDispose]: () => stack.disposeAsync() };
+}
+
+const linesOf = (stdout: string) => stdout.trimEnd().split("\n");
+
+const withLtv = (entries: readonly object[]) => entries.map((entry) => ({ ...entry, ltv: true }));
+
+test("a healthy set-up is one line a check, all ok, with a request for each key and record", async () => {
+  await using at = await house({ alter: withLtv });
+  const end = await at.doctor();
+  expect(end).toMatchObject({ code: 0, stderr: "" });
+  expect(linesOf(end.stdout)).toEqual([
+    "ok    config           2 accounts configured",
+    `ok    accounts file    ${at.path} shows no credential to other users`,
+    expect.stringMatching(
+      /^ok {4}database {9}PostgreSQL \d+\.\d+, 127\.0\.0\.1:\d+\/bill_sync_test_\w+$/,
+    ),
+    expect.stringMatching(
+      /^ok {4}server settings {2}encoding UTF8, time zone \S+ for display, stored in UTC$/,
+    ),
+    expect.stringMatching(/^ok {4}migrations {7}up to date \(\d+ applied\)$/),
+    "ok    pooler           none seen between here and the server",
+    expect.stringMatching(/^ok {4}exchange {9}http:\/\/127\.0\.0\.1:\d+ answers$/),
+    expect.stringMatching(/^ok {4}clock {12}this machine is \d\.\d s \w+( of)? the exchange$/),
+    "ok    account a        its key reads bills of USDT-FUTURES and SUSDT-FUTURES",
+    "ok    ltv a            its key reads the loan-to-value record of its own",
+    "ok    account b        its key reads bills of USDT-FUTURES and SUSDT-FUTURES",
+    "ok    ltv b            its key reads the loan-to-value record of its own",
+  ]);
+  const { arrivals, refusals } = at.sandbox.statistics();
+  expect(arrivals).toMatchObject({ [accountBills.name]: 4, [loanToValue.name]: 2 });
+  expect(refusals).toEqual({});
+});
+
+test("--json gives the same checks to a program; --account takes one account", async () => {
+  await using at = await house();
+  const end = await at.doctor("--json", "--account", "b");
+  const { outcome, checks } = JSON.parse(end.stdout);
+  expect(outcome).toBe("ok");
+  expect(checks[0]).toEqual({ status: "ok", name: "config", found: "2 accounts configured" });
+  const names = checks.map(({ name }: { name: string }) => name);
+  expect(names).toContain("account b");
+  expect(names).not.toContain("account a");
+  const mistyped = await at.doctor("--account", "c");
+  expect(mistyped).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("--account c: there is no such account"),
+  });
+});
+
+test("doctor writes nothing to the database", async () => {
+  await using at = await house();
+  const written = async () => {
+    const { rows } = await at.db.execute(sql`
+      select relname, n_tup_ins + n_tup_upd + n_tup_del as writes
+      from pg_stat_user_tables
+      order by relname`);
+    await at.db.execute(sql`select pg_stat_clear_snapshot()`);
+    return rows;
+  };
+  const before = await written();
+  expect((await at.doctor()).code).toBe(0);
+  expect(await written()).toEqual(before);
+});
+
+const revoked = (name: string, changes: object): Partial<SandboxOptions> => ({
+  alterCredential: (credential) =>
+    credential.name === name ? { ...credential, ...changes } : credential,
+});
+
+const changed = (index: number, change: object) => (entries: readonly object[]) =>
+  entries.map((entry, at) => (at === index ? { ...entry, ...change } : entry));
+
+const closed = "http://127.0.0.1:1";
+
+const broken: readonly [string, House, 0 | 1, readonly RegExp[]][] = [
+  [
+    "a wrong secret",
+    { alter: changed(0, { apiSecret: "canary1" }) },
+    1,
+    [/^FAIL {2}account a .*40009.*apiSecret in ACCOUNTS_FILE$/, /^ok {4}account b/],
+  ],
+  [
+    "no right to read bills",
+    { sandbox: revoked("b", { permissions: [] }) },
+    1,
+    [/^ok {4}account a/, /^FAIL {2}account b .*40014.*give it the right/],
+  ],
+  [
+    "a unified account",
+    { sandbox: revoked("a", { accountMode: "unified" }) },
+    1,
+    [/^FAIL {2}account a .*40085.*use the API key of a classic account$/],
+  ],
+  [
+    "a live key on demo products",
+    { sandbox: revoked("a", { environment: "live" }) },
+    1,
+    [/^FAIL {2}account a .*40099.*leave the others out of PRODUCT_TYPES/],
+  ],
+  [
+    "no right to the loan-to-value record",
+    { sandbox: revoked("a", { permissions: ["bills"] }), alter: withLtv },
+    1,
+    [
+      /^ok {4}account a/,
+      /^FAIL {2}ltv a .*40014.*; where the account has no institutional loan/,
+      /^ok {4}ltv b/,
+    ],
+  ],
+  [
+    "a file that others may read",
+    { mode: 0o644 },
+    0,
+    [/^warn {2}accounts file .*; chmod 600 \S+$/],
+  ],
+  [
+    "a clock that is off",
+    { sandbox: { now: () => Date.now() + 600_000 } },
+    0,
+    [
+      /^warn {2}clock {12}this machine is (599|600)\.\d s behind the exchange; set the clock/,
+      /^ok {4}account a/,
+    ],
+  ],
+  [
+    "an exchange that is away",
+    { env: { EXCHANGE_BASE_URL: closed } },
+    1,
+    [
+      /^ok {4}migrations/,
+      /^FAIL {2}exchange .*no answer from 127\.0\.0\.1:1: .*ECONNREFUSED 127\.0\.0\.1:1$/,
+    ],
+  ],
+  [
+    "a database that is away",
+    { env: { DATABASE_URL: "postgres://u:canary2@127.0.0.1:1/x" } },
+    1,
+    [/^FAIL {2}database .*ECONNREFUSED.*start the server/, /^ok {4}account a/],
+  ],
+  [
+    "tables that were never made",
+    { isEmpty: true },
+    0,
+    [/^warn {2}migrations {7}none applied yet; run sync/, /^ok {4}account a/],
+  ],
+  [
+    "wrong configuration",
+    { env: { LOG_LEVEL: "loud", PRODUCT_TYPE: "x", EXCHANGE_API_KEY: "canary3" } },
+    1,
+    [
+      /^FAIL {2}config .*ACCOUNTS_FILE is set, and so is/,
+      /^FAIL {2}config .*LOG_LEVEL "loud"/,
+      /^FAIL {2}config .*PRODUCT_TYPE is not/,
+      /^ok {4}database/,
+    ],
+  ],
+  [
+    "a wrong address of the database",
+    { env: { DATABASE_URL: "postgres://u:canary4#@h/x" } },
+    1,
+    [/^FAIL {2}config .*DATABASE_URL is not an address/],
+  ],
+  [
+    "nothing, on the embedded server",
+    { env: { DATABASE_URL: "" } },
+    0,
+    [
+      /^ok {4}database {9}PostgreSQL \d+\.\d+, embedded$/,
+      /^(ok|warn) +disk {13}[\d,]+ MiB free in \.\/data, the database takes \d+ MiB/,
+    ],
+  ],
+];
+
+describe.concurrent("what is wrong is named with the remedy, and the rest is looked at all the same", () => {
+  test.each(broken)("%s", async (_title, options, code, expected) => {
+    await using at = await house(options);
+    const end = await at.doctor();
+    expect(end).toMatchObject({ code, stderr: "" });
+    const lines = linesOf(end.stdout);
+    for (const line of expected) expect(lines).toContainEqual(expect.stringMatching(line));
+    expect(lines.filter((line) => !/^(ok|warn|FAIL) +\S/.test(line))).toEqual([]);
+  });
+
+  test("a database that is newer than the program, or was made in part", async () => {
+    await using at = await house();
+    await at.db.execute(sql`alter table bills drop column extra`);
+    expect((await at.doctor()).stdout).toMatch(
+      /^FAIL {2}migrations .*bills\.extra is missing.*restore the backup whole$/m,
+    );
+    await at.db.execute(
+      sql`insert into drizzle.__drizzle_migrations (hash, created_at) values ('x', 9999999999999)`,
+    );
+    const newer = await at.doctor();
+    expect(newer.code).toBe(1);
+    expect(newer.stdout).toMatch(
+      /^FAIL {2}migrations .*newer than the program; update the program$/m,
+    );
+  });
+
+  test("a key that is stored under another name, without a request for it", async () => {
+    await using at = await house();
+    await recordKey(at.db, { account: "z", key: new Secret(at.sandbox.account.apiKey) });
+    const end = await at.doctor();
+    expect(end.code).toBe(1);
+    expect(end.stdout).toMatch(/^FAIL {2}account a .*is stored as account z/m);
+    expect(end.stdout).toMatch(/^ok {4}account b/m);
+    expect(at.sandbox.statistics().arrivals[accountBills.name]).toBe(2);
+  });
+
+  test("time zone and encoding are shown as they are", async () => {
+    await using at = await house();
+    const { rows } = await at.db.execute<{ name: string }>(sql`select current_database() as name`);
+    await at.db.execute(
+      sql`alter database ${sql.identifier(rows[0]?.name ?? "")} set timezone = 'Asia/Tokyo'`,
+    );
+    expect((await at.doctor()).stdout).toMatch(
+      /^ok {4}server settings .* time zone Asia\/Tokyo for display/m,
+    );
+  });
+});

@@ -1,0 +1,121 @@
+import { sql } from "drizzle-orm";
+import { expect, test } from "vitest";
+import { accountBills } from "../src/contract/account-bills.ts";
+import { epochMs, minuteMs } from "../src/contract/time.ts";
+import { type Database, openDatabase } from "../src/db/connect.ts";
+import { readStoredBills } from "../src/db/stored-bills.ts";
+import { addressLimit } from "../src/exchange/address-limits.ts";
+import { compareWithLedger } from "../src/sandbox/comparison.ts";
+import { openSandbox, type SandboxAccount } from "../src/sandbox/sandbox.ts";
+import { rollingWindow } from "../src/server/arrivals.ts";
+import { horizonAt } from "../src/sync/plan.ts";
+import { entryOf, writeAccounts } from "./support/accounts-file.ts";
+import { runCli, temporaryFolder } from "./support/cli.ts";
+import { testDatabase } from "./support/database.ts";
+import { exactly } from "./support/sandbox-ledger.ts";
+
+const productType = "USDT-FUTURES";
+const names = Array.from({ length: 20 }, (_, index) => `desk-${index + 1}`);
+const unified = "desk-4";
+const wrongSecret = "desk-9";
+const withoutRight = "desk-17";
+const failing = [unified, wrongSecret, withoutRight];
+
+/** How many bills of an account there should be, and what is wrong with those that are stored. */
+async function heldAgainst(db: Database, { name, ledger }: SandboxAccount, syncedAt: number) {
+  const stored = await readStoredBills(db, { account: name, productType });
+  const { expected, equal, ...wrong } = compareWithLedger(ledger.bills[productType], stored, {
+    // The horizon moves while the test runs.
+    from: epochMs(horizonAt(epochMs(syncedAt)) + minuteMs),
+    visibleAt: epochMs(syncedAt),
+  });
+  return { expected, equal, wrong };
+}
+
+/** A sandbox of twenty accounts that counts what arrives from this address in a rolling second. */
+async function exchangeOfTwenty() {
+  const atAddress = rollingWindow(addressLimit.perMs);
+  const sandbox = await openSandbox({
+    seed: "twenty",
+    accountNames: names,
+    productTypes: [productType],
+    density: 0.1,
+    alterCredential: (credential) => ({
+      ...credential,
+      ...(credential.name === unified ? { accountMode: "unified" } : {}),
+      ...(credential.name === withoutRight ? { permissions: ["loan-to-value"] } : {}),
+    }),
+    wrapAnswer: (answer) => (request) => {
+      atAddress.arrive(performance.now());
+      return answer(request);
+    },
+  });
+  return { ...sandbox, peakOfAddress: atAddress.peak };
+}
+
+test("of twenty accounts, one sync mirrors the seventeen that work, names the three that do not, and keeps every limit", async () => {
+  await using folder = await temporaryFolder();
+  await using database = await testDatabase();
+  await using sandbox = await exchangeOfTwenty();
+  await using open = openDatabase(database.url);
+  const entries = sandbox.accounts.map((account) => ({
+    ...entryOf(account),
+    ...(account.name === wrongSecret ? { apiSecret: "another" } : {}),
+  }));
+  const env = {
+    DATABASE_URL: database.url,
+    EXCHANGE_BASE_URL: sandbox.url,
+    ACCOUNTS_FILE: await writeAccounts(folder.path, entries, 0o640),
+    PRODUCT_TYPES: productType,
+  };
+  const startedAt = Date.now();
+  const end = await runCli(["sync"], { env });
+
+  const [table, remarks = ""] = end.stdout.split("\n\n");
+  expect(remarks.trimEnd().split("\n")).toEqual([
+    expect.stringMatching(`^${unified}: the exchange refused \\(40085`),
+    expect.stringMatching(`^${wrongSecret}: the exchange refused \\(40009.* or its apiSecret in`),
+    expect.stringMatching(`^${withoutRight}/${productType}: the exchange refused \\(40014`),
+    `${withoutRight}/${productType}: 13 of 13 windows were not finished`,
+    expect.stringMatching(/^NOT complete \(17 of 20 accounts are complete\), after /),
+  ]);
+  expect(end.code).toBe(1);
+  expect(table?.match(/^desk-\d+/gm)).toEqual(
+    names.filter((name) => name !== unified && name !== wrongSecret),
+  );
+
+  const [warning = ""] = /^.*chmod 600.*$/m.exec(end.stderr) ?? [];
+  expect(JSON.parse(warning)).toMatchObject({
+    level: "warn",
+    msg: expect.stringContaining(folder.path),
+  });
+  for (const { apiKey, apiSecret, apiPassphrase } of sandbox.accounts) {
+    for (const secret of [apiKey, apiSecret, apiPassphrase]) {
+      expect(end.stdout + end.stderr).not.toContain(secret);
+    }
+  }
+
+  for (const account of sandbox.accounts) {
+    const { expected, equal, wrong } = await heldAgainst(open.db, account, startedAt);
+    expect(expected).toBeGreaterThan(300);
+    if (failing.includes(account.name)) expect(equal).toBe(0);
+    else
+      expect({ name: account.name, equal, wrong }).toEqual({
+        name: account.name,
+        equal: expected,
+        wrong: exactly,
+      });
+  }
+
+  const { peaks, refusals } = sandbox.statistics();
+  const { requests } = accountBills.limit;
+  expect(peaks.filter((peak) => peak.requests > requests)).toEqual([]);
+  expect(Object.keys(refusals).sort()).toEqual(["40009", "40014", "40085"]);
+  expect(sandbox.peakOfAddress()).toBeLessThanOrEqual(addressLimit.requests);
+  // All at their full rate would send 200: the address's limit was at work.
+  expect(sandbox.peakOfAddress()).toBeGreaterThan(addressLimit.requests / 2);
+
+  const { rows } = await open.db.execute(sql`
+    select count(*)::integer as keys, count(distinct account)::integer as accounts from account_keys`);
+  expect(rows).toEqual([{ keys: 17, accounts: 17 }]);
+});
