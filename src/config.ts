@@ -10,6 +10,10 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 export type Account = {
   readonly name: string;
   readonly productTypes: readonly ProductType[];
+  /** Whether its loan-to-value is synced: most accounts have no loan. */
+  readonly ltv?: boolean;
+  /** A parent account's risk units; none for a risk unit's own account. */
+  readonly riskUnitIds?: readonly string[];
   /** Absent where a command does not need them. */
   readonly credentials?: Credentials;
 };
@@ -48,10 +52,12 @@ const variables = [
   ...credentialNames,
   "DATABASE_URL",
   "PRODUCT_TYPES",
+  "SYNC_LTV",
+  "RISK_UNIT_IDS",
 ] as const;
 
 // What starts so is meant for this program, whatever else the environment holds.
-const ownPrefix = /^(EXCHANGE|SYNC|PRODUCT)_/;
+const ownPrefix = /^(EXCHANGE|SYNC|PRODUCT|RISK_UNIT)_/;
 // Further off, it may well be the variable of another program.
 const slipMax = 2;
 
@@ -79,6 +85,8 @@ export function readConfig(
           "1 to 64 letters, digits, dots, hyphens or underscores",
         ),
         productTypes: reader.productTypes(),
+        ltv: reader.ltv(),
+        riskUnitIds: reader.riskUnitIds(),
         ...(needs.credentials ? { credentials: reader.credentials() } : {}),
       },
     ],
@@ -131,17 +139,30 @@ class Reader {
   }
 
   productTypes(): readonly ProductType[] {
-    const words = this.#get("PRODUCT_TYPES")
-      ?.split(",")
-      .map((word) => word.trim())
-      .filter((word) => word !== "");
-    if (words === undefined || words.length === 0) return productTypes;
+    const words = this.#list("PRODUCT_TYPES");
+    if (words.length === 0) return productTypes;
     const known = words.filter((word) => {
       if (isProductType(word)) return true;
       this.#faults.push(`PRODUCT_TYPES ${productTypeFault(word)}`);
       return false;
     });
     return [...new Set(known.filter(isProductType))];
+  }
+
+  ltv(): boolean {
+    const word = (this.#get("SYNC_LTV") ?? "false").toLowerCase();
+    const isTrue = ["true", "1", "yes"].includes(word);
+    if (!isTrue && !["false", "0", "no"].includes(word)) {
+      this.#fault("SYNC_LTV", `"${word}" is neither true nor false`);
+    }
+    return isTrue;
+  }
+
+  riskUnitIds(): readonly string[] {
+    const ids = this.#list("RISK_UNIT_IDS");
+    const wrong = ids.find((id) => !/^[\w-]{1,64}$/.test(id));
+    if (wrong !== undefined) this.#fault("RISK_UNIT_IDS", `"${wrong}" is not a risk unit's ID`);
+    return ids;
   }
 
   credentials(): Credentials {
@@ -191,6 +212,12 @@ class Reader {
   #get(name: string): string | undefined {
     const value = this.#environment[name]?.trim();
     return value === "" ? undefined : value;
+  }
+
+  /** A list with commas; no word twice. */
+  #list(name: string): readonly string[] {
+    const words = (this.#get(name) ?? "").split(",").map((word) => word.trim());
+    return [...new Set(words.filter((word) => word !== ""))];
   }
 
   /** A misspelled variable would leave a default at work that nobody wanted. */

@@ -12,7 +12,12 @@ The summary counts, for each product type:
                     it replaced
   rejected          rows that broke the API's contract; rejected_bills keeps
                     them as served
-  complete through  no bill up to this time is missing`;
+  complete through  no bill up to this time is missing
+Below it, the spot pairs: new, changed, returned after they were gone, and gone;
+and each risk unit's loan-to-value, and whether it is as it was.
+
+--account and --product narrow what is synced of accounts, --only the parts of
+the sync: bills, ltv and symbols. --only symbols needs no API key.`;
 
 export const statusHelp = `
 For each product type:
@@ -23,4 +28,5 @@ For each product type:
                     again, and what an interrupted sync left
   lost              time that the exchange forgot, after 90 days, before it was
                     fetched
-  expires in        when the oldest gap begins to be lost`;
+  expires in        when the oldest gap begins to be lost
+Below it, how old the symbols and each risk unit's loan-to-value are.`;

@@ -7,19 +7,30 @@ import { migrate } from "../db/migrate.ts";
 import { openCommandDatabase } from "../db/open.ts";
 import { beginRun, finishRun } from "../db/run-log.ts";
 import { openStore } from "../db/store.ts";
+import { commitSymbols } from "../db/symbols.ts";
+import type { ExchangeError } from "../errors.ts";
 import { openTransport, type Transport } from "../exchange/transport.ts";
 import { readQuarantined } from "../reports/quarantine.ts";
 import { type AccountReport, syncAccount } from "../sync/run.ts";
+import { type SymbolsReport, syncSymbols } from "../sync/symbols.ts";
 import { formatCounted } from "../terminal/format.ts";
 import { exchangeOf } from "./exchange.ts";
 import { type ExitCode, type Io, print, printJson } from "./io.ts";
+import { everything, type Parts } from "./parts.ts";
 import { openReporter, type Reporter } from "./reporter.ts";
 import { exitCodeOf, type SyncResult, syncResult } from "./sync-result.ts";
 import { countsOf, errorText, summaryJson, summaryText } from "./sync-summary.ts";
 
-export type SyncOptions = { readonly json: boolean };
+export type SyncOptions = {
+  readonly json: boolean;
+  /** Default all. Which parts of which accounts, the configuration says. */
+  readonly parts?: Parts;
+};
 
-/** `sync`: brings every account's bills up to now. Never throws for what a single account did. */
+/**
+ * `sync`: brings the symbols, and every account's loan-to-value and bills, up to now. Never throws
+ * for what a single one of them did.
+ */
 export async function syncCommand(config: Config, io: Io, options: SyncOptions): Promise<ExitCode> {
   const startedAt = performance.now();
   using reporter = openReporter(config.logLevel, io);
@@ -34,12 +45,17 @@ export async function syncCommand(config: Config, io: Io, options: SyncOptions):
     reporter.notice("stopping after the pages in hand; once more stops at once, which is safe too");
   io.signal.addEventListener("abort", sayStopping);
   const deps = { config, io, reporter, db, transport, runId };
-  const reports = await Promise.all(config.accounts.map((account) => syncOne(deps, account)));
+  const { parts = everything } = options;
+  // Symbols begin first, and where they fail, nobody waits for them.
+  const [symbols, ...reports] = await Promise.all([
+    parts.has("symbols") ? syncPairs(deps) : undefined,
+    ...config.accounts.map((account) => syncOne(deps, account)),
+  ]);
   // Where the database is away, the reports say so already.
   const quarantined = await readQuarantined(db).catch(() => []);
   const elapsedMs = performance.now() - startedAt;
   io.signal.removeEventListener("abort", sayStopping);
-  const result = syncResult({ runId, reports, quarantined, elapsedMs });
+  const result = syncResult({ runId, symbols, reports, quarantined, elapsedMs });
   reporter.end(result);
   // Before the run log, which may fail: what was done is told in any case.
   if (options.json) printJson(io, summaryJson(result));
@@ -48,7 +64,7 @@ export async function syncCommand(config: Config, io: Io, options: SyncOptions):
   return exitCodeOf(result);
 }
 
-type AccountDeps = {
+type Deps = {
   readonly config: Config;
   readonly io: Io;
   readonly reporter: Reporter;
@@ -57,8 +73,23 @@ type AccountDeps = {
   readonly runId: string;
 };
 
+/** Symbols are public: this client has no key that it could send along. */
+function syncPairs({ config, io, reporter, db, transport }: Deps): Promise<SymbolsReport> {
+  return syncSymbols({
+    client: exchangeOf(config, {}, { transport, clock: systemClock, random: Math.random }).client,
+    commitSymbols: (list) => commitSymbols(db, list),
+    signal: io.signal,
+    onFailure: noticeFailure(reporter, "symbols"),
+  });
+}
+
+const noticeFailure =
+  (reporter: Reporter, name: string) =>
+  ({ message }: ExchangeError): void =>
+    reporter.notice(`${name}: a request failed: ${message}`);
+
 function syncOne(
-  { config, io, reporter, db, transport, runId }: AccountDeps,
+  { config, io, reporter, db, transport, runId }: Deps,
   account: Account,
 ): Promise<AccountReport> {
   const { signal } = io;
@@ -77,6 +108,7 @@ function syncOne(
       settleLagMs: config.settleLagMs,
       signal,
       onProgress: reporter.progress,
+      onFailure: noticeFailure(reporter, `${account.name}/loan-to-value`),
     },
     account,
   );
@@ -85,6 +117,6 @@ function syncOne(
 const logEnd = (db: Database, result: SyncResult): Promise<void> =>
   finishRun(db, result.runId, {
     outcome: result.outcome,
-    counts: countsOf(result.reports),
-    error: errorText(result.reports) ?? null,
+    counts: countsOf(result),
+    error: errorText(result) ?? null,
   });

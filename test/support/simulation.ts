@@ -69,6 +69,7 @@ export function simulate(url: string, options: SimulationOptions): Simulation & 
         settleLagMs,
         signal,
         onProgress: () => undefined,
+        onFailure: () => undefined,
       },
       account,
     );
