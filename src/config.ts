@@ -37,6 +37,7 @@ const defaults = {
   EXCHANGE_BASE_URL: "https://api.bitget.com",
   EXCHANGE_ACCOUNT: "main",
   EXCHANGE_LOCALE: "en-US",
+  SYNC_LTV: "false",
   SYNC_SETTLE_MINUTES: "10",
   LOG_LEVEL: "info",
 } as const;
@@ -52,7 +53,6 @@ const variables = [
   ...credentialNames,
   "DATABASE_URL",
   "PRODUCT_TYPES",
-  "SYNC_LTV",
   "RISK_UNIT_IDS",
 ] as const;
 
@@ -140,22 +140,15 @@ class Reader {
 
   productTypes(): readonly ProductType[] {
     const words = this.#list("PRODUCT_TYPES");
-    if (words.length === 0) return productTypes;
-    const known = words.filter((word) => {
-      if (isProductType(word)) return true;
+    for (const word of words.filter((word) => !isProductType(word))) {
       this.#faults.push(`PRODUCT_TYPES ${productTypeFault(word)}`);
-      return false;
-    });
-    return [...new Set(known.filter(isProductType))];
+    }
+    return words.length === 0 ? productTypes : words.filter(isProductType);
   }
 
   ltv(): boolean {
-    const word = (this.#get("SYNC_LTV") ?? "false").toLowerCase();
-    const isTrue = ["true", "1", "yes"].includes(word);
-    if (!isTrue && !["false", "0", "no"].includes(word)) {
-      this.#fault("SYNC_LTV", `"${word}" is neither true nor false`);
-    }
-    return isTrue;
+    const word = this.matching("SYNC_LTV", /^(true|1|yes|false|0|no)$/i, "true or false");
+    return /^(true|1|yes)$/i.test(word);
   }
 
   riskUnitIds(): readonly string[] {
