@@ -12,9 +12,6 @@ import * as schema from "./schema.ts";
 const { symbol: _, ...settingsFields } = symbolFields;
 const settings = recordColumns(schema.symbols, Object.keys(settingsFields));
 
-// Any number that no other program is likely to use.
-const symbolsLock = 7_305_491_263;
-
 /**
  * Takes in the list of all pairs, in one transaction: writes what changed and nothing else, and
  * keeps what it replaced. Symbols are no account's, so that no lease guards them: runs that
@@ -25,9 +22,8 @@ const symbolsLock = 7_305_491_263;
 export function commitSymbols(db: Database, list: SymbolList): Promise<SymbolCounts> {
   return withDatabaseErrors(() =>
     inTransaction(db, async (tx) => {
-      await tx.execute(sql`select pg_advisory_xact_lock(${symbolsLock})`);
-      refuseShortList(list, await knownPairs(tx));
       if (!(await isNewest(tx, list))) return { ...nothing, isOutdated: true };
+      refuseShortList(list, await knownPairs(tx));
       const written = await writeSettings(tx, list);
       const gone = list.isWhole ? await markGone(tx, list) : 0;
       await writeVersions(tx, list);
@@ -46,7 +42,10 @@ async function knownPairs(tx: Transaction): Promise<number> {
   return rows[0]?.pairs ?? 0;
 }
 
-/** Writes down when the newest list was read; false where a newer one, or this one, was before. */
+/**
+ * Writes down when the newest list was read; false where a newer one, or this one, was before.
+ * The row is the lock: whoever comes second waits here until the first has committed.
+ */
 async function isNewest(tx: Transaction, { readAt }: SymbolList): Promise<boolean> {
   const { rowCount } = await tx.execute(sql`
     insert into symbol_lists (market, read_at)
