@@ -43,6 +43,11 @@ export class CursorError extends ReportableError {
   override name = "CursorError";
 }
 
+/** An answer that keeps the contract and cannot be true: it is not taken in. */
+export class UnbelievableListError extends ReportableError {
+  override name = "UnbelievableListError";
+}
+
 /** The user asked the run to stop. */
 export class StoppedError extends ReportableError {
   override name = "StoppedError";

@@ -71,7 +71,7 @@ describe.concurrent("credentials that are refused are refused once, and told apa
   ];
   test.each(refused)("%s", async (_title, options, env, message) => {
     await using at = await house(options, { ...allTypes, ...env });
-    const end = await at.run("sync");
+    const end = await at.run("sync", "--only", "bills");
     expect(end.code).toBe(1);
     const [line, last] = end.stdout.split("\n");
     expect(line).toMatch(/^main: the exchange refused \(/);
@@ -106,7 +106,7 @@ describe.concurrent("a key without the right to something", () => {
   ];
   test.each(without)("%s is told so", async (_title, options, message) => {
     await using at = await house(options);
-    const end = await at.run("sync");
+    const end = await at.run("sync", "--only", "bills");
     expect(end.code).toBe(1);
     const [, remark] = end.stdout.split("\n\n");
     expect(remark?.split("\n")).toEqual([
@@ -125,7 +125,7 @@ describe.concurrent("a key without the right to something", () => {
       { PRODUCT_TYPES: "COIN-FUTURES,USDT-FUTURES" },
     );
     const syncedAt = Date.now();
-    const end = await at.run("sync");
+    const end = await at.run("sync", "--only", "bills");
     expect(end.code).toBe(1);
     expect(end.stdout).toMatch(/\nmain\/COIN-FUTURES: the exchange refused \(40014: /);
     expect(end.stdout).not.toContain("main/USDT-FUTURES: ");
@@ -146,7 +146,7 @@ describe.concurrent("a machine whose clock is off", () => {
         now: () => performance.timeOrigin + performance.now() + offMs,
       });
       const syncedAt = Date.now() + offMs;
-      const end = await at.run("sync", "--json");
+      const end = await at.run("sync", "--json", "--only", "bills");
       expect(end.code).toBe(0);
       expect(at.sandbox.statistics().refusals).toEqual({ "40008": 1 });
       expect(await heldAgainstLedger(at.db, at.sandbox, "USDT-FUTURES", syncedAt)).toMatchObject(
@@ -199,13 +199,13 @@ describe.concurrent("answers that are none", () => {
         { wrapAnswer: (answer) => wrap(answer, () => isOn) },
         { PRODUCT_TYPES: "USDT-FUTURES,COIN-FUTURES" },
       );
-      expect((await at.run("sync")).code).toBe(0);
+      expect((await at.run("sync", "--only", "bills")).code).toBe(0);
       const before = {
         coin: await coverageOf(at.db, "COIN-FUTURES"),
         usdt: await coverageOf(at.db, "USDT-FUTURES"),
       };
       isOn = true;
-      const end = await at.run("sync");
+      const end = await at.run("sync", "--only", "bills");
       expect(end.code).toBe(1);
       const remarks = end.stdout.split("\n\n")[1]?.split("\n") ?? [];
       expect(remarks[0]).toMatch(message);
@@ -215,7 +215,7 @@ describe.concurrent("answers that are none", () => {
       expect(await coverageOf(at.db, "USDT-FUTURES")).not.toBe(before.usdt);
       isOn = false;
       const mendedAt = Date.now();
-      expect((await at.run("sync")).code).toBe(0);
+      expect((await at.run("sync", "--only", "bills")).code).toBe(0);
       expect(await heldAgainstLedger(at.db, at.sandbox, "COIN-FUTURES", mendedAt)).toMatchObject(
         exactly,
       );

@@ -44,8 +44,8 @@ async function house() {
     db,
     env,
     way,
-    start: () => startCli(["sync"], { env }),
-    run: () => runCli(["sync"], { env }),
+    start: () => startCli(["sync", "--only", "bills"], { env }),
+    run: () => runCli(["sync", "--only", "bills"], { env }),
     async outcomes() {
       const { rows } = await db.execute<{ outcome: string; finished: boolean }>(
         sql`select outcome, finished_at is not null as finished from sync_runs order by started_at`,

@@ -144,12 +144,16 @@ test("plan names windows, requests and time for a database without tables, write
   const rows = tableOf(end.stdout);
   expect([...rows.keys()]).toEqual(wanted);
   expect(rows.get("USDT-FUTURES")?.slice(0, 2)).toEqual([13, 0]);
-  expect(end.stdout).toContain("\n26 windows, 27 requests at least, 2.7 s at 10 a second\n");
+  expect(end.stdout).toContain(
+    "\n1 request for symbols\n26 windows, 28 requests at least, 2.7 s at the exchange's limits\n",
+  );
   const json = await run("plan", "--json", "--product", "USDT-FUTURES");
   expect(JSON.parse(json.stdout)).toMatchObject({
     windows: 13,
-    requestsMin: 14,
+    requestsMin: 15,
     durationMs: 1_400,
+    symbols: { requests: 1 },
+    loanToValue: { requests: 0 },
     streams: [{ account: "main", productType: "USDT-FUTURES", expired: [] }],
   });
   expect(sandbox.statistics().arrivals).toEqual({ symbols: 2 });
@@ -175,7 +179,9 @@ describe("status", () => {
     expect(rows.get("USDT-FUTURES")?.slice(3).join(" ")).toMatch(
       /^99\.9% 10 m( \d s)? - 89 d 23 h$/,
     );
-    expect(end.stdout).toMatch(/\n\nlast run: sync, .*: complete\n$/);
+    expect(end.stdout).toMatch(
+      /\n\nlast run: sync, .*: complete\nsymbols: 60 pairs, 0 of them gone, read .* ago\n$/,
+    );
   });
 
   test("names a hole and what was lost, as text and JSON, of the product types that are asked for", async () => {

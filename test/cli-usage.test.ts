@@ -42,8 +42,8 @@ describe.concurrent("help", () => {
 
   const reporting = ["--account <name...>", "--product <type...>", "--json"];
   const options: Readonly<Record<string, readonly string[]>> = {
-    sync: reporting,
-    plan: reporting,
+    sync: [...reporting, "--only <part...>"],
+    plan: [...reporting, "--only <part...>"],
     status: reporting,
     doctor: ["--account <name...>", "--json"],
     migrate: [],

@@ -82,11 +82,24 @@ describe("a request", () => {
       ["SUSDT-FUTURES", true],
     ] as const) {
       const page = asking.client.ask(accountBills, { productType }, { demo });
-      expect((await time.run(page)).rows).toHaveLength(20);
+      expect((await time.run(page)).data.rows).toHaveLength(20);
     }
-    expect(await time.run(asking.client.ask(symbols, {}))).toHaveLength(60);
+    expect((await time.run(asking.client.ask(symbols, {}))).data).toHaveLength(60);
     expect(sandbox.statistics()).toMatchObject({ refusals: {}, strayCredentials: 0 });
   });
+});
+
+test("an answer comes with the exchange's time, reckoned where the answer does not say it", async () => {
+  const requestTime = start - 90_000;
+  const body = { code: "00000", data: [] };
+  await using server = await serveAnswers({ body: { ...body, requestTime } }, { body });
+  const time = virtualClock(start);
+  await using asking = openClient(server.url, { time });
+  for (const passedMs of [0, 5_000]) {
+    await time.run(time.clock.sleep(passedMs));
+    const answered = await time.run(asking.client.ask(symbols, {}));
+    expect(answered).toEqual({ data: [], requestTime: requestTime + (time.now() - start) });
+  }
 });
 
 test("an answer comes back with every digit of its numbers", async () => {

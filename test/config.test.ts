@@ -52,9 +52,32 @@ test("nothing but credentials has to be set: all else has a default", () => {
   expect(main?.credentials?.passphrase.reveal()).toBe(credentials.EXCHANGE_API_PASSPHRASE);
 });
 
+test.each([
+  [{}, false, []],
+  [{ SYNC_LTV: "true" }, true, []],
+  [{ SYNC_LTV: "YES", RISK_UNIT_IDS: " 12, 13,,12 " }, true, ["12", "13"]],
+  [{ SYNC_LTV: "1" }, true, []],
+  [{ SYNC_LTV: "no" }, false, []],
+  [{ SYNC_LTV: "0", RISK_UNIT_IDS: "12" }, false, ["12"]],
+  [{ SYNC_LTV: "False" }, false, []],
+])("loan-to-value is synced where it is asked for: %o", (environment, ltv, riskUnitIds) => {
+  expect(read(environment).accounts).toMatchObject([{ ltv, riskUnitIds }]);
+});
+
+test("a wrong word for loan-to-value, a wrong risk unit and a misspelling are told", () => {
+  expect(faultsBeside({ SYNC_LTV: "maybe", RISK_UNIT_IDS: "12,1 3", RISK_UNIT_ID: "12" })).toEqual([
+    'SYNC_LTV "maybe" is not true or false',
+    'RISK_UNIT_IDS "1 3" is not a risk unit\'s ID',
+  ]);
+  expect(faultsBeside({ SYNC_LTVS: "true", RISK_UNIT_ID: "12" })).toEqual([
+    "SYNC_LTVS is not a variable of this program, did you mean SYNC_LTV?",
+    "RISK_UNIT_ID is not a variable of this program, did you mean RISK_UNIT_IDS?",
+  ]);
+});
+
 test("a command that asks for nothing signed needs no credentials, and reads none", () => {
   const { accounts } = readConfig(credentials, { credentials: false });
-  expect(accounts).toStrictEqual([{ name: "main", productTypes }]);
+  expect(accounts).toStrictEqual([{ name: "main", productTypes, ltv: false, riskUnitIds: [] }]);
 });
 
 const pick = {

@@ -6,8 +6,8 @@ import {
 } from "../src/contract/business-types.ts";
 import { envelope } from "../src/contract/envelope.ts";
 import { parseExactJson } from "../src/contract/json.ts";
-import { loanToValue } from "../src/contract/loan-to-value.ts";
-import { symbols } from "../src/contract/symbols.ts";
+import { readLoanToValue } from "../src/contract/loan-to-value.ts";
+import { readSymbol, symbolOf } from "../src/contract/symbols.ts";
 
 describe("the list of business types", () => {
   // The API's own table, in its order.
@@ -96,58 +96,85 @@ describe("an envelope", () => {
 });
 
 describe("a loan-to-value record", () => {
-  const read = (json: string) => loanToValue.data.safeParse(parseExactJson(json));
+  const read = (json: string) => readLoanToValue(parseExactJson(json));
 
-  test("is read with its lists, letter for letter", () => {
-    const record = {
+  test("is read with its lists, letter for letter, whatever order their coins are in", () => {
+    const totals = {
       ltv: "0.5000",
       subAccountUids: ["4513274870", "4513274871"],
       usdtBalance: "1234567.891234567891234567",
       unpaidUsdtAmount: "617283.945617283945617283",
-      unpaidInfo: [{ coin: "USDT", unpaidQty: "600000", unpaidInterest: "0.000000010" }],
-      balanceInfo: [
-        { coin: "BTC", price: "64250.10", amount: "12.00000000", convertedUsdtAmount: "732451.14" },
-      ],
     };
-    expect(read(JSON.stringify(record)).data).toEqual(record);
+    const usdt = { coin: "USDT", unpaidQty: "600000", unpaidInterest: "0.000000010" };
+    const btc = { coin: "BTC", unpaidQty: "0.1", unpaidInterest: "" };
+    const asset = { coin: "BTC", price: "64250.10", amount: "12.0", convertedUsdtAmount: "732451" };
+    const sent = { ...totals, unpaidInfo: [usdt, btc], balanceInfo: [asset] };
+    expect(read(JSON.stringify(sent))).toEqual({
+      record: {
+        ...totals,
+        extra: null,
+        debts: [
+          { ...btc, unpaidInterest: null, extra: null },
+          { ...usdt, extra: null },
+        ],
+        collateral: [{ ...asset, extra: null }],
+      },
+    });
   });
 
   const none = {
     ltv: null,
-    subAccountUids: [],
     usdtBalance: null,
     unpaidUsdtAmount: null,
-    unpaidInfo: [],
-    balanceInfo: [],
+    extra: null,
+    debts: [],
+    collateral: [],
   };
   test.each([
-    "{}",
-    '{"ltv":"","subAccountUids":[],"usdtBalance":"","unpaidUsdtAmount":"","unpaidInfo":[],"balanceInfo":[]}',
-    '{"ltv":null,"subAccountUids":null,"usdtBalance":null,"unpaidUsdtAmount":null,"unpaidInfo":null,"balanceInfo":null}',
-  ])("of a unit without a loan has nothing in it: %s", (json) => {
-    expect(read(json).data).toEqual(none);
+    ["{}", null],
+    [
+      '{"ltv":"","subAccountUids":[],"usdtBalance":"","unpaidUsdtAmount":"","unpaidInfo":[],"balanceInfo":[]}',
+      [],
+    ],
+    [
+      '{"ltv":null,"subAccountUids":null,"usdtBalance":null,"unpaidUsdtAmount":null,"unpaidInfo":null,"balanceInfo":null}',
+      null,
+    ],
+  ])("of a unit without a loan has nothing in it: %s", (json, subAccountUids) => {
+    expect(read(json)).toEqual({ record: { ...none, subAccountUids } });
   });
 
-  test("keeps what the contract does not list, at every level", () => {
-    const { data } = read(
-      '{"riskLevel":1e-7,"unpaidInfo":[{"coin":"","dueTime":12345678901234567890}],"balanceInfo":[{"haircut":0.950}]}',
-    );
-    expect(JSON.stringify(data)).toContain('"riskLevel":1e-7');
-    expect(JSON.stringify(data)).toContain('"dueTime":12345678901234567890');
-    expect(JSON.stringify(data)).toContain('"haircut":0.950');
-    expect(data?.unpaidInfo).toMatchObject([{ coin: null, unpaidQty: null }]);
+  test("keeps what the contract does not list, and a number's spelling, at every level", () => {
+    const json =
+      '{"ltv":"5E-1","riskLevel":1e-7,"unpaidInfo":[{"coin":"","dueTime":12345678901234567890}],"balanceInfo":[{"coin":"BTC","price":".5","haircut":0.950}]}';
+    const reading = read(json);
+    const { record } = "record" in reading ? reading : {};
+    const extras = [record?.extra, record?.debts[0]?.extra, record?.collateral[0]?.extra];
+    expect(extras.map((extra) => JSON.stringify(extra))).toEqual([
+      '{"riskLevel":1e-7,"ltv":"5E-1"}',
+      '{"dueTime":12345678901234567890}',
+      '{"haircut":0.950,"price":".5"}',
+    ]);
+    expect(record?.debts).toMatchObject([{ coin: "", unpaidQty: null }]);
   });
 
-  test.each(["null", "[]", '{"ltv":"high"}', '{"unpaidInfo":{}}', '{"balanceInfo":[null]}'])(
-    "of another shape breaks the contract: %s",
-    (json) => {
-      expect(read(json).success).toBe(false);
-    },
-  );
+  test.each([
+    ['{"ltv":"high"}', "ltv"],
+    ['{"ltv":"NaN"}', "ltv"],
+    ['{"note":"\\u0000"}', "note"],
+    ['{"unpaidInfo":{}}', "unpaidInfo"],
+    ['{"balanceInfo":[null]}', "balanceInfo.0"],
+    ['{"balanceInfo":[{"coin":"A"},{"coin":"B","price":"dear"}]}', "balanceInfo.1.price"],
+    ['{"unpaidInfo":[{"coin":"A"},{"coin":"A"}]}', "unpaidInfo.1.coin"],
+    ['{"subAccountUids":["1",null]}', "subAccountUids.1"],
+    ["null", ""],
+  ])("that breaks the contract says where: %s", (json, path) => {
+    expect(read(json)).toEqual({ fault: { path, reason: expect.any(String) } });
+  });
 });
 
 describe("a symbol", () => {
-  const read = (json: string) => symbols.data.safeParse(parseExactJson(json));
+  const read = (json: string) => readSymbol(parseExactJson(json));
   const btc = {
     symbol: "BTCUSDT",
     baseCoin: "BTC",
@@ -170,21 +197,37 @@ describe("a symbol", () => {
 
   test("is read letter for letter, without an offTime and with fields that nobody listed", () => {
     const row = { ...btc, offTime: "", maxLimitOrderValue: "10000000" };
-    expect(read(JSON.stringify([row])).data).toEqual([{ ...row, offTime: null }]);
+    const extra = { maxLimitOrderValue: "10000000" };
+    expect(read(JSON.stringify(row))).toEqual({ settings: { ...btc, offTime: null, extra } });
   });
 
   test("needs nothing but its name; a status that nobody listed is kept", () => {
-    const { data } = read('[{"symbol":"X"},{"symbol":"Y","status":"frozen"}]');
-    expect(data).toMatchObject([
-      { symbol: "X", status: null, maxTradeAmount: null },
-      { symbol: "Y", status: "frozen" },
-    ]);
+    expect(read('{"symbol":"X"}')).toMatchObject({
+      settings: { symbol: "X", status: null, maxTradeAmount: null, offTime: null, extra: null },
+    });
+    expect(read('{"symbol":"Y","status":"frozen"}')).toMatchObject({
+      settings: { symbol: "Y", status: "frozen" },
+    });
   });
 
-  test.each(["null", "{}", '[{"symbol":""}]', "[null]", '[{"symbol":"X","takerFeeRate":"free"}]'])(
-    "of another shape breaks the contract: %s",
-    (json) => {
-      expect(read(json).success).toBe(false);
+  test("keeps the spelling of a number and of a time that the columns do not", () => {
+    expect(read('{"symbol":"X","takerFeeRate":"2E-3","openTime":"01532454360000"}')).toMatchObject({
+      settings: { extra: { takerFeeRate: "2E-3", openTime: "01532454360000" } },
+    });
+  });
+
+  test.each([
+    ["null", "", undefined],
+    ['{"symbol":""}', "symbol", undefined],
+    ['{"symbol":"X\\u0000"}', "symbol", undefined],
+    ['{"symbol":"X","takerFeeRate":"free"}', "takerFeeRate", "X"],
+    ['{"symbol":"X","offTime":"never"}', "offTime", "X"],
+    ['{"symbol":"X","note":"\\ud800"}', "note", "X"],
+  ])(
+    "that breaks the contract says where, and its name where it has one: %s",
+    (json, path, name) => {
+      expect(read(json)).toEqual({ fault: { path, reason: expect.any(String) } });
+      expect(symbolOf(parseExactJson(json))).toBe(name);
     },
   );
 });

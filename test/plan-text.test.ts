@@ -35,9 +35,37 @@ test("the plan names each product type's windows, and the least that they cost",
     "COIN-FUTURES        0        0     -                  -",
     "",
     "main/USDT-FUTURES: lost 2026-10-29 03:24:59Z to 2026-11-01 03:24:59Z",
-    "13 windows, 14 requests at least, 1.4 s at 10 a second",
+    "13 windows, 14 requests at least, 1.4 s at the exchange's limits",
     "and a request more for every page of up to 100 bills",
   ]);
+});
+
+test("symbols and loan-to-value are counted, and named beside the bills", () => {
+  const plans = [plan("main", "USDT-FUTURES", 1)];
+  const records = { symbols: 1, loanToValue: new Map([["main", 2]]) };
+  // 2 of 10 a second for bills, and before them 2 of 5 a second for loan-to-value.
+  expect(planCost(plans, records)).toEqual({ windows: 1, requestsMin: 5, durationMs: 600 });
+  expect(planText(plans, records).split("\n").slice(3)).toEqual([
+    "1 request for symbols, 2 requests for loan-to-value",
+    "1 window, 5 requests at least, 0.6 s at the exchange's limits",
+    "and a request more for every page of up to 100 bills",
+  ]);
+});
+
+test("a plan of symbols alone has no table, and one of loan-to-value alone its requests", () => {
+  expect(planText([], { symbols: 1, loanToValue: new Map() }).split("\n")).toEqual([
+    "1 request for symbols",
+    "0 windows, 1 request at least, 0.1 s at the exchange's limits",
+  ]);
+  const ltv = new Map([
+    ["main", 3],
+    ["desk", 1],
+  ]);
+  expect(planCost([], { symbols: 0, loanToValue: ltv })).toEqual({
+    windows: 0,
+    requestsMin: 4,
+    durationMs: 600,
+  });
 });
 
 test("accounts are synced side by side: the longest decides the time, all of them the requests", () => {

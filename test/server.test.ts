@@ -2,10 +2,10 @@ import { describe, expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";
 import { nonFinancialTypes } from "../src/contract/business-types.ts";
 import { parseExactJson } from "../src/contract/json.ts";
-import { loanToValue } from "../src/contract/loan-to-value.ts";
+import { loanToValue, readLoanToValue } from "../src/contract/loan-to-value.ts";
 import type { Query } from "../src/contract/operation.ts";
 import { signature } from "../src/contract/signature.ts";
-import { symbols } from "../src/contract/symbols.ts";
+import { symbolOf, symbols } from "../src/contract/symbols.ts";
 import { dayMs, historyMs, intervalMaxMs, minuteMs } from "../src/contract/time.ts";
 import {
   faultKinds,
@@ -324,7 +324,7 @@ describe("the other operations", () => {
     const simulated = simulation();
     const [riskUnitId = ""] = simulated.sandbox.account.riskUnitIds;
     const own = await ask(simulated, {});
-    expect(loanToValue.data.parse(own.data).balanceInfo).toHaveLength(3);
+    expect(readLoanToValue(own.data)).toMatchObject({ record: { collateral: { length: 3 } } });
     expect((await ask(simulated, { riskUnitId })).data).toEqual(own.data);
     expect((await ask(simulated, { riskUnitId: "1" })).code).toBe("40020");
   });
@@ -338,7 +338,7 @@ describe("the other operations", () => {
     for (const query of [{}, { symbol: "" }, { symbol: " " }])
       expect(symbols.data.parse((await askSymbols(simulated, query)).data)).toHaveLength(60);
     const { data } = await askSymbols(simulated, { symbol: "BTCUSDT" });
-    expect(symbols.data.parse(data).map(({ symbol }) => symbol)).toEqual(["BTCUSDT"]);
+    expect(symbols.data.parse(data).map(symbolOf)).toEqual(["BTCUSDT"]);
     expect((await askSymbols(simulated, { symbol: "NOPE" })).code).toBe("40034");
   });
 

@@ -28,6 +28,7 @@ const coin = (changes: Partial<StreamReport> = {}) =>
 
 const account = (streams: readonly StreamReport[], error?: unknown): AccountReport => ({
   account: "main",
+  loanToValue: [],
   streams,
   error,
 });
@@ -35,7 +36,14 @@ const account = (streams: readonly StreamReport[], error?: unknown): AccountRepo
 const quarantine = { account: "main", productType: "USDT-FUTURES", rows: 3 } as const;
 
 const result = (reports: readonly AccountReport[], changes: Partial<SyncRun> = {}) =>
-  syncResult({ runId: "run", reports, quarantined: [], elapsedMs: 5_234, ...changes });
+  syncResult({
+    runId: "run",
+    symbols: undefined,
+    reports,
+    quarantined: [],
+    elapsedMs: 5_234,
+    ...changes,
+  });
 
 const linesOf = (...given: Parameters<typeof result>) => summaryText(result(...given)).split("\n");
 
@@ -58,7 +66,7 @@ test("the summary counts each product type and all of them, complete through the
 
 test("of several accounts, the last line says how many are complete, unless all are", () => {
   const well = account([stream()]);
-  const other = { account: "desk", streams: [], error: refused };
+  const other = { account: "desk", loanToValue: [], streams: [], error: refused };
   expect(linesOf([well, other]).slice(-2)).toEqual([
     "desk: there is no such API key",
     "NOT complete (1 of 2 accounts are complete), after 5.2 s",
@@ -216,14 +224,16 @@ test("the last line says whether the ledger is complete", () => {
 });
 
 test("the run log has each message once, and none for a stop", () => {
-  expect(errorText([account([stream({ error: unpermitted }), coin({ error: unpermitted })])])).toBe(
+  const textOf = (...reports: readonly AccountReport[]) =>
+    errorText({ symbols: undefined, reports });
+  expect(textOf(account([stream({ error: unpermitted }), coin({ error: unpermitted })]))).toBe(
     "the API key lacks a permission",
   );
-  expect(errorText([account([], refused), other(account([stream({ error: unpermitted })]))])).toBe(
+  expect(textOf(account([], refused), other(account([stream({ error: unpermitted })])))).toBe(
     "there is no such API key; the API key lacks a permission",
   );
-  expect(errorText([account([stream({ error: stopped })])])).toBeUndefined();
-  expect(errorText([account([stream()])])).toBeUndefined();
+  expect(textOf(account([stream({ error: stopped })]))).toBeUndefined();
+  expect(textOf(account([stream()]))).toBeUndefined();
 });
 
 test("programs get the same as JSON, times as ISO 8601 and errors as their messages", () => {
@@ -236,9 +246,11 @@ test("programs get the same as JSON, times as ISO 8601 and errors as their messa
     runId: "run",
     outcome: "incomplete",
     quarantined: [],
+    symbols: null,
     accounts: [
       {
         account: "main",
+        loanToValue: [],
         streams: [
           {
             productType: "USDT-FUTURES",
@@ -258,7 +270,10 @@ test("programs get the same as JSON, times as ISO 8601 and errors as their messa
       },
     ],
   });
-  expect(countsOf([account([], refused)])).toEqual([
-    { account: "main", error: "there is no such API key", streams: [] },
-  ]);
+  expect(countsOf({ symbols: undefined, reports: [account([], refused)] })).toEqual({
+    symbols: null,
+    accounts: [
+      { account: "main", error: "there is no such API key", loanToValue: [], streams: [] },
+    ],
+  });
 });

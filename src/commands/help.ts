@@ -12,7 +12,12 @@ The summary counts, for each product type:
                     it replaced
   rejected          rows that broke the API's contract; rejected_bills keeps
                     them as served
-  complete through  no bill up to this time is missing`;
+  complete through  no bill up to this time is missing
+Below it, the spot pairs: new, changed, returned after they were gone, and gone;
+and each risk unit's loan-to-value, and whether it is as it was.
+
+--account and --product narrow what is synced of accounts, --only the parts of
+the sync: bills, ltv and symbols. --only symbols needs no API key.`;
 
 export const statusHelp = `
 For each product type:
@@ -23,10 +28,11 @@ For each product type:
                     again, and what an interrupted sync left
   lost              time that the exchange forgot, after 90 days, before it was
                     fetched
-  expires in        when the oldest gap begins to be lost`;
+  expires in        when the oldest gap begins to be lost
+Below it, how old the symbols and each risk unit's loan-to-value are.`;
 
 export const doctorHelp = `
-One line a check: ok, warn (it works, and yet look at it) or FAIL, with remedy.
-It asks the exchange for its time and, for each account, for a single bill of
-live and of demo products and for each loan-to-value record that is wanted.
+One line a check: ok, warn (it works, and yet look at it) or FAIL, with what to
+do. It sends the exchange one request for its time and, for each account, one
+for a single bill and one for each loan-to-value record that is asked for.
 Exit code 1 where a check failed.`;

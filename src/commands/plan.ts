@@ -1,6 +1,8 @@
 import { systemClock } from "../clock.ts";
 import type { Config } from "../config/config.ts";
 import { accountBills, pageSizeMax } from "../contract/account-bills.ts";
+import { loanToValue } from "../contract/loan-to-value.ts";
+import type { Operation } from "../contract/operation.ts";
 import { symbols } from "../contract/symbols.ts";
 import { type EpochMs, isoTime } from "../contract/time.ts";
 import { hasSchema } from "../db/migrate.ts";
@@ -8,6 +10,7 @@ import { openCommandDatabase } from "../db/open.ts";
 import { readKnownTime } from "../db/store.ts";
 import { addressLimit } from "../exchange/address-limits.ts";
 import { openTransport, type Transport } from "../exchange/transport.ts";
+import { riskUnitsOf } from "../sync/loan-to-value.ts";
 import { planStream } from "../sync/plan.ts";
 import type { StreamPlan } from "../sync/store.ts";
 import {
@@ -23,12 +26,13 @@ import {
 import { streamColumn, streamName } from "../terminal/stream-names.ts";
 import { exchangeOf } from "./exchange.ts";
 import { type ExitCode, type Io, print, printJson } from "./io.ts";
+import { everything, type Parts } from "./parts.ts";
 
 /** `plan`: what sync would fetch. Writes nothing and asks the exchange for its time only. */
 export async function planCommand(
   config: Config,
   io: Io,
-  options: { readonly json: boolean },
+  options: { readonly json: boolean; readonly parts?: Parts },
 ): Promise<ExitCode> {
   await using database = await openCommandDatabase(config.database, (message) => {
     io.err.write(`${message}\n`);
@@ -44,8 +48,9 @@ export async function planCommand(
       plans.push(planStream(stream, known, now));
     }
   }
-  if (options.json) printJson(io, planJson(plans, now));
-  else print(io, planText(plans));
+  const records = recordRequests(config, options.parts ?? everything);
+  if (options.json) printJson(io, planJson(plans, now, records));
+  else print(io, planText(plans, records));
   return 0;
 }
 
@@ -63,53 +68,102 @@ async function exchangeTime(
 
 const nothingKnown = { coverage: [], expired: [], open: [] };
 
+/** What symbols and loan-to-value take. */
+export type RecordRequests = {
+  readonly symbols: number;
+  /** By account. */
+  readonly loanToValue: ReadonlyMap<string, number>;
+};
+
+const recordRequests = ({ accounts }: Config, parts: Parts): RecordRequests => ({
+  symbols: parts.has("symbols") ? 1 : 0,
+  loanToValue: new Map(
+    accounts
+      .filter(({ ltv = false }) => ltv)
+      .map(({ name, riskUnitIds = [] }) => [name, riskUnitsOf(riskUnitIds).length]),
+  ),
+});
+
+const noRecords: RecordRequests = { symbols: 0, loanToValue: new Map() };
+
 export type PlanCost = {
   readonly windows: number;
+  /** Those for symbols and loan-to-value among them. */
   readonly requestsMin: number;
   readonly durationMs: number;
 };
 
 /**
- * The least that a plan takes: each window a request at least, which finds it empty, and each
- * account one to greet. Accounts are synced side by side, each under a limit of its own and
- * one of the address.
+ * The least that a plan takes: each window a request at least, which finds it empty, each account
+ * one to greet, and what its loan-to-value takes before. Accounts are synced side by side, each
+ * under limits of its own and one of the address.
  */
-export function planCost(plans: readonly StreamPlan[]): PlanCost {
+export function planCost(
+  plans: readonly StreamPlan[],
+  records: RecordRequests = noRecords,
+): PlanCost {
   const byAccount = Map.groupBy(plans, ({ stream }) => stream.account);
-  const requests = [...byAccount.values()].map((own) => 1 + windowsOf(own));
-  const requestsMin = requests.reduce((sum, count) => sum + count, 0);
-  const { limit } = accountBills;
+  const accounts = new Set([...byAccount.keys(), ...records.loanToValue.keys()]);
+  const requests = [...accounts].map((account) => {
+    const own = byAccount.get(account);
+    const bills = own === undefined ? 0 : 1 + windowsOf(own);
+    return { bills, ltv: records.loanToValue.get(account) ?? 0 };
+  });
+  const durations = requests.map(
+    ({ bills, ltv }) => paceMs(accountBills, bills) + paceMs(loanToValue, ltv),
+  );
+  const requestsMin = requests.reduce((sum, { bills, ltv }) => sum + bills + ltv, records.symbols);
   return {
     windows: windowsOf(plans),
     requestsMin,
     durationMs: Math.max(
-      (Math.max(0, ...requests) * limit.perMs) / limit.requests,
+      paceMs(symbols, records.symbols),
+      ...durations,
       (requestsMin * addressLimit.perMs) / addressLimit.requests,
     ),
   };
 }
 
+/** How long so many requests take at an operation's limit. */
+const paceMs = ({ limit }: Operation, requests: number): number =>
+  (requests * limit.perMs) / limit.requests;
+
 const windowsOf = (plans: readonly StreamPlan[]): number =>
   plans.reduce((sum, { walks }) => sum + walks.length, 0);
 
-export function planText(plans: readonly StreamPlan[]): string {
+export function planText(
+  plans: readonly StreamPlan[],
+  records: RecordRequests = noRecords,
+): string {
   const { title, nameOf } = streamColumn(plans.map(({ stream }) => stream));
   const table = formatTable(
     [title, "windows", "resumed", "time", "from"],
     plans.map((plan) => [nameOf(plan.stream), ...planCells(plan)]),
   );
-  const { windows, requestsMin, durationMs } = planCost(plans);
+  const { windows, requestsMin, durationMs } = planCost(plans, records);
   return [
-    table,
-    "",
+    ...(plans.length === 0 ? [] : [table, ""]),
     ...plans.flatMap(({ stream, expired }) =>
       expired.map((time) => `${streamName(stream)}: lost ${formatInterval(time)}`),
     ),
+    ...recordsLine(records),
     `${formatCounted(windows, "window")}, ${formatCounted(requestsMin, "request")} at least, ` +
-      `${formatDuration(durationMs)} at ${accountBills.limit.requests} a second`,
-    `and a request more for every page of up to ${pageSizeMax} bills`,
+      `${formatDuration(durationMs)} at the exchange's limits`,
+    ...(windows === 0 ? [] : [`and a request more for every page of up to ${pageSizeMax} bills`]),
   ].join("\n");
 }
+
+function recordsLine(records: RecordRequests): readonly string[] {
+  const ltv = sumOf(records.loanToValue);
+  const parts = [
+    ...(records.symbols === 0 ? [] : [`${formatCounted(records.symbols, "request")} for symbols`]),
+    ...(ltv === 0 ? [] : [`${formatCounted(ltv, "request")} for loan-to-value`]),
+  ];
+  return parts.length === 0 ? [] : [parts.join(", ")];
+}
+
+const sumOf = (counts: ReadonlyMap<string, number>): number =>
+  [...counts.values()].reduce((sum, count) => sum + count, 0);
 
 function planCells({ walks }: StreamPlan): readonly string[] {
   const windows = walks.map(({ window }) => window);
@@ -121,13 +175,15 @@ function planCells({ walks }: StreamPlan): readonly string[] {
   ];
 }
 
-function planJson(plans: readonly StreamPlan[], now: EpochMs): object {
-  const { windows, requestsMin, durationMs } = planCost(plans);
+function planJson(plans: readonly StreamPlan[], now: EpochMs, records: RecordRequests): object {
+  const { windows, requestsMin, durationMs } = planCost(plans, records);
   return {
     exchangeTime: isoTime(now),
     windows,
     requestsMin,
     durationMs,
+    symbols: { requests: records.symbols },
+    loanToValue: { requests: sumOf(records.loanToValue) },
     streams: plans.map(({ stream, walks, expired }) => ({
       ...stream,
       windows: walks.map(({ window, cursor }) => ({

@@ -3,6 +3,7 @@ import { type Config, narrowed, readConfig } from "../config/config.ts";
 import type { Environment } from "../config/environment.ts";
 import { doctorHelp, programHelp, statusHelp, syncHelp } from "./help.ts";
 import type { ExitCode, Io } from "./io.ts";
+import { needsCredentials, partsOf, withParts } from "./parts.ts";
 
 export type ProgramDeps = {
   readonly io: Io;
@@ -64,14 +65,16 @@ function addLedgerCommands(
       productTypes: options.product ?? [],
     });
   const sync = async (options: Reporting) => {
-    const config = configOf(true, options);
+    const parts = partsOf(options.only);
+    const config = withParts(configOf(needsCredentials(parts), options), parts);
     const { syncCommand } = await import("./sync.ts");
-    return syncCommand(config, io, options);
+    return syncCommand(config, io, { json: options.json, parts });
   };
   const plan = async (options: Reporting) => {
-    const config = configOf(false, options);
+    const parts = partsOf(options.only);
+    const config = withParts(configOf(false, options), parts);
     const { planCommand } = await import("./plan.ts");
-    return planCommand(config, io, options);
+    return planCommand(config, io, { json: options.json, parts });
   };
   const status = async (options: Reporting) => {
     const config = configOf(false, options);
@@ -80,10 +83,12 @@ function addLedgerCommands(
     return statusCommand(config, io, { json: options.json, wantedOnly });
   };
   reporting(program.command("sync"))
+    .addOption(only())
     .description("fetch what is missing, up to now; run it from cron")
     .addHelpText("after", syncHelp)
     .action(exitWith(sync));
   reporting(program.command("plan"))
+    .addOption(only())
     .description("show what sync would fetch; asks the exchange nothing but its time")
     .action(exitWith(plan));
   reporting(program.command("status"))
@@ -96,7 +101,10 @@ type Reporting = {
   readonly json: boolean;
   readonly account?: string[];
   readonly product?: string[];
+  readonly only?: string[];
 };
+
+const only = () => new Option("--only <part...>", "these parts only: bills, ltv, symbols");
 
 const reporting = (command: Command): Command =>
   command

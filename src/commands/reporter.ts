@@ -40,8 +40,9 @@ const levelOf = {
   failed: "error",
 } as const satisfies Record<SyncResult["outcome"], keyof Log>;
 
-function logEnd(log: Log, { runId, outcome, reports, elapsedMs }: SyncResult): void {
-  const end = { runId, outcome, elapsedMs: Math.round(elapsedMs), error: errorText(reports) };
+function logEnd(log: Log, result: SyncResult): void {
+  const { runId, outcome, elapsedMs } = result;
+  const end = { runId, outcome, elapsedMs: Math.round(elapsedMs), error: errorText(result) };
   log[levelOf[outcome]](end, `sync ended: ${outcome}`);
 }
 

@@ -3,6 +3,7 @@ import type { Config } from "../config/config.ts";
 import { type EpochMs, isoTime, minuteMs } from "../contract/time.ts";
 import { hasSchema } from "../db/migrate.ts";
 import { openCommandDatabase } from "../db/open.ts";
+import { type RecordsStatus, readRecords } from "../reports/records.ts";
 import { coverageShare, readStatus, type Status, type StreamStatus } from "../reports/status.ts";
 import {
   formatCount,
@@ -17,6 +18,7 @@ import {
 } from "../terminal/format.ts";
 import { streamColumn, streamName } from "../terminal/stream-names.ts";
 import { type ExitCode, type Io, print, printJson } from "./io.ts";
+import { recordsJson, recordsText, wantedRiskUnits } from "./records-status.ts";
 
 /** `status`: what is stored, through when it is complete, and what is missing or lost. */
 export async function statusCommand(
@@ -35,13 +37,21 @@ export async function statusCommand(
     productTypes.map((productType) => ({ account: name, productType })),
   );
   const now = systemClock.now();
-  const status = (await hasSchema(database.db))
-    ? await readStatus(database.db, wanted, now, options)
-    : { lastRun: undefined, streams: [] };
-  if (options.json) printJson(io, statusJson(status));
-  else print(io, statusText(status, now));
+  if (!(await hasSchema(database.db))) {
+    const nothing = { lastRun: undefined, streams: [] };
+    if (options.json) printJson(io, { ...statusJson(nothing), ...recordsJson(noRecords) });
+    else print(io, statusText(nothing, now));
+    return 0;
+  }
+  const status = await readStatus(database.db, wanted, now, options);
+  const records = await readRecords(database.db);
+  const riskUnits = wantedRiskUnits(config.accounts);
+  if (options.json) printJson(io, { ...statusJson(status), ...recordsJson(records) });
+  else print(io, `${statusText(status, now)}\n${recordsText(records, riskUnits, now)}`);
   return 0;
 }
+
+const noRecords: RecordsStatus = { symbols: undefined, loanToValue: [] };
 
 const titles = ["bills", "complete through", "coverage", "gaps", "lost", "expires in"];
 

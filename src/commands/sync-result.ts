@@ -2,11 +2,14 @@ import type { Outcome } from "../db/run-log.ts";
 import { AccountHeldError, firstThrown, StoppedError } from "../errors.ts";
 import type { Quarantined } from "../reports/quarantine.ts";
 import { type AccountReport, isComplete } from "../sync/run.ts";
+import type { SymbolsReport } from "../sync/symbols.ts";
 import type { ExitCode } from "./io.ts";
 
 /** What a run did. */
 export type SyncRun = {
   readonly runId: string;
+  /** Undefined where symbols were not asked for. */
+  readonly symbols: SymbolsReport | undefined;
   readonly reports: readonly AccountReport[];
   /** The rows in quarantine by now, those of earlier runs among them. */
   readonly quarantined: readonly Quarantined[];
@@ -26,27 +29,38 @@ export function syncResult(run: SyncRun): SyncResult {
       ),
     ),
   );
-  return { ...run, quarantined, outcome: outcomeOf(reports, quarantined) };
+  return { ...run, quarantined, outcome: outcomeOf({ ...run, quarantined }) };
 }
 
-function outcomeOf(
-  reports: readonly AccountReport[],
-  quarantined: readonly Quarantined[],
-): Outcome {
-  const errors = reports.flatMap(({ error, streams }) => [
-    error,
-    ...streams.map((stream) => stream.error),
-  ]);
+function outcomeOf({ symbols, reports, quarantined }: SyncRun): Outcome {
+  const errors = [
+    symbols?.error,
+    ...reports.flatMap(({ error, loanToValue, streams }) => [
+      error,
+      ...[...loanToValue, ...streams].map((part) => part.error),
+    ]),
+  ];
   if (errors.some((error) => firstThrown(error) instanceof StoppedError)) return "stopped";
-  // A row in quarantine is none of the ledger's: without it, the ledger is not complete.
-  if (reports.every(isComplete)) return quarantined.length === 0 ? "complete" : "incomplete";
-  return reports.every(({ error }) => error !== undefined) ? "failed" : "incomplete";
+  if (reports.every(isComplete) && areComplete(symbols)) {
+    // A row in quarantine is none of the ledger's: without it, the ledger is not complete.
+    return quarantined.length === 0 ? "complete" : "incomplete";
+  }
+  const nothingDone =
+    reports.length === 0
+      ? symbols?.stored === undefined
+      : reports.every(({ error }) => error !== undefined);
+  return nothingDone ? "failed" : "incomplete";
 }
 
-export function exitCodeOf({ reports, quarantined, outcome }: SyncResult): ExitCode {
+const areComplete = (symbols: SymbolsReport | undefined): boolean =>
+  symbols === undefined || (symbols.error === undefined && symbols.broken.length === 0);
+
+export function exitCodeOf({ symbols, reports, quarantined, outcome }: SyncResult): ExitCode {
   if (outcome === "complete") return 0;
   const isHeld = ({ error }: AccountReport) => firstThrown(error) instanceof AccountHeldError;
   const othersComplete =
-    quarantined.length === 0 && reports.every((report) => isHeld(report) || isComplete(report));
+    quarantined.length === 0 &&
+    areComplete(symbols) &&
+    reports.every((report) => isHeld(report) || isComplete(report));
   return othersComplete && reports.some(isHeld) ? 3 : 1;
 }

@@ -13,8 +13,9 @@ import {
   formatTable,
   isoInterval,
 } from "../terminal/format.ts";
-import { streamColumn, streamName } from "../terminal/stream-names.ts";
-import type { SyncResult } from "./sync-result.ts";
+import { riskUnitName, streamColumn, streamName } from "../terminal/stream-names.ts";
+import { loanToValueJson, loanToValueLine, symbolsJson, symbolsLines } from "./records-summary.ts";
+import type { SyncResult, SyncRun } from "./sync-result.ts";
 
 const titles = ["new", "unchanged", "restated", "rejected", "requests", "complete through"];
 
@@ -26,7 +27,8 @@ const outcomeWords: Readonly<Record<Outcome, string>> = {
 };
 
 /** What a run did, for a person. */
-export function summaryText({ reports, quarantined, outcome, elapsedMs }: SyncResult): string {
+export function summaryText(result: SyncResult): string {
+  const { symbols, reports, quarantined, outcome, elapsedMs } = result;
   const streams = reports.flatMap((report) => report.streams);
   const { title, nameOf } = streamColumn(streams.map(({ stream }) => stream));
   const rows = streams.map((report) => [nameOf(report.stream), ...streamCells(report)]);
@@ -35,7 +37,9 @@ export function summaryText({ reports, quarantined, outcome, elapsedMs }: SyncRe
   const table = formatTable([title, ...titles], [...rows, ...total], " ");
   return [
     ...(streams.length === 0 ? [] : [table, ""]),
-    ...failures(reports).map(({ names, message }) => `${names.join(", ")}: ${message}`),
+    ...(symbols === undefined ? [] : symbolsLines(symbols)),
+    ...reports.flatMap(({ loanToValue }) => loanToValue.flatMap(loanToValueLine)),
+    ...failures(result).map(({ names, message }) => `${names.join(", ")}: ${message}`),
     ...streams.flatMap(streamRemarks),
     ...quarantined.map(quarantineRemark),
     `${outcomeWords[outcome]}${shareText(reports, outcome)}${lossText(streams)}, after ` +
@@ -86,11 +90,15 @@ function allThrough(streams: readonly StreamReport[]): EpochMs | undefined {
 type Failure = { readonly message: string; readonly names: readonly string[] };
 
 /** Each message once, with all that it ended. What the user stopped has not failed. */
-function failures(reports: readonly AccountReport[]): readonly Failure[] {
-  const named = reports.flatMap(({ account, error, streams }) => [
-    { name: account, error },
-    ...streams.map((stream) => ({ name: streamName(stream.stream), error: stream.error })),
-  ]);
+function failures({ symbols, reports }: Pick<SyncRun, "symbols" | "reports">): readonly Failure[] {
+  const named = [
+    { name: "symbols", error: symbols?.error },
+    ...reports.flatMap(({ account, error, loanToValue, streams }) => [
+      { name: account, error },
+      ...loanToValue.map((unit) => ({ name: riskUnitName(unit), error: unit.error })),
+      ...streams.map((stream) => ({ name: streamName(stream.stream), error: stream.error })),
+    ]),
+  ];
   const byMessage = Map.groupBy(
     named.filter(({ error }) => error !== undefined && !isStop(error)),
     ({ error }) => messageOf(error),
@@ -104,8 +112,8 @@ function failures(reports: readonly AccountReport[]): readonly Failure[] {
 const isStop = (error: unknown): boolean => firstThrown(error) instanceof StoppedError;
 
 /** Why a run did not do all that it should; undefined where nothing failed. */
-export function errorText(reports: readonly AccountReport[]): string | undefined {
-  const messages = failures(reports).map(({ message }) => message);
+export function errorText(run: Pick<SyncRun, "symbols" | "reports">): string | undefined {
+  const messages = failures(run).map(({ message }) => message);
   return messages.length === 0 ? undefined : messages.join("; ");
 }
 
@@ -128,18 +136,20 @@ const quarantineRemark = ({ rows, ...stream }: Quarantined): string =>
   "rejected_bills and not among the bills; each says how it broke the API's contract";
 
 /** What a run did, for a program. */
-export const summaryJson = ({ runId, outcome, reports, quarantined }: SyncResult): object => ({
-  runId,
-  outcome,
-  accounts: countsOf(reports),
-  quarantined,
+export const summaryJson = (result: SyncResult): object => ({
+  runId: result.runId,
+  outcome: result.outcome,
+  ...countsOf(result),
+  quarantined: result.quarantined,
 });
 
 /** The counts of a run, for programs and for the run log. */
-export function countsOf(reports: readonly AccountReport[]): readonly object[] {
-  return reports.map(({ account, streams, error }) => ({
+export const countsOf = ({ symbols, reports }: Pick<SyncRun, "symbols" | "reports">): object => ({
+  symbols: symbols === undefined ? null : symbolsJson(symbols),
+  accounts: reports.map(({ account, loanToValue, streams, error }) => ({
     account,
     ...(error === undefined ? {} : { error: messageOf(error) }),
+    loanToValue: loanToValue.map(loanToValueJson),
     streams: streams.map(({ stream, completeThrough, expired, error: streamError, ...counts }) => ({
       productType: stream.productType,
       ...counts,
@@ -147,5 +157,5 @@ export function countsOf(reports: readonly AccountReport[]): readonly object[] {
       expired: expired.map(isoInterval),
       ...(streamError === undefined ? {} : { error: messageOf(streamError) }),
     })),
-  }));
-}
+  })),
+});

@@ -8,21 +8,31 @@ import { migrate } from "../db/migrate.ts";
 import { openCommandDatabase } from "../db/open.ts";
 import { beginRun, finishRun } from "../db/run-log.ts";
 import { openStore } from "../db/store.ts";
+import { commitSymbols } from "../db/symbols.ts";
+import type { ExchangeError } from "../errors.ts";
 import { type AddressLimits, createAddressLimits } from "../exchange/address-limits.ts";
 import { openTransport, type Transport } from "../exchange/transport.ts";
 import { readQuarantined } from "../reports/quarantine.ts";
 import { type AccountReport, syncAccount } from "../sync/run.ts";
-import type { PageCommit } from "../sync/store.ts";
+import { syncSymbols } from "../sync/symbols.ts";
 import { formatCounted } from "../terminal/format.ts";
 import { exchangeOf } from "./exchange.ts";
 import { type ExitCode, type Io, print, printJson } from "./io.ts";
+import { everything, type Parts } from "./parts.ts";
 import { openReporter, type Reporter } from "./reporter.ts";
 import { exitCodeOf, type SyncResult, syncResult } from "./sync-result.ts";
 import { countsOf, errorText, summaryJson, summaryText } from "./sync-summary.ts";
 
-export type SyncOptions = { readonly json: boolean };
+export type SyncOptions = {
+  readonly json: boolean;
+  /** Default all. Which parts of which accounts, the configuration says. */
+  readonly parts?: Parts;
+};
 
-/** `sync`: brings every account's bills up to now. Never throws for what a single account did. */
+/**
+ * `sync`: brings the symbols, and every account's loan-to-value and bills, up to now. Never throws
+ * for what a single one of them did.
+ */
 export async function syncCommand(config: Config, io: Io, options: SyncOptions): Promise<ExitCode> {
   const startedAt = performance.now();
   using reporter = openReporter(config.logLevel, io);
@@ -39,12 +49,17 @@ export async function syncCommand(config: Config, io: Io, options: SyncOptions):
   io.signal.addEventListener("abort", sayStopping);
   const addressLimits = createAddressLimits(systemClock);
   const deps = { config, io, reporter, db, transport, addressLimits, runId };
-  const reports = await Promise.all(config.accounts.map((account) => syncOne(deps, account)));
+  const { parts = everything } = options;
+  // Symbols begin first, and where they fail, nobody waits for them.
+  const [symbols, ...reports] = await Promise.all([
+    parts.has("symbols") ? syncPairs(deps) : undefined,
+    ...config.accounts.map((account) => syncOne(deps, account)),
+  ]);
   // Where the database is away, the reports say so already.
   const quarantined = await readQuarantined(db).catch(() => []);
   const elapsedMs = performance.now() - startedAt;
   io.signal.removeEventListener("abort", sayStopping);
-  const result = syncResult({ runId, reports, quarantined, elapsedMs });
+  const result = syncResult({ runId, symbols, reports, quarantined, elapsedMs });
   reporter.end(result);
   // Before the run log, which may fail: what was done is told in any case.
   if (options.json) printJson(io, summaryJson(result));
@@ -53,7 +68,7 @@ export async function syncCommand(config: Config, io: Io, options: SyncOptions):
   return exitCodeOf(result);
 }
 
-type AccountDeps = {
+type Deps = {
   readonly config: Config;
   readonly io: Io;
   readonly reporter: Reporter;
@@ -63,7 +78,23 @@ type AccountDeps = {
   readonly runId: string;
 };
 
-function syncOne(deps: AccountDeps, account: Account): Promise<AccountReport> {
+/** Symbols are public: this client has no key that it could send along. */
+function syncPairs({ config, io, reporter, db, transport, addressLimits }: Deps) {
+  const deps = { transport, clock: systemClock, random: Math.random, addressLimits };
+  return syncSymbols({
+    client: exchangeOf(config, {}, deps).client,
+    commitSymbols: (list) => commitSymbols(db, list),
+    signal: io.signal,
+    onFailure: noticeFailure(reporter, "symbols"),
+  });
+}
+
+const noticeFailure =
+  (reporter: Reporter, name: string) =>
+  ({ message }: ExchangeError): void =>
+    reporter.notice(`${name}: a request failed: ${message}`);
+
+function syncOne(deps: Deps, account: Account): Promise<AccountReport> {
   const { config, io, reporter, transport, addressLimits } = deps;
   return syncAccount(
     {
@@ -78,28 +109,33 @@ function syncOne(deps: AccountDeps, account: Account): Promise<AccountReport> {
       settleLagMs: config.settleLagMs,
       signal: io.signal,
       onProgress: reporter.progress,
+      onFailure: noticeFailure(reporter, `${account.name}/loan-to-value`),
     },
     account,
   );
 }
 
 /** The account's lease and tables. A key that is stored under another name holds and writes nothing. */
-async function hold({ db, io, reporter, runId }: AccountDeps, { name, credentials }: Account) {
+async function hold({ db, io, reporter, runId }: Deps, { name, credentials }: Account) {
   if (credentials === undefined) throw new Error(`defect: account ${name} has no credentials`);
   const named = { account: name, key: credentials.key };
   await refuseTakenKey(db, named);
   const lease = await holdAccount(db, name, { onWait: reporter.notice, signal: io.signal });
   const store = openStore(db, lease, runId);
   let recorded: Promise<void> | undefined;
+  /** Not before something is here: a key that the exchange refuses has stored nothing. */
+  const withKey =
+    <Given, Counts>(write: (given: Given) => Promise<Counts>) =>
+    async (given: Given): Promise<Counts> => {
+      recorded ??= recordKey(db, named);
+      await recorded;
+      return write(given);
+    };
   return {
     store: {
       ...store,
-      // Not before a page is here: a key that the exchange refuses has stored nothing.
-      async commitPage(page: PageCommit) {
-        recorded ??= recordKey(db, named);
-        await recorded;
-        return store.commitPage(page);
-      },
+      commitPage: withKey(store.commitPage),
+      commitLoanToValue: withKey(store.commitLoanToValue),
     },
     assertHeld: lease.assertHeld,
     [Symbol.asyncDispose]: () => lease[Symbol.asyncDispose](),
@@ -109,6 +145,6 @@ async function hold({ db, io, reporter, runId }: AccountDeps, { name, credential
 const logEnd = (db: Database, result: SyncResult): Promise<void> =>
   finishRun(db, result.runId, {
     outcome: result.outcome,
-    counts: countsOf(result.reports),
-    error: errorText(result.reports) ?? null,
+    counts: countsOf(result),
+    error: errorText(result) ?? null,
   });

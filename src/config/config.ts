@@ -17,7 +17,9 @@ export type Account = {
   readonly productTypes: readonly ProductType[];
   /** Absent where a command does not need them. */
   readonly credentials?: Credentials;
+  /** Whether its loan-to-value is synced: most accounts have no loan. */
   readonly ltv?: boolean;
+  /** A parent account's risk units; none for a risk unit's own account. */
   readonly riskUnitIds?: readonly string[];
 };
 
@@ -78,6 +80,8 @@ function readAccounts(
     const account = {
       name: reader.matching("EXCHANGE_ACCOUNT", pattern, form),
       productTypes: reader.productTypes(),
+      ltv: reader.ltv(),
+      riskUnitIds: reader.riskUnitIds(),
       ...(needs.credentials ? { credentials: reader.credentials() } : {}),
     };
     return { accounts: [account], warnings: [] };

@@ -13,6 +13,7 @@ const defaults = {
   EXCHANGE_BASE_URL: "https://api.bitget.com",
   EXCHANGE_ACCOUNT: "main",
   EXCHANGE_LOCALE: "en-US",
+  SYNC_LTV: "false",
   SYNC_SETTLE_MINUTES: "10",
   LOG_LEVEL: "info",
 } as const;
@@ -29,10 +30,11 @@ const variables = [
   "ACCOUNTS_FILE",
   "DATABASE_URL",
   "PRODUCT_TYPES",
+  "RISK_UNIT_IDS",
 ] as const;
 
 // What starts so is meant for this program, whatever else the environment holds.
-const ownPrefix = /^(ACCOUNTS?|EXCHANGE|SYNC|PRODUCT)_/;
+const ownPrefix = /^(ACCOUNTS?|EXCHANGE|SYNC|PRODUCT|RISK_UNIT)_/;
 // Further off, it may well be the variable of another program.
 const slipMax = 2;
 
@@ -92,17 +94,23 @@ export class EnvironmentReader {
   }
 
   productTypes(): readonly ProductType[] {
-    const words = this.get("PRODUCT_TYPES")
-      ?.split(",")
-      .map((word) => word.trim())
-      .filter((word) => word !== "");
-    if (words === undefined || words.length === 0) return productTypes;
-    const known = words.filter((word) => {
-      if (isProductType(word)) return true;
+    const words = this.#list("PRODUCT_TYPES");
+    for (const word of words.filter((word) => !isProductType(word))) {
       this.#faults.push(`PRODUCT_TYPES ${productTypeFault(word)}`);
-      return false;
-    });
-    return [...new Set(known.filter(isProductType))];
+    }
+    return words.length === 0 ? productTypes : words.filter(isProductType);
+  }
+
+  ltv(): boolean {
+    const word = this.matching("SYNC_LTV", /^(true|1|yes|false|0|no)$/i, "true or false");
+    return /^(true|1|yes)$/i.test(word);
+  }
+
+  riskUnitIds(): readonly string[] {
+    const ids = this.#list("RISK_UNIT_IDS");
+    const wrong = ids.find((id) => !/^[\w-]{1,64}$/.test(id));
+    if (wrong !== undefined) this.fault("RISK_UNIT_IDS", `"${wrong}" is not a risk unit's ID`);
+    return ids;
   }
 
   credentials(): Credentials {
@@ -136,7 +144,7 @@ export class EnvironmentReader {
 
   /** The accounts file brings its own accounts: the one of the environment would be left out. */
   refuseBothSources(): void {
-    const own = ["EXCHANGE_ACCOUNT", ...credentialNames].filter(
+    const own = ["EXCHANGE_ACCOUNT", ...credentialNames, "SYNC_LTV", "RISK_UNIT_IDS"].filter(
       (name) => this.get(name) !== undefined,
     );
     if (own.length === 0) return;
@@ -165,6 +173,12 @@ export class EnvironmentReader {
   get(name: string): string | undefined {
     const value = this.#environment[name]?.trim();
     return value === "" ? undefined : value;
+  }
+
+  /** A list with commas; no word twice. */
+  #list(name: string): readonly string[] {
+    const words = (this.get(name) ?? "").split(",").map((word) => word.trim());
+    return [...new Set(words.filter((word) => word !== ""))];
   }
 
   /** A misspelled variable would leave a default at work that nobody wanted. */

@@ -1,13 +1,7 @@
 import { z } from "zod";
-import { type Fault, unstorable } from "./json.ts";
-import {
-  decimal,
-  epochMsText,
-  optionalDecimal,
-  optionalText,
-  printsAsWritten,
-  text,
-} from "./scalars.ts";
+import type { Fault } from "./json.ts";
+import { type Extra, readRow } from "./row.ts";
+import { decimal, epochMsText, optionalDecimal, optionalText, text } from "./scalars.ts";
 import { type EpochMs, epochMs } from "./time.ts";
 
 /**
@@ -15,7 +9,7 @@ import { type EpochMs, epochMs } from "./time.ts";
  * hold: `symbol` is empty on transfers, `feeByCoupon` is often empty, `balance` was missing
  * altogether in 2023 and 2024. Amount and fee are both signed.
  */
-const billFields = {
+export const billFields = {
   billId: text,
   symbol: optionalText,
   amount: decimal,
@@ -28,7 +22,6 @@ const billFields = {
 };
 
 const billRow = z.object(billFields);
-const decimalFields = ["amount", "fee", "feeByCoupon", "balance"] as const;
 
 /** One entry of the ledger. Decimals and ids are text; "" has become null. */
 export type Bill = {
@@ -41,41 +34,17 @@ export type Bill = {
   readonly coin: string;
   readonly balance: string | null;
   readonly cTime: EpochMs;
-  /**
-   * What the columns cannot give back: fields that the contract does not list, and, under
-   * its own name, a decimal that Postgres would print differently from how it was sent.
-   */
-  readonly extra: Readonly<Record<string, unknown>> | null;
+  readonly extra: Extra;
 };
 
 export type BillReading = { readonly bill: Bill } | { readonly fault: Fault };
 
 /** Reads one row of a page. Never throws: a row that is not a bill comes back as its fault. */
 export function readBill(row: unknown): BillReading {
-  const fault = unstorable(row);
-  if (fault !== undefined) return { fault };
-  const parsed = billRow.safeParse(row);
-  if (!parsed.success) {
-    const [issue] = parsed.error.issues;
-    return {
-      fault: { path: issue?.path.join(".") ?? "", reason: issue?.message ?? "is not a bill" },
-    };
-  }
-  // From the row itself: zod drops a field that is named __proto__.
-  const extra: Record<string, unknown> = Object.fromEntries(
-    Object.entries(row as object).filter(([name]) => !Object.hasOwn(billFields, name)),
-  );
-  for (const field of decimalFields) {
-    const decimalText = parsed.data[field];
-    if (decimalText !== null && !printsAsWritten(decimalText)) extra[field] = decimalText;
-  }
-  return {
-    bill: {
-      ...parsed.data,
-      cTime: epochMs(Number(parsed.data.cTime)),
-      extra: Object.keys(extra).length === 0 ? null : extra,
-    },
-  };
+  const reading = readRow(billFields, billRow, row);
+  if ("fault" in reading) return reading;
+  const { values } = reading;
+  return { bill: { ...values, cTime: epochMs(Number(values.cTime)) } };
 }
 
 const rowWithId = z.looseObject({ billId: billFields.billId });

@@ -48,3 +48,9 @@ export const epochMsText = z.preprocess(
     .regex(/^\d{1,15}$/, "is not a time in milliseconds since the Unix epoch")
     .refine((digits) => Number(digits) < timeEndMs, "is past the year 9999"),
 );
+
+/** Such a time that may be absent: null, missing and the empty string all mean "none". */
+export const optionalEpochMs = z.preprocess(
+  (value) => (value === "" || value === undefined ? null : value),
+  epochMsText.nullable(),
+);

@@ -1,6 +1,8 @@
 import { z } from "zod";
+import { type Fault, unstorable } from "./json.ts";
 import type { Operation } from "./operation.ts";
-import { optionalDecimal, optionalText, text } from "./scalars.ts";
+import { type Extra, readRow } from "./row.ts";
+import { optionalDecimal, optionalEpochMs, optionalText, text } from "./scalars.ts";
 import { secondMs } from "./time.ts";
 
 /** Known values of a symbol's status: normal, offline, grey scale, trading suspended. */
@@ -10,7 +12,7 @@ export const symbolStatuses = ["online", "offline", "gray", "halt"] as const;
  * The settings of one spot pair. All values are text; `maxTradeAmount` is seen at 9e20, more
  * than a bigint holds, and `offTime` is empty where none is set.
  */
-const symbolRow = z.looseObject({
+export const symbolFields = {
   symbol: text,
   baseCoin: optionalText,
   quoteCoin: optionalText,
@@ -35,11 +37,30 @@ const symbolRow = z.looseObject({
   /** Most orders allowed on the symbol. */
   orderQuantity: optionalDecimal,
   /** Milliseconds since the Unix epoch. */
-  openTime: optionalText,
-  offTime: optionalText,
-});
+  openTime: optionalEpochMs,
+  offTime: optionalEpochMs,
+};
 
-export type SymbolSettings = z.output<typeof symbolRow>;
+const symbolRow = z.object(symbolFields);
+
+/** Today's settings of one pair. Numbers and times are text; "" has become null. */
+export type SymbolSettings = z.output<typeof symbolRow> & { readonly extra: Extra };
+
+export type SymbolReading = { readonly settings: SymbolSettings } | { readonly fault: Fault };
+
+/** Reads one row of the list. Never throws: a row that is none comes back as its fault. */
+export function readSymbol(row: unknown): SymbolReading {
+  const reading = readRow(symbolFields, symbolRow, row);
+  return "fault" in reading ? reading : { settings: reading.values };
+}
+
+const rowWithName = z.looseObject({ symbol: text });
+
+/** The pair that a row is about, whatever else is wrong with it; undefined where it says none. */
+export function symbolOf(row: unknown): string | undefined {
+  const name = rowWithName.safeParse(row).data?.symbol;
+  return unstorable(name) === undefined ? name : undefined;
+}
 
 /** Get Symbol Info: the settings of one spot pair, or of all where no symbol is named. */
 export const symbols = {
@@ -48,6 +69,7 @@ export const symbols = {
   path: "/api/v2/spot/public/symbols",
   access: "public",
   query: z.strictObject({ symbol: z.string().optional() }),
-  data: z.array(symbolRow),
+  /** The rows are checked one by one, so that a broken one cannot take the good ones along. */
+  data: z.array(z.unknown()),
   limit: { requests: 20, perMs: secondMs, scope: "ip" },
 } as const satisfies Operation;

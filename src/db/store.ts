@@ -8,6 +8,7 @@ import { textArray } from "./array-literal.ts";
 import { type Database, inTransaction, type Transaction } from "./connect.ts";
 import { withDatabaseErrors } from "./database-errors.ts";
 import { checkLease, type Lease } from "./lease.ts";
+import { commitLoanToValue } from "./loan-to-value.ts";
 import { rejectRows } from "./rejected-bills.ts";
 import { upsertBills } from "./upsert-bills.ts";
 
@@ -46,6 +47,7 @@ export function openStore(
         await takeOpenWindow(tx, stream, window);
         await insertOpenWindows(tx, stream, [window], runId);
       }),
+    commitLoanToValue: (commit) => write((tx) => commitLoanToValue(tx, commit)),
   };
 }
 

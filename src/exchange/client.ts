@@ -2,7 +2,7 @@ import type { z } from "zod";
 import type { Clock } from "../clock.ts";
 import type { Operation, Query } from "../contract/operation.ts";
 import { signature } from "../contract/signature.ts";
-import { epochMs } from "../contract/time.ts";
+import { type EpochMs, epochMs } from "../contract/time.ts";
 import { ExchangeError, type ExchangeErrorKind } from "../errors.ts";
 import type { Secret } from "../secret.ts";
 import { dataOf, envelopeOf, failureOf } from "./answer.ts";
@@ -42,6 +42,12 @@ export type AskOptions = {
   readonly onAttempt?: (failure: ExchangeError | undefined) => void;
 };
 
+export type Answered<Op extends Operation> = {
+  readonly data: z.output<Op["data"]>;
+  /** The exchange's clock when it took the request, or our reckoning of it where it did not say. */
+  readonly requestTime: EpochMs;
+};
+
 export type Client = {
   /**
    * Asks until there is an answer that keeps the contract, or a reason to stop. A query that
@@ -52,14 +58,18 @@ export type Client = {
     operation: Op,
     query: Query | (() => Query),
     options?: AskOptions,
-  ): Promise<z.output<Op["data"]>>;
+  ): Promise<Answered<Op>>;
 };
 
 /** The exchange, asked for the operations of the contract: signed, paced and retried. */
 export function createClient(deps: ClientDeps): Client {
   const { clock, exchangeClock } = deps;
 
-  async function attempt<Op extends Operation>(operation: Op, query: Query, demo: boolean) {
+  async function attempt<Op extends Operation>(
+    operation: Op,
+    query: Query,
+    demo: boolean,
+  ): Promise<Answered<Op>> {
     const url = new URL(operation.path, deps.baseUrl);
     url.search = new URLSearchParams(query).toString();
     // In the order in which it is signed: whoever checks may take the query as it came.
@@ -77,7 +87,8 @@ export function createClient(deps: ClientDeps): Client {
       else exchangeClock.observe(sample);
     }
     if (failure !== undefined) throw failure;
-    return dataOf(operation, body);
+    const requestTime = epochMs(body?.requestTime ?? exchangeClock.now());
+    return { data: dataOf(operation, body), requestTime };
   }
 
   return {
@@ -86,12 +97,12 @@ export function createClient(deps: ClientDeps): Client {
       const failures = new Map<ExchangeErrorKind, number>();
       for (let attempts = 1; attempts <= attemptsBound; attempts++) {
         try {
-          const data = await limiter.run(() => {
+          const answered = await limiter.run(() => {
             beforeSend?.();
             return attempt(operation, typeof query === "function" ? query() : query, demo);
           }, signal);
           onAttempt?.(undefined);
-          return data;
+          return answered;
         } catch (error) {
           if (!(error instanceof ExchangeError)) throw error;
           onAttempt?.(error);

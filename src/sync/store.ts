@@ -1,6 +1,8 @@
 import type { Bill } from "../contract/bill.ts";
 import type { Fault } from "../contract/json.ts";
+import type { LoanToValue } from "../contract/loan-to-value.ts";
 import type { ProductType } from "../contract/product-types.ts";
+import type { SymbolSettings } from "../contract/symbols.ts";
 import type { EpochMs } from "../contract/time.ts";
 import type { Interval } from "./intervals.ts";
 
@@ -69,6 +71,42 @@ export type StreamPlan = {
   readonly expired: readonly Interval[];
 };
 
+/** One risk unit's record, as it was at the exchange's time `takenAt`. */
+export type LoanToValueCommit = {
+  readonly account: string;
+  /** As it was asked for: undefined for the account's own. */
+  readonly riskUnitId: string | undefined;
+  readonly takenAt: EpochMs;
+  readonly record: LoanToValue;
+};
+
+/** What a record was to those before it; `outdated`: a newer one is stored, this one is not. */
+export type LoanToValueChange = "first" | "changed" | "unchanged" | "outdated";
+
+/** All pairs, as they were at the exchange's time `readAt`. */
+export type SymbolList = {
+  readonly readAt: EpochMs;
+  /** No pair twice. */
+  readonly settings: readonly SymbolSettings[];
+  /** Pairs that are listed, whose rows could not be read: they stay as they are. */
+  readonly unread: readonly string[];
+  /** Whether a pair that is not in the list is gone: not so where a row's name could not be read. */
+  readonly isWhole: boolean;
+};
+
+export type SymbolCounts = {
+  readonly new: number;
+  readonly changed: number;
+  /** Came back after it was gone. */
+  readonly returned: number;
+  readonly gone: number;
+  /** A newer list is stored already, and nothing of this one was. */
+  readonly isOutdated: boolean;
+};
+
+/** @throws UnbelievableListError where the list is too short to be one. */
+export type CommitSymbols = (list: SymbolList) => Promise<SymbolCounts>;
+
 /**
  * What the sync needs of a database, for one account that this run holds. Every write fails
  * once another run has taken the account.
@@ -80,6 +118,8 @@ export type Store = {
   commitPage(page: PageCommit): Promise<PageCounts>;
   /** Forgets the cursor of a window, so that the next run walks it from its newest page. */
   restartWindow(stream: Stream, window: Interval): Promise<void>;
+  /** A record equal to the last one makes it last longer; any other is kept beside it. */
+  commitLoanToValue(commit: LoanToValueCommit): Promise<LoanToValueChange>;
 };
 
 /** An account held by this run: no other run writes it, or asks the exchange for it. */

@@ -113,8 +113,8 @@ export class StreamRun {
   }
 
   /** Sends one request of this stream. */
-  ask(query: Query | (() => Query), signal: AbortSignal): Promise<BillPage> {
-    return this.#deps.client.ask(accountBills, query, {
+  async ask(query: Query | (() => Query), signal: AbortSignal): Promise<BillPage> {
+    const { data } = await this.#deps.client.ask(accountBills, query, {
       signal,
       demo: isDemoProductType(this.stream.productType),
       beforeSend: this.#deps.held.assertHeld,
@@ -123,6 +123,7 @@ export class StreamRun {
         this.#deps.onProgress({ stream: this.stream, event: "request", failure });
       },
     });
+    return data;
   }
 
   fail(error: unknown): void {

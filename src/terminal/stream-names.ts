@@ -12,3 +12,9 @@ export function streamColumn(streams: readonly Stream[]): {
     ? { title: "account/product type", nameOf: streamName }
     : { title: account, nameOf: ({ productType }) => productType };
 }
+
+/** "main/loan-to-value", "main/loan-to-value/123": the account's own risk unit, or a named one. */
+export const riskUnitName = (unit: {
+  readonly account: string;
+  readonly riskUnitId: string | undefined;
+}): string => [unit.account, "loan-to-value", unit.riskUnitId ?? ""].filter(Boolean).join("/");

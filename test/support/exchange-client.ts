@@ -119,7 +119,7 @@ export function openClient(url: string, options: TestClientOptions = {}): TestCl
     client,
     time,
     exchangeClock,
-    askBills: (asking) => time.run(client.ask(accountBills, query, asking)),
+    askBills: async (asking) => (await time.run(client.ask(accountBills, query, asking))).data,
     [Symbol.asyncDispose]: () => transport[Symbol.asyncDispose](),
   };
 }

@@ -69,6 +69,7 @@ export function simulate(url: string, options: SimulationOptions): Simulation & 
         settleLagMs,
         signal,
         onProgress: () => undefined,
+        onFailure: () => undefined,
       },
       account,
     );
@@ -143,6 +144,7 @@ async function hold(
     recordPlan: (...given) => time.hold(() => real.recordPlan(...given)),
     commitPage: (...given) => time.hold(() => real.commitPage(...given)),
     restartWindow: (...given) => time.hold(() => real.restartWindow(...given)),
+    commitLoanToValue: (...given) => time.hold(() => real.commitLoanToValue(...given)),
   };
   const release = () => time.hold(() => Promise.resolve(lease[Symbol.asyncDispose]()));
   return { store, assertHeld: lease.assertHeld, [Symbol.asyncDispose]: release };

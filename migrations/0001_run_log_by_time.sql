@@ -1,1 +1,0 @@
-CREATE INDEX "sync_runs_time" ON "sync_runs" USING btree ("started_at");

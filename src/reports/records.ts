@@ -1,0 +1,74 @@
+import { sql } from "drizzle-orm";
+import { type EpochMs, epochMs } from "../contract/time.ts";
+import type { Database } from "../db/connect.ts";
+import { withDatabaseErrors } from "../db/database-errors.ts";
+
+/** What is stored of the spot pairs. */
+export type SymbolsStatus = {
+  readonly pairs: number;
+  /** Those among them that are listed no longer. */
+  readonly gone: number;
+  /** When the newest list was read. */
+  readonly readAt: EpochMs;
+};
+
+/** The newest record of a risk unit. */
+export type LoanToValueStatus = {
+  readonly account: string;
+  /** Undefined for the account's own. */
+  readonly riskUnitId: string | undefined;
+  readonly ltv: string | null;
+  readonly takenAt: EpochMs;
+  readonly heldUntil: EpochMs;
+};
+
+export type RecordsStatus = {
+  /** Undefined before the first list. */
+  readonly symbols: SymbolsStatus | undefined;
+  readonly loanToValue: readonly LoanToValueStatus[];
+};
+
+/** What the database holds of symbols and loan-to-value. Asks the exchange nothing. */
+export async function readRecords(db: Database): Promise<RecordsStatus> {
+  return withDatabaseErrors(async () => ({
+    symbols: await readSymbols(db),
+    loanToValue: await readLoanToValue(db),
+  }));
+}
+
+async function readSymbols(db: Database): Promise<SymbolsStatus | undefined> {
+  const { rows } = await db.execute<{ pairs: number; gone: number; read_at: string }>(sql`
+    select
+      (select count(*)::int from symbols) as pairs,
+      (select count(*)::int from symbols where gone_at is not null) as gone,
+      extract(epoch from read_at) * 1000 as read_at
+    from symbol_lists`);
+  const [row] = rows;
+  if (row === undefined) return undefined;
+  return { pairs: row.pairs, gone: row.gone, readAt: epochMs(Number(row.read_at)) };
+}
+
+async function readLoanToValue(db: Database): Promise<readonly LoanToValueStatus[]> {
+  const { rows } = await db.execute<{
+    account: string;
+    risk_unit_id: string;
+    ltv: string | null;
+    taken_at: string;
+    held_until: string;
+  }>(sql`
+    select distinct on (account, risk_unit_id)
+      account,
+      risk_unit_id,
+      ltv::text,
+      extract(epoch from taken_at) * 1000 as taken_at,
+      extract(epoch from held_until) * 1000 as held_until
+    from ltv_snapshots
+    order by account, risk_unit_id, taken_at desc`);
+  return rows.map((row) => ({
+    account: row.account,
+    riskUnitId: row.risk_unit_id === "" ? undefined : row.risk_unit_id,
+    ltv: row.ltv,
+    takenAt: epochMs(Number(row.taken_at)),
+    heldUntil: epochMs(Number(row.held_until)),
+  }));
+}

@@ -1,0 +1,178 @@
+import { sql } from "drizzle-orm";
+import { describe, expect, test } from "vitest";
+import { accountBills } from "../src/contract/account-bills.ts";
+import { openDatabase } from "../src/db/connect.ts";
+import { withFaults } from "../src/sandbox/faults.ts";
+import { openSandbox, type SandboxOptions } from "../src/sandbox/sandbox.ts";
+import { type CliEnvironment, environmentFor, runCli } from "./support/cli.ts";
+import { testDatabase } from "./support/database.ts";
+
+/** A sandbox exchange with one product type and a loan, and the program pointed at it. */
+async function house(options: Partial<SandboxOptions> = {}, others: CliEnvironment = {}) {
+  const stack = new AsyncDisposableStack();
+  const sandbox = stack.use(await openSandbox({ seed: "only", density: 0.1, ...options }));
+  const { url } = stack.use(await testDatabase());
+  const { db } = stack.use(openDatabase(url));
+  const env = environmentFor(
+    sandbox,
+    { url },
+    { PRODUCT_TYPES: "USDT-FUTURES", SYNC_LTV: "true", ...others },
+  );
+  return {
+    sandbox,
+    env,
+    run: (...args: readonly string[]) => runCli(args, { env }),
+    async rows() {
+      const { rows } = await db.execute<Record<string, number>>(sql`
+        select
+          (select count(*)::int from bills) as bills,
+          (select count(*)::int from ltv_snapshots) as ltv,
+          (select count(*)::int from symbols) as symbols`);
+      return rows[0];
+    },
+    asked: () => Object.keys(sandbox.statistics().arrivals).sort(),
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
+}
+
+const someBills = expect.toSatisfy((bills: number) => bills > 0);
+
+test("sync --only symbols needs no credentials and sends none", async () => {
+  await using at = await house();
+  const env = { DATABASE_URL: at.env["DATABASE_URL"], EXCHANGE_BASE_URL: at.sandbox.url };
+  const end = await runCli(["sync", "--only", "symbols"], { env });
+  expect(end.stdout).toMatch(
+    /^symbols: 60 pairs, 60 new, 0 changed, 0 returned, 0 gone\ncomplete, after .*\n$/,
+  );
+  expect(end.code).toBe(0);
+  expect(await at.rows()).toEqual({ bills: 0, ltv: 0, symbols: 60 });
+  expect(at.sandbox.statistics()).toMatchObject({ arrivals: { symbols: 1 }, strayCredentials: 0 });
+
+  const again = await runCli(["sync", "--only", "symbols", "--json"], { env });
+  expect(JSON.parse(again.stdout)).toMatchObject({
+    outcome: "complete",
+    symbols: { pairs: 60, new: 0, changed: 0, returned: 0, gone: 0, broken: [] },
+    accounts: [],
+  });
+});
+
+describe.concurrent("sync brings", () => {
+  test.each<[string, readonly string[], Readonly<Record<string, unknown>>, readonly string[]]>([
+    [
+      "all three without --only",
+      [],
+      { bills: someBills, ltv: 1, symbols: 60 },
+      [accountBills.name, "loan-to-value", "symbols"],
+    ],
+    [
+      "bills with --only bills",
+      ["--only", "bills"],
+      { bills: someBills, ltv: 0, symbols: 0 },
+      [accountBills.name],
+    ],
+    [
+      "the two that --only ltv,symbols names",
+      ["--only", "ltv,symbols"],
+      { bills: 0, ltv: 1, symbols: 60 },
+      ["loan-to-value", "symbols"],
+    ],
+    [
+      "the two that --only ltv bills names",
+      ["--only", "ltv", "bills"],
+      { bills: someBills, ltv: 1, symbols: 0 },
+      [accountBills.name, "loan-to-value"],
+    ],
+  ])("%s", async (_, args, rows, asked) => {
+    await using at = await house();
+    const end = await at.run("sync", ...args);
+    expect(end.code).toBe(0);
+    expect(await at.rows()).toEqual(rows);
+    expect(at.asked()).toEqual(asked);
+  });
+
+  test("no loan-to-value where it is not asked for", async () => {
+    await using at = await house({}, { SYNC_LTV: "" });
+    expect((await at.run("sync")).code).toBe(0);
+    expect(await at.rows()).toEqual({ bills: someBills, ltv: 0, symbols: 60 });
+  });
+});
+
+describe.concurrent("--only is refused", () => {
+  test.each([
+    ["sync", "symbol", /^--only "symbol" is not a part of a sync, did you mean symbols\?\n/],
+    [
+      "plan",
+      "bills,xyzzyx",
+      /^--only "xyzzyx" is not a part .*\(there are bills, ltv, symbols\)\n/,
+    ],
+    ["sync", "ltv", /^--only ltv: no account asks for it; set SYNC_LTV=true\n/],
+  ])("by %s with %s", async (command, words, message) => {
+    const env = { EXCHANGE_API_KEY: "k", EXCHANGE_API_SECRET: "s", EXCHANGE_API_PASSPHRASE: "p" };
+    const end = await runCli([command, "--only", words], { env });
+    expect(end.stderr).toMatch(message);
+    expect(end).toMatchObject({ code: 2, stdout: "" });
+  });
+});
+
+describe.concurrent("symbols that fail", () => {
+  test("leave the bills and loan-to-value whole, and the run ends with code 1 and their name", async () => {
+    await using at = await house({
+      wrapAnswer: (answer) =>
+        withFaults(answer, {
+          decide: ({ path }) => (path.includes("symbols") ? "null-data" : undefined),
+        }),
+    });
+    const end = await at.run("sync");
+    expect(end.code).toBe(1);
+    expect(end.stdout).toMatch(/\nsymbols: the answer to symbols broke the contract at data: /);
+    expect(end.stdout).toMatch(
+      /\nmain\/loan-to-value: ltv [\d.]+, assets .* \(the first record\)\n/,
+    );
+    expect(end.stdout).toMatch(/\nNOT complete, after /);
+    expect(await at.rows()).toEqual({ bills: someBills, ltv: 1, symbols: 0 });
+  });
+
+  test("in one row are stored but for that one, and the run ends with code 1 and its name", async () => {
+    const pair = { symbol: "BTCUSDT", takerFeeRate: "0.002" };
+    await using at = await house({
+      symbols: () => [pair, { symbol: "ETHUSDT", takerFeeRate: "free" }],
+    });
+    const end = await at.run("sync", "--only", "symbols");
+    expect(end.code).toBe(1);
+    expect(end.stdout).toMatch(
+      /^symbols: 1 pair, 1 new, .*\nsymbols: ETHUSDT was not stored, .*: takerFeeRate /,
+    );
+  });
+});
+
+test("loan-to-value that is refused is told once with the remedy, and leaves the bills whole", async () => {
+  await using at = await house({
+    alterCredential: (credential) => ({ ...credential, permissions: ["bills"] }),
+  });
+  const end = await at.run("sync", "--only", "bills,ltv");
+  expect(end.code).toBe(1);
+  expect(end.stdout.match(/^main\/loan-to-value: .*40014.*leaves SYNC_LTV out$/gm)).toHaveLength(1);
+  expect(await at.rows()).toEqual({ bills: someBills, ltv: 0, symbols: 0 });
+  const { completeThrough } = JSON.parse((await at.run("status", "--json")).stdout).streams[0];
+  expect(completeThrough).toMatch(/Z$/);
+});
+
+test("plan and status know all three", async () => {
+  await using at = await house();
+  const plan = await at.run("plan", "--only", "ltv,symbols");
+  expect(plan.stdout).toBe(
+    "1 request for symbols, 1 request for loan-to-value\n" +
+      "0 windows, 2 requests at least, 0.2 s at the exchange's limits\n",
+  );
+  expect((await at.run("status")).stdout).toMatch(
+    /\nsymbols: none yet\nmain\/loan-to-value: none yet\n$/,
+  );
+  await at.run("sync", "--only", "ltv,symbols");
+  expect((await at.run("status")).stdout).toMatch(
+    /\nsymbols: 60 pairs, 0 of them gone, read .* ago\nmain\/loan-to-value: ltv 0\.\d+ since .* ago\n$/,
+  );
+  expect(JSON.parse((await at.run("status", "--json")).stdout)).toMatchObject({
+    symbols: { pairs: 60, gone: 0, readAt: expect.stringMatching(/Z$/) },
+    loanToValue: [{ account: "main", riskUnitId: null, ltv: expect.stringMatching(/^0\./) }],
+  });
+});

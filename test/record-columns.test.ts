@@ -1,0 +1,54 @@
+import { getTableColumns } from "drizzle-orm";
+import type { PgTable } from "drizzle-orm/pg-core";
+import { expect, test } from "vitest";
+import { billFields } from "../src/contract/bill.ts";
+import { collateralFields, debtFields, loanToValueFields } from "../src/contract/loan-to-value.ts";
+import { symbolFields } from "../src/contract/symbols.ts";
+import * as schema from "../src/db/schema.ts";
+
+type Mapped = readonly [name: string, fields: object, tables: readonly PgTable[], wire: string];
+
+/** The fields of the API's documentation, in its order, and the tables that hold them. */
+const records: readonly Mapped[] = [
+  [
+    "bill",
+    billFields,
+    [schema.bills, schema.billRevisions],
+    "billId symbol amount fee feeByCoupon businessType coin balance cTime",
+  ],
+  [
+    "symbol",
+    symbolFields,
+    [schema.symbols, schema.symbolVersions],
+    `symbol baseCoin quoteCoin minTradeAmount maxTradeAmount takerFeeRate makerFeeRate
+     pricePrecision quantityPrecision quotePrecision minTradeUSDT status buyLimitPriceRatio
+     sellLimitPriceRatio areaSymbol orderQuantity openTime offTime`,
+  ],
+  ["debt", debtFields, [schema.ltvDebts], "coin unpaidQty unpaidInterest"],
+  ["collateral", collateralFields, [schema.ltvCollateral], "coin price amount convertedUsdtAmount"],
+];
+
+const snakeCase = (field: string): string =>
+  field.replaceAll(/[A-Z]+/g, (letters) => `_${letters.toLowerCase()}`);
+
+/** What a field's column is called in a table, and whether it keeps text, a number or a time. */
+const columnsOf = (table: PgTable, fields: readonly string[]) =>
+  fields.map((field) => getTableColumns(table)[field]?.name);
+
+test.each(records)("every field of a %s has a column of its own, named after it", (...given) => {
+  const [, fields, tables, wire] = given;
+  const documented = wire.split(/\s+/);
+  expect(Object.keys(fields).toSorted()).toEqual(documented.toSorted());
+  for (const table of tables) {
+    expect(columnsOf(table, documented)).toEqual(documented.map(snakeCase));
+    expect(columnsOf(table, ["extra"])).toEqual(["extra"]);
+  }
+});
+
+test("every field of a loan-to-value record has a column, or is a list with a table of its own", () => {
+  const lists = ["unpaidInfo", "balanceInfo"];
+  const documented = ["ltv", "subAccountUids", "usdtBalance", "unpaidUsdtAmount"];
+  expect(Object.keys(loanToValueFields).toSorted()).toEqual([...documented, ...lists].toSorted());
+  expect(columnsOf(schema.ltvSnapshots, documented)).toEqual(documented.map(snakeCase));
+  expect(columnsOf(schema.ltvSnapshots, ["extra"])).toEqual(["extra"]);
+});

@@ -1,0 +1,209 @@
+import { describe, expect, test } from "vitest";
+import { recordsJson, recordsText, wantedRiskUnits } from "../src/commands/records-status.ts";
+import { exitCodeOf, type SyncRun, syncResult } from "../src/commands/sync-result.ts";
+import { errorText, summaryJson, summaryText } from "../src/commands/sync-summary.ts";
+import { epochMs, hourMs, isoTime } from "../src/contract/time.ts";
+import { AccountHeldError, ExchangeError, StoppedError } from "../src/errors.ts";
+import type { LoanToValueReport } from "../src/sync/loan-to-value.ts";
+import type { AccountReport } from "../src/sync/run.ts";
+import type { SymbolsReport } from "../src/sync/symbols.ts";
+
+const at = epochMs(Date.UTC(2026, 10, 21, 3, 24, 59));
+
+const counts = { new: 2, changed: 1, returned: 0, gone: 3, isOutdated: false };
+const stored = { ...counts, pairs: 3_204, readAt: at };
+const symbols = (changes: Partial<SymbolsReport> = {}): SymbolsReport => ({
+  requests: 1,
+  stored,
+  broken: [],
+  error: undefined,
+  ...changes,
+});
+
+const record = {
+  ltv: "0.4321",
+  subAccountUids: ["1"],
+  usdtBalance: "1000.50",
+  unpaidUsdtAmount: "432.32",
+  extra: null,
+  debts: [],
+  collateral: [],
+};
+const unit = (changes: Partial<LoanToValueReport> = {}): LoanToValueReport => ({
+  account: "main",
+  riskUnitId: undefined,
+  stored: { record, takenAt: at, change: "unchanged" },
+  error: undefined,
+  ...changes,
+});
+const account = (
+  loanToValue: readonly LoanToValueReport[],
+  changes: Partial<AccountReport> = {},
+): AccountReport => ({ account: "main", loanToValue, streams: [], error: undefined, ...changes });
+
+const result = (changes: Partial<SyncRun>) =>
+  syncResult({
+    runId: "run",
+    symbols: undefined,
+    reports: [],
+    quarantined: [],
+    elapsedMs: 5_234,
+    ...changes,
+  });
+const linesOf = (changes: Partial<SyncRun>) => summaryText(result(changes)).split("\n");
+
+const down = new ExchangeError("unavailable", "no answer");
+const unpermitted = new ExchangeError("refused-permission", "the API key lacks a permission");
+const fault = { path: "takerFeeRate", reason: "is not a decimal number" };
+const failed = { stored: undefined, error: unpermitted };
+
+describe("the summary says", () => {
+  test("how many pairs there are and what became of them, and of each risk unit", () => {
+    const empty = { ...record, ltv: null, usdtBalance: null, unpaidUsdtAmount: null };
+    const reports = [
+      account([
+        unit(),
+        unit({ riskUnitId: "12", stored: { record, takenAt: at, change: "first" } }),
+      ]),
+      account([
+        unit({ account: "desk", stored: { record: empty, takenAt: at, change: "changed" } }),
+      ]),
+    ];
+    expect(linesOf({ symbols: symbols(), reports })).toEqual([
+      "symbols: 3,204 pairs, 2 new, 1 changed, 0 returned, 3 gone",
+      "main/loan-to-value: ltv 0.4321, assets 1000.50 USDT, unpaid 432.32 USDT (unchanged)",
+      "main/loan-to-value/12: ltv 0.4321, assets 1000.50 USDT, unpaid 432.32 USDT (the first record)",
+      "desk/loan-to-value: the record is empty, there seems to be no loan (changed)",
+      "complete, after 5.2 s",
+    ]);
+  });
+
+  test("what failed, by its name", () => {
+    const reports = [account([unit(failed), unit({ ...failed, riskUnitId: "12" })])];
+    const run = { symbols: symbols({ stored: undefined, error: down }), reports };
+    expect(linesOf(run)).toEqual([
+      "symbols: no answer",
+      "main/loan-to-value, main/loan-to-value/12: the API key lacks a permission",
+      "NOT complete, after 5.2 s",
+    ]);
+    expect(errorText(run)).toBe("no answer; the API key lacks a permission");
+  });
+
+  test("which pairs were not stored, and how many more there are", () => {
+    const broken = Array.from({ length: 8 }, (_, index) => ({ name: `PAIR${index}`, fault }));
+    const lines = linesOf({ symbols: symbols({ broken }) });
+    expect(lines[1]).toBe(
+      "symbols: PAIR0 was not stored, it broke the API's contract: takerFeeRate is not a decimal number",
+    );
+    expect(lines.slice(5)).toEqual([
+      expect.stringContaining("PAIR4"),
+      "symbols: and 3 more rows like these",
+      "NOT complete, after 5.2 s",
+    ]);
+  });
+
+  test("that a list was too old to be stored", () => {
+    const outdated = { ...stored, isOutdated: true };
+    expect(linesOf({ symbols: symbols({ stored: outdated }) })[0]).toBe(
+      "symbols: 3,204 pairs, not stored: another run has stored a newer list",
+    );
+  });
+});
+
+const held = new AccountHeldError("another run holds account main");
+const stopped = new StoppedError("stopped on request");
+test.each<[string, Partial<SyncRun>, string, number]>([
+  ["symbols alone", { symbols: symbols() }, "complete", 0],
+  ["symbols alone failed", { symbols: symbols({ ...failed }) }, "failed", 1],
+  ["a pair was broken", { symbols: symbols({ broken: [{ name: "X", fault }] }) }, "incomplete", 1],
+  [
+    "symbols failed beside an account that did not",
+    { symbols: symbols({ ...failed }), reports: [account([unit()])] },
+    "incomplete",
+    1,
+  ],
+  ["a risk unit failed", { reports: [account([unit(), unit(failed)])] }, "incomplete", 1],
+  [
+    "symbols were stopped",
+    { symbols: symbols({ stored: undefined, error: stopped }), reports: [account([unit()])] },
+    "stopped",
+    1,
+  ],
+  [
+    "the account is held, and symbols are stored",
+    { symbols: symbols(), reports: [account([], { error: held })] },
+    "failed",
+    3,
+  ],
+  [
+    "the account is held, and symbols failed",
+    { symbols: symbols({ ...failed }), reports: [account([], { error: held })] },
+    "failed",
+    1,
+  ],
+])("the outcome and exit code where %s", (_, run, outcome, exitCode) => {
+  expect(result(run).outcome).toBe(outcome);
+  expect(exitCodeOf(result(run))).toBe(exitCode);
+});
+
+test("programs get the records as JSON", () => {
+  const broken = [{ name: "X", fault }];
+  const run = { symbols: symbols({ broken }), reports: [account([unit(), unit(failed)])] };
+  expect(JSON.parse(JSON.stringify(summaryJson(result(run))))).toMatchObject({
+    symbols: { ...counts, pairs: 3_204, readAt: isoTime(at), requests: 1, broken: [{ name: "X" }] },
+    accounts: [
+      {
+        loanToValue: [
+          { riskUnitId: null, takenAt: isoTime(at), change: "unchanged", ltv: "0.4321" },
+          { riskUnitId: null, error: "the API key lacks a permission" },
+        ],
+      },
+    ],
+  });
+});
+
+describe("status", () => {
+  const now = epochMs(at + 2 * hourMs);
+  const records = {
+    symbols: { pairs: 3_204, gone: 2, readAt: at },
+    loanToValue: [
+      {
+        account: "main",
+        riskUnitId: "12",
+        ltv: "0.4321",
+        takenAt: epochMs(at - hourMs),
+        heldUntil: at,
+      },
+    ],
+  };
+
+  test("says how old symbols and loan-to-value are, and which that are wanted are not there", () => {
+    const wanted = wantedRiskUnits([
+      { name: "main", ltv: true, riskUnitIds: ["12", "13"] },
+      { name: "desk", ltv: true },
+      { name: "spare", ltv: false, riskUnitIds: ["14"] },
+    ]);
+    expect(recordsText(records, wanted, now).split("\n")).toEqual([
+      "symbols: 3,204 pairs, 2 of them gone, read 2026-11-21 03:24Z, 2 h ago",
+      "main/loan-to-value/12: ltv 0.4321 since 2026-11-21 02:24Z, read 2026-11-21 03:24Z, 2 h ago",
+      "main/loan-to-value/13: none yet",
+      "desk/loan-to-value: none yet",
+    ]);
+    expect(recordsText({ symbols: undefined, loanToValue: [] }, [], now)).toBe("symbols: none yet");
+  });
+
+  test("says the same to programs", () => {
+    expect(recordsJson(records)).toEqual({
+      symbols: { pairs: 3_204, gone: 2, readAt: isoTime(at) },
+      loanToValue: [
+        {
+          account: "main",
+          riskUnitId: "12",
+          ltv: "0.4321",
+          takenAt: isoTime(epochMs(at - hourMs)),
+          heldUntil: isoTime(at),
+        },
+      ],
+    });
+  });
+});
