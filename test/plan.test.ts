@@ -98,7 +98,7 @@ const knownTime = fc
   );
 
 const windowsOf = (known: KnownTime, at: EpochMs = now): readonly Interval[] =>
-  planStream(stream, known, at).walks.map(({ window }) => window);
+  planStream(stream, known, { now: at, settleLagMs: 0 }).walks.map(({ window }) => window);
 
 describe("a plan", () => {
   test("tiles wanted time less coverage: no hole, no overlap, no window longer than 7 days", () => {
@@ -120,11 +120,10 @@ describe("a plan", () => {
   test("loses no time: what is wanted is covered, planned, or recorded as expired", () => {
     fc.assert(
       fc.property(knownTime, (known) => {
-        const { walks, expired } = planStream(stream, known, now);
+        const { walks, expired } = planStream(stream, known, { now, settleLagMs: 0 });
         const planned = walks.map(({ window }) => window);
         const settled = [...known.coverage, ...known.expired];
-        const ever = [...settled, ...known.open.map(({ window }) => window)];
-        const start = Math.min(horizon, ...ever.map(({ from }) => from));
+        const start = Math.min(horizon, ...settled.map(({ from }) => from));
         const accounted = [...settled, ...planned, ...expired];
         expect(subtract(interval(start, now), accounted)).toEqual([]);
         // A window under way says at its end what of it expired.
@@ -146,7 +145,11 @@ describe("a plan", () => {
   });
 
   test("a first run wants the 90 days that the exchange serves, oldest first, and lost nothing", () => {
-    const { walks, expired } = planStream(stream, { coverage: [], expired: [], open: [] }, now);
+    const { walks, expired } = planStream(
+      stream,
+      { coverage: [], expired: [], open: [] },
+      { now, settleLagMs: 0 },
+    );
     expect(walks.length).toBe(13);
     expect(walks.map(({ window }) => window.from)).toEqual(
       walks.map(({ window }) => window.from).toSorted((a, b) => a - b),
@@ -170,9 +173,33 @@ describe("a plan", () => {
       expired: [],
       open: [begun],
     };
-    const { walks } = planStream(stream, known, now);
-    expect(walks.find(({ cursor }) => cursor !== undefined)).toEqual(begun);
+    const { walks } = planStream(stream, known, { now, settleLagMs: 0 });
+    expect(walks.find(({ cursor }) => cursor !== undefined)).toMatchObject(begun);
     expect(union(walks.map(({ window }) => window))).toEqual(interval(now - 30 * dayMs, now));
+  });
+
+  test("a window that was begun while some of it was not settled is taken up without that", () => {
+    const window = { from: epochMs(now - 9 * dayMs), to: epochMs(now - 2 * dayMs) };
+    const begun: Walk = { window, cursor: "1402", startedAt: window.to };
+    const known = { coverage: interval(horizon, window.from), expired: [], open: [begun] };
+    const { walks } = planStream(stream, known, { now, settleLagMs: dayMs });
+    expect(walks.map((walk) => [walk.window, walk.cursor])).toEqual([
+      [{ from: window.from, to: now - 3 * dayMs }, "1402"],
+      [{ from: now - 3 * dayMs, to: now }, undefined],
+    ]);
+  });
+
+  test("a first run that died loses nothing at its oldest edge, which is where history starts", () => {
+    const open = [{ window: { from: epochMs(horizon - minuteMs), to: epochMs(horizon + dayMs) } }];
+    const coverage = interval(horizon + dayMs, now - minuteMs);
+    expect(planStream(stream, { coverage, expired: [], open }, { now, settleLagMs: 0 })).toEqual({
+      stream,
+      walks: [
+        { window: { from: horizon, to: horizon + dayMs }, isHistoryStart: true },
+        { window: { from: now - minuteMs, to: now }, isHistoryStart: false },
+      ],
+      expired: [],
+    });
   });
 
   test("what fell behind the horizon since the last run is lost, to the millisecond", () => {
@@ -180,7 +207,7 @@ describe("a plan", () => {
     const { walks, expired } = planStream(
       stream,
       { coverage: covered, expired: [], open: [] },
-      now,
+      { now, settleLagMs: 0 },
     );
     expect(expired).toEqual(interval(horizon - 10 * dayMs, horizon));
     expect(walks[0]?.window.from).toBe(horizon);

@@ -131,11 +131,11 @@ const suppressed = new SuppressedError(new Error("and closing failed"), stopped)
 const outcomes: readonly [string, readonly AccountReport[], Partial<SyncRun>, string, number][] = [
   ["all that was planned was walked", [account([stream()])], {}, "complete", 0],
   [
-    "time was lost before",
+    "time was found lost",
     [account([stream({ expired: [{ from: at, to: epochMs(at + 1) }] })])],
     {},
-    "complete",
-    0,
+    "incomplete",
+    1,
   ],
   [
     "a window is left",
@@ -216,7 +216,7 @@ test("the last line says whether the ledger is complete", () => {
     last(account([], refused)),
   ]).toEqual([
     "complete, after 5.2 s",
-    "complete, but for what is lost, after 5.2 s",
+    "NOT complete; the lost time cannot be had any more, after 5.2 s",
     "NOT complete, after 5.2 s",
     "stopped before the end; run sync again to go on, after 5.2 s",
     "FAILED, after 5.2 s",

@@ -45,7 +45,7 @@ export async function planCommand(
     for (const productType of productTypes) {
       const stream = { account: name, productType };
       const known = isNew ? nothingKnown : await readKnownTime(database.db, stream);
-      plans.push(planStream(stream, known, now));
+      plans.push(planStream(stream, known, { now, settleLagMs: config.settleLagMs }));
     }
   }
   const records = recordRequests(config, options.parts ?? everything);

@@ -8,7 +8,8 @@ export type SandboxCommandOptions = { readonly port: number; readonly seed: stri
 /** `sandbox`: an exchange to try things on, until Ctrl-C. */
 export async function sandboxCommand(io: Io, options: SandboxCommandOptions): Promise<ExitCode> {
   await using sandbox = await open(options);
-  print(io, sandboxEnvironment(sandbox).trimEnd());
+  // A name of its own: the ledger of a real account must not be taken for read already.
+  print(io, `EXCHANGE_ACCOUNT=sandbox\n${sandboxEnvironment(sandbox).trimEnd()}`);
   io.err.write("the sandbox exchange is up until Ctrl-C; put these lines into .env\n");
   await stopped(io.signal);
   return 0;

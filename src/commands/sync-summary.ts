@@ -54,7 +54,7 @@ function shareText(reports: readonly AccountReport[], outcome: Outcome): string 
 }
 
 const lossText = (streams: readonly StreamReport[]): string =>
-  streams.some(({ expired }) => expired.length > 0) ? ", but for what is lost" : "";
+  streams.some(({ expired }) => expired.length > 0) ? "; the lost time cannot be had any more" : "";
 
 type Counts = Pick<StreamReport, "new" | "unchanged" | "restated" | "rejected" | "requests">;
 

@@ -97,6 +97,16 @@ async function recordPlan(tx: Transaction, plan: StreamPlan, runId: string): Pro
   const windowsOf = (walks: readonly Walk[]) => walks.map(({ window }) => window);
   const resumed = windowsOf(plan.walks.filter(isResumed));
   const fresh = windowsOf(plan.walks.filter((walk) => !isResumed(walk)));
+  // A window that is taken up may end earlier now: what is newer is planned anew.
+  await tx.execute(sql`
+    update checkpoints
+    set window_end = resumed.window_end
+    from unnest(${bounds(resumed)}) as resumed (window_start, window_end)
+    where account = ${plan.stream.account}
+      and product_type = ${plan.stream.productType}
+      and state = 'open'
+      and checkpoints.window_start = resumed.window_start
+      and checkpoints.window_end > resumed.window_end`);
   await tx.execute(sql`
     delete from checkpoints
     where account = ${plan.stream.account}

@@ -1,12 +1,12 @@
 import type { z } from "zod";
 import type { Clock } from "../clock.ts";
 import type { Operation, Query } from "../contract/operation.ts";
-import { signature } from "../contract/signature.ts";
+import { clockSkewMaxMs, signature } from "../contract/signature.ts";
 import { type EpochMs, epochMs } from "../contract/time.ts";
 import { ExchangeError, type ExchangeErrorKind } from "../errors.ts";
 import type { Secret } from "../secret.ts";
 import { dataOf, envelopeOf, failureOf } from "./answer.ts";
-import type { ExchangeClock } from "./exchange-clock.ts";
+import type { ClockSample, ExchangeClock } from "./exchange-clock.ts";
 import type { RateLimiter } from "./rate-limiter.ts";
 import { attemptsBound, retryDelayMs } from "./retry.ts";
 import { scrubber } from "./scrub.ts";
@@ -83,6 +83,7 @@ export function createClient(deps: ClientDeps): Client {
     const failure = failureOf(answer, body, body?.requestTime ?? exchangeClock.now(), scrub);
     if (body?.requestTime !== undefined) {
       const sample = { sentAt, answeredAt, requestTime: epochMs(body.requestTime) };
+      if (failure === undefined) refuseImpossibleTime(headers, sample);
       if (failure?.kind === "clock") exchangeClock.reset(sample);
       else exchangeClock.observe(sample);
     }
@@ -129,6 +130,24 @@ const secretsOf = (
   ...Object.values(credentials ?? {}).map((secret: Secret) => secret.reveal()),
   headers[signHeader] ?? "",
 ];
+
+/**
+ * The exchange takes a signed request only within 30 s of its own clock, so an answer whose
+ * time is further off is not to be believed: coverage would be claimed by it.
+ */
+function refuseImpossibleTime(
+  headers: Readonly<Record<string, string>>,
+  { sentAt, answeredAt, requestTime }: ClockSample,
+): void {
+  const signedAt = headers["ACCESS-TIMESTAMP"];
+  if (signedAt === undefined) return;
+  const offByMs = Math.abs(requestTime - Number(signedAt));
+  if (offByMs <= clockSkewMaxMs + (answeredAt - sentAt)) return;
+  throw new ExchangeError(
+    "malformed",
+    `the answer's requestTime ${requestTime} is ${offByMs} ms from that of the request it took`,
+  );
+}
 
 function headersOf(
   { credentials, exchangeClock, locale }: ClientDeps,

@@ -3,8 +3,8 @@ import { type EpochMs, epochMs, historyMs } from "../contract/time.ts";
 import type { Database } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { readKnownTime } from "../db/store.ts";
-import { type Interval, lengthMs } from "../sync/intervals.ts";
-import { completeThrough, gapsOf } from "../sync/plan.ts";
+import { type Interval, lengthMs, union } from "../sync/intervals.ts";
+import { completeThrough, gapsOf, planStream } from "../sync/plan.ts";
 import type { Stream } from "../sync/store.ts";
 
 export type LastRun = {
@@ -81,7 +81,11 @@ async function readStream(db: Database, stream: Stream, now: EpochMs): Promise<S
     completeThrough: completeThrough(known, now),
     coverage: known.coverage,
     gaps,
-    expired: known.expired,
+    // What fell behind the horizon since the last run is lost too, before a run records it.
+    expired: union([
+      ...known.expired,
+      ...planStream(stream, known, { now, settleLagMs: 0 }).expired,
+    ]),
     expiresAt: oldest === undefined ? undefined : epochMs(oldest.from + historyMs),
   };
 }
@@ -103,23 +107,27 @@ async function withStored(db: Database, wanted: readonly Stream[]): Promise<read
 async function readLastRun(db: Database): Promise<LastRun | undefined> {
   const { rows } = await db.execute<{
     command: string;
-    started_at: Date;
-    finished_at: Date | null;
+    startedAtMs: string;
+    finishedAtMs: string | null;
     outcome: string;
     error: string | null;
   }>(sql`
-    select command, started_at, finished_at, outcome, error
+    select
+      command,
+      extract(epoch from started_at) * 1000 as "startedAtMs",
+      extract(epoch from finished_at) * 1000 as "finishedAtMs",
+      outcome,
+      error
     from sync_runs
     order by started_at desc
     limit 1`);
   const [row] = rows;
   if (row === undefined) return undefined;
+  const { startedAtMs, finishedAtMs, ...run } = row;
   return {
-    command: row.command,
-    startedAt: epochMs(new Date(row.started_at).getTime()),
-    finishedAt: row.finished_at === null ? undefined : epochMs(new Date(row.finished_at).getTime()),
-    outcome: row.outcome,
-    error: row.error,
+    ...run,
+    startedAt: epochMs(Number(startedAtMs)),
+    finishedAt: finishedAtMs === null ? undefined : epochMs(Number(finishedAtMs)),
   };
 }
 

@@ -1,6 +1,6 @@
 import PQueue from "p-queue";
 import type { ProductType } from "../contract/product-types.ts";
-import { ExchangeError } from "../errors.ts";
+import { ExchangeError, type ExchangeErrorKind } from "../errors.ts";
 import { type BillsDeps, reachOf, type StreamReport, StreamRun } from "./stream-run.ts";
 
 // Enough to keep the ten slots of the limiter busy while pages are being committed.
@@ -21,7 +21,7 @@ export async function syncBills(
   const streams = productTypes.map((productType) => new StreamRun(deps, { account, productType }));
   await greet(deps, streams);
   const walks = [];
-  for (const stream of streams) {
+  for (const stream of streams.filter(({ hasFailed }) => !hasFailed)) {
     for (const walk of await stream.plan()) walks.push({ stream, walk });
   }
   const everything = new AbortController();
@@ -39,15 +39,24 @@ export async function syncBills(
 }
 
 /**
- * The run's first request goes alone: it brings the exchange's clock, and credentials that are
- * refused are refused once, not ten times at once.
+ * The run's first request goes alone: credentials that are refused are refused once, not ten
+ * times at once, and an answer to a signed request proves the clock, without which nothing
+ * can be planned. A product type that is refused by itself leaves that to the next one.
  */
-async function greet(deps: BillsDeps, [first]: readonly StreamRun[]): Promise<void> {
-  try {
-    await first?.ask({ productType: first.stream.productType, limit: "1" }, deps.signal);
-  } catch (error) {
-    // What is refused to this product type only, its own walks will report.
-    const ownFault = error instanceof ExchangeError && error.kind !== "refused-credentials";
-    if (!ownFault) throw error;
+async function greet(deps: BillsDeps, streams: readonly StreamRun[]): Promise<void> {
+  for (const stream of streams) {
+    try {
+      await stream.ask({ productType: stream.stream.productType, limit: "1" }, deps.signal);
+      return;
+    } catch (error) {
+      if (!(error instanceof ExchangeError) || !isOfProductType(error.kind)) throw error;
+      stream.fail(error);
+    }
   }
 }
+
+/** Whether another product type may fare better. */
+const isOfProductType = (kind: ExchangeErrorKind): boolean =>
+  ["refused-permission", "refused-request", "time-range", "malformed", "unknown-code"].includes(
+    kind,
+  );

@@ -1,5 +1,5 @@
 import { type EpochMs, epochMs, historyMs, intervalMaxMs, secondMs } from "../contract/time.ts";
-import { type Interval, intersect, interval, split, subtract, union } from "./intervals.ts";
+import { type Interval, intersect, interval, split, subtract } from "./intervals.ts";
 import type { KnownTime, Stream, StreamPlan, Walk } from "./store.ts";
 
 /**
@@ -19,14 +19,20 @@ export const horizonAt = (now: EpochMs, marginMs = edgeMarginMs): EpochMs =>
 
 /**
  * What to walk so that a stream is complete up to now: wanted time less coverage, in windows,
- * oldest first. A window that an earlier run began is taken up at its cursor.
+ * oldest first. A window that an earlier run began is taken up at its cursor, up to the time
+ * that was settled when it was begun: what is newer is read anew.
  */
-export function planStream(stream: Stream, known: KnownTime, now: EpochMs): StreamPlan {
+export function planStream(
+  stream: Stream,
+  known: KnownTime,
+  { now, settleLagMs }: { readonly now: EpochMs; readonly settleLagMs: number },
+): StreamPlan {
   const horizon = horizonAt(now);
   const start = wantedFrom(known, horizon);
   const wanted = subtract(interval(start, now), [...known.coverage, ...known.expired]);
   const gaps = intersect(wanted, interval(horizon, now));
-  const resumed = resumable(known.open, gaps, horizon);
+  const begun = known.open.flatMap((walk) => settledPart(walk, settleLagMs));
+  const resumed = resumable(begun, gaps, horizon);
   const fresh = subtract(
     gaps,
     resumed.map(({ window }) => window),
@@ -34,7 +40,7 @@ export function planStream(stream: Stream, known: KnownTime, now: EpochMs): Stre
   return {
     stream,
     walks: [
-      ...resumed,
+      ...resumed.map((walk) => ({ ...walk, isHistoryStart: walk.window.from <= start })),
       ...fresh.map((window) => ({ window, isHistoryStart: window.from === start })),
     ].toSorted((a, b) => a.window.from - b.window.from),
     expired: subtract(wanted, [
@@ -59,10 +65,17 @@ export function completeThrough(known: KnownTime, now: EpochMs): EpochMs | undef
   return known.coverage.some(({ from }) => from < firstGap) ? firstGap : undefined;
 }
 
-/** Time that was ever planned stays wanted: from the oldest of it, or from the horizon. */
-function wantedFrom({ coverage, expired, open }: KnownTime, horizon: EpochMs): EpochMs {
-  const planned = [...coverage, ...expired, ...open.map(({ window }) => window)];
-  return epochMs(Math.min(horizon, ...union(planned).map(({ from }) => from)));
+/** Where a stream's history starts: with the oldest time that is settled, or at the horizon. */
+function wantedFrom({ coverage, expired }: KnownTime, horizon: EpochMs): EpochMs {
+  return epochMs(Math.min(horizon, ...[...coverage, ...expired].map(({ from }) => from)));
+}
+
+/** What the rest of a begun walk can prove: no more than was settled when it began. */
+function settledPart(walk: Walk, settleLagMs: number): readonly Walk[] {
+  const { window, startedAt } = walk;
+  if (startedAt === undefined) return [];
+  const settled = interval(window.from, Math.min(window.to, startedAt - settleLagMs));
+  return settled.map((part) => ({ ...walk, window: part }));
 }
 
 /** The begun windows that are still wanted as a whole, but for what the horizon took of them. */

@@ -1,5 +1,5 @@
 import type { ProductType } from "../contract/product-types.ts";
-import type { ExchangeError } from "../errors.ts";
+import { ExchangeError } from "../errors.ts";
 import { syncBills } from "./bills.ts";
 import { type LoanToValueReport, syncLoanToValue } from "./loan-to-value.ts";
 import type { HeldAccount } from "./store.ts";
@@ -43,6 +43,9 @@ export async function syncAccount(deps: RunDeps, account: SyncAccount): Promise<
     await using held = await deps.holdAccount(name);
     const own = { ...deps, ...deps.exchangeOf(account), held };
     if (ltv) loanToValue = await syncLoanToValue(own, name, riskUnitIds);
+    // A key that is refused once is refused: the bills would only ask again.
+    const refused = loanToValue.find(({ error }) => isRefusal(error))?.error;
+    if (refused !== undefined) throw refused;
     const streams = await syncBills(own, name, productTypes);
     return { account: name, loanToValue, streams, error: undefined };
   } catch (error) {
@@ -50,14 +53,20 @@ export async function syncAccount(deps: RunDeps, account: SyncAccount): Promise<
   }
 }
 
-/** Whether a report leaves nothing to be done: all stored, every window walked, no row rejected. */
+const isRefusal = (error: unknown): boolean =>
+  error instanceof ExchangeError && error.kind === "refused-credentials";
+
+/** Whether nothing is missing: all stored, every window walked, no row rejected, no time found lost. */
 export function isComplete({ error, loanToValue, streams }: AccountReport): boolean {
   return (
     error === undefined &&
     loanToValue.every((unit) => unit.error === undefined) &&
     streams.every(
-      ({ error, windows, rejected }) =>
-        error === undefined && windows.walked === windows.planned && rejected === 0,
+      ({ error, windows, rejected, expired }) =>
+        error === undefined &&
+        windows.walked === windows.planned &&
+        rejected === 0 &&
+        expired.length === 0,
     )
   );
 }

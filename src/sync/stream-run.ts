@@ -80,9 +80,9 @@ export class StreamRun {
 
   /** Decides and records what is to be walked. */
   async plan(): Promise<readonly Walk[]> {
-    const { held, exchangeNow, onProgress } = this.#deps;
+    const { held, exchangeNow, settleLagMs, onProgress } = this.#deps;
     this.#known = await held.store.knownTime(this.stream);
-    this.#plan = planStream(this.stream, this.#known, exchangeNow());
+    this.#plan = planStream(this.stream, this.#known, { now: exchangeNow(), settleLagMs });
     await held.store.recordPlan(this.#plan);
     const { walks } = this.#plan;
     const plannedMs = lengthMs(walks.map(({ window }) => window));
@@ -124,6 +124,10 @@ export class StreamRun {
       },
     });
     return data;
+  }
+
+  get hasFailed(): boolean {
+    return this.#error !== undefined;
   }
 
   fail(error: unknown): void {

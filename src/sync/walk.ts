@@ -58,7 +58,8 @@ export async function walkWindow(deps: WalkDeps, stream: Stream, walk: Walk): Pr
     const { rows, endId, readFrom } = await fetchPage(cursor);
     const finished = rows.length === 0 || endId === undefined;
     const { bills, rejected } = readRows(rows);
-    const settledTo = epochMs(startedAt - deps.settleLagMs);
+    // By the earlier of both clocks: an answer may have set the clock back in the meantime.
+    const settledTo = epochMs(Math.min(startedAt, deps.exchangeNow()) - deps.settleLagMs);
     const next = finished ? { end: endOf(walk, readFrom, settledTo) } : { cursor: endId };
     const counts = await deps.commitPage({ stream, window, startedAt, bills, rejected, next });
     const walkedMs = finished ? lengthMs([window]) : walkedTo(window, bills);

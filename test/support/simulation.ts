@@ -27,6 +27,8 @@ export type SimulationOptions = Omit<SandboxOptions, "now" | "accountNames"> & {
   readonly name: string;
   readonly productTypes?: readonly ProductType[];
   readonly settleLagMs?: number;
+  /** How far this machine's clock is ahead of the exchange's, ms. Default 0. */
+  readonly aheadMs?: () => number;
   /** One way, ms. Default 40 both ways. */
   readonly latencyMs?: () => number;
   /** Between the sync and the tables: to make a page fail, or to look on. */
@@ -49,11 +51,13 @@ export type Simulation = {
  * and the time are simulated.
  */
 export function simulate(url: string, options: SimulationOptions): Simulation & AsyncDisposable {
-  const { name, settleLagMs = 10 * minuteMs, wrapStore = (store: Store) => store } = options;
+  const { name, settleLagMs = 10 * minuteMs, aheadMs = () => 0 } = options;
+  const { wrapStore = (store: Store) => store } = options;
   const time = virtualClock(simulationStart);
   const database = openDatabase(url);
   const sandbox = createSandbox({ ...options, accountNames: [name], now: time.now });
   const account = accountOf(sandbox, options.productTypes ?? productTypes);
+  const clock = { ...time.clock, now: () => epochMs(time.clock.now() + aheadMs()) };
   let beganAt = epochMs(simulationStart);
 
   const run = (signal: AbortSignal) =>
@@ -62,7 +66,7 @@ export function simulate(url: string, options: SimulationOptions): Simulation & 
         exchangeOf: () =>
           exchangeOf({ baseUrl: new URL("http://127.0.0.1"), locale: "en-US" }, account, {
             transport: transportOf(sandbox, time, options),
-            clock: time.clock,
+            clock,
             random: () => 0.5,
           }),
         holdAccount: () => time.hold(() => hold(database.db, name, time, wrapStore)),
