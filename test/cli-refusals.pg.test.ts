@@ -111,7 +111,6 @@ describe.concurrent("a key without the right to something", () => {
     const [, remark] = end.stdout.split("\n\n");
     expect(remark?.split("\n")).toEqual([
       expect.stringMatching(message),
-      "main/USDT-FUTURES: 13 of 13 windows were not finished",
       expect.stringMatching(/^NOT complete, after /),
       "",
     ]);

@@ -122,7 +122,8 @@ describe.concurrent("a run that is asked to stop", () => {
 
 test("a second run on an account that another one holds ends with code 3 and leaves it alone", async () => {
   await using at = await house();
-  at.way.delayMs = 500;
+  // The holder is at work for longer than the second needs to see its lease renewed.
+  at.way.delayMs = 3_000;
   await using holder = await at.start();
   await holder.seen("stderr", pageStored);
   const second = await at.run();

@@ -1,14 +1,15 @@
 import { fileURLToPath } from "node:url";
 import { sql } from "drizzle-orm";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { dayMs, epochMs, isoTime, minuteMs } from "../src/contract/time.ts";
 import { type OpenDatabase, openDatabase } from "../src/db/connect.ts";
 import { readStoredBills } from "../src/db/stored-bills.ts";
 import { compareWithLedger } from "../src/sandbox/comparison.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { environmentFor, runCli } from "./support/cli.ts";
-import { type TestDatabase, testDatabase } from "./support/database.ts";
+import { testDatabase } from "./support/database.ts";
 
+const account = "main";
 const productType = "USDT-FUTURES";
 const killer = fileURLToPath(new URL("support/kill-at.ts", import.meta.url));
 const lanes = 3;
@@ -16,17 +17,6 @@ const pointsMax = 1_000;
 const maxMs = 10 * 60_000;
 // The sync is small: one window of 7 days and what is left of the days before it.
 const historyDays = 9;
-
-let given: TestDatabase;
-let database: OpenDatabase;
-beforeAll(async () => {
-  given = await testDatabase();
-  database = openDatabase(given.url);
-});
-afterAll(async () => {
-  await database[Symbol.asyncDispose]();
-  await given[Symbol.asyncDispose]();
-});
 
 /** Kills one run after the other, each at its own point, until one is over before its point. */
 async function killAtEachPoint(kill: (killAt: number) => Promise<boolean>): Promise<number> {
@@ -48,28 +38,27 @@ test(
   "a sync killed at any statement or request, and run again, ends with exactly the ledger",
   async () => {
     const points = await killAtEachPoint(async (killAt) => {
-      const name = `killed-at-${killAt}`;
+      const name = `killed at point ${killAt}`;
+      await using given = await testDatabase();
+      await using database = openDatabase(given.url);
       await using sandbox = await openSandbox({
         seed: 7,
         density: 1,
         days: historyDays,
         productTypes: [productType],
       });
-      const env = environmentFor(sandbox, given, {
-        PRODUCT_TYPES: productType,
-        EXCHANGE_ACCOUNT: name,
-      });
-      await coverUpTo(name, Date.now() - historyDays * dayMs - minuteMs);
+      const env = environmentFor(sandbox, given, { PRODUCT_TYPES: productType });
+      await coverUpTo(database, Date.now() - historyDays * dayMs - minuteMs);
       const first = await runCli(["sync"], { env: { ...env, ...killed(killAt) } });
       if (first.signal !== "SIGKILL") {
         expect(first).toMatchObject({ code: 0 });
         return false;
       }
-      await expireLease(name);
+      await expireLease(database);
       const visibleAt = epochMs(Date.now());
       const second = await runCli(["sync"], { env });
       expect(second, name).toMatchObject({ code: 0 });
-      const stored = await readStoredBills(database.db, { account: name, productType });
+      const stored = await readStoredBills(database.db, { account, productType });
       const ledger = sandbox.account.ledger.bills[productType];
       const comparison = compareWithLedger(ledger, stored, { from: epochMs(0), visibleAt });
       expect(comparison.expected).toBeGreaterThan(200);
@@ -102,9 +91,9 @@ test(
 );
 
 /** As if an earlier run had read all that is older. */
-async function coverUpTo(account: string, to: number): Promise<void> {
+async function coverUpTo({ db }: OpenDatabase, to: number): Promise<void> {
   const from = isoTime(epochMs(to - 90 * dayMs));
-  await database.db.execute(sql`
+  await db.execute(sql`
     insert into checkpoints (
       account, product_type, window_start, window_end, state, run_id, updated_at
     )
@@ -115,9 +104,6 @@ async function coverUpTo(account: string, to: number): Promise<void> {
 }
 
 /** A killed run's lease runs out by itself after 15 s. */
-async function expireLease(account: string): Promise<void> {
-  await database.db.execute(sql`
-    update account_leases
-    set expires_at = clock_timestamp() - interval '1 s'
-    where account = ${account}`);
+async function expireLease({ db }: OpenDatabase): Promise<void> {
+  await db.execute(sql`update account_leases set expires_at = clock_timestamp() - interval '1 s'`);
 }
