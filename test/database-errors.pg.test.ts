@@ -14,7 +14,7 @@ import { DatabaseError, LeaseLostError } from "../src/errors.ts";
 import { Secret } from "../src/secret.ts";
 import type { PageCommit } from "../src/sync/store.ts";
 import { bills } from "./support/bills.ts";
-import { type TestDatabase, testDatabase } from "./support/database.ts";
+import { fileDatabase, testDatabase } from "./support/database.ts";
 import {
   aPage,
   checkpoints,
@@ -30,17 +30,7 @@ import { certificate, tlsProxyTo } from "./support/tls-proxy.ts";
 const password = "hunter2-and-more";
 const window = minutes(0, 10);
 
-let database: TestDatabase;
-let tables: OpenDatabase;
-
-beforeAll(async () => {
-  database = await testDatabase();
-  tables = openDatabase(database.url);
-});
-afterAll(async () => {
-  await tables[Symbol.asyncDispose]();
-  await database[Symbol.asyncDispose]();
-});
+const { database, tables } = await fileDatabase();
 
 /** The URL of this file's database, changed. */
 function urlWith(change: (url: URL) => void, from = database.url): string {

@@ -2,14 +2,14 @@ import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "drizzle-orm";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { inTransaction, type OpenDatabase, openDatabase } from "../src/db/connect.ts";
+import { describe, expect, test } from "vitest";
+import { inTransaction, openDatabase } from "../src/db/connect.ts";
 import { checkLease, type HoldOptions, holdAccount, leaseTiming } from "../src/db/lease.ts";
 import { openStore } from "../src/db/store.ts";
 import { readStoredBills } from "../src/db/stored-bills.ts";
 import { AccountHeldError, LeaseLostError, StoppedError } from "../src/errors.ts";
 import { aBill } from "./support/bills.ts";
-import { type TestDatabase, testDatabase } from "./support/database.ts";
+import { fileDatabase } from "./support/database.ts";
 import { aPage, minutes, untilBlocked } from "./support/held-store.ts";
 import { type Fate, proxyTo } from "./support/tcp-proxy.ts";
 
@@ -21,17 +21,7 @@ const unrenewed: Timing = { ...quick, renewMs: 60_000 };
 const me = `${hostname()} process ${process.pid}`;
 const signal = new AbortController().signal;
 
-let database: TestDatabase;
-let tables: OpenDatabase;
-
-beforeAll(async () => {
-  database = await testDatabase();
-  tables = openDatabase(database.url);
-});
-afterAll(async () => {
-  await tables[Symbol.asyncDispose]();
-  await database[Symbol.asyncDispose]();
-});
+const { database, tables } = await fileDatabase();
 
 const hold = (account: string, options: Partial<HoldOptions> = {}, db = tables.db) =>
   holdAccount(db, account, { signal, timing: quick, ...options });

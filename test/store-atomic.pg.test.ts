@@ -1,25 +1,15 @@
 import { sql } from "drizzle-orm";
 import type { PoolClient } from "pg";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type Database, type OpenDatabase, openDatabase } from "../src/db/connect.ts";
+import { expect, test } from "vitest";
+import type { Database } from "../src/db/connect.ts";
 import { openStore } from "../src/db/store.ts";
 import { DatabaseError } from "../src/errors.ts";
 import type { PageCommit, Stream } from "../src/sync/store.ts";
 import { bills } from "./support/bills.ts";
-import { type TestDatabase, testDatabase } from "./support/database.ts";
+import { fileDatabase } from "./support/database.ts";
 import { aPage, holdStream, minutes, plan } from "./support/held-store.ts";
 
-let database: TestDatabase;
-let tables: OpenDatabase;
-
-beforeAll(async () => {
-  database = await testDatabase();
-  tables = openDatabase(database.url);
-});
-afterAll(async () => {
-  await tables[Symbol.asyncDispose]();
-  await database[Symbol.asyncDispose]();
-});
+const { tables } = await fileDatabase();
 
 type Loss = "the statement" | "its answer";
 

@@ -1,13 +1,12 @@
 import { sql } from "drizzle-orm";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { parseExactJson } from "../src/contract/json.ts";
 import { dayMs, epochMs, hourMs, minuteMs } from "../src/contract/time.ts";
-import { type OpenDatabase, openDatabase } from "../src/db/connect.ts";
 import { readStoredBills } from "../src/db/stored-bills.ts";
 import { windowMaxMs } from "../src/sync/plan.ts";
 import type { PageCommit, RejectedRow, Stream, WalkEnd } from "../src/sync/store.ts";
 import { aBill, bills } from "./support/bills.ts";
-import { type TestDatabase, testDatabase } from "./support/database.ts";
+import { fileDatabase } from "./support/database.ts";
 import {
   aPage,
   checkpoints,
@@ -20,19 +19,9 @@ import {
   untilBlocked,
 } from "./support/held-store.ts";
 
-let database: TestDatabase;
-let tables: OpenDatabase;
+const { tables } = await fileDatabase();
 let held: HeldStream;
 let stream: Stream;
-
-beforeAll(async () => {
-  database = await testDatabase();
-  tables = openDatabase(database.url);
-});
-afterAll(async () => {
-  await tables[Symbol.asyncDispose]();
-  await database[Symbol.asyncDispose]();
-});
 
 /** A stream of its own for each test, with these windows planned. */
 async function planned(...windows: readonly (readonly [number, number])[]): Promise<HeldStream> {

@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { productTypes } from "../src/contract/product-types.ts";
 import { epochMs, hourMs, minuteMs } from "../src/contract/time.ts";
-import { type OpenDatabase, openDatabase } from "../src/db/connect.ts";
+
 import { randomFaults, withFaults } from "../src/sandbox/faults.ts";
 import { withOddDecimals } from "../src/sandbox/ledger-faults.ts";
 import { integer, seededRandom, shuffled } from "../src/sandbox/random.ts";
@@ -9,7 +9,7 @@ import type { Quirks } from "../src/sandbox/source.ts";
 import type { PastHorizon } from "../src/server/routes.ts";
 import { horizonAt, windowMaxMs } from "../src/sync/plan.ts";
 import { isComplete } from "../src/sync/run.ts";
-import { type TestDatabase, testDatabase } from "./support/database.ts";
+import { fileDatabase } from "./support/database.ts";
 import {
   rowVersions,
   type SimulationOptions,
@@ -90,18 +90,9 @@ function windowEdges(plannedAt: number): readonly number[] {
   return [...edges, plannedAt - settleLagMs];
 }
 
-describe("for every way that the exchange may treat bounds, pages and its horizon", () => {
-  let database: TestDatabase;
-  let tables: OpenDatabase;
-  beforeAll(async () => {
-    database = await testDatabase();
-    tables = openDatabase(database.url);
-  });
-  afterAll(async () => {
-    await tables[Symbol.asyncDispose]();
-    await database[Symbol.asyncDispose]();
-  });
+const { database, tables } = await fileDatabase();
 
+describe("for every way that the exchange may treat bounds, pages and its horizon", () => {
   test.each(Array.from({ length: seedCount }, (_, seed) => seed))(
     "the tables hold exactly the ledger, once more after the next run, within the limit (seed %i)",
     async (seed) => {

@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { dayMs, epochMs, hourMs, minuteMs, secondMs } from "../src/contract/time.ts";
-import { type OpenDatabase, openDatabase } from "../src/db/connect.ts";
+
 import { readKnownTime } from "../src/db/store.ts";
 import { CursorError, ExchangeError, messageOf, StoppedError } from "../src/errors.ts";
 import type { WireBill } from "../src/sandbox/entry.ts";
@@ -12,7 +12,7 @@ import type { Answer, ApiAnswer, ApiRequest } from "../src/server/api.ts";
 import { lengthMs } from "../src/sync/intervals.ts";
 import { isComplete } from "../src/sync/run.ts";
 import type { StreamReport } from "../src/sync/stream-run.ts";
-import { type TestDatabase, testDatabase } from "./support/database.ts";
+import { fileDatabase } from "./support/database.ts";
 import {
   rowVersions,
   type SimulationOptions,
@@ -23,16 +23,7 @@ import {
 const productType = "USDT-FUTURES";
 const settleLagMs = 10 * minuteMs;
 
-let database: TestDatabase;
-let tables: OpenDatabase;
-beforeAll(async () => {
-  database = await testDatabase();
-  tables = openDatabase(database.url);
-});
-afterAll(async () => {
-  await tables[Symbol.asyncDispose]();
-  await database[Symbol.asyncDispose]();
-});
+const { database, tables } = await fileDatabase();
 
 /** A simulation of one product type; its name keeps it apart from the others. */
 const simulateOne = (name: string, options: Partial<SimulationOptions> = {}) =>

@@ -1,27 +1,17 @@
 import { sql } from "drizzle-orm";
 import fc from "fast-check";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { type Bill, readBill } from "../src/contract/bill.ts";
 import { parseExactJson, sortedJson } from "../src/contract/json.ts";
 import { epochMs } from "../src/contract/time.ts";
-import { inTransaction, type OpenDatabase, openDatabase } from "../src/db/connect.ts";
+import { inTransaction } from "../src/db/connect.ts";
 import { readStoredBills } from "../src/db/stored-bills.ts";
 import { upsertBills } from "../src/db/upsert-bills.ts";
 import type { Stream } from "../src/sync/store.ts";
 import { aBill, aStream, bills } from "./support/bills.ts";
-import { type TestDatabase, testDatabase } from "./support/database.ts";
+import { fileDatabase } from "./support/database.ts";
 
-let database: TestDatabase;
-let tables: OpenDatabase;
-
-beforeAll(async () => {
-  database = await testDatabase();
-  tables = openDatabase(database.url);
-});
-afterAll(async () => {
-  await tables[Symbol.asyncDispose]();
-  await database[Symbol.asyncDispose]();
-});
+const { tables } = await fileDatabase();
 
 const store = (stream: Stream, page: readonly Bill[]) =>
   inTransaction(tables.db, (tx) => upsertBills(tx, stream, page));

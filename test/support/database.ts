@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client, DatabaseError, escapeIdentifier } from "pg";
-import { inject } from "vitest";
+import { afterAll, inject } from "vitest";
+import { type OpenDatabase, openDatabase } from "../../src/db/connect.ts";
 
 export type TestDatabase = { readonly url: string; [Symbol.asyncDispose](): Promise<void> };
 
@@ -23,6 +24,17 @@ export async function testDatabase({ isEmpty = false } = {}): Promise<TestDataba
         await client.query(`drop database if exists ${escapeIdentifier(name)} with (force)`);
       }),
   };
+}
+
+/** A migrated database, and a pool on it, for all tests of the file that asks; gone after them. */
+export async function fileDatabase(): Promise<{ database: TestDatabase; tables: OpenDatabase }> {
+  const database = await testDatabase();
+  const tables = openDatabase(database.url);
+  afterAll(async () => {
+    await tables[Symbol.asyncDispose]();
+    await database[Symbol.asyncDispose]();
+  });
+  return { database, tables };
 }
 
 async function clone(client: Client, name: string, template: string): Promise<void> {
