@@ -2,6 +2,7 @@ import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { parseExactJson } from "../src/contract/json.ts";
 import { dayMs, epochMs, hourMs, minuteMs } from "../src/contract/time.ts";
+import { openDatabase } from "../src/db/connect.ts";
 import { readStoredBills } from "../src/db/stored-bills.ts";
 import { windowMaxMs } from "../src/sync/plan.ts";
 import type { PageCommit, RejectedRow, Stream, WalkEnd } from "../src/sync/store.ts";
@@ -19,7 +20,7 @@ import {
   untilBlocked,
 } from "./support/held-store.ts";
 
-const { tables } = await fileDatabase();
+const { database, tables } = await fileDatabase();
 let held: HeldStream;
 let stream: Stream;
 
