@@ -3,37 +3,18 @@ import {
   bigint,
   boolean,
   check,
-  customType,
   index,
   integer,
   json,
   jsonb,
   numeric,
-  type PgColumn,
   pgTable,
   primaryKey,
   text,
-  timestamp,
   uniqueIndex,
   uuid,
 } from "drizzle-orm/pg-core";
-
-/** Text compared byte by byte: 1.7 times faster to insert as a key than in a language's order. */
-const key = customType<{ data: string }>({ dataType: () => 'text COLLATE "C"' });
-
-const time = (name: string) => timestamp(name, { withTimezone: true, precision: 3, mode: "date" });
-
-/** Money has as many digits as the exchange sent, and is a number: never NaN or Infinity. */
-const finite = (name: string, column: PgColumn) =>
-  check(name, sql`${column} not in ('NaN', 'Infinity', '-Infinity')`);
-
-/** The same for every number of a table. */
-const allFinite = (name: string, columns: Readonly<Record<string, PgColumn>>) => {
-  // By its name: here a column is not an instance of its class.
-  const numbers = Object.values(columns).filter(({ columnType }) => columnType === "PgNumeric");
-  const parts = numbers.map((column) => sql`${column} not in ('NaN', 'Infinity', '-Infinity')`);
-  return check(name, sql.join(parts, sql` and `));
-};
+import { allFinite, finite, key, time } from "./columns.ts";
 
 const stream = () => ({
   account: key("account").notNull(),
