@@ -129,11 +129,17 @@ test("a second run on an account that another one holds ends with code 3 and lea
   const second = await at.run();
   expect(second.code).toBe(3);
   expect(second.stdout).toMatch(
-    /^main: another run holds account main \(\S+ process \d+\); wait until it has ended\nFAILED, /,
+    /^main: another run holds account main \(\S+ process \d+\); wait until it has ended\nNOT begun, /,
   );
   expect(second.stderr).toMatch(/account main is held by \S+ process \d+; waiting to see/);
   holder.kill("SIGTERM");
   expect((await holder.ended).stdout).toContain("stopped before the end");
+  // What status calls the last run is the one that did something.
+  expect(await at.outcomes()).toEqual([
+    ["stopped", true],
+    ["held", true],
+  ]);
+  expect((await runCli(["status"], { env: at.env })).stdout).toMatch(/last run: sync, .*: stopped/);
 });
 
 test("a database that goes away in mid-run is told with the remedy, and the next run goes on", async () => {

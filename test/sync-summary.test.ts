@@ -176,7 +176,7 @@ const outcomes: readonly [string, readonly AccountReport[], Partial<SyncRun>, st
   ],
   ["it was stopped", [account([stream({ error: stopped })])], {}, "stopped", 1],
   ["it was stopped, and closing failed", [account([], suppressed)], {}, "stopped", 1],
-  ["another run holds the account", [account([], held)], {}, "failed", 3],
+  ["another run holds the account", [account([], held)], {}, "held", 3],
   [
     "another run holds one account",
     [account([], held), other(account([stream()]))],

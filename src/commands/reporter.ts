@@ -38,6 +38,7 @@ const levelOf = {
   stopped: "warn",
   incomplete: "error",
   failed: "error",
+  held: "warn",
 } as const satisfies Record<SyncResult["outcome"], keyof Log>;
 
 function logEnd(log: Log, result: SyncResult): void {

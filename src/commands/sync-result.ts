@@ -45,6 +45,7 @@ function outcomeOf({ symbols, reports, quarantined }: SyncRun): Outcome {
     // A row in quarantine is none of the ledger's: without it, the ledger is not complete.
     return quarantined.length === 0 ? "complete" : "incomplete";
   }
+  if (reports.length > 0 && reports.every(isHeld) && symbols?.error === undefined) return "held";
   const nothingDone =
     reports.length === 0
       ? symbols?.stored === undefined
@@ -52,12 +53,14 @@ function outcomeOf({ symbols, reports, quarantined }: SyncRun): Outcome {
   return nothingDone ? "failed" : "incomplete";
 }
 
+const isHeld = ({ error }: AccountReport): boolean =>
+  firstThrown(error) instanceof AccountHeldError;
+
 const areComplete = (symbols: SymbolsReport | undefined): boolean =>
   symbols === undefined || (symbols.error === undefined && symbols.broken.length === 0);
 
 export function exitCodeOf({ symbols, reports, quarantined, outcome }: SyncResult): ExitCode {
   if (outcome === "complete") return 0;
-  const isHeld = ({ error }: AccountReport) => firstThrown(error) instanceof AccountHeldError;
   const othersComplete =
     quarantined.length === 0 &&
     areComplete(symbols) &&

@@ -24,6 +24,7 @@ const outcomeWords: Readonly<Record<Outcome, string>> = {
   incomplete: "NOT complete",
   stopped: "stopped before the end; run sync again to go on",
   failed: "FAILED",
+  held: "NOT begun",
 };
 
 /** What a run did, for a person. */

@@ -119,9 +119,9 @@ export const syncRuns = pgTable(
     command: text("command").notNull(),
     startedAt: time("started_at").notNull(),
     finishedAt: time("finished_at"),
-    /** running · complete · incomplete · stopped · failed */
+    /** running · complete · incomplete · stopped · failed · held: by another run, nothing was done */
     outcome: text("outcome", {
-      enum: ["running", "complete", "incomplete", "stopped", "failed"],
+      enum: ["running", "complete", "incomplete", "stopped", "failed", "held"],
     }).notNull(),
     /** Per account and product type: what the run's summary says. */
     counts: jsonb("counts"),

@@ -119,6 +119,7 @@ async function readLastRun(db: Database): Promise<LastRun | undefined> {
       outcome,
       error
     from sync_runs
+    where outcome <> 'held'
     order by started_at desc
     limit 1`);
   const [row] = rows;
