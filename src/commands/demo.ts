@@ -30,6 +30,7 @@ export async function demoCommand(environment: Environment, io: Io): Promise<Exi
       EXCHANGE_API_KEY: account.apiKey,
       EXCHANGE_API_SECRET: account.apiSecret,
       EXCHANGE_API_PASSPHRASE: account.apiPassphrase,
+      SYNC_LTV: "true",
       LOG_LEVEL: environment["LOG_LEVEL"],
     },
     { credentials: true },
