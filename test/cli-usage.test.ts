@@ -174,7 +174,7 @@ describe("sandbox", () => {
     "prints lines that work as .env, and ends with code 0 on %s",
     async (signal) => {
       await using sandbox = await startCli(["sandbox", "--seed", "7"]);
-      const [text] = await sandbox.seen("stdout", /^(EXCHANGE_\w+=\S+\n){4}$/);
+      const [text] = await sandbox.seen("stdout", /^(EXCHANGE_\w+=\S+\n){5}$/);
       const lines = Object.fromEntries(text.split("\n").map((line) => line.split("=")));
       const answer = await fetch(`${lines["EXCHANGE_BASE_URL"]}${symbols.path}`);
       expect(answer.status).toBe(200);
@@ -188,7 +188,7 @@ describe("sandbox", () => {
   test("takes the port that it is given, and says so where another program has it", async () => {
     const port = await closedPort();
     await using sandbox = await startCli(["sandbox", "--port", String(port)]);
-    await sandbox.seen("stdout", new RegExp(`^EXCHANGE_BASE_URL=http://127.0.0.1:${port}\n`));
+    await sandbox.seen("stdout", new RegExp(`EXCHANGE_BASE_URL=http://127.0.0.1:${port}\n`));
     const second = await runCli(["sandbox", "--port", String(port)]);
     expect(second).toMatchObject({ code: 1, stdout: "" });
     expect(second.stderr).toMatch(
