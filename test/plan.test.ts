@@ -202,6 +202,18 @@ describe("a plan", () => {
     });
   });
 
+  test("nor does it where that edge was being walked when it died", () => {
+    const window = { from: epochMs(horizon - minuteMs), to: epochMs(horizon + dayMs) };
+    const open = [{ window, cursor: "1402", startedAt: now }];
+    const { walks, expired } = planStream(
+      stream,
+      { coverage: [], expired: [], open },
+      { now, settleLagMs: 0 },
+    );
+    expect(walks[0]).toMatchObject({ window, cursor: "1402", isHistoryStart: true });
+    expect(expired).toEqual([]);
+  });
+
   test("what fell behind the horizon since the last run is lost, to the millisecond", () => {
     const covered = interval(horizon - 60 * dayMs, horizon - 10 * dayMs);
     const { walks, expired } = planStream(
