@@ -132,7 +132,7 @@ test.each<[string, Partial<SyncRun>, string, number]>([
   [
     "the account is held, and symbols are stored",
     { symbols: symbols(), reports: [account([], { error: held })] },
-    "failed",
+    "held",
     3,
   ],
   [

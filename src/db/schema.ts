@@ -119,7 +119,7 @@ export const syncRuns = pgTable(
     command: text("command").notNull(),
     startedAt: time("started_at").notNull(),
     finishedAt: time("finished_at"),
-    /** running · complete · incomplete · stopped · failed · held: by another run, nothing was done */
+    /** running · complete · incomplete · stopped · failed · held: another run was at work */
     outcome: text("outcome", {
       enum: ["running", "complete", "incomplete", "stopped", "failed", "held"],
     }).notNull(),
