@@ -10,8 +10,8 @@ import { beginRun, finishRun } from "../db/run-log.ts";
 import { openStore } from "../db/store.ts";
 import { commitSymbols } from "../db/symbols.ts";
 import type { ExchangeError } from "../errors.ts";
-import { type AddressLimits, createAddressLimits } from "../exchange/address-limits.ts";
-import { openTransport, type Transport } from "../exchange/transport.ts";
+import { createAddressLimits } from "../exchange/address-limits.ts";
+import { openTransport } from "../exchange/transport.ts";
 import { readQuarantined } from "../reports/quarantine.ts";
 import { type AccountReport, syncAccount } from "../sync/run.ts";
 import { syncSymbols } from "../sync/symbols.ts";
@@ -47,8 +47,13 @@ export async function syncCommand(config: Config, io: Io, options: SyncOptions):
   const sayStopping = () =>
     reporter.notice("stopping after the pages in hand; once more stops at once, which is safe too");
   io.signal.addEventListener("abort", sayStopping);
-  const addressLimits = createAddressLimits(systemClock);
-  const deps = { config, io, reporter, db, transport, addressLimits, runId };
+  const way = {
+    transport,
+    clock: systemClock,
+    random: Math.random,
+    addressLimits: createAddressLimits(systemClock),
+  };
+  const deps = { config, io, reporter, db, way, runId };
   const { parts = everything } = options;
   // Symbols begin first, and where they fail, nobody waits for them.
   const [symbols, ...reports] = await Promise.all([
@@ -73,16 +78,15 @@ type Deps = {
   readonly io: Io;
   readonly reporter: Reporter;
   readonly db: Database;
-  readonly transport: Transport;
-  readonly addressLimits: AddressLimits;
+  /** To the exchange; all accounts share it, and with it the limits of this machine's address. */
+  readonly way: Parameters<typeof exchangeOf>[2];
   readonly runId: string;
 };
 
 /** Symbols are public: this client has no key that it could send along. */
-function syncPairs({ config, io, reporter, db, transport, addressLimits }: Deps) {
-  const deps = { transport, clock: systemClock, random: Math.random, addressLimits };
+function syncPairs({ config, io, reporter, db, way }: Deps) {
   return syncSymbols({
-    client: exchangeOf(config, {}, deps).client,
+    client: exchangeOf(config, {}, way).client,
     commitSymbols: (list) => commitSymbols(db, list),
     signal: io.signal,
     onFailure: noticeFailure(reporter, "symbols"),
@@ -95,16 +99,10 @@ const noticeFailure =
     reporter.notice(`${name}: a request failed: ${message}`);
 
 function syncOne(deps: Deps, account: Account): Promise<AccountReport> {
-  const { config, io, reporter, transport, addressLimits } = deps;
+  const { config, io, reporter, way } = deps;
   return syncAccount(
     {
-      exchangeOf: () =>
-        exchangeOf(config, account, {
-          transport,
-          clock: systemClock,
-          random: Math.random,
-          addressLimits,
-        }),
+      exchangeOf: () => exchangeOf(config, account, way),
       holdAccount: () => hold(deps, account),
       settleLagMs: config.settleLagMs,
       signal: io.signal,
