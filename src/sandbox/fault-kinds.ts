@@ -69,9 +69,9 @@ export type Meeting = { readonly request: number; readonly faults: readonly Sche
 
 /**
  * What a right client makes of it, where it does not last: `recovers` within the run, by
- * asking again or because nothing is wrong with the rows; `stops` the window with an error
- * that names it, so that the next run reads it anew; or cannot know, since the answer is one
- * that the contract allows.
+ * asking again or because nothing is wrong with the rows; may `stop` a window, or the product
+ * type, with an error that names it, so that a later run reads it anew; or cannot know, since
+ * the answer is one that the contract allows.
  */
 export type Expectation = "recovers" | "stops" | "cannot-know";
 
@@ -89,17 +89,17 @@ export const expectations = {
   "late-request": "recovers",
   "page-again": "stops",
   "rows-reordered": "recovers",
-  "page-of-another-time": "recovers",
+  "page-of-another-time": "stops",
   "page-skipped": "cannot-know",
   "end-id-repeats": "stops",
   "end-id-cycles": "stops",
   "end-id-foreign": "stops",
   "end-id-newest": "recovers",
   "wrong-time": "recovers",
-  "clock-jump": "recovers",
+  "clock-jump": "stops",
   "edge-refuses": "recovers",
   "edge-trims": "cannot-know",
-  maintenance: "recovers",
+  maintenance: "stops",
 } as const satisfies Record<FaultKind, Expectation>;
 
 /** Those that a client can come through whole, in one run or in several. */
