@@ -10,6 +10,7 @@ import {
   type FaultKind,
   type ScheduledFault,
 } from "../src/sandbox/fault-kinds.ts";
+import { withLateBills } from "../src/sandbox/ledger-faults.ts";
 import { seededRandom } from "../src/sandbox/random.ts";
 import type { Quirks } from "../src/sandbox/source.ts";
 import { isComplete } from "../src/sync/run.ts";
@@ -162,6 +163,30 @@ test.each([1, 4, 20])(
     await syncToTheEnd(simulation, name);
     for (const comparison of await simulation.compare()) {
       expect(comparison).toMatchObject({ missing: [], extra: [], different: [] });
+    }
+  },
+);
+
+test.each([
+  ["1 s", secondMs, 10 * minuteMs],
+  ["1 h", hourMs, 2 * hourMs],
+])(
+  "bills that show up %s late, within the settle lag, are in after the runs behind it",
+  async (title, lateMs, settleLagMs) => {
+    await using simulation = simulate(database.url, {
+      seed: 1,
+      name: `late ${title}`,
+      productTypes: wanted,
+      density: 0.5,
+      settleLagMs,
+      alterLedger: (ledger) => withLateBills(ledger, { seed: title, count: 20, lateMs }),
+    });
+    for (let run = 0; run < 5; run++) {
+      expect(await simulation.sync()).toSatisfy(isComplete);
+      for (const comparison of await simulation.compare()) {
+        expect(comparison).toMatchObject({ missing: [], extra: [], different: [] });
+      }
+      await simulation.pass(50 * minuteMs);
     }
   },
 );
