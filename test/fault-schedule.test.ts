@@ -47,13 +47,18 @@ async function faultyExchange(schedule: readonly ScheduledFault[], density = 0.3
   const sandbox = stack.use(
     await openSandbox({
       seed: "faults",
+      productTypes: ["USDT-FUTURES"],
       density,
       now: time.now,
       faults: { schedule, onFault: (fault, request) => met.push(`${request} ${fault.kind}`) },
     }),
   );
   // Short only where they are waited out in real time: the client's own waits are virtual.
-  const isSlow = schedule.some(({ kind }) => kind === "drip" || kind === "late-answer");
+  const isSlow = schedule.some(
+    (fault) =>
+      (fault.kind === "drip" && fault.bytes === undefined) ||
+      (fault.kind === "late-answer" && fault.holdMs > secondMs),
+  );
   const short = { silenceMaxMs: 400, wholeAnswerMaxMs: 700 };
   const limits = { ...transportLimits, ...(isSlow && short) };
   const { account } = sandbox;
