@@ -6,6 +6,7 @@ import { describe, expect, test } from "vitest";
 import { symbols } from "../src/contract/symbols.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { runCli, startCli, temporaryFolder } from "./support/cli.ts";
+import { openClient } from "./support/exchange-client.ts";
 
 const commands = ["sync", "plan", "status", "doctor", "migrate", "db", "sandbox", "demo"];
 
@@ -48,7 +49,7 @@ describe.concurrent("help", () => {
     doctor: ["--account <name...>", "--json"],
     migrate: [],
     db: [],
-    sandbox: ["--port <port>", "--seed <text>"],
+    sandbox: ["--port <port>", "--seed <text>", "--faults <seed>", "--fault-rate <share>"],
     demo: [],
   };
   test.each(commands)("of %s names its options", async (command) => {
@@ -73,6 +74,8 @@ describe.concurrent("what cannot be meant ends with code 2 and one message, befo
       /^error: option '--port <port>' argument '65536' is invalid/,
     ],
     [["sandbox", "--port", "http"], {}, /It is not a port from 0 to 65535/],
+    [["sandbox", "--faults", "1", "--fault-rate", "5%"], {}, /It is not a share from 0 to 1/],
+    [["sandbox", "--fault-rate", "0.5"], {}, /^--fault-rate goes with --faults; give [^\n]+\n$/],
     [
       product("USDT-FUTURE"),
       credentials,
@@ -184,6 +187,18 @@ describe("sandbox", () => {
       expect(await sandbox.ended).toMatchObject({ code: 0, stdout: text });
     },
   );
+
+  test("with --faults tells each fault when it happens, the same ones for the same seed", async () => {
+    await using sandbox = await startCli(["sandbox", "--faults", "26", "--fault-rate", "1"]);
+    const [, url = ""] = await sandbox.seen("stdout", /^EXCHANGE_BASE_URL=(\S+)\n/m);
+    await using same = await openSandbox({ seed: "1", density: 0 });
+    await using asking = openClient(url, { account: same.account });
+    const answer = asking.askBills().catch(() => undefined);
+    await sandbox.seen("stderr", /\nrequest 2 for bills: server-error, status 502\n/);
+    sandbox.kill("SIGTERM");
+    expect(await sandbox.ended).toMatchObject({ code: 0 });
+    await answer;
+  });
 
   test("takes the port that it is given, and says so where another program has it", async () => {
     const port = await closedPort();

@@ -6,7 +6,7 @@ import { type ProductType, productTypes } from "../src/contract/product-types.ts
 import { dayMs, historyMs, hourMs, intervalMaxMs, minuteMs } from "../src/contract/time.ts";
 import { movesBalance, type WireBill } from "../src/sandbox/entry.ts";
 import { type LedgerBill, type LedgerOptions, makeLedger } from "../src/sandbox/ledger.ts";
-import { withBrokenRows, withRestatements } from "../src/sandbox/ledger-faults.ts";
+import { withBrokenRows, withLateBills, withRestatements } from "../src/sandbox/ledger-faults.ts";
 import { decimalText, ratioText, units } from "../src/sandbox/money.ts";
 import { seededRandom } from "../src/sandbox/random.ts";
 import { makeLoanToValue, makeSymbols } from "../src/sandbox/records.ts";
@@ -199,6 +199,25 @@ describe("a damaged ledger", () => {
     );
     expect(changed).toEqual([true, true, true]);
   });
+
+  test.each([1_000, hourMs, 8 * dayMs])(
+    "has bills that show up %i ms late, after its opening",
+    (lateMs) => {
+      const late = withLateBills(ledgerOf(), { seed: 1, count: 5, lateMs });
+      for (const productType of productTypes) {
+        const before = new Map(ledgerOf().bills[productType].map((bill) => [bill.billId, bill]));
+        const changed = late.bills[productType].filter(
+          ({ billId, visibleAt }) => before.get(billId)?.visibleAt !== visibleAt,
+        );
+        expect(changed.length).toBeGreaterThan(0);
+        expect(changed.length).toBeLessThanOrEqual(5);
+        for (const { cTime, visibleAt } of changed) {
+          expect(visibleAt - cTime).toBe(lateMs);
+          expect(visibleAt).toBeGreaterThan(now);
+        }
+      }
+    },
+  );
 });
 
 describe("money of the sandbox", () => {

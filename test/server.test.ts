@@ -452,7 +452,7 @@ describe("limits", () => {
 
 describe("faults", () => {
   function isGood(answer: ApiAnswer): boolean {
-    if (answer.status !== 200 || answer.cutAfterBytes !== undefined) return false;
+    if (answer.status !== 200 || answer.delivery !== undefined) return false;
     try {
       const { code, data } = bodyOf(answer);
       return code === "00000" && data !== null;
@@ -512,7 +512,8 @@ describe("over HTTP", () => {
 
   test("a cut answer breaks the connection in mid body", async () => {
     const body = JSON.stringify({ code: "00000", data: "x".repeat(5_000) });
-    const answer = async () => ({ status: 200, headers: {}, body, cutAfterBytes: 2_000 });
+    const delivery = { way: "cut", afterBytes: 2_000 } as const;
+    const answer = async () => ({ status: 200, headers: {}, body, delivery });
     await using server = await serveApi(answer);
     const response = await fetch(server.url);
     expect(response.status).toBe(200);

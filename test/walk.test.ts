@@ -15,7 +15,7 @@ test("a clock that is set back during a walk takes the claim back with it", asyn
       async fetchPage(request) {
         request();
         now = noon;
-        return { rows: [], endId: undefined };
+        return { rows: [], endId: undefined, requestTime: epochMs(now) };
       },
       async commitPage(page) {
         commits.push(page);
@@ -23,6 +23,7 @@ test("a clock that is set back during a walk takes the claim back with it", asyn
       },
       restartWindow: async () => undefined,
       exchangeNow: () => epochMs(now),
+      plannedAt: epochMs(now),
       settleLagMs: 10 * minuteMs,
       onPage: () => undefined,
       signal: new AbortController().signal,

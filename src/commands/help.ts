@@ -36,3 +36,9 @@ One line a check: ok, warn (it works, and yet look at it) or FAIL, with what to
 do. It sends the exchange one request for its time and, for each account, one
 for a single bill and one for each loan-to-value record that is asked for.
 Exit code 1 where a check failed.`;
+
+export const sandboxHelp = `
+With --faults it refuses, delays, cuts, lies and is away for minutes, in every
+way that a client can come through. Each fault is told on standard error with
+the number of the request for bills that it met. A sync against it may end with
+code 1, and must be complete when it was run again often enough.`;

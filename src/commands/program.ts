@@ -1,9 +1,10 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { type Config, narrowed, readConfig } from "../config/config.ts";
 import type { Environment } from "../config/environment.ts";
-import { doctorHelp, programHelp, statusHelp, syncHelp } from "./help.ts";
+import { doctorHelp, programHelp, sandboxHelp, statusHelp, syncHelp } from "./help.ts";
 import type { ExitCode, Io } from "./io.ts";
 import { needsCredentials, partsOf, withParts } from "./parts.ts";
+import type { SandboxCommandOptions } from "./sandbox.ts";
 
 export type ProgramDeps = {
   readonly io: Io;
@@ -158,7 +159,7 @@ function addSandboxCommands(
   { io, readEnvironment }: ProgramDeps,
   exitWith: ExitWith,
 ): void {
-  const sandbox = async (options: { port: number; seed: string }) => {
+  const sandbox = async (options: SandboxCommandOptions) => {
     const { sandboxCommand } = await import("./sandbox.ts");
     return sandboxCommand(io, options);
   };
@@ -171,11 +172,20 @@ function addSandboxCommands(
     .description("run a sandbox exchange until Ctrl-C; prints the lines for .env")
     .option("--port <port>", "0 takes a free one", portOf, 0)
     .option("--seed <text>", "the same seed gives the same ledger", "1")
+    .option("--faults <seed>", "make it a faulty exchange; the same seed, the same faults")
+    .option("--fault-rate <share>", "of the requests for bills: 0.05 unless given", shareOf)
+    .addHelpText("after", sandboxHelp)
     .action(exitWith(sandbox));
   program
     .command("demo")
     .description("sync a sandbox exchange into an embedded Postgres and show the result")
     .action(exitWith(demo));
+}
+
+function shareOf(text: string): number {
+  const share = Number(text);
+  if (/^\d*\.?\d+$/.test(text) && share <= 1) return share;
+  throw new InvalidArgumentError("It is not a share from 0 to 1.");
 }
 
 function portOf(text: string): number {

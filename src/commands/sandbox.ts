@@ -1,13 +1,27 @@
-import { messageOf, ReportableError } from "../errors.ts";
+import { messageOf, ReportableError, UsageError } from "../errors.ts";
+import { drawFaultSchedule } from "../sandbox/fault-draw.ts";
+import { describeFault, type FaultOptions } from "../sandbox/fault-schedule.ts";
+import { seededRandom } from "../sandbox/random.ts";
 import { type OpenSandbox, openSandbox, sandboxEnvironment } from "../sandbox/sandbox.ts";
 import { type ExitCode, type Io, print } from "./io.ts";
 import { stopped } from "./stopped.ts";
 
-export type SandboxCommandOptions = { readonly port: number; readonly seed: string };
+export type SandboxCommandOptions = {
+  readonly port: number;
+  readonly seed: string;
+  /** The faults' seed. Default none. */
+  readonly faults?: string;
+  /** The share of requests for bills at which a fault begins. Default 0.05. */
+  readonly faultRate?: number;
+};
+
+// More than the bills of a year take; behind them the exchange is sound.
+const faultyRequests = 10_000;
+const faultRateDefault = 0.05;
 
 /** `sandbox`: an exchange to try things on, until Ctrl-C. */
 export async function sandboxCommand(io: Io, options: SandboxCommandOptions): Promise<ExitCode> {
-  await using sandbox = await open(options);
+  await using sandbox = await open(io, options);
   // A name of its own: the ledger of a real account must not be taken for read already.
   print(io, `EXCHANGE_ACCOUNT=sandbox\n${sandboxEnvironment(sandbox).trimEnd()}`);
   io.err.write("the sandbox exchange is up until Ctrl-C; put these lines into .env\n");
@@ -15,13 +29,30 @@ export async function sandboxCommand(io: Io, options: SandboxCommandOptions): Pr
   return 0;
 }
 
-async function open(options: SandboxCommandOptions): Promise<OpenSandbox> {
+async function open(io: Io, options: SandboxCommandOptions): Promise<OpenSandbox> {
+  const { port, seed } = options;
+  const faults = faultsOf(io, options);
   try {
-    return await openSandbox(options);
+    return await openSandbox({ port, seed, ...(faults && { faults }) });
   } catch (error) {
     if (!(error instanceof Error && "syscall" in error && error.syscall === "listen")) throw error;
     throw new ReportableError(
-      `port ${options.port} cannot be used (${messageOf(error)}); choose another, or 0 for a free one`,
+      `port ${port} cannot be used (${messageOf(error)}); choose another, or 0 for a free one`,
     );
   }
+}
+
+/** The faults that are asked for; each is told when it happens. */
+function faultsOf(io: Io, options: SandboxCommandOptions): FaultOptions | undefined {
+  const { faults, faultRate = faultRateDefault } = options;
+  if (faults === undefined) {
+    if (options.faultRate === undefined) return undefined;
+    throw new UsageError("--fault-rate goes with --faults; give the faults a seed");
+  }
+  const count = Math.round(faultRate * faultyRequests);
+  return {
+    schedule: drawFaultSchedule(seededRandom(faults), { requests: faultyRequests, count }),
+    onFault: (fault, request) =>
+      io.err.write(`request ${request} for bills: ${describeFault(fault)}\n`),
+  };
 }

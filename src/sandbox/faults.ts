@@ -23,7 +23,10 @@ export const faults = {
   "html-500": () => html(500, "Internal Server Error"),
   "html-503": () => html(503, "Service Unavailable"),
   "too-many-requests": refusal(429, "429", "Too Many Requests", { "retry-after": "1" }),
-  cut: (answer: ApiAnswer) => ({ ...answer, cutAfterBytes: half(answer.body) }),
+  cut: (answer: ApiAnswer) => ({
+    ...answer,
+    delivery: { way: "cut", afterBytes: half(answer.body) },
+  }),
   "truncated-json": (answer: ApiAnswer) => ({
     ...answer,
     body: answer.body.slice(0, half(answer.body)),

@@ -67,20 +67,36 @@ export function withOddDecimals(
   }));
 }
 
-/** Changes so many bills of each product type, among those that can be fetched for a day yet. */
+/**
+ * The ledger with so many bills of each product type served only this long after their time.
+ * They are chosen among those that show up after the ledger was opened, future ones too.
+ */
+export function withLateBills(
+  ledger: Ledger,
+  {
+    seed,
+    count,
+    lateMs,
+  }: { readonly seed: string | number; readonly count: number; readonly lateMs: number },
+): Ledger {
+  const random = seededRandom(`${seed}/late`);
+  const late = (bill: LedgerBill) => ({ ...bill, visibleAt: epochMs(bill.cTime + lateMs) });
+  return changed(ledger, random, count, late, ({ cTime }) => cTime > ledger.now - lateMs);
+}
+
+/** Changes so many bills of each product type, by default of those that stay for a day yet. */
 function changed(
   ledger: Ledger,
   random: Random,
   count: number,
   change: (bill: LedgerBill, row: WireBill, index: number) => LedgerBill,
+  isCandidate = ({ cTime, broken }: LedgerBill): boolean =>
+    cTime > ledger.now - historyMs + dayMs && cTime < ledger.now && broken === undefined,
 ): Ledger {
   const bills = Object.fromEntries(
     productTypes.map((productType): [string, readonly LedgerBill[]] => {
       const all = ledger.bills[productType];
-      const candidates = all.filter(
-        ({ cTime, broken }) =>
-          cTime > ledger.now - historyMs + dayMs && cTime < ledger.now && broken === undefined,
-      );
+      const candidates = all.filter(isCandidate);
       const chosen = new Map(
         shuffled(random, candidates)
           .slice(0, count)

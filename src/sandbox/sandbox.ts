@@ -4,6 +4,7 @@ import type { Statistics } from "../server/arrivals.ts";
 import { serveApi } from "../server/http.ts";
 import type { PastHorizon } from "../server/routes.ts";
 import type { Credential } from "../server/source.ts";
+import { type FaultOptions, faultyExchange } from "./fault-schedule.ts";
 import { type Ledger, type LedgerOptions, makeLedger } from "./ledger.ts";
 import { seededRandom } from "./random.ts";
 import { makeLoanToValue, makeSymbols } from "./records.ts";
@@ -32,7 +33,9 @@ export type SandboxOptions = Omit<LedgerOptions, "now"> & {
   readonly alterLedger?: (ledger: Ledger) => Ledger;
   /** Changes what the exchange lets an account do. */
   readonly alterCredential?: (credential: Credential) => Credential;
-  /** Wraps the answers, faults for example: see faults.ts. */
+  /** What goes wrong, and when: see fault-kinds.ts. */
+  readonly faults?: FaultOptions;
+  /** Wraps the answers. */
   readonly wrapAnswer?: (answer: Answer) => Answer;
   /** Default 60 pairs that never change. */
   readonly symbols?: SandboxSourceOptions["symbols"];
@@ -41,7 +44,7 @@ export type SandboxOptions = Omit<LedgerOptions, "now"> & {
 };
 
 export type Sandbox = {
-  /** In process, for simulations: a `cutAfterBytes` is the caller's to act on. */
+  /** In process, for simulations: a `delivery` is the caller's to act on. */
   readonly answer: Answer;
   readonly accounts: readonly SandboxAccount[];
   /** The first account. */
@@ -59,20 +62,24 @@ export function createSandbox(options: SandboxOptions): Sandbox {
   if (first === undefined) throw new RangeError("a sandbox needs at least one account");
   const accounts = [first, ...others];
   const pairs = makeSymbols(seededRandom(`${seed}/symbols`), openedAt);
+  const source = sandboxSource({
+    accounts: new Map(accounts.map((account) => [account.uid, accountData(options, account)])),
+    symbols: symbols ?? (() => pairs),
+    random: seededRandom(`${seed}/answers`),
+    ...(quirks && { quirks }),
+  });
+  const faulty = faultyExchange(now, options.faults ?? { schedule: [] });
   const api = createApi({
-    source: sandboxSource({
-      accounts: new Map(accounts.map((account) => [account.uid, accountData(options, account)])),
-      symbols: symbols ?? (() => pairs),
-      random: seededRandom(`${seed}/answers`),
-      ...(quirks && { quirks }),
-    }),
+    source: faulty.wrapSource(source),
     credentials: new Map(accounts.map((account) => [account.apiKey, credential(options, account)])),
     now,
+    clock: faulty.clock,
     ...(options.pastHorizon && { pastHorizon: options.pastHorizon }),
     ...(options.retryAfter && { retryAfter: true }),
   });
+  const answer = faulty.wrapAnswer(api.answer);
   return {
-    answer: options.wrapAnswer?.(api.answer) ?? api.answer,
+    answer: options.wrapAnswer?.(answer) ?? answer,
     accounts,
     account: first,
     statistics: api.statistics,

@@ -19,9 +19,19 @@ export type ApiAnswer = {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-  /** The connection breaks after so many bytes of the body: whoever carries the answer does it. */
-  readonly cutAfterBytes?: number;
+  /** What becomes of it on its way: whoever carries the answer does it. Default it just arrives. */
+  readonly delivery?: Delivery;
 };
+
+export type Delivery =
+  /** The connection is reset before the first byte. */
+  | { readonly way: "reset" }
+  /** The connection breaks after so many bytes of the body. */
+  | { readonly way: "cut"; readonly afterBytes: number }
+  /** Nothing comes for this long, then all of it. */
+  | { readonly way: "hold"; readonly holdMs: number }
+  /** So many bytes of the body, default all, come one each `dripMs`, then the rest. */
+  | { readonly way: "drip"; readonly dripMs: number; readonly bytes?: number };
 
 export type Answer = (request: ApiRequest) => Promise<ApiAnswer>;
 
@@ -30,8 +40,10 @@ export type Api = { readonly answer: Answer; readonly statistics: () => Statisti
 export type ApiOptions = {
   readonly source: Source;
   readonly credentials: Credentials;
-  /** The exchange's clock, milliseconds since the Unix epoch; a fraction makes limits finer. */
+  /** The time, milliseconds since the Unix epoch; a fraction makes limits finer. */
   readonly now: () => number;
+  /** What the exchange's clock shows of it, to signatures, answers and the horizon. Default `now`. */
+  readonly clock?: () => number;
   /** Default `trim`. */
   readonly pastHorizon?: PastHorizon;
   /** Whether an answer 429 says when to come back, in whole seconds. Default false. */
@@ -50,18 +62,20 @@ export function createApi(options: ApiOptions): Api {
   const counts: Counts = { arrivals: {}, refusals: {}, strayCredentials: 0 };
   return {
     async answer(given) {
-      const at = options.now();
+      const at: Moment = { now: options.now(), clock: (options.clock ?? options.now)() };
       const request = { ...given, headers: lowerCased(given.headers) };
       const served = await serve(options, arrivals, counts, request, at).catch((error: unknown) => {
         onError(error);
         return new Refusal(500, "40015", "System is abnormal, please try again later");
       });
       if (served instanceof Refusal) count(counts.refusals, served.code);
-      return toAnswer(served, Math.floor(at));
+      return toAnswer(served, Math.floor(at.clock));
     },
     statistics: () => ({ ...structuredClone(counts), peaks: arrivals.peaks() }),
   };
 }
+
+type Moment = { readonly now: number; readonly clock: number };
 
 type Counts = {
   arrivals: Record<string, number>;
@@ -74,9 +88,9 @@ async function serve(
   arrivals: Arrivals,
   counts: Counts,
   request: ApiRequest,
-  at: number,
+  at: Moment,
 ): Promise<object | Refusal> {
-  const crowd = arrivals.fromAddress(request.clientAddress, at);
+  const crowd = arrivals.fromAddress(request.clientAddress, at.now);
   if (crowd !== undefined) return tooMany(crowd, options);
   const route = routes.get(request.path);
   if (route === undefined) return new Refusal(404, "40404", "Request URL NOT FOUND");
@@ -85,7 +99,7 @@ async function serve(
   count(counts.arrivals, route.operation.name);
   if (route.access === "signed") return serveSigned(options, arrivals, route, request, at);
   if (carriesCredentials(request)) counts.strayCredentials++;
-  const verdict = arrivals.atOperation(route.operation, request.clientAddress, at);
+  const verdict = arrivals.atOperation(route.operation, request.clientAddress, at.now);
   if (verdict !== undefined) return tooMany(verdict, options);
   return route.serve(contextOf(options, request, at));
 }
@@ -95,26 +109,27 @@ async function serveSigned(
   arrivals: Arrivals,
   route: Extract<Route, { access: "signed" }>,
   request: ApiRequest,
-  at: number,
+  at: Moment,
 ): Promise<object | Refusal> {
   const credential = namedCredential(request, options.credentials);
   if (credential instanceof Refusal) return credential;
   const { uid, name } = credential;
   // Counted before the signature is checked: a request with a wrong one has arrived as well.
-  const verdict = arrivals.atOperation(route.operation, uid, at);
+  const verdict = arrivals.atOperation(route.operation, uid, at.now);
   if (verdict !== undefined) return tooMany(verdict, options);
-  const refusal = authenticate(request, credential, route.permission, at);
+  const refusal = authenticate(request, credential, route.permission, at.clock);
   return refusal ?? route.serve(contextOf(options, request, at), { uid, name });
 }
 
 const contextOf = (
   { source, pastHorizon = "trim" }: ApiOptions,
   { query, headers }: ApiRequest,
-  at: number,
+  at: Moment,
 ): Context => ({
   source,
   query,
-  now: epochMs(Math.floor(at)),
+  now: epochMs(Math.floor(at.now)),
+  clock: epochMs(Math.floor(at.clock)),
   demo: headers["paptrading"] === "1",
   pastHorizon,
 });

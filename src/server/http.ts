@@ -1,7 +1,15 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
-import { type Answer, type ApiAnswer, type ApiRequest, toAnswer, warn } from "./api.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import {
+  type Answer,
+  type ApiAnswer,
+  type ApiRequest,
+  type Delivery,
+  toAnswer,
+  warn,
+} from "./api.ts";
 import { Refusal } from "./source.ts";
 
 // URL and headers together; the longest honest request has about 1 KiB.
@@ -36,7 +44,9 @@ export async function serveApi(
     requestTimeout: requestTimeoutMs,
   });
   server.on("request", (incoming, outgoing) => {
-    void respond(answer, incoming, onError).then((given) => send(outgoing, given));
+    void respond(answer, incoming, onError)
+      .then((given) => send(outgoing, given))
+      .catch(onError);
   });
   server.on("clientError", refuseUnreadable);
   server.listen(port, host);
@@ -84,16 +94,61 @@ function readRequest({ method, url, headers, socket }: IncomingMessage): ApiRequ
   };
 }
 
-function send(outgoing: ServerResponse, { status, headers, body, cutAfterBytes }: ApiAnswer): void {
+async function send(outgoing: ServerResponse, given: ApiAnswer): Promise<void> {
+  const { delivery } = given;
+  // Whoever waits for the answer may be gone before it comes.
+  const gone = new AbortController();
+  outgoing.once("close", () => gone.abort());
+  switch (delivery?.way) {
+    case undefined:
+      return sendRest(outgoing, given);
+    case "reset":
+      outgoing.socket?.resetAndDestroy();
+      return;
+    case "cut": {
+      const body = startBody(outgoing, given).subarray(0, delivery.afterBytes);
+      // The client has seen the promised length, then loses the connection.
+      outgoing.write(body, () => outgoing.socket?.destroy());
+      return;
+    }
+    case "hold":
+      await wait(delivery.holdMs, gone.signal);
+      return sendRest(outgoing, given);
+    case "drip":
+      return drip(outgoing, given, delivery, gone.signal);
+    default:
+      delivery satisfies never;
+  }
+}
+
+/** Sends the head, and leaves the bytes of the body to send. */
+function startBody(outgoing: ServerResponse, { status, headers, body }: ApiAnswer): Buffer {
   const bytes = Buffer.from(body);
   outgoing.writeHead(status, { ...headers, "content-length": bytes.length });
-  if (cutAfterBytes === undefined) {
-    outgoing.end(bytes);
-    return;
-  }
-  // The client has seen the promised length, then loses the connection.
-  outgoing.write(bytes.subarray(0, cutAfterBytes), () => outgoing.socket?.destroy());
+  return bytes;
 }
+
+function sendRest(outgoing: ServerResponse, given: ApiAnswer): void {
+  if (!outgoing.destroyed) outgoing.end(startBody(outgoing, given));
+}
+
+async function drip(
+  outgoing: ServerResponse,
+  given: ApiAnswer,
+  { dripMs, bytes: dripped }: Extract<Delivery, { way: "drip" }>,
+  gone: AbortSignal,
+): Promise<void> {
+  const body = startBody(outgoing, given);
+  const end = Math.min(dripped ?? body.length, body.length);
+  for (let index = 0; index < end && !gone.aborted; index++) {
+    outgoing.write(body.subarray(index, index + 1));
+    await wait(dripMs, gone);
+  }
+  if (!gone.aborted) outgoing.end(body.subarray(end));
+}
+
+const wait = (delayMs: number, signal: AbortSignal): Promise<unknown> =>
+  sleep(delayMs, undefined, { signal }).catch(() => undefined);
 
 /** What could not be read as HTTP, or was too long, gets an envelope too. */
 function refuseUnreadable(error: NodeJS.ErrnoException, socket: Duplex): void {

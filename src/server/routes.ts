@@ -19,6 +19,8 @@ export type Context = {
   readonly source: Source;
   readonly query: Readonly<Record<string, string>>;
   readonly now: EpochMs;
+  /** What the exchange takes for the time: history ends 90 days before it. */
+  readonly clock: EpochMs;
   /** Whether the request asks for the demo environment. */
   readonly demo: boolean;
   readonly pastHorizon: PastHorizon;
@@ -53,12 +55,12 @@ export const routes: ReadonlyMap<string, Route> = new Map<string, Route>([
 ]);
 
 async function serveBills(context: Context, caller: Caller): Promise<object | Refusal> {
-  const { source, now, demo, pastHorizon } = context;
+  const { source, now, clock, demo, pastHorizon } = context;
   const query = readQuery(accountBills.query, context.query);
   if (query instanceof Refusal) return query;
   if (isDemoProductType(query.productType) !== demo) return wrongEnvironment();
   const startTime = optionalTime(query.startTime);
-  const horizon = epochMs(now - historyMs);
+  const horizon = epochMs(clock - historyMs);
   if (pastHorizon === "refuse" && startTime !== undefined && startTime < horizon)
     return illegalTimeRange();
   return source.bills({

@@ -1,13 +1,13 @@
-import { accountBills, type BillPage, pageSizeMax } from "../contract/account-bills.ts";
+import { accountBills, pageSizeMax } from "../contract/account-bills.ts";
 import type { Query } from "../contract/operation.ts";
 import { isDemoProductType, type ProductType } from "../contract/product-types.ts";
-import type { EpochMs } from "../contract/time.ts";
+import { type EpochMs, epochMs } from "../contract/time.ts";
 import { CursorError, ExchangeError } from "../errors.ts";
 import type { Client } from "../exchange/client.ts";
 import { type Interval, lengthMs, subtract } from "./intervals.ts";
 import { completeThrough, planStream } from "./plan.ts";
 import type { HeldAccount, KnownTime, PageCounts, Stream, StreamPlan, Walk } from "./store.ts";
-import { type PageProgress, type PageRequest, walkWindow } from "./walk.ts";
+import { type FetchedPage, type PageProgress, type PageRequest, walkWindow } from "./walk.ts";
 
 export type BillsDeps = {
   readonly client: Client;
@@ -70,6 +70,7 @@ export class StreamRun {
   readonly #counts = { new: 0, unchanged: 0, restated: 0, rejected: 0, pages: 0, requests: 0 };
   #known: KnownTime = { coverage: [], expired: [], open: [] };
   #plan: StreamPlan | undefined;
+  #plannedAt = epochMs(0);
   #walked = 0;
   #error: unknown;
 
@@ -82,7 +83,8 @@ export class StreamRun {
   async plan(): Promise<readonly Walk[]> {
     const { held, exchangeNow, settleLagMs, onProgress } = this.#deps;
     this.#known = await held.store.knownTime(this.stream);
-    this.#plan = planStream(this.stream, this.#known, { now: exchangeNow(), settleLagMs });
+    this.#plannedAt = exchangeNow();
+    this.#plan = planStream(this.stream, this.#known, { now: this.#plannedAt, settleLagMs });
     await held.store.recordPlan(this.#plan);
     const { walks } = this.#plan;
     const plannedMs = lengthMs(walks.map(({ window }) => window));
@@ -100,7 +102,16 @@ export class StreamRun {
     const onPage = (progress: PageProgress) => this.#countPage(walk.window, progress);
     try {
       await walkWindow(
-        { fetchPage, commitPage, restartWindow, exchangeNow, settleLagMs, onPage, signal },
+        {
+          fetchPage,
+          commitPage,
+          restartWindow,
+          exchangeNow,
+          plannedAt: this.#plannedAt,
+          settleLagMs,
+          onPage,
+          signal,
+        },
         this.stream,
         walk,
       );
@@ -113,8 +124,8 @@ export class StreamRun {
   }
 
   /** Sends one request of this stream. */
-  async ask(query: Query | (() => Query), signal: AbortSignal): Promise<BillPage> {
-    const { data } = await this.#deps.client.ask(accountBills, query, {
+  async ask(query: Query | (() => Query), signal: AbortSignal): Promise<FetchedPage> {
+    const { data, requestTime } = await this.#deps.client.ask(accountBills, query, {
       signal,
       demo: isDemoProductType(this.stream.productType),
       beforeSend: this.#deps.held.assertHeld,
@@ -123,7 +134,7 @@ export class StreamRun {
         this.#deps.onProgress({ stream: this.stream, event: "request", failure });
       },
     });
-    return data;
+    return { ...data, requestTime };
   }
 
   get hasFailed(): boolean {

@@ -1,10 +1,11 @@
 import type { BillPage } from "../contract/account-bills.ts";
-import { type Bill, billIdOf, readBill } from "../contract/bill.ts";
+import { type Bill, readBill } from "../contract/bill.ts";
 import { type EpochMs, epochMs, isoTime, minuteMs, secondMs } from "../contract/time.ts";
 import { CursorError, ExchangeError } from "../errors.ts";
 import { type Interval, interval, lengthMs } from "./intervals.ts";
 import { edgeMarginMs, horizonAt } from "./plan.ts";
 import type { PageCommit, PageCounts, RejectedRow, Stream, Walk, WalkEnd } from "./store.ts";
+import { cursorFault, strayBill } from "./unbelievable-pages.ts";
 
 /** What is asked of the exchange for one page: times as they are sent, both ends included. */
 export type PageRequest = {
@@ -13,12 +14,17 @@ export type PageRequest = {
   readonly idLessThan: string | undefined;
 };
 
+/** A page, and the exchange's time when it was put together. */
+export type FetchedPage = BillPage & { readonly requestTime: EpochMs };
+
 export type WalkDeps = {
   /** Calls for the request when its turn at the exchange has come, and again for a retry. */
-  readonly fetchPage: (request: () => PageRequest) => Promise<BillPage>;
+  readonly fetchPage: (request: () => PageRequest) => Promise<FetchedPage>;
   readonly commitPage: (page: PageCommit) => Promise<PageCounts>;
   readonly restartWindow: (stream: Stream, window: Interval) => Promise<void>;
   readonly exchangeNow: () => EpochMs;
+  /** The exchange's time when the run was planned. */
+  readonly plannedAt: EpochMs;
   /** The newest stretch that is stored but not yet called complete. */
   readonly settleLagMs: number;
   readonly onPage: (progress: PageProgress) => void;
@@ -45,7 +51,7 @@ const edgeReachMs = 10 * minuteMs;
  * cursor. Only an empty page, or one without a cursor, ends it: a short page proves nothing.
  *
  * @throws CursorError when the cursor stands still, comes back or is not of its page;
- *   ExchangeError; whatever `commitPage` throws; the signal's reason.
+ *   ExchangeError, also for a page of another time; whatever `commitPage` throws; the signal's reason.
  */
 export async function walkWindow(deps: WalkDeps, stream: Stream, walk: Walk): Promise<void> {
   const { window } = walk;
@@ -55,11 +61,19 @@ export async function walkWindow(deps: WalkDeps, stream: Stream, walk: Walk): Pr
   const cursors = new Set([cursor]);
   for (let page = 0; page < pagesPerWindowMax; page++) {
     deps.signal.throwIfAborted();
-    const { rows, endId, readFrom } = await fetchPage(cursor);
+    const { rows, endId, readFrom, request } = await fetchPage(cursor);
     const finished = rows.length === 0 || endId === undefined;
     const { bills, rejected } = readRows(rows);
-    // By the earlier of both clocks: an answer may have set the clock back in the meantime.
-    const settledTo = epochMs(Math.min(startedAt, deps.exchangeNow()) - deps.settleLagMs);
+    const stray = request && strayBill(bills, request);
+    if (stray !== undefined) {
+      throw new ExchangeError(
+        "malformed",
+        `the page is of another time: ${stray}; it was not taken in, run sync again`,
+      );
+    }
+    // By the earliest of three times: answers may have set the clock forth and back meanwhile.
+    const seenTimes = [deps.plannedAt, startedAt, deps.exchangeNow()];
+    const settledTo = epochMs(Math.min(...seenTimes) - deps.settleLagMs);
     const next = finished ? { end: endOf(walk, readFrom, settledTo) } : { cursor: endId };
     const counts = await deps.commitPage({ stream, window, startedAt, bills, rejected, next });
     const walkedMs = finished ? lengthMs([window]) : walkedTo(window, bills);
@@ -88,26 +102,31 @@ function edgeAwareFetch({ fetchPage, exchangeNow }: WalkDeps, window: Interval) 
   let readFrom = window.from;
   return async (idLessThan: string | undefined) => {
     for (; margin < edgeMarginsMs.length; margin++) {
-      let startTime = window.from;
-      const request = (): PageRequest => {
+      const requestNow = (): PageRequest => {
         // One millisecond more on both sides: `to` is the millisecond after the last.
         const edge = horizonAt(exchangeNow(), edgeMarginsMs[margin]);
-        startTime = epochMs(Math.max(window.from - 1, edge));
+        const startTime = epochMs(Math.max(window.from - 1, edge));
         return { startTime, endTime: window.to, idLessThan };
       };
-      if (request().startTime >= window.to) break;
+      let request = requestNow();
+      if (request.startTime >= window.to) break;
       try {
-        const page = await fetchPage(request);
-        readFrom = epochMs(Math.max(readFrom, Math.min(startTime + 1, window.to)));
-        return { ...page, readFrom };
+        const page = await fetchPage(() => {
+          request = requestNow();
+          return request;
+        });
+        // On a slow way the horizon may have passed the start before the request was taken.
+        const servedFrom = Math.max(request.startTime + 1, horizonAt(page.requestTime, 0));
+        readFrom = epochMs(Math.max(readFrom, Math.min(servedFrom, window.to)));
+        return { ...page, readFrom, request };
       } catch (error) {
-        const isEdge = startTime - horizonAt(exchangeNow()) < edgeReachMs;
+        const isEdge = request.startTime - horizonAt(exchangeNow()) < edgeReachMs;
         const isRefusal = error instanceof ExchangeError && error.kind === "time-range";
         if (!isRefusal || !isEdge || margin === edgeMarginsMs.length - 1) throw error;
       }
     }
     // The horizon has passed the whole window.
-    return { rows: [], endId: undefined, readFrom: window.to };
+    return { rows: [], endId: undefined, readFrom: window.to, request: undefined };
   };
 }
 
@@ -134,21 +153,6 @@ function endOf({ window, isHistoryStart }: Walk, readFrom: EpochMs, settledTo: E
 function walkedTo(window: Interval, bills: readonly Bill[]): number {
   const oldest = Math.min(window.to, ...bills.map(({ cTime }) => cTime));
   return window.to - Math.max(window.from, oldest);
-}
-
-/** What is wrong with a cursor that would go round in circles, or could skip bills. */
-function cursorFault(
-  endId: string,
-  rows: readonly unknown[],
-  cursor: string | undefined,
-  cursors: ReadonlySet<string | undefined>,
-): string | undefined {
-  if (endId === cursor) return "stands still";
-  if (cursors.has(endId)) return "came back";
-  // The API calls it the id of the page's final bill. Behind any other lie bills never seen;
-  // a row without an id may be that bill.
-  const ids = rows.map(billIdOf);
-  return ids.includes(endId) || ids.includes(undefined) ? undefined : "is no bill of its page";
 }
 
 const nameOf = ({ account, productType }: Stream, { from, to }: Interval): string =>

@@ -7,7 +7,6 @@ import { type Database, type OpenDatabase, openDatabase } from "../../src/db/con
 import { holdAccount } from "../../src/db/lease.ts";
 import { openStore } from "../../src/db/store.ts";
 import { readStoredBills } from "../../src/db/stored-bills.ts";
-import { ExchangeError } from "../../src/errors.ts";
 import type { Transport } from "../../src/exchange/transport.ts";
 import { type Comparison, compareWithLedger } from "../../src/sandbox/comparison.ts";
 import { withLatency } from "../../src/sandbox/faults.ts";
@@ -17,6 +16,7 @@ import type { Answer } from "../../src/server/api.ts";
 import { horizonAt } from "../../src/sync/plan.ts";
 import { type AccountReport, syncAccount } from "../../src/sync/run.ts";
 import type { HeldAccount, Store } from "../../src/sync/store.ts";
+import { carried } from "./carried-answer.ts";
 import { type VirtualClock, virtualClock } from "./virtual-clock.ts";
 
 /** The moment at which simulations begin. */
@@ -109,7 +109,7 @@ const accountOf = ({ account }: Sandbox, wanted: readonly ProductType[]) => ({
   },
 });
 
-/** Carries requests to the sandbox; an answer that is to be cut off never comes whole. */
+/** Carries requests to the sandbox; what cannot be delivered never comes whole. */
 function transportOf(
   sandbox: Sandbox,
   { clock }: VirtualClock,
@@ -129,8 +129,7 @@ function transportOf(
       headers,
       clientAddress: "127.0.0.1",
     });
-    if (given.cutAfterBytes !== undefined) throw new ExchangeError("unavailable", "cut off");
-    return { status: given.status, retryAfter: given.headers["retry-after"], body: given.body };
+    return carried(given, clock.sleep);
   };
 }
 

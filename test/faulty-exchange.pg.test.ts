@@ -1,0 +1,196 @@
+import { sql } from "drizzle-orm";
+import { describe, expect, test } from "vitest";
+import { historyMs, hourMs, minuteMs, secondMs } from "../src/contract/time.ts";
+import { readKnownTime } from "../src/db/store.ts";
+import { CursorError, ExchangeError } from "../src/errors.ts";
+import { drawFaultSchedule } from "../src/sandbox/fault-draw.ts";
+import {
+  type Expectation,
+  expectations,
+  type FaultKind,
+  type ScheduledFault,
+} from "../src/sandbox/fault-kinds.ts";
+import { withLateBills } from "../src/sandbox/ledger-faults.ts";
+import { seededRandom } from "../src/sandbox/random.ts";
+import type { Quirks } from "../src/sandbox/source.ts";
+import { isComplete } from "../src/sync/run.ts";
+import { fileDatabase } from "./support/database.ts";
+import { simulate, simulationStart } from "./support/simulation.ts";
+
+const wanted = ["USDT-FUTURES", "COIN-FUTURES"] as const;
+const { database, tables } = await fileDatabase();
+
+// Dense where the exchange begins to forget, and through the first window's first pages.
+const nearHorizon = Array.from(
+  { length: 120 },
+  (_, index) => simulationStart - historyMs + index * 500,
+);
+
+/** A simulation of an exchange with these faults; `met` are those that struck. */
+function faultySimulation(
+  name: string,
+  schedule: readonly ScheduledFault[],
+  quirks: Quirks = {},
+  edges = nearHorizon,
+) {
+  const met: ScheduledFault[] = [];
+  const simulation = simulate(database.url, {
+    seed: name,
+    name,
+    productTypes: wanted,
+    density: 0.5,
+    quirks,
+    edges,
+    faults: {
+      schedule,
+      onFault: (fault) => met.push(fault),
+      sleep: (delayMs) => simulation.time.clock.sleep(delayMs),
+    },
+  });
+  return Object.assign(simulation, { met });
+}
+
+type Simulation = ReturnType<typeof faultySimulation>;
+
+/** Bills in time that is called complete, served before the run began, and not stored. */
+async function falselyCovered({ sandbox }: Simulation, name: string, beganAt: number) {
+  const { rows } = await tables.db.execute<{ key: string }>(
+    sql`select product_type || ' ' || bill_id as key from bills where account = ${name}`,
+  );
+  const stored = new Set(rows.map(({ key }) => key));
+  const perType = wanted.map(async (productType) => {
+    const { coverage } = await readKnownTime(tables.db, { account: name, productType });
+    return sandbox.account.ledger.bills[productType].filter(
+      ({ billId, cTime, visibleAt }) =>
+        visibleAt <= beganAt &&
+        coverage.some(({ from, to }) => cTime >= from && cTime < to) &&
+        !stored.has(`${productType} ${billId}`),
+    );
+  });
+  return (await Promise.all(perType)).flat();
+}
+
+const runsMax = 8;
+
+/** Syncs until nothing is missing, and holds the coverage against the ledger after each run. */
+async function syncToTheEnd(simulation: Simulation, name: string) {
+  const errors: unknown[] = [];
+  for (let runs = 1; runs <= runsMax; runs++) {
+    const beganAt = simulation.time.now();
+    const report = await simulation.sync();
+    errors.push(report.error, ...report.streams.map(({ error }) => error));
+    expect(await falselyCovered(simulation, name, beganAt)).toEqual([]);
+    if (isComplete(report)) return { runs, errors: errors.filter((error) => error !== undefined) };
+    // As from cron; and the longest maintenance is over by then.
+    await simulation.pass(15 * minuteMs);
+  }
+  throw new Error(`still not complete after ${runsMax} runs`);
+}
+
+const kindsThat = (expectation: Expectation): readonly FaultKind[] =>
+  (Object.keys(expectations) as FaultKind[]).filter((kind) => expectations[kind] === expectation);
+
+const drawn = (kind: FaultKind) =>
+  drawFaultSchedule(seededRandom(`draw ${kind}`), { requests: 60, count: 12, kinds: [kind] });
+
+describe("one run comes through", () => {
+  test.each(kindsThat("recovers"))("%s with every bill and no error", async (kind) => {
+    await using simulation = faultySimulation(kind, drawn(kind), {}, []);
+    expect(await syncToTheEnd(simulation, kind)).toEqual({ runs: 1, errors: [] });
+    expect(simulation.met.length).toBeGreaterThan(0);
+    for (const comparison of await simulation.compare()) {
+      // Where the exchange refuses the oldest time, nothing of it can be read.
+      const missing = kind === "edge-refuses" ? expect.any(Array) : [];
+      expect(comparison).toMatchObject({ missing, extra: [], different: [] });
+    }
+    const { peaks } = simulation.sandbox.statistics();
+    expect(Math.max(...peaks.map(({ requests }) => requests))).toBeLessThanOrEqual(10);
+  });
+});
+
+const answersBadly: readonly FaultKind[] = ["page-of-another-time", "clock-jump", "maintenance"];
+
+describe("what stops a window or a product type is named, and the next runs get it whole:", () => {
+  test.each(kindsThat("stops"))("%s", async (kind) => {
+    await using simulation = faultySimulation(kind, drawn(kind));
+    const { errors } = await syncToTheEnd(simulation, kind);
+    expect(simulation.met.length).toBeGreaterThan(0);
+    expect(errors.length).toBeGreaterThan(0);
+    const named = answersBadly.includes(kind) ? ExchangeError : CursorError;
+    expect(errors.filter((error) => !(error instanceof named))).toEqual([]);
+    for (const comparison of await simulation.compare()) {
+      expect(comparison).toMatchObject({ missing: [], extra: [], different: [] });
+    }
+  });
+});
+
+describe("time at the exchange's edge", () => {
+  test.each([false, true])(
+    "is not called complete where requests come late to it (the last page has no cursor: %s)",
+    async (shortLastPage) => {
+      const name = `edge-${shortLastPage}`;
+      const late = {
+        kind: "late-request",
+        atRequest: 1,
+        times: 400,
+        holdMs: 8 * secondMs,
+      } as const;
+      await using simulation = faultySimulation(name, [late], { shortLastPage });
+      expect(await syncToTheEnd(simulation, name)).toEqual({ runs: 1, errors: [] });
+      expect(simulation.met.length).toBeGreaterThan(20);
+    },
+  );
+
+  test.each([20 * secondMs, -20 * secondMs])(
+    "is not called complete where the exchange's clock jumps by %i ms",
+    async (offMs) => {
+      const name = `jump-${offMs}`;
+      const jump = { kind: "clock-jump", atRequest: 4, times: 400, offMs } as const;
+      await using simulation = faultySimulation(name, [jump], { shortLastPage: true });
+      expect((await syncToTheEnd(simulation, name)).errors).toEqual([]);
+    },
+  );
+});
+
+test.each([
+  [1, 30],
+  [4, 60],
+  [20, 60],
+])(
+  "an exchange's clock that is 25 minutes ahead, from request %i on for %i, hides no late bill",
+  async (atRequest, times) => {
+    const name = `ahead-${atRequest}`;
+    const ahead = { kind: "clock-jump", atRequest, times, offMs: 25 * minuteMs } as const;
+    await using simulation = faultySimulation(name, [ahead]);
+    await syncToTheEnd(simulation, name);
+    await simulation.pass(hourMs);
+    await syncToTheEnd(simulation, name);
+    for (const comparison of await simulation.compare()) {
+      expect(comparison).toMatchObject({ missing: [], extra: [], different: [] });
+    }
+  },
+);
+
+test.each([
+  ["1 s", secondMs, 10 * minuteMs],
+  ["1 h", hourMs, 2 * hourMs],
+])(
+  "bills that show up %s late, within the settle lag, are in after the runs behind it",
+  async (title, lateMs, settleLagMs) => {
+    await using simulation = simulate(database.url, {
+      seed: 1,
+      name: `late ${title}`,
+      productTypes: wanted,
+      density: 0.5,
+      settleLagMs,
+      alterLedger: (ledger) => withLateBills(ledger, { seed: title, count: 20, lateMs }),
+    });
+    for (let run = 0; run < 5; run++) {
+      expect(await simulation.sync()).toSatisfy(isComplete);
+      for (const comparison of await simulation.compare()) {
+        expect(comparison).toMatchObject({ missing: [], extra: [], different: [] });
+      }
+      await simulation.pass(50 * minuteMs);
+    }
+  },
+);
