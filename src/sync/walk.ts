@@ -53,7 +53,7 @@ export async function walkWindow(deps: WalkDeps, stream: Stream, walk: Walk): Pr
   const fetchPage = edgeAwareFetch(deps, window);
   let { cursor } = walk;
   const cursors = new Set([cursor]);
-  for (let page = 0; page < pagesPerWindowMax; page++) {
+  for (let pages = 0; pages < pagesPerWindowMax; pages++) {
     deps.signal.throwIfAborted();
     const { rows, endId, readFrom } = await fetchPage(cursor);
     const finished = rows.length === 0 || endId === undefined;
@@ -61,7 +61,8 @@ export async function walkWindow(deps: WalkDeps, stream: Stream, walk: Walk): Pr
     // By the earlier of both clocks: an answer may have set the clock back in the meantime.
     const settledTo = epochMs(Math.min(startedAt, deps.exchangeNow()) - deps.settleLagMs);
     const next = finished ? { end: endOf(walk, readFrom, settledTo) } : { cursor: endId };
-    const counts = await deps.commitPage({ stream, window, startedAt, bills, rejected, next });
+    const page = { stream, window, startedAt, after: cursor, bills, rejected, next };
+    const counts = await deps.commitPage(page);
     const walkedMs = finished ? lengthMs([window]) : walkedTo(window, bills);
     deps.onPage({ counts, finished, walkedMs });
     if (finished) return;
