@@ -10,7 +10,7 @@ import { exactly, heldAgainstLedger } from "./support/sandbox-ledger.ts";
 const productType = "USDT-FUTURES";
 const pageStored = /"msg":"page stored"/;
 // The lease, which is waited for in one of them, is 15 s.
-const maxMs = 3 * 60_000;
+const maxMs = 10 * 60_000;
 
 /** A slow sandbox exchange, a database of its own, and the program pointed at both. */
 async function house() {

@@ -10,6 +10,8 @@ import { exactly, heldAgainstLedger } from "./support/sandbox-ledger.ts";
 import { transactionPooler } from "./support/transaction-pooler.ts";
 
 const productType = "USDT-FUTURES";
+// Some 10 s where nothing else is at work.
+const maxMs = 10 * 60_000;
 
 /** An empty database behind a pooler of a few connections, and the program pointed at it. */
 async function house(serversMax: number) {
@@ -34,8 +36,8 @@ async function house(serversMax: number) {
     way,
     db,
     turns: pooler.turns,
-    run: (...args: readonly string[]) => runCli(args, { env }),
-    start: () => startCli(["sync"], { env }),
+    run: (...args: readonly string[]) => runCli(args, { env, maxMs }),
+    start: () => startCli(["sync"], { env, maxMs }),
     async expectExact(syncedAt: number) {
       const comparison = await heldAgainstLedger(db, sandbox, productType, syncedAt);
       expect(comparison).toMatchObject(exactly);
@@ -64,7 +66,7 @@ async function house(serversMax: number) {
   };
 }
 
-describe.concurrent("behind a pooler in transaction mode", () => {
+describe.concurrent("behind a pooler in transaction mode", { timeout: maxMs }, () => {
   test("that has one connection, a migration and a sync end with exactly the ledger", async () => {
     await using at = await house(1);
     const syncedAt = Date.now();

@@ -2,7 +2,7 @@ import { randomInt } from "node:crypto";
 import { chmod, chown, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { findBinaries, run, serverAccount } from "../../src/db/embedded-binaries.ts";
+import { findBinaries, hasCode, run, serverAccount } from "../../src/db/embedded-binaries.ts";
 
 /** A Postgres of the test's own, to be stopped, crashed, frozen and starved. */
 export type ThrowawayServer = AsyncDisposable & {
@@ -77,10 +77,21 @@ export async function throwawayServer(
     stop,
     async signal(signal) {
       const postmaster = Number.parseInt(await readFile(join(data, "postmaster.pid"), "utf8"), 10);
-      for (const pid of [postmaster, ...(await childrenOf(postmaster))]) process.kill(pid, signal);
+      // First, so that it makes no more of them.
+      signalProcess(postmaster, signal);
+      for (const pid of await childrenOf(postmaster)) signalProcess(pid, signal);
     },
     [Symbol.asyncDispose]: () => cleanUp.disposeAsync(),
   };
+}
+
+/** Signals a process of a server, if it is still there. */
+export function signalProcess(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    if (!hasCode(error, "ESRCH")) throw error;
+  }
 }
 
 async function childrenOf(pid: number): Promise<readonly number[]> {
