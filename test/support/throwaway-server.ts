@@ -68,19 +68,24 @@ export async function throwawayServer(
   };
   const stop = (mode: "fast" | "immediate") =>
     tool("env", control("stop", `--mode=${mode}`, `--timeout=${stopLimitSeconds}`));
+  const signal = async (name: "SIGSTOP" | "SIGCONT") => {
+    const postmaster = Number.parseInt(await readFile(join(data, "postmaster.pid"), "utf8"), 10);
+    // First, so that it makes no more of them.
+    signalProcess(postmaster, name);
+    for (const pid of await childrenOf(postmaster)) signalProcess(pid, name);
+  };
   await start();
-  stack.defer(() => stop("immediate").catch(() => undefined));
+  stack.defer(async () => {
+    // A test that failed leaves it as it was: frozen, or stopped already.
+    await signal("SIGCONT").catch(() => undefined);
+    await stop("immediate").catch(() => undefined);
+  });
   const cleanUp = stack.move();
   return {
     url: `postgres://bill_sync@127.0.0.1:${port}/postgres?sslmode=disable`,
     start,
     stop,
-    async signal(signal) {
-      const postmaster = Number.parseInt(await readFile(join(data, "postmaster.pid"), "utf8"), 10);
-      // First, so that it makes no more of them.
-      signalProcess(postmaster, signal);
-      for (const pid of await childrenOf(postmaster)) signalProcess(pid, signal);
-    },
+    signal,
     [Symbol.asyncDispose]: () => cleanUp.disposeAsync(),
   };
 }
