@@ -38,6 +38,22 @@ export class DatabaseError extends ReportableError {
   override name = "DatabaseError";
 }
 
+/**
+ * The database is not where it had confirmed to be: it crashed with synchronous_commit off, or
+ * a replica that was behind took over. Going on would leave a hole.
+ */
+export class CommitsLostError extends DatabaseError {
+  override name = "CommitsLostError";
+
+  constructor(place: string) {
+    super(
+      `the database lost what it had confirmed of ${place}: it crashed with synchronous_commit ` +
+        "off, was restored, or a replica that was behind took over; run sync again, which reads " +
+        "it anew",
+    );
+  }
+}
+
 /** The exchange's cursor stood still or came back: going on would never end. */
 export class CursorError extends ReportableError {
   override name = "CursorError";

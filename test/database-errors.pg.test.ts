@@ -178,12 +178,14 @@ describe("TLS", () => {
 
 describe("a page whose database fails is an error with its remedy, and nothing is lost", () => {
   const page = ({ stream }: HeldStream, but: Partial<PageCommit> = {}): PageCommit =>
-    aPage(stream, window, { cursor: "c2" }, { bills: bills(3), ...but });
+    aPage(stream, window, { cursor: "c2" }, { after: "c1", bills: bills(3), ...but });
 
   async function begun(): Promise<HeldStream> {
     const held = await holdStream(tables.db);
     await plan(held, [window]);
-    await held.store.commitPage(page(held, { next: { cursor: "c1" }, bills: bills(1) }));
+    await held.store.commitPage(
+      page(held, { after: undefined, next: { cursor: "c1" }, bills: bills(1) }),
+    );
     return held;
   }
 

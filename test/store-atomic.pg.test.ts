@@ -51,6 +51,7 @@ const window = minutes(0, 10);
 
 const aFullPage = (stream: Stream, next: PageCommit["next"]): PageCommit =>
   aPage(stream, window, next, {
+    after: "c1",
     bills: bills(3, { amount: "0.5", businessType: stream.account }),
     rejected: [{ received: "x", fault: { path: "", reason: "is not an object" } }],
   });

@@ -4,6 +4,7 @@ import { parseExactJson } from "../src/contract/json.ts";
 import { dayMs, epochMs, hourMs, minuteMs } from "../src/contract/time.ts";
 import { openDatabase } from "../src/db/connect.ts";
 import { readStoredBills } from "../src/db/stored-bills.ts";
+import { CommitsLostError } from "../src/errors.ts";
 import { windowMaxMs } from "../src/sync/plan.ts";
 import type { PageCommit, RejectedRow, Stream, WalkEnd } from "../src/sync/store.ts";
 import { aBill, bills } from "./support/bills.ts";
@@ -61,7 +62,7 @@ describe("a page", () => {
       restated: 0,
       rejected: 1,
     });
-    await commit(0, 10, { cursor: "c2" }, { bills: bills(2) });
+    await commit(0, 10, { cursor: "c2" }, { after: "c1", bills: bills(2) });
     expect(await rows()).toEqual(["0-10 open c2 2p 5b"]);
     expect(await store.knownTime(stream)).toEqual({
       coverage: [],
@@ -95,7 +96,7 @@ describe("a page", () => {
   ])("that ends a window puts in its place what it proved: %s", async (_, end, expected) => {
     await planned([0, 10], [10, 20]);
     await commit(0, 10, { cursor: "c1" }, { bills: bills(2) });
-    await commit(0, 10, { end }, { bills: bills(1) });
+    await commit(0, 10, { end }, { after: "c1", bills: bills(1) });
     expect(await rows()).toEqual(expected);
     const known = await held.store.knownTime(stream);
     expect(known).toMatchObject({ coverage: end.proven, expired: end.expired });
@@ -104,25 +105,44 @@ describe("a page", () => {
   test.each<[string, PageCommit["next"]]>([
     ["goes on", { cursor: "c1" }],
     ["ends", provenWhole(minutes(5, 10))],
-  ])(
-    "of a window that was never planned is a defect and stores nothing, where it %s",
-    async (_, next) => {
-      await planned([0, 10]);
-      const page = commit(5, 10, next, { bills: bills(1), rejected: [rejected({ billId: "x" })] });
-      await expect(page).rejects.toThrow(/^defect: window .*T12:39:56\.789Z .* is not planned$/);
-      expect(await rows()).toEqual(["0-10 open 0p 0b"]);
-      expect(await readStoredBills(tables.db, stream)).toEqual([]);
-      const { rows: quarantine } = await tables.db.execute(sql`
+  ])("of a window that the database does not know stores nothing, where it %s", async (_, next) => {
+    await planned([0, 10]);
+    const page = commit(5, 10, next, { bills: bills(1), rejected: [rejected({ billId: "x" })] });
+    await expect(page).rejects.toThrow(
+      /^the database lost what it had confirmed of \S+ \S+T12:39:56\.789Z to /,
+    );
+    expect(await rows()).toEqual(["0-10 open 0p 0b"]);
+    expect(await readStoredBills(tables.db, stream)).toEqual([]);
+    const { rows: quarantine } = await tables.db.execute(sql`
       select 1 from rejected_bills where account = ${stream.account}`);
-      expect(quarantine).toEqual([]);
+    expect(quarantine).toEqual([]);
+  });
+
+  test.each<[string, string | undefined, PageCommit["next"]]>([
+    ["of an older page", "c1", { cursor: "c2" }],
+    ["of an older page, as the last", "c1", { end: { proven: [], expired: [] } }],
+    ["of a page that was lost", "c3", { cursor: "c4" }],
+    ["of a page that was lost, as the last", "c3", provenWhole(minutes(0, 10))],
+    ["of none, as the newest", undefined, { cursor: "c1" }],
+  ])(
+    "that was asked for by the cursor %s, is refused and stores nothing",
+    async (_, after, next) => {
+      await planned([0, 10]);
+      await commit(0, 10, { cursor: "c1" });
+      await commit(0, 10, { cursor: "c2" }, { after: "c1" });
+      const page = commit(0, 10, next, { after, bills: bills(1) });
+      await expect(page).rejects.toThrow(CommitsLostError);
+      expect(await rows()).toEqual(["0-10 open c2 2p 0b"]);
+      expect(await readStoredBills(tables.db, stream)).toEqual([]);
     },
   );
 
-  test("that comes after its window's end is a defect, and leaves the coverage", async () => {
+  test("that comes after its window's end is refused, and leaves the coverage", async () => {
     await planned([0, 10]);
     await finish(0, 10);
-    await expect(commit(0, 10, { cursor: "c1" })).rejects.toThrow("is not planned");
-    await expect(held.store.restartWindow(stream, minutes(0, 10))).rejects.toThrow("not planned");
+    await expect(commit(0, 10, { cursor: "c1" })).rejects.toThrow(CommitsLostError);
+    const restart = held.store.restartWindow(stream, minutes(0, 10));
+    await expect(restart).rejects.toThrow(CommitsLostError);
     expect(await rows()).toEqual(["0-10 complete 1p 0b"]);
   });
 
@@ -134,14 +154,16 @@ describe("a page", () => {
       await blocker.query("select 1 from account_leases where account = $1 for update", [
         stream.account,
       ]);
-      const pages = Array.from({ length: 16 }, () => commit(0, 10, { cursor: "c1" }));
+      const pages = Array.from({ length: 16 }, (_, page) =>
+        commit(0, 10, { cursor: `c${page + 1}` }, { after: page === 0 ? undefined : `c${page}` }),
+      );
       await untilBlocked(tables.db, 1);
       await blocker.query("commit");
       await Promise.all(pages);
     } finally {
       blocker.release(true);
     }
-    expect(await rows()).toEqual(["0-10 open c1 16p 0b"]);
+    expect(await rows()).toEqual(["0-10 open c16 16p 0b"]);
   });
 });
 
@@ -181,7 +203,8 @@ describe("a rejected row", () => {
     await planned([0, 10]);
     const same = [rejected("x"), rejected("x"), rejected("y")];
     const counts = await commit(0, 10, { cursor: "c1" }, { rejected: same });
-    const again = await commit(0, 10, { cursor: "c2" }, { rejected: [rejected("x", "", "other")] });
+    const other = { after: "c1", rejected: [rejected("x", "", "other")] };
+    const again = await commit(0, 10, { cursor: "c2" }, other);
     expect([counts.rejected, again.rejected]).toEqual([3, 1]);
     const found = (await quarantine()).map(({ received, fault }) => [received, fault]);
     expect(found.sort()).toEqual([

@@ -56,6 +56,10 @@ const spoken: readonly (readonly [RegExp, string])[] = [
   [/does not support SSL|establishing an SSL/i, "turn TLS on there, or remove sslmode"],
   [/timeout exceeded when trying to connect/, "all connections are at work; run again"],
   [/connection timeout|timeout expired/i, serverIsSilent],
+  [
+    /File too large|quota exceeded/i,
+    "a file may not grow there; raise the server's limit or quota and run again",
+  ],
   [/Query read timeout/, "a statement was not answered; look for locks on the server"],
   [/connection terminated|not queryable/i, serverIsLost],
 ];

@@ -49,6 +49,8 @@ export type PageCommit = {
   readonly stream: Stream;
   readonly window: Interval;
   readonly startedAt: EpochMs;
+  /** The cursor that the page was asked for by; undefined for the newest page. */
+  readonly after: string | undefined;
   readonly bills: readonly Bill[];
   readonly rejected: readonly RejectedRow[];
   /** Where the walk goes on, or what it proved. */
@@ -115,6 +117,7 @@ export type Store = {
   knownTime(stream: Stream): Promise<KnownTime>;
   /** Replaces the stream's open windows by the plan's and records what expired. */
   recordPlan(plan: StreamPlan): Promise<void>;
+  /** @throws CommitsLostError where the window no longer stands at the page before. */
   commitPage(page: PageCommit): Promise<PageCounts>;
   /** Forgets the cursor of a window, so that the next run walks it from its newest page. */
   restartWindow(stream: Stream, window: Interval): Promise<void>;

@@ -1,12 +1,20 @@
 import { accountBills, pageSizeMax } from "../contract/account-bills.ts";
 import type { Query } from "../contract/operation.ts";
 import { isDemoProductType, type ProductType } from "../contract/product-types.ts";
-import { type EpochMs, epochMs } from "../contract/time.ts";
-import { CursorError, ExchangeError } from "../errors.ts";
+import { type EpochMs, epochMs, isoTime } from "../contract/time.ts";
+import { CommitsLostError, CursorError, ExchangeError } from "../errors.ts";
 import type { Client } from "../exchange/client.ts";
 import { type Interval, lengthMs, subtract } from "./intervals.ts";
 import { completeThrough, planStream } from "./plan.ts";
-import type { HeldAccount, KnownTime, PageCounts, Stream, StreamPlan, Walk } from "./store.ts";
+import type {
+  HeldAccount,
+  KnownTime,
+  PageCommit,
+  PageCounts,
+  Stream,
+  StreamPlan,
+  Walk,
+} from "./store.ts";
 import { type FetchedPage, type PageProgress, type PageRequest, walkWindow } from "./walk.ts";
 
 export type BillsDeps = {
@@ -72,6 +80,8 @@ export class StreamRun {
   #plan: StreamPlan | undefined;
   #plannedAt = epochMs(0);
   #walked = 0;
+  /** What was committed as complete. */
+  readonly #proven: Interval[] = [];
   #error: unknown;
 
   constructor(deps: BillsDeps, stream: Stream) {
@@ -95,10 +105,11 @@ export class StreamRun {
   /** Walks one window. Never throws: what stopped it comes back, and into the report. */
   async walk(walk: Walk, everything: AbortSignal): Promise<unknown> {
     const { held, exchangeNow, settleLagMs, signal: stop } = this.#deps;
-    const { commitPage, restartWindow } = held.store;
+    const { restartWindow } = held.store;
     const signal = AbortSignal.any([stop, everything, this.#stopped.signal]);
     const fetchPage = (request: () => PageRequest) =>
       this.ask(() => pageQuery(this.stream.productType, request()), signal);
+    const commitPage = (page: PageCommit) => this.#commit(page);
     const onPage = (progress: PageProgress) => this.#countPage(walk.window, progress);
     try {
       await walkWindow(
@@ -151,6 +162,7 @@ export class StreamRun {
 
   async report(): Promise<StreamReport> {
     const known = await this.#deps.held.store.knownTime(this.stream);
+    this.#refuseLoss(known);
     return {
       stream: this.stream,
       ...this.#counts,
@@ -159,6 +171,24 @@ export class StreamRun {
       expired: subtract(known.expired, this.#known.expired),
       error: this.#error,
     };
+  }
+
+  async #commit(page: PageCommit): Promise<PageCounts> {
+    const counts = await this.#deps.held.store.commitPage(page);
+    if ("end" in page.next) this.#proven.push(...page.next.end.proven);
+    return counts;
+  }
+
+  /** The last pages of a walk are followed by none that would miss them. */
+  #refuseLoss({ coverage }: KnownTime): void {
+    const [lost] = subtract(this.#proven, coverage);
+    if (lost === undefined) return;
+    const { account, productType } = this.stream;
+    this.fail(
+      new CommitsLostError(
+        `${account}/${productType} ${isoTime(lost.from)} to ${isoTime(lost.to)}`,
+      ),
+    );
   }
 
   #countPage(window: Interval, progress: PageProgress): void {

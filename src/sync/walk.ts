@@ -59,7 +59,7 @@ export async function walkWindow(deps: WalkDeps, stream: Stream, walk: Walk): Pr
   const fetchPage = edgeAwareFetch(deps, window);
   let { cursor } = walk;
   const cursors = new Set([cursor]);
-  for (let page = 0; page < pagesPerWindowMax; page++) {
+  for (let pages = 0; pages < pagesPerWindowMax; pages++) {
     deps.signal.throwIfAborted();
     const { rows, endId, readFrom, request } = await fetchPage(cursor);
     const finished = rows.length === 0 || endId === undefined;
@@ -75,7 +75,8 @@ export async function walkWindow(deps: WalkDeps, stream: Stream, walk: Walk): Pr
     const seenTimes = [deps.plannedAt, startedAt, deps.exchangeNow()];
     const settledTo = epochMs(Math.min(...seenTimes) - deps.settleLagMs);
     const next = finished ? { end: endOf(walk, readFrom, settledTo) } : { cursor: endId };
-    const counts = await deps.commitPage({ stream, window, startedAt, bills, rejected, next });
+    const page = { stream, window, startedAt, after: cursor, bills, rejected, next };
+    const counts = await deps.commitPage(page);
     const walkedMs = finished ? lengthMs([window]) : walkedTo(window, bills);
     deps.onPage({ counts, finished, walkedMs });
     if (finished) return;

@@ -15,6 +15,8 @@ export type CliOptions = {
   readonly env?: CliEnvironment;
   /** Default an empty folder of its own: no .env lies there, and what it writes goes with it. */
   readonly cwd?: string;
+  /** When it is killed as overdue. Default below a test's own limit, so that its output is shown. */
+  readonly maxMs?: number;
 };
 
 export type CliEnd = {
@@ -37,7 +39,6 @@ export type RunningCli = AsyncDisposable & {
 };
 
 const program = fileURLToPath(new URL("../../src/bin.js", import.meta.url));
-// Below the test's own limit, so that it is the program's output that is shown.
 const runMaxMs = 50_000;
 const pollMs = 10;
 
@@ -50,7 +51,7 @@ export async function runCli(args: readonly string[], options: CliOptions = {}):
 /** Starts the real program in a process of its own; the end of the scope ends it too. */
 export async function startCli(
   args: readonly string[],
-  { env = {}, cwd }: CliOptions = {},
+  { env = {}, cwd, maxMs = runMaxMs }: CliOptions = {},
 ): Promise<RunningCli> {
   await using stack = new AsyncDisposableStack();
   const folder = cwd ?? stack.use(await temporaryFolder()).path;
@@ -66,9 +67,9 @@ export async function startCli(
     });
   }
   const overdue = setTimeout(() => {
-    written.stderr += `\n(the test killed it after ${runMaxMs} ms)`;
+    written.stderr += `\n(the test killed it after ${maxMs} ms)`;
     child.kill("SIGKILL");
-  }, runMaxMs);
+  }, maxMs);
   const ended = new Promise<CliEnd>((resolve, reject) => {
     child.on("error", reject);
     child.on("close", (code, signal) => {

@@ -38,7 +38,16 @@ export const aPage = (
   window: Interval,
   next: PageCommit["next"],
   but: Partial<PageCommit> = {},
-): PageCommit => ({ stream, window, startedAt: origin, bills: [], rejected: [], next, ...but });
+): PageCommit => ({
+  stream,
+  window,
+  startedAt: origin,
+  after: undefined,
+  bills: [],
+  rejected: [],
+  next,
+  ...but,
+});
 
 /** The end of a walk that read its whole window. */
 export const provenWhole = (window: Interval): PageCommit["next"] => ({

@@ -1,0 +1,138 @@
+import { describe, expect, test, vi } from "vitest";
+import { openDatabase } from "../src/db/connect.ts";
+import { migrate } from "../src/db/migrate.ts";
+import { withLatency } from "../src/sandbox/faults.ts";
+import { openSandbox } from "../src/sandbox/sandbox.ts";
+import { environmentFor, type RunningCli, startCli } from "./support/cli.ts";
+import { exactly, heldAgainstLedger } from "./support/sandbox-ledger.ts";
+import { logFileBytes, signalProcess, throwawayServer } from "./support/throwaway-server.ts";
+
+const productType = "USDT-FUTURES";
+const pageStored = /"msg":"page stored"/;
+// Beside each other they take about as long as the longest: most of it is waiting.
+const maxMs = 10 * 60_000;
+// A server that does not answer is given up on after this, and not after 130 s.
+const queryMaxMs = 3_000;
+const killsMax = 100;
+
+/** A slow sandbox exchange, a migrated server of its own, and the program pointed at both. */
+async function house({ density = 0.1 } = {}) {
+  const stack = new AsyncDisposableStack();
+  const server = stack.use(await throwawayServer());
+  await migrate(server.url);
+  const sandbox = stack.use(
+    await openSandbox({
+      seed: "server",
+      density,
+      wrapAnswer: (answer) => withLatency(answer, { there: () => 100, back: () => 0 }),
+    }),
+  );
+  const others = { PRODUCT_TYPES: productType, LOG_LEVEL: "debug" };
+  const url = `${server.url}&query_timeout=${queryMaxMs}`;
+  const env = environmentFor(sandbox, { url }, others);
+  const query = async (statement: string) => {
+    await using database = openDatabase(server.url);
+    return (await database.db.execute(statement)).rows;
+  };
+  /** A lease that could not be given back runs out by itself after 15 s. */
+  const expireLease = () =>
+    query("update account_leases set expires_at = clock_timestamp() - interval '1 s'");
+  const start = () => startCli(["sync", "--only", "bills"], { env, maxMs });
+  return {
+    server,
+    query,
+    /** What a sync says in whose middle something happens; it is not complete. */
+    async failedBy(happening: (sync: RunningCli) => Promise<unknown>): Promise<string> {
+      await using sync = await start();
+      await sync.seen("stderr", pageStored);
+      await happening(sync);
+      const end = await sync.ended;
+      expect(end).toMatchObject({ code: 1, signal: null });
+      expect(end.stderr).not.toMatch(/ {4}at /);
+      return end.stdout;
+    },
+    expireLease,
+    async expectNextIsExact() {
+      await expireLease();
+      const syncedAt = Date.now();
+      await using sync = await start();
+      expect(await sync.ended).toMatchObject({ code: 0 });
+      await using database = openDatabase(server.url);
+      const comparison = await heldAgainstLedger(database.db, sandbox, productType, syncedAt);
+      expect(comparison).toMatchObject(exactly);
+      expect(comparison.expected).toBeGreaterThan(150);
+    },
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
+}
+
+const backends = `
+  select pid
+  from pg_stat_activity
+  where application_name = 'bill-sync' and pid <> pg_backend_pid()`;
+
+function signalAll(rows: readonly Record<string, unknown>[], signal: NodeJS.Signals): void {
+  for (const { pid } of rows) signalProcess(Number(pid), signal);
+}
+
+describe.concurrent("the next sync has exactly the ledger after one in whose middle", {
+  timeout: maxMs,
+}, () => {
+  test("the server is shut down, crashes, or a backend is killed, which crashes it too", async () => {
+    await using at = await house();
+    const failure = /"level":"error".*"msg":"the database failed/;
+    for (const mode of ["fast", "immediate"] as const) {
+      const said = await at.failedBy(async (sync) => {
+        await at.server.stop(mode);
+        await sync.seen("stderr", failure);
+        await at.server.start();
+      });
+      expect(said).toMatch(/^main\S*: the database failed \(/m);
+      await at.expireLease();
+    }
+    await at.failedBy(async (sync) => {
+      // The server is back within 0.2 s, and the program may not have noticed.
+      for (let kill = 0; kill < killsMax && !failure.test(sync.written.stderr); kill++) {
+        const found = await at.query(backends).catch(() => []);
+        signalAll(found.slice(0, 1), "SIGKILL");
+      }
+    });
+    await vi.waitFor(at.expireLease, { timeout: maxMs });
+    await at.expectNextIsExact();
+  });
+
+  test("its backends are frozen, and then the whole server, until it is given up on", async () => {
+    await using at = await house();
+    const noAnswer = /Query read timeout\): a statement was not answered; look for locks/;
+    const said = await at.failedBy(async (sync) => {
+      const frozen = await at.query(backends);
+      signalAll(frozen, "SIGSTOP");
+      await sync.seen("stderr", noAnswer);
+      signalAll(frozen, "SIGCONT");
+    });
+    expect(said).toMatch(noAnswer);
+    await at.expireLease();
+    const saidNext = await at.failedBy(async (sync) => {
+      await at.server.signal("SIGSTOP");
+      await sync.seen("stderr", noAnswer);
+      await at.server.signal("SIGCONT");
+    });
+    expect(saidNext).toMatch(noAnswer);
+    await at.expectNextIsExact();
+  });
+
+  test("the server's disk takes no more", async () => {
+    await using at = await house({ density: 0.4 });
+    // Three bills to a page of 8 kB: the limit is reached in mid-run.
+    await at.query("alter table bills set (fillfactor = 10)");
+    await at.server.stop("fast");
+    await at.server.start({ fileBytesMax: logFileBytes });
+    const said = await at.failedBy(async () => undefined);
+    expect(said).toMatch(
+      /could not extend file [^\n]+: a file may not grow there; raise the server's limit/,
+    );
+    await at.server.stop("fast");
+    await at.server.start();
+    await at.expectNextIsExact();
+  });
+});

@@ -1,0 +1,109 @@
+import { randomInt } from "node:crypto";
+import { chmod, chown, mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { findBinaries, hasCode, run, serverAccount } from "../../src/db/embedded-binaries.ts";
+
+/** A Postgres of the test's own, to be stopped, crashed, frozen and starved. */
+export type ThrowawayServer = AsyncDisposable & {
+  /** Of its empty database `postgres`, as a role that may do everything. */
+  readonly url: string;
+  start(limits?: ServerLimits): Promise<void>;
+  /** `immediate` is a crash: nothing is flushed, and the next start recovers. */
+  stop(mode: "fast" | "immediate"): Promise<void>;
+  /** Signals the postmaster and every other process of the server. */
+  signal(signal: "SIGSTOP" | "SIGCONT"): Promise<void>;
+};
+
+export type ServerLimits = {
+  /** No file grows beyond it: what a full disk is to a table, without a disk that is full. */
+  readonly fileBytesMax?: number;
+};
+
+// Below the ports that systems hand out to outgoing connections.
+const [portMin, portMax] = [20_000, 32_000];
+const stopLimitSeconds = 30;
+// What `ulimit -f` counts in.
+const blockBytes = 512;
+/** The least that {@link ServerLimits.fileBytesMax} may be: a file of its log is as long. */
+export const logFileBytes = 1024 * 1024;
+
+/** Makes and starts one from the bundled binaries; its data goes with its scope. */
+export async function throwawayServer(
+  settings: Readonly<Record<string, string>> = {},
+): Promise<ThrowawayServer> {
+  await using stack = new AsyncDisposableStack();
+  const dir = await mkdtemp(join(tmpdir(), "bill-sync-server-"));
+  stack.defer(() => rm(dir, { recursive: true, force: true }));
+  const account = await serverAccount(join(dir, "data"));
+  if (account !== undefined) await chown(dir, account.uid, account.gid);
+  await chmod(dir, 0o700);
+  const { initdb, pgCtl } = await findBinaries(account);
+  const tool = async (command: string, args: readonly string[]) => {
+    const { ok, output } = await run(command, args, account);
+    if (!ok) throw new Error(`${command} ${args.join(" ")}: ${output}`);
+  };
+  const data = join(dir, "data");
+  await tool(initdb, [
+    ...["-D", data, "-U", "bill_sync", "--auth=trust", "--encoding=UTF8", "--locale=C"],
+    ...["--no-sync", `--wal-segsize=${logFileBytes / 1024 / 1024}`],
+  ]);
+  const port = randomInt(portMin, portMax);
+  const own = { listen_addresses: "127.0.0.1", unix_socket_directories: "", fsync: "off" };
+  const options = Object.entries({ ...own, ...settings, port: String(port) })
+    .map(([name, value]) => `-c ${name}=${value}`)
+    .join(" ");
+  const control = (...args: readonly string[]) => [
+    pgCtl,
+    "-D",
+    data,
+    "--silent",
+    "--wait",
+    ...args,
+  ];
+  const start = async ({ fileBytesMax }: ServerLimits = {}) => {
+    const blocks = fileBytesMax === undefined ? "unlimited" : String(fileBytesMax / blockBytes);
+    const command = control("start", "-l", join(dir, "server.log"), "-o", options);
+    await tool("sh", ["-c", 'ulimit -f "$0" && exec "$@"', blocks, ...command]);
+  };
+  const stop = (mode: "fast" | "immediate") =>
+    tool("env", control("stop", `--mode=${mode}`, `--timeout=${stopLimitSeconds}`));
+  const signal = async (name: "SIGSTOP" | "SIGCONT") => {
+    const postmaster = Number.parseInt(await readFile(join(data, "postmaster.pid"), "utf8"), 10);
+    // First, so that it makes no more of them.
+    signalProcess(postmaster, name);
+    for (const pid of await childrenOf(postmaster)) signalProcess(pid, name);
+  };
+  await start();
+  stack.defer(async () => {
+    // A test that failed leaves it as it was: frozen, or stopped already.
+    await signal("SIGCONT").catch(() => undefined);
+    await stop("immediate").catch(() => undefined);
+  });
+  const cleanUp = stack.move();
+  return {
+    url: `postgres://bill_sync@127.0.0.1:${port}/postgres?sslmode=disable`,
+    start,
+    stop,
+    signal,
+    [Symbol.asyncDispose]: () => cleanUp.disposeAsync(),
+  };
+}
+
+/** Signals a process of a server, if it is still there. */
+export function signalProcess(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    if (!hasCode(error, "ESRCH")) throw error;
+  }
+}
+
+async function childrenOf(pid: number): Promise<readonly number[]> {
+  const { output } = await run("ps", ["-A", "-o", "pid=,ppid="]);
+  return output
+    .trim()
+    .split("\n")
+    .map((line) => line.trim().split(/\s+/).map(Number))
+    .flatMap(([child, parent]) => (child !== undefined && parent === pid ? [child] : []));
+}

@@ -1,0 +1,162 @@
+import { once } from "node:events";
+import { type AddressInfo, createServer, Socket } from "node:net";
+import { Client } from "pg";
+
+/** A pooler in transaction mode, as PgBouncer is one: a client has a server for a transaction. */
+export type TransactionPooler = AsyncDisposable & {
+  /** The server's URL, by way of this pooler. */
+  readonly url: string;
+  /** How many transactions, or statements outside of one, each server connection has done. */
+  readonly turns: readonly number[];
+};
+
+type User = { receive(message: Buffer): void; lose(): void };
+type Server = { readonly socket: Socket; readonly number: number; user: User | undefined };
+type Pool = { take(user: User): Promise<Server>; giveBack(server: Server): void };
+
+// What a client begins with, unless it asks for TLS, or to cancel a statement.
+const protocol3 = 196_608;
+
+/**
+ * Hands `serversMax` connections to any number of clients. It reads of the protocol what that takes:
+ * a transaction is over where the server is ready, in none (`I`), and all that it was asked is
+ * answered. It keeps no session: what a client sets beyond a transaction, another one gets.
+ */
+export async function transactionPooler(
+  serverUrl: string,
+  { serversMax }: { readonly serversMax: number },
+): Promise<TransactionPooler> {
+  const sockets = new Set<Socket>();
+  const keep = (socket: Socket): Socket => {
+    sockets.add(socket);
+    return socket.on("error", () => undefined).on("close", () => sockets.delete(socket));
+  };
+  const turns: number[] = [];
+  const pool = openPool(serversMax, turns, async () => keep(await logIn(serverUrl)));
+  const listener = createServer((client) => serve(keep(client.setNoDelay()), pool));
+  listener.listen(0, "127.0.0.1");
+  await once(listener, "listening");
+  const url = new URL(serverUrl);
+  url.host = `127.0.0.1:${(listener.address() as AddressInfo).port}`;
+  return {
+    url: url.href,
+    turns,
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy();
+      listener.close();
+      await once(listener, "close");
+    },
+  };
+}
+
+/** The driver signs in, however the server wants it; from then on its socket is ours. */
+async function logIn(serverUrl: string): Promise<Socket> {
+  const socket = new Socket();
+  await new Client({ connectionString: serverUrl, stream: () => socket }).connect();
+  return socket.removeAllListeners();
+}
+
+function openPool(serversMax: number, turns: number[], logIn: () => Promise<Socket>): Pool {
+  // The last one used is the next, as PgBouncer does it.
+  const idle: Server[] = [];
+  const waiting: ((server: Server | Promise<Server>) => void)[] = [];
+  let opened = 0;
+  const close = () => {
+    opened -= 1;
+    waiting.shift()?.(open());
+  };
+  const open = async (): Promise<Server> => {
+    opened += 1;
+    const socket = await logIn().catch((error: unknown) => {
+      close();
+      throw error;
+    });
+    const server: Server = { socket, number: turns.push(0) - 1, user: undefined };
+    socket.on(
+      "data",
+      byMessage((message) => server.user?.receive(message)),
+    );
+    socket.on("close", () => {
+      server.user?.lose();
+      const place = idle.indexOf(server);
+      if (place >= 0) idle.splice(place, 1);
+      close();
+    });
+    return server;
+  };
+  const find = (): Promise<Server> => {
+    const server = idle.pop();
+    if (server !== undefined) return Promise.resolve(server);
+    return opened < serversMax ? open() : new Promise((settle) => waiting.push(settle));
+  };
+  return {
+    take: async (user) => Object.assign(await find(), { user }),
+    giveBack(server) {
+      server.user = undefined;
+      turns[server.number] = (turns[server.number] ?? 0) + 1;
+      const next = waiting.shift();
+      if (next === undefined) idle.push(server);
+      else next(server);
+    },
+  };
+}
+
+/** One client, from its greeting on. */
+function serve(client: Socket, pool: Pool): void {
+  let server: Promise<Server> | undefined;
+  let unanswered = 0;
+  const receive = (message: Buffer) => {
+    client.write(message);
+    if (typeOf(message) !== "Z") return;
+    unanswered -= 1;
+    if (unanswered > 0 || message.toString("latin1", 5) !== "I") return;
+    void server?.then(pool.giveBack);
+    server = undefined;
+  };
+  const ask = (message: Buffer) => {
+    const type = typeOf(message);
+    // A query, or what ends a batch of the extended protocol: each is answered by one Z.
+    if (type === "Q" || type === "S") unanswered += 1;
+    if (type === "X") client.end();
+    if (type === "X" || client.destroyed) return;
+    server ??= pool.take({ receive, lose: () => client.destroy() });
+    server.then(
+      ({ socket }) => socket.write(message),
+      () => client.destroy(),
+    );
+  };
+  client.once("data", (startup: Buffer) => {
+    if (startup.readInt32BE(4) !== protocol3) return client.destroy();
+    client.on("data", byMessage(ask));
+    // Let in, under a number that is no process's, and nothing is under way.
+    const number = Buffer.concat([int32(client.remotePort ?? 0), int32(0)]);
+    client.write(Buffer.concat([frame("R", int32(0)), frame("K", number), frame("Z", "I")]));
+  });
+  // In the middle of a transaction: without its connection, the server undoes it.
+  client.on("close", () => server?.then(({ socket }) => socket.destroy()).catch(() => undefined));
+}
+
+const typeOf = (message: Buffer): string => message.toString("latin1", 0, 1);
+
+function int32(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeInt32BE(value);
+  return bytes;
+}
+
+const frame = (type: string, body: Buffer | string): Buffer =>
+  Buffer.concat([Buffer.from(type), int32(4 + body.length), Buffer.from(body)]);
+
+/** Cuts a stream into messages: one byte of type, then the length of the rest with itself. */
+function byMessage(use: (message: Buffer) => void): (chunk: Buffer) => void {
+  let rest: Buffer = Buffer.alloc(0);
+  return (chunk) => {
+    rest = Buffer.concat([rest, chunk]);
+    while (rest.length >= 5 && rest.length > rest.readInt32BE(1)) {
+      const length = 1 + rest.readInt32BE(1);
+      const message = rest.subarray(0, length);
+      rest = rest.subarray(length);
+      use(message);
+    }
+  };
+}
