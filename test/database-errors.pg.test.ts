@@ -14,6 +14,7 @@ import { DatabaseError, LeaseLostError } from "../src/errors.ts";
 import { Secret } from "../src/secret.ts";
 import type { PageCommit } from "../src/sync/store.ts";
 import { bills } from "./support/bills.ts";
+import { certificate, certificateOfOther, expiredCertificate } from "./support/certificates.ts";
 import { fileDatabase, testDatabase } from "./support/database.ts";
 import {
   aPage,
@@ -25,7 +26,7 @@ import {
   untilBlocked,
 } from "./support/held-store.ts";
 import { type Fate, proxyTo } from "./support/tcp-proxy.ts";
-import { certificate, tlsProxyTo } from "./support/tls-proxy.ts";
+import { tlsProxyTo } from "./support/tls-proxy.ts";
 
 const password = "hunter2-and-more";
 const window = minutes(0, 10);
@@ -147,7 +148,7 @@ describe("TLS", () => {
     );
   });
 
-  test.each(["prefer", "require", "verify-ca", "verify-full"])(
+  test.each(["prefer", "require", "verify-ca", "verify-full", "allow", "a-slip"])(
     "is verified with sslmode=%s, and no warning is printed",
     async (mode) => {
       await using proxy = await tlsProxyTo(database.url, { offersTls: true });
@@ -172,6 +173,37 @@ describe("TLS", () => {
       await connect(named);
       await connect(withMode(proxy.url, "no-verify"));
       await connect(`${withMode(proxy.url, "require")}&uselibpqcompat=true`);
+    } finally {
+      await rm(dir, { recursive: true });
+    }
+  });
+});
+
+describe("a certificate from an authority that the URL names", () => {
+  test.each([
+    ["of another host", certificateOfOther, /does not match certificate's altnames/],
+    ["that has expired", expiredCertificate, /certificate has expired/],
+  ])("%s is refused, whatever the mode but no-verify", async (_, cert, message) => {
+    await using proxy = await tlsProxyTo(database.url, { offersTls: true, cert });
+    const dir = await mkdtemp(join(tmpdir(), "bill-sync-tls-"));
+    try {
+      const ca = join(dir, "ca.pem");
+      await writeFile(ca, cert);
+      for (const sslmode of ["require", "verify-ca", "verify-full"]) {
+        const said = await failureOf(
+          connect(
+            urlWith((url) => {
+              url.searchParams.set("sslmode", sslmode);
+              url.searchParams.set("sslrootcert", ca);
+            }, proxy.url),
+          ),
+        );
+        expect(said).toMatch(message);
+        expect(said).toMatch(/the server's certificate is not trusted/);
+      }
+      await connect(
+        urlWith(({ searchParams }) => searchParams.set("sslmode", "no-verify"), proxy.url),
+      );
     } finally {
       await rm(dir, { recursive: true });
     }
