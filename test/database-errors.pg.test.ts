@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { inspect } from "node:util";
 import { sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { inTransaction, type OpenDatabase, openDatabase } from "../src/db/connect.ts";
@@ -332,6 +333,15 @@ describe("a pool", () => {
     });
     expect(await failureOf(withDatabaseErrors(() => work))).toMatch(/run again/);
     expect(await pidOf(pool.db)).toMatchObject({ is_idle: true });
+  });
+
+  test("shows no password to whoever prints it", async () => {
+    const url = urlWith((url) => Object.assign(url, { password }));
+    await using pool = openDatabase(url);
+    expect(inspect(pool.db, { depth: null })).not.toContain(password);
+    expect(inspect(new Error("x", { cause: pool.db.$client }), { depth: null })).not.toContain(
+      password,
+    );
   });
 
   test("survives a connection that ends while it is idle", async () => {
