@@ -91,7 +91,7 @@ describe("the README's roles", () => {
       const end = await runCli(args, { env });
       expect({ args, ...end }).toMatchObject({ args, code: 0 });
     }
-  });
+  }, 180_000);
 
   test("let the writer neither drop, empty, alter nor make anything", async () => {
     const url = urlOf("writer", database);
