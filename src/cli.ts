@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { parseEnv } from "node:util";
-import type { ExitCode, Io } from "./commands/io.ts";
+import { type ExitCode, type Io, tell } from "./commands/io.ts";
 import { runProgram } from "./commands/program.ts";
 import type { Environment } from "./config/environment.ts";
 import { explained } from "./db/database-errors.ts";
@@ -53,7 +53,7 @@ function fail(thrown: unknown): ExitCode {
   const text = isKnown
     ? messageOf(error)
     : `defect: ${thrown instanceof Error ? thrown.stack : thrown}`;
-  io.err.write(`${text}\n`);
+  tell(io, text);
   if (error instanceof UsageError) return 2;
   return error instanceof AccountHeldError ? 3 : 1;
 }
@@ -82,8 +82,31 @@ async function flushOutput(exitCode: ExitCode): Promise<ExitCode> {
   return fail(new ReportableError(`the output could not be written: ${messageOf(outputError)}`));
 }
 
+/**
+ * Node's own way prints an error with all that hangs on it, which may be a request and its headers.
+ */
+function watchDefects(): void {
+  process.on("uncaughtException", (error) => {
+    const code = fail(error);
+    void flush(io.err).then(() => process.exit(code));
+  });
+}
+
+/** Certificates are verified whatever the machine's environment says for other programs. */
+function keepTlsVerified(): void {
+  if (process.env["NODE_TLS_REJECT_UNAUTHORIZED"] !== "0") return;
+  delete process.env["NODE_TLS_REJECT_UNAUTHORIZED"];
+  tell(
+    io,
+    "NODE_TLS_REJECT_UNAUTHORIZED=0 is ignored, certificates are verified: name an authority by " +
+      "NODE_EXTRA_CA_CERTS=FILE for the exchange, and by sslrootcert=FILE in DATABASE_URL for Postgres",
+  );
+}
+
 stopOnSignals();
 watchOutput();
+watchDefects();
+keepTlsVerified();
 const ended = await runProgram(process.argv.slice(2), { io, readEnvironment }).catch(fail);
 const exitCode = await flushOutput(ended);
 await flush(io.err);

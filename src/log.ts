@@ -1,5 +1,6 @@
 import { type Logger, pino } from "pino";
 import type { LogLevel } from "./config/config.ts";
+import { printableJson } from "./printable.ts";
 
 export type Log = Pick<Logger, "debug" | "info" | "warn" | "error">;
 
@@ -13,6 +14,11 @@ export function openLog(level: LogLevel): Log {
       formatters: { level: (label) => ({ level: label }) },
     },
     // Synchronous: the last line before an exit is written too.
-    pino.destination({ dest: 2, sync: true }),
+    printed(pino.destination({ dest: 2, sync: true })),
   );
 }
+
+/** A log is read on terminals too, and JSON spells out only some of what they act on. */
+const printed = (to: pino.DestinationStream): pino.DestinationStream => ({
+  write: (line) => to.write(printableJson(line)),
+});

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
 import { ExchangeError } from "../src/errors.ts";
-import { scrubber } from "../src/exchange/scrub.ts";
+import { holdsSecret, scrubber } from "../src/exchange/scrub.ts";
 import { give, openClient, serve } from "./support/exchange-client.ts";
 
 /** With every sign that some spelling changes. */
@@ -105,6 +105,27 @@ test("a text that is cut where a secret stands shows no part of the secret", asy
     await using asking = openClient(server.url, { account });
     await expect(asking.askBills()).rejects.not.toThrow(apiSecret.slice(0, 4));
   }
+});
+
+describe("data that a long secret stands in", () => {
+  const long = "0123456789abcdef0123456789abcdef";
+  const middling = "CorrectHorse";
+
+  test.each<[string, unknown, boolean]>([
+    ["as a value", { bills: [{ symbol: long }] }, true],
+    ["within a value", [`x${long}y`], true],
+    ["as a name", { [long]: 1 }, true],
+    ["in hex", Buffer.from(long).toString("hex"), true],
+    ["in base64, behind another text", Buffer.from(`a:${long}:b`).toString("base64"), true],
+    ["cut short", long.slice(1), false],
+    ["a shorter one as a value", { symbol: middling }, true],
+    ["a shorter one within a value", { symbol: `${middling}USDT` }, false],
+    ["one too short to tell", { symbol: "pass" }, false],
+    ["none", { bills: [], endId: null }, false],
+    ["nothing", undefined, false],
+  ])("%s is told from data that it is not in", (_, data, expected) => {
+    expect(holdsSecret(data, [long, middling, "pass", ""])).toBe(expected);
+  });
 });
 
 describe("a scrubbed text", () => {

@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { inspect } from "node:util";
 import { sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { inTransaction, type OpenDatabase, openDatabase } from "../src/db/connect.ts";
@@ -14,6 +15,7 @@ import { DatabaseError, LeaseLostError } from "../src/errors.ts";
 import { Secret } from "../src/secret.ts";
 import type { PageCommit } from "../src/sync/store.ts";
 import { bills } from "./support/bills.ts";
+import { certificate, certificateOfOther, expiredCertificate } from "./support/certificates.ts";
 import { fileDatabase, testDatabase } from "./support/database.ts";
 import {
   aPage,
@@ -25,7 +27,7 @@ import {
   untilBlocked,
 } from "./support/held-store.ts";
 import { type Fate, proxyTo } from "./support/tcp-proxy.ts";
-import { certificate, tlsProxyTo } from "./support/tls-proxy.ts";
+import { tlsProxyTo } from "./support/tls-proxy.ts";
 
 const password = "hunter2-and-more";
 const window = minutes(0, 10);
@@ -123,7 +125,9 @@ describe("a database that cannot be reached is an error with its remedy, without
     const url = urlWith((url) => Object.assign(url, { username: role, password }), empty.url);
     const said = await failureOf(migrate(url));
     await admin.db.execute(`drop role ${role}`);
-    expect(said).toMatch(/^a migration failed and was undone: .*42501\): let this user create/);
+    expect(said).toMatch(
+      /^the database is to be migrated, and this user may not \(permission denied.*\): run bill-sync migrate as the owner/,
+    );
   });
 });
 
@@ -145,7 +149,7 @@ describe("TLS", () => {
     );
   });
 
-  test.each(["prefer", "require", "verify-ca", "verify-full"])(
+  test.each(["prefer", "require", "verify-ca", "verify-full", "allow", "a-slip"])(
     "is verified with sslmode=%s, and no warning is printed",
     async (mode) => {
       await using proxy = await tlsProxyTo(database.url, { offersTls: true });
@@ -170,6 +174,37 @@ describe("TLS", () => {
       await connect(named);
       await connect(withMode(proxy.url, "no-verify"));
       await connect(`${withMode(proxy.url, "require")}&uselibpqcompat=true`);
+    } finally {
+      await rm(dir, { recursive: true });
+    }
+  });
+});
+
+describe("a certificate from an authority that the URL names", () => {
+  test.each([
+    ["of another host", certificateOfOther, /does not match certificate's altnames/],
+    ["that has expired", expiredCertificate, /certificate has expired/],
+  ])("%s is refused, whatever the mode but no-verify", async (_, cert, message) => {
+    await using proxy = await tlsProxyTo(database.url, { offersTls: true, cert });
+    const dir = await mkdtemp(join(tmpdir(), "bill-sync-tls-"));
+    try {
+      const ca = join(dir, "ca.pem");
+      await writeFile(ca, cert);
+      for (const sslmode of ["require", "verify-ca", "verify-full"]) {
+        const said = await failureOf(
+          connect(
+            urlWith((url) => {
+              url.searchParams.set("sslmode", sslmode);
+              url.searchParams.set("sslrootcert", ca);
+            }, proxy.url),
+          ),
+        );
+        expect(said).toMatch(message);
+        expect(said).toMatch(/the server's certificate is not trusted/);
+      }
+      await connect(
+        urlWith(({ searchParams }) => searchParams.set("sslmode", "no-verify"), proxy.url),
+      );
     } finally {
       await rm(dir, { recursive: true });
     }
@@ -300,6 +335,15 @@ describe("a pool", () => {
     });
     expect(await failureOf(withDatabaseErrors(() => work))).toMatch(/run again/);
     expect(await pidOf(pool.db)).toMatchObject({ is_idle: true });
+  });
+
+  test("shows no password to whoever prints it", async () => {
+    const url = urlWith((url) => Object.assign(url, { password }));
+    await using pool = openDatabase(url);
+    expect(inspect(pool.db, { depth: null })).not.toContain(password);
+    expect(inspect(new Error("x", { cause: pool.db.$client }), { depth: null })).not.toContain(
+      password,
+    );
   });
 
   test("survives a connection that ends while it is idle", async () => {

@@ -15,7 +15,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   commands: ["contract", "exchange", "sync", "db", "reports", "sandbox", "server", "terminal"],
 };
 /** Files of src itself that any part may import: each knows one thing and imports no part. */
-const shared = ["clock", "errors", "secret"];
+const shared = ["clock", "errors", "printable", "secret"];
 const wiring = ["config", "log", "nearest"];
 
 const files = globSync("src/**/*.ts").map((path) => ({ path, text: readFileSync(path, "utf8") }));

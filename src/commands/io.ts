@@ -1,3 +1,5 @@
+import { printable, printableJson } from "../printable.ts";
+
 /** What a command has of its process. Results go to `out`, everything else to `err`. */
 export type Io = {
   readonly out: NodeJS.WriteStream;
@@ -10,8 +12,13 @@ export type Io = {
 export type ExitCode = 0 | 1 | 2 | 3;
 
 export const print = (io: Io, text: string): void => {
-  io.out.write(`${text}\n`);
+  io.out.write(`${printable(text)}\n`);
+};
+
+/** What is said beside the results. */
+export const tell = (io: Pick<Io, "err">, message: string): void => {
+  io.err.write(`${printable(message)}\n`);
 };
 
 export const printJson = (io: Io, value: unknown): void =>
-  print(io, JSON.stringify(value, null, 2));
+  print(io, printableJson(JSON.stringify(value, null, 2)));

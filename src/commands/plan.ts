@@ -25,7 +25,7 @@ import {
 } from "../terminal/format.ts";
 import { streamColumn, streamName } from "../terminal/stream-names.ts";
 import { exchangeOf } from "./exchange.ts";
-import { type ExitCode, type Io, print, printJson } from "./io.ts";
+import { type ExitCode, type Io, print, printJson, tell } from "./io.ts";
 import { everything, type Parts } from "./parts.ts";
 
 /** `plan`: what sync would fetch. Writes nothing and asks the exchange for its time only. */
@@ -34,9 +34,7 @@ export async function planCommand(
   io: Io,
   options: { readonly json: boolean; readonly parts?: Parts },
 ): Promise<ExitCode> {
-  await using database = await openCommandDatabase(config.database, (message) => {
-    io.err.write(`${message}\n`);
-  });
+  await using database = await openCommandDatabase(config.database, (message) => tell(io, message));
   await using transport = openTransport();
   const now = await exchangeTime(config, transport, io.signal);
   const isNew = !(await hasSchema(database.db));

@@ -1,5 +1,6 @@
 import { isoTime } from "../contract/time.ts";
 import { messageOf } from "../errors.ts";
+import { printableLine } from "../printable.ts";
 import type { LoanToValueReport } from "../sync/loan-to-value.ts";
 import type { BrokenRow, SymbolsReport } from "../sync/symbols.ts";
 import { formatCounted } from "../terminal/format.ts";
@@ -27,7 +28,8 @@ function storedText(stored: NonNullable<SymbolsReport["stored"]>): string {
 }
 
 const brokenLine = ({ name, fault: { path, reason } }: BrokenRow): string =>
-  `symbols: ${name} was not stored, it broke the API's contract: ${path} ${reason}`;
+  `symbols: ${printableLine(name)} was not stored, it broke the API's contract: ` +
+  printableLine(`${path} ${reason}`);
 
 const changeText = {
   first: "the first record",

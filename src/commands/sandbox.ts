@@ -3,7 +3,7 @@ import { drawFaultSchedule } from "../sandbox/fault-draw.ts";
 import { describeFault, type FaultOptions } from "../sandbox/fault-schedule.ts";
 import { seededRandom } from "../sandbox/random.ts";
 import { type OpenSandbox, openSandbox, sandboxEnvironment } from "../sandbox/sandbox.ts";
-import { type ExitCode, type Io, print } from "./io.ts";
+import { type ExitCode, type Io, print, tell } from "./io.ts";
 import { stopped } from "./stopped.ts";
 
 export type SandboxCommandOptions = {
@@ -24,7 +24,7 @@ export async function sandboxCommand(io: Io, options: SandboxCommandOptions): Pr
   await using sandbox = await open(io, options);
   // A name of its own: the ledger of a real account must not be taken for read already.
   print(io, `EXCHANGE_ACCOUNT=sandbox\n${sandboxEnvironment(sandbox).trimEnd()}`);
-  io.err.write("the sandbox exchange is up until Ctrl-C; put these lines into .env\n");
+  tell(io, "the sandbox exchange is up until Ctrl-C; put these lines into .env");
   await stopped(io.signal);
   return 0;
 }

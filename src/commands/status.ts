@@ -17,7 +17,7 @@ import {
   isoInterval,
 } from "../terminal/format.ts";
 import { streamColumn, streamName } from "../terminal/stream-names.ts";
-import { type ExitCode, type Io, print, printJson } from "./io.ts";
+import { type ExitCode, type Io, print, printJson, tell } from "./io.ts";
 import { recordsJson, recordsText, wantedRiskUnits } from "./records-status.ts";
 
 /** `status`: what is stored, through when it is complete, and what is missing or lost. */
@@ -30,9 +30,7 @@ export async function statusCommand(
     readonly wantedOnly?: boolean;
   },
 ): Promise<ExitCode> {
-  await using database = await openCommandDatabase(config.database, (message) => {
-    io.err.write(`${message}\n`);
-  });
+  await using database = await openCommandDatabase(config.database, (message) => tell(io, message));
   const wanted = config.accounts.flatMap(({ name, productTypes }) =>
     productTypes.map((productType) => ({ account: name, productType })),
   );

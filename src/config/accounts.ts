@@ -54,6 +54,9 @@ function parsedFile(path: string, fault: AccountsDeps["fault"]): unknown {
   }
 }
 
+/** The name of a variable, unless the secret itself stands where the name should. */
+const shown = (name: string): string => (/^[A-Z][A-Z0-9_]*$/.test(name) ? name : "that it names");
+
 const placeOf = ({ message }: SyntaxError): string => {
   const [, line, column] = /\(line (\d+) column (\d+)\)$/.exec(message) ?? [];
   return line === undefined ? "" : ` at line ${line}, column ${column}`;
@@ -175,7 +178,7 @@ class AccountsReader {
 
   #variable(at: string, name: string): string | undefined {
     const text = this.#deps.variable(name);
-    if (text === undefined) this.#fault(at, `the variable ${name} is not set; set it`);
+    if (text === undefined) this.#fault(at, `the variable ${shown(name)} is not set; set it`);
     return text;
   }
 

@@ -74,7 +74,7 @@ export class EnvironmentReader {
   database(): DatabaseConfig {
     const url = this.get("DATABASE_URL");
     if (url === undefined) return { dataDir: this.get("DATA_DIR") ?? defaults.DATA_DIR };
-    if (!/^postgres(ql)?:\/\//.test(url) || !URL.canParse(url)) {
+    if (!isDatabaseUrl(url)) {
       this.fault(
         "DATABASE_URL",
         "is not an address; write postgres://USER:PASSWORD@HOST:5432/NAME, with a # or / in the " +
@@ -206,6 +206,15 @@ export class EnvironmentReader {
         !variables.some((known) => known === name),
     );
   }
+}
+
+function isDatabaseUrl(text: string): boolean {
+  const url = URL.parse(text);
+  if (url === null || !/^postgres(ql)?:\/\//.test(text)) return false;
+  // A bare / ? or # in a password ends the address there: its user would be taken for the host,
+  // and messages would name the rest of the password as the database.
+  const { username, hostname, pathname, search, hash } = url;
+  return username !== "" || hostname === "" || !`${pathname}${search}${hash}`.includes("@");
 }
 
 function baseUrlFault(url: URL): string | undefined {

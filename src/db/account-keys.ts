@@ -1,6 +1,7 @@
 import { createHmac, randomBytes } from "node:crypto";
 import { getTableName, is, sql } from "drizzle-orm";
 import { getTableConfig, PgTable } from "drizzle-orm/pg-core";
+import { escapeLiteral } from "pg";
 import { KeyTakenError } from "../errors.ts";
 import type { Secret } from "../secret.ts";
 import type { Database } from "./connect.ts";
@@ -83,7 +84,11 @@ function renaming(from: string, to: string): string {
     .filter((table) => table !== schema.accountLeases)
     .filter((table) => getTableConfig(table).columns.some(({ name }) => name === "account"));
   const updates = tables.map(
-    (table) => `update ${getTableName(table)} set account = '${to}' where account = '${from}';`,
+    (table) =>
+      `update ${getTableName(table)} set account = ${literal(to)} where account = ${literal(from)};`,
   );
   return ["begin;", ...updates, "commit;"].join(" ");
 }
+
+/** Somebody may run it as it stands here, whatever name the table holds. */
+const literal = (text: string): string => escapeLiteral(text).trim();

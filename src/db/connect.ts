@@ -43,6 +43,8 @@ export function openDatabase(
   };
   refuseUnusable(config);
   const pool = new pg.Pool(config);
+  // Whatever prints a pool, or an error that holds one, would print the password with the URL.
+  Object.defineProperty(pool.options, "connectionString", { enumerable: false });
   // A connection that breaks between two statements would end the process: the next statement
   // gets a new connection, or the error.
   pool.on("error", () => undefined);

@@ -19,8 +19,8 @@ const remedies: Readonly<Record<string, string>> = {
   "40001": "another session was in the way; run again",
   "40P01": "another session was in the way; run again",
   "42501":
-    "let this user create schemas in the database (grant create on database), and create and " +
-    "write tables in schema public (grant all on schema public)",
+    "this user lacks a right; the owner of the tables grants it, by the statements that README.md " +
+    "lists under Roles, which are to be run again after each update",
   "42701": isForeign,
   "42703": isOtherSchema,
   "42710": isForeign,

@@ -4,7 +4,7 @@ import { type MigrationMeta, readMigrationFiles } from "drizzle-orm/migrator";
 import { getTableConfig, PgTable } from "drizzle-orm/pg-core";
 import { businessTypes as businessTypeTable } from "../contract/business-types.ts";
 import { hourMs } from "../contract/time.ts";
-import { DatabaseError } from "../errors.ts";
+import { DatabaseError, messageOf } from "../errors.ts";
 import { textArray } from "./array-literal.ts";
 import { type Database, inTransaction, openDatabase, type Transaction } from "./connect.ts";
 import { explained, withDatabaseErrors } from "./database-errors.ts";
@@ -121,11 +121,23 @@ async function applyPending(db: Database, migrations: readonly MigrationMeta[]):
   } catch (error) {
     const known = explained(error);
     if (!(known instanceof DatabaseError)) throw error;
+    if (isCode(known.cause, "42501")) throw mayNotMigrate(known);
     throw new DatabaseError(`a migration failed and was undone: ${known.message}`, {
       cause: error,
     });
   }
 }
+
+const isCode = (error: unknown, code: string): boolean =>
+  error instanceof Error && "code" in error && error.code === code;
+
+const mayNotMigrate = (cause: DatabaseError): DatabaseError =>
+  new DatabaseError(
+    `the database is to be migrated, and this user may not (${messageOf(cause.cause)}): run ` +
+      "bill-sync migrate as the owner of the tables, with the owner's DATABASE_URL, and run again; " +
+      "or let this user create schemas in the database and tables in schema public",
+    { cause },
+  );
 
 /** The journal may say that all is applied where tables were dropped or only half restored. */
 async function refuseForeignSchema(db: Database): Promise<void> {

@@ -30,14 +30,14 @@ export function failureOf(
 ): ExchangeError | undefined {
   const httpOk = answer.status >= 200 && answer.status < 300;
   if (httpOk && body?.code === successCode) return undefined;
-  const said = printable(scrub(body?.msg ?? answer.body));
+  const said = startOf(scrub(body?.msg ?? answer.body));
   const start = `HTTP ${answer.status} ${said === "" ? "with an empty body" : `"${said}"`}`;
   if (httpOk && body === undefined) {
     return new ExchangeError("malformed", `the answer is not the exchange's: ${start}`);
   }
   const code = body?.code === successCode ? undefined : body?.code;
   const { kind, remedy } = refusalOf(code, answer.status);
-  const shownCode = code === undefined ? undefined : printable(scrub(code));
+  const shownCode = code === undefined ? undefined : startOf(scrub(code));
   const name = shownCode === undefined ? start : `${shownCode}: ${said}`;
   const pauseMs = retryAfterMs(answer.retryAfter, now);
   const pause = pauseMs === undefined ? "" : `, come back in ${Math.ceil(pauseMs / secondMs)} s`;
@@ -65,7 +65,7 @@ export function dataOf<Op extends Operation>(
 const lengthMax = 160;
 
 /** The start of a foreign text on one line, with nothing in it that a terminal would act on. */
-const printable = (text: string): string =>
+const startOf = (text: string): string =>
   text
     .slice(0, 4 * lengthMax)
     .replaceAll(/[\p{C}\s]+/gu, " ")

@@ -9,7 +9,7 @@ import { dataOf, envelopeOf, failureOf } from "./answer.ts";
 import type { ClockSample, ExchangeClock } from "./exchange-clock.ts";
 import type { RateLimiter } from "./rate-limiter.ts";
 import { attemptsBound, retryDelayMs } from "./retry.ts";
-import { scrubber } from "./scrub.ts";
+import { holdsSecret, scrubber } from "./scrub.ts";
 import type { Transport } from "./transport.ts";
 
 export type Credentials = {
@@ -79,7 +79,8 @@ export function createClient(deps: ClientDeps): Client {
     const answer = await deps.transport({ url, headers });
     const answeredAt = clock.now();
     const body = envelopeOf(answer);
-    const scrub = (text: string) => scrubber(secretsOf(deps.credentials, headers))(text);
+    const secrets = secretsOf(deps.credentials, headers);
+    const scrub = (text: string) => scrubber(secrets)(text);
     const failure = failureOf(answer, body, body?.requestTime ?? exchangeClock.now(), scrub);
     if (body?.requestTime !== undefined) {
       const sample = { sentAt, answeredAt, requestTime: epochMs(body.requestTime) };
@@ -88,6 +89,7 @@ export function createClient(deps: ClientDeps): Client {
       else exchangeClock.observe(sample);
     }
     if (failure !== undefined) throw failure;
+    if (operation.access === "signed") refuseEcho(body?.data, secrets);
     const requestTime = epochMs(body?.requestTime ?? exchangeClock.now());
     return { data: dataOf(operation, body), requestTime };
   }
@@ -130,6 +132,16 @@ const secretsOf = (
   ...Object.values(credentials ?? {}).map((secret: Secret) => secret.reveal()),
   headers[signHeader] ?? "",
 ];
+
+/** What is stored of an answer stays for ever: one that repeats a secret is not taken in. */
+function refuseEcho(data: unknown, secrets: readonly string[]): void {
+  if (!holdsSecret(data, secrets)) return;
+  throw new ExchangeError(
+    "refused-credentials",
+    "the answer repeats this account's API key, secret, passphrase or signature, and nothing of it " +
+      "was stored; see what stands between this machine and the exchange, and make a new key",
+  );
+}
 
 /**
  * The exchange takes a signed request only within 30 s of its own clock, so an answer whose

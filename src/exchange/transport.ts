@@ -13,7 +13,8 @@ export type HttpAnswer = {
 /**
  * Sends one GET and reads its whole answer, whatever its status. Redirects are not followed:
  * the headers would carry the key to another place.
- * @throws ExchangeError of kind `unavailable` when no whole answer came.
+ * @throws ExchangeError of kind `unavailable` when no whole answer came, `refused-request` where
+ *   the server cannot prove that it is the exchange: nothing was sent to it.
  */
 export type Transport = (request: HttpRequest) => Promise<HttpAnswer>;
 
@@ -36,7 +37,7 @@ export const transportLimits: TransportLimits = {
 /** The real transport: keep-alive connections of undici, each wait and size bounded. */
 export function openTransport(limits = transportLimits): Transport & AsyncDisposable {
   const agent = new Agent({
-    connect: { timeout: limits.connectMaxMs },
+    connect: { timeout: limits.connectMaxMs, rejectUnauthorized: true },
     headersTimeout: limits.silenceMaxMs,
     bodyTimeout: limits.silenceMaxMs,
     maxResponseSize: limits.bodyMaxBytes,
@@ -58,8 +59,10 @@ export function openTransport(limits = transportLimits): Transport & AsyncDispos
       };
     } catch (error) {
       // Without its cause: undici's error may hold what the server sent, which may be our headers.
-      const reason = reasonOf(error, limits);
-      throw new ExchangeError("unavailable", `no answer from ${url.host}: ${reason}`);
+      const message = `no answer from ${url.host}: ${reasonOf(error, limits)}`;
+      throw isUntrusted(error)
+        ? new ExchangeError("refused-request", `${message}; ${certificateRemedy}`)
+        : new ExchangeError("unavailable", message);
     }
   };
   return Object.assign(send, { [Symbol.asyncDispose]: () => agent.destroy() });
@@ -68,9 +71,20 @@ export function openTransport(limits = transportLimits): Transport & AsyncDispos
 // undici does not unpack an answer: an unpacked one is asked for, so that no proxy packs it.
 const ownHeaders = { "accept-encoding": "identity", "user-agent": "bill-sync" };
 
+/** What OpenSSL and Node call a certificate that does not hold. */
+const untrusted = /CERT|^UNABLE_TO_|SELF_SIGNED/;
+const certificateRemedy =
+  "its certificate does not prove that it is the exchange, and the key was not sent; check " +
+  "EXCHANGE_BASE_URL, this machine's clock and what stands in between. A proxy's own authority " +
+  "is named by NODE_EXTRA_CA_CERTS=FILE";
+
+const codeOf = (error: unknown): unknown =>
+  error instanceof Error && "code" in error ? error.code : undefined;
+
+const isUntrusted = (error: unknown): boolean => untrusted.test(String(codeOf(error) ?? ""));
+
 function reasonOf(error: unknown, limits: TransportLimits): string {
-  const code = error instanceof Error && "code" in error ? error.code : undefined;
-  if (code === "UND_ERR_RES_EXCEEDED_MAX_SIZE") {
+  if (codeOf(error) === "UND_ERR_RES_EXCEEDED_MAX_SIZE") {
     return `the body is larger than ${limits.bodyMaxBytes} bytes`;
   }
   if (error instanceof DOMException && error.name === "TimeoutError") {

@@ -3,6 +3,7 @@ import { type LoanToValue, loanToValue, readLoanToValue } from "../contract/loan
 import type { EpochMs } from "../contract/time.ts";
 import { ExchangeError, ReportableError } from "../errors.ts";
 import type { Client } from "../exchange/client.ts";
+import { printableLine } from "../printable.ts";
 import type { HeldAccount, LoanToValueChange } from "./store.ts";
 
 export type LoanToValueDeps = {
@@ -95,7 +96,8 @@ class BrokenRecordError extends ReportableError {
   constructor({ path, reason }: Fault) {
     const place = ["data", path].filter((part) => part !== "").join(".");
     super(
-      `the loan-to-value record was not stored, it broke the API's contract: ${place} ${reason}`,
+      "the loan-to-value record was not stored, it broke the API's contract: " +
+        printableLine(`${place} ${reason}`),
     );
   }
 }

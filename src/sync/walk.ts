@@ -2,6 +2,7 @@ import type { BillPage } from "../contract/account-bills.ts";
 import { type Bill, readBill } from "../contract/bill.ts";
 import { type EpochMs, epochMs, isoTime, minuteMs, secondMs } from "../contract/time.ts";
 import { CursorError, ExchangeError } from "../errors.ts";
+import { printableLine } from "../printable.ts";
 import { type Interval, interval, lengthMs } from "./intervals.ts";
 import { edgeMarginMs, horizonAt } from "./plan.ts";
 import type { PageCommit, PageCounts, RejectedRow, Stream, Walk, WalkEnd } from "./store.ts";
@@ -84,7 +85,7 @@ export async function walkWindow(deps: WalkDeps, stream: Stream, walk: Walk): Pr
     if (fault !== undefined) {
       await deps.restartWindow(stream, window);
       throw new CursorError(
-        `the exchange's cursor ${endId} ${fault} in ${nameOf(stream, window)}; ` +
+        `the exchange's cursor ${printableLine(endId)} ${fault} in ${nameOf(stream, window)}; ` +
           "its bills so far are kept and the window counts as missing; run sync again",
       );
     }

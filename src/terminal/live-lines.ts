@@ -1,3 +1,5 @@
+import { printable } from "../printable.ts";
+
 export type LiveLines = {
   /** Draws these lines over the last ones. */
   readonly show: (lines: readonly string[]) => void;
@@ -40,7 +42,7 @@ export function openLiveLines(terminal: Pick<Terminal, "columns" | "write">): Li
       shown = lines;
     },
     say(message) {
-      terminal.write(`${toFirstLine()}${clearToEndOfScreen}${message}\n${drawn(shown)}`);
+      terminal.write(`${toFirstLine()}${clearToEndOfScreen}${printable(message)}\n${drawn(shown)}`);
     },
     end() {
       shown = [];

@@ -1,6 +1,9 @@
+import { printableLine } from "../printable.ts";
 import type { Stream } from "../sync/store.ts";
 
-export const streamName = ({ account, productType }: Stream): string => `${account}/${productType}`;
+// The tables may hold names that no configuration would take.
+export const streamName = ({ account, productType }: Stream): string =>
+  printableLine(`${account}/${productType}`);
 
 /** A table's first column: the account stands in its title where it is the same in all rows. */
 export function streamColumn(streams: readonly Stream[]): {
@@ -10,11 +13,15 @@ export function streamColumn(streams: readonly Stream[]): {
   const [account, ...others] = new Set(streams.map((stream) => stream.account));
   return account === undefined || others.length > 0
     ? { title: "account/product type", nameOf: streamName }
-    : { title: account, nameOf: ({ productType }) => productType };
+    : { title: printableLine(account), nameOf: ({ productType }) => printableLine(productType) };
 }
 
 /** "main/loan-to-value", "main/loan-to-value/123": the account's own risk unit, or a named one. */
 export const riskUnitName = (unit: {
   readonly account: string;
   readonly riskUnitId: string | undefined;
-}): string => [unit.account, "loan-to-value", unit.riskUnitId ?? ""].filter(Boolean).join("/");
+}): string =>
+  [unit.account, "loan-to-value", unit.riskUnitId ?? ""]
+    .filter(Boolean)
+    .map(printableLine)
+    .join("/");

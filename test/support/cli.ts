@@ -32,6 +32,7 @@ export type RunningCli = AsyncDisposable & {
   readonly written: { readonly stdout: string; readonly stderr: string };
   /** The first match in what it has written, or will write. Rejects where it ends without. */
   seen(stream: "stdout" | "stderr", pattern: RegExp): Promise<RegExpExecArray>;
+  readonly pid: number;
   kill(signal: NodeJS.Signals): void;
   /** Closes our end of its output, as `head` does. */
   close(stream: "stdout" | "stderr"): void;
@@ -84,6 +85,7 @@ export async function startCli(
   const cleanUp = stack.move();
   return {
     written,
+    pid: child.pid ?? 0,
     seen: (stream, pattern) => seen(() => written[stream], pattern, ended),
     kill: (signal) => child.kill(signal),
     close: (stream) => child[stream].destroy(),

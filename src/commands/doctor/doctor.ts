@@ -10,7 +10,7 @@ import { migrationState } from "../../db/migrate.ts";
 import type { CommandDatabase } from "../../db/open.ts";
 import { UsageError } from "../../errors.ts";
 import { formatCounted } from "../../terminal/format.ts";
-import { type ExitCode, type Io, print, printJson } from "../io.ts";
+import { type ExitCode, type Io, print, printJson, tell as tellUser } from "../io.ts";
 import { type Check, ok } from "./check.ts";
 import { checkDatabase } from "./database.ts";
 import { checkExchange } from "./exchange.ts";
@@ -34,7 +34,7 @@ export async function doctorCommand(
   const { config, database: where } = checkConfig(readEnvironment, tell);
   const wanted = config && narrowed(config, { accounts: account, productTypes: [] });
   await using database =
-    where && (await checkDatabase(where, tell, (message) => io.err.write(`${message}\n`)));
+    where && (await checkDatabase(where, tell, (message) => tellUser(io, message)));
   if (wanted !== undefined) {
     await checkExchange(wanted, await migrated(database), tell, io.signal);
   }

@@ -1,0 +1,253 @@
+import { randomUUID } from "node:crypto";
+import { sql } from "drizzle-orm";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { readBill } from "../src/contract/bill.ts";
+import { readLoanToValue } from "../src/contract/loan-to-value.ts";
+import { epochMs, hourMs } from "../src/contract/time.ts";
+import { recordKey } from "../src/db/account-keys.ts";
+import { holdAccount } from "../src/db/lease.ts";
+import { beginRun, finishRun } from "../src/db/run-log.ts";
+import { openStore } from "../src/db/store.ts";
+import { readStoredBills } from "../src/db/stored-bills.ts";
+import { commitSymbols } from "../src/db/symbols.ts";
+import { DatabaseError } from "../src/errors.ts";
+import { readQuarantined } from "../src/reports/quarantine.ts";
+import { readRecords } from "../src/reports/records.ts";
+import { readStatus } from "../src/reports/status.ts";
+import { Secret } from "../src/secret.ts";
+import type { Stream } from "../src/sync/store.ts";
+import { readSymbolList } from "../src/sync/symbols.ts";
+import { fileDatabase } from "./support/database.ts";
+import { minutes, origin, provenWhole } from "./support/held-store.ts";
+
+const { tables } = await fileDatabase();
+const { db } = tables;
+
+/** Each would end, change or split a statement, an array, a line or a JSON text somewhere. */
+const breakers = [
+  ..."'\"`;\\{},()[]<>%_$:/*#&|\t\r\n ",
+  ..."''|;--|/*|$1|$$|{,\"\\|\\'|E'\\\\|null|NULL|\"\"|{}|{{}}|,|::text|__proto__|constructor".split(
+    "|",
+  ),
+  "'; drop table bills; --",
+  "\u202eevil\u202c",
+  "🚀👩‍👩‍👧",
+  "ﷺ",
+  "\u0301",
+  "\u001b[2J",
+  "\u009b",
+  "\ufeff",
+  "\u2028",
+];
+const piece = fc.oneof(fc.constantFrom(...breakers), fc.string({ unit: "binary", maxLength: 8 }));
+/** A text that Postgres can hold; "" is "none" to the contract. */
+const name = fc
+  .array(piece, { minLength: 1, maxLength: 12 })
+  .map((pieces) => pieces.join("").replaceAll("\0", "").slice(0, 150).toWellFormed())
+  .filter((text) => text !== "");
+/** And what the contract is to refuse. */
+const anyText = fc.oneof(
+  { weight: 8, arbitrary: name },
+  name.map((text) => `${text}\0`),
+  name.map((text) => `${text}\ud800`),
+  name.map((text) => text.repeat(10_000).slice(0, 10_000)),
+);
+
+const servedBill = fc.record({
+  billId: anyText,
+  symbol: anyText,
+  amount: fc.oneof({ weight: 8, arbitrary: fc.constant("1.50") }, anyText),
+  fee: fc.constant("-0.1"),
+  feeByCoupon: fc.constant(""),
+  businessType: anyText,
+  coin: anyText,
+  balance: fc.constant("7"),
+  cTime: fc.constant(String(origin)),
+  more: fc.dictionary(anyText, anyText, { maxKeys: 2 }),
+});
+
+const runs = { numRuns: 150 };
+
+async function held(account: string, productType: string) {
+  const stream = { account, productType } as Stream;
+  const lease = await holdAccount(db, account, { signal: new AbortController().signal });
+  const runId = randomUUID();
+  return {
+    stream,
+    store: openStore(db, lease, runId),
+    [Symbol.asyncDispose]: () => lease[Symbol.asyncDispose](),
+  };
+}
+
+const rowCounts = async () => {
+  const { rows } = await db.execute<{ name: string; rows: string }>(sql`
+    select relname as name, (xpath('/row/c/text()', query_to_xml(format('select count(*) as c from %s', oid::regclass), true, true, '')))[1]::text as rows
+    from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace order by 1`);
+  return Object.fromEntries(rows.map((row) => [row.name, row.rows]));
+};
+
+describe("names in any shape", () => {
+  test("of accounts, product types, bills, symbols, coins, types and cursors are stored as they are", async () => {
+    const page = fc.array(servedBill, { maxLength: 6 });
+    await fc.assert(
+      fc.asyncProperty(name, name, name, page, async (owner, type, cursor, served) => {
+        // Two runs of this property may not meet in one account.
+        const account = `${owner}${randomUUID()}`;
+        await using at = await held(account, type);
+        const { stream, store } = at;
+        const window = minutes(0, 10);
+        const rows = served.map(({ more, ...row }) => JSON.parse(JSON.stringify({ ...row, more })));
+        const readings = rows.map(readBill);
+        const bills = readings.flatMap((reading) => ("bill" in reading ? [reading.bill] : []));
+        const rejected = readings.flatMap((reading, index) =>
+          "fault" in reading ? [{ received: rows[index], fault: reading.fault }] : [],
+        );
+        await store.recordPlan({ stream, walks: [{ window }], expired: [] });
+        const commit = { stream, window, startedAt: origin, bills, rejected };
+        await store.commitPage({ ...commit, next: { cursor } });
+        expect((await store.knownTime(stream)).open).toMatchObject([{ cursor }]);
+        await store.commitPage({ ...commit, next: provenWhole(window) });
+
+        const byId = new Map(bills.map((bill) => [bill.billId, bill]));
+        const stored = await readStoredBills(db, stream);
+        expect(
+          new Map(
+            stored.map(({ billId, symbol, coin, businessType, extra }) => [
+              billId,
+              { symbol, coin, businessType, extra: JSON.parse(extra ?? "null") },
+            ]),
+          ),
+        ).toEqual(
+          new Map(
+            [...byId].map(([id, { symbol, coin, businessType, extra }]) => [
+              id,
+              { symbol, coin, businessType, extra },
+            ]),
+          ),
+        );
+        const { rows: kept } = await db.execute<{ received: string }>(sql`
+          select received from rejected_bills where account = ${account} and product_type = ${type}`);
+        expect(new Set(kept.map(({ received }) => received))).toEqual(
+          new Set(rejected.map(({ received }) => JSON.stringify(received))),
+        );
+        const status = await readStatus(db, [stream], epochMs(origin + hourMs), {
+          wantedOnly: true,
+        });
+        expect(status.streams).toMatchObject([{ stream, bills: byId.size, rejected: kept.length }]);
+        const quarantined = (await readQuarantined(db)).filter((one) => one.account === account);
+        expect(quarantined).toEqual(kept.length === 0 ? [] : [{ ...stream, rows: kept.length }]);
+      }),
+      runs,
+    );
+  });
+
+  test("of risk units, coins and accounts are stored as they are, in loan-to-value too", async () => {
+    await fc.assert(
+      fc.asyncProperty(name, name, name, name, async (owner, riskUnitId, coin, uid) => {
+        const account = `${owner}${randomUUID()}`;
+        await using at = await held(account, "any");
+        const data = {
+          ltv: "0.1",
+          subAccountUids: [uid, coin],
+          unpaidInfo: [{ coin }],
+          [uid]: coin,
+        };
+        const reading = readLoanToValue(JSON.parse(JSON.stringify(data)));
+        if ("fault" in reading) {
+          expect(reading.fault.reason).toMatch(/NUL|surrogate/);
+          return;
+        }
+        const commit = { account, riskUnitId, record: reading.record };
+        const later = epochMs(origin + hourMs);
+        expect(await at.store.commitLoanToValue({ ...commit, takenAt: origin })).toBe("first");
+        expect(await at.store.commitLoanToValue({ ...commit, takenAt: later })).toBe("unchanged");
+        const { loanToValue } = await readRecords(db);
+        expect(loanToValue.filter((unit) => unit.account === account)).toMatchObject([
+          { riskUnitId },
+        ]);
+        const { rows } = await db.execute(sql`
+          select sub_account_uids, coin from ltv_snapshots join ltv_debts using (account, risk_unit_id)
+          where account = ${account}`);
+        expect(rows).toEqual([{ sub_account_uids: [uid, coin], coin }]);
+        await recordKey(db, { account, key: new Secret(account) });
+        await expect(recordKey(db, { account: uid, key: new Secret(account) })).rejects.toThrow(
+          `account = '${account.replaceAll("'", "''").replaceAll("\\", "\\\\")}';`.slice(10),
+        );
+      }),
+      { ...runs, numRuns: 60 },
+    );
+  });
+
+  test("of pairs are stored as they are, and those that are left out are gone", async () => {
+    let readAt = origin as number;
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.record({ symbol: anyText, baseCoin: anyText, x: anyText }), {
+          minLength: 1,
+          maxLength: 20,
+        }),
+        async (pairs) => {
+          await db.execute(sql`delete from symbols`);
+          await db.execute(sql`delete from symbol_versions`);
+          readAt += 1;
+          const { list } = readSymbolList(pairs);
+          if (list.settings.length === 0) return;
+          await commitSymbols(db, { readAt: epochMs(readAt), ...list });
+          const { rows } = await db.execute(sql`
+          select symbol, base_coin as "baseCoin", extra->>'x' as x from symbols order by symbol`);
+          const stored = list.settings.map(({ symbol, baseCoin, extra }) => ({
+            symbol,
+            baseCoin,
+            x: extra?.["x"],
+          }));
+          expect(new Set(rows)).toEqual(new Set(stored));
+        },
+      ),
+      runs,
+    );
+  });
+
+  test("of runs and in their errors are stored as they are", async () => {
+    await fc.assert(
+      fc.asyncProperty(name, name, async (command, error) => {
+        const runId = randomUUID();
+        await beginRun(db, runId, command);
+        await finishRun(db, runId, { outcome: "failed", counts: { [error]: command }, error });
+        const { rows } = await db.execute(
+          sql`select command, error, counts from sync_runs where run_id = ${runId}`,
+        );
+        expect(rows).toEqual([{ command, error, counts: { [error]: command } }]);
+      }),
+      { ...runs, numRuns: 60 },
+    );
+  });
+
+  test("of 10,000 characters are an account's like any other", async () => {
+    const account = `x'"\\🚀,{}`.repeat(1_250);
+    await using at = await held(account, "USDT-FUTURES");
+    const { stream, store } = at;
+    await store.recordPlan({ stream, walks: [{ window: minutes(0, 10) }], expired: [] });
+    const { streams } = await readStatus(db, [], epochMs(origin + hourMs));
+    expect(streams.map((one) => one.stream.account)).toContain(account);
+  });
+
+  test.each([
+    // What an index entry holds at most, 2,704 bytes, is counted after it was packed.
+    [
+      "of 10,000 random characters",
+      Array.from({ length: 280 }, () => randomUUID()).join(""),
+      /54000/,
+    ],
+    ["with a NUL", `a\0b${randomUUID()}`, /22021/],
+  ])(
+    "%s cannot be an account's: the database's error says so, and nothing is stored",
+    async (_, account, message) => {
+      const before = await rowCounts();
+      const holding = held(account, "USDT-FUTURES");
+      await expect(holding).rejects.toThrow(DatabaseError);
+      await expect(holding).rejects.toThrow(message);
+      expect(await rowCounts()).toEqual(before);
+    },
+  );
+});

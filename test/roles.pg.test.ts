@@ -1,0 +1,178 @@
+import { randomBytes } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { Client } from "pg";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { migrate } from "../src/db/migrate.ts";
+import { openSandbox } from "../src/sandbox/sandbox.ts";
+import { environmentFor, runCli } from "./support/cli.ts";
+import { type TestDatabase, testDatabase } from "./support/database.ts";
+
+const readme = readFileSync("README.md", "utf8");
+const [, rolesSection = ""] = /\n### Roles\n(.*?)\n## /s.exec(readme) ?? [];
+const [setUp = "", grants = ""] = [...rolesSection.matchAll(/```sql\n(.*?)```/gs)].map(
+  ([, block = ""]) => block,
+);
+
+// Roles are the server's, which other tests share: theirs are named apart.
+const prefix = `bs_${process.pid}_${randomBytes(3).toString("hex")}_`;
+const roleNames = ["owner", "writer", "analyst"] as const;
+type RoleName = (typeof roleNames)[number];
+
+/** A block of the README, for the roles and the database of this test. */
+const forTest = (block: string, url: string): string =>
+  block
+    .replaceAll("bill_sync_", prefix)
+    .replaceAll(/on database ledger/g, `on database ${new URL(url).pathname.slice(1)}`);
+
+const urlOf = (role: RoleName, { url }: TestDatabase): string =>
+  Object.assign(new URL(url), {
+    username: `${prefix}${role}`,
+    password: `${role.toUpperCase()}-PASSWORD`,
+  }).href;
+
+async function run(url: string, statements: string): Promise<void> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  try {
+    await client.query(statements);
+  } finally {
+    await client.end();
+  }
+}
+
+/** The SQLSTATE of the refusal; "done" where there was none. */
+const refusalOf = (url: string, statement: string): Promise<string> =>
+  run(url, `begin; ${statement}; rollback`).then(
+    () => "done",
+    (error: { code?: string; message: string }) => `${error.code}`,
+  );
+
+const notAllowed = "42501";
+
+let database: TestDatabase;
+let tables: readonly string[] = [];
+
+beforeAll(async () => {
+  database = await testDatabase({ isEmpty: true });
+  // As Postgres 14 has it, whichever version this is.
+  await run(database.url, "grant create on schema public to public");
+  await run(database.url, forTest(setUp, database.url));
+  expect(await migrate(urlOf("owner", database))).toBeGreaterThan(0);
+  await run(urlOf("owner", database), forTest(grants, database.url));
+  const client = new Client({ connectionString: database.url });
+  await client.connect();
+  const { rows } = await client.query<{ name: string }>(
+    "select format('%I.%I', schemaname, tablename) as name from pg_tables where tableowner = $1",
+    [`${prefix}owner`],
+  );
+  await client.end();
+  tables = rows.map(({ name }) => name);
+});
+
+afterAll(async () => {
+  const roles = roleNames.map((name) => `${prefix}${name}`).join(", ");
+  await run(database.url, `drop owned by ${roles} cascade; drop role ${roles}`);
+  await database[Symbol.asyncDispose]();
+});
+
+const keyTables = ["account_keys", "account_leases", "key_salt"].map((name) => `public.${name}`);
+
+describe("the README's roles", () => {
+  test("own all tables, each of which a statement below is tried on", () => {
+    expect(tables.length).toBeGreaterThan(15);
+    expect(tables).toEqual(expect.arrayContaining(keyTables));
+  });
+
+  test("let the writer sync, twice, plan, look and be examined, with no right to change a table", async () => {
+    await using sandbox = await openSandbox({ seed: "roles", density: 0.05 });
+    const others = { PRODUCT_TYPES: "USDT-FUTURES", SYNC_LTV: "true" };
+    const env = environmentFor(sandbox, { url: urlOf("writer", database) }, others);
+    for (const args of [["sync"], ["sync"], ["plan"], ["status"], ["doctor"], ["migrate"]]) {
+      const end = await runCli(args, { env });
+      expect({ args, ...end }).toMatchObject({ args, code: 0 });
+    }
+  }, 180_000);
+
+  test("let the writer neither drop, empty, alter nor make anything", async () => {
+    const url = urlOf("writer", database);
+    const refused = tables.flatMap((table) => [
+      `drop table ${table}`,
+      `truncate ${table}`,
+      `alter table ${table} add x int`,
+      `create index on ${table} ((1))`,
+      ...(table === "public.checkpoints" ? [] : [`delete from ${table}`]),
+    ]);
+    const others = [
+      "create table public.mine (a int)",
+      "create schema mine",
+      "drop schema drizzle cascade",
+      "create function public.f() returns int language sql as 'select 1'",
+      "update drizzle.__drizzle_migrations set hash = ''",
+      `set role ${prefix}owner`,
+    ];
+    for (const statement of [...refused, ...others]) {
+      expect(`${statement}: ${await refusalOf(url, statement)}`).toBe(
+        `${statement}: ${notAllowed}`,
+      );
+    }
+  });
+
+  test("let the analyst read the ledger, write nothing, and see nothing of the keys", async () => {
+    const url = urlOf("analyst", database);
+    for (const table of tables) {
+      const reading = await refusalOf(url, `select 1 from ${table}`);
+      expect({ table, reading }).toEqual({
+        table,
+        reading: keyTables.includes(table) ? notAllowed : "done",
+      });
+      for (const statement of [
+        `insert into ${table} default values`,
+        `delete from ${table}`,
+        `truncate ${table}`,
+        `drop table ${table}`,
+      ]) {
+        expect(`${statement}: ${await refusalOf(url, statement)}`).toBe(
+          `${statement}: ${notAllowed}`,
+        );
+      }
+    }
+    expect(await refusalOf(url, "update bills set amount = 0")).toBe(notAllowed);
+    expect(await refusalOf(url, "create table mine (a int)")).toBe(notAllowed);
+    const status = await runCli(["status"], { env: { DATABASE_URL: url } });
+    expect(status).toMatchObject({ code: 0, stderr: "" });
+    expect(status.stdout).toMatch(/USDT-FUTURES/);
+  });
+
+  test("make a writer that finds a migration due say who is to run it, and change nothing", async () => {
+    const owner = urlOf("owner", database);
+    const forget = `
+      delete from drizzle.__drizzle_migrations
+      where created_at = (select max(created_at) from drizzle.__drizzle_migrations)
+      returning *`;
+    const client = new Client({ connectionString: owner });
+    await client.connect();
+    const { rows } = await client.query(forget);
+    const end = await runCli(["migrate"], { env: { DATABASE_URL: urlOf("writer", database) } });
+    await client.query(
+      "insert into drizzle.__drizzle_migrations (id, hash, created_at) values ($1, $2, $3)",
+      [rows[0].id, rows[0].hash, rows[0].created_at],
+    );
+    await client.end();
+    expect(end).toMatchObject({ code: 1, stdout: "" });
+    expect(end.stderr).toMatch(
+      /^the database is to be migrated, and this user may not \(permission denied for .*\): run bill-sync migrate as the owner of the tables/,
+    );
+  });
+
+  test("make a table that was granted to nobody yet an error that names the section", async () => {
+    const owner = urlOf("owner", database);
+    await run(owner, forTest("revoke all on bills from bill_sync_writer", database.url));
+    const env = { DATABASE_URL: urlOf("writer", database) };
+    const end = await runCli(["status"], { env });
+    await run(owner, forTest(grants, database.url));
+    expect(end).toMatchObject({ code: 1 });
+    expect(end.stderr).toMatch(
+      /permission denied for table bills, 42501\): .* README\.md lists under Roles/,
+    );
+  });
+});
