@@ -35,7 +35,7 @@ function holesOf({ stream, holes }: Uncovered): readonly string[] {
     ...holes
       .slice(0, holesShownMax)
       .map((hole) => `${name}: bills may be missing, ${formatInterval(hole)}`),
-    ...(rest > 0 ? [`${name}: and in ${formatCounted(rest, "other stretch")}; see status`] : []),
+    ...(rest > 0 ? [`${name}: and at ${formatCounted(rest, "other time")}; see status`] : []),
   ];
 }
 

@@ -1,4 +1,3 @@
-import { stringify } from "csv-stringify/sync";
 import { isoTime } from "../contract/time.ts";
 import type { BillPages, Chunks, ExportedBill } from "./bill.ts";
 
@@ -29,6 +28,12 @@ export async function* toCsv(pages: BillPages): Chunks {
   }
 }
 
-/** Lines of RFC 4180. A line feed alone is quoted too, which the library leaves to its user. */
+/** Lines of RFC 4180: a field is quoted where it holds a quote, a comma or a line's end. */
 export const csvLines = (rows: readonly (readonly (string | null)[])[]): string =>
-  stringify(rows as (string | null)[][], { record_delimiter: "windows", quoted_match: /[\r\n]/ });
+  rows.map((row) => `${row.map(csvField).join(",")}\r\n`).join("");
+
+// csv-stringify took 1 to 2 µs a field, three quarters of an export of a million bills.
+const csvField = (text: string | null): string => {
+  if (text === null) return "";
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+};

@@ -2,7 +2,7 @@ import { isoTime } from "../contract/time.ts";
 import type { BillPages, Chunks, ExportedBill } from "./bill.ts";
 import { bookings, feeBooking, type KoinlyLabel } from "./bookings.ts";
 import { csvLines } from "./csv.ts";
-import { decimalOf, decimalText, magnitude } from "./decimal.ts";
+import { decimalOf, decimalText, isZero, magnitude } from "./decimal.ts";
 
 // The header of Koinly's universal template, as its help and several open exporters have it.
 const header = [
@@ -30,11 +30,13 @@ export async function* toKoinly(pages: BillPages): Chunks {
 }
 
 function koinlyRows(bill: ExportedBill): readonly (readonly string[])[] {
-  const { category, amount, fee, billId } = bill;
+  const { account, productType, billId, category, amount, fee } = bill;
   if (category === "margin") return [];
+  // An id alone may stand in two product types, and Koinly takes equal hashes for one transaction.
+  const hash = `${account}/${productType}/${billId}`;
   return [
-    ...movement(bill, amount, bookings[category].koinly, billId),
-    ...movement(bill, fee, feeBooking.koinly, `${billId}-fee`),
+    ...movement(bill, amount, bookings[category].koinly, hash),
+    ...movement(bill, fee, feeBooking.koinly, `${hash}/fee`),
   ];
 }
 
@@ -42,24 +44,20 @@ function movement(
   { account, productType, businessType, symbol, coin, cTime }: ExportedBill,
   moved: string,
   label: KoinlyLabel,
-  reference: string,
+  hash: string,
 ): readonly (readonly string[])[] {
   const decimal = decimalOf(moved);
-  if (decimal.units === 0n) return [];
-  const [date = "", time = ""] = isoTime(cTime).slice(0, 19).split("T");
+  if (isZero(decimal)) return [];
+  const date = `${isoTime(cTime).slice(0, 19).replace("T", " ")} UTC`;
   const amount = decimalText(magnitude(decimal));
   const isReceived = decimal.units > 0n;
-  return [
-    [
-      `${date} ${time} UTC`,
-      ...(isReceived ? ["", "", amount, coin] : [amount, coin, "", ""]),
-      "",
-      "",
-      "",
-      "",
-      isReceived ? label.received : label.sent,
-      [businessType, symbol, `${account}/${productType}`].filter(Boolean).join(" "),
-      reference,
-    ],
-  ];
+  const description = [businessType, symbol, `${account}/${productType}`].filter(Boolean).join(" ");
+  const [sent, received] = isReceived ? [none, [amount, coin]] : [[amount, coin], none];
+  const fee = none;
+  const netWorth = none;
+  const tag = isReceived ? label.received : label.sent;
+  return [[date, ...sent, ...received, ...fee, ...netWorth, tag, description, hash]];
 }
+
+/** No amount, and no currency of it. */
+const none = ["", ""];
