@@ -50,22 +50,22 @@ describe.each(tools)("a journal for %s", (tool) => {
     `${root}:Exchange:${name}:USDT-FUTURES:${leaf} USDT`;
 
   test("books a step that is off by one unit in the last place as rounding, any other as unexplained", async () => {
-    const bills = ledger([{}, {}, {}, {}]);
+    const bills = ledger([{}, {}, {}, {}, {}]);
     const damaged = bills.map((bill, index) => ({
       ...bill,
       balance: decimalText(
         add(
           decimalOf(bill.balance ?? ""),
-          decimalOf(["0", "0.00000001", "3.00000001", "3"][index] ?? ""),
+          decimalOf(["0", "0.00000001", "3.00000001", "3", "3.00000002"][index] ?? ""),
         ),
       ),
     }));
     const text = await journal(tool, damaged);
     const sums = verifiedSums(tool, text);
-    // +1e-8 at the second bill, +3 at the third, -1e-8 at the fourth.
+    // +1e-8 at the second bill, +3 at the third, -1e-8 at the fourth, +2e-8 at the fifth.
     expect(sumOf(sums, account("Equity", "Rounding"))).toBe(0n);
     expect(text.match(/rounding/g)).toHaveLength(4);
-    expect(sumOf(sums, account("Equity", "Unexplained"))).toBe(exactUnits("-3"));
+    expect(sumOf(sums, account("Equity", "Unexplained"))).toBe(exactUnits("-3.00000002"));
     expect(text).toMatch(/unexplained.*10002/);
     expect(refusalOf(tool, text)).toBe("");
   });
@@ -144,6 +144,8 @@ describe.each(tools)("a journal for %s", (tool) => {
     const sums = verifiedSums(tool, text);
     const assets = [...sums.keys()].filter((key) => key.startsWith("Assets:"));
     expect(assets).toHaveLength(coins.length * accounts.length);
+    const spelled = tool === "hledger" ? ['"1INCH"', "stETH"] : ["COIN.1INCH", "COIN.STETH.0F8699"];
+    for (const commodity of spelled) expect(text).toContain(` 12.4877 ${commodity}\n`);
     expect(refusalOf(tool, text)).toBe("");
   });
 
@@ -196,7 +198,7 @@ describe.each(tools)("a journal for %s", (tool) => {
           const isWhole =
             kinds.isSubsetOf(new Set(["silent", "same time"])) ||
             kinds.isSubsetOf(new Set(["swapped"]));
-          if (isWhole) expect(sumOf(sums, account("Equity", "Unexplained"))).toBe(0n);
+          if (isWhole) expect([...sums.keys()].join()).not.toContain("Unexplained");
         },
       ),
       { numRuns: 300 },

@@ -93,7 +93,7 @@ const lengthKept = 10;
 /**
  * A coin's name where beancount can read it, else `COIN.` and what it can read of it: 1INCH is
  * COIN.1INCH. Six digits of its SHA-256 follow where something was lost: stETH is
- * COIN.STETH.D5CAE6, or the like. The `commodity` directive has the name as it is.
+ * COIN.STETH.0F8699. The `commodity` directive has the name as it is.
  */
 function commodityName(coin: string): string {
   const isItsOwn = itsOwnWords.includes(coin) || coin.startsWith(prefix);
@@ -102,7 +102,6 @@ function commodityName(coin: string): string {
     .toUpperCase()
     .replace(/[^A-Z0-9]/g, "")
     .slice(0, lengthKept);
-  return readable === coin
-    ? prefix + coin
-    : [prefix + readable, fingerprint(coin)].filter(Boolean).join(".");
+  const parts = readable === coin ? [coin] : [readable, fingerprint(coin)];
+  return prefix + parts.filter((part) => part !== "").join(".");
 }
