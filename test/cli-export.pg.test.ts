@@ -160,7 +160,7 @@ describe("standard error says what may be missing, and the exit code stays 0:", 
       ),
     ).toEqual({
       code: 0,
-      lines: ["warning: wide/COIN-FUTURES: never synced, so there is nothing to export", ""],
+      lines: ["warning: wide/COIN-FUTURES: no sync of it is on record", ""],
     });
   });
 });

@@ -102,7 +102,7 @@ describe("what an export may lack", () => {
       quarantined: [{ ...stream, rows: 2 }],
     });
     expect(warnings).toEqual([
-      "fund/COIN-FUTURES: never synced, so there is nothing to export",
+      "fund/COIN-FUTURES: no sync of it is on record",
       "main/USDT-FUTURES: bills may be missing, 2026-11-11 12:00:00Z to 2026-11-11 13:00:00Z",
       ...[12, 13, 14, 15].map((day) => expect.stringContaining(`, 2026-11-${day} 12:00:00Z to`)),
       "main/USDT-FUTURES: and at 2 other times; see status",

@@ -47,7 +47,7 @@ export async function fileOutput(path: string): Promise<Output> {
   const failing = <T>(work: Promise<T>): Promise<T> =>
     work.catch((error) => {
       throw new ReportableError(
-        `--output ${path} could not be written: ${messageOf(error)}; it is as it was`,
+        `--output ${path} could not be written: ${messageOf(error)}; what was there before is unchanged`,
         { cause: error },
       );
     });

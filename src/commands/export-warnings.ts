@@ -17,7 +17,7 @@ export function exportWarnings({
   readonly quarantined: readonly Quarantined[];
 }): readonly string[] {
   return [
-    ...missing.map((name) => `${name}: never synced, so there is nothing to export`),
+    ...missing.map((name) => `${name}: no sync of it is on record`),
     ...uncovered.flatMap(holesOf),
     ...openEnd(uncovered),
     ...quarantined.map(
