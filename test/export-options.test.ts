@@ -73,6 +73,10 @@ describe("what an export may lack", () => {
       holes: [between(60 * dayMs, 55 * dayMs)],
       openFrom: undefined,
     });
+    expect(uncovered(known, { from: ago(2 * hourMs), to: now }, now)).toEqual({
+      holes: [between(hourMs, 0)],
+      openFrom: undefined,
+    });
     const covered = { from: ago(40 * dayMs), to: ago(hourMs) };
     expect(uncovered(known, covered, now)).toEqual({ holes: [], openFrom: undefined });
   });
