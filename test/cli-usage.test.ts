@@ -8,7 +8,7 @@ import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { runCli, startCli, temporaryFolder } from "./support/cli.ts";
 import { openClient } from "./support/exchange-client.ts";
 
-const commands = ["sync", "plan", "status", "doctor", "migrate", "db", "sandbox", "demo"];
+const commands = ["sync", "plan", "status", "export", "doctor", "migrate", "db", "sandbox", "demo"];
 
 const credentials = {
   EXCHANGE_API_KEY: "key",
@@ -46,6 +46,15 @@ describe.concurrent("help", () => {
     sync: [...reporting, "--only <part...>"],
     plan: [...reporting, "--only <part...>"],
     status: reporting,
+    export: [
+      "--format <format>",
+      "--account <name...>",
+      "--product <type...>",
+      "--from <time>",
+      "--to <time>",
+      "--output <file>",
+      "--force",
+    ],
     doctor: ["--account <name...>", "--json"],
     migrate: [],
     db: [],

@@ -105,9 +105,9 @@ describe("names in any shape", () => {
         );
         await store.recordPlan({ stream, walks: [{ window }], expired: [] });
         const commit = { stream, window, startedAt: origin, bills, rejected };
-        await store.commitPage({ ...commit, next: { cursor } });
+        await store.commitPage({ ...commit, after: undefined, next: { cursor } });
         expect((await store.knownTime(stream)).open).toMatchObject([{ cursor }]);
-        await store.commitPage({ ...commit, next: provenWhole(window) });
+        await store.commitPage({ ...commit, after: cursor, next: provenWhole(window) });
 
         const byId = new Map(bills.map((bill) => [bill.billId, bill]));
         const stored = await readStoredBills(db, stream);

@@ -9,10 +9,21 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   sync: ["contract", "exchange"],
   db: ["contract", "exchange", "sync"],
   reports: ["contract", "exchange", "sync", "db"],
+  export: ["contract", "exchange", "sync", "db"],
   server: ["contract"],
   sandbox: ["contract", "server"],
   terminal: ["contract", "exchange", "sync"],
-  commands: ["contract", "exchange", "sync", "db", "reports", "sandbox", "server", "terminal"],
+  commands: [
+    "contract",
+    "exchange",
+    "sync",
+    "db",
+    "reports",
+    "export",
+    "sandbox",
+    "server",
+    "terminal",
+  ],
 };
 /** Files of src itself that any part may import: each knows one thing and imports no part. */
 const shared = ["clock", "errors", "printable", "secret"];

@@ -51,6 +51,7 @@ const commands: Readonly<Record<string, readonly Omit<CanaryRun, "failure">[]>> 
   sync: [{ args: ["sync"] }, { args: ["sync", "--json", "--only", "bills,ltv"] }],
   plan: [{ args: ["plan"] }, { args: ["plan", "--json"] }],
   status: [{ args: ["status"] }, { args: ["status", "--json"] }],
+  export: [{ args: ["export", "--format", "csv"] }, { args: ["export", "--format", "ccxt"] }],
   doctor: [{ args: ["doctor"] }, { args: ["doctor", "--json"] }],
   migrate: [{ args: ["migrate"] }],
   db: [{ args: ["db"] }],

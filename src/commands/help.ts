@@ -31,6 +31,22 @@ For each product type:
   expires in        when the oldest gap begins to be lost
 Below it, how old the symbols and each risk unit's loan-to-value are.`;
 
+export const exportHelp = `
+For each format:
+  csv        RFC 4180, the columns of the table bills, as text
+  parquet    the same, with DECIMAL(38, 18) and UTC milliseconds
+  hledger    a journal, one transaction a bill, a balance assertion a day
+  beancount  the same
+  ccxt       a JSON array of ccxt's ledger entries, one a line, numbers as text
+  koinly     Koinly's universal CSV
+
+The bills are those of one moment, in the order of account, product type, time
+and id. --from belongs to the time, --to does not; a date is its midnight in
+UTC. A file is there as a whole or not at all.
+
+What may be missing is told on standard error, and leaves the exit code at 0:
+all that is stored is there. status says more.`;
+
 export const doctorHelp = `
 One line a check: ok, warn (it works, and yet look at it) or FAIL, with what to
 do. It sends the exchange one request for its time and, for each account, one

@@ -1,7 +1,8 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { type Config, narrowed, readConfig } from "../config/config.ts";
 import type { Environment } from "../config/environment.ts";
-import { doctorHelp, programHelp, sandboxHelp, statusHelp, syncHelp } from "./help.ts";
+import type { ExportWords } from "./export-options.ts";
+import { doctorHelp, exportHelp, programHelp, sandboxHelp, statusHelp, syncHelp } from "./help.ts";
 import type { ExitCode, Io } from "./io.ts";
 import { needsCredentials, partsOf, withParts } from "./parts.ts";
 import type { SandboxCommandOptions } from "./sandbox.ts";
@@ -25,6 +26,7 @@ export async function runProgram(args: readonly string[], deps: ProgramDeps): Pr
     };
   const program = openProgram(deps.io);
   addLedgerCommands(program, deps, exitWith);
+  addExport(program, deps, exitWith);
   addDatabaseCommands(program, deps, exitWith);
   addSandboxCommands(program, deps, exitWith);
   try {
@@ -98,6 +100,32 @@ function addLedgerCommands(
     .action(exitWith(status));
 }
 
+function addExport(
+  program: Command,
+  { io, readEnvironment }: ProgramDeps,
+  exitWith: ExitWith,
+): void {
+  const exportBills = async (words: ExportWords) => {
+    const { exportOptions } = await import("./export-options.ts");
+    const options = exportOptions(words);
+    const config = readConfig(readEnvironment(), { credentials: false });
+    const { exportCommand } = await import("./export.ts");
+    return exportCommand(config, io, options);
+  };
+  program
+    .command("export")
+    .description("write the stored bills as csv, parquet, a journal, or for ccxt or Koinly")
+    .requiredOption("--format <format>", "csv, parquet, hledger, beancount, ccxt or koinly")
+    .addOption(accountOption())
+    .addOption(productOption())
+    .option("--from <time>", "from this time on: 2026-01-31 or 2026-01-31T09:30Z")
+    .option("--to <time>", "bills before this time")
+    .option("--output <file>", "a new file instead of standard output")
+    .option("--force", "replace the file if it exists")
+    .addHelpText("after", exportHelp)
+    .action(exitWith(exportBills));
+}
+
 type Reporting = {
   readonly json: boolean;
   readonly account?: string[];
@@ -108,12 +136,10 @@ type Reporting = {
 const only = () => new Option("--only <part...>", "these parts only: bills, ltv, symbols");
 
 const reporting = (command: Command): Command =>
-  command
-    .addOption(accountOption())
-    .addOption(new Option("--product <type...>", "these product types only"))
-    .addOption(jsonOption("a table"));
+  command.addOption(accountOption()).addOption(productOption()).addOption(jsonOption("a table"));
 
 const accountOption = () => new Option("--account <name...>", "these accounts only");
+const productOption = () => new Option("--product <type...>", "these product types only");
 const jsonOption = (otherwise: string) =>
   new Option("--json", "print the result as JSON").default(false, otherwise);
 

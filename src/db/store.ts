@@ -53,7 +53,7 @@ export function openStore(
 }
 
 /** What is recorded of a stream's time. */
-export async function readKnownTime(db: Database, stream: Stream): Promise<KnownTime> {
+export async function readKnownTime(db: Transaction, stream: Stream): Promise<KnownTime> {
   const { rows } = await db.execute<{
     state: "open" | "complete" | "expired";
     from: string;

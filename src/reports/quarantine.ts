@@ -1,5 +1,5 @@
 import { sql } from "drizzle-orm";
-import type { Database } from "../db/connect.ts";
+import type { Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import type { Stream } from "../sync/store.ts";
 
@@ -7,7 +7,7 @@ import type { Stream } from "../sync/store.ts";
 export type Quarantined = Stream & { readonly rows: number };
 
 /** The rows that broke the contract, in this run or an earlier one, and are not among the bills. */
-export async function readQuarantined(db: Database): Promise<readonly Quarantined[]> {
+export async function readQuarantined(db: Transaction): Promise<readonly Quarantined[]> {
   return withDatabaseErrors(async () => {
     const { rows } = await db.execute<{
       account: string;

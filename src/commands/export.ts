@@ -1,0 +1,140 @@
+import { systemClock } from "../clock.ts";
+import type { Config } from "../config/config.ts";
+import type { Transaction } from "../db/connect.ts";
+import { withDatabaseErrors } from "../db/database-errors.ts";
+import { hasSchema } from "../db/migrate.ts";
+import { openCommandDatabase } from "../db/open.ts";
+import { inSnapshot } from "../db/snapshot.ts";
+import { ReportableError, UsageError } from "../errors.ts";
+import type { BillPages } from "../export/bill.ts";
+import { readSyncedStreams, readUncovered } from "../export/completeness.ts";
+import { isBinary, loadFormat } from "../export/formats.ts";
+import { readBills } from "../export/read-bills.ts";
+import { didYouMean } from "../nearest.ts";
+import { readQuarantined } from "../reports/quarantine.ts";
+import type { Stream } from "../sync/store.ts";
+import { formatCounted } from "../terminal/format.ts";
+import type { ExportOptions } from "./export-options.ts";
+import {
+  fileOutput,
+  type Output,
+  OutputClosedError,
+  refuseTakenOutput,
+  standardOutput,
+} from "./export-output.ts";
+import { exportWarnings } from "./export-warnings.ts";
+import type { ExitCode, Io } from "./io.ts";
+
+/**
+ * `export`: the stored bills in another program's format, as they are at one moment. What they may
+ * lack is told on standard error, and is no failure: they are all that is stored.
+ */
+export async function exportCommand(
+  config: Config,
+  io: Io,
+  options: ExportOptions,
+): Promise<ExitCode> {
+  if (options.output !== undefined) await refuseTakenOutput(options.output, options.force);
+  else if (isBinary(options.format) && io.out.isTTY) {
+    throw new UsageError(`${options.format} is no text: name a file with --output, or a pipe`);
+  }
+  const tell = (message: string) => {
+    io.err.write(`${message}\n`);
+  };
+  await using database = await openCommandDatabase(config.database, tell);
+  if (!(await withDatabaseErrors(() => hasSchema(database.db)))) {
+    throw new ReportableError("nothing is stored yet; run sync");
+  }
+  await withDatabaseErrors(() =>
+    inSnapshot(database.db, async (tx) => {
+      const selected = selectedStreams(config, options, await readSyncedStreams(tx));
+      for (const warning of await warningsOf(tx, selected, options)) tell(`warning: ${warning}`);
+      const bills = await writeBills(tx, io, options);
+      if (bills !== undefined) tell(`${options.output}: ${formatCounted(bills, "bill")}`);
+    }),
+  );
+  return 0;
+}
+
+type Selected = {
+  readonly synced: readonly Stream[];
+  /** Asked for by name, and never synced. */
+  readonly missing: readonly string[];
+};
+
+/** @throws UsageError for an account that is neither configured nor stored. */
+function selectedStreams(
+  config: Config,
+  { accounts, productTypes }: ExportOptions,
+  streams: readonly Stream[],
+): Selected {
+  const stored = new Set(streams.map(({ account }) => account));
+  const known = [...new Set([...config.accounts.map(({ name }) => name), ...stored])];
+  for (const name of accounts ?? []) {
+    if (known.includes(name)) continue;
+    throw new UsageError(
+      `--account ${name}: there is no such account${didYouMean(name, known)} (known: ${known.join(", ")})`,
+    );
+  }
+  const synced = streams.filter(
+    ({ account, productType }) =>
+      (accounts?.includes(account) ?? true) && (productTypes?.includes(productType) ?? true),
+  );
+  const has = (account: string, productType: string | undefined) =>
+    synced.some(
+      (stream) =>
+        stream.account === account && (productType ?? stream.productType) === stream.productType,
+    );
+  const missing = (accounts ?? [...stored]).flatMap((account) =>
+    (productTypes ?? [undefined])
+      .filter((productType) => !has(account, productType))
+      .map((productType) => [account, productType].filter(Boolean).join("/")),
+  );
+  return { synced, missing };
+}
+
+async function warningsOf(
+  tx: Transaction,
+  { synced, missing }: Selected,
+  options: ExportOptions,
+): Promise<readonly string[]> {
+  const isSelected = (stream: Stream) =>
+    synced.some(
+      ({ account, productType }) =>
+        account === stream.account && productType === stream.productType,
+    );
+  return exportWarnings({
+    missing,
+    uncovered: await readUncovered(tx, synced, options, systemClock.now()),
+    quarantined: (await readQuarantined(tx)).filter(isSelected),
+  });
+}
+
+/** @returns how many were written to a file; undefined for standard output. */
+async function writeBills(
+  tx: Transaction,
+  io: Io,
+  options: ExportOptions,
+): Promise<number | undefined> {
+  const { format, output: path } = options;
+  let count = 0;
+  const counted = async function* (pages: BillPages): BillPages {
+    for await (const bills of pages) {
+      count += bills.length;
+      yield bills;
+    }
+  };
+  const write = await loadFormat(format);
+  await using output: Output = path === undefined ? standardOutput(io) : await fileOutput(path);
+  try {
+    for await (const chunk of write(counted(readBills(tx, options)))) {
+      io.signal.throwIfAborted();
+      if (chunk.length > 0) await output.write(chunk);
+    }
+  } catch (error) {
+    if (error instanceof OutputClosedError) return undefined;
+    throw error;
+  }
+  await output.commit();
+  return path === undefined ? undefined : count;
+}

@@ -1,0 +1,107 @@
+import { dayMs, epochMs, isoTime } from "../contract/time.ts";
+import type { BillPages, Chunks, ExportedBill } from "./bill.ts";
+import { decimalText } from "./decimal.ts";
+import { type Adjustment, dayOf, type JournalEntry, journalOf, type Posting } from "./journal.ts";
+import { fingerprint, namesBy } from "./names.ts";
+
+const heading = `; the bills of an exchange's futures account, in UTC days: export --format beancount
+option "title" "bill-sync"
+`;
+
+// Accounts that several ledgers share are met in no order of time: all are open from the first day.
+const openedOn = "1970-01-01";
+
+/** A journal that `bean-check` accepts. Every balance is asserted with no tolerance at all. */
+export async function* toBeancount(pages: BillPages): Chunks {
+  yield heading;
+  const printer = openPrinter();
+  for await (const entries of journalOf(pages)) yield entries.map(printer).join("");
+}
+
+function openPrinter(): (entry: JournalEntry) => string {
+  const accountName = namesBy(spellAccount, { tool: "beancount", what: "account" });
+  const commodity = namesBy(commodityName, { tool: "beancount", what: "commodity" });
+  const declared = new Set<string>();
+  const declare = (line: string, details = ""): string => {
+    if (declared.has(line)) return "";
+    declared.add(line);
+    return `\n${openedOn} ${line}\n${details}`;
+  };
+  const accountOf = ({ account }: Pick<Posting, "account">) => accountName(account.join("\n"));
+  const declarations = (posting: Posting) =>
+    declare(`commodity ${commodity(posting.coin)}`, `  name: ${quoted(posting.coin)}\n`) +
+    declare(`open ${accountOf(posting)}`);
+  const postingLine = (posting: Posting) =>
+    `  ${accountOf(posting)}  ${decimalText(posting.amount)} ${commodity(posting.coin)}\n`;
+  return (entry) => {
+    if (entry.kind === "balance") {
+      const { day, coin, balance } = entry;
+      return `\n${dayAfter(day)} balance ${accountOf(entry)}  ${decimalText(balance)} ~ 0 ${commodity(coin)}\n`;
+    }
+    const { bill, postings } = entry;
+    const head = entry.kind === "bill" ? billHead(bill) : adjustmentHead(bill, entry.kind);
+    return `${postings.map(declarations).join("")}\n${dayOf(bill)} * ${head}${postings.map(postingLine).join("")}`;
+  };
+}
+
+/** An assertion holds at the beginning of its day, so that of a day's end is dated the next. */
+const dayAfter = (day: string): string => isoTime(epochMs(Date.parse(day) + dayMs)).slice(0, 10);
+
+function billHead(bill: ExportedBill): string {
+  const { billId, businessType, symbol, category, feeByCoupon, amount } = bill;
+  const metadata = [
+    ["bill_id", billId],
+    ["time", timeOf(bill)],
+    ["category", category],
+    ...(symbol === null ? [] : [["symbol", symbol]]),
+    ...(feeByCoupon === null ? [] : [["fee_by_coupon", feeByCoupon]]),
+    ...(category === "margin" ? [["margin_moved", amount]] : []),
+  ];
+  return `${quoted(businessType)} ${quoted(symbol ?? "")}\n${metadataLines(metadata)}`;
+}
+
+const adjustmentHead = (bill: ExportedBill, kind: Adjustment): string =>
+  `${quoted(kind)} ${quoted(`as the balance of bill ${bill.billId} shows`)}\n${metadataLines([
+    ["time", timeOf(bill)],
+    ["category", kind],
+  ])}`;
+
+const metadataLines = (metadata: readonly (readonly string[])[]): string =>
+  metadata.map(([key, value = ""]) => `  ${key}: ${quoted(value)}\n`).join("");
+
+/** @param name its parts, a line each. */
+const spellAccount = (name: string): string => name.split("\n").map(accountPart).join(":");
+
+const timeOf = ({ cTime }: ExportedBill): string => isoTime(cTime).slice(11);
+
+const quoted = (text: string): string =>
+  `"${text.replace(/\p{C}/gu, " ").replace(/["\\]/g, "\\$&")}"`;
+
+/** Begins with a capital or a digit, and holds letters, digits and hyphens. */
+function accountPart(name: string): string {
+  const safe = name.replace(/[^A-Za-z0-9-]/g, "-").replace(/^-/, "X-");
+  return safe.charAt(0).toUpperCase() + safe.slice(1);
+}
+
+// What beancount 2 reads as a commodity; a longer name, a single letter, and three words of its own
+// are none.
+const commodityPattern = /^[A-Z][A-Z0-9'._-]{0,22}[A-Z0-9]$/;
+const itsOwnWords = ["TRUE", "FALSE", "NULL"];
+const prefix = "COIN.";
+const lengthKept = 10;
+
+/**
+ * A coin's name where beancount can read it, else `COIN.` and what it can read of it: 1INCH is
+ * COIN.1INCH. Six digits of its SHA-256 follow where something was lost: stETH is
+ * COIN.STETH.0F8699. The `commodity` directive has the name as it is.
+ */
+function commodityName(coin: string): string {
+  const isItsOwn = itsOwnWords.includes(coin) || coin.startsWith(prefix);
+  if (commodityPattern.test(coin) && !isItsOwn) return coin;
+  const readable = coin
+    .toUpperCase()
+    .replace(/[^A-Z0-9]/g, "")
+    .slice(0, lengthKept);
+  const parts = readable === coin ? [coin] : [readable, fingerprint(coin)];
+  return prefix + parts.filter((part) => part !== "").join(".");
+}

@@ -1,0 +1,35 @@
+import { createHash } from "node:crypto";
+import { ReportableError } from "../errors.ts";
+
+/**
+ * Names as a journal allows them. Each is made once and remembered; two that would become one are
+ * refused, since their sums would be one too.
+ */
+export function namesBy(
+  spell: (name: string) => string,
+  { tool, what }: { readonly tool: string; readonly what: string },
+): (name: string) => string {
+  const spelled = new Map<string, string>();
+  const taken = new Map<string, string>();
+  return (name) => {
+    const known = spelled.get(name);
+    if (known !== undefined) return known;
+    const made = spell(name);
+    const other = taken.get(made);
+    if (other !== undefined) {
+      throw new ReportableError(
+        `"${shown(other)}" and "${shown(name)}" are both ${made} as ${what} of ${tool}; export them apart, ` +
+          "by --account or --product, or in another format",
+      );
+    }
+    spelled.set(name, made);
+    taken.set(made, name);
+    return made;
+  };
+}
+
+const shown = (name: string): string => name.replaceAll("\n", ":");
+
+/** Six hexadecimal digits that tell apart names which lost what made them differ. */
+export const fingerprint = (name: string): string =>
+  createHash("sha256").update(name).digest("hex").slice(0, 6).toUpperCase();

@@ -1,0 +1,205 @@
+import { execFileSync } from "node:child_process";
+import { readdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { sql } from "drizzle-orm";
+import { describe, expect, test } from "vitest";
+import { makeLedger } from "../src/sandbox/ledger.ts";
+import { openSandbox } from "../src/sandbox/sandbox.ts";
+import { aBill, bills } from "./support/bills.ts";
+import { environmentFor, runCli, startCli, temporaryFolder } from "./support/cli.ts";
+import { fileDatabase, testDatabase } from "./support/database.ts";
+import { exported, storeBills, storeLedger, streamOf } from "./support/export.ts";
+
+const { database, tables } = await fileDatabase();
+const { db } = tables;
+const env = { DATABASE_URL: database.url };
+
+const ledger = makeLedger({ seed: "cli", now: Date.UTC(2026, 10, 21), density: 0.1 });
+await storeLedger(db, "main", ledger);
+await storeBills(db, streamOf("wide"), [
+  ...bills(30_000),
+  aBill({ billId: "4711", amount: "1e-19", cTime: bills(1)[0]?.cTime ?? aBill().cTime }),
+]);
+await db.execute(sql`
+  insert into checkpoints (
+    account, product_type, window_start, window_end, state, run_id, updated_at
+  )
+  values
+    ('main', 'USDT-FUTURES', '2026-08-01Z', '2026-08-08Z', 'complete', gen_random_uuid(), now()),
+    ('main', 'USDT-FUTURES', '2026-08-09Z', '2026-08-12Z', 'complete', gen_random_uuid(), now()),
+    ('wide', 'USDT-FUTURES', '2023-11-01Z', '2023-12-01Z', 'complete', gen_random_uuid(), now())`);
+
+describe("a file", () => {
+  test.each(["csv", "parquet"] as const)(
+    "of %s holds what standard output would, and nothing lies beside it",
+    async (format) => {
+      await using folder = await temporaryFolder();
+      const args = ["export", "--format", format, "--account", "main"];
+      const end = await runCli([...args, "--output", "bills"], { env, cwd: folder.path });
+      expect(end).toMatchObject({ code: 0, stdout: "" });
+      expect(end.stderr).toMatch(/\nbills: [\d,]+ bills\n$/);
+      const written = await readFile(join(folder.path, "bills"));
+      expect(written.equals(await exported(db, format, { accounts: ["main"] }))).toBe(true);
+      expect(await readdir(folder.path)).toEqual(["bills"]);
+      if (format === "csv") {
+        const { stdout } = await runCli(args, { env });
+        expect(stdout).toBe(written.toString("utf8"));
+      }
+    },
+  );
+
+  test("that exists is left alone, before the database is asked, and replaced with --force", async () => {
+    await using folder = await temporaryFolder();
+    const path = join(folder.path, "bills.csv");
+    await writeFile(path, "signed");
+    const args = ["export", "--format", "csv", "--account", "main", "--output", path];
+    const refused = await runCli(args, { env: { DATABASE_URL: "postgres://127.0.0.1:1/none" } });
+    expect(refused).toMatchObject({
+      code: 2,
+      stderr: `--output ${path} exists; add --force to replace it\n`,
+    });
+    expect(await readFile(path, "utf8")).toBe("signed");
+    expect((await runCli([...args, "--force"], { env })).code).toBe(0);
+    expect(await readFile(path, "utf8")).toMatch(/^account,/);
+  });
+
+  test.each([
+    ["/dev/null", /--output \/dev\/null is not a file/, 2],
+    ["missing/folder/x.csv", /--output missing\/folder\/x\.csv could not be written: ENOENT/, 1],
+  ] as const)("cannot be %s", async (path, message, code) => {
+    const end = await runCli(["export", "--format", "csv", "--output", path], { env });
+    expect(end.code).toBe(code);
+    expect(end.stderr).toMatch(message);
+  });
+
+  test("is as it was where the export fails on its way", async () => {
+    await using folder = await temporaryFolder();
+    await writeFile(join(folder.path, "bills.parquet"), "before");
+    const args = ["export", "--format", "parquet", "--account", "wide", "--force", "--output"];
+    const end = await runCli([...args, "bills.parquet"], { env, cwd: folder.path });
+    expect(end.code).toBe(1);
+    expect(end.stderr).toMatch(/bill wide\/USDT-FUTURES 4711: amount 0\.0{18}1 does not fit/);
+    expect(await readFile(join(folder.path, "bills.parquet"), "utf8")).toBe("before");
+    expect(await readdir(folder.path)).toEqual(["bills.parquet"]);
+  });
+});
+
+test("a reader that has seen enough, such as head, ends an export quietly and with code 0", async () => {
+  const head = `set -o pipefail; "${process.execPath}" src/bin.js export --format ccxt --account wide | head -n 2`;
+  const lines = execFileSync("bash", ["-c", head], {
+    env: { PATH: process.env["PATH"], ...env },
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  expect(lines.split("\n")).toHaveLength(3);
+  expect(lines).toMatch(/^\[\n\{"id":"\d+",/);
+  const covered = ["--account", "wide", "--to", "2023-12-01"];
+  await using early = await startCli(["export", "--format", "csv", ...covered], { env });
+  early.close("stdout");
+  expect(await early.ended).toMatchObject({ code: 0, stderr: "" });
+});
+
+test("SIGTERM leaves no file, and code 1", async () => {
+  await using folder = await temporaryFolder();
+  const output = join(folder.path, "bills.csv");
+  // Held up by a lock on a table that it reads, so that it is surely not done yet.
+  const client = await db.$client.connect();
+  await client.query("begin; lock table rejected_bills in access exclusive mode");
+  await using running = await startCli(
+    ["export", "--format", "csv", "--account", "wide", "--output", output],
+    { env },
+  );
+  const waiting = sql`select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
+  while ((await db.execute(waiting)).rows.length === 0) await sleep(50);
+  running.kill("SIGTERM");
+  await client.query("rollback");
+  client.release();
+  expect(await running.ended).toMatchObject({ code: 1, stdout: "" });
+  expect(await readdir(folder.path)).toEqual([]);
+});
+
+describe("standard error says what may be missing, and the exit code stays 0:", () => {
+  const lines = async (...args: string[]) => {
+    const { code, stderr } = await runCli(["export", "--format", "koinly", ...args], { env });
+    return { code, lines: stderr.split("\n") };
+  };
+
+  test("time that was not read, and rows in quarantine", async () => {
+    await db.execute(sql`
+      insert into rejected_bills (
+        account, product_type, digest, received, fault_path, fault, run_id, rejected_at
+      )
+      values ('main', 'USDT-FUTURES', 'a', '{}', 'amount', 'is odd', gen_random_uuid(), now())`);
+    expect(await lines("--account", "main", "--to", "2026-08-12")).toEqual({
+      code: 0,
+      lines: [
+        "warning: main/USDT-FUTURES: bills may be missing, 2026-08-08 00:00:00Z to 2026-08-09 00:00:00Z",
+        "warning: main/USDT-FUTURES: 1 row in rejected_bills broke the API's contract and cannot be exported",
+        "",
+      ],
+    });
+  });
+
+  test("nothing where the time is covered", async () => {
+    expect(await lines("--account", "wide", "--from", "2023-11-01", "--to", "2023-12-01")).toEqual({
+      code: 0,
+      lines: [""],
+    });
+  });
+
+  test("a ledger that was never synced", async () => {
+    expect(
+      await lines(
+        "--account",
+        "wide",
+        "--product",
+        "COIN-FUTURES,USDT-FUTURES",
+        "--to",
+        "2023-12-01",
+      ),
+    ).toEqual({
+      code: 0,
+      lines: ["warning: wide/COIN-FUTURES: no sync of it is on record", ""],
+    });
+  });
+});
+
+test.each([
+  [["--format", "cvs"], /^--format "cvs" is not a format, did you mean csv\?\n$/],
+  [[], /^error: required option '--format <format>' not specified\n/],
+  [
+    ["--format", "csv", "--account", "wid"],
+    /^--account wid: .*, did you mean wide\? \(known: main, wide\)\n$/,
+  ],
+  [["--format", "csv", "--from", "yesterday"], /^--from "yesterday" is not a time: /],
+])("export %j ends with code 2 and what is meant", async (args, message) => {
+  const end = await runCli(["export", ...args], { env });
+  expect(end).toMatchObject({ code: 2, stdout: "" });
+  expect(end.stderr).toMatch(message);
+});
+
+test("an empty database is told to be one, and to be synced", async () => {
+  await using empty = await testDatabase({ isEmpty: true });
+  const end = await runCli(["export", "--format", "csv"], { env: { DATABASE_URL: empty.url } });
+  expect(end).toMatchObject({ code: 1, stdout: "", stderr: "nothing is stored yet; run sync\n" });
+});
+
+test("what a real sync stored is exported whole, with a word on the newest minutes alone", async () => {
+  await using own = await testDatabase();
+  await using sandbox = await openSandbox({
+    seed: "sync",
+    productTypes: ["USDC-FUTURES"],
+    density: 0.1,
+  });
+  const synced = environmentFor(sandbox, own, { PRODUCT_TYPES: "USDC-FUTURES" });
+  expect((await runCli(["sync", "--only", "bills"], { env: synced })).code).toBe(0);
+  const end = await runCli(["export", "--format", "csv"], { env: synced });
+  expect(end.code).toBe(0);
+  expect(end.stderr).toMatch(
+    /^warning: bills after \S+ \S+Z may be missing; --to leaves them out\n$/,
+  );
+  const stored = await runCli(["status", "--json"], { env: synced });
+  const { streams } = JSON.parse(stored.stdout);
+  expect(end.stdout.trimEnd().split("\r\n")).toHaveLength(streams[0].bills + 1);
+});

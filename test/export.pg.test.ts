@@ -1,0 +1,357 @@
+import { parse } from "csv-parse/sync";
+import { sql } from "drizzle-orm";
+import { parquetMetadata, parquetReadObjects } from "hyparquet";
+import { describe, expect, test } from "vitest";
+import { businessTypes } from "../src/contract/business-types.ts";
+import { epochMs, isoTime } from "../src/contract/time.ts";
+import { inSnapshot } from "../src/db/snapshot.ts";
+import { bookings, feeBooking } from "../src/export/bookings.ts";
+import { formatNames } from "../src/export/formats.ts";
+import { readBills } from "../src/export/read-bills.ts";
+import { makeLedger } from "../src/sandbox/ledger.ts";
+import { aBill, bills } from "./support/bills.ts";
+import { fileDatabase } from "./support/database.ts";
+import {
+  exported,
+  realBills,
+  selected,
+  storeBills,
+  storeLedger,
+  streamOf,
+} from "./support/export.ts";
+import { exactUnits, refusalOf, verifiedSums } from "./support/journal.ts";
+
+const { tables } = await fileDatabase();
+const { db } = tables;
+
+const ledger = makeLedger({ seed: "export", now: Date.UTC(2026, 10, 21), density: 0.3 });
+await storeLedger(db, "sandbox", ledger);
+await storeBills(db, streamOf("real"), realBills());
+// What no exchange was seen to send, and the tables take.
+await storeBills(db, streamOf("odd"), [
+  aBill({ billId: "9", symbol: 'a,"b"\nc;d\r\ne', coin: "1INCH", businessType: "=1+1" }),
+  aBill({ billId: "10", amount: "12345678901234567890.123456789012345678", balance: null }),
+  aBill({
+    billId: "100000000000000000000000000001",
+    amount: "0.10",
+    symbol: null,
+    extra: { naïve: "🧾" },
+  }),
+]);
+const three = { accounts: ["sandbox", "real", "odd"] };
+
+/** Read by a library that had no part in the writing. */
+const csvRows = (text: string): Record<string, string>[] =>
+  parse(text, { columns: true, record_delimiter: "\r\n" });
+
+/** The columns of bills as Postgres prints them, in the order of the export. */
+async function printed(): Promise<Record<string, string | null>[]> {
+  const { rows } = await db.execute<Record<string, string | null>>(sql`
+    select
+      account, product_type, bill_id, symbol, amount::text, fee::text, fee_by_coupon::text,
+      business_type, coin, balance::text,
+      to_char(c_time at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as c_time,
+      extra::text,
+      to_char(ingested_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as ingested_at
+    from bills
+    where account = any ('{sandbox,real,odd}')
+    order by account, product_type, c_time, bill_id::numeric`);
+  return rows;
+}
+
+test("the ledger that is exported holds every business type and every product type", async () => {
+  const found = await selected(db, three);
+  const codes = new Set(found.map(({ businessType }) => businessType));
+  expect(businessTypes.filter(({ code }) => !codes.has(code))).toEqual([]);
+  expect(new Set(found.map(({ productType }) => productType)).size).toBe(6);
+});
+
+test("csv gives back every column letter for letter, in the order of the bills", async () => {
+  const text = (await exported(db, "csv", three)).toString("utf8");
+  const rows = csvRows(text);
+  expect(rows).toEqual(
+    (await printed()).map((row) =>
+      Object.fromEntries(Object.entries(row).map(([name, value]) => [name, value ?? ""])),
+    ),
+  );
+  expect(text.split("\r\n")[0]).toMatch(/^account,product_type,bill_id,.*,ingested_at$/);
+  expect(text.endsWith("\r\n")).toBe(true);
+});
+
+test("parquet gives back every column exactly: money as DECIMAL(38, 18), times in UTC milliseconds", async () => {
+  const bytes = await exported(db, "parquet", three);
+  const file = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length) as ArrayBuffer;
+  const metadata = parquetMetadata(file);
+  const money = metadata.schema.filter(({ converted_type }) => converted_type === "DECIMAL");
+  expect(money.map(({ name, precision, scale }) => [name, precision, scale])).toEqual(
+    ["amount", "fee", "fee_by_coupon", "balance"].map((name) => [name, 38, 18]),
+  );
+  expect(metadata.row_groups[0]?.columns[0]?.meta_data?.codec).toBe("SNAPPY");
+  const times = metadata.schema.filter(({ logical_type }) => logical_type?.type === "TIMESTAMP");
+  expect(times.map(({ name, logical_type }) => [name, logical_type])).toEqual(
+    ["c_time", "ingested_at"].map((name) => [
+      name,
+      { type: "TIMESTAMP", isAdjustedToUTC: true, unit: "MILLIS" },
+    ]),
+  );
+  // The reader makes decimals floats: asked for the bytes alone, it makes them nothing.
+  for (const element of money) {
+    delete element.converted_type;
+    delete element.logical_type;
+  }
+  const read = await parquetReadObjects({ file, metadata });
+  const names = money.map(({ name }) => name);
+  const exact = (row: Record<string, unknown>, unitsOf: (value: never) => bigint) =>
+    Object.fromEntries(
+      names.map((name) => [name, row[name] == null ? null : unitsOf(row[name] as never)]),
+    );
+  const inText = ({ c_time, ingested_at, ...row }: Record<string, unknown>) => ({
+    ...row,
+    c_time: (c_time as Date).toISOString(),
+    ingested_at: (ingested_at as Date).toISOString(),
+  });
+  expect(read.map((row) => ({ ...inText(row), ...exact(row, bigEndian) }))).toEqual(
+    (await printed()).map((row) => ({
+      ...row,
+      ...exact(row, (text: string) => exactUnits(text) / 10n ** 12n),
+    })),
+  );
+});
+
+/** Sixteen bytes, two's complement. */
+const bigEndian = (bytes: Uint8Array): bigint =>
+  BigInt.asIntN(128, BigInt(`0x${Buffer.from(bytes).toString("hex")}`));
+
+test("a number that DECIMAL(38, 18) cannot hold is refused with its bill; csv takes it", async () => {
+  for (const amount of ["0.0000000000000000001", "123456789012345678901"]) {
+    const account = `wide-${amount}`;
+    await storeBills(db, streamOf(account), [aBill({ billId: "4711", amount })]);
+    await expect(exported(db, "parquet", { accounts: [account] })).rejects.toThrow(
+      `bill ${account}/USDT-FUTURES 4711: amount ${amount} does not fit DECIMAL(38, 18)`,
+    );
+    expect(String(await exported(db, "csv", { accounts: [account] }))).toContain(`,${amount},`);
+  }
+  await storeBills(db, streamOf("zeros"), [aBill({ amount: "1.50000000000000000000000" })]);
+  await exported(db, "parquet", { accounts: ["zeros"] });
+});
+
+describe("ccxt's entries", () => {
+  test("carry every bill: before, direction, amount and fee lead to after, exactly", async () => {
+    const entries = JSON.parse(String(await exported(db, "ccxt", three)));
+    const found = await selected(db, three);
+    expect(entries).toHaveLength(found.length);
+    for (const [index, entry] of entries.entries()) {
+      const { category, amount, fee } = found[index] ?? {};
+      expect(entry.amount).not.toContain("-");
+      const signed = exactUnits(entry.amount) * (entry.direction === "in" ? 1n : -1n);
+      if (exactUnits(entry.amount) !== 0n) expect(signed).toBe(exactUnits(amount ?? ""));
+      expect(exactUnits(entry.fee.cost)).toBe(-exactUnits(fee ?? ""));
+      expect(entry.datetime).toBe(new Date(entry.timestamp).toISOString());
+      if (entry.after === null) expect(entry.before).toBe(null);
+      else {
+        const moved = category === "margin" ? 0n : signed - exactUnits(entry.fee.cost);
+        expect(exactUnits(entry.before) + moved).toBe(exactUnits(entry.after));
+      }
+    }
+  });
+
+  test("hold the row as the API names its fields, with the digits it came with", async () => {
+    const account = "raw";
+    const extra = { amount: "0E-8", orderId: JSON.rawJSON("1234567890123456789012.50") };
+    await storeBills(db, streamOf(account), [
+      aBill({ amount: "0E-8", fee: "-0.5", symbol: null, businessType: "trans_to_otc", extra }),
+    ]);
+    const text = String(await exported(db, "ccxt", { accounts: [account] }));
+    expect(text).toContain('"orderId":1234567890123456789012.50');
+    const [entry] = JSON.parse(text);
+    expect(entry).toMatchObject({
+      direction: "out",
+      type: "transfer",
+      referenceAccount: "otc",
+      amount: "0.00000000",
+      before: "1235.06789000",
+      after: "1234.56789",
+      fee: { cost: "0.5", currency: "USDT" },
+      info: { symbol: "", amount: "0E-8", cTime: "1700000000000" },
+    });
+  });
+
+  test("are an array though there are none", async () => {
+    expect(JSON.parse(String(await exported(db, "ccxt", { accounts: ["nobody"] })))).toEqual([]);
+  });
+});
+
+test("koinly's rows sum up to what the wallets moved, coin by coin, each under its label", async () => {
+  const rows = csvRows(String(await exported(db, "koinly", three)));
+  const sums = new Map<string, bigint>();
+  for (const row of rows) {
+    expect(row["Date"]).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$/);
+    expect(row["Fee Amount"]).toBe("");
+    const isSent = row["Sent Amount"] !== "";
+    const side = isSent ? "Sent" : "Received";
+    const coin = row[`${side} Currency`] ?? "";
+    const units = exactUnits(row[`${side} Amount`] ?? "");
+    expect(units > 0n).toBe(true);
+    sums.set(coin, (sums.get(coin) ?? 0n) + (isSent ? -units : units));
+  }
+  const { rows: moved } = await db.execute<{ coin: string; moved: string }>(sql`
+    select coin, sum(amount + fee)::text as moved
+    from bills
+    join business_types on code = business_type
+    where account = any ('{sandbox,real,odd}')
+      and category <> 'margin'
+    group by coin`);
+  expect(sums).toEqual(new Map(moved.map((row) => [row.coin, exactUnits(row.moved)])));
+  const labels = Object.groupBy(rows, (row) => row["Label"] ?? "");
+  expect(Object.keys(labels).toSorted()).toEqual([
+    "",
+    "cost",
+    "fee refund",
+    "income",
+    "margin fee",
+    "realized gain",
+    "reward",
+  ]);
+  expect(new Set(rows.map((row) => row["TxHash"])).size).toBe(rows.length);
+});
+
+describe.each(["hledger", "beancount"] as const)("the journal for %s", (tool) => {
+  test("checks, and its accounts are the sums of the table, by category and sign", async () => {
+    const text = String(await exported(db, tool, { accounts: ["sandbox", "real"] }));
+    expect(refusalOf(tool, text)).toBe("");
+    const sums = verifiedSums(tool, text);
+    const expected = new Map<string, bigint>();
+    const count = (key: string, units: bigint) => {
+      if (units !== 0n) expected.set(key, (expected.get(key) ?? 0n) + units);
+    };
+    for (const row of await categorySums()) {
+      const name =
+        tool === "hledger" ? row.account : row.account.replace(/^./, (c) => c.toUpperCase());
+      const booked = row.part === "fee" ? feeBooking : bookings[row.category];
+      const { root, name: leaf, ofAccount } = row.sign === "1" ? booked.gain : booked.loss;
+      const owner = ofAccount ? name : `${name}:${row.product_type}`;
+      count(`${root}:Exchange:${owner}:${leaf} ${row.coin}`, -exactUnits(row.sum));
+    }
+    const isCategory = ([key]: readonly [string, bigint]) =>
+      !/^Assets:|:(?:Opening|Rounding|Unexplained) /.test(key);
+    expect(new Map([...sums].filter(isCategory).filter(([, units]) => units !== 0n))).toEqual(
+      expected,
+    );
+    expect([...sums.keys()].filter((key) => key.includes("Unexplained"))).toHaveLength(1);
+  });
+
+  test("ends each wallet on its last balance, and owns up to what the real bills lack", async () => {
+    const text = String(await exported(db, tool, { accounts: ["real"] }));
+    const sums = verifiedSums(tool, text);
+    const name = tool === "hledger" ? "real" : "Real";
+    const of = (account: string) =>
+      sums.get(`${account.replace("NAME", `${name}:USDT-FUTURES`)} USDT`);
+    expect(of("Assets:Exchange:NAME:USDT")).toBe(exactUnits("1069.68573498"));
+    expect(of("Equity:Exchange:NAME:Opening")).toBe(-exactUnits("777.88473768"));
+    // From 22 to 27 February the listing left days out.
+    expect(text.match(/unexplained/g)).toHaveLength(2);
+    expect(text.match(/category:? ?"?rounding/g)).toHaveLength(15);
+  });
+});
+
+async function categorySums() {
+  const { rows } = await db.execute<{
+    account: string;
+    product_type: string;
+    coin: string;
+    category: keyof typeof bookings;
+    part: "amount" | "fee";
+    sign: string;
+    sum: string;
+  }>(sql`
+    select account, product_type, coin, category, part, sign(moved)::text as sign, sum(moved)::text
+    from bills
+    join business_types on code = business_type
+    cross join lateral (values ('amount', amount), ('fee', fee)) as parts (part, moved)
+    where account = any ('{sandbox,real}')
+      and category <> 'margin'
+    group by account, product_type, coin, category, part, sign(moved)`);
+  return rows;
+}
+
+describe("what is selected", () => {
+  test("begins with --from and ends before --to, to the millisecond", async () => {
+    await storeBills(db, streamOf("times"), bills(5));
+    const at = (ms: number) => epochMs(1_700_000_000_000 + ms);
+    const found = await selected(db, { accounts: ["times"], from: at(1), to: at(4) });
+    expect(found.map(({ cTime }) => cTime)).toEqual([at(1), at(2), at(3)]);
+  });
+
+  test("is of these accounts and product types only, whatever characters they hold", async () => {
+    const account = `it's "{1,2}" \\`;
+    await storeBills(db, streamOf(account), [aBill()]);
+    await storeBills(db, streamOf(account, "COIN-FUTURES"), [aBill()]);
+    const found = await selected(db, { accounts: [account], productTypes: ["COIN-FUTURES"] });
+    expect(found.map((bill) => [bill.account, bill.productType])).toEqual([
+      [account, "COIN-FUTURES"],
+    ]);
+  });
+
+  test("is ordered by the id as a number, whose digits may be more than a bigint has", async () => {
+    const cTime = aBill().cTime;
+    const ids = [
+      "9",
+      "10",
+      "9999999999999999999",
+      "10000000000000000000",
+      "99999999999999999999999",
+    ];
+    await storeBills(
+      db,
+      streamOf("ids"),
+      ids.toSorted().map((billId) => aBill({ billId, cTime })),
+    );
+    expect((await selected(db, { accounts: ["ids"] })).map(({ billId }) => billId)).toEqual(ids);
+  });
+
+  test("is what was stored at one moment: what is stored meanwhile is left out", async () => {
+    await storeBills(db, streamOf("meanwhile"), bills(6_000));
+    const seen = await inSnapshot(db, async (tx) => {
+      let count = 0;
+      for await (const page of readBills(tx, { accounts: ["meanwhile"] })) {
+        count += page.length;
+        await storeBills(db, streamOf("meanwhile"), [
+          aBill({ billId: `1${count}`, cTime: epochMs(1_800_000_000_000) }),
+        ]);
+      }
+      return count;
+    });
+    expect(seen).toBe(6_000);
+  });
+
+  test("is the same whichever run wrote it, in every format, byte for byte", async () => {
+    for (const format of formatNames) {
+      const [first, second] = [
+        await exported(db, format, three),
+        await exported(db, format, three),
+      ];
+      expect(first.equals(second)).toBe(true);
+    }
+  });
+});
+
+test("a snapshot cannot write", async () => {
+  const write = inSnapshot(db, (tx) => tx.execute(sql`delete from bills`));
+  await expect(write).rejects.toMatchObject({ cause: { code: "25006" } });
+});
+
+test("the times of a bill are exact in every year that a bill can have", async () => {
+  const times = [
+    "1970-01-01T00:00:00.000Z",
+    "2038-01-19T03:14:07.999Z",
+    "9999-12-31T23:59:59.999Z",
+  ];
+  await storeBills(
+    db,
+    streamOf("years"),
+    times.map((time, index) => aBill({ billId: String(index), cTime: epochMs(Date.parse(time)) })),
+  );
+  expect((await selected(db, { accounts: ["years"] })).map(({ cTime }) => isoTime(cTime))).toEqual(
+    times,
+  );
+});

@@ -1,0 +1,313 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { toBeancount } from "../src/export/beancount.ts";
+import type { BillPages, ExportedBill } from "../src/export/bill.ts";
+import { add, decimalOf, decimalText } from "../src/export/decimal.ts";
+import { toHledger } from "../src/export/hledger.ts";
+import { walletChange } from "../src/export/wallet-change.ts";
+import { anExportedBill } from "./support/bills.ts";
+import { exactUnits, refusalOf, type Sums, verifiedSums } from "./support/journal.ts";
+
+const formats = { hledger: toHledger, beancount: toBeancount };
+const tools = ["hledger", "beancount"] as const;
+
+async function journal(
+  tool: keyof typeof formats,
+  bills: readonly ExportedBill[],
+  pageBills = 3,
+): Promise<string> {
+  const pages = async function* (): BillPages {
+    for (let at = 0; at < bills.length; at += pageBills) yield bills.slice(at, at + pageBills);
+  };
+  return (await Array.fromAsync(formats[tool](pages()))).join("");
+}
+
+const hourMs = 3_600_000;
+
+/** A ledger that adds up from a balance of 100 on, a bill every five hours. */
+function ledger(changes: readonly Partial<ExportedBill>[]): ExportedBill[] {
+  let balance = decimalOf("100");
+  return changes.map((but, index) => {
+    const bill = anExportedBill({
+      billId: String(10_000 + index),
+      cTime: anExportedBill().cTime,
+      ...but,
+    });
+    balance = add(balance, walletChange(bill));
+    return {
+      ...bill,
+      cTime: (1_700_000_000_000 + index * 5 * hourMs) as ExportedBill["cTime"],
+      balance: decimalText(balance),
+    };
+  });
+}
+
+const sumOf = (sums: Sums, account: string): bigint => sums.get(account) ?? 0n;
+
+describe.each(tools)("a journal for %s", (tool) => {
+  const name = tool === "hledger" ? "main" : "Main";
+  const account = (root: string, leaf: string) =>
+    `${root}:Exchange:${name}:USDT-FUTURES:${leaf} USDT`;
+
+  test("books a step that is off by one unit in the last place as rounding, any other as unexplained", async () => {
+    const bills = ledger([{}, {}, {}, {}, {}]);
+    const damaged = bills.map((bill, index) => ({
+      ...bill,
+      balance: decimalText(
+        add(
+          decimalOf(bill.balance ?? ""),
+          decimalOf(["0", "0.00000001", "3.00000001", "3", "3.00000002"][index] ?? ""),
+        ),
+      ),
+    }));
+    const text = await journal(tool, damaged);
+    const sums = verifiedSums(tool, text);
+    // +1e-8 at the second bill, +3 at the third, -1e-8 at the fourth, +2e-8 at the fifth.
+    expect(sumOf(sums, account("Equity", "Rounding"))).toBe(0n);
+    expect(text.match(/rounding/g)).toHaveLength(4);
+    expect(sumOf(sums, account("Equity", "Unexplained"))).toBe(exactUnits("-3.00000002"));
+    expect(text).toMatch(/unexplained.*10002/);
+    expect(refusalOf(tool, text)).toBe("");
+  });
+
+  test("opens with what was there before the first balance that is known", async () => {
+    const [first, second, third] = ledger([{}, {}, {}]);
+    if (first === undefined || second === undefined || third === undefined) throw new Error();
+    const text = await journal(tool, [
+      { ...first, balance: null },
+      second,
+      { ...third, balance: null },
+    ]);
+    const sums = verifiedSums(tool, text);
+    expect(sumOf(sums, account("Equity", "Opening"))).toBe(exactUnits("-100"));
+    const [assets = ""] = [...sums.keys()].filter((key) => key.startsWith("Assets"));
+    expect(sums.get(assets)).toBe(exactUnits(third.balance ?? ""));
+    expect(refusalOf(tool, text)).toBe("");
+  });
+
+  test("of no bill, or of bills without any balance, is one too", async () => {
+    const silent = ledger([{}, {}]).map((bill) => ({ ...bill, balance: null }));
+    for (const bills of [[], silent]) {
+      const text = await journal(tool, bills);
+      expect(text).not.toMatch(/Equity| balance /);
+      expect(refusalOf(tool, text)).toBe("");
+    }
+  });
+
+  test("fails at the tool, and here, where a balance is another by one unit in the last place", async () => {
+    const text = await journal(tool, ledger([{}, {}]));
+    const balance = tool === "hledger" ? /= (\S+)(\d)( USDT)/ : /(\S+)(\d)( ~ 0 USDT)/;
+    const wrong = text.replace(balance, (_, head: string, digit: string, tail: string) =>
+      tool === "hledger"
+        ? `= ${head}${(Number(digit) + 1) % 10}${tail}`
+        : `${head}${(Number(digit) + 1) % 10}${tail}`,
+    );
+    expect(wrong).not.toBe(text);
+    expect(() => verifiedSums(tool, wrong)).toThrow(/asserted/);
+    const refusal = refusalOf(tool, wrong);
+    // Empty where the tool is not installed, which was said.
+    if (refusal !== "") expect(refusal).toMatch(/balance assertion|Balance failed/);
+  });
+
+  test("takes any name of an account and a coin, and keeps those apart that differ", async () => {
+    const coins = [
+      "USDT",
+      "1INCH",
+      "S",
+      "stETH",
+      "STETH",
+      "TRUE",
+      "COIN.S",
+      "1000SATS",
+      'a"b;c',
+      "币安人生",
+      "MOON MOON",
+      "A-VERY-LONG-NAME-OF-A-COIN",
+      "x:y",
+    ];
+    const accounts = ["main", "sub_1.a", "exchange", "assets", "2nd", "funding"];
+    const bills = accounts.flatMap((account) =>
+      coins.flatMap((coin) =>
+        ledger([{}, { fee: "0.5" }]).map((bill) => ({
+          ...bill,
+          account,
+          coin,
+          symbol: `${coin}"\\|USDT`,
+          businessType: `of; ${coin}`,
+        })),
+      ),
+    );
+    const text = await journal(
+      tool,
+      bills.toSorted((a, b) => (a.account < b.account ? -1 : Number(a.account > b.account))),
+    );
+    const sums = verifiedSums(tool, text);
+    const assets = [...sums.keys()].filter((key) => key.startsWith("Assets:"));
+    expect(assets).toHaveLength(coins.length * accounts.length);
+    const spelled = tool === "hledger" ? ['"1INCH"', "stETH"] : ["COIN.1INCH", "COIN.STETH.0F8699"];
+    for (const commodity of spelled) expect(text).toContain(` 12.4877 ${commodity}\n`);
+    // What would begin a comment would end the description.
+    if (tool === "hledger") expect(text).not.toMatch(/^\d.*;/m);
+    expect(refusalOf(tool, text)).toBe("");
+  });
+
+  test("balances and checks, whatever is missing, doubled, changed or out of order", async () => {
+    const money = fc
+      .integer({ min: -5_000_000, max: 5_000_000 })
+      .map((units) => (units / 1000).toFixed(3));
+    const change = fc.record({
+      amount: money,
+      fee: money,
+      category: fc.constantFrom(
+        "trade",
+        "funding",
+        "margin",
+        "transfer",
+        "unknown",
+        "interest",
+        "copy",
+      ),
+    });
+    const damage = fc.record({
+      at: fc.nat(),
+      kind: fc.constantFrom(
+        "removed",
+        "doubled",
+        "silent",
+        "changed",
+        "by a unit",
+        "same time",
+        "swapped",
+      ),
+    });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(change as fc.Arbitrary<Partial<ExportedBill>>, { maxLength: 30 }),
+        fc.array(damage, { maxLength: 6 }),
+        fc.integer({ min: 1, max: 8 }),
+        async (changes, damages, pageBills) => {
+          const bills = damages.reduce(damaged, ledger(changes));
+          const sums = verifiedSums(tool, await journal(tool, bills, pageBills));
+          const fees = bills
+            .filter(({ category }) => category !== "margin")
+            .reduce((sum, { fee }) => sum - exactUnits(fee), 0n);
+          const booked =
+            sumOf(sums, account("Income", "FeeRebates")) +
+            sumOf(sums, account("Expenses", "TradingFees"));
+          expect(booked).toBe(fees);
+          const kinds = new Set(damages.map(({ kind }) => kind));
+          // A swap shows where a balance beside it is missing: no order can be told to chain.
+          const isWhole =
+            kinds.isSubsetOf(new Set(["silent", "same time"])) ||
+            kinds.isSubsetOf(new Set(["swapped"]));
+          if (isWhole) expect([...sums.keys()].join()).not.toContain("Unexplained");
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+});
+
+const two: readonly Partial<ExportedBill>[] = [
+  { amount: "12.50", fee: "-0.0123", feeByCoupon: "-0.5" },
+  { amount: "-7", fee: "0", businessType: "append_margin", category: "margin" },
+];
+
+test("hledger reads the day and the id, and finds time, category and pair as tags", async () => {
+  const text = await journal("hledger", ledger(two));
+  expect(text.slice(text.indexOf("2023"))).toBe(`2023-11-14 * (10000) close_long BTCUSDT
+    ; time:22:13:20.000Z, category:trade, symbol:BTCUSDT, fee_by_coupon:-0.5
+    Assets:Exchange:main:USDT-FUTURES:USDT  12.4877 USDT
+    Income:Exchange:main:USDT-FUTURES:RealisedPnl  -12.50 USDT
+    Expenses:Exchange:main:USDT-FUTURES:TradingFees  0.0123 USDT
+
+account Equity:Exchange:main:USDT-FUTURES:Opening
+
+2023-11-14 * opening, as the balance of bill 10000 shows
+    ; time:22:13:20.000Z, category:opening
+    Assets:Exchange:main:USDT-FUTURES:USDT  100.0000 USDT
+    Equity:Exchange:main:USDT-FUTURES:Opening  -100.0000 USDT
+
+2023-11-14 * balance at the end of the day
+    Assets:Exchange:main:USDT-FUTURES:USDT  0 USDT = 112.4877 USDT
+
+2023-11-15 * (10001) append_margin BTCUSDT
+    ; time:03:13:20.000Z, category:margin, symbol:BTCUSDT, margin_moved:-7
+    Assets:Exchange:main:USDT-FUTURES:USDT  0 USDT
+
+2023-11-15 * balance at the end of the day
+    Assets:Exchange:main:USDT-FUTURES:USDT  0 USDT = 112.4877 USDT
+`);
+});
+
+test("beancount reads the same, the end of a day as the next one's beginning", async () => {
+  const text = await journal("beancount", ledger(two));
+  expect(text.slice(text.indexOf("2023"))).toBe(`2023-11-14 * "close_long" "BTCUSDT"
+  bill_id: "10000"
+  time: "22:13:20.000Z"
+  category: "trade"
+  symbol: "BTCUSDT"
+  fee_by_coupon: "-0.5"
+  Assets:Exchange:Main:USDT-FUTURES:USDT  12.4877 USDT
+  Income:Exchange:Main:USDT-FUTURES:RealisedPnl  -12.50 USDT
+  Expenses:Exchange:Main:USDT-FUTURES:TradingFees  0.0123 USDT
+
+1970-01-01 open Equity:Exchange:Main:USDT-FUTURES:Opening
+
+2023-11-14 * "opening" "as the balance of bill 10000 shows"
+  time: "22:13:20.000Z"
+  category: "opening"
+  Assets:Exchange:Main:USDT-FUTURES:USDT  100.0000 USDT
+  Equity:Exchange:Main:USDT-FUTURES:Opening  -100.0000 USDT
+
+2023-11-15 balance Assets:Exchange:Main:USDT-FUTURES:USDT  112.4877 ~ 0 USDT
+
+2023-11-15 * "append_margin" "BTCUSDT"
+  bill_id: "10001"
+  time: "03:13:20.000Z"
+  category: "margin"
+  symbol: "BTCUSDT"
+  margin_moved: "-7"
+  Assets:Exchange:Main:USDT-FUTURES:USDT  0 USDT
+
+2023-11-16 balance Assets:Exchange:Main:USDT-FUTURES:USDT  112.4877 ~ 0 USDT
+`);
+});
+
+test("a journal's names that beancount cannot tell apart are refused, with the way out", async () => {
+  const bills = ["Main", "main"].flatMap((account) =>
+    ledger([{}]).map((bill) => ({ ...bill, account })),
+  );
+  await expect(journal("beancount", bills)).rejects.toThrow(
+    /"Assets:Exchange:Main.* and .*main.*--account/,
+  );
+  expect(refusalOf("hledger", await journal("hledger", bills))).toBe("");
+});
+
+function damaged(
+  bills: ExportedBill[],
+  { at, kind }: { readonly at: number; readonly kind: string },
+): ExportedBill[] {
+  const index = bills.length === 0 ? 0 : at % bills.length;
+  const bill = bills[index];
+  if (bill === undefined) return bills;
+  const off = (by: string) => decimalText(add(decimalOf(bill.balance ?? "0"), decimalOf(by)));
+  switch (kind) {
+    case "removed":
+      return bills.toSpliced(index, 1);
+    case "doubled":
+      return bills.toSpliced(index, 0, { ...bill, billId: `${bill.billId}0` });
+    case "silent":
+      return bills.with(index, { ...bill, balance: null });
+    case "by a unit":
+      return bills.with(index, { ...bill, balance: off("0.00000001") });
+    case "changed":
+      return bills.with(index, { ...bill, balance: off("17.5") });
+    case "swapped":
+      return bills
+        .toSpliced(index, 2, ...bills.slice(index, index + 2).reverse())
+        .map((other) => ({ ...other, cTime: bill.cTime }));
+    default:
+      return bills.map((other) => ({ ...other, cTime: bill.cTime }));
+  }
+}

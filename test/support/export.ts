@@ -1,0 +1,83 @@
+import { readFileSync } from "node:fs";
+import { type Bill, readBill } from "../../src/contract/bill.ts";
+import { type ProductType, productTypes } from "../../src/contract/product-types.ts";
+import { epochMs } from "../../src/contract/time.ts";
+import { type Database, inTransaction } from "../../src/db/connect.ts";
+import { inSnapshot } from "../../src/db/snapshot.ts";
+import { upsertBills } from "../../src/db/upsert-bills.ts";
+import type { ExportedBill } from "../../src/export/bill.ts";
+import { type FormatName, loadFormat } from "../../src/export/formats.ts";
+import { readBills, type Selection } from "../../src/export/read-bills.ts";
+import type { Ledger } from "../../src/sandbox/ledger.ts";
+import { snowflake } from "../../src/sandbox/ledger.ts";
+import type { Stream } from "../../src/sync/store.ts";
+
+/** Stores a sandbox's whole ledger as it would be served. */
+export async function storeLedger(db: Database, account: string, ledger: Ledger): Promise<void> {
+  for (const productType of productTypes) {
+    const bills = ledger.bills[productType].map(({ row }) => {
+      const reading = readBill(row);
+      if ("fault" in reading) throw new Error(JSON.stringify(reading));
+      return reading.bill;
+    });
+    await storeBills(db, { account, productType }, bills);
+  }
+}
+
+export async function storeBills(
+  db: Database,
+  stream: Stream,
+  bills: readonly Bill[],
+): Promise<void> {
+  await inTransaction(db, (tx) => upsertBills(tx, stream, bills));
+}
+
+/** 80 real bills with their balances, in their true order; the ids are made up in that order. */
+export function realBills(): readonly Bill[] {
+  const lines = readFileSync(
+    new URL("../fixtures/real-ledger-2025-02.tsv", import.meta.url),
+    "utf8",
+  )
+    .split("\n")
+    .filter((line) => /^\d/.test(line));
+  return lines.map((line, index) => {
+    const [time = "", businessType = "", amount = "", fee = "", balance = ""] = line.split("\t");
+    const cTime = Date.parse(`${time}Z`);
+    return {
+      billId: snowflake(cTime, index),
+      symbol: businessType.startsWith("trans_") ? null : "BTCUSDT",
+      amount,
+      fee,
+      feeByCoupon: null,
+      businessType,
+      coin: "USDT",
+      balance,
+      cTime: epochMs(cTime),
+      extra: null,
+    };
+  });
+}
+
+/** What the export of these bills is, as bytes. */
+export async function exported(
+  db: Database,
+  format: FormatName,
+  selection: Selection = {},
+): Promise<Buffer> {
+  const write = await loadFormat(format);
+  return inSnapshot(db, async (tx) => {
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of write(readBills(tx, selection))) chunks.push(Buffer.from(chunk));
+    return Buffer.concat(chunks);
+  });
+}
+
+/** The selected bills themselves. */
+export async function selected(db: Database, selection: Selection): Promise<ExportedBill[]> {
+  return inSnapshot(db, async (tx) => (await Array.fromAsync(readBills(tx, selection))).flat());
+}
+
+export const streamOf = (account: string, productType: ProductType = "USDT-FUTURES"): Stream => ({
+  account,
+  productType,
+});

@@ -1,0 +1,187 @@
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/** Sums by account and commodity, in units of 1e-30: no rule of the tools rounds them. */
+export type Sums = ReadonlyMap<string, bigint>;
+
+const scale = 30;
+
+/** @param text digits with at most one point. */
+export function exactUnits(text: string): bigint {
+  const [whole = "", places = ""] = text.split(".");
+  if (!/^-?\d+$/.test(whole) || !/^\d*$/.test(places) || places.length > scale) {
+    throw new Error(`"${text}" is no amount of a journal`);
+  }
+  return BigInt(whole + places.padEnd(scale, "0"));
+}
+
+type Directive =
+  | { readonly kind: "declare"; readonly what: string }
+  | {
+      readonly kind: "transaction";
+      readonly day: string;
+      readonly line: number;
+      readonly postings: Posting[];
+    }
+  | {
+      readonly kind: "balance";
+      readonly day: string;
+      readonly line: number;
+      readonly account: string;
+      readonly commodity: string;
+      readonly units: bigint;
+    };
+
+type Posting = {
+  readonly account: string;
+  readonly commodity: string;
+  readonly units: bigint;
+  readonly asserted: bigint | undefined;
+};
+
+const number = String.raw`(-?\d+(?:\.\d+)?)`;
+const hledgerPosting = new RegExp(
+  String.raw`^ {4}(\S(?:.*?\S)?) {2}${number} ("[^"]+"|[A-Za-z]+)(?: = ${number} ("[^"]+"|[A-Za-z]+))?$`,
+);
+const beancountPosting = new RegExp(String.raw`^ {2}([A-Z][\w:-]*) {2}${number} ([A-Z][\w'.-]+)$`);
+const beancountBalance = new RegExp(
+  String.raw`^(\d{4}-\d\d-\d\d) balance ([A-Z][\w:-]*) {2}${number} ~ 0 ([A-Z][\w'.-]+)$`,
+);
+
+/**
+ * Reads a journal by a small grammar of its own and does its arithmetic: every transaction
+ * balances, every assertion holds exactly, and every name is declared. It knows nothing of the code
+ * that wrote it.
+ * @throws Error that names the line.
+ */
+export function verifiedSums(tool: "hledger" | "beancount", text: string): Sums {
+  const directives = tool === "hledger" ? hledgerDirectives(text) : beancountDirectives(text);
+  const declared = new Set(directives.flatMap((d) => (d.kind === "declare" ? [d.what] : [])));
+  const sums = new Map<string, bigint>();
+  const dated = directives.filter((directive) => directive.kind !== "declare");
+  // Days in order; beancount asserts at a day's beginning, hledger where the posting stands.
+  for (const directive of dated.toSorted(byDay)) {
+    if (directive.kind === "balance") {
+      const { account, commodity, units, line } = directive;
+      holds(sums, account, commodity, units, line);
+    } else {
+      post(sums, declared, directive.postings, directive.line);
+    }
+  }
+  return sums;
+}
+
+function byDay(a: Exclude<Directive, { kind: "declare" }>, b: typeof a): number {
+  if (a.day !== b.day) return a.day < b.day ? -1 : 1;
+  return Number(b.kind === "balance") - Number(a.kind === "balance");
+}
+
+function holds(sums: Sums, account: string, commodity: string, units: bigint, line: number): void {
+  const sum = sums.get(`${account} ${commodity}`) ?? 0n;
+  if (sum !== units) throw new Error(`line ${line}: ${account} is ${sum}, asserted ${units}`);
+}
+
+function post(
+  sums: Map<string, bigint>,
+  declared: ReadonlySet<string>,
+  postings: readonly Posting[],
+  line: number,
+): void {
+  const left = new Map<string, bigint>();
+  for (const { account, commodity, units, asserted } of postings) {
+    for (const name of [account, commodity]) {
+      if (!declared.has(name)) throw new Error(`line ${line}: ${name} is not declared`);
+    }
+    left.set(commodity, (left.get(commodity) ?? 0n) + units);
+    const key = `${account} ${commodity}`;
+    sums.set(key, (sums.get(key) ?? 0n) + units);
+    if (asserted !== undefined) holds(sums, account, commodity, asserted, line);
+  }
+  for (const [commodity, units] of left) {
+    if (units !== 0n) throw new Error(`line ${line}: ${units} ${commodity} are left over`);
+  }
+}
+
+function hledgerDirectives(text: string): readonly Directive[] {
+  const directives: Directive[] = [];
+  for (const [index, line] of text.split("\n").entries()) {
+    const [, what] = /^(?:account|commodity) (.+)$/.exec(line) ?? [];
+    const [, day] = /^(\d{4}-\d\d-\d\d) \* \S/.exec(line) ?? [];
+    const posting = hledgerPosting.exec(line);
+    if (what !== undefined) directives.push({ kind: "declare", what });
+    else if (day !== undefined) {
+      directives.push({ kind: "transaction", day, line: index + 1, postings: [] });
+    } else if (posting !== null) addPosting(directives, posting);
+    else if (!/^(?:;| {4};|decimal-mark \.$|$)/.test(line)) throw unread(index, line);
+  }
+  return directives;
+}
+
+function beancountDirectives(text: string): readonly Directive[] {
+  const directives: Directive[] = [];
+  for (const [index, line] of text.split("\n").entries()) {
+    const [, what] = /^1970-01-01 (?:open|commodity) (\S+)$/.exec(line) ?? [];
+    const [, day] = /^(\d{4}-\d\d-\d\d) \* "/.exec(line) ?? [];
+    const posting = beancountPosting.exec(line);
+    const balance = beancountBalance.exec(line);
+    if (what !== undefined) directives.push({ kind: "declare", what });
+    else if (day !== undefined) {
+      directives.push({ kind: "transaction", day, line: index + 1, postings: [] });
+    } else if (posting !== null) addPosting(directives, posting);
+    else if (balance !== null) {
+      const [, on = "", account = "", amount = "", commodity = ""] = balance;
+      const units = exactUnits(amount);
+      directives.push({ kind: "balance", day: on, line: index + 1, account, commodity, units });
+    } else if (!/^(?:;|option "| {2}[a-z_]+: "|$)/.test(line)) throw unread(index, line);
+  }
+  return directives;
+}
+
+const unread = (index: number, line: string) =>
+  new Error(`line ${index + 1} is none of a journal's: ${line}`);
+
+function addPosting(directives: readonly Directive[], match: RegExpExecArray): void {
+  const [, account = "", amount = "", commodity = "", asserted] = match;
+  const last = directives.findLast(({ kind }) => kind === "transaction");
+  if (last?.kind !== "transaction") throw new Error(`a posting of no transaction: ${match[0]}`);
+  last.postings.push({
+    account,
+    commodity,
+    units: exactUnits(amount),
+    asserted: asserted === undefined ? undefined : exactUnits(asserted),
+  });
+}
+
+const tools = {
+  hledger: (path: string) => ["hledger", ["-f", path, "check", "--strict"]] as const,
+  beancount: (path: string) => ["bean-check", [path]] as const,
+};
+
+/**
+ * What the tool itself says: nothing where it accepts the journal. Where it is not installed, that
+ * is said aloud, and the arithmetic above is all that was checked.
+ */
+export function refusalOf(tool: keyof typeof tools, text: string): string {
+  const folder = mkdtempSync(join(tmpdir(), "bill-sync-journal-"));
+  try {
+    const path = join(folder, `journal.${tool === "hledger" ? "journal" : "beancount"}`);
+    writeFileSync(path, text);
+    const [command, args] = tools[tool](path);
+    const { error, status, stdout, stderr } = spawnSync(command, args, {
+      encoding: "utf8",
+      env: { PATH: process.env["PATH"], LC_ALL: "C.UTF-8" },
+    });
+    if (error !== undefined && "code" in error && error.code === "ENOENT") {
+      process.stderr.write(
+        `\n!! ${command} DID NOT RUN: it is not installed (apt-get install ${tool})\n`,
+      );
+      return "";
+    }
+    if (error !== undefined) throw error;
+    return status === 0 ? "" : `${stdout}${stderr}` || `${command} ended with ${status}`;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
