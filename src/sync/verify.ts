@@ -226,12 +226,14 @@ class StreamVerify {
   }
 
   async #findExtra(reading: WindowReading): Promise<void> {
-    const { store, onFinding } = this.#deps;
+    const { store, onFinding, exchangeNow } = this.#deps;
     const { stream } = this;
+    // The last page was read with the horizon of its own moment.
+    const servedFrom = Math.max(reading.readFrom, horizonAt(exchangeNow()));
     for await (const batch of store.stored(stream, reading.window, reading.since)) {
       for (const { billId, cTime, isLate } of batch) {
         if (reading.served.has(billId)) continue;
-        const reason = cTime < reading.readFrom ? "expired" : isLate ? "late" : "unknown";
+        const reason = cTime < servedFrom ? "expired" : isLate ? "late" : "unknown";
         if (reason === "unknown") this.#unserved.set(billId, cTime);
         else onFinding({ stream, kind: "extra", billId, cTime, reason });
       }
