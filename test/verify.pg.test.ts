@@ -203,17 +203,21 @@ test("lists rows that break the contract, keeps them when it heals, and takes th
     return rowCount;
   };
   await db.execute(sql`delete from rejected_bills where account = ${at.name}`);
-  const first = await at.verify();
-  expect(short(first.findings)).toHaveLength(8);
-  expect(short(first.findings).every((text) => /^rejected (?!.*accepted)/.test(text))).toBe(true);
+  // Up to now: a row may be broken on the last day.
+  const span = { from: at.span.from, to: at.simulation.time.clock.now() };
+  const rejectedOf = async (but: Partial<VerificationOptions> = {}) =>
+    (await at.verify({ span, ...but })).findings.filter(({ kind }) => kind === "rejected");
+  const first = await rejectedOf();
+  expect(short(first)).toHaveLength(8);
+  expect(short(first).every((text) => /^rejected (?!.*accepted)/.test(text))).toBe(true);
   expect(await keptRows()).toBe(0);
-  const healing = await at.verify({ heal: true });
-  expect(short(healing.findings)).toEqual(short(first.findings));
+  const healing = await rejectedOf({ heal: true });
+  expect(short(healing)).toEqual(short(first));
   expect(await keptRows()).toBe(8);
   await db.execute(sql`
     update rejected_bills set resolved_at = clock_timestamp() where account = ${at.name}`);
-  const accepted = await at.verify();
-  expect(short(accepted.findings)).toEqual(short(first.findings).map((text) => `${text} accepted`));
+  const accepted = await rejectedOf();
+  expect(short(accepted)).toEqual(short(first).map((text) => `${text} accepted`));
 });
 
 test("calls expired what fell behind the 90 days while it read", async () => {
