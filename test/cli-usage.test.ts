@@ -8,7 +8,10 @@ import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { runCli, startCli, temporaryFolder } from "./support/cli.ts";
 import { openClient } from "./support/exchange-client.ts";
 
-const commands = ["sync", "plan", "status", "export", "doctor", "migrate", "db", "sandbox", "demo"];
+const commands = [
+  ...["sync", "plan", "status", "export", "verify", "replay"],
+  ...["doctor", "migrate", "db", "sandbox", "demo"],
+];
 
 const credentials = {
   EXCHANGE_API_KEY: "key",
@@ -55,6 +58,8 @@ describe.concurrent("help", () => {
       "--output <file>",
       "--force",
     ],
+    verify: ["--from <time>", "--to <time>", "--heal", ...reporting],
+    replay: reporting,
     doctor: ["--account <name...>", "--json"],
     migrate: [],
     db: [],
@@ -72,6 +77,7 @@ describe.concurrent("help", () => {
 
 describe.concurrent("what cannot be meant ends with code 2 and one message, before anything is done", () => {
   const product = (word: string) => ["sync", "--product", word];
+  const verify = (from: string, to: string) => ["verify", "--from", from, "--to", to];
   const wrong: readonly [readonly string[], Record<string, string>, RegExp][] = [
     [[], {}, /^Usage: bill-sync/],
     [["snyc"], {}, /^error: unknown command 'snyc'\n\(Did you mean sync\?\)\n/],
@@ -106,6 +112,36 @@ describe.concurrent("what cannot be meant ends with code 2 and one message, befo
       { LOG_LEVEL: "loud", DATABASE_URL: "x" },
       /DATABASE_URL is not .*\n {2}LOG_LEVEL "loud" is not/,
     ],
+    [["replay", "--product", "USDT-FUTURE"], {}, /did you mean USDT-FUTURES\?\n$/],
+    [["replay", "--heal"], {}, /^error: unknown option '--heal'/],
+    [["verify", "--from", "2026-11-01"], {}, /^error: required option '--to <time>' not specified/],
+    [verify("yesterday", "2026-11-02"), credentials, /^--from "yesterday" is not a time; give a d/],
+    [verify("2026-02-30", "2026-11-02"), credentials, /^--from "2026-02-30" is not a time; give a/],
+    [verify("2026-11-01", "2026-11-02T25:00Z"), credentials, /^--to "2026-11-02T25:00Z" is not a/],
+    // Which midnight, or which ten o'clock, nobody could say.
+    [
+      verify("2026-11-01T10:00", "2026-11-02"),
+      credentials,
+      /with Z or an offset such as \+01:00\n$/,
+    ],
+    [verify("1", "2"), credentials, /^--from "1" is not a time/],
+    [
+      verify("2026-11-02", "2026-11-01"),
+      credentials,
+      /^--from 2026-11-02 is not before --to 2026-/,
+    ],
+    [verify("2026-11-01", "2026-11-01"), credentials, /nothing is between them\n$/],
+    [
+      verify("2020-01-01", "9999-01-01"),
+      credentials,
+      /^--to 9999-01-01T\S+ lies in the future; it/,
+    ],
+    [
+      verify("2019-01-01", "2020-01-01"),
+      credentials,
+      /^--to 2020-01-01 is more than 90 days ago: t/,
+    ],
+    [verify("2026-11-01", "2026-11-02"), {}, /EXCHANGE_API_KEY is missing/],
     [["migrate"], { DATABASE_URL: "x" }, /DATABASE_URL is not an address/],
   ];
   test.each(wrong)("%j with %j", async (args, env, message) => {

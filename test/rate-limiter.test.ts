@@ -204,3 +204,104 @@ describe("an abort", () => {
     expect(getEventListeners(stop.signal, "abort")).toEqual([]);
   });
 });
+
+describe("a limit that is resized", () => {
+  const limit: RateLimit = { requests: 10, perMs: 1_000 };
+  const resizing = fc.record({
+    at: fc.nat(6_000),
+    requests: fc.integer({ min: 1, max: 10 }),
+  });
+
+  test("holds at every moment: what was given up is used by nobody, however requests travel and fail", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(resizing, { minLength: 1, maxLength: 5 }),
+        fc.array(fate, { minLength: 20, maxLength: 80 }),
+        async (resizings, fates) => {
+          const { time, limiter, askAll, sent, arrived } = world(limit);
+          const sizes: { from: number; to: number; readonly requests: number }[] = [];
+          const resized = resizings
+            .toSorted((a, b) => a.at - b.at)
+            .map(({ at, requests }) =>
+              time.clock.sleep(at).then(async () => {
+                const last = sizes.at(-1);
+                if (last !== undefined) last.to = time.now();
+                const never = Number.POSITIVE_INFINITY;
+                const size = { from: never, to: never, requests };
+                sizes.push(size);
+                await limiter.resize(requests);
+                size.from = time.now();
+              }),
+            );
+          await askAll(fates);
+          await time.run(Promise.all(resized));
+          expect(sent).toHaveLength(fates.length);
+          expect(tightestMs(arrived, limit)).toBeGreaterThanOrEqual(limit.perMs);
+          // One that was resized again before it had given up its slots promised nothing.
+          for (const { from, to, requests } of sizes.filter(({ from, to }) => from < to)) {
+            // With those shortly before: the slots given up may be another's at once.
+            const within = arrived.filter((at) => at > from - limit.perMs && at < to);
+            const narrow = { ...limit, requests };
+            expect(tightestMs(within, narrow)).toBeGreaterThanOrEqual(limit.perMs);
+          }
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+
+  test("and another that uses the slots given up never pass the limit together", async () => {
+    const given = fc.record({ at: fc.nat(4_000), forMs: fc.nat(4_000) });
+    await fc.assert(
+      fc.asyncProperty(
+        given,
+        fc.array(fate, { minLength: 20, maxLength: 60 }),
+        fc.array(fate, { minLength: 5, maxLength: 20 }),
+        async ({ at, forMs }, fates, guestFates) => {
+          const { time, limiter, askAll, ask, arrived } = world(limit);
+          const guest = createRateLimiter({ ...limit, requests: 2 }, time.clock);
+          const visit = async () => {
+            await time.clock.sleep(at);
+            await limiter.resize(8);
+            const asked = guestFates.map(async ({ there, back }) =>
+              guest.run(async () => {
+                await time.clock.sleep(there);
+                arrived.push(time.now());
+                await time.clock.sleep(back);
+              }),
+            );
+            await Promise.all(asked);
+            await time.clock.sleep(limit.perMs + forMs);
+            void limiter.resize(10);
+          };
+          const visited = visit();
+          await askAll(fates);
+          await time.run(visited);
+          await time.run(Promise.all(Array.from({ length: 10 }, () => ask(plain))));
+          expect(tightestMs(arrived, limit)).toBeGreaterThanOrEqual(limit.perMs);
+        },
+      ),
+      { numRuns: 200 },
+    );
+  });
+
+  test("gives up slots that are not in use at once, and those in use a period after their answer", async () => {
+    const { time, limiter, ask } = world(limit);
+    await time.run(limiter.resize(8));
+    expect(time.now()).toBe(0);
+    void limiter.resize(10);
+    const asked = Array.from({ length: 10 }, () => ask({ ...plain, there: 100, back: 200 }));
+    await time.run(Promise.all(asked));
+    await time.run(limiter.resize(8));
+    expect(time.now()).toBe(1_302);
+  });
+
+  test("uses all that it has once it is made wider", async () => {
+    const { time, limiter, askAll, sent } = world(limit);
+    await time.run(limiter.resize(2));
+    const asked = askAll(Array.from({ length: 12 }, () => plain));
+    void time.clock.sleep(500).then(() => limiter.resize(10));
+    await asked;
+    expect(sent).toEqual([0, 0, ...Array.from({ length: 8 }, () => 500), 1_002, 1_002]);
+  });
+});

@@ -2,6 +2,7 @@ import { createServer } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { dayMs } from "../src/contract/time.ts";
 import { canariesOf, canaryPassword, canarySearch } from "./support/canaries.ts";
 import { type CanaryHouse, type CanaryRun, openCanaryHouse } from "./support/canary-runs.ts";
 import { type CliEnvironment, type RunningCli, runCli } from "./support/cli.ts";
@@ -46,12 +47,17 @@ const seenThenStop =
     running.kill(signal);
   };
 
+const dayBefore = (days: number): string =>
+  new Date(Date.now() - days * dayMs).toISOString().slice(0, 10);
+
 /** How each command is run where nothing is wrong. One that is not here fails the test. */
 const commands: Readonly<Record<string, readonly Omit<CanaryRun, "failure">[]>> = {
   sync: [{ args: ["sync"] }, { args: ["sync", "--json", "--only", "bills,ltv"] }],
   plan: [{ args: ["plan"] }, { args: ["plan", "--json"] }],
   status: [{ args: ["status"] }, { args: ["status", "--json"] }],
   export: [{ args: ["export", "--format", "csv"] }, { args: ["export", "--format", "ccxt"] }],
+  verify: [{ args: ["verify", "--from", dayBefore(2), "--to", dayBefore(1), "--heal"] }],
+  replay: [{ args: ["replay"] }, { args: ["replay", "--json"] }],
   doctor: [{ args: ["doctor"] }, { args: ["doctor", "--json"] }],
   migrate: [{ args: ["migrate"] }],
   db: [{ args: ["db"] }],

@@ -52,7 +52,7 @@ test("a stream's row says through when it is complete, what is missing, lost, an
     "",
     "main/COIN-FUTURES: missing 2026-09-22 12:00:00Z to 2026-10-02 12:00:00Z",
     "main/COIN-FUTURES: lost 2026-08-18 12:00:00Z to 2026-08-24 13:00:00Z",
-    "main/COIN-FUTURES: 2 rows in rejected_bills broke the API's contract",
+    "main/COIN-FUTURES: 2 rows in rejected_bills broke the API's contract; after an upgrade, npm run replay",
     "last run: sync, 2026-11-21 11:00:00Z to 2026-11-21 11:00:19Z: complete",
   ]);
 });

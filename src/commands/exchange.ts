@@ -1,7 +1,10 @@
 import type { Clock } from "../clock.ts";
 import type { Account, Config } from "../config/config.ts";
+import { accountBills } from "../contract/account-bills.ts";
 import type { Operation } from "../contract/operation.ts";
 import type { EpochMs } from "../contract/time.ts";
+import { guestRequests } from "../db/guest.ts";
+import type { Room } from "../db/lease.ts";
 import { type AddressLimits, createAddressLimits } from "../exchange/address-limits.ts";
 import { type Client, createClient } from "../exchange/client.ts";
 import { createExchangeClock, type ExchangeClock } from "../exchange/exchange-clock.ts";
@@ -13,6 +16,10 @@ export type AccountExchange = {
   readonly client: Client;
   readonly exchangeNow: () => EpochMs;
   readonly clock: ExchangeClock;
+  /** How a holder of the account leaves a guest its share of the bills' limit. */
+  readonly room: Room;
+  /** From now on no more than a guest's share. */
+  readonly beGuest: () => Promise<void>;
 };
 
 /** Wires a client for an account: its own clock, and its own limits under those of the address. */
@@ -49,5 +56,21 @@ export function exchangeOf(
     limiterOf,
     ...(credentials === undefined ? {} : { credentials }),
   });
-  return { client, exchangeNow: exchangeClock.now, clock: exchangeClock };
+  const { requests, perMs } = accountBills.limit;
+  const resize = (to: number) => limiterOf(accountBills).resize(to);
+  const room: Room = {
+    async leave() {
+      await resize(requests - guestRequests);
+      // A slot is free for the next request by the same way; the guest's may be a shorter one.
+      await deps.clock.sleep(perMs);
+    },
+    takeBack: () => void resize(requests),
+  };
+  return {
+    client,
+    exchangeNow: exchangeClock.now,
+    clock: exchangeClock,
+    room,
+    beGuest: () => resize(guestRequests),
+  };
 }

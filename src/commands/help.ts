@@ -58,3 +58,28 @@ With --faults it refuses, delays, cuts, lies and is away for minutes, in every
 way that a client can come through. Each fault is told on standard error with
 the number of the request for bills that it met. A sync against it may end with
 code 1, and must be complete when it was run again often enough.`;
+
+export const verifyHelp = `
+The bills of the span, from --from up to and without --to, are read from the
+exchange again and compared field by field with those that are stored:
+  missing   served, and not stored
+  changed   stored with another content: each field, old and new
+  extra     stored, and not served: expired (behind the exchange's 90 days by
+            now), late (made or stored after the reading began) or unknown
+  rejected  rows that broke the API's contract
+Times are ISO 8601; a date alone is midnight UTC. --heal writes what is missing,
+restates what is changed and keeps rejected rows in rejected_bills; it deletes
+nothing. It may run beside a sync of the account: it takes 2 of the 10 requests
+a second, and the sync leaves it those.
+Exit code 0 where all is equal or healed, 1 where a difference remains.`;
+
+export const replayHelp = `
+Each row of rejected_bills that is not resolved is read again, as this version
+reads. What can be read now is put among the bills, and the row is resolved:
+  new        bills that were not stored
+  unchanged  bills that are stored like that
+  restated   bills that were stored with older content; bill_revisions keeps it
+  outdated   rows older than what is stored of their bill, which stays
+  left       rows that still break the API's contract, with where and how
+Exit code 0 where none is left. The exchange is not asked. To accept a row for
+good, set its resolved_at.`;

@@ -2,7 +2,16 @@ import { Command, CommanderError, InvalidArgumentError, Option } from "commander
 import { type Config, narrowed, readConfig } from "../config/config.ts";
 import type { Environment } from "../config/environment.ts";
 import type { ExportWords } from "./export-options.ts";
-import { doctorHelp, exportHelp, programHelp, sandboxHelp, statusHelp, syncHelp } from "./help.ts";
+import {
+  doctorHelp,
+  exportHelp,
+  programHelp,
+  replayHelp,
+  sandboxHelp,
+  statusHelp,
+  syncHelp,
+  verifyHelp,
+} from "./help.ts";
 import type { ExitCode, Io } from "./io.ts";
 import { needsCredentials, partsOf, withParts } from "./parts.ts";
 import type { SandboxCommandOptions } from "./sandbox.ts";
@@ -27,6 +36,7 @@ export async function runProgram(args: readonly string[], deps: ProgramDeps): Pr
   const program = openProgram(deps.io);
   addLedgerCommands(program, deps, exitWith);
   addExport(program, deps, exitWith);
+  addRepairCommands(program, deps, exitWith);
   addDatabaseCommands(program, deps, exitWith);
   addSandboxCommands(program, deps, exitWith);
   try {
@@ -62,11 +72,8 @@ function addLedgerCommands(
   { io, readEnvironment }: ProgramDeps,
   exitWith: ExitWith,
 ): void {
-  const configOf = (credentials: boolean, options: Reporting): Config =>
-    narrowed(readConfig(readEnvironment(), { credentials }), {
-      accounts: options.account ?? [],
-      productTypes: options.product ?? [],
-    });
+  const configOf = (credentials: boolean, options: Reporting) =>
+    narrowedConfig(readEnvironment, credentials, options);
   const sync = async (options: Reporting) => {
     const parts = partsOf(options.only);
     const config = withParts(configOf(needsCredentials(parts), options), parts);
@@ -125,6 +132,51 @@ function addExport(
     .addHelpText("after", exportHelp)
     .action(exitWith(exportBills));
 }
+
+/** What holds the stored against what was served. */
+function addRepairCommands(
+  program: Command,
+  { io, readEnvironment }: ProgramDeps,
+  exitWith: ExitWith,
+): void {
+  const verify = async (options: Reporting & VerifyRange) => {
+    const config = narrowedConfig(readEnvironment, true, options);
+    const { verifyCommand } = await import("./verify.ts");
+    return verifyCommand(config, io, options);
+  };
+  const replay = async (options: Reporting) => {
+    const config = narrowedConfig(readEnvironment, false, options);
+    const wantedOnly = (options.account ?? options.product) !== undefined;
+    const { replayCommand } = await import("./replay.ts");
+    return replayCommand(config, io, { json: options.json, wantedOnly });
+  };
+  reporting(
+    program
+      .command("verify")
+      .requiredOption("--from <time>", "since when: 2026-11-01, or 2026-11-01T12:00Z")
+      .requiredOption("--to <time>", "until when, not included")
+      .option("--heal", "write what is missing, and restate what is changed", false),
+  )
+    .description("read a span again and compare it with what is stored")
+    .addHelpText("after", verifyHelp)
+    .action(exitWith(verify));
+  reporting(program.command("replay"))
+    .description("try the rows of rejected_bills again, after an upgrade")
+    .addHelpText("after", replayHelp)
+    .action(exitWith(replay));
+}
+
+type VerifyRange = { readonly from: string; readonly to: string; readonly heal: boolean };
+
+const narrowedConfig = (
+  readEnvironment: ProgramDeps["readEnvironment"],
+  credentials: boolean,
+  options: Reporting,
+): Config =>
+  narrowed(readConfig(readEnvironment(), { credentials }), {
+    accounts: options.account ?? [],
+    productTypes: options.product ?? [],
+  });
 
 type Reporting = {
   readonly json: boolean;

@@ -93,7 +93,10 @@ function streamRemarks(status: StreamStatus, now: EpochMs): readonly string[] {
     ...expired.map((gap) => `${name}: lost ${formatInterval(gap)}`),
     ...(rejected === 0
       ? []
-      : [`${name}: ${formatCounted(rejected, "row")} in rejected_bills broke the API's contract`]),
+      : [
+          `${name}: ${formatCounted(rejected, "row")} in rejected_bills broke the API's contract; ` +
+            "after an upgrade, npm run replay",
+        ]),
   ];
 }
 

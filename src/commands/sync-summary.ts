@@ -134,7 +134,8 @@ function streamRemarks({ stream, windows, expired }: StreamReport): readonly str
 
 const quarantineRemark = ({ rows, ...stream }: Quarantined): string =>
   `${streamName(stream)}: ${formatCount(rows)} ${rows === 1 ? "row is" : "rows are"} in ` +
-  "rejected_bills and not among the bills; each says how it broke the API's contract";
+  "rejected_bills and not among the bills; each says how it broke the API's contract, and after an " +
+  "upgrade npm run replay tries them again";
 
 /** What a run did, for a program. */
 export const summaryJson = (result: SyncResult): object => ({

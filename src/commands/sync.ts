@@ -3,7 +3,7 @@ import { systemClock } from "../clock.ts";
 import type { Account, Config } from "../config/config.ts";
 import { recordKey, refuseTakenKey } from "../db/account-keys.ts";
 import type { Database } from "../db/connect.ts";
-import { holdAccount } from "../db/lease.ts";
+import { holdAccount, type Room } from "../db/lease.ts";
 import { migrate } from "../db/migrate.ts";
 import { openCommandDatabase } from "../db/open.ts";
 import { beginRun, finishRun } from "../db/run-log.ts";
@@ -100,10 +100,11 @@ const noticeFailure =
 
 function syncOne(deps: Deps, account: Account): Promise<AccountReport> {
   const { config, io, reporter, way } = deps;
+  const exchange = exchangeOf(config, account, way);
   return syncAccount(
     {
-      exchangeOf: () => exchangeOf(config, account, way),
-      holdAccount: () => hold(deps, account),
+      exchangeOf: () => exchange,
+      holdAccount: () => hold(deps, account, exchange.room),
       settleLagMs: config.settleLagMs,
       signal: io.signal,
       onProgress: reporter.progress,
@@ -114,11 +115,11 @@ function syncOne(deps: Deps, account: Account): Promise<AccountReport> {
 }
 
 /** The account's lease and tables. A key that is stored under another name holds and writes nothing. */
-async function hold({ db, io, reporter, runId }: Deps, { name, credentials }: Account) {
+async function hold({ db, io, reporter, runId }: Deps, { name, credentials }: Account, room: Room) {
   if (credentials === undefined) throw new Error(`defect: account ${name} has no credentials`);
   const named = { account: name, key: credentials.key };
   await refuseTakenKey(db, named);
-  const lease = await holdAccount(db, name, { onWait: reporter.notice, signal: io.signal });
+  const lease = await holdAccount(db, name, { onWait: reporter.notice, signal: io.signal, room });
   const store = openStore(db, lease, runId);
   let recorded: Promise<void> | undefined;
   /** Not before something is here: a key that the exchange refuses has stored nothing. */

@@ -78,10 +78,10 @@ async function refuseOther(db: Database, { account }: NamedKey, fingerprint: str
 
 /** What renames an account in all tables at once; it fails whole where rows of both names collide. */
 function renaming(from: string, to: string): string {
-  // The lease is none of the account's data, and each name may have one.
+  // A lease and a guest are none of the account's data, and each name may have them.
   const tables = Object.values(schema)
     .filter((table) => is(table, PgTable))
-    .filter((table) => table !== schema.accountLeases)
+    .filter((table) => table !== schema.accountLeases && table !== schema.accountGuests)
     .filter((table) => getTableConfig(table).columns.some(({ name }) => name === "account"));
   const updates = tables.map(
     (table) =>

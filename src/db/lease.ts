@@ -1,32 +1,56 @@
-import { hostname } from "node:os";
-import { setTimeout as delay } from "node:timers/promises";
 import { sql } from "drizzle-orm";
-import { secondMs } from "../contract/time.ts";
-import { AccountHeldError, LeaseLostError } from "../errors.ts";
+import { LeaseLostError } from "../errors.ts";
+import {
+  type Claim,
+  type ClaimKind,
+  type ClaimOptions,
+  claimTiming,
+  takeAccount,
+} from "./claim.ts";
 import type { Database, Transaction } from "./connect.ts";
 import { withDatabaseErrors } from "./database-errors.ts";
 
-/** An account held by this process. */
-export type Lease = AsyncDisposable & {
-  readonly account: string;
-  readonly epoch: number;
-  /** @throws LeaseLostError once the lease could have run out. Asks this machine's clock only. */
-  assertHeld(): void;
+/** An account held by this process: no other one syncs it. */
+export type Lease = Claim;
+
+export const leaseTiming = claimTiming;
+
+/** How a holder leaves a guest of the account its share of the rate limit. */
+export type Room = {
+  /** Leaves it from now on; resolves once nothing that is under way can be in the guest's way. */
+  readonly leave: () => Promise<void>;
+  readonly takeBack: () => void;
 };
 
-export const leaseTiming = {
-  /** How long a lease holds that is not renewed. */
-  leaseMs: 15 * secondMs,
-  renewMs: 3 * secondMs,
-  pollMs: 250,
-  /** A lease that is given back still blocks for as long as a rate limit remembers requests. */
-  cooldownMs: secondMs,
-} as const;
+export type HoldOptions = ClaimOptions & {
+  /** Default that of a holder that asks the exchange nothing. */
+  readonly room?: Room;
+};
 
-export type HoldOptions = {
-  readonly onWait?: (message: string) => void;
-  readonly signal: AbortSignal;
-  readonly timing?: { readonly [name in keyof typeof leaseTiming]: number };
+const noRoomNeeded: Room = { leave: () => Promise.resolve(), takeBack: () => undefined };
+
+/**
+ * The guest that is at work on an account. Its last requests may be as young as its row's end,
+ * so it counts as there for as long as a rate limit remembers them.
+ */
+const guestOf = (account: string) => sql`(
+      select epoch::text
+      from account_guests
+      where account_guests.account = ${account}
+        and account_guests.expires_at
+          > clock_timestamp() - ${claimTiming.cooldownMs} * interval '1 ms'
+    )`;
+
+const leases: ClaimKind = {
+  table: "account_leases",
+  onTake: sql`, yielded_to = null`,
+  seen: guestOf,
+  isHeldBy: (account, holder) => `account ${account} is held by ${holder}`,
+  isAtWork: (account, holder) => `another run holds account ${account} (${holder})`,
+  lost: (account) =>
+    new LeaseLostError(
+      `this run lost account ${account} to another one and wrote nothing more; run sync again`,
+    ),
 };
 
 /**
@@ -34,45 +58,70 @@ export type HoldOptions = {
  * One whose holder renews it is refused. The epoch grows with each holder, so that a holder
  * that was frozen, and wakes up after its lease ran out, writes nothing.
  *
+ * A guest that comes is seen at the next renewal, and is left its room; one that is there is seen
+ * here, before the first request: the lease is committed before this looks, and the guest's row
+ * before the guest looks for a lease, so at least one of them sees the other.
+ *
  * @throws AccountHeldError where another run is at work on the account.
  */
 export function holdAccount(db: Database, account: string, options: HoldOptions): Promise<Lease> {
-  return withDatabaseErrors(() => waitForAccount(db, account, options));
+  return withDatabaseErrors(async () => {
+    await using stack = new AsyncDisposableStack();
+    let host: Host | undefined;
+    const onSeen = (guest: string | null) => host?.see(guest);
+    const lease = stack.use(await takeAccount(db, leases, account, { ...options, onSeen }));
+    host = new Host(db, lease, options.room ?? noRoomNeeded);
+    const { rows } = await db.execute<{ guest: string | null }>(
+      sql`select ${guestOf(account)} as guest`,
+    );
+    host.see(rows[0]?.guest ?? null);
+    const kept = stack.move();
+    return { ...lease, [Symbol.asyncDispose]: () => kept.disposeAsync() };
+  });
 }
 
-async function waitForAccount(
-  db: Database,
-  account: string,
-  { onWait, signal, timing = leaseTiming }: HoldOptions,
-): Promise<Lease> {
-  const { leaseMs, pollMs } = timing;
-  const holder = `${hostname()} process ${process.pid}`;
-  const polls = Math.ceil((2 * leaseMs) / pollMs);
-  let seen: Holding | undefined;
-  for (let poll = 0; poll < polls; poll++) {
-    signal.throwIfAborted();
-    const askedAt = performance.now();
-    const epoch = await take(db, account, holder, leaseMs);
-    if (epoch !== undefined) return keep(db, { account, epoch }, askedAt + leaseMs, timing);
-    const holding = await holderOf(db, account);
-    // Somebody moved the lease's end since it was last seen, and not to give it back.
-    if (isTaken(holding) && seen !== undefined && holding.expiresAt !== seen.expiresAt) {
-      throw new AccountHeldError(
-        `another run holds account ${account} (${holding.holder}); wait until it has ended`,
-      );
-    }
-    if (seen === undefined && isTaken(holding)) {
-      onWait?.(
-        `account ${account} is held by ${holding.holder}; waiting to see whether it is alive`,
-      );
-    }
-    seen = holding ?? seen;
-    await delay(pollMs);
+/** What a holder does about guests. */
+class Host {
+  readonly #db: Database;
+  readonly #lease: Pick<Lease, "account" | "epoch">;
+  readonly #room: Room;
+  #guest: string | null = null;
+  #acknowledged: string | null = null;
+  #leaving: Promise<void> | undefined;
+
+  constructor(db: Database, lease: Pick<Lease, "account" | "epoch">, room: Room) {
+    this.#db = db;
+    this.#lease = lease;
+    this.#room = room;
   }
-  throw new AccountHeldError(
-    `account ${account} did not become free within ${2 * leaseMs} ms` +
-      `${isTaken(seen) ? ` (${seen.holder})` : ""}; see whether another run hangs`,
-  );
+
+  see(guest: string | null): void {
+    if (guest === null && this.#guest !== null) this.#room.takeBack();
+    this.#guest = guest;
+    if (guest === null || guest === this.#acknowledged) return;
+    this.#leaving ??= this.#leaveRoom(guest).finally(() => {
+      this.#leaving = undefined;
+    });
+  }
+
+  /** Never rejects: what failed is tried again at the next renewal. */
+  async #leaveRoom(guest: string): Promise<void> {
+    await this.#room.leave();
+    // It may have gone meanwhile, and the room with it.
+    if (this.#guest !== guest) return;
+    const { account, epoch } = this.#lease;
+    const told = this.#db.execute(sql`
+      update account_leases
+      set yielded_to = ${guest}
+      where account = ${account}
+        and epoch = ${epoch}`);
+    await told.then(
+      () => {
+        this.#acknowledged = guest;
+      },
+      () => undefined,
+    );
+  }
 }
 
 /** Fails a transaction whose run lost the account, and makes the account's writers take turns. */
@@ -86,98 +135,5 @@ export async function checkLease(
     where account = ${account}
       and epoch = ${epoch}
     for update`);
-  if (rows.length === 0) throw lost(account);
-}
-
-const lost = (account: string) =>
-  new LeaseLostError(
-    `this run lost account ${account} to another one and wrote nothing more; run sync again`,
-  );
-
-/** `holder` is empty once the lease was given back. */
-type Holding = { readonly holder: string; readonly expiresAt: string };
-
-const isTaken = (holding: Holding | undefined): holding is Holding =>
-  holding !== undefined && holding.holder !== "";
-
-async function holderOf(db: Database, account: string): Promise<Holding | undefined> {
-  const { rows } = await db.execute<{ holder: string; expires_at: string }>(sql`
-    select holder, expires_at::text
-    from account_leases
-    where account = ${account}`);
-  const [row] = rows;
-  return row === undefined ? undefined : { holder: row.holder, expiresAt: row.expires_at };
-}
-
-async function take(
-  db: Database,
-  account: string,
-  holder: string,
-  leaseMs: number,
-): Promise<number | undefined> {
-  const { rows } = await db.execute<{ epoch: string }>(sql`
-    insert into account_leases (account, holder, epoch, expires_at)
-    values (${account}, ${holder}, 1, clock_timestamp() + ${leaseMs} * interval '1 ms')
-    on conflict (account) do update
-    set
-      holder = excluded.holder,
-      epoch = account_leases.epoch + 1,
-      expires_at = excluded.expires_at
-    where account_leases.expires_at <= excluded.expires_at - ${leaseMs} * interval '1 ms'
-    returning epoch`);
-  return rows[0] === undefined ? undefined : Number(rows[0].epoch);
-}
-
-type Holder = { readonly account: string; readonly epoch: number };
-
-/** Sets how long the lease still holds; false where it is another's by now. */
-async function extend(db: Database, { account, epoch }: Holder, ms: number, holder?: string) {
-  const { rowCount } = await db.execute(sql`
-    update account_leases
-    set
-      expires_at = clock_timestamp() + ${ms} * interval '1 ms',
-      holder = coalesce(${holder ?? null}, holder)
-    where account = ${account}
-      and epoch = ${epoch}`);
-  return rowCount === 1;
-}
-
-function keep(
-  db: Database,
-  held: Holder,
-  firstDeadline: number,
-  { leaseMs, renewMs, cooldownMs }: NonNullable<HoldOptions["timing"]>,
-): Lease {
-  let deadline = firstDeadline;
-  let isLost = false;
-  let renewal: Promise<void> | undefined;
-  const renew = async () => {
-    const askedAt = performance.now();
-    try {
-      if (await extend(db, held, leaseMs)) deadline = askedAt + leaseMs;
-      else isLost = true;
-    } catch {
-      // The database is away: the deadline stands, and a page that is committed finds out why.
-    }
-    renewal = undefined;
-  };
-  const giveBack = async () => {
-    // A renewal that arrived later would hold what was given back.
-    await renewal;
-    await extend(db, held, cooldownMs, "").catch(() => undefined);
-  };
-  const renewing = setInterval(() => {
-    renewal ??= renew();
-  }, renewMs);
-  return {
-    ...held,
-    assertHeld() {
-      if (isLost || performance.now() >= deadline) throw lost(held.account);
-    },
-    async [Symbol.asyncDispose]() {
-      clearInterval(renewing);
-      // Where that fails or hangs, the lease runs out by itself: no reason to fail a run.
-      await Promise.race([giveBack(), delay(leaseMs, undefined, { ref: false })]);
-    },
-  };
+  if (rows.length === 0) throw leases.lost(account);
 }

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { sql } from "drizzle-orm";
 import type { RejectedRow, Stream } from "../sync/store.ts";
 import { textArray } from "./array-literal.ts";
-import type { Transaction } from "./connect.ts";
+import type { Database, Transaction } from "./connect.ts";
 
 /**
  * Keeps rows that broke the contract as they were received, once each.
@@ -30,6 +30,25 @@ export async function rejectRows(
     ) as page (digest, received, fault_path, fault)
     on conflict (account, product_type, digest) do nothing`);
   return rows.length;
+}
+
+/** For each of the rows, whether it is kept and resolved: accepted for good, or put in by a replay. */
+export async function areResolved(
+  db: Database,
+  { account, productType }: Stream,
+  rows: readonly RejectedRow[],
+): Promise<readonly boolean[]> {
+  if (rows.length === 0) return [];
+  const digests = rows.map(({ received }) => sha256(JSON.stringify(received)));
+  const { rows: resolved } = await db.execute<{ digest: string }>(sql`
+    select digest
+    from rejected_bills
+    where account = ${account}
+      and product_type = ${productType}
+      and digest = any (${textArray(digests)}::text[])
+      and resolved_at is not null`);
+  const known = new Set(resolved.map(({ digest }) => digest));
+  return digests.map((digest) => known.has(digest));
 }
 
 const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");

@@ -138,6 +138,17 @@ export const accountLeases = pgTable("account_leases", {
   /** One more with each holder; a page is only written by the latest. */
   epoch: bigint("epoch", { mode: "number" }).notNull(),
   expiresAt: time("expires_at").notNull(),
+  /** The epoch of the guest that the holder has left its share of the rate limit. */
+  yieldedTo: bigint("yielded_to", { mode: "number" }),
+});
+
+/** Who reads an account beside its holder, with a share of the rate limit of its own. */
+export const accountGuests = pgTable("account_guests", {
+  account: key("account").primaryKey(),
+  /** Who it is: host and process; empty when it has gone. */
+  holder: text("holder").notNull(),
+  epoch: bigint("epoch", { mode: "number" }).notNull(),
+  expiresAt: time("expires_at").notNull(),
 });
 
 /**

@@ -41,4 +41,5 @@ export function createAddressLimits(clock: Clock): AddressLimits {
 const both = (narrow: RateLimiter, wide: RateLimiter): RateLimiter => ({
   run: (send, signal) => narrow.run(() => wide.run(send, signal), signal),
   holdOff: narrow.holdOff,
+  resize: narrow.resize,
 });

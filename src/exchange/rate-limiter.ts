@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import PQueue from "p-queue";
 import type { Clock } from "../clock.ts";
 
@@ -9,6 +10,11 @@ export type RateLimiter = {
   run<T>(send: () => Promise<T>, signal?: AbortSignal): Promise<T>;
   /** Sends nothing new for this long: the exchange said that it was too much. */
   holdOff(ms: number): void;
+  /**
+   * From now on so many requests a period. Resolves once the slots beyond them have been given
+   * up, each when its request is answered and a period old; or once it is resized again.
+   */
+  resize(requests: number): Promise<void>;
 };
 
 /** At most this many requests may arrive at the exchange in any rolling stretch of `perMs`. */
@@ -64,6 +70,13 @@ export function createRateLimiter(limit: RateLimit, clock: Clock): RateLimiter {
         // Not compared with the clock: a timer that fired early would never start it again.
         if (heldUntil === until) queue.start();
       });
+    },
+
+    async resize(requests) {
+      queue.concurrency = requests;
+      while (queue.pending > requests && queue.concurrency === requests) {
+        await once(queue, "next");
+      }
     },
   };
 }

@@ -19,7 +19,7 @@ export async function syncBills(
   productTypes: readonly ProductType[],
 ): Promise<readonly StreamReport[]> {
   const streams = productTypes.map((productType) => new StreamRun(deps, { account, productType }));
-  await greet(deps, streams);
+  await greet(deps.signal, streams);
   const walks = [];
   for (const stream of streams.filter(({ hasFailed }) => !hasFailed)) {
     for (const walk of await stream.plan()) walks.push({ stream, walk });
@@ -43,10 +43,13 @@ export async function syncBills(
  * times at once, and an answer to a signed request proves the clock, without which nothing
  * can be planned. A product type that is refused by itself leaves that to the next one.
  */
-async function greet(deps: BillsDeps, streams: readonly StreamRun[]): Promise<void> {
+export async function greet(
+  signal: AbortSignal,
+  streams: readonly Pick<StreamRun, "stream" | "ask" | "fail">[],
+): Promise<void> {
   for (const stream of streams) {
     try {
-      await stream.ask({ productType: stream.stream.productType, limit: "1" }, deps.signal);
+      await stream.ask({ productType: stream.stream.productType, limit: "1" }, signal);
       return;
     } catch (error) {
       if (!(error instanceof ExchangeError) || !isOfProductType(error.kind)) throw error;

@@ -1,9 +1,8 @@
-import { accountBills, pageSizeMax } from "../contract/account-bills.ts";
 import type { Query } from "../contract/operation.ts";
-import { isDemoProductType, type ProductType } from "../contract/product-types.ts";
 import { type EpochMs, epochMs, isoTime } from "../contract/time.ts";
 import { CommitsLostError, CursorError, ExchangeError } from "../errors.ts";
 import type { Client } from "../exchange/client.ts";
+import { askBills, pageQuery } from "./ask-bills.ts";
 import { type Interval, lengthMs, subtract } from "./intervals.ts";
 import { completeThrough, planStream } from "./plan.ts";
 import type {
@@ -135,17 +134,14 @@ export class StreamRun {
   }
 
   /** Sends one request of this stream. */
-  async ask(query: Query | (() => Query), signal: AbortSignal): Promise<FetchedPage> {
-    const { data, requestTime } = await this.#deps.client.ask(accountBills, query, {
-      signal,
-      demo: isDemoProductType(this.stream.productType),
-      beforeSend: this.#deps.held.assertHeld,
-      onAttempt: (failure) => {
-        this.#counts.requests += 1;
-        this.#deps.onProgress({ stream: this.stream, event: "request", failure });
-      },
-    });
-    return { ...data, requestTime };
+  ask(query: Query | (() => Query), signal: AbortSignal): Promise<FetchedPage> {
+    const { client, held, onProgress } = this.#deps;
+    const onAttempt = (failure: ExchangeError | undefined) => {
+      this.#counts.requests += 1;
+      onProgress({ stream: this.stream, event: "request", failure });
+    };
+    const deps = { client, assertHeld: held.assertHeld, onAttempt };
+    return askBills(deps, this.stream.productType, query, signal);
   }
 
   get hasFailed(): boolean {
@@ -198,14 +194,4 @@ export class StreamRun {
     this.#counts.pages += 1;
     this.#deps.onProgress({ stream: this.stream, event: "page", window, ...progress });
   }
-}
-
-function pageQuery(productType: ProductType, request: PageRequest): Query {
-  return {
-    productType,
-    startTime: String(request.startTime),
-    endTime: String(request.endTime),
-    limit: String(pageSizeMax),
-    ...(request.idLessThan === undefined ? {} : { idLessThan: request.idLessThan }),
-  };
 }

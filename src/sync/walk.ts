@@ -86,7 +86,7 @@ export async function walkWindow(deps: WalkDeps, stream: Stream, walk: Walk): Pr
       await deps.restartWindow(stream, window);
       throw new CursorError(
         `the exchange's cursor ${printableLine(endId)} ${fault} in ${nameOf(stream, window)}; ` +
-          "its bills so far are kept and the window counts as missing; run sync again",
+          "the window counts as not read, whatever came of its bills so far; run again",
       );
     }
     cursors.add(endId);
@@ -94,7 +94,7 @@ export async function walkWindow(deps: WalkDeps, stream: Stream, walk: Walk): Pr
   }
   throw new CursorError(
     `${nameOf(stream, window)} did not end within ${pagesPerWindowMax} pages; ` +
-      "what was read is kept, run sync again to go on",
+      "run again to go on",
   );
 }
 

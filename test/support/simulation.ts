@@ -99,7 +99,7 @@ export function simulate(url: string, options: SimulationOptions): Simulation & 
   };
 }
 
-const accountOf = ({ account }: Sandbox, wanted: readonly ProductType[]) => ({
+export const accountOf = ({ account }: Sandbox, wanted: readonly ProductType[]) => ({
   name: account.name,
   productTypes: wanted,
   credentials: {
@@ -110,10 +110,10 @@ const accountOf = ({ account }: Sandbox, wanted: readonly ProductType[]) => ({
 });
 
 /** Carries requests to the sandbox; what cannot be delivered never comes whole. */
-function transportOf(
+export function transportOf(
   sandbox: Sandbox,
   { clock }: VirtualClock,
-  { latencyMs = () => 40 }: SimulationOptions,
+  { latencyMs = () => 40 }: Pick<SimulationOptions, "latencyMs">,
 ): Transport {
   const answer: Answer = withLatency(sandbox.answer, {
     there: latencyMs,

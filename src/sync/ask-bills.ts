@@ -1,0 +1,41 @@
+import { accountBills, pageSizeMax } from "../contract/account-bills.ts";
+import type { Query } from "../contract/operation.ts";
+import { isDemoProductType, type ProductType } from "../contract/product-types.ts";
+import type { ExchangeError } from "../errors.ts";
+import type { Client } from "../exchange/client.ts";
+import type { FetchedPage, PageRequest } from "./walk.ts";
+
+export type AskBillsDeps = {
+  readonly client: Client;
+  /** @throws LeaseLostError where the account may be another's by now. */
+  readonly assertHeld: () => void;
+  /** Told of every request, and of its failure. */
+  readonly onAttempt: (failure: ExchangeError | undefined) => void;
+};
+
+/** Asks for bills of one product type. */
+export async function askBills(
+  { client, assertHeld, onAttempt }: AskBillsDeps,
+  productType: ProductType,
+  query: Query | (() => Query),
+  signal: AbortSignal,
+): Promise<FetchedPage> {
+  const { data, requestTime } = await client.ask(accountBills, query, {
+    signal,
+    demo: isDemoProductType(productType),
+    beforeSend: assertHeld,
+    onAttempt,
+  });
+  return { ...data, requestTime };
+}
+
+/** A page's request as the exchange takes it. */
+export function pageQuery(productType: ProductType, request: PageRequest): Query {
+  return {
+    productType,
+    startTime: String(request.startTime),
+    endTime: String(request.endTime),
+    limit: String(pageSizeMax),
+    ...(request.idLessThan === undefined ? {} : { idLessThan: request.idLessThan }),
+  };
+}

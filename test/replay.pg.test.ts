@@ -1,0 +1,312 @@
+import { createHash, randomUUID } from "node:crypto";
+import { sql } from "drizzle-orm";
+import { describe, expect, test } from "vitest";
+import { openDatabase } from "../src/db/connect.ts";
+import { holdAccount } from "../src/db/lease.ts";
+import { replayBatch } from "../src/db/replay.ts";
+import { LeaseLostError } from "../src/errors.ts";
+import { openSandbox } from "../src/sandbox/sandbox.ts";
+import type { Stream } from "../src/sync/store.ts";
+import { environmentFor, runCli } from "./support/cli.ts";
+import { fileDatabase, testDatabase } from "./support/database.ts";
+import { holdStream } from "./support/held-store.ts";
+
+const { tables } = await fileDatabase();
+
+/** A row as the exchange serves it. */
+const aRow = (but: object = {}) => ({
+  billId: "1098396773329305606",
+  symbol: "BTCUSDT",
+  amount: "12.50",
+  fee: "-0.0123",
+  feeByCoupon: "",
+  businessType: "close_long",
+  coin: "USDT",
+  balance: "1234.56789",
+  cTime: "1700000000000",
+  ...but,
+});
+
+type Rejection = {
+  /** Text as it is; anything else as JSON. */
+  readonly row: unknown;
+  /** Seconds before now. */
+  readonly ago?: number;
+  readonly fault?: string;
+};
+
+/** As if an older version had rejected these. */
+async function reject(
+  { account, productType }: Stream,
+  rejections: readonly Rejection[],
+  { db } = tables,
+): Promise<void> {
+  for (const { row, ago = 60, fault = "is not known to version 0.0" } of rejections) {
+    const received = typeof row === "string" ? row : JSON.stringify(row);
+    const digest = createHash("sha256").update(received).digest("hex");
+    await db.execute(sql`
+      insert into rejected_bills (
+        account, product_type, digest, received, fault_path, fault, run_id, rejected_at
+      )
+      values (
+        ${account}, ${productType}, ${digest}, ${received}, 'old', ${fault}, ${randomUUID()},
+        clock_timestamp() - ${ago} * interval '1 s'
+      )`);
+  }
+}
+
+const replay = ({ account, productType }: Stream) =>
+  replayBatch(tables.db, { account, epoch: 1 }, { account, productType }, undefined);
+
+const storedOf = async ({ account }: Stream, table: "bills" | "bill_revisions" = "bills") => {
+  const { rows } = await tables.db.execute<{ bill: string }>(sql`
+    select bill_id || ' ' || amount || ' ' || coalesce(extra::text, '') as bill
+    from ${sql.raw(table)}
+    where account = ${account}
+    order by bill_id`);
+  return rows.map(({ bill }) => bill.trim());
+};
+
+const quarantineOf = async ({ account }: Stream) => {
+  const { rows } = await tables.db.execute(sql`
+    select received, fault_path as path, fault, resolved_at is not null as resolved
+    from rejected_bills
+    where account = ${account}
+    order by rejected_at`);
+  return rows;
+};
+
+describe("a replay", () => {
+  test("puts what can be read among the bills, every digit of it, and leaves what cannot, with its reason of now", async () => {
+    const { stream } = await holdStream(tables.db);
+    const exact =
+      '{"billId":9007199254740993,"amount":1.10,"fee":"0E-8","businessType":"x","coin":"U","cTime":"1","new":0.10}';
+    await reject(stream, [
+      { row: exact, ago: 4 },
+      { row: aRow({ billId: "7" }), ago: 3 },
+      { row: aRow({ amount: "abc" }), ago: 2 },
+      { row: "no JSON", ago: 1 },
+    ]);
+    expect(await replay(stream)).toEqual({
+      new: 2,
+      unchanged: 0,
+      restated: 0,
+      outdated: 0,
+      left: [
+        expect.objectContaining({ path: "amount", reason: expect.stringContaining("decimal") }),
+        expect.objectContaining({ path: "", reason: "is not JSON" }),
+      ],
+      next: undefined,
+    });
+    expect(await storedOf(stream)).toEqual([
+      "7 12.50",
+      '9007199254740993 1.10 {"fee":"0E-8","new":0.10}',
+    ]);
+    expect(await quarantineOf(stream)).toEqual([
+      { received: exact, path: "old", fault: "is not known to version 0.0", resolved: true },
+      expect.objectContaining({ resolved: true }),
+      expect.objectContaining({ path: "amount", resolved: false }),
+      { received: "no JSON", path: "", fault: "is not JSON", resolved: false },
+    ]);
+  });
+
+  test("changes nothing the second time", async () => {
+    const { stream } = await holdStream(tables.db);
+    await reject(stream, [{ row: aRow() }, { row: aRow({ amount: "abc" }) }]);
+    await replay(stream);
+    const versions = () =>
+      tables.db.execute(sql`
+        select xmin::text from bills where account = ${stream.account}
+        union all select xmin::text from rejected_bills where account = ${stream.account}`);
+    const before = (await versions()).rows;
+    expect(await replay(stream)).toMatchObject({ new: 0, unchanged: 0, restated: 0, outdated: 0 });
+    expect((await versions()).rows).toEqual(before);
+  });
+
+  test("restates a bill that was stored before the row came, and keeps what it replaced", async () => {
+    const { stream } = await holdStream(tables.db);
+    await reject(stream, [{ row: aRow(), ago: 60 }]);
+    await replay(stream);
+    await tables.db.execute(sql`
+      update bills set ingested_at = ingested_at - interval '1 hour' where account = ${stream.account}`);
+    await reject(stream, [{ row: aRow({ amount: "13" }), ago: 30 }]);
+    expect(await replay(stream)).toMatchObject({ restated: 1, outdated: 0 });
+    expect(await storedOf(stream)).toEqual(["1098396773329305606 13"]);
+    expect(await storedOf(stream, "bill_revisions")).toEqual(["1098396773329305606 12.50"]);
+  });
+
+  test("leaves a bill that was stored after the row came as it is, and the row where it is, resolved", async () => {
+    const { stream } = await holdStream(tables.db);
+    await reject(stream, [{ row: aRow() }]);
+    await replay(stream);
+    await tables.db.execute(sql`
+      update bills set ingested_at = clock_timestamp(), amount = 99 where account = ${stream.account}`);
+    await reject(stream, [{ row: aRow({ amount: "13" }), ago: 30 }]);
+    expect(await replay(stream)).toMatchObject({ new: 0, restated: 0, outdated: 1, left: [] });
+    expect(await storedOf(stream)).toEqual(["1098396773329305606 99"]);
+    expect(await storedOf(stream, "bill_revisions")).toEqual([]);
+    expect(await quarantineOf(stream)).toEqual([
+      expect.objectContaining({ resolved: true }),
+      expect.objectContaining({ resolved: true, received: expect.stringContaining('"13"') }),
+    ]);
+  });
+
+  test("of several rows of a bill lets the latest win, in whatever order versions learn to read them", async () => {
+    const orders = [
+      [1, 2, 3],
+      [3, 2, 1],
+      [2, 3, 1],
+      [2, 1, 3],
+    ];
+    for (const order of orders) {
+      const { stream } = await holdStream(tables.db);
+      for (const amount of order) {
+        // The greater amount came later.
+        await reject(stream, [{ row: aRow({ amount: `${amount}` }), ago: 100 - amount }]);
+        await replay(stream);
+      }
+      expect(await storedOf(stream)).toEqual(["1098396773329305606 3"]);
+    }
+    const { stream } = await holdStream(tables.db);
+    await reject(
+      stream,
+      [2, 3, 1].map((amount) => ({ row: aRow({ amount: `${amount}` }), ago: 100 - amount })),
+    );
+    expect(await replay(stream)).toMatchObject({ new: 1, restated: 2 });
+    expect(await storedOf(stream)).toEqual(["1098396773329305606 3"]);
+    expect(await storedOf(stream, "bill_revisions")).toHaveLength(2);
+  });
+
+  test("goes through a quarantine of any length in batches, each row once", async () => {
+    const { stream } = await holdStream(tables.db);
+    const { account, productType } = stream;
+    await tables.db.execute(sql`
+      insert into rejected_bills (
+        account, product_type, digest, received, fault_path, fault, run_id, rejected_at
+      )
+      select
+        ${account}, ${productType}, n::text,
+        case when n % 2 = 0 then '"broken"' else replace(${JSON.stringify(aRow())}, '1098396773329305606', n::text) end,
+        '', '', gen_random_uuid(), '2026-01-01Z'
+      from generate_series(1, 1201) as n`);
+    const seen = { new: 0, left: 0, batches: 0 };
+    let cursor: Parameters<typeof replayBatch>[3];
+    do {
+      const batch = await replayBatch(tables.db, { account, epoch: 1 }, stream, cursor);
+      seen.new += batch.new;
+      seen.left += batch.left.length;
+      seen.batches += 1;
+      cursor = batch.next;
+    } while (cursor !== undefined);
+    expect(seen).toEqual({ new: 601, left: 600, batches: 3 });
+    expect(await storedOf(stream)).toHaveLength(601);
+  });
+
+  test("writes nothing once another run has the account", async () => {
+    const { stream } = await holdStream(tables.db);
+    await reject(stream, [{ row: aRow() }]);
+    await tables.db.execute(
+      sql`update account_leases set epoch = 2 where account = ${stream.account}`,
+    );
+    await expect(replay(stream)).rejects.toThrow(LeaseLostError);
+    expect(await storedOf(stream)).toEqual([]);
+  });
+});
+
+describe("the command", () => {
+  /** A synced sandbox, and a bill that an older version rejected instead. */
+  async function house() {
+    const stack = new AsyncDisposableStack();
+    const sandbox = stack.use(await openSandbox({ seed: "replay", density: 0.1 }));
+    const database = stack.use(await testDatabase());
+    const own = stack.use(openDatabase(database.url));
+    const env = environmentFor(sandbox, database, { PRODUCT_TYPES: "USDT-FUTURES,COIN-FUTURES" });
+    const run = (...args: readonly string[]) => runCli(args, { env });
+    return { sandbox, own, run, [Symbol.asyncDispose]: () => stack.disposeAsync() };
+  }
+  const main = { account: "main", productType: "USDT-FUTURES" } as const;
+
+  test("after an upgrade puts the rows in, and sync and status are content again", async () => {
+    await using at = await house();
+    expect((await at.run("sync")).code).toBe(0);
+    const bill = at.sandbox.account.ledger.bills["USDT-FUTURES"].findLast(
+      ({ cTime }) => cTime < Date.now() - 86_400_000,
+    );
+    await at.own.db.execute(
+      sql`delete from bills where product_type = 'USDT-FUTURES' and bill_id = ${bill?.billId}`,
+    );
+    await reject(main, [{ row: bill?.row }], at.own);
+    const before = await at.run("sync");
+    expect(before.code).toBe(1);
+    expect(before.stdout).toContain("1 row is in rejected_bills");
+    expect(before.stdout).toContain("after an upgrade npm run replay tries them again");
+    expect((await at.run("status")).stdout).toContain("1 row in rejected_bills");
+    expect(JSON.parse((await at.run("status", "--json")).stdout).streams[0].rejected).toBe(1);
+
+    const end = await at.run("replay");
+    expect(end).toMatchObject({ code: 0, stderr: "" });
+    expect(end.stdout).toMatch(
+      /^main +new +unchanged +restated +outdated +left\nUSDT-FUTURES +1 +0 +0 +0 +0\n\nno row is left open in rejected_bills\n$/,
+    );
+    const after = await at.run("sync");
+    expect(after.code).toBe(0);
+    expect(after.stdout).not.toContain("rejected_bills");
+    expect((await at.run("status")).stdout).not.toContain("rejected_bills");
+    const { rows } = await at.own.db.execute(
+      sql`select 1 from bills where product_type = 'USDT-FUTURES' and bill_id = ${bill?.billId}`,
+    );
+    expect(rows).toHaveLength(1);
+  });
+
+  test("exits with 1 where a row is left, names it, and can be narrowed and read as JSON", async () => {
+    await using at = await house();
+    await reject(main, [{ row: aRow({ amount: "abc" }) }, { row: aRow() }], at.own);
+    await reject({ account: "gone", productType: "COIN-FUTURES" }, [{ row: aRow() }], at.own);
+    const narrow = await at.run("replay", "--product", "COIN-FUTURES");
+    expect(narrow).toMatchObject({ code: 0, stdout: "no row is left open in rejected_bills\n" });
+    const json = await at.run("replay", "--json");
+    expect(json.code).toBe(1);
+    expect(JSON.parse(json.stdout)).toMatchObject({
+      accounts: [
+        { account: "gone", streams: [{ productType: "COIN-FUTURES", new: 1, left: 0 }] },
+        {
+          account: "main",
+          streams: [
+            {
+              productType: "USDT-FUTURES",
+              new: 1,
+              left: 1,
+              rows: [{ path: "amount", digest: expect.any(String) }],
+            },
+          ],
+        },
+      ],
+    });
+    const text = await at.run("replay");
+    expect(text.code).toBe(1);
+    expect(text.stdout).toMatch(
+      /\nmain\/USDT-FUTURES: row [0-9a-f]{12}: amount: is not a decimal [^\n]+\n1 row still breaks the API's contract and stays in rejected_bills/,
+    );
+    const { rows } = await at.own.db.execute(
+      sql`select command, outcome from sync_runs order by started_at`,
+    );
+    expect(rows).toEqual([
+      { command: "replay", outcome: "complete" },
+      { command: "replay", outcome: "incomplete" },
+      { command: "replay", outcome: "incomplete" },
+    ]);
+  });
+
+  test("exits with 3 where a sync holds the account", async () => {
+    await using at = await house();
+    await reject(main, [{ row: aRow() }], at.own);
+    const { signal } = new AbortController();
+    await using lease = await holdAccount(at.own.db, "main", { signal });
+    const end = await at.run("replay");
+    expect(end.code).toBe(3);
+    expect(end.stdout).toMatch(/^main: another run holds account main \(.+\nNOT all was tried/);
+    lease.assertHeld();
+    const { rows } = await at.own.db.execute(sql`select 1 from bills`);
+    expect(rows).toEqual([]);
+  });
+});

@@ -1,0 +1,77 @@
+import { randomUUID } from "node:crypto";
+import { exchangeOf } from "../../src/commands/exchange.ts";
+import { type ProductType, productTypes } from "../../src/contract/product-types.ts";
+import type { Database } from "../../src/db/connect.ts";
+import { visitAccount } from "../../src/db/guest.ts";
+import { openVerifyStore } from "../../src/db/verify-store.ts";
+import type { Interval } from "../../src/sync/intervals.ts";
+import { type Finding, type StreamVerification, verifyBills } from "../../src/sync/verify.ts";
+import type { StoredBill, VerifyStore } from "../../src/sync/verify-store.ts";
+import { accountOf, type Simulation, transportOf } from "./simulation.ts";
+
+export type VerificationOptions = {
+  readonly span: Interval;
+  readonly heal?: boolean;
+  readonly productTypes?: readonly ProductType[];
+  /** One way, ms. */
+  readonly latencyMs?: () => number;
+  /** To look on, or to change the tables under the verification. */
+  readonly wrapStore?: (store: VerifyStore) => VerifyStore;
+};
+
+export type Verified = {
+  readonly findings: readonly Finding[];
+  readonly streams: readonly StreamVerification[];
+};
+
+/** A verification as the command does it, in the simulation's time, with a real guest's row. */
+export async function verifyIn(
+  db: Database,
+  { sandbox, time }: Simulation,
+  options: VerificationOptions,
+): Promise<Verified> {
+  const { span, heal = false, productTypes: wanted = productTypes } = options;
+  const { wrapStore = (store: VerifyStore) => store } = options;
+  const account = accountOf(sandbox, wanted);
+  const { signal } = new AbortController();
+  // A sync's lease is still warm.
+  const timing = { leaseMs: 15_000, renewMs: 3_000, pollMs: 20, cooldownMs: 1 };
+  const verify = async (): Promise<Verified> => {
+    const guest = await time.hold(() => visitAccount(db, account.name, { signal, timing }));
+    const { client, exchangeNow, beGuest } = exchangeOf(
+      { baseUrl: new URL("http://127.0.0.1"), locale: "en-US" },
+      account,
+      { transport: transportOf(sandbox, time, options), clock: time.clock, random: () => 0.5 },
+    );
+    await beGuest();
+    const findings: Finding[] = [];
+    const real = wrapStore(openVerifyStore(db, guest, randomUUID()));
+    const store: VerifyStore = {
+      now: () => time.hold(() => real.now()),
+      compare: (...given) => time.hold(() => real.compare(...given)),
+      async *stored(...given): AsyncGenerator<readonly StoredBill[]> {
+        yield* await time.hold(() => Array.fromAsync(real.stored(...given)));
+      },
+      accepted: (...given) => time.hold(() => real.accepted(...given)),
+      heal: (...given) => time.hold(() => real.heal(...given)),
+    };
+    const streams = await verifyBills(
+      {
+        client,
+        exchangeNow,
+        assertHeld: guest.assertHeld,
+        store,
+        heal,
+        signal,
+        onFinding: (finding) => findings.push(finding),
+        onFailure: () => undefined,
+      },
+      account.name,
+      wanted,
+      span,
+    );
+    await time.hold(async () => guest[Symbol.asyncDispose]());
+    return { findings, streams };
+  };
+  return time.run(verify());
+}

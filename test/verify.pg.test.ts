@@ -1,0 +1,328 @@
+import { randomUUID } from "node:crypto";
+import { sql } from "drizzle-orm";
+import { describe, expect, test } from "vitest";
+import { dayMs, epochMs, historyMs, isoTime, secondMs } from "../src/contract/time.ts";
+import type { LedgerBill } from "../src/sandbox/ledger.ts";
+import { withBrokenRows, withOddDecimals } from "../src/sandbox/ledger-faults.ts";
+import type { Quirks } from "../src/sandbox/source.ts";
+import type { Interval } from "../src/sync/intervals.ts";
+import type { Finding } from "../src/sync/verify.ts";
+import type { VerifyStore } from "../src/sync/verify-store.ts";
+import { fileDatabase } from "./support/database.ts";
+import { rowVersions, type SimulationOptions, simulate } from "./support/simulation.ts";
+import { type VerificationOptions, verifyIn } from "./support/verification.ts";
+
+const { database, tables } = await fileDatabase();
+const { db } = tables;
+const productType = "USDT-FUTURES";
+
+/** A simulated exchange of one product type, synced, and means to damage what is stored. */
+async function synced(options: Partial<SimulationOptions> = {}) {
+  const name = randomUUID();
+  const simulation = simulate(database.url, {
+    seed: "verify",
+    name,
+    density: 0.2,
+    productTypes: [productType],
+    ...options,
+  });
+  await simulation.sync();
+  const now = simulation.time.clock.now();
+  // Some bills show up ten minutes after their time: the sync has not seen the newest yet.
+  const span: Interval = { from: epochMs(now - historyMs + dayMs), to: epochMs(now - dayMs) };
+  const bills = simulation.sandbox.account.ledger.bills[productType].filter(
+    ({ cTime, visibleAt, broken }) =>
+      cTime >= span.from && cTime < span.to && visibleAt < now && broken === undefined,
+  );
+  const bill = (index: number): LedgerBill => {
+    const found = bills.at(index);
+    if (found === undefined) throw new Error(`the ledger has no bill ${index}`);
+    return found;
+  };
+  const isBill = (billId: string) => sql`account = ${name} and bill_id = ${billId}`;
+  return {
+    name,
+    simulation,
+    span,
+    bills,
+    bill,
+    isBill,
+    change: (billId: string, assignment: ReturnType<typeof sql>) =>
+      db.execute(sql`update bills set ${assignment} where ${isBill(billId)}`),
+    remove: (billId: string) => db.execute(sql`delete from bills where ${isBill(billId)}`),
+    invent: (billId: string, cTime: number) =>
+      db.execute(sql`
+        insert into bills (
+          account, product_type, bill_id, amount, fee, business_type, coin, c_time, ingested_at
+        )
+        values (
+          ${name}, ${productType}, ${billId}, 1, 0, 'buy', 'USDT', ${isoTime(epochMs(cTime))},
+          clock_timestamp() - interval '1 day'
+        )`),
+    verify: (but: Partial<VerificationOptions> = {}) =>
+      verifyIn(db, simulation, { span, productTypes: [productType], ...but }),
+    versions: () => rowVersions(tables, name),
+    [Symbol.asyncDispose]: () => simulation[Symbol.asyncDispose](),
+  };
+}
+
+/** A finding in short, sorted. */
+const short = (findings: readonly Finding[]): readonly string[] =>
+  findings
+    .map((finding) => {
+      switch (finding.kind) {
+        case "missing":
+          return `missing ${finding.billId}${finding.isHealed ? " healed" : ""}`;
+        case "changed": {
+          const fields = finding.fields.map((one) => `${one.field} ${one.stored}>${one.served}`);
+          const remark = finding.isHealed ? " healed" : finding.isLate ? " late" : "";
+          return `changed ${finding.billId} ${fields.join(" ")}${remark}`;
+        }
+        case "extra":
+          return `extra ${finding.billId} ${finding.reason}`;
+        case "rejected":
+          return `rejected ${finding.fault.path}${finding.isAccepted ? " accepted" : ""}`;
+        default:
+          return finding satisfies never;
+      }
+    })
+    .toSorted();
+
+test("finds nothing in what a sync stored, and changes nothing, over 88 days", async () => {
+  await using at = await synced({
+    alterLedger: (ledger) => withOddDecimals(ledger, { seed: 1, count: 9 }),
+  });
+  const before = await at.versions();
+  const { findings, streams } = await at.verify();
+  expect(findings).toEqual([]);
+  expect(streams).toMatchObject([{ error: undefined, stream: { account: at.name } }]);
+  expect(streams[0]?.compared).toBe(at.bills.length);
+  await at.verify({ heal: true });
+  expect(await at.versions()).toEqual(before);
+});
+
+const quirks: readonly Quirks[] = [
+  {},
+  { bounds: "neither", lastPage: "null-bills", pageOrder: "shuffled" },
+  { bounds: "start", lastPage: "no-id", shortPages: true },
+  { bounds: "end", lastPage: "same-id", pageOrder: "oldest-first", shortLastPage: true },
+];
+
+test.each(quirks)(
+  "names exactly what was damaged, heals it, and is then content and rewrites nothing: %j",
+  async (quirk) => {
+    await using at = await synced({ quirks: quirk });
+    const { bill, bills } = at;
+    const [gone, altered] = [bill(3).billId, bill(40).billId];
+    const day = { from: bill(-1).cTime - 3 * dayMs, to: bill(-1).cTime - 2 * dayMs };
+    const ofDay = bills.filter(({ cTime }) => cTime >= day.from && cTime < day.to);
+    expect(ofDay.length).toBeGreaterThan(0);
+    const { rows } = await db.execute<{ amount: string }>(
+      sql`select amount::text from bills where ${at.isBill(altered)}`,
+    );
+    const amount = rows[0]?.amount ?? "";
+    await at.remove(gone);
+    await at.change(altered, sql`amount = amount + 0.00000001`);
+    await at.invent("999", bill(20).cTime);
+    for (const { billId } of ofDay) await at.remove(billId);
+    const damaged = await at.versions();
+
+    const first = await at.verify();
+    const missing = [gone, ...ofDay.map(({ billId }) => billId)];
+    const { rows: now } = await db.execute<{ amount: string }>(
+      sql`select amount::text from bills where ${at.isBill(altered)}`,
+    );
+    const change = `changed ${altered} amount ${now[0]?.amount}>${amount}`;
+    const extra = "extra 999 unknown";
+    expect(short(first.findings)).toEqual(
+      [extra, change, ...missing.map((id) => `missing ${id}`)].toSorted(),
+    );
+    expect(await at.versions()).toEqual(damaged);
+
+    const healing = await at.verify({ heal: true });
+    expect(short(healing.findings)).toEqual(
+      [extra, `${change} healed`, ...missing.map((id) => `missing ${id} healed`)].toSorted(),
+    );
+    const healed = await at.versions();
+    const second = await at.verify({ heal: true });
+    expect(short(second.findings)).toEqual([extra]);
+    expect(await at.versions()).toEqual(healed);
+    const [comparison] = await at.simulation.compare();
+    expect(comparison).toMatchObject({ missing: [], different: [], extra: ["999"] });
+    const { rows: revisions } = await db.execute(
+      sql`select amount::text as amount from bill_revisions where account = ${at.name}`,
+    );
+    expect(revisions).toEqual([{ amount: now[0]?.amount }]);
+  },
+);
+
+test("names each field that differs, and a bill that is stored at another time once", async () => {
+  await using at = await synced();
+  const [a, b, c] = [at.bill(5), at.bill(6), at.bill(-5)];
+  await at.change(
+    a.billId,
+    sql`symbol = 'X', fee = 7, fee_by_coupon = 8, business_type = 'Y', coin = 'Z', balance = null`,
+  );
+  await at.change(b.billId, sql`extra = '{"a":1}'`);
+  await at.change(c.billId, sql`c_time = ${isoTime(epochMs(c.cTime - 30 * dayMs))}`);
+  const { findings } = await at.verify();
+  const fieldsOf = (billId: string) =>
+    findings.flatMap((one) =>
+      one.kind === "changed" && one.billId === billId ? one.fields.map(({ field }) => field) : [],
+    );
+  expect(findings).toHaveLength(3);
+  expect(fieldsOf(a.billId)).toEqual(
+    expect.arrayContaining(["symbol", "fee", "fee_by_coupon", "business_type", "coin"]),
+  );
+  expect(fieldsOf(b.billId)).toEqual(["extra"]);
+  expect(fieldsOf(c.billId)).toEqual(["c_time"]);
+});
+
+test("reads no more than its span: what is wrong outside of it is not named", async () => {
+  await using at = await synced();
+  const [before, first, last, after] = [at.bill(10), at.bill(11), at.bill(29), at.bill(30)];
+  for (const { billId } of [before, first, last, after]) await at.remove(billId);
+  await at.invent("999", before.cTime);
+  const span = { from: epochMs(before.cTime + 1), to: epochMs(last.cTime + 1) };
+  const { findings } = await at.verify({ span });
+  const inside = [first, last].filter(({ cTime }) => cTime >= span.from && cTime < span.to);
+  const more = [after].filter(({ cTime }) => cTime < span.to);
+  expect(short(findings)).toEqual(
+    [...inside, ...more].map(({ billId }) => `missing ${billId}`).toSorted(),
+  );
+});
+
+test("lists rows that break the contract, keeps them when it heals, and takes those that were accepted for equal", async () => {
+  await using at = await synced({
+    alterLedger: (ledger) => withBrokenRows(ledger, { seed: "verify", count: 8 }),
+  });
+  const keptRows = async () => {
+    const { rowCount } = await db.execute(
+      sql`select 1 from rejected_bills where account = ${at.name}`,
+    );
+    return rowCount;
+  };
+  await db.execute(sql`delete from rejected_bills where account = ${at.name}`);
+  // Up to now: a row may be broken on the last day.
+  const span = { from: at.span.from, to: at.simulation.time.clock.now() };
+  const rejectedOf = async (but: Partial<VerificationOptions> = {}) =>
+    (await at.verify({ span, ...but })).findings.filter(({ kind }) => kind === "rejected");
+  const first = await rejectedOf();
+  expect(short(first)).toHaveLength(8);
+  expect(short(first).every((text) => /^rejected (?!.*accepted)/.test(text))).toBe(true);
+  expect(await keptRows()).toBe(0);
+  const healing = await rejectedOf({ heal: true });
+  expect(short(healing)).toEqual(short(first));
+  expect(await keptRows()).toBe(8);
+  await db.execute(sql`
+    update rejected_bills set resolved_at = clock_timestamp() where account = ${at.name}`);
+  const accepted = await rejectedOf();
+  expect(short(accepted)).toEqual(short(first).map((text) => `${text} accepted`));
+});
+
+test("calls expired what fell behind the 90 days while it read", async () => {
+  await using at = await synced();
+  const horizon = at.simulation.time.now() - historyMs;
+  // It is asked for the first time half a minute later, and the first window is read after two.
+  await at.invent("998", horizon + 50 * secondMs);
+  await at.invent("999", horizon + dayMs);
+  const span = { from: epochMs(horizon), to: at.span.to };
+  const { findings, streams } = await at.verify({ span, latencyMs: () => 15 * secondMs });
+  expect(streams).toMatchObject([{ error: undefined }]);
+  const invented = short(findings).filter((text) => / 99\d /.test(text));
+  expect(invented).toEqual(["extra 998 expired", "extra 999 unknown"]);
+  const others = findings.filter((one) => !invented.includes(short([one])[0] ?? ""));
+  expect(others.every((one) => one.kind === "extra" && one.reason === "expired")).toBe(true);
+});
+
+describe("beside a sync", () => {
+  /** Something happens to the tables before one of the store's calls. */
+  const before =
+    (name: "compare" | "stored" | "heal", act: () => Promise<unknown>) =>
+    (store: VerifyStore): VerifyStore => {
+      let acted: Promise<unknown> | undefined;
+      const once = () => (acted ??= act());
+      return {
+        ...store,
+        async compare(...given) {
+          if (name === "compare") await once();
+          return store.compare(...given);
+        },
+        async *stored(...given) {
+          if (name === "stored") await once();
+          yield* store.stored(...given);
+        },
+        async heal(...given) {
+          if (name === "heal") await once();
+          return store.heal(...given);
+        },
+      };
+    };
+
+  test("calls late what was stored after the reading began, and does not hold it against the tables", async () => {
+    await using at = await synced();
+    const store = async () => {
+      await at.invent("999", at.bill(20).cTime);
+      await at.change("999", sql`ingested_at = clock_timestamp() + interval '2 ms'`);
+    };
+    const { findings } = await at.verify({ wrapStore: before("stored", store) });
+    expect(short(findings)).toEqual(["extra 999 late"]);
+  });
+
+  test("does not put old content back over what was stored after the reading began", async () => {
+    await using at = await synced();
+    const newer = at.bill(20).billId;
+    const store = () =>
+      at.change(newer, sql`symbol = 'NEWER', ingested_at = clock_timestamp() + interval '2 ms'`);
+    const { findings } = await at.verify({ heal: true, wrapStore: before("compare", store) });
+    expect(short(findings)).toEqual([
+      expect.stringMatching(new RegExp(`^changed ${newer} symbol NEWER>.* late$`)),
+    ]);
+    const { rows } = await db.execute(sql`select symbol from bills where ${at.isBill(newer)}`);
+    expect(rows).toEqual([{ symbol: "NEWER" }]);
+  });
+
+  test("does not write over what was stored between comparing and healing, be it new or restated", async () => {
+    await using at = await synced();
+    const [gone, altered, other] = [at.bill(20), at.bill(21), at.bill(22)];
+    await at.remove(gone.billId);
+    await at.remove(other.billId);
+    await at.change(altered.billId, sql`symbol = 'OLD'`);
+    const store = async () => {
+      await at.invent(gone.billId, gone.cTime);
+      await at.change(altered.billId, sql`symbol = 'NEWER', ingested_at = clock_timestamp()`);
+    };
+    const { findings } = await at.verify({ heal: true, wrapStore: before("heal", store) });
+    expect(short(findings)).toEqual(
+      [
+        `missing ${gone.billId}`,
+        `missing ${other.billId} healed`,
+        expect.stringMatching(new RegExp(`^changed ${altered.billId} symbol OLD>[^ ]*$`)),
+      ].toSorted(),
+    );
+    const { rows } = await db.execute(sql`
+      select symbol, amount::text from bills
+      where account = ${at.name} and bill_id in (${gone.billId}, ${altered.billId})
+      order by symbol`);
+    expect(rows).toEqual([
+      { symbol: "NEWER", amount: expect.any(String) },
+      { symbol: null, amount: "1" },
+    ]);
+  });
+});
+
+test("heals a whole ledger that nobody ever synced, at two requests a second", async () => {
+  const name = randomUUID();
+  await using simulation = simulate(database.url, { seed: "new", name, density: 0.2 });
+  const now = simulation.time.clock.now();
+  const span = { from: epochMs(now - historyMs), to: now };
+  const { findings, streams } = await verifyIn(db, simulation, { span, heal: true });
+  expect(streams.map(({ error }) => error)).toEqual(streams.map(() => undefined));
+  expect(findings.every((one) => one.kind === "missing" && one.isHealed)).toBe(true);
+  for (const comparison of await simulation.compare()) {
+    expect(comparison).toMatchObject({ missing: [], different: [], extra: [] });
+  }
+  const { peaks, refusals } = simulation.sandbox.statistics();
+  expect(peaks.map(({ requests }) => requests)).toEqual([2]);
+  expect(refusals).toEqual({});
+});
