@@ -1,6 +1,7 @@
 import { hostname } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
 import { sql } from "drizzle-orm";
+import { type Clock, systemClock } from "../clock.ts";
 import { secondMs } from "../contract/time.ts";
 import { AccountHeldError, LeaseLostError } from "../errors.ts";
 import type { Database, Transaction } from "./connect.ts";
@@ -26,6 +27,8 @@ export const leaseTiming = {
 export type HoldOptions = {
   readonly onWait?: (message: string) => void;
   readonly signal: AbortSignal;
+  /** What the lease's time is told by, here; at the server it is the server's. Default this machine's. */
+  readonly clock?: Clock;
   readonly timing?: { readonly [name in keyof typeof leaseTiming]: number };
 };
 
@@ -43,7 +46,7 @@ export function holdAccount(db: Database, account: string, options: HoldOptions)
 async function waitForAccount(
   db: Database,
   account: string,
-  { onWait, signal, timing = leaseTiming }: HoldOptions,
+  { onWait, signal, clock = systemClock, timing = leaseTiming }: HoldOptions,
 ): Promise<Lease> {
   const { leaseMs, pollMs } = timing;
   const holder = `${hostname()} process ${process.pid}`;
@@ -51,9 +54,9 @@ async function waitForAccount(
   let seen: Holding | undefined;
   for (let poll = 0; poll < polls; poll++) {
     signal.throwIfAborted();
-    const askedAt = performance.now();
+    const askedAt = clock.now();
     const epoch = await take(db, account, holder, leaseMs);
-    if (epoch !== undefined) return keep(db, { account, epoch }, askedAt + leaseMs, timing);
+    if (epoch !== undefined) return keep(db, { account, epoch }, askedAt + leaseMs, clock, timing);
     const holding = await holderOf(db, account);
     // Somebody moved the lease's end since it was last seen, and not to give it back.
     if (isTaken(holding) && seen !== undefined && holding.expiresAt !== seen.expiresAt) {
@@ -67,7 +70,7 @@ async function waitForAccount(
       );
     }
     seen = holding ?? seen;
-    await delay(pollMs);
+    await clock.sleep(pollMs);
   }
   throw new AccountHeldError(
     `account ${account} did not become free within ${2 * leaseMs} ms` +
@@ -146,13 +149,14 @@ function keep(
   db: Database,
   held: Holder,
   firstDeadline: number,
+  clock: Clock,
   { leaseMs, renewMs, cooldownMs }: NonNullable<HoldOptions["timing"]>,
 ): Lease {
   let deadline = firstDeadline;
   let isLost = false;
   let renewal: Promise<void> | undefined;
   const renew = async () => {
-    const askedAt = performance.now();
+    const askedAt = clock.now();
     try {
       if (await extend(db, held, leaseMs)) deadline = askedAt + leaseMs;
       else isLost = true;
@@ -166,16 +170,21 @@ function keep(
     await renewal;
     await extend(db, held, cooldownMs, "").catch(() => undefined);
   };
-  const renewing = setInterval(() => {
-    renewal ??= renew();
-  }, renewMs);
+  const given = new AbortController();
+  const keepRenewing = async () => {
+    while (!given.signal.aborted) {
+      await clock.sleep(renewMs, given.signal);
+      renewal ??= renew();
+    }
+  };
+  keepRenewing().catch(() => undefined);
   return {
     ...held,
     assertHeld() {
-      if (isLost || performance.now() >= deadline) throw lost(held.account);
+      if (isLost || clock.now() >= deadline) throw lost(held.account);
     },
     async [Symbol.asyncDispose]() {
-      clearInterval(renewing);
+      given.abort();
       // Where that fails or hangs, the lease runs out by itself: no reason to fail a run.
       await Promise.race([giveBack(), delay(leaseMs, undefined, { ref: false })]);
     },
