@@ -175,7 +175,7 @@ const saysWhy = ({ error, streams }: Exclude<Run["report"], "killed" | undefined
 
 function falseSuccess(
   { ledger, tolerance }: World,
-  { beganAt, endedAt }: Run,
+  { beganAt, endedAt, isOvertaken }: Run,
   tables: StreamTables,
   productType: Parameters<World["ledger"]["bills"]>[0],
 ): readonly string[] {
@@ -192,7 +192,8 @@ function falseSuccess(
   );
   return [
     ...missing.map(({ billId, cTime }) => `${productType} ${billId} of ${cTime} is missing`),
-    ...holesBehind(tables.checkpoints, {
+    // What is open may be a later run's of the same step.
+    ...holesBehind(isOvertaken ? settledOf(tables.checkpoints) : tables.checkpoints, {
       from: horizon,
       to: beganAt - settleLagMs - behindMs,
     }).map((hole) => `${productType} ${hole}`),

@@ -60,7 +60,7 @@ export const expiredTooEarly = (
 
 const isSettled = ({ state }: Checkpoint): boolean => state !== "open";
 
-export const settledOf = (checkpoints: readonly Checkpoint[]): readonly Interval[] =>
+export const settledOf = (checkpoints: readonly Checkpoint[]): readonly Checkpoint[] =>
   checkpoints.filter(isSettled);
 
 export const covers = (intervals: readonly Interval[], time: number): boolean =>
