@@ -1,6 +1,7 @@
 import { hostname } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
 import { type SQL, sql } from "drizzle-orm";
+import { type Clock, systemClock } from "../clock.ts";
 import { secondMs } from "../contract/time.ts";
 import { AccountHeldError, type LeaseLostError } from "../errors.ts";
 import type { Database } from "./connect.ts";
@@ -39,6 +40,8 @@ export const claimTiming = {
 export type ClaimOptions = {
   readonly onWait?: (message: string) => void;
   readonly signal: AbortSignal;
+  /** What tells the claim's time here; at the server it is the server's. Default this machine's. */
+  readonly clock?: Clock;
   readonly timing?: { readonly [name in keyof typeof claimTiming]: number };
 };
 
@@ -56,18 +59,19 @@ export async function takeAccount(
   db: Database,
   kind: ClaimKind,
   account: string,
-  { onWait, signal, timing = claimTiming, onSeen }: ClaimOptions & Seeing,
+  { onWait, signal, clock = systemClock, timing = claimTiming, onSeen }: ClaimOptions & Seeing,
 ): Promise<Claim> {
   const { leaseMs, pollMs } = timing;
   const polls = Math.ceil((2 * leaseMs) / pollMs);
   let seen: Holding | undefined;
   for (let poll = 0; poll < polls; poll++) {
     signal.throwIfAborted();
-    const askedAt = performance.now();
+    const askedAt = clock.now();
     const epoch = await take(db, kind, account, leaseMs);
     if (epoch !== undefined) {
       const claim = { kind, account, epoch };
-      return keep(db, claim, askedAt + leaseMs, { ...timing, ...(onSeen && { onSeen }) });
+      const keeping = { clock, timing, ...(onSeen && { onSeen }) };
+      return keep(db, claim, askedAt + leaseMs, keeping);
     }
     const holding = await holderOf(db, kind, account);
     // Somebody moved the claim's end since it was last seen, and not to give it back.
@@ -80,7 +84,7 @@ export async function takeAccount(
       onWait?.(`${kind.isHeldBy(account, holding.holder)}; waiting to see whether it is alive`);
     }
     seen = holding ?? seen;
-    await delay(pollMs);
+    await clock.sleep(pollMs);
   }
   throw new AccountHeldError(
     `account ${account} did not become free within ${2 * leaseMs} ms` +
@@ -156,14 +160,15 @@ function keep(
   db: Database,
   held: Held,
   firstDeadline: number,
-  { leaseMs, renewMs, cooldownMs, onSeen }: NonNullable<ClaimOptions["timing"]> & Seeing,
+  { clock, timing, onSeen }: Required<Pick<ClaimOptions, "clock" | "timing">> & Seeing,
 ): Claim {
+  const { leaseMs, renewMs, cooldownMs } = timing;
   const { kind, account, epoch } = held;
   let deadline = firstDeadline;
   let isLost = false;
   let renewal: Promise<void> | undefined;
   const renew = async () => {
-    const askedAt = performance.now();
+    const askedAt = clock.now();
     try {
       const renewed = await extend(db, held, leaseMs);
       if (renewed === undefined) isLost = true;
@@ -181,17 +186,22 @@ function keep(
     await renewal;
     await extend(db, held, cooldownMs, "").catch(() => undefined);
   };
-  const renewing = setInterval(() => {
-    renewal ??= renew();
-  }, renewMs);
+  const given = new AbortController();
+  const keepRenewing = async () => {
+    while (!given.signal.aborted) {
+      await clock.sleep(renewMs, given.signal);
+      renewal ??= renew();
+    }
+  };
+  keepRenewing().catch(() => undefined);
   return {
     account,
     epoch,
     assertHeld() {
-      if (isLost || performance.now() >= deadline) throw kind.lost(account);
+      if (isLost || clock.now() >= deadline) throw kind.lost(account);
     },
     async [Symbol.asyncDispose]() {
-      clearInterval(renewing);
+      given.abort();
       // Where that fails or hangs, the claim runs out by itself: no reason to fail a run.
       await Promise.race([giveBack(), delay(leaseMs, undefined, { ref: false })]);
     },

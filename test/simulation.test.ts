@@ -1,0 +1,50 @@
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { drawHistory, exchangeKinds } from "./simulation/draw.ts";
+import type { History } from "./simulation/history.ts";
+import { mutants, mutated } from "./simulation/mutants.ts";
+import { shrink } from "./simulation/shrink.ts";
+
+test("540 seeds in a row play every kind of exchange that the documentation allows", () => {
+  const kinds = Array.from({ length: 540 }, (_, seed) => {
+    const { quirks, pastHorizon } = drawHistory(seed).exchange;
+    return JSON.stringify({ quirks, pastHorizon });
+  });
+  expect(exchangeKinds.length).toBe(540);
+  expect(new Set(kinds).size).toBe(540);
+});
+
+test("a history is plain data: printed and read again it is the same", () => {
+  for (const seed of [0, 1, 2, 3, 4]) {
+    const history = drawHistory(seed);
+    expect(JSON.parse(JSON.stringify(history))).toEqual(history);
+    expect(drawHistory(seed)).toEqual(history);
+  }
+});
+
+test.each(mutants)("the source still holds what the mutant changes: $name", (mutant) => {
+  const source = readFileSync(new URL(`../${mutant.file}`, import.meta.url), "utf8");
+  expect(mutated(source, mutant)).not.toBe(source);
+});
+
+test("a mutant whose text is gone, or is there twice, is an error that names it", () => {
+  const mutant = { name: "stale", file: "src/x.ts", changes: [["once", ""]] } as const;
+  expect(() => mutated("never", mutant)).toThrow('mutant "stale": src/x.ts holds its text 0 times');
+  expect(() => mutated("once, once", mutant)).toThrow("2 times");
+});
+
+test("shrinking leaves what the failure needs, and nothing else", async () => {
+  const needsKill = (candidate: History) =>
+    Promise.resolve(
+      candidate.steps.some(({ process }) => process.some(({ kind }) => kind === "kill")),
+    );
+  const seed = Array.from({ length: 100 }, (_, index) => index).find((index) =>
+    drawHistory(index).steps.some(({ process }) => process.some(({ kind }) => kind === "kill")),
+  );
+  const smallest = await shrink(drawHistory(seed ?? 0), needsKill);
+  expect(smallest.steps.length).toBe(1);
+  expect(smallest.steps[0]).toMatchObject({ recent: [], exchange: [], database: [], aheadMs: 0 });
+  expect(smallest.steps[0]?.process.length).toBe(1);
+  expect(smallest.ledger.productTypes.length).toBe(1);
+  expect(smallest.exchange).toMatchObject({ quirks: {}, pastHorizon: "trim", jitterMs: 0 });
+});

@@ -1,0 +1,221 @@
+import { historyMs } from "../../src/contract/time.ts";
+import { isComplete } from "../../src/sync/run.ts";
+import type { StreamPlan } from "../../src/sync/store.ts";
+import type { StreamReport } from "../../src/sync/stream-run.ts";
+import type { Write } from "./committed.ts";
+import type { ServedPage } from "./network.ts";
+import {
+  isBehindCursor,
+  isClaimed,
+  lostBills,
+  revisionFaults,
+  rewritten,
+  rowFaults,
+} from "./row-checks.ts";
+import type { Run } from "./run-record.ts";
+import { settleLagMs } from "./sync-process.ts";
+import { readCheckpoints, type StreamTables, type Tables } from "./tables.ts";
+import { expiredTooEarly, holesBehind, overlaps, planFaults, settledOf } from "./time-checks.ts";
+import { accountName, type World } from "./world.ts";
+
+/** A page is asked for only when all that came before it is committed. */
+export function checkAsked(world: World, run: Run, behind: ServedPage | undefined): void {
+  if (behind !== undefined) checkServed(world, run, [behind], "was served, and the walk went on");
+}
+
+function checkServed(
+  { committed, verdicts }: World,
+  run: Run,
+  pages: readonly ServedPage[],
+  what: string,
+) {
+  for (const { productType, rows } of pages) {
+    const { versions, rejected } = committed.of(productType);
+    const dropped = rows.filter(
+      ({ billId, text }) =>
+        !rejected.has(text) && !(typeof billId === "string" && versions.has(billId)),
+    );
+    verdicts.check(
+      "nothing dropped",
+      rows.length,
+      dropped.map(({ text }) => `${run.name}: ${productType} ${text} ${what} without it`),
+    );
+  }
+}
+
+/** Looks at what is settled when a run is about to record what it sets out to do. */
+export async function lookAtPlan(world: World, run: Run, plan: StreamPlan): Promise<void> {
+  const { io, pool, now, tolerance } = world;
+  const { productType } = plan.stream;
+  const all = await io(() => readCheckpoints(pool, accountName));
+  const own = all.filter((checkpoint) => checkpoint.productType === productType);
+  run.planFaults = planFaults(plan, settledOf(own), now(), tolerance).map(
+    (what) => `${run.name}: plan of ${productType}: ${what}`,
+  );
+}
+
+/** What the server committed, in the moment in which it did. */
+export function checkCommitted(world: World, run: Run, write: Write): void {
+  const { verdicts, committed, ledger, history } = world;
+  world.trace(`${world.time.now()} ${run.name} commits a ${write.kind}`);
+  verdicts.check(
+    "overtaken",
+    1,
+    run.isOvertaken ? [`${run.name} committed a ${write.kind} after another run took over`] : [],
+  );
+  if (write.kind === "page") committed.add(write.page);
+  if (write.kind !== "plan") return;
+  const { walks, stream } = write.plan;
+  verdicts.check("tiling", walks.length, run.planFaults);
+  if (!history.ledger.edgeBills) return;
+  for (const { window, cursor } of walks) {
+    if (cursor === undefined) ledger.addEdges(stream.productType, window);
+  }
+}
+
+/** The tables between two steps. */
+export function checkTables(world: World, before: Tables, after: Tables): void {
+  const { history, committed, ledger, verdicts, tolerance, sandbox } = world;
+  const now = world.time.now();
+  for (const productType of history.ledger.productTypes) {
+    const tables = after[productType];
+    const stream = committed.of(productType);
+    const find = (billId: string) => ledger.bill(productType, billId);
+    const check = (promise: Parameters<typeof verdicts.check>[0], wrong: readonly string[]) =>
+      verdicts.check(
+        promise,
+        tables.bills.length,
+        wrong.map((what) => `${productType} ${what}`),
+      );
+    const { missing, different, uncommitted } = rowFaults(tables, stream, find);
+    check("exact", different);
+    check("atomic pages", [...missing, ...uncommitted]);
+    check(
+      "one row a bill",
+      stream.invented.map((id) => `${id} is in no ledger`),
+    );
+    check("restatements", revisionFaults(tables, stream, find));
+    check("twice is once", rewritten(before[productType], tables, stream.touched));
+    const quarantine = [...stream.rejected].filter((row) => !tables.rejected.includes(row));
+    check(
+      "nothing dropped",
+      quarantine.map((row) => `${row} is not in quarantine`),
+    );
+    const bills = ledger.bills(productType);
+    const lost = (must: Parameters<typeof lostBills>[2], why: string) =>
+      lostBills(bills, tables, must).map(
+        ({ billId, cTime, visibleAt, broken }) =>
+          `${billId} of ${cTime}, served since ${visibleAt}${broken ?? ""}, ${why} and is not stored`,
+      );
+    const { checkpoints } = tables;
+    check(
+      "atomic pages",
+      lost(isBehindCursor(checkpoints, now, tolerance), "lies behind a cursor"),
+    );
+    const claimed = isClaimed(stream, checkpoints, settleLagMs, tolerance);
+    check("honest coverage", lost(claimed, "lies in covered time"));
+    check("expired", expiredFaults(world, before[productType], tables));
+  }
+  const { peaks, refusals, arrivals } = sandbox.statistics();
+  const peak = Math.max(0, ...peaks.map(({ requests }) => requests));
+  verdicts.check("within the limit", arrivals["account bills"] ?? 0, [
+    ...(peak > 10 ? [`${peak} requests in a second`] : []),
+    ...(refusals["429"] ? [`${refusals["429"]} requests were one too many`] : []),
+  ]);
+}
+
+function expiredFaults(world: World, before: StreamTables, after: StreamTables): readonly string[] {
+  const of = ({ checkpoints }: StreamTables) =>
+    checkpoints.filter(({ state }) => state === "expired");
+  const known = new Set(of(before).map(({ to }) => to));
+  const found = of(after).filter(({ to }) => !known.has(to));
+  return [
+    ...overlaps(settledOf(after.checkpoints)),
+    ...expiredTooEarly(found, world.time.now(), world.tolerance.edgeMs),
+  ];
+}
+
+/** What a run says of itself. */
+export function checkRun(world: World, run: Run, before: Tables, after: Tables): void {
+  const { verdicts, history } = world;
+  const { report, name } = run;
+  if (report === undefined) throw new Error(`${name} did not end`);
+  if (report === "killed") return;
+  const wrong: string[] = [];
+  if (isComplete(report)) {
+    for (const productType of history.ledger.productTypes) {
+      wrong.push(...falseSuccess(world, run, after[productType], productType));
+    }
+    if (run.isFaultless) checkServed(world, run, run.pages, "was served, and the run was complete");
+  } else if (!saysWhy(report)) {
+    wrong.push("is not complete and does not say why");
+  }
+  verdicts.check(
+    "no false success",
+    1,
+    wrong.map((what) => `${name}: ${what}`),
+  );
+  if (run.isFaultless) {
+    const errors = [report.error, ...report.streams.map(({ error }) => error)];
+    const failed = errors.filter((error) => error !== undefined).map(String);
+    const counts = report.streams.flatMap((stream) => countFaults(world, before, after, stream));
+    verdicts.check(
+      "faults pass",
+      1,
+      [...failed, ...counts].map((what) => `${name}: ${what}`),
+    );
+  }
+}
+
+const saysWhy = ({ error, streams }: Exclude<Run["report"], "killed" | undefined>): boolean =>
+  error !== undefined ||
+  streams.some(
+    (stream) => stream.error !== undefined || stream.rejected > 0 || stream.expired.length > 0,
+  );
+
+function falseSuccess(
+  { ledger, tolerance }: World,
+  { beganAt, endedAt, isOvertaken }: Run,
+  tables: StreamTables,
+  productType: Parameters<World["ledger"]["bills"]>[0],
+): readonly string[] {
+  const { aheadMs, behindMs, edgeMs } = tolerance;
+  const horizon = endedAt - historyMs + edgeMs;
+  const missing = lostBills(
+    ledger.bills(productType),
+    tables,
+    ({ cTime, visibleAt }) =>
+      cTime >= horizon &&
+      cTime < beganAt - behindMs &&
+      visibleAt <= beganAt &&
+      visibleAt - cTime <= settleLagMs - aheadMs,
+  );
+  return [
+    ...missing.map(({ billId, cTime }) => `${productType} ${billId} of ${cTime} is missing`),
+    // What is open may be a later run's of the same step.
+    ...holesBehind(isOvertaken ? settledOf(tables.checkpoints) : tables.checkpoints, {
+      from: horizon,
+      to: beganAt - settleLagMs - behindMs,
+    }).map((hole) => `${productType} ${hole}`),
+  ];
+}
+
+/** A report's counts, where nothing went wrong, are what became of the tables. */
+function countFaults(
+  { committed }: World,
+  before: Tables,
+  after: Tables,
+  { stream: { productType }, new: inserted, windows }: StreamReport,
+): readonly string[] {
+  const added = after[productType].bills.length - before[productType].bills.length;
+  const touched = committed.of(productType).touched.size;
+  return [
+    ...(inserted === added ? [] : [`${productType}: says ${inserted} new, ${added} are`]),
+    ...(touched >= added
+      ? []
+      : [`${productType}: ${added} rows are new, ${touched} were committed`]),
+    ...(windows.walked === windows.planned
+      ? []
+      : [`${productType}: walked ${windows.walked} of ${windows.planned} windows`]),
+  ];
+}

@@ -1,0 +1,86 @@
+import type { ProductType } from "../../src/contract/product-types.ts";
+import type { EpochMs } from "../../src/contract/time.ts";
+import type { LedgerBill } from "../../src/sandbox/ledger.ts";
+import type { Interval } from "../../src/sync/intervals.ts";
+import type { PageCommit, StreamPlan } from "../../src/sync/store.ts";
+import { restatedMark, type SimulatedLedger } from "./ledger.ts";
+
+/** Which of its two contents a bill was served with. */
+export type Version = "original" | "restated";
+
+/** Time that a run calls complete, and when it began to read it, by its own reckoning. */
+export type Proof = { readonly proven: Interval; readonly startedAt: EpochMs };
+
+/** All that the server has committed of a stream, by what the sync handed over. */
+export type CommittedStream = {
+  readonly versions: Map<string, Version>;
+  /** The contents that others replaced, oldest first. */
+  readonly replaced: Map<string, Version[]>;
+  /** Rows in quarantine, as JSON. */
+  readonly rejected: Set<string>;
+  readonly proofs: Proof[];
+  /** Bills whose content a commit of the run changed or brought. */
+  readonly touched: Set<string>;
+  /** Bills that no ledger has. */
+  readonly invented: string[];
+};
+
+export type Write =
+  | { readonly kind: "page"; readonly page: PageCommit }
+  | { readonly kind: "plan"; readonly plan: StreamPlan }
+  | { readonly kind: "restart" };
+
+/** Keeps count of what is committed, stream by stream. */
+export function committedStreams(ledger: SimulatedLedger) {
+  const streams = new Map<ProductType, CommittedStream>();
+  const streamOf = (productType: ProductType): CommittedStream => {
+    const known = streams.get(productType);
+    if (known !== undefined) return known;
+    const made: CommittedStream = {
+      versions: new Map(),
+      replaced: new Map(),
+      rejected: new Set(),
+      proofs: [],
+      touched: new Set(),
+      invented: [],
+    };
+    streams.set(productType, made);
+    return made;
+  };
+  return {
+    of: streamOf,
+    forgetTouched(): void {
+      for (const { touched } of streams.values()) touched.clear();
+    },
+    add({ stream, bills, rejected, next, startedAt }: PageCommit): void {
+      const { productType } = stream;
+      const committed = streamOf(productType);
+      for (const bill of bills) {
+        const { billId } = bill;
+        const isRestated =
+          bill.symbol === restatedMark.symbol && bill.feeByCoupon === restatedMark.feeByCoupon;
+        if (ledger.bill(productType, billId) === undefined) committed.invented.push(billId);
+        store(committed, billId, isRestated ? "restated" : "original");
+      }
+      for (const { received } of rejected) committed.rejected.add(JSON.stringify(received));
+      if (!("end" in next)) return;
+      for (const proven of next.end.proven) committed.proofs.push({ proven, startedAt });
+    },
+  };
+}
+
+function store({ versions, replaced, touched }: CommittedStream, id: string, next: Version): void {
+  const before = versions.get(id);
+  if (before === next) return;
+  touched.add(id);
+  versions.set(id, next);
+  if (before !== undefined) replaced.set(id, [...(replaced.get(id) ?? []), before]);
+}
+
+/** The bill as it was served with this content. */
+export function billAs(bill: LedgerBill, version: Version): LedgerBill {
+  const { restated, ...original } = bill;
+  return version === "restated" && restated !== undefined
+    ? { ...original, row: restated.row }
+    : original;
+}

@@ -1,0 +1,190 @@
+import { productTypes } from "../../src/contract/product-types.ts";
+import { dayMs, hourMs, minuteMs, secondMs } from "../../src/contract/time.ts";
+import { drawFaultSchedule } from "../../src/sandbox/fault-draw.ts";
+import type { ScheduledFault } from "../../src/sandbox/fault-kinds.ts";
+import { type BrokenRow, brokenRows } from "../../src/sandbox/ledger-faults.ts";
+import { profiles } from "../../src/sandbox/profiles.ts";
+import { integer, pick, type Random, seededRandom, shuffled } from "../../src/sandbox/random.ts";
+import type { Quirks } from "../../src/sandbox/source.ts";
+import type { PastHorizon } from "../../src/server/routes.ts";
+import type {
+  DatabaseFault,
+  ExchangeKind,
+  History,
+  LedgerKind,
+  ProcessFault,
+  RecentBill,
+  Step,
+} from "./history.ts";
+
+const bounds: readonly NonNullable<Quirks["bounds"]>[] = ["both", "start", "end", "neither"];
+const lastPages: readonly NonNullable<Quirks["lastPage"]>[] = [
+  "empty-string",
+  "null-id",
+  "no-id",
+  "null-bills",
+  "same-id",
+];
+const shortPages = [
+  { shortLastPage: false, shortPages: false },
+  { shortLastPage: true, shortPages: false },
+  { shortLastPage: false, shortPages: true },
+];
+const pageOrders: readonly NonNullable<Quirks["pageOrder"]>[] = [
+  "newest-first",
+  "oldest-first",
+  "shuffled",
+];
+const pastHorizons: readonly PastHorizon[] = ["trim", "refuse", "serve"];
+
+/** Everything that the documentation leaves open, in every combination: 540. */
+export const exchangeKinds: readonly ExchangeKind[] = bounds.flatMap((bounds) =>
+  lastPages.flatMap((lastPage) =>
+    shortPages.flatMap((short) =>
+      pageOrders.flatMap((pageOrder) =>
+        pastHorizons.map((pastHorizon) => ({
+          quirks: { bounds, lastPage, pageOrder, ...short },
+          pastHorizon,
+        })),
+      ),
+    ),
+  ),
+);
+
+/** The history of a seed; always the same. */
+export function drawHistory(seed: number): History {
+  const random = seededRandom(`history ${seed}`);
+  // 101 and 540 share no factor: the seeds take all combinations in turn.
+  const kind = exchangeKinds[(seed * 101) % exchangeKinds.length];
+  if (kind === undefined) throw new RangeError(`a seed is a whole number from 0, not ${seed}`);
+  const steps = drawSteps(random);
+  const spanMs = steps.reduce((sum, { passMs }) => sum + passMs, 0);
+  return {
+    seed,
+    exchange: {
+      ...kind,
+      wayMs: integer(random, 5, 400),
+      jitterMs: random() < 0.5 ? 0 : integer(random, 1, 300),
+    },
+    ledger: drawLedger(random, seed, spanMs),
+    steps,
+  };
+}
+
+function drawLedger(random: Random, seed: number, spanMs: number): LedgerKind {
+  const wanted = shuffled(random, productTypes).slice(0, random() < 0.7 ? 1 : 2);
+  const futureDays = Math.ceil(spanMs / dayMs) + 3;
+  // Some 60 to 400 trades in 90 days, beside what each product type has in any case.
+  const most = Math.max(...wanted.map((productType) => profiles[productType].bills));
+  const bursts = Array.from({ length: integer(random, 0, 3) }, () => ({
+    atMs: integer(random, -80 * dayMs, Math.max(0, spanMs - dayMs)),
+    bills: integer(random, 20, 320),
+  }));
+  return {
+    seed,
+    productTypes: wanted,
+    futureDays,
+    density: (60 + 340 * random() ** 2) / most,
+    bursts,
+    oddDecimals: integer(random, 0, 4),
+    brokenRows: random() < 0.3 ? integer(random, 1, 8) : 0,
+    edgeBills: random() < 0.8,
+  };
+}
+
+function drawSteps(random: Random): readonly Step[] {
+  const machineAheadMs = random() < 0.7 ? 0 : integer(random, -6 * hourMs, 6 * hourMs);
+  return Array.from({ length: integer(random, 2, 6) }, (_, index): Step => {
+    const isFirst = index === 0;
+    // The 13 windows of a first run take many more requests than those of a later one.
+    const requests = isFirst ? 40 : 10;
+    const effects = isFirst ? 600 : 120;
+    const isFaulty = random() < 0.7;
+    const has = (share: number) => isFaulty && random() < share;
+    return {
+      passMs: isFirst ? 0 : drawPause(random),
+      aheadMs: random() < 0.8 ? machineAheadMs : integer(random, -6 * hourMs, 6 * hourMs),
+      recent: drawRecent(random),
+      exchange: has(0.5) ? drawExchangeFaults(random, requests) : [],
+      database: has(0.3)
+        ? Array.from({ length: integer(random, 1, 2) }, () => drawDatabaseFault(random, effects))
+        : [],
+      process: has(0.5) ? [drawProcessFault(random, effects)] : [],
+    };
+  });
+}
+
+/** What a walk's cursor meets: only where a window has several pages does it matter. */
+const cursorFaults = [
+  "end-id-foreign",
+  "end-id-repeats",
+  "end-id-cycles",
+  "end-id-newest",
+  "page-again",
+  "page-of-another-time",
+] as const;
+
+function drawExchangeFaults(random: Random, requests: number): readonly ScheduledFault[] {
+  if (random() < 0.2)
+    return drawFaultSchedule(random, { requests, count: 10, kinds: cursorFaults });
+  // The first request is the one that proves the clock.
+  const among = pick(random, [1, 5, requests]);
+  return drawFaultSchedule(random, { requests: among, count: integer(random, 1, 4) });
+}
+
+const pauses = [
+  [16 * secondMs, 20 * minuteMs],
+  [20 * minuteMs, 30 * hourMs],
+  [dayMs, 20 * dayMs],
+  [20 * dayMs, 120 * dayMs],
+] as const;
+
+function drawPause(random: Random): number {
+  const [least, most] = pick(random, random() < 0.85 ? pauses.slice(0, 3) : pauses);
+  return integer(random, least, most);
+}
+
+// Within the settle lag, and far behind it.
+const lateness = [0, 0, secondMs, minuteMs, 8 * minuteMs, hourMs, 8 * dayMs];
+
+// They are added when the sync begins, so no earlier one may have called their time complete.
+const recentMs = 7 * minuteMs;
+
+function drawRecent(random: Random): readonly RecentBill[] {
+  return Array.from({ length: integer(random, 0, 8) }, (): RecentBill => {
+    const draw = random();
+    return {
+      agoMs: integer(random, 1, recentMs),
+      lateMs: pick(random, lateness),
+      ...(draw < 0.5 && {
+        restatedAfterMs: integer(random, 1, pick(random, [secondMs, 9 * minuteMs, dayMs])),
+      }),
+      ...(draw > 0.9 && { broken: pick(random, Object.keys(brokenRows) as BrokenRow[]) }),
+    };
+  });
+}
+
+function drawDatabaseFault(random: Random, effects: number): DatabaseFault {
+  const of = random() < 0.6 ? "commit" : "statement";
+  // A page takes five statements, each two effects.
+  return {
+    of,
+    at: integer(random, 1, of === "commit" ? effects / 10 : effects / 2),
+    kind: pick(random, ["fails", "cut-before", "cut-after"]),
+  };
+}
+
+const processFaults = ["kill", "kill", "stop", "freeze", "freeze", "suspend", "second"] as const;
+
+function drawProcessFault(random: Random, effects: number): ProcessFault {
+  const at = integer(random, 1, effects);
+  const kind = pick(random, processFaults);
+  switch (kind) {
+    case "freeze":
+      return { kind, at, forMs: integer(random, 1, random() < 0.3 ? 14 : 60) * secondMs };
+    case "suspend":
+      return { kind, at, forMs: integer(random, 1, pick(random, [20, 3_600])) * secondMs };
+    default:
+      return { kind, at };
+  }
+}

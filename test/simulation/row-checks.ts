@@ -1,0 +1,118 @@
+import { epochMs, historyMs } from "../../src/contract/time.ts";
+import { compareWithLedger } from "../../src/sandbox/comparison.ts";
+import type { LedgerBill } from "../../src/sandbox/ledger.ts";
+import { billAs, type CommittedStream } from "./committed.ts";
+import type { Checkpoint, StreamTables } from "./tables.ts";
+import { covers, type Tolerance } from "./time-checks.ts";
+
+type FindBill = (billId: string) => LedgerBill | undefined;
+
+const always = { from: epochMs(0), visibleAt: epochMs(Number.MAX_SAFE_INTEGER) };
+
+/** The table against what was committed, letter for letter: `wrong` content, and rows that differ. */
+export function rowFaults({ bills }: StreamTables, committed: CommittedStream, find: FindBill) {
+  const expected = [...committed.versions].flatMap(([billId, version]) => {
+    const bill = find(billId);
+    return bill === undefined ? [] : [billAs(bill, version)];
+  });
+  const { missing, different } = compareWithLedger(expected, bills, always);
+  return {
+    missing: missing.map((id) => `${id} was committed and is not stored`),
+    different,
+    uncommitted: bills
+      .filter(({ billId }) => !committed.versions.has(billId))
+      .map(({ billId }) => `${billId} is stored, and no page with it was committed`),
+  };
+}
+
+/** The contents that were replaced, in their order and letter for letter. */
+export function revisionFaults(
+  { revisions }: StreamTables,
+  { replaced }: CommittedStream,
+  find: FindBill,
+): readonly string[] {
+  const stored = Map.groupBy(revisions, ({ billId }) => billId);
+  const ids = new Set([...stored.keys(), ...replaced.keys()]);
+  return [...ids].flatMap((billId) => {
+    const kept = stored.get(billId) ?? [];
+    const versions = replaced.get(billId) ?? [];
+    const bill = find(billId);
+    if (bill === undefined || kept.length !== versions.length) {
+      return [`${billId} has ${kept.length} revisions, ${versions.length} were replaced`];
+    }
+    return versions.flatMap(
+      (version, index) =>
+        compareWithLedger([billAs(bill, version)], kept.slice(index, index + 1), always).different,
+    );
+  });
+}
+
+const isKept = (
+  { billId, row }: LedgerBill,
+  stored: ReadonlySet<string>,
+  rejected: ReadonlySet<string>,
+): boolean => stored.has(billId) || rejected.has(JSON.stringify(row));
+
+/** The bills of a ledger that are in no table, of those that must be. */
+export function lostBills(
+  bills: readonly LedgerBill[],
+  tables: StreamTables,
+  mustBeThere: (bill: LedgerBill) => boolean,
+): readonly LedgerBill[] {
+  const stored = new Set(tables.bills.map(({ billId }) => billId));
+  const rejected = new Set(tables.rejected);
+  return bills.filter((bill) => mustBeThere(bill) && !isKept(bill, stored, rejected));
+}
+
+/**
+ * Whether a bill must be stored because its time is called complete: it came up within the
+ * settle lag, or before the walk began that proved its time.
+ */
+export function isClaimed(
+  { proofs }: CommittedStream,
+  checkpoints: readonly Checkpoint[],
+  settleLagMs: number,
+  { aheadMs }: Tolerance,
+): (bill: LedgerBill) => boolean {
+  const covered = checkpoints.filter(({ state }) => state === "complete");
+  return ({ cTime, visibleAt }) =>
+    covers(covered, cTime) &&
+    (visibleAt - cTime <= settleLagMs - aheadMs ||
+      proofs.some(
+        ({ proven, startedAt }) => covers([proven], cTime) && visibleAt <= startedAt - aheadMs,
+      ));
+}
+
+/** Whether a bill must be stored because a cursor has gone past it. */
+export function isBehindCursor(
+  checkpoints: readonly Checkpoint[],
+  now: number,
+  { aheadMs, edgeMs }: Tolerance,
+): (bill: LedgerBill) => boolean {
+  const horizon = now - historyMs + edgeMs;
+  const begun = checkpoints.flatMap(({ state, from, to, cursor, startedAt }) =>
+    state === "open" && cursor !== null && startedAt !== undefined
+      ? [{ from: Math.max(from, horizon), to, cursor: BigInt(cursor), startedAt }]
+      : [],
+  );
+  return ({ billId, cTime, visibleAt }) =>
+    begun.some(
+      ({ from, to, cursor, startedAt }) =>
+        cTime >= from && cTime < to && BigInt(billId) >= cursor && visibleAt <= startedAt - aheadMs,
+    );
+}
+
+/** Rows that were written again although nothing in them changed. */
+export const rewritten = (
+  before: StreamTables,
+  after: StreamTables,
+  touched: ReadonlySet<string>,
+): readonly string[] => {
+  const versions = new Map(before.bills.map(({ billId, version }) => [billId, version]));
+  return after.bills
+    .filter(({ billId, version }) => {
+      const old = versions.get(billId);
+      return old !== undefined && old !== version && !touched.has(billId);
+    })
+    .map(({ billId }) => `${billId} was rewritten unchanged`);
+};

@@ -1,0 +1,88 @@
+import { type EpochMs, historyMs, intervalMaxMs, isoTime } from "../../src/contract/time.ts";
+import type { Interval } from "../../src/sync/intervals.ts";
+import type { StreamPlan } from "../../src/sync/store.ts";
+import type { Checkpoint } from "./tables.ts";
+
+/** How far the sync's idea of the exchange's time may be off, by what its history does to clocks. */
+export type Tolerance = {
+  readonly aheadMs: number;
+  readonly behindMs: number;
+  /** How much later than 90 days ago the exchange's history may seem to begin. */
+  readonly edgeMs: number;
+};
+
+export const text = ({ from, to }: Interval): string => `${isoTime(from)} to ${isoTime(to)}`;
+
+const byStart = (a: Interval, b: Interval): number => a.from - b.from || a.to - b.to;
+
+/** Where intervals that should touch end to end do not. Written anew: the sync's own may be wrong. */
+export function seams(intervals: readonly Interval[]): readonly string[] {
+  const sorted = intervals.toSorted(byStart);
+  return sorted.flatMap((next, index) => {
+    const before = sorted[index - 1];
+    if (before === undefined || before.to === next.from) return [];
+    const what = before.to < next.from ? "nothing between" : "overlap of";
+    return [`${what} ${text(before)} and ${text(next)}`];
+  });
+}
+
+/** The windows, with what is settled already, cover wanted time exactly once, up to now. */
+export function planFaults(
+  { walks, expired }: StreamPlan,
+  settled: readonly Interval[],
+  at: EpochMs,
+  { aheadMs, behindMs, edgeMs }: Tolerance,
+): readonly string[] {
+  const windows = walks.map(({ window }) => window);
+  const all = [...windows, ...settled, ...expired].toSorted(byStart);
+  const end = Math.max(...all.map(({ to }) => to));
+  const start = all[0]?.from ?? Number.NaN;
+  return [
+    ...seams(all),
+    ...windows
+      .filter(({ from, to }) => to - from > intervalMaxMs - 1)
+      .map((window) => `longer than 7 days with its margins: ${text(window)}`),
+    ...(end >= at - behindMs && end <= at + aheadMs ? [] : [`ends at ${end}, planned at ${at}`]),
+    ...(start <= at - historyMs + edgeMs ? [] : [`begins at ${start}, planned at ${at}`]),
+    ...expiredTooEarly(expired, at, edgeMs),
+  ];
+}
+
+/** Time that is called lost while the exchange still has it. */
+export const expiredTooEarly = (
+  expired: readonly Interval[],
+  at: number,
+  edgeMs: number,
+): readonly string[] =>
+  expired
+    .filter(({ to }) => to > at - historyMs + edgeMs)
+    .map((lost) => `called lost while it could still be read: ${text(lost)}`);
+
+const isSettled = ({ state }: Checkpoint): boolean => state !== "open";
+
+export const settledOf = (checkpoints: readonly Checkpoint[]): readonly Checkpoint[] =>
+  checkpoints.filter(isSettled);
+
+export const covers = (intervals: readonly Interval[], time: number): boolean =>
+  intervals.some(({ from, to }) => from <= time && time < to);
+
+/** Settled time lies side by side without an overlap. */
+export const overlaps = (intervals: readonly Interval[]): readonly string[] =>
+  seams(intervals).filter((seam) => seam.startsWith("overlap"));
+
+/** What a run that calls itself complete left out of the time that was wanted. */
+export function holesBehind(
+  checkpoints: readonly Checkpoint[],
+  wanted: { readonly from: number; readonly to: number },
+): readonly string[] {
+  const open = checkpoints.filter(({ state }) => state === "open");
+  const settled = settledOf(checkpoints);
+  const start = Math.min(...settled.map(({ from }) => from));
+  const end = Math.max(...settled.map(({ to }) => to));
+  return [
+    ...open.map((window) => `still open: ${text(window)}`),
+    ...seams(settled),
+    ...(start <= wanted.from ? [] : [`settled from ${start}, not from ${wanted.from}`]),
+    ...(end >= wanted.to ? [] : [`settled to ${end}, not to ${wanted.to}`]),
+  ];
+}

@@ -1,0 +1,47 @@
+/** What is checked, in the words of the table that the command prints. */
+export const promises = [
+  "tiling",
+  "atomic pages",
+  "honest coverage",
+  "one row a bill",
+  "exact",
+  "restatements",
+  "nothing dropped",
+  "within the limit",
+  "no false success",
+  "faults pass",
+  "overtaken",
+  "twice is once",
+  "expired",
+] as const;
+
+export type PromiseName = (typeof promises)[number];
+
+export type Broken = { readonly promise: PromiseName; readonly what: string };
+
+/** Counts what was checked, and keeps what did not hold. */
+export type Verdicts = {
+  readonly checked: Readonly<Record<PromiseName, number>>;
+  readonly broken: readonly Broken[];
+  /** So many things were looked at; these are wrong. */
+  check(promise: PromiseName, count: number, wrong: readonly string[]): void;
+};
+
+// A broken history breaks many promises at every look; the first few tell it all.
+const brokenMax = 8;
+
+export function verdicts(): Verdicts {
+  const checked = Object.fromEntries(promises.map((promise) => [promise, 0])) as Record<
+    PromiseName,
+    number
+  >;
+  const broken: Broken[] = [];
+  return {
+    checked,
+    broken,
+    check(promise, count, wrong) {
+      checked[promise] += count;
+      for (const what of wrong.slice(0, brokenMax - broken.length)) broken.push({ promise, what });
+    },
+  };
+}

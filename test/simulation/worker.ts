@@ -1,0 +1,75 @@
+// A process that plays histories on a database of its own: asked and answered by messages. With
+// a mutant's name it is that program.
+import { readFileSync } from "node:fs";
+import { registerHooks } from "node:module";
+import { fileURLToPath } from "node:url";
+import type { History } from "./history.ts";
+import { mutants, mutated } from "./mutants.ts";
+import type { HistoryResult } from "./play.ts";
+
+export type Task =
+  | { readonly kind: "play"; readonly seed: number }
+  | { readonly kind: "shrink"; readonly seed: number };
+
+export type Done =
+  | { readonly kind: "played"; readonly result: HistoryResult }
+  | { readonly kind: "shrunk"; readonly history: History; readonly result: HistoryResult };
+
+const [url = "", mutantName] = process.argv.slice(2);
+
+if (mutantName !== undefined) {
+  const mutant = mutants.find(({ name }) => name === mutantName);
+  if (mutant === undefined) throw new Error(`there is no mutant "${mutantName}"`);
+  const target = new URL(`../../${mutant.file}`, import.meta.url);
+  const source = mutated(readFileSync(fileURLToPath(target), "utf8"), mutant);
+  registerHooks({
+    load: (loaded, context, next) =>
+      loaded === target.href
+        ? { format: "module-typescript", source, shortCircuit: true }
+        : next(loaded, context),
+  });
+}
+
+// After the hook: what is imported before it is not the mutant.
+const { openDatabase } = await import("../../src/db/connect.ts");
+const { play } = await import("./play.ts");
+const { drawHistory } = await import("./draw.ts");
+const { shrink } = await import("./shrink.ts");
+const { db } = openDatabase(url);
+
+async function playSafely(history: History): Promise<HistoryResult> {
+  try {
+    return await play(history, db.$client);
+  } catch (error) {
+    return failed(history.seed, error instanceof Error ? String(error.stack) : String(error));
+  }
+}
+
+/** A history that could not be played to its end breaks the promise that runs end. */
+const failed = (seed: number, what: string): HistoryResult => ({
+  seed,
+  broken: [{ promise: "faults pass", what }],
+  checked: {} as HistoryResult["checked"],
+  digest: "",
+  runs: 0,
+  requests: 0,
+  bills: 0,
+  simulatedMs: 0,
+  faults: {},
+});
+
+async function work(task: Task): Promise<Done> {
+  const history = drawHistory(task.seed);
+  const result = await playSafely(history);
+  const promise = result.broken[0]?.promise;
+  if (task.kind === "play" || promise === undefined) return { kind: "played", result };
+  const breaks = async (candidate: History) =>
+    (await playSafely(candidate)).broken.some((broken) => broken.promise === promise);
+  const smallest = await shrink(history, breaks);
+  return { kind: "shrunk", history: smallest, result: await playSafely(smallest) };
+}
+
+process.on("message", (task: Task) => {
+  void work(task).then((done) => process.send?.(done));
+});
+process.on("disconnect", () => process.exit());

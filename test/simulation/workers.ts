@@ -1,0 +1,50 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import type { Done, Task } from "./worker.ts";
+
+const program = fileURLToPath(new URL("./worker.ts", import.meta.url));
+
+/** A process that does one task after the other; gone with its scope. */
+export type Worker = Disposable & { work(task: Task): Promise<Done> };
+
+/** @param mutant the name of the broken program that it shall be. */
+export function startWorker(databaseUrl: string, mutant?: string): Worker {
+  const child: ChildProcess = fork(
+    program,
+    [databaseUrl, ...(mutant === undefined ? [] : [mutant])],
+    { execArgv: ["--no-warnings"] },
+  );
+  const died = once(child, "exit").then(([code]) => {
+    throw new Error(`a worker of the simulation ended with code ${code}`);
+  });
+  died.catch(() => undefined);
+  return {
+    async work(task) {
+      const answer = once(child, "message");
+      child.send(task);
+      const [done] = await Promise.race([answer, died]);
+      return done as Done;
+    },
+    [Symbol.dispose]() {
+      child.kill();
+    },
+  };
+}
+
+/** Gives the seeds to the workers, each the next one when it is done, until told to stop. */
+export async function playSeeds(
+  workers: readonly Worker[],
+  seeds: Iterable<number>,
+  onDone: (done: Done) => "go on" | "stop",
+): Promise<void> {
+  const next = seeds[Symbol.iterator]();
+  let isStopped = false;
+  const drain = async (worker: Worker): Promise<void> => {
+    for (let seed = next.next(); !isStopped && !seed.done; seed = next.next()) {
+      if (onDone(await worker.work({ kind: "play", seed: seed.value })) === "stop")
+        isStopped = true;
+    }
+  };
+  await Promise.all(workers.map(drain));
+}

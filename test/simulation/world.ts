@@ -1,0 +1,130 @@
+import { createHash } from "node:crypto";
+import type pg from "pg";
+import { type EpochMs, epochMs, minuteMs, secondMs } from "../../src/contract/time.ts";
+import type { ScheduledFault } from "../../src/sandbox/fault-kinds.ts";
+import { seededRandom } from "../../src/sandbox/random.ts";
+import { createSandbox, type Sandbox } from "../../src/sandbox/sandbox.ts";
+import { type VirtualClock, virtualClock } from "../support/virtual-clock.ts";
+import { committedStreams } from "./committed.ts";
+import { type SerialIo, serialIo } from "./database.ts";
+import type { History } from "./history.ts";
+import { burstMoments, type SimulatedLedger, simulatedLedger } from "./ledger.ts";
+import type { Run } from "./run-record.ts";
+import type { Tolerance } from "./time-checks.ts";
+import { type Verdicts, verdicts } from "./verdicts.ts";
+
+/** The moment at which histories begin. */
+export const historyStart = epochMs(Date.UTC(2026, 3, 30, 23, 59, 58, 765));
+export const accountName = "simulated";
+
+/** Everything that a history is played in: the exchange, the time, and what is known of both. */
+export type World = {
+  readonly history: History;
+  readonly pool: pg.Pool;
+  readonly time: VirtualClock;
+  readonly now: () => EpochMs;
+  readonly io: SerialIo;
+  readonly ledger: SimulatedLedger;
+  readonly sandbox: Sandbox;
+  readonly committed: ReturnType<typeof committedStreams>;
+  readonly verdicts: Verdicts;
+  readonly tolerance: Tolerance;
+  readonly wayMs: () => number;
+  /** Faults that struck, by kind. */
+  readonly faults: Map<string, number>;
+  strike(kind: string): void;
+  /** A run has the account now: those that had it before may write no more. */
+  overtake(run: Run): void;
+  /** What the exchange does from its next request on. */
+  schedule(faults: readonly ScheduledFault[]): void;
+  trace(line: string): void;
+  digest(): string;
+};
+
+export function openWorld(history: History, pool: pg.Pool): World {
+  const time = virtualClock(historyStart);
+  const ledger = simulatedLedger(history.ledger);
+  const schedule: ScheduledFault[] = [];
+  const faults = new Map<string, number>();
+  const strike = (kind: string) => void faults.set(kind, (faults.get(kind) ?? 0) + 1);
+  const { exchange } = history;
+  const { seed, productTypes, futureDays, density, bursts } = history.ledger;
+  const sandbox = createSandbox({
+    seed,
+    accountNames: [accountName],
+    productTypes,
+    futureDays,
+    density,
+    days: 92,
+    edges: burstMoments(bursts, historyStart),
+    now: time.now,
+    quirks: exchange.quirks,
+    pastHorizon: exchange.pastHorizon,
+    alterLedger: ledger.alter,
+    faults: {
+      schedule,
+      sleep: time.clock.sleep,
+      onFault: ({ kind }) => strike(`exchange: ${kind}`),
+    },
+  });
+  const hash = createHash("sha256");
+  let holder: Run | undefined;
+  const jitter = seededRandom(`way ${history.seed}`);
+  return {
+    history,
+    pool,
+    time,
+    now: () => epochMs(Math.floor(time.now())),
+    io: serialIo(time),
+    ledger,
+    sandbox,
+    committed: committedStreams(ledger),
+    verdicts: verdicts(),
+    tolerance: toleranceOf(history),
+    wayMs: () => exchange.wayMs + exchange.jitterMs * jitter(),
+    faults,
+    strike,
+    overtake(run) {
+      if (holder !== undefined) holder.isOvertaken = true;
+      holder = run;
+    },
+    schedule(next) {
+      const before = sandbox.statistics().arrivals["account bills"] ?? 0;
+      schedule.push(...next.map((fault) => ({ ...fault, atRequest: before + fault.atRequest })));
+    },
+    trace: (line) => void hash.update(`${line}\n`),
+    digest: () => hash.copy().digest("hex"),
+  };
+}
+
+const clockFaults = ["wrong-time", "clock-jump", "late-answer", "late-request", "drip"];
+const edgeFaults = ["edge-refuses", "edge-trims", ...clockFaults];
+// A signed request is taken within 30 s of the exchange's clock, an answer is believed whose
+// time is within 30 s of that and the time it was under way, and a way may take a minute.
+const clockOffMaxMs = 150 * secondMs;
+// Where the exchange refuses its oldest time, the sync tries ten minutes later at most.
+const edgeLaterMaxMs = 10 * minuteMs;
+
+function toleranceOf({ exchange, steps }: History): Tolerance {
+  const processFaults = steps.flatMap(({ process }) => process);
+  const exchangeFaults = steps.flatMap((step) => step.exchange.map(({ kind }) => kind as string));
+  const pausedMs = processFaults.reduce(
+    (sum, fault) => sum + ("forMs" in fault ? fault.forMs : 0),
+    0,
+  );
+  // Where the exchange's own clock is wrong for a while, nobody can know better.
+  const jumpsMs = steps.flatMap((step) =>
+    step.exchange.flatMap((fault) => (fault.kind === "clock-jump" ? [fault.offMs] : [])),
+  );
+  const jumpAheadMs = Math.max(0, ...jumpsMs);
+  const jumpBackMs = Math.max(0, ...jumpsMs.map((offMs) => -offMs));
+  const roundTripMs = 2 * (exchange.wayMs + exchange.jitterMs);
+  const isClockTried = pausedMs > 0 || exchangeFaults.some((kind) => clockFaults.includes(kind));
+  const isEdgeTried = isClockTried || exchangeFaults.some((kind) => edgeFaults.includes(kind));
+  const offMs = roundTripMs + 2 + (isClockTried ? clockOffMaxMs : 0);
+  return {
+    aheadMs: offMs + jumpAheadMs,
+    behindMs: offMs + jumpBackMs + pausedMs,
+    edgeMs: secondMs + offMs + jumpAheadMs + (isEdgeTried ? edgeLaterMaxMs + pausedMs : 0),
+  };
+}
