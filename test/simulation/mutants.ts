@@ -112,7 +112,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "no epoch check",
     file: "src/db/lease.ts",
-    changes: [["if (rows.length === 0) throw lost(account);", ""]],
+    changes: [["if (rows.length === 0) throw leases.lost(account);", ""]],
   },
   {
     name: "restatements dropped",
