@@ -1,3 +1,4 @@
+import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { productTypes } from "../src/contract/product-types.ts";
 import { epochMs, hourMs, minuteMs } from "../src/contract/time.ts";
@@ -92,6 +93,27 @@ function windowEdges(plannedAt: number): readonly number[] {
 
 const { database, tables } = await fileDatabase();
 
+/** How many bills each product type is said to have. */
+async function countsKept(account: string) {
+  const { rows } = await tables.db.execute(sql`
+    select product_type, bills
+    from bill_counts
+    where account = ${account}
+    order by product_type`);
+  return rows;
+}
+
+/** How many it has. */
+async function countsOfRows(account: string) {
+  const { rows } = await tables.db.execute(sql`
+    select product_type, count(*) as bills
+    from bills
+    where account = ${account}
+    group by product_type
+    order by product_type`);
+  return rows;
+}
+
 describe("for every way that the exchange may treat bounds, pages and its horizon", () => {
   test.each(Array.from({ length: seedCount }, (_, seed) => seed))(
     "the tables hold exactly the ledger, once more after the next run, within the limit (seed %i)",
@@ -104,6 +126,7 @@ describe("for every way that the exchange may treat bounds, pages and its horizo
         for (const comparison of comparisons) {
           expect(comparison).toMatchObject({ missing: [], extra: [], different: [] });
         }
+        expect(await countsKept(options.name)).toEqual(await countsOfRows(options.name));
       };
       expect(await simulation.sync()).toSatisfy(isComplete);
       await isExact();

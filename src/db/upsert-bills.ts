@@ -49,7 +49,27 @@ export async function upsertBills(
       }
     }
   }
+  await countBills(tx, pages, counts);
   return counts;
+}
+
+/** Adds what is new to what is stored of each stream. Where nothing is new, no row is written. */
+async function countBills(
+  tx: Transaction,
+  pages: readonly Pick<PageCommit, "stream">[],
+  counts: readonly Counts[],
+): Promise<void> {
+  const streams = Map.groupBy(pages.keys(), (page) => pages[page]?.stream.productType);
+  for (const own of streams.values()) {
+    const stream = pages[own[0] ?? 0]?.stream;
+    const added = own.reduce((sum, page) => sum + (counts[page]?.new ?? 0), 0);
+    if (stream === undefined || added === 0) continue;
+    await tx.execute(sql`
+      insert into bill_counts (account, product_type, bills)
+      values (${stream.account}, ${stream.productType}, ${added})
+      on conflict (account, product_type) do update
+      set bills = bill_counts.bills + excluded.bills`);
+  }
 }
 
 /** One statement cannot write a row twice: where a bill comes again, it takes another one. */
