@@ -16,6 +16,11 @@ import type { Bench, BenchResult } from "./result.ts";
 /** Each is loaded when it is run: some of them need packages that others do not. */
 const benches: Readonly<Record<string, () => Promise<{ readonly run: Bench }>>> = {
   limiter: () => import("./limiter.ts"),
+  throughput: () => import("./throughput.ts"),
+  unchanged: () => import("./unchanged.ts"),
+  memory: () => import("./memory.ts"),
+  growth: () => import("./growth.ts"),
+  start: () => import("./start.ts"),
 };
 
 const { values, positionals } = parseArgs({
