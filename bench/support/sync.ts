@@ -20,12 +20,14 @@ export type SyncResult = {
 
 const script = fileURLToPath(new URL("sync-process.ts", import.meta.url));
 
-// As the program is started.
+// As npm run starts the program: with the 16 MiB that Node takes, a backfill had 296 MiB resident
+// instead of 182, for the same CPU.
 const fastStart = new URL("../../src/fast-start.js", import.meta.url).href;
 
 /** Runs the sync in a process of its own. @throws where it is not complete. */
 export async function syncProcess(job: SyncJob): Promise<SyncResult> {
   const { stdout, stderr } = await promisify(execFile)(process.execPath, [
+    "--max-semi-space-size=4",
     "--import",
     fastStart,
     script,
