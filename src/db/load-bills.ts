@@ -15,7 +15,7 @@ const isPlain = /^[\x20-\x7e]+$/;
 
 /**
  * Finds the pages between whose lowest and highest id no bill is stored: one look at the key a
- * page, where a look for each of its bills and an upsert take twice as long as the insert alone.
+ * page, instead of one for each of its bills and another one by the upsert.
  * A page's ids lie close together, so that in a backfill this is each page. Of ids that do not,
  * some page is called stored, which costs time and nothing else.
  */

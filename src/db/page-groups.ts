@@ -10,8 +10,7 @@ export type CommitGroup = (
 
 type Waiting = PromiseWithResolvers<PageCounts> & { readonly page: PageCommit };
 
-// As many as an account's walks may hold: 16 pages in one transaction took a third of the time of
-// 16 transactions.
+// More than an account's walks hold at once: it bounds what one statement writes.
 const pagesMax = 32;
 
 /**
