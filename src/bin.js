@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import "./fast-start.js";
 import { fileURLToPath } from "node:url";
 import { runOnNode24 } from "./node-24.js";
 

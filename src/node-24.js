@@ -17,7 +17,8 @@ export async function runOnNode24(path) {
   if (Number(process.versions.node.split(".")[0]) >= nodeMin) {
     await import(pathToFileURL(path).href);
   } else if (existsSync(bundled)) {
-    handOver([path, ...process.argv.slice(2)]);
+    // The program itself and not what it imports, for what it does before.
+    handOver(process.argv.slice(1));
   } else {
     process.stderr.write(
       `bill-sync needs Node ${nodeMin} or newer, and this is ${process.versions.node}.\n` +

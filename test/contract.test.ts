@@ -190,6 +190,28 @@ describe("a row of a page", () => {
   });
 });
 
+test("a number keeps every letter, wherever in the JSON it stands", () => {
+  const number = fc.oneof(
+    fc.stringMatching(/^-?(?:0|[1-9]\d{0,25})(?:\.\d{1,9})?(?:[eE][+-]?\d{1,2})?$/),
+    // The shortest that a JavaScript number cannot hold.
+    fc.constantFrom("9007199254740993", "-9007199254740993", "-0", "1.0", "1e5"),
+  );
+  const space = fc.constantFrom("", " ", "\n", "\t ");
+  const place = fc.constantFrom<(text: string, gap: string) => string>(
+    (text, gap) => `${gap}${text}`,
+    (text, gap) => `[${gap}${text}]`,
+    (text, gap) => `{"a":"b",${gap}"c":${gap}${text}}`,
+    (text, gap) => `["x",${gap}1,${gap}${text}${gap},[]]`,
+  );
+  fc.assert(
+    fc.property(number, space, place, (text, gap, at) => {
+      const json = at(text, gap);
+      expect(JSON.stringify(parseExactJson(json))).toBe(json.replaceAll(/\s/g, ""));
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
 describe("a decimal", () => {
   const digits = (least: number, most: number) =>
     fc.stringMatching(new RegExp(`^\\d{${least},${most}}$`));

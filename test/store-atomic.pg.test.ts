@@ -35,7 +35,14 @@ function losing(what: Loss, atStatement: number): { db: Database; statements: st
 
 /** All that is stored of an account, times and headers included. */
 async function contents({ account }: Stream): Promise<readonly string[]> {
-  const named = ["bills", "bill_revisions", "rejected_bills", "checkpoints", "account_leases"];
+  const named = [
+    "bills",
+    "bill_counts",
+    "bill_revisions",
+    "rejected_bills",
+    "checkpoints",
+    "account_leases",
+  ];
   const parts = named.map(
     (table) => sql`
       select ${table} as "table", stored::text as "row"
@@ -99,6 +106,7 @@ test.each<[string, string]>([
   ["bills", "insert"],
   ["bills", "update"],
   ["bill_revisions", "insert"],
+  ["bill_counts", "update"],
   ["business_types", "insert"],
   ["rejected_bills", "insert"],
   ["checkpoints", "update"],

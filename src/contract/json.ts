@@ -13,6 +13,10 @@ declare global {
   }
 }
 
+// What a number looks like that may not print as it came; in a string it does no harm. Every other
+// number is a whole one of at most 15 digits.
+const suspect = /[[:,\s](?:-0|-?\d{16}|-?\d+[.eE])|^-?\d/;
+
 /**
  * Parses JSON without losing a digit: a number literal that would not print as it came
  * (an id past 2^53, a price with trailing zeros) stays a {@link RawNumber}, which
@@ -21,6 +25,8 @@ declare global {
  * @throws SyntaxError where the text is not JSON.
  */
 export function parseExactJson(text: string): unknown {
+  // A reviver is called for every value, and the exchange writes its numbers as strings.
+  if (!suspect.test(text)) return JSON.parse(text);
   return JSON.parse(text, (_key, value, context) =>
     typeof value === "number" && String(value) !== context.source
       ? JSON.rawJSON(context.source)
@@ -50,7 +56,22 @@ export type Fault = { readonly path: string; readonly reason: string };
 const depthMax = 32;
 
 /** Why Postgres could not keep this value unchanged as text or JSON; undefined where it can. */
-export function unstorable(value: unknown, path: readonly string[] = []): Fault | undefined {
+export function unstorable(value: unknown): Fault | undefined {
+  return isPlainRecord(value) ? undefined : faultOf(value, []);
+}
+
+/** A record of texts without fault, as all rows are: looked at without making anything. */
+function isPlainRecord(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  for (const key in value) {
+    const member: unknown = value[key as keyof typeof value];
+    if (typeof member !== "string" || unstorableText(member) !== undefined) return false;
+    if (unstorableText(key) !== undefined) return false;
+  }
+  return true;
+}
+
+function faultOf(value: unknown, path: readonly string[]): Fault | undefined {
   const unstorableHere = typeof value === "string" ? unstorableText(value) : undefined;
   const reason = unstorableHere ?? (path.length > depthMax ? tooDeep : undefined);
   if (reason !== undefined) return { path: printable(path.join(".")), reason };
@@ -59,7 +80,7 @@ export function unstorable(value: unknown, path: readonly string[] = []): Fault 
     const keyFault = unstorableText(key);
     const memberPath = [...path, key];
     if (keyFault !== undefined) return { path: printable(memberPath.join(".")), reason: keyFault };
-    const fault = unstorable(member, memberPath);
+    const fault = faultOf(member, memberPath);
     if (fault !== undefined) return fault;
   }
   return undefined;

@@ -38,20 +38,20 @@ export function readRow<Of extends Fields>(
     };
   }
   // From the row itself: zod drops a field that is named __proto__.
-  const extra: Record<string, unknown> = Object.fromEntries(
-    Object.entries(row as object).filter(([name]) => !Object.hasOwn(fields, name)),
-  );
-  for (const [name, scalar] of Object.entries(fields)) {
+  const given = row as Readonly<Record<string, unknown>>;
+  const beside = Object.keys(given).filter((name) => !Object.hasOwn(fields, name));
+  const extra = beside.map((name): [string, unknown] => [name, given[name]]);
+  for (const name in fields) {
     const value: unknown = parsed.data[name];
-    if (typeof value === "string" && isRespelled(scalar, value)) extra[name] = value;
+    if (typeof value === "string" && isRespelled(fields[name], value)) extra.push([name, value]);
   }
   return {
-    values: { ...parsed.data, extra: Object.keys(extra).length === 0 ? null : extra },
+    values: { ...parsed.data, extra: extra.length === 0 ? null : Object.fromEntries(extra) },
   };
 }
 
 /** Whether the column of such a value keeps it and not its spelling. */
-function isRespelled(scalar: z.ZodType, text: string): boolean {
+function isRespelled(scalar: z.ZodType | undefined, text: string): boolean {
   if (scalar === decimal || scalar === optionalDecimal) return !printsAsWritten(text);
   if (scalar === epochMsText || scalar === optionalEpochMs) return String(Number(text)) !== text;
   return false;

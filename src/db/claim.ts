@@ -71,7 +71,7 @@ export async function takeAccount(
     if (epoch !== undefined) {
       const claim = { kind, account, epoch };
       const keeping = { clock, timing, ...(onSeen && { onSeen }) };
-      return keep(db, claim, askedAt + leaseMs, keeping);
+      return keep(db, claim, askedAt + usableMs(timing), keeping);
     }
     const holding = await holderOf(db, kind, account);
     // Somebody moved the claim's end since it was last seen, and not to give it back.
@@ -131,6 +131,14 @@ async function take(
   return rows[0] === undefined ? undefined : Number(rows[0].epoch);
 }
 
+/**
+ * How long a claim is used after it was asked for. It ends before the claim does, so that the last
+ * requests under it have arrived, and no rate limit remembers them, when another process begins:
+ * without this, a run that stood still for as long as a lease sent 5 requests beside its successor's.
+ */
+const usableMs = ({ leaseMs, cooldownMs }: NonNullable<ClaimOptions["timing"]>): number =>
+  leaseMs - 2 * cooldownMs;
+
 type Held = { readonly kind: ClaimKind; readonly account: string; readonly epoch: number };
 
 /**
@@ -173,7 +181,7 @@ function keep(
       const renewed = await extend(db, held, leaseMs);
       if (renewed === undefined) isLost = true;
       else {
-        deadline = askedAt + leaseMs;
+        deadline = askedAt + usableMs(timing);
         onSeen?.(renewed.seen);
       }
     } catch {

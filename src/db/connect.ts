@@ -7,7 +7,10 @@ import { DatabaseError, messageOf } from "../errors.ts";
 /** A pool of connections. Its transactions are {@link inTransaction}'s, not Drizzle's. */
 export type Database = Omit<NodePgDatabase, "transaction"> & { readonly $client: pg.Pool };
 /** Inside a transaction. */
-export type Transaction = Omit<NodePgDatabase, "transaction">;
+export type Transaction = Omit<NodePgDatabase, "transaction"> & {
+  /** For what Drizzle has no word for. */
+  readonly $client: { query<Sent extends pg.Submittable>(query: Sent): Sent };
+};
 
 /** Each statement and each wait for a connection is bounded. */
 export type OpenDatabase = AsyncDisposable & { readonly db: Database };

@@ -103,9 +103,9 @@ async function putIn(
   );
   // Oldest first: of two rows of one bill the later one wins.
   const bills = current.map(({ bill }) => bill);
-  const counts = await upsertBills(tx, stream, bills);
+  const [counts] = await upsertBills(tx, [{ stream, bills }]);
   await resolve(tx, stream, rows, outdated, began.rows[0]?.at ?? "infinity");
-  return { ...counts, outdated: outdated.size };
+  return { new: 0, unchanged: 0, restated: 0, ...counts, outdated: outdated.size };
 }
 
 /** A batch's rows as a table: digest, bill_id, rejected_at. */

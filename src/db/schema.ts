@@ -52,6 +52,13 @@ export const bills = pgTable(
   ],
 );
 
+/** How many bills of a stream are stored: counting millions of them takes a second. */
+export const billCounts = pgTable(
+  "bill_counts",
+  { ...stream(), bills: bigint("bills", { mode: "number" }).notNull() },
+  (t) => [primaryKey({ columns: [t.account, t.productType] })],
+);
+
 /** The content that a restatement replaced; revision 1 is the first that was ever stored. */
 export const billRevisions = pgTable(
   "bill_revisions",

@@ -4,12 +4,22 @@ import { type EpochMs, epochMs, isoTime } from "../contract/time.ts";
 import { CommitsLostError } from "../errors.ts";
 import { type Interval, union } from "../sync/intervals.ts";
 import { windowMaxMs } from "../sync/plan.ts";
-import type { KnownTime, PageCommit, Store, Stream, StreamPlan, Walk } from "../sync/store.ts";
+import type {
+  KnownTime,
+  PageCommit,
+  PageCounts,
+  Store,
+  Stream,
+  StreamPlan,
+  Walk,
+  WalkEnd,
+} from "../sync/store.ts";
 import { textArray } from "./array-literal.ts";
 import { type Database, inTransaction, type Transaction } from "./connect.ts";
 import { withDatabaseErrors } from "./database-errors.ts";
 import { checkLease, type Lease } from "./lease.ts";
 import { commitLoanToValue } from "./loan-to-value.ts";
+import { inGroups } from "./page-groups.ts";
 import { rejectRows } from "./rejected-bills.ts";
 import { upsertBills } from "./upsert-bills.ts";
 
@@ -23,26 +33,26 @@ export function openStore(
   // with a connection: the lease's renewal needs one too.
   const turns = new PQueue({ concurrency: 1 });
   /** One transaction, in which the account is certainly still this run's. */
-  const write = <T>(work: (tx: Transaction) => Promise<T>): Promise<T> =>
-    turns.add(() =>
-      withDatabaseErrors(() =>
-        inTransaction(db, async (tx) => {
-          await checkLease(tx, lease);
-          return work(tx);
-        }),
-      ),
+  const transact = <T>(work: (tx: Transaction) => Promise<T>): Promise<T> =>
+    withDatabaseErrors(() =>
+      inTransaction(db, async (tx) => {
+        await checkLease(tx, lease);
+        return work(tx);
+      }),
     );
+  const write = <T>(work: (tx: Transaction) => Promise<T>): Promise<T> =>
+    turns.add(() => transact(work));
 
   return {
     knownTime: (stream) => withDatabaseErrors(() => readKnownTime(db, stream)),
     recordPlan: (plan) => write((tx) => recordPlan(tx, plan, runId)),
-    commitPage: (page) =>
-      write(async (tx) => {
-        const counts = await upsertBills(tx, page.stream, page.bills);
-        const rejected = await rejectRows(tx, page.stream, runId, page.rejected);
-        await moveCheckpoint(tx, page, runId);
-        return { ...counts, rejected };
+    commitPage: inGroups(turns, (pages, onWritten) =>
+      transact(async (tx) => {
+        const counts = await writePages(tx, pages, runId);
+        onWritten();
+        return counts;
       }),
+    ),
     restartWindow: (stream, window) =>
       write(async (tx) => {
         await takeOpenWindow(tx, stream, window);
@@ -123,33 +133,85 @@ async function recordPlan(tx: Transaction, plan: StreamPlan, runId: string): Pro
   }
 }
 
-/** Moves a window's cursor on, or puts what its walk proved in the window's place. */
-async function moveCheckpoint(tx: Transaction, page: PageCommit, runId: string): Promise<void> {
-  const { stream, window, startedAt, after, next } = page;
-  const rows = page.bills.length + page.rejected.length;
-  if ("end" in next) {
-    const before = await takeOpenWindow(tx, stream, window, isAt(after));
-    const counts = { pages: before.pages + 1, bills: before.bills + rows };
-    for (const proven of next.end.proven) {
-      await settle(tx, stream, proven, { state: "complete", ...counts, startedAt, runId });
-    }
-    for (const expired of next.end.expired) {
-      await settle(tx, stream, expired, { state: "expired", pages: 0, bills: 0, runId });
-    }
-    return;
+/** Writes pages of one account, no two of them of one window, and all that they change. */
+async function writePages(
+  tx: Transaction,
+  pages: readonly PageCommit[],
+  runId: string,
+): Promise<readonly PageCounts[]> {
+  const counts = await upsertBills(tx, pages);
+  const rejected: number[] = [];
+  for (const page of pages) {
+    rejected.push(await rejectRows(tx, page.stream, runId, page.rejected));
+    if ("end" in page.next) await endWindow(tx, page, page.next.end, runId);
   }
-  const { rowCount } = await tx.execute(sql`
+  await moveCursors(tx, pages, runId);
+  return counts.map((counted, place) => ({ ...counted, rejected: rejected[place] ?? 0 }));
+}
+
+const rowsOf = ({ bills, rejected }: PageCommit): number => bills.length + rejected.length;
+
+/** Puts what its walk proved in a window's place. */
+async function endWindow(tx: Transaction, page: PageCommit, end: WalkEnd, runId: string) {
+  const { stream, window, startedAt, after } = page;
+  const before = await takeOpenWindow(tx, stream, window, isAt(after));
+  const counts = { pages: before.pages + 1, bills: before.bills + rowsOf(page) };
+  for (const proven of end.proven) {
+    await settle(tx, stream, proven, { state: "complete", ...counts, startedAt, runId });
+  }
+  for (const expired of end.expired) {
+    await settle(tx, stream, expired, { state: "expired", pages: 0, bills: 0, runId });
+  }
+}
+
+/** Moves the cursors of those windows on that go on. */
+async function moveCursors(
+  tx: Transaction,
+  pages: readonly PageCommit[],
+  runId: string,
+): Promise<void> {
+  const moves = pages.flatMap((page) =>
+    "end" in page.next ? [] : [{ page, cursor: page.next.cursor }],
+  );
+  if (moves.length === 0) return;
+  const column = (pick: (move: (typeof moves)[number]) => string | null) =>
+    textArray(moves.map(pick));
+  const { rows } = await tx.execute<{ product_type: string; window_start_ms: string }>(sql`
     update checkpoints
     set
-      cursor = ${next.cursor},
+      cursor = moved.cursor,
       pages = pages + 1,
-      bills = bills + ${rows},
+      bills = bills + moved.rows,
       run_id = ${runId},
-      started_at = ${isoTime(startedAt)},
+      started_at = moved.started_at,
       updated_at = clock_timestamp()
-    where ${isOpenWindow(stream, window)}
-      and ${isAt(after)}`);
-  if (rowCount !== 1) throw lostCommits(stream, window);
+    from unnest(
+      ${column(({ page }) => page.stream.account)}::text[],
+      ${column(({ page }) => page.stream.productType)}::text[],
+      ${bounds(moves.map(({ page }) => page.window))},
+      ${column(({ page }) => page.after ?? null)}::text[],
+      ${column(({ cursor }) => cursor)}::text[],
+      ${column(({ page }) => String(rowsOf(page)))}::int[],
+      ${column(({ page }) => isoTime(page.startedAt))}::timestamptz[]
+    ) as moved (
+      account, product_type, window_start, window_end, after, cursor, rows, started_at
+    )
+    where checkpoints.account = moved.account
+      and checkpoints.product_type = moved.product_type
+      and checkpoints.window_start = moved.window_start
+      and checkpoints.window_end = moved.window_end
+      and checkpoints.cursor is not distinct from moved.after
+      and state = 'open'
+    returning
+      checkpoints.product_type,
+      extract(epoch from checkpoints.window_start) * 1000 as window_start_ms`);
+  const isMoved = ({ stream, window }: PageCommit) =>
+    rows.some(
+      (row) =>
+        row.product_type === stream.productType && toEpochMs(row.window_start_ms) === window.from,
+    );
+  const lost = moves.find(({ page }) => !isMoved(page))?.page;
+  if (lost !== undefined) throw lostCommits(lost.stream, lost.window);
 }
 
 const isOpenWindow = ({ account, productType }: Stream, { from, to }: Interval) => sql`

@@ -1,49 +1,117 @@
 import { sql } from "drizzle-orm";
 import type { Bill } from "../contract/bill.ts";
+import { businessTypes } from "../contract/business-types.ts";
 import { sortedJson } from "../contract/json.ts";
 import { isoTime } from "../contract/time.ts";
-import type { PageCounts, Stream } from "../sync/store.ts";
+import type { PageCommit, PageCounts, Stream } from "../sync/store.ts";
 import { textArray } from "./array-literal.ts";
 import type { Transaction } from "./connect.ts";
+import { freshPages, loadBills } from "./load-bills.ts";
+
+/** A bill, and the place of its page among those that are stored together. */
+export type PlacedBill = { readonly page: number; readonly stream: Stream; readonly bill: Bill };
+
+type Counts = Omit<PageCounts, "rejected">;
 
 /**
- * Stores bills by their key. A bill that is there unchanged is not rewritten; one that is there
- * with other content is overwritten, and its old content goes to `bill_revisions`. Decimals are
- * compared as text: 1.0 that becomes 1.00 is a change. A business type that no list names gets a
- * row, so that every bill can be joined to one.
+ * Stores bills by their key, page after page. A bill that is there unchanged is not rewritten;
+ * one that is there with other content is overwritten, and its old content goes to
+ * `bill_revisions`. Decimals are compared as text: 1.0 that becomes 1.00 is a change. A business
+ * type that no list names gets a row, so that every bill can be joined to one.
  *
- * The caller holds the account: revisions are counted, and two writers could count alike.
+ * The caller holds the account, of which all pages are: what is stored is counted, and two writers
+ * could count alike.
+ *
+ * @returns a page's counts in that page's place.
  */
 export async function upsertBills(
   tx: Transaction,
-  stream: Stream,
-  bills: readonly Bill[],
-): Promise<Omit<PageCounts, "rejected">> {
-  let counts = { new: 0, unchanged: 0, restated: 0 };
-  for (const batch of batchesOfDistinctIds(bills)) {
-    const { inserted, updated } = await upsertBatch(tx, stream, batch);
-    counts = {
-      new: counts.new + inserted,
-      restated: counts.restated + updated,
-      unchanged: counts.unchanged + batch.length - inserted - updated,
-    };
+  pages: readonly Pick<PageCommit, "stream" | "bills">[],
+): Promise<readonly Counts[]> {
+  const counts = pages.map(({ bills }) => ({ new: bills.length, unchanged: 0, restated: 0 }));
+  await meetTypes(tx, pages);
+  const fresh = await freshPages(tx, pages);
+  const [first = [], ...repeated] = layersOfDistinctBills(pages);
+  await loadBills(
+    tx,
+    first.filter(({ page }) => fresh.pages.has(page)),
+    fresh.now,
+  );
+  const known = first.filter(({ page }) => !fresh.pages.has(page));
+  for (const layer of [known, ...repeated]) {
+    for (const rows of Map.groupBy(layer, ({ stream }) => stream.productType).values()) {
+      for (const { page, unchanged, restated } of await mergeBills(tx, rows)) {
+        const counted = counts[page];
+        if (counted === undefined) continue;
+        counted.new -= unchanged + restated;
+        counted.unchanged += unchanged;
+        counted.restated += restated;
+      }
+    }
   }
+  await countBills(tx, pages, counts);
   return counts;
 }
 
-/** One statement cannot write a row twice: a page that names a bill twice takes two. */
-function batchesOfDistinctIds(bills: readonly Bill[]): readonly Bill[][] {
-  const batches: Map<string, Bill>[] = [];
-  for (const bill of bills) {
-    const batch = batches.find((candidate) => !candidate.has(bill.billId));
-    if (batch === undefined) batches.push(new Map([[bill.billId, bill]]));
-    else batch.set(bill.billId, bill);
+/** Adds what is new to what is stored of each stream. Where nothing is new, no row is written. */
+async function countBills(
+  tx: Transaction,
+  pages: readonly Pick<PageCommit, "stream">[],
+  counts: readonly Counts[],
+): Promise<void> {
+  const streams = Map.groupBy(pages.keys(), (page) => pages[page]?.stream.productType);
+  for (const own of streams.values()) {
+    const stream = pages[own[0] ?? 0]?.stream;
+    const added = own.reduce((sum, page) => sum + (counts[page]?.new ?? 0), 0);
+    if (stream === undefined || added === 0) continue;
+    await tx.execute(sql`
+      insert into bill_counts (account, product_type, bills)
+      values (${stream.account}, ${stream.productType}, ${added})
+      on conflict (account, product_type) do update
+      set bills = bill_counts.bills + excluded.bills`);
   }
-  // In one order everywhere: writers that lock rows in different orders deadlock.
-  return batches.map((batch) => [...batch.values()].sort(byId));
 }
 
-const byId = (a: Bill, b: Bill): number => (a.billId < b.billId ? -1 : 1);
+/** One statement cannot write a row twice: where a bill comes again, it takes another one. */
+function layersOfDistinctBills(
+  pages: readonly Pick<PageCommit, "stream" | "bills">[],
+): readonly PlacedBill[][] {
+  const layers: PlacedBill[][] = [];
+  const met = new Map<string, number>();
+  for (const [page, { stream, bills }] of pages.entries()) {
+    for (const bill of bills) {
+      const key = `${stream.productType} ${bill.billId}`;
+      const depth = met.get(key) ?? 0;
+      met.set(key, depth + 1);
+      layers[depth] ??= [];
+      layers[depth].push({ page, stream, bill });
+    }
+  }
+  return layers.map((layer) => layer.sort(byKey));
+}
+
+const byKey = (a: PlacedBill, b: PlacedBill): number =>
+  compare(a.stream.productType, b.stream.productType) || compare(a.bill.billId, b.bill.billId);
+
+const compare = (a: string, b: string): number => (a === b ? 0 : a < b ? -1 : 1);
+
+const listedTypes = new Set(businessTypes.map(({ code }) => code));
+
+/** Those that no list names get a row; those that one names have it since the migration. */
+async function meetTypes(tx: Transaction, pages: readonly Pick<PageCommit, "bills">[]) {
+  const unlisted = new Set<string>();
+  for (const { bills } of pages) {
+    for (const { businessType } of bills) {
+      if (!listedTypes.has(businessType)) unlisted.add(businessType);
+    }
+  }
+  if (unlisted.size === 0) return;
+  await tx.execute(sql`
+    insert into business_types (code, category, meaning, documented)
+    select code, 'unknown', 'met in the ledger, not known to this program', false
+    from unnest(${textArray([...unlisted].sort())}::text[]) as met (code)
+    on conflict (code) do nothing`);
+}
 
 /** A bill's content, beside its key. */
 export const contentColumns = [
@@ -67,12 +135,14 @@ export const content = (table: string) =>
   );
 const assignments = sql.raw(columns.map((name) => `${name} = excluded.${name}`).join(", "));
 
-/** The page's bills as rows. */
-export function incomingRows(bills: readonly Bill[]) {
-  const column = (pick: (bill: Bill) => string | null) => textArray(bills.map(pick));
+/** The bills as rows. */
+export function incomingRows(rows: readonly PlacedBill[]) {
+  const column = (pick: (bill: Bill) => string | null) =>
+    textArray(rows.map(({ bill }) => pick(bill)));
   return sql`
-      select bill_id, ${list("")}
+      select page, bill_id, ${list("")}
       from unnest(
+        ${`{${rows.map(({ page }) => page).join(",")}}`}::int[],
         ${column(({ billId }) => billId)}::text[],
         ${column(({ symbol }) => symbol)}::text[],
         ${column(({ amount }) => amount)}::numeric[],
@@ -83,7 +153,7 @@ export function incomingRows(bills: readonly Bill[]) {
         ${column(({ balance }) => balance)}::numeric[],
         ${column(({ cTime }) => isoTime(cTime))}::timestamptz[],
         ${column(({ extra }) => (extra === null ? null : sortedJson(extra)))}::json[]
-      ) as page (bill_id, ${list("")})`;
+      ) as given (page, bill_id, ${list("")})`;
 }
 
 /**
@@ -110,6 +180,7 @@ export const isKept = ({ account, productType }: Stream) => sql`
 /** Those of them that are stored, as they are stored. */
 const storedRows = (stream: Stream) => sql`
       select
+        incoming.page,
         incoming.bill_id,
         kept.ingested_at,
         ${list("kept.")},
@@ -118,11 +189,14 @@ const storedRows = (stream: Stream) => sql`
       join ${keptBill(stream)}
         on ${isKept(stream)}`;
 
-async function upsertBatch(tx: Transaction, stream: Stream, bills: readonly Bill[]) {
+/** Stores distinct bills of one stream. @returns how many of a page's bills were there. */
+async function mergeBills(tx: Transaction, given: readonly PlacedBill[]) {
+  const stream = given[0]?.stream;
+  if (stream === undefined) return [];
   const { account, productType } = stream;
   // Unchanged rows are kept from the upsert, which would lock them: 56 to 197 bytes of WAL each.
-  const { rows } = await tx.execute<{ inserted: number; updated: number }>(sql`
-    with incoming as (${incomingRows(bills)}),
+  const { rows } = await tx.execute<{ page: number; unchanged: number; restated: number }>(sql`
+    with incoming as (${incomingRows(given)}),
     stored as (${storedRows(stream)}),
     replaced as (
       insert into bill_revisions (
@@ -153,18 +227,12 @@ async function upsertBatch(tx: Transaction, stream: Stream, bills: readonly Bill
       on conflict (account, product_type, bill_id) do update
       set ${assignments}, ingested_at = excluded.ingested_at
       where ${content("bills")} is distinct from ${content("excluded")}
-      returning xmax = 0 as inserted
-    ),
-    met as (
-      insert into business_types (code, category, meaning, documented)
-      select distinct business_type, 'unknown', 'met in the ledger, not known to this program', false
-      from incoming
-      order by business_type
-      on conflict (code) do nothing
     )
     select
-      (count(*) filter (where inserted))::int as inserted,
-      (count(*) filter (where not inserted))::int as updated
-    from written`);
-  return rows[0] ?? { inserted: 0, updated: 0 };
+      page,
+      (count(*) filter (where not is_restated))::int as unchanged,
+      (count(*) filter (where is_restated))::int as restated
+    from stored
+    group by page`);
+  return rows;
 }

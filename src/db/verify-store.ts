@@ -79,7 +79,7 @@ async function compareBills(
     stored: readonly (string | null)[];
     served: readonly (string | null)[];
   }>(sql`
-    with incoming as (${incomingRows(bills)})
+    with incoming as (${incomingRows(bills.map((bill) => ({ page: 0, stream, bill })))})
     select
       incoming.bill_id as "billId",
       kept.ingested_at::text as "ingestedAt",
@@ -149,7 +149,7 @@ async function heal(
 ): Promise<ReadonlySet<string>> {
   const same = await stillAsCompared(tx, stream, differing);
   const bills = differing.map(({ bill }) => bill).filter(({ billId }) => same.has(billId));
-  await upsertBills(tx, stream, bills);
+  await upsertBills(tx, [{ stream, bills }]);
   await rejectRows(tx, stream, runId, rejected);
   return same;
 }

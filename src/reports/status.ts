@@ -58,11 +58,11 @@ export async function readStatus(
 async function readStream(db: Database, stream: Stream, now: EpochMs): Promise<StreamStatus> {
   const known = await readKnownTime(db, stream);
   const gaps = gapsOf(known, now);
-  const { rows } = await db.execute<{ bills: string; rejected: string }>(sql`
+  const { rows } = await db.execute<{ bills: string | null; rejected: string }>(sql`
     select
       (
-        select count(*)
-        from bills
+        select bills
+        from bill_counts
         where account = ${stream.account}
           and product_type = ${stream.productType}
       ) as bills,
@@ -76,7 +76,7 @@ async function readStream(db: Database, stream: Stream, now: EpochMs): Promise<S
   const [oldest] = gaps;
   return {
     stream,
-    bills: Number(rows[0]?.bills),
+    bills: Number(rows[0]?.bills ?? 0),
     rejected: Number(rows[0]?.rejected),
     completeThrough: completeThrough(known, now),
     coverage: known.coverage,

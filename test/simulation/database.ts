@@ -15,8 +15,11 @@ export type ProcessDatabaseOptions = {
   readonly now: () => EpochMs;
   readonly faults: readonly DatabaseFault[];
   readonly onFault: (fault: DatabaseFault) => void;
-  /** Told when the server has committed, whether or not anybody hears of it. */
-  readonly onCommit: () => void;
+  /**
+   * Told when the server has committed, whether or not anybody hears of it, with all the values
+   * that the transaction's statements had.
+   */
+  readonly onCommit: (values: string) => void;
 };
 
 /** Real I/O, one after the other, while the simulated time stands still: its order is the same each time. */
@@ -33,7 +36,7 @@ export function serialIo(time: VirtualClock): SerialIo {
 }
 
 /** The statement as drizzle hands it over. */
-type Statement = string | pg.QueryConfig;
+type Statement = string | pg.QueryConfig | pg.Submittable;
 
 /**
  * A process's connections: those of a real pool, cut and failing where the history says so.
@@ -77,7 +80,7 @@ export class ProcessDatabase {
     });
   }
 
-  async query(statement: Statement, values?: unknown[]): Promise<pg.QueryResult> {
+  async query(statement: Statement, values?: unknown[]): Promise<pg.QueryResult | undefined> {
     const session = await this.connect();
     try {
       return await session.query(statement, values);
@@ -94,7 +97,7 @@ export class ProcessDatabase {
   /** Sends one statement, or does what happens to it instead. */
   send(session: Session, client: pg.PoolClient, statement: Statement, values?: unknown[]) {
     const { io, process, now, onCommit } = this.#options;
-    const { text, ...rest } = typeof statement === "string" ? { text: statement } : statement;
+    const text = textOf(statement);
     const isCommit = text === "commit";
     const fault = this.#faultAt(isCommit);
     return process.effect(async () => {
@@ -103,9 +106,9 @@ export class ProcessDatabase {
         if (process.isDead() || session.isClosed) throw connectionLost();
         if (fault?.kind === "cut-before") throw cut(session);
         if (fault?.kind === "fails") await client.query(failing);
-        const query = { ...rest, text: text.replaceAll("clock_timestamp()", literal(now())) };
-        const result = await client.query(query, values);
-        if (isCommit && result.command === "COMMIT") onCommit();
+        const result = await sendTo(client, statement, values, now());
+        session.values += JSON.stringify(values ?? []);
+        if (isCommit && result?.command === "COMMIT") onCommit(session.values);
         if (isCommit) this.#endTransaction(session);
         else if (text.trimStart().startsWith("begin")) session.isInTransaction = true;
         if (fault?.kind === "cut-after") throw cut(session);
@@ -121,6 +124,7 @@ export class ProcessDatabase {
 
   #endTransaction(session: Session): void {
     session.isInTransaction = false;
+    session.values = "";
     this.#ended.resolve();
     this.#ended = Promise.withResolvers();
   }
@@ -139,6 +143,8 @@ export class ProcessDatabase {
 /** One connection in use. */
 class Session {
   isInTransaction = false;
+  /** All values of the transaction's statements, as JSON. */
+  values = "";
   isClosed = false;
   readonly #client: pg.PoolClient;
   readonly #database: ProcessDatabase;
@@ -148,7 +154,7 @@ class Session {
     this.#database = database;
   }
 
-  query(statement: Statement, values?: unknown[]): Promise<pg.QueryResult> {
+  query(statement: Statement, values?: unknown[]): Promise<pg.QueryResult | undefined> {
     return this.#database.send(this, this.#client, statement, values);
   }
 
@@ -158,6 +164,39 @@ class Session {
     this.#database.forget(this);
     this.#client.release(destroy);
   }
+}
+
+const textOf = (statement: Statement): string =>
+  typeof statement === "string" ? statement : ((statement as pg.QueryConfig).text ?? "");
+
+/** Sends a statement at the simulated time. COPY is an object that the driver runs by itself. */
+function sendTo(
+  client: pg.PoolClient,
+  statement: Statement,
+  values: unknown[] | undefined,
+  now: EpochMs,
+): Promise<pg.QueryResult | undefined> {
+  if (isSubmittable(statement)) return submitted(client, statement);
+  const text = textOf(statement).replaceAll("clock_timestamp()", literal(now));
+  const rest = typeof statement === "string" ? {} : statement;
+  return client.query({ ...rest, text }, values);
+}
+
+type Copy = pg.Submittable & { callback: (error: Error | undefined) => void };
+
+const isSubmittable = (statement: Statement): statement is Copy =>
+  typeof statement === "object" && "submit" in statement;
+
+function submitted(client: pg.PoolClient, copy: Copy): Promise<undefined> {
+  const { promise, resolve, reject } = Promise.withResolvers<undefined>();
+  const { callback } = copy;
+  copy.callback = (error) => {
+    callback.call(copy, error);
+    if (error) reject(error);
+    else resolve(undefined);
+  };
+  client.query(copy);
+  return promise;
 }
 
 const literal = (now: EpochMs): string => `timestamptz '${isoTime(now)}'`;

@@ -12,13 +12,11 @@ export const mutants: readonly Mutant[] = [
     file: "src/db/store.ts",
     changes: [
       [
-        "commitPage: (page) =>\n      write(async (tx) => {",
-        "commitPage: async (page) => {\n await write((tx) => moveCheckpoint(tx, page, runId));\n return write(async (tx) => {",
+        "commitPage: inGroups(turns, (pages, onWritten) =>\n      transact(async (tx) => {",
+        "commitPage: inGroups(turns, async (pages, onWritten) => {\n await transact((tx) => moveCursors(tx, pages, runId));\n return transact(async (tx) => {",
       ],
-      [
-        "        await moveCheckpoint(tx, page, runId);\n        return { ...counts, rejected };\n      }),",
-        "        return { ...counts, rejected };\n      }); },",
-      ],
+      ["        return counts;\n      }),\n    ),", "        return counts;\n      }); }),"],
+      ["  await moveCursors(tx, pages, runId);\n  return counts.map", "  return counts.map"],
     ],
   },
   {

@@ -37,7 +37,7 @@ export function networkOf(
   return ({ url, headers }) => {
     const query = Object.fromEntries(url.searchParams);
     const { productType, endTime, idLessThan } = query;
-    return process.effect(async (): Promise<HttpAnswer> => {
+    return process.send(async (): Promise<HttpAnswer> => {
       trace(`${time.now()} asks ${url.search}`);
       onRequest(
         idLessThan === undefined ? undefined : pages.get(`${productType} ${endTime} ${idLessThan}`),

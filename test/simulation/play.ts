@@ -151,7 +151,7 @@ function startRun(world: World, name: string, step: Step, onFault: OnFault) {
     },
     events: {
       trace: world.trace,
-      onHeld: () => world.overtake(run),
+      onHeld: (epoch) => world.overtake(run, epoch),
       onRequest: (behind) => checkAsked(world, run, behind),
       onPage: (page) => void run.pages.push(page),
       onPlan: ({ plan }) => lookAtPlan(world, run, plan),

@@ -27,6 +27,11 @@ export type SimulatedProcess = {
   readonly effects: () => number;
   /** Something that the process does to the world outside, between two of its points. */
   effect<T>(act: () => Promise<T>): Promise<T>;
+  /**
+   * The same for what is handed to the operating system at once: a process that is frozen in that
+   * moment has done it, with all that its code does in one go.
+   */
+  send<T>(act: () => Promise<T>): Promise<T>;
   thaw(): void;
 };
 
@@ -67,11 +72,14 @@ export function startProcess(options: ProcessOptions): SimulatedProcess {
     if (isDead) await new Promise(() => undefined);
   }
 
+  function count(): void {
+    if (isDead) return;
+    effects += 1;
+    for (const fault of faults) if (fault.at === effects) meet(fault);
+  }
+
   async function point(): Promise<void> {
-    if (!isDead) {
-      effects += 1;
-      for (const fault of faults) if (fault.at === effects) meet(fault);
-    }
+    count();
     await pass();
   }
 
@@ -92,6 +100,15 @@ export function startProcess(options: ProcessOptions): SimulatedProcess {
     effects: () => effects,
     async effect(act) {
       await point();
+      try {
+        return await act();
+      } finally {
+        await point();
+      }
+    },
+    async send(act) {
+      count();
+      if (isDead) await pass();
       try {
         return await act();
       } finally {

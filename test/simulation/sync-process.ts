@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type pg from "pg";
 import { exchangeOf } from "../../src/commands/exchange.ts";
 import type { ProductType } from "../../src/contract/product-types.ts";
-import { epochMs, minuteMs } from "../../src/contract/time.ts";
+import { epochMs, isoTime, minuteMs } from "../../src/contract/time.ts";
 import { holdAccount } from "../../src/db/lease.ts";
 import { openStore } from "../../src/db/store.ts";
 import { seededRandom } from "../../src/sandbox/random.ts";
@@ -31,7 +31,7 @@ export type SyncProcessOptions = {
   readonly faults: readonly DatabaseFault[];
   readonly onDatabaseFault: (fault: DatabaseFault) => void;
   readonly events: NetworkEvents & {
-    readonly onHeld: () => void;
+    readonly onHeld: (epoch: number) => void;
     /** Called before the plan is recorded; the database's time stands still. */
     readonly onPlan: (write: Write & { kind: "plan" }) => Promise<void>;
     /** Called when the server has committed a write. */
@@ -56,11 +56,10 @@ export function startSync(options: SyncProcessOptions): SyncProcess {
     now: () => epochMs(Math.floor(time.now())),
     faults: options.faults,
     onFault: options.onDatabaseFault,
-    onCommit: () => {
-      // A store writes one at a time, in the order in which it was asked to.
-      const [write] = writes;
-      if (write === undefined) throw new Error("the server committed what nobody wrote");
-      events.onCommit(write);
+    onCommit: (values) => {
+      const written = committedOf(writes, values);
+      if (written.length === 0) throw new Error("the server committed what nobody wrote");
+      for (const write of written) events.onCommit(write);
     },
   });
   const db = database.asDatabase();
@@ -73,7 +72,7 @@ export function startSync(options: SyncProcessOptions): SyncProcess {
   const hold = async (): Promise<HeldAccount & AsyncDisposable> => {
     const { clock, signal } = process;
     const lease = await holdAccount(db, account.name, { clock, signal });
-    events.onHeld();
+    events.onHeld(lease.epoch);
     const store = watched(openStore(db, lease, randomUUID()), writes, events.onPlan);
     return { ...lease, store };
   };
@@ -94,6 +93,24 @@ export function startSync(options: SyncProcessOptions): SyncProcess {
     { name: account.name, productTypes: options.productTypes },
   );
   return { database, ended: Promise.race([sync, process.died.then(() => "killed" as const)]) };
+}
+
+/**
+ * Which of the writes that are under way a transaction held, told by its values. Pages that wait go
+ * together, each of another window; anything else goes alone, in the order in which it was asked for.
+ */
+function committedOf(writes: readonly Write[], values: string): readonly Write[] {
+  const [first] = writes;
+  if (first === undefined || first.kind !== "page") return writes.slice(0, 1);
+  return writes.filter((write) => {
+    if (write.kind !== "page") return false;
+    const { window, next } = write.page;
+    const [from, to] = [isoTime(window.from), isoTime(window.to)];
+    // A window that ends is named by its bounds, one that goes on by its new cursor.
+    return "end" in next
+      ? values.includes(JSON.stringify([from, to]).slice(1, -1))
+      : values.includes(from) && values.includes(next.cursor);
+  });
 }
 
 const credentialsOf = ({ account }: Sandbox) => ({

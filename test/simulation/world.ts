@@ -34,7 +34,7 @@ export type World = {
   readonly faults: Map<string, number>;
   strike(kind: string): void;
   /** A run has the account now: those that had it before may write no more. */
-  overtake(run: Run): void;
+  overtake(run: Run, epoch: number): void;
   /** What the exchange does from its next request on. */
   schedule(faults: readonly ScheduledFault[]): void;
   trace(line: string): void;
@@ -68,7 +68,7 @@ export function openWorld(history: History, pool: pg.Pool): World {
     },
   });
   const hash = createHash("sha256");
-  let holder: Run | undefined;
+  let holder: { readonly run: Run; readonly epoch: number } | undefined;
   const jitter = seededRandom(`way ${history.seed}`);
   return {
     history,
@@ -84,9 +84,14 @@ export function openWorld(history: History, pool: pg.Pool): World {
     wayMs: () => exchange.wayMs + exchange.jitterMs * jitter(),
     faults,
     strike,
-    overtake(run) {
-      if (holder !== undefined) holder.isOvertaken = true;
-      holder = run;
+    overtake(run, epoch) {
+      // A run that stood still while it took the account hears of it late.
+      const isLate = holder !== undefined && epoch < holder.epoch;
+      if (isLate) run.isOvertaken = true;
+      else {
+        if (holder !== undefined) holder.run.isOvertaken = true;
+        holder = { run, epoch };
+      }
     },
     schedule(next) {
       const before = sandbox.statistics().arrivals["account bills"] ?? 0;

@@ -29,7 +29,7 @@ export async function storeBills(
   stream: Stream,
   bills: readonly Bill[],
 ): Promise<void> {
-  await inTransaction(db, (tx) => upsertBills(tx, stream, bills));
+  await inTransaction(db, (tx) => upsertBills(tx, [{ stream, bills }]));
 }
 
 /** 80 real bills with their balances, in their true order; the ids are made up in that order. */

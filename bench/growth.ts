@@ -1,0 +1,176 @@
+import { randomUUID } from "node:crypto";
+import { sql } from "drizzle-orm";
+import { dayMs, epochMs, hourMs, isoTime, minuteMs } from "../src/contract/time.ts";
+import { type Database, openDatabase } from "../src/db/connect.ts";
+import { openStore, readKnownTime } from "../src/db/store.ts";
+import { readStatus } from "../src/reports/status.ts";
+import { planStream } from "../src/sync/plan.ts";
+import { type Bench, median } from "./result.ts";
+import { openPageExchange } from "./support/exchange.ts";
+import { type BenchDatabase, openBenchServer } from "./support/postgres.ts";
+import { syncProcess } from "./support/sync.ts";
+
+/*
+ * What an hourly sync, status and plan cost where little and where much is stored, and what a sync
+ * every five minutes leaves behind. The bills stored are seeded; the hour's come from an exchange.
+ */
+
+const stream = { account: "bench-0", productType: "USDT-FUTURES" } as const;
+const billsAnHour = 100;
+
+type Costs = { readonly sync: number[]; readonly status: number[]; readonly plan: number[] };
+
+export const run: Bench = async ({ short }) => {
+  const sizes = short ? [1_000, 20_000] : [10_000, 5_000_000];
+  const rounds = short ? 3 : 15;
+  await using stack = new AsyncDisposableStack();
+  const server = stack.use(await openBenchServer());
+  const exchange = stack.use(await openPageExchange(90 * 24 * billsAnHour));
+  // The exchange serves up to the last full hour.
+  const hourStart = (Math.floor(Date.now() / hourMs) - 1) * hourMs;
+  const stores: { bills: number; given: BenchDatabase; db: Database; costs: Costs }[] = [];
+  for (const bills of sizes) {
+    const given = stack.use(await server.database());
+    const { db } = stack.use(openDatabase(given.url));
+    await seed(given, bills, hourStart);
+    stores.push({ bills, given, db, costs: { sync: [], status: [], plan: [] } });
+  }
+  for (let round = 0; round < rounds; round++) {
+    for (const { given, db, costs } of stores) {
+      await forgetSince(given, hourStart);
+      const job = { databaseUrl: given.url, exchangeUrl: exchange.url };
+      const result = await syncProcess({ ...job, accounts: 1, productTypesEach: 1 });
+      if (result.new < billsAnHour / 2) throw new Error(`only ${result.new} bills were new`);
+      costs.sync.push(result.seconds * 1_000);
+      costs.status.push(await timed(() => readStatus(db, [stream], epochMs(Date.now()))));
+      costs.plan.push(await timed(() => plan(db)));
+    }
+  }
+  const year = await aYear(stack.use(await server.database()), short ? 1 : 14);
+  return report(stores, year);
+};
+
+async function plan(db: Database): Promise<void> {
+  const known = await readKnownTime(db, stream);
+  planStream(stream, known, { now: epochMs(Date.now()), settleLagMs: 0 });
+}
+
+async function timed(work: () => Promise<unknown>): Promise<number> {
+  const startedAt = performance.now();
+  await work();
+  return performance.now() - startedAt;
+}
+
+/** Bills of 90 days up to a time, all of it covered. */
+async function seed({ client }: BenchDatabase, bills: number, to: number): Promise<void> {
+  const { account, productType } = stream;
+  await client.query(
+    `insert into bills (
+      account, product_type, bill_id, symbol, amount, fee, business_type, coin, balance, c_time,
+      ingested_at
+    )
+    select
+      $1, $2, (((time - 1435725920677) << 22) + 1)::text, 'BTCUSDT', -12.34567890, -0.01234567,
+      'close_long', 'USDT', 1234.567890123456, to_timestamp(time / 1000.0), now()
+    from (
+      select ($3::bigint - ceil(place * $4::numeric))::bigint as time
+      from generate_series(1, $5) as place
+    ) as times`,
+    [account, productType, to, (90 * dayMs) / bills, bills],
+  );
+  await client.query("insert into bill_counts values ($1, $2, $3)", [account, productType, bills]);
+  for (let day = 90; day > 0; day -= 6) {
+    await client.query(
+      `insert into checkpoints (
+        account, product_type, window_start, window_end, state, run_id, updated_at
+      )
+      values ($1, $2, $3, $4, 'complete', $5, now())`,
+      [
+        account,
+        productType,
+        isoTime(epochMs(to - day * dayMs)),
+        isoTime(epochMs(to - (day - 6) * dayMs)),
+        randomUUID(),
+      ],
+    );
+  }
+  await client.query("vacuum analyze");
+}
+
+/** Undoes the last hour's sync. */
+async function forgetSince({ client }: BenchDatabase, time: number): Promise<void> {
+  const since = [isoTime(epochMs(time))];
+  await client.query("delete from bills where c_time >= $1", since);
+  await client.query("delete from checkpoints where window_start >= $1 or state = 'open'", since);
+  await client.query("update checkpoints set window_end = $1 where window_end > $1", since);
+  await client.query("delete from account_leases");
+}
+
+/** What syncs every five minutes leave, and how long it takes to read; a year of runs beside it. */
+async function aYear(given: BenchDatabase, days: number) {
+  await using opened = openDatabase(given.url);
+  const { db } = opened;
+  await given.client.query("insert into account_leases values ($1, 'bench', 1, now())", [
+    stream.account,
+  ]);
+  const store = openStore(db, { account: stream.account, epoch: 1 }, randomUUID());
+  const start = Date.now() - days * dayMs;
+  const stepMs = 5 * minuteMs;
+  const syncs = (days * dayMs) / stepMs;
+  for (let done = 0; done < syncs; done++) {
+    const from = epochMs(start + done * stepMs);
+    const window = { from, to: epochMs(from + stepMs) };
+    await store.recordPlan({ stream, walks: [{ window }], expired: [] });
+    const next = { end: { proven: [window], expired: [] } };
+    await store.commitPage({
+      stream,
+      window,
+      startedAt: from,
+      after: undefined,
+      bills: [],
+      rejected: [],
+      next,
+    });
+  }
+  const { rows } = await db.execute<{ checkpoints: number }>(sql`
+    select count(*)::int as checkpoints from checkpoints`);
+  const runsAYear = (365 * dayMs) / stepMs;
+  await given.client.query(
+    `insert into sync_runs (run_id, command, started_at, finished_at, outcome, counts)
+    select gen_random_uuid(), 'sync', now() - place * interval '5 min',
+      now() - place * interval '5 min' + interval '3 s', 'complete', '{"bills": {"new": 12}}'
+    from generate_series(1, ${runsAYear}) as place`,
+  );
+  const readMs: number[] = [];
+  for (let read = 0; read < 15; read++) {
+    readMs.push(await timed(() => readStatus(db, [stream], epochMs(Date.now()))));
+  }
+  return { days, syncs, checkpoints: rows[0]?.checkpoints ?? 0, readMs: median(readMs) };
+}
+
+function report(
+  stores: readonly { bills: number; costs: Costs }[],
+  year: Awaited<ReturnType<typeof aYear>>,
+) {
+  const works = ["sync", "status", "plan"] as const;
+  const cells = works.map((work) => stores.map(({ costs }) => median(costs[work])));
+  const ratios = cells.map(([small, large]) => (large ?? Number.NaN) / (small ?? Number.NaN));
+  const names = stores.map(({ bills }) => `${bills.toLocaleString("en")} bills, ms`);
+  return {
+    name: "growth",
+    title: "what an hour's sync, status and plan take",
+    rows: [
+      ["", ...names, "ratio"],
+      ...works.map((work, place) => [
+        work,
+        ...(cells[place] ?? []).map((ms) => ms.toFixed(1)),
+        (ratios[place] ?? Number.NaN).toFixed(2),
+      ]),
+    ],
+    notes: [
+      `${year.syncs} syncs, one every five minutes of ${year.days} days, leave ${year.checkpoints} ` +
+        `checkpoints; with a year of runs beside them status reads all in ${year.readMs.toFixed(1)} ms`,
+    ],
+    json: { stores: stores.map(({ bills, costs }) => ({ bills, costs })), year },
+  };
+}

@@ -1,0 +1,75 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseEnv } from "node:util";
+import { openSandbox, sandboxEnvironment } from "../src/sandbox/sandbox.ts";
+import { type Bench, median } from "./result.ts";
+import { openBenchServer } from "./support/postgres.ts";
+
+/*
+ * What the program's process takes of the CPU where there is next to nothing to do: all of it, from
+ * the start of Node on, without the server's part.
+ */
+
+const program = fileURLToPath(new URL("../src/bin.js", import.meta.url));
+const preload = new URL("support/usage.js", import.meta.url).href;
+
+type Usage = { readonly cpuSeconds: number; readonly maxRssMiB: number };
+
+export const run: Bench = async ({ short }) => {
+  const runs = short ? 2 : 9;
+  await using server = await openBenchServer();
+  await using database = await server.database();
+  await using sandbox = await openSandbox({ seed: 7, density: 0.2 });
+  const env = { ...parseEnv(sandboxEnvironment(sandbox)), DATABASE_URL: database.url };
+  const commands = ["--help", "status", "sync"];
+  // The first sync has something to do, and fills the compile cache.
+  await usageOf(["sync"], env);
+  const usages = new Map<string, Usage[]>(commands.map((command) => [command, []]));
+  for (let done = 0; done < runs; done++) {
+    for (const command of commands) usages.get(command)?.push(await usageOf([command], env));
+  }
+  const figures = commands.map((command) => {
+    const own = usages.get(command) ?? [];
+    return {
+      command,
+      cpuSeconds: median(own.map(({ cpuSeconds }) => cpuSeconds)),
+      maxRssMiB: median(own.map(({ maxRssMiB }) => maxRssMiB)),
+    };
+  });
+  return {
+    name: "start",
+    title: "what a command takes that has nothing to do",
+    rows: [
+      ["", "CPU, s", "resident, MiB"],
+      ...figures.map(({ command, cpuSeconds, maxRssMiB }) => [
+        command,
+        cpuSeconds.toFixed(2),
+        maxRssMiB.toFixed(0),
+      ]),
+    ],
+    notes: ["sync: six product types and the symbols, all read before"],
+    json: { figures },
+  };
+};
+
+async function usageOf(args: readonly string[], env: NodeJS.Dict<string>): Promise<Usage> {
+  const folder = await mkdtemp(join(tmpdir(), "bill-sync-usage-"));
+  const file = join(folder, "usage.json");
+  try {
+    const child = spawn(process.execPath, ["--import", preload, program, ...args], {
+      cwd: folder,
+      env: { PATH: process.env["PATH"], LOG_LEVEL: "error", USAGE_FILE: file, ...env },
+      stdio: ["ignore", "ignore", "inherit"],
+    });
+    const [code] = await once(child, "exit");
+    if (code !== 0) throw new Error(`bill-sync ${args.join(" ")} ended with ${code}`);
+    const { userCPUTime, systemCPUTime, maxRSS } = JSON.parse(await readFile(file, "utf8"));
+    return { cpuSeconds: (userCPUTime + systemCPUTime) / 1_000_000, maxRssMiB: maxRSS / 1_024 };
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}

@@ -1,0 +1,105 @@
+import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import { systemClock } from "../../src/clock.ts";
+import { type ProductType, productTypes } from "../../src/contract/product-types.ts";
+import { minuteMs } from "../../src/contract/time.ts";
+import { openDatabase } from "../../src/db/connect.ts";
+import { holdAccount } from "../../src/db/lease.ts";
+import { openStore } from "../../src/db/store.ts";
+import { createClient } from "../../src/exchange/client.ts";
+import { createExchangeClock } from "../../src/exchange/exchange-clock.ts";
+import type { RateLimiter } from "../../src/exchange/rate-limiter.ts";
+import { openTransport } from "../../src/exchange/transport.ts";
+import { Secret } from "../../src/secret.ts";
+import { syncAccount } from "../../src/sync/run.ts";
+
+/*
+ * The real sync of many accounts, but for the exchange's limit, in a process of its own. Prints
+ * what it did and took. Run by syncProcess.
+ */
+
+type Job = {
+  readonly databaseUrl: string;
+  readonly exchangeUrl: string;
+  readonly accounts: number;
+  readonly productTypesEach: number;
+};
+
+const job: Job = JSON.parse(process.argv[2] ?? "");
+const unlimited: RateLimiter = {
+  run: (send) => send(),
+  holdOff: () => undefined,
+  resize: () => Promise.resolve(),
+};
+
+await using database = openDatabase(job.databaseUrl);
+await using transport = openTransport();
+const { db } = database;
+
+const held = async (account: string) => {
+  const lease = await holdAccount(db, account, { signal: new AbortController().signal });
+  return {
+    store: openStore(db, lease, randomUUID()),
+    assertHeld: lease.assertHeld,
+    [Symbol.asyncDispose]: () => lease[Symbol.asyncDispose](),
+  };
+};
+
+const exchangeOf = () => {
+  const exchangeClock = createExchangeClock(systemClock.now);
+  const client = createClient({
+    baseUrl: new URL(job.exchangeUrl),
+    credentials: {
+      key: new Secret("key"),
+      secret: new Secret("secret"),
+      passphrase: new Secret("pass"),
+    },
+    locale: "en-US",
+    transport,
+    clock: systemClock,
+    exchangeClock,
+    random: Math.random,
+    limiterOf: () => unlimited,
+  });
+  return { client, exchangeNow: exchangeClock.now };
+};
+
+const sync = (name: string, wanted: readonly ProductType[]) =>
+  syncAccount(
+    {
+      exchangeOf,
+      holdAccount: held,
+      settleLagMs: 10 * minuteMs,
+      signal: new AbortController().signal,
+      onProgress: () => undefined,
+      onFailure: () => undefined,
+    },
+    { name, productTypes: wanted },
+  );
+
+const cpuBefore = process.cpuUsage();
+const startedAt = performance.now();
+const reports = await Promise.all(
+  Array.from({ length: job.accounts }, (_, index) =>
+    sync(`bench-${index}`, productTypes.slice(0, job.productTypesEach)),
+  ),
+);
+const seconds = (performance.now() - startedAt) / 1_000;
+const cpu = process.cpuUsage(cpuBefore);
+const streams = reports.flatMap((report) => report.streams);
+const errors = [...reports, ...streams].map(({ error }) => error).filter((e) => e !== undefined);
+for (const error of errors) console.error(error);
+const sum = (pick: (stream: (typeof streams)[number]) => number) =>
+  streams.reduce((total, stream) => total + pick(stream), 0);
+process.stdout.write(
+  JSON.stringify({
+    errors: errors.length,
+    new: sum((stream) => stream.new),
+    unchanged: sum((stream) => stream.unchanged),
+    requests: sum((stream) => stream.requests),
+    seconds,
+    cpuSeconds: (cpu.user + cpu.system) / 1_000_000,
+    maxRssMiB: process.resourceUsage().maxRSS / 1_024,
+  }),
+);
+await sleep(0);
