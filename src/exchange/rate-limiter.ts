@@ -28,7 +28,7 @@ const timerMarginMs = 2;
  * but one request's way back and the next one's way there may be shorter together than any
  * round trip was: 74 to 242 of 10,000 requests are refused where each takes another route. A
  * window counted at the sender, p-queue's own, gets one in six refused: requests that are held
- * up on their way arrive with those sent a second later. `node bench/rate-limiter.ts` prints it.
+ * up on their way arrive with those sent a second later. `npm run bench -- limiter` prints it.
  */
 export function createRateLimiter(limit: RateLimit, clock: Clock): RateLimiter {
   const queue = new PQueue({ concurrency: limit.requests });

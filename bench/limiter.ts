@@ -4,17 +4,15 @@ import { secondMs } from "../src/contract/time.ts";
 import { createRateLimiter } from "../src/exchange/rate-limiter.ts";
 import { integer, type Random, seededRandom } from "../src/sandbox/random.ts";
 import { virtualClock } from "../test/support/virtual-clock.ts";
+import type { BenchOptions, BenchResult } from "./result.ts";
 
 /*
  * What a rate limiter costs and what it risks: simulated requests over ways of uneven length,
  * each counted by the exchange when it arrives. Prints how many of 10,000 are refused and
  * which share of the limit brings answers. No real time is involved: equal runs print equal
  * numbers.
- *
- *   node bench/rate-limiter.ts [requests a cell, default 10000]
  */
 
-const requests = Number(process.argv[2] ?? 10_000);
 const limit = { requests: 10, perMs: secondMs };
 // As many as walks of a sync: more than the limit has slots, each waiting for its answer.
 const senders = 16;
@@ -159,11 +157,15 @@ function replaceGlobalTimers({ now, sleep }: Clock): Disposable {
   };
 }
 
+/** How many of 10,000 were refused, and which share of the limit brought answers. */
+type Figures = { readonly refused: number; readonly used: number };
+
 async function simulate(
   limiterOn: (clock: Clock) => Limiter,
   drawWay: (random: Random) => Way,
+  requests: number,
   seed: string,
-): Promise<string> {
+): Promise<Figures> {
   const random = seededRandom(seed);
   const time = virtualClock(startedAt + integer(random, 0, secondMs));
   const clock = nodeTimers(time.clock, random);
@@ -186,8 +188,10 @@ async function simulate(
   };
   await time.run(Promise.all(Array.from({ length: senders }, sender)), { settleTurns: 1 });
   const possible = ((time.now() - began) / limit.perMs) * limit.requests;
-  const used = Math.round((100 * (requests - refused())) / possible);
-  return `${Math.round((10_000 * refused()) / requests)} ${`${used}%`.padStart(4)}`;
+  return {
+    refused: Math.round((10_000 * refused()) / requests),
+    used: (requests - refused()) / possible,
+  };
 }
 
 const cells = roundTrips.flatMap(({ meanMs, spreadMs }) =>
@@ -198,24 +202,31 @@ const cells = roundTrips.flatMap(({ meanMs, spreadMs }) =>
   })),
 );
 
-const nameWidth = 34;
-const cellWidth = 11;
-const row = (name: string, texts: readonly string[]) =>
-  console.log(name.padEnd(nameWidth) + texts.map((text) => text.padStart(cellWidth)).join(""));
-
-console.log(`refused of 10,000 requests, and the share of the limit that brought answers\n`);
-row(
-  "round trip",
-  cells.map(({ trip, split }) => (split === "even" ? trip : "")),
-);
-row(
-  "split",
-  cells.map(({ split }) => split),
-);
-for (const [name, limiterOn] of Object.entries(limiters)) {
-  const results: string[] = [];
-  for (const { trip, split, drawWay } of cells) {
-    results.push(await simulate(limiterOn, drawWay, `${trip} ${split}`));
+export async function run({ short }: BenchOptions): Promise<BenchResult> {
+  const requests = short ? 1_000 : 10_000;
+  const figures: Record<string, Record<string, Figures>> = {};
+  for (const [name, limiterOn] of Object.entries(limiters)) {
+    const ofLimiter: Record<string, Figures> = {};
+    for (const { trip, split, drawWay } of cells) {
+      const cell = `${trip} ${split}`;
+      ofLimiter[cell] = await simulate(limiterOn, drawWay, requests, cell);
+    }
+    figures[name] = ofLimiter;
   }
-  row(name, results);
+  const text = ({ refused, used }: Figures) =>
+    `${refused} ${`${Math.round(100 * used)}%`.padStart(4)}`;
+  return {
+    name: "limiter",
+    title:
+      "rate limiters: refused of 10,000 requests, and the share of the limit that brought answers",
+    rows: [
+      ["round trip", ...cells.map(({ trip, split }) => (split === "even" ? trip : ""))],
+      ["split", ...cells.map(({ split }) => split)],
+      ...Object.entries(figures).map(([name, ofLimiter]) => [
+        name,
+        ...Object.values(ofLimiter).map(text),
+      ]),
+    ],
+    json: figures,
+  };
 }
