@@ -116,6 +116,19 @@ describe("a rate limiter", () => {
   });
 });
 
+describe("a limiter of another size", () => {
+  test("gives a slot up when it would be free again, and takes one more at once", async () => {
+    const { time, limiter, sent, ask } = world({ requests: 3, perMs: 1_000 });
+    const asked = Array.from({ length: 8 }, () => ask({ ...plain, back: 500 }));
+    await time.run(time.clock.sleep(100));
+    limiter.resize(1);
+    await time.run(time.clock.sleep(2_000));
+    limiter.resize(3);
+    await time.run(Promise.all(asked));
+    expect(sent).toEqual([0, 0, 0, 1_502, 2_100, 2_100, 3_004, 3_602]);
+  });
+});
+
 describe("a hold-off", () => {
   test("stops every request for as long as it lasts, the longest of several, and then ends", async () => {
     const holdOff = fc.record({ at: fc.nat(5_000), ms: fc.nat(4_000) });

@@ -11,6 +11,7 @@ import type { RateLimiter } from "./rate-limiter.ts";
 import { attemptsBound, retryDelayMs } from "./retry.ts";
 import { scrubber } from "./scrub.ts";
 import type { Transport } from "./transport.ts";
+import type { Arrival } from "./way-there.ts";
 
 export type Credentials = {
   readonly key: Secret;
@@ -69,20 +70,25 @@ export function createClient(deps: ClientDeps): Client {
     operation: Op,
     query: Query,
     demo: boolean,
+    arrived: (arrival: Arrival) => void,
   ): Promise<Answered<Op>> {
     const url = new URL(operation.path, deps.baseUrl);
     url.search = new URLSearchParams(query).toString();
     // In the order in which it is signed: whoever checks may take the query as it came.
     url.searchParams.sort();
-    const sentAt = clock.now();
+    let sentAt = clock.now();
+    const onSent = () => {
+      sentAt = clock.now();
+    };
     const headers = headersOf(deps, operation, query, demo);
-    const answer = await deps.transport({ url, headers });
+    const answer = await deps.transport({ url, headers, onSent });
     const answeredAt = clock.now();
     const body = envelopeOf(answer);
     const scrub = (text: string) => scrubber(secretsOf(deps.credentials, headers))(text);
     const failure = failureOf(answer, body, body?.requestTime ?? exchangeClock.now(), scrub);
     if (body?.requestTime !== undefined) {
       const sample = { sentAt, answeredAt, requestTime: epochMs(body.requestTime) };
+      arrived(sample);
       if (failure === undefined) refuseImpossibleTime(headers, sample);
       if (failure?.kind === "clock") exchangeClock.reset(sample);
       else exchangeClock.observe(sample);
@@ -98,9 +104,10 @@ export function createClient(deps: ClientDeps): Client {
       const failures = new Map<ExchangeErrorKind, number>();
       for (let attempts = 1; attempts <= attemptsBound; attempts++) {
         try {
-          const answered = await limiter.run(() => {
+          const answered = await limiter.run((arrived) => {
             beforeSend?.();
-            return attempt(operation, typeof query === "function" ? query() : query, demo);
+            const asked = typeof query === "function" ? query() : query;
+            return attempt(operation, asked, demo, arrived);
           }, signal);
           onAttempt?.(undefined);
           return answered;
