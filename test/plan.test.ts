@@ -2,6 +2,8 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { dayMs, type EpochMs, epochMs, historyMs, minuteMs } from "../src/contract/time.ts";
 import {
+  cutAt,
+  evenCuts,
   type Interval,
   intersect,
   interval,
@@ -51,6 +53,19 @@ describe("intervals", () => {
         expect(points(subtract(a, b))).toEqual(points(a).filter((time) => !inB.has(time)));
         expect(points(intersect(a, b))).toEqual(points(a).filter((time) => inB.has(time)));
         expect(subtract(a, b)).toSatisfy(areApart);
+      }),
+    );
+  });
+
+  test("cuts in equal parts tile the whole, and differ by a millisecond at most", () => {
+    fc.assert(
+      fc.property(small, fc.integer({ min: 1, max: 20 }), (whole, parts) => {
+        const pieces = cutAt(whole, evenCuts(whole, parts));
+        expect(union(pieces)).toEqual([whole]);
+        expect(lengthMs(pieces)).toBe(lengthMs([whole]));
+        expect(pieces).toHaveLength(Math.min(parts, lengthMs([whole])));
+        const lengths = pieces.map((piece) => lengthMs([piece]));
+        expect(Math.max(...lengths) - Math.min(...lengths)).toBeLessThanOrEqual(1);
       }),
     );
   });

@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import PQueue from "p-queue";
 import { type EpochMs, epochMs, isoTime } from "../contract/time.ts";
-import { type Interval, union } from "../sync/intervals.ts";
+import { cutAt, type Interval, union } from "../sync/intervals.ts";
 import { windowMaxMs } from "../sync/plan.ts";
 import type { KnownTime, PageCommit, Store, Stream, StreamPlan, Walk } from "../sync/store.ts";
 import { textArray } from "./array-literal.ts";
@@ -47,6 +47,8 @@ export function openStore(
         await takeOpenWindow(tx, stream, window);
         await insertOpenWindows(tx, stream, [window], runId);
       }),
+    divideWindow: (stream, window, cuts) =>
+      write((tx) => divideWindow(tx, stream, window, cuts, runId)),
     commitLoanToValue: (commit) => write((tx) => commitLoanToValue(tx, commit)),
   };
 }
@@ -148,6 +150,26 @@ async function moveCheckpoint(tx: Transaction, page: PageCommit, runId: string):
       updated_at = clock_timestamp()
     where ${isOpenWindow(stream, window)}`);
   if (rowCount !== 1) throw neverPlanned(stream, window);
+}
+
+/** The newest part takes the row over with its cursor; the older ones are new rows without one. */
+async function divideWindow(
+  tx: Transaction,
+  stream: Stream,
+  window: Interval,
+  cuts: readonly EpochMs[],
+  runId: string,
+): Promise<void> {
+  const parts = cutAt(window, cuts);
+  const newest = parts.at(-1) ?? window;
+  const { rowCount } = await tx.execute(sql`
+    update checkpoints
+    set
+      window_start = ${isoTime(newest.from)},
+      updated_at = clock_timestamp()
+    where ${isOpenWindow(stream, window)}`);
+  if (rowCount !== 1) throw neverPlanned(stream, window);
+  await insertOpenWindows(tx, stream, parts.slice(0, -1), runId);
 }
 
 const isOpenWindow = ({ account, productType }: Stream, { from, to }: Interval) => sql`

@@ -39,7 +39,7 @@ export function createAddressLimits(clock: Clock): AddressLimits {
  * and where it was the address's, each account is refused, and pauses, by itself.
  */
 const both = (narrow: RateLimiter, wide: RateLimiter): RateLimiter => ({
-  run: (send, signal) =>
+  run: (send, signal, priority) =>
     narrow.run(
       (arrivedNarrow) =>
         wide.run(
@@ -49,8 +49,10 @@ const both = (narrow: RateLimiter, wide: RateLimiter): RateLimiter => ({
               arrivedWide(arrival);
             }),
           signal,
+          priority,
         ),
       signal,
+      priority,
     ),
   holdOff: narrow.holdOff,
   resize: narrow.resize,

@@ -35,6 +35,8 @@ export type ClientDeps = {
 export type AskOptions = {
   /** Ends the waiting between and before requests, not a request on its way. */
   readonly signal?: AbortSignal;
+  /** Of the requests that wait for the limit, those with the highest go first. Default 0. */
+  readonly priority?: number;
   /** Asks the exchange's demo trading. */
   readonly demo?: boolean;
   /** Called right before each request; what it throws ends the asking. */
@@ -99,16 +101,24 @@ export function createClient(deps: ClientDeps): Client {
   }
 
   return {
-    async ask(operation, query, { signal, demo = false, beforeSend, onAttempt } = {}) {
+    async ask(
+      operation,
+      query,
+      { signal, priority = 0, demo = false, beforeSend, onAttempt } = {},
+    ) {
       const limiter = deps.limiterOf(operation);
       const failures = new Map<ExchangeErrorKind, number>();
       for (let attempts = 1; attempts <= attemptsBound; attempts++) {
         try {
-          const answered = await limiter.run((arrived) => {
-            beforeSend?.();
-            const asked = typeof query === "function" ? query() : query;
-            return attempt(operation, asked, demo, arrived);
-          }, signal);
+          const answered = await limiter.run(
+            (arrived) => {
+              beforeSend?.();
+              const asked = typeof query === "function" ? query() : query;
+              return attempt(operation, asked, demo, arrived);
+            },
+            signal,
+            priority,
+          );
           onAttempt?.(undefined);
           return answered;
         } catch (error) {

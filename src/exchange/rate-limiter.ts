@@ -11,6 +11,7 @@ export type RateLimiter = {
   run<T>(
     send: (arrived: (arrival: Arrival) => void) => Promise<T>,
     signal?: AbortSignal,
+    priority?: number,
   ): Promise<T>;
   /** Sends nothing new for this long: the exchange said that it was too much. */
   holdOff(ms: number): void;
@@ -71,7 +72,11 @@ export function createRateLimiter(limit: RateLimit, clock: Clock): RateLimiter {
   }
 
   return {
-    async run<T>(send: (arrived: (arrival: Arrival) => void) => Promise<T>, signal?: AbortSignal) {
+    async run<T>(
+      send: (arrived: (arrival: Arrival) => void) => Promise<T>,
+      signal?: AbortSignal,
+      priority = 0,
+    ) {
       signal?.throwIfAborted();
       const settle = Promise.withResolvers<T>();
       const waiting = new AbortController();
@@ -82,7 +87,7 @@ export function createRateLimiter(limit: RateLimit, clock: Clock): RateLimiter {
         signal?.removeEventListener("abort", giveUp);
         return useSlot(send, settle);
       };
-      queue.add(slot, { signal: waiting.signal }).catch(settle.reject);
+      queue.add(slot, { signal: waiting.signal, priority }).catch(settle.reject);
       return settle.promise;
     },
 

@@ -1,13 +1,15 @@
 import { accountBills, type BillPage, pageSizeMax } from "../contract/account-bills.ts";
 import type { Query } from "../contract/operation.ts";
 import { isDemoProductType, type ProductType } from "../contract/product-types.ts";
-import type { EpochMs } from "../contract/time.ts";
+import { dayMs, type EpochMs } from "../contract/time.ts";
 import { CursorError, ExchangeError } from "../errors.ts";
 import type { Client } from "../exchange/client.ts";
-import { type Interval, lengthMs, subtract } from "./intervals.ts";
-import { completeThrough, planStream } from "./plan.ts";
+import { createDensity } from "./density.ts";
+import { cutAt, evenCuts, type Interval, lengthMs, subtract } from "./intervals.ts";
+import { completeThrough, horizonAt, planStream } from "./plan.ts";
 import type { HeldAccount, KnownTime, PageCounts, Stream, StreamPlan, Walk } from "./store.ts";
 import { type PageProgress, type PageRequest, walkWindow } from "./walk.ts";
+import type { PoolMember } from "./walk-pool.ts";
 
 export type BillsDeps = {
   readonly client: Client;
@@ -22,7 +24,8 @@ export type BillsDeps = {
 export type BillsProgress = { readonly stream: Stream } & (
   | { readonly event: "planned"; readonly windows: number; readonly plannedMs: number }
   | { readonly event: "request"; readonly failure: ExchangeError | undefined }
-  | ({ readonly event: "page"; readonly window: Interval } & PageProgress)
+  | ({ readonly event: "page" } & PageProgress)
+  | { readonly event: "divided"; readonly window: Interval; readonly kept: Interval }
   | { readonly event: "failed"; readonly error: unknown }
 );
 
@@ -38,6 +41,15 @@ export type StreamReport = PageCounts & {
   readonly expired: readonly Interval[];
   /** Why the stream is not complete; undefined where it is. */
   readonly error: unknown;
+};
+
+// A window that begins so near to the horizon goes before all others, however short it is.
+const expiresSoonMs = dayMs;
+
+/** A walk's part in the pool of all walks. */
+export type WalkShare = PoolMember & {
+  /** Begins another walk of the same stream. */
+  readonly begin: (walk: Walk) => void;
 };
 
 /** How much of a run an error ends. */
@@ -71,6 +83,7 @@ export class StreamRun {
   #known: KnownTime = { coverage: [], expired: [], open: [] };
   #plan: StreamPlan | undefined;
   #walked = 0;
+  #divided = 0;
   #error: unknown;
 
   constructor(deps: BillsDeps, stream: Stream) {
@@ -90,17 +103,36 @@ export class StreamRun {
     return walks;
   }
 
-  /** Walks one window. Never throws: what stopped it comes back, and into the report. */
-  async walk(walk: Walk, everything: AbortSignal): Promise<unknown> {
+  /**
+   * Walks one window, or what is left to it after dividing it.
+   * Never throws: what stopped it comes back, and into the report.
+   */
+  async walk(walk: Walk, everything: AbortSignal, pool: WalkShare): Promise<unknown> {
     const { held, exchangeNow, settleLagMs, signal: stop } = this.#deps;
     const { commitPage, restartWindow } = held.store;
     const signal = AbortSignal.any([stop, everything, this.#stopped.signal]);
-    const fetchPage = (request: () => PageRequest) =>
-      this.ask(() => pageQuery(this.stream.productType, request()), signal);
-    const onPage = (progress: PageProgress) => this.#countPage(walk.window, progress);
+    let sentAt = exchangeNow();
+    const sending = (request: PageRequest): Query => {
+      sentAt = exchangeNow();
+      return pageQuery(this.stream.productType, request);
+    };
+    const expiresSoon = walk.window.from - horizonAt(exchangeNow()) < expiresSoonMs;
+    const fetchPage = (request: () => PageRequest) => {
+      const urgency = expiresSoon ? Number.POSITIVE_INFINITY : pool.urgency();
+      return this.ask(() => sending(request()), signal, urgency);
+    };
+    const onPage = (progress: PageProgress) => this.#countPage(progress);
+    const density = createDensity(walk.window.to);
+    const divide = async (window: Interval, oldest: EpochMs, bills: number) => {
+      density.page(oldest, bills);
+      const pagesLeft = density.pagesIn(oldest - window.from);
+      const parts = pool.afterPage({ pagesLeft, tookMs: exchangeNow() - sentAt });
+      const cuts = evenCuts({ from: window.from, to: oldest }, parts);
+      return cuts.length === 0 ? window : this.#divide(walk, window, cuts, pool);
+    };
     try {
       await walkWindow(
-        { fetchPage, commitPage, restartWindow, exchangeNow, settleLagMs, onPage, signal },
+        { fetchPage, commitPage, restartWindow, exchangeNow, settleLagMs, onPage, divide, signal },
         this.stream,
         walk,
       );
@@ -112,10 +144,32 @@ export class StreamRun {
     }
   }
 
+  /** Leaves all but the newest part to other walks. @returns the newest. */
+  async #divide(
+    walk: Walk,
+    window: Interval,
+    cuts: readonly EpochMs[],
+    pool: WalkShare,
+  ): Promise<Interval> {
+    const parts = cutAt(window, cuts);
+    const kept = parts.at(-1) ?? window;
+    await this.#deps.held.store.divideWindow(this.stream, window, cuts);
+    this.#divided += cuts.length;
+    this.#deps.onProgress({ stream: this.stream, event: "divided", window, kept });
+    for (const part of parts.slice(0, -1)) {
+      pool.begin({
+        window: part,
+        isHistoryStart: walk.isHistoryStart === true && part.from === walk.window.from,
+      });
+    }
+    return kept;
+  }
+
   /** Sends one request of this stream. */
-  async ask(query: Query | (() => Query), signal: AbortSignal): Promise<BillPage> {
+  async ask(query: Query | (() => Query), signal: AbortSignal, priority = 0): Promise<BillPage> {
     const { data } = await this.#deps.client.ask(accountBills, query, {
       signal,
+      priority,
       demo: isDemoProductType(this.stream.productType),
       beforeSend: this.#deps.held.assertHeld,
       onAttempt: (failure) => {
@@ -143,19 +197,19 @@ export class StreamRun {
     return {
       stream: this.stream,
       ...this.#counts,
-      windows: { planned: this.#plan?.walks.length ?? 0, walked: this.#walked },
+      windows: { planned: (this.#plan?.walks.length ?? 0) + this.#divided, walked: this.#walked },
       completeThrough: completeThrough(known, this.#deps.exchangeNow()),
       expired: subtract(known.expired, this.#known.expired),
       error: this.#error,
     };
   }
 
-  #countPage(window: Interval, progress: PageProgress): void {
+  #countPage(progress: PageProgress): void {
     for (const name of ["new", "unchanged", "restated", "rejected"] as const) {
       this.#counts[name] += progress.counts[name];
     }
     this.#counts.pages += 1;
-    this.#deps.onProgress({ stream: this.stream, event: "page", window, ...progress });
+    this.#deps.onProgress({ stream: this.stream, event: "page", ...progress });
   }
 }
 
