@@ -34,6 +34,8 @@ export type Backfill = {
   readonly seconds: number;
   /** The necessary requests' shortest time, as a share of the seconds. */
   readonly utilisation: number;
+  /** From the first request's sending to the last answer. */
+  readonly askingSeconds: number;
   readonly load: number | undefined;
 };
 
@@ -57,6 +59,7 @@ export async function run(options: BenchOptions): Promise<BenchResult> {
         "refused",
         "peak/s",
         "seconds",
+        "asking",
         "utilisation",
         "load",
       ],
@@ -67,6 +70,7 @@ export async function run(options: BenchOptions): Promise<BenchResult> {
         String(figure.refused),
         String(figure.peak),
         figure.seconds.toFixed(1),
+        figure.askingSeconds.toFixed(1),
         figure.utilisation.toFixed(3),
         figure.load?.toFixed(1) ?? "",
       ]),
@@ -75,6 +79,7 @@ export async function run(options: BenchOptions): Promise<BenchResult> {
       "",
       "necessary: the pages with bills, and one closing answer a window",
       `utilisation: necessary ÷ ${requests} a second, as a share of the process's time from start to end`,
+      "asking: the seconds from the first request to the last answer, without starting and ending",
       `load: of the machine's ${availableParallelism()} processors, at the end; above 1 others were at work`,
     ],
     json: figures,
@@ -96,7 +101,7 @@ export async function backfill(options: ExchangeOptions, databases: Databases): 
   });
   const stored = Number((await query(databaseUrl, "select count(*) from bills"))[0]?.[0]);
   if (stored !== options.bills) throw new Error(`${stored} of ${options.bills} bills are stored`);
-  const { arrivals, refusals, peaks } = await exchange.statistics();
+  const { arrivals, refusals, peaks, seconds: askingSeconds } = await exchange.statistics();
   const { name } = accountBills;
   return {
     necessary,
@@ -105,6 +110,7 @@ export async function backfill(options: ExchangeOptions, databases: Databases): 
     peak: peaks.find(({ operation }) => operation === name)?.requests ?? 0,
     seconds,
     utilisation: ((necessary / requests) * (perMs / secondMs)) / seconds,
+    askingSeconds,
     load: loadavg()[0],
   };
 }

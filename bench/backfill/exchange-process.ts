@@ -1,4 +1,4 @@
-import { epochMs } from "../../src/contract/time.ts";
+import { epochMs, secondMs } from "../../src/contract/time.ts";
 import { withLatency } from "../../src/sandbox/faults.ts";
 import { seededRandom } from "../../src/sandbox/random.ts";
 import { openSandbox } from "../../src/sandbox/sandbox.ts";
@@ -16,11 +16,21 @@ const openedAt = epochMs(Date.now());
 const ledger = makeBills(shape, bills, openedAt);
 const random = seededRandom(`${shape} ${meanMs}`);
 const half = () => (meanMs - spreadMs + 2 * spreadMs * random()) / 2;
+let firstAt: number | undefined;
+let lastAt = 0;
 const sandbox = await openSandbox({
   seed: 1,
   density: 0,
   alterLedger: ({ now }) => ({ now, bills: ledger }),
-  wrapAnswer: (answer) => withLatency(answer, { there: half, back: half }),
+  wrapAnswer(answer) {
+    const distant = withLatency(answer, { there: half, back: half });
+    return async (request) => {
+      firstAt ??= performance.now();
+      const given = await distant(request);
+      lastAt = performance.now();
+      return given;
+    };
+  },
 });
 const { apiKey, apiSecret, apiPassphrase } = sandbox.account;
 const facts: ExchangeFacts = {
@@ -30,6 +40,9 @@ const facts: ExchangeFacts = {
   apiPassphrase,
   necessary: necessaryRequests(ledger, openedAt),
 };
-process.on("message", () => process.send?.(sandbox.statistics()));
+process.on("message", () => {
+  const seconds = (lastAt - (firstAt ?? lastAt)) / secondMs;
+  process.send?.({ ...sandbox.statistics(), seconds });
+});
 process.on("disconnect", () => process.exit(0));
 process.send?.(facts);

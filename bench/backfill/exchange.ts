@@ -22,8 +22,8 @@ export type ExchangeFacts = {
 
 export type Exchange = AsyncDisposable &
   ExchangeFacts & {
-    /** What arrived so far. */
-    statistics(): Promise<Statistics>;
+    /** What arrived so far, and how long it took from the first request's sending to the last answer. */
+    statistics(): Promise<Statistics & { readonly seconds: number }>;
   };
 
 const program = fileURLToPath(new URL("exchange-process.ts", import.meta.url));
@@ -36,7 +36,9 @@ export async function startExchange(options: ExchangeOptions): Promise<Exchange>
     ...facts,
     async statistics() {
       child.send("statistics");
-      const [statistics] = (await once(child, "message")) as [Statistics];
+      const [statistics] = (await once(child, "message")) as [
+        Statistics & { readonly seconds: number },
+      ];
       return statistics;
     },
     async [Symbol.asyncDispose]() {
