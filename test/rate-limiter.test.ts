@@ -104,6 +104,17 @@ describe("a rate limiter", () => {
     expect(order).toEqual([1, 2, 3, 4]);
   });
 
+  test("sends what has the highest priority first, of what waits", async () => {
+    const { time, limiter } = world({ requests: 1, perMs: 10 });
+    const order: number[] = [];
+    const asked = [1, 3, 2, 3].map((priority) =>
+      limiter.run(async () => order.push(priority), undefined, priority),
+    );
+    await time.run(Promise.all(asked));
+    // The first found the slot free.
+    expect(order).toEqual([1, 3, 3, 2]);
+  });
+
   test("counts nothing where the request was never made", async () => {
     const { time, limiter, sent, ask } = world({ requests: 1, perMs: 1_000 });
     const broken = limiter.run(() => {
