@@ -129,7 +129,7 @@ describe("a week with most of the bills", () => {
   test.each(
     Array.from(
       { length: points },
-      (_, point) => [point * 8 + 5, point % 2 === 0 ? "before" : "after"] as const,
+      (_, point) => [point * 6 + 5, point % 2 === 0 ? "before" : "after"] as const,
     ),
   )(
     "tiles its time at every moment: a run that dies at write %i, %s it is done, is taken up by the next one",

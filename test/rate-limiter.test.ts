@@ -22,10 +22,10 @@ const fate: fc.Arbitrary<Fate> = fc.record({
   end: fc.constantFrom("answered", "broken after it arrived", "lost before it arrived"),
 });
 
-/** A timer of Node fires up to a millisecond before its time. */
+/** A timer of Node fires a millisecond before its time, or by what the event loop did before it was set. */
 const earlyTimers = ({ now, sleep }: Clock, earlyMs: number): Clock => ({
   now,
-  sleep: (ms, signal) => sleep(ms - earlyMs, signal),
+  sleep: (ms, signal) => sleep(ms - Math.min(earlyMs, ms / 2), signal),
 });
 
 /** The world of a test: when requests were sent, when they arrived, and how they ended. */
@@ -74,7 +74,7 @@ describe("a rate limiter", () => {
       fc.asyncProperty(
         limits,
         fc.array(fate, { minLength: 1, maxLength: 60 }),
-        fc.double({ min: 0, max: 1, noNaN: true }),
+        fc.double({ min: 0, max: 9, noNaN: true }),
         async (limit, fates, earlyMs) => {
           const { askAll, sent, arrived } = world(limit, earlyMs);
           const ends = await askAll(fates);
@@ -147,7 +147,7 @@ describe("a hold-off", () => {
       fc.asyncProperty(
         fc.array(holdOff, { maxLength: 6 }),
         fc.array(fate, { minLength: 1, maxLength: 30 }),
-        fc.double({ min: 0, max: 1, noNaN: true }),
+        fc.double({ min: 0, max: 9, noNaN: true }),
         async (holds, fates, earlyMs) => {
           const { time, limiter, askAll, sent } = world({ requests: 3, perMs: 400 }, earlyMs);
           const held = holds.map(({ at, ms }) =>
