@@ -12,7 +12,14 @@ import {
   subtract,
   union,
 } from "../src/sync/intervals.ts";
-import { completeThrough, gapsOf, horizonAt, planStream, windowMaxMs } from "../src/sync/plan.ts";
+import {
+  completeThrough,
+  dividedWalk,
+  gapsOf,
+  horizonAt,
+  planStream,
+  windowMaxMs,
+} from "../src/sync/plan.ts";
 import type { KnownTime, Walk } from "../src/sync/store.ts";
 
 const stream = { account: "main", productType: "USDT-FUTURES" } as const;
@@ -264,5 +271,22 @@ describe("complete through", () => {
       ...interval(horizon - minuteMs, now),
     ];
     expect(completeThrough({ coverage, expired: lost, open: [] }, now)).toBe(now);
+  });
+});
+
+test("a walk that is divided again and again leaves the start of the history to its oldest part alone", () => {
+  const at = (from: number, to: number): Interval => ({ from: epochMs(from), to: epochMs(to) });
+  const walk: Walk = { window: at(0, 100), cursor: "c", isHistoryStart: true };
+  const first = dividedWalk(walk, walk.window, [epochMs(20), epochMs(40)]);
+  expect(first).toEqual({
+    kept: at(40, 100),
+    older: [
+      { window: at(0, 20), isHistoryStart: true },
+      { window: at(20, 40), isHistoryStart: false },
+    ],
+  });
+  expect(dividedWalk(walk, first.kept, [epochMs(60)])).toEqual({
+    kept: at(60, 100),
+    older: [{ window: at(40, 60), isHistoryStart: false }],
   });
 });

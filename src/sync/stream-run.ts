@@ -5,8 +5,8 @@ import { dayMs, type EpochMs } from "../contract/time.ts";
 import { CursorError, ExchangeError } from "../errors.ts";
 import type { Client } from "../exchange/client.ts";
 import { createDensity } from "./density.ts";
-import { cutAt, evenCuts, type Interval, lengthMs, subtract } from "./intervals.ts";
-import { completeThrough, horizonAt, planStream } from "./plan.ts";
+import { evenCuts, type Interval, lengthMs, subtract } from "./intervals.ts";
+import { completeThrough, dividedWalk, horizonAt, planStream } from "./plan.ts";
 import type { HeldAccount, KnownTime, PageCounts, Stream, StreamPlan, Walk } from "./store.ts";
 import { type PageProgress, type PageRequest, walkWindow } from "./walk.ts";
 import type { PoolMember } from "./walk-pool.ts";
@@ -151,17 +151,11 @@ export class StreamRun {
     cuts: readonly EpochMs[],
     pool: WalkShare,
   ): Promise<Interval> {
-    const parts = cutAt(window, cuts);
-    const kept = parts.at(-1) ?? window;
+    const { kept, older } = dividedWalk(walk, window, cuts);
     await this.#deps.held.store.divideWindow(this.stream, window, cuts);
-    this.#divided += cuts.length;
+    this.#divided += older.length;
     this.#deps.onProgress({ stream: this.stream, event: "divided", window, kept });
-    for (const part of parts.slice(0, -1)) {
-      pool.begin({
-        window: part,
-        isHistoryStart: walk.isHistoryStart === true && part.from === walk.window.from,
-      });
-    }
+    for (const part of older) pool.begin(part);
     return kept;
   }
 
