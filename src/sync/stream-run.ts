@@ -125,6 +125,8 @@ export class StreamRun {
     const density = createDensity(walk.window.to);
     const divide = async (window: Interval, oldest: EpochMs, bills: number) => {
       density.page(oldest, bills);
+      // A run that stops has no walks that could begin: the others end, and slots seem to idle.
+      if (signal.aborted) return window;
       const pagesLeft = density.pagesIn(oldest - window.from);
       const parts = pool.afterPage({ pagesLeft, tookMs: exchangeNow() - sentAt });
       const cuts = evenCuts({ from: window.from, to: oldest }, parts);
