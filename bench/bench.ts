@@ -15,6 +15,8 @@ import type { Bench, BenchResult } from "./result.ts";
 
 /** Each is loaded when it is run: some of them need packages that others do not. */
 const benches: Readonly<Record<string, () => Promise<{ readonly run: Bench }>>> = {
+  backfill: () => import("./backfill.ts"),
+  peers: () => import("./peers.ts"),
   limiter: () => import("./limiter.ts"),
   throughput: () => import("./throughput.ts"),
   unchanged: () => import("./unchanged.ts"),

@@ -2,6 +2,7 @@ import PQueue from "p-queue";
 import type { Clock } from "../src/clock.ts";
 import { secondMs } from "../src/contract/time.ts";
 import { createRateLimiter } from "../src/exchange/rate-limiter.ts";
+import type { Arrival } from "../src/exchange/way-there.ts";
 import { integer, type Random, seededRandom } from "../src/sandbox/random.ts";
 import { virtualClock } from "../test/support/virtual-clock.ts";
 import type { BenchOptions, BenchResult } from "./result.ts";
@@ -18,10 +19,13 @@ const limit = { requests: 10, perMs: secondMs };
 const senders = 16;
 const startedAt = Date.UTC(2025, 0, 1);
 
-/** What is known of a request when its answer is here. `arrivedAt` is the exchange's time. */
-type Answer = { readonly sentAt: number; readonly arrivedAt: number; readonly answeredAt: number };
-type Limiter = (send: () => Promise<Answer>) => Promise<Answer>;
+/** What is known of a request when its answer is here. */
+type Answer = Arrival & { readonly answeredAt: number };
+type Send = (arrived: (arrival: Arrival) => void) => Promise<Answer>;
+type Limiter = (send: Send) => Promise<Answer>;
 type Way = { readonly there: number; readonly back: number };
+/** What a server's clock shows, less the true time, at a true time. */
+type ServerClock = (random: Random, at: number) => number;
 
 const roundTrips = [
   { meanMs: 50, spreadMs: 5 },
@@ -32,7 +36,7 @@ const roundTrips = [
 ];
 
 /** How a round trip falls into its two ways. */
-const splits: Readonly<Record<string, (least: number, extra: number, random: Random) => Way>> = {
+const splits = {
   even: (least, extra) => ({ there: (least + extra) / 2, back: (least + extra) / 2 }),
   // Each way has a least time of its own; what comes on top falls anywhere.
   jitter: (least, extra, random) => {
@@ -44,7 +48,7 @@ const splits: Readonly<Record<string, (least: number, extra: number, random: Ran
     const there = (least + extra) * random();
     return { there, back: least + extra - there };
   },
-};
+} satisfies Record<string, (least: number, extra: number, random: Random) => Way>;
 
 /** One slot for each request of the limit, free again some time after the answer in it. */
 function slots(clock: Clock, waitAfterMs: (answer: Answer) => number): Limiter {
@@ -52,7 +56,7 @@ function slots(clock: Clock, waitAfterMs: (answer: Answer) => number): Limiter {
   return (send) => {
     const answered = Promise.withResolvers<Answer>();
     void queue.add(async () => {
-      const answer = await send();
+      const answer = await send(() => undefined);
       answered.resolve(answer);
       await clock.sleep(waitAfterMs(answer));
     });
@@ -63,46 +67,39 @@ function slots(clock: Clock, waitAfterMs: (answer: Answer) => number): Limiter {
 const answersTrusted = 20;
 const marginMs = 2;
 
-/** Slots that are freed earlier by a share of the fastest round trip so far. */
-function earlierByRoundTrip(clock: Clock, share: number): Limiter {
+/** Slots that are freed a period after the answer, less the fastest round trip so far. */
+function earlierByRoundTrip(clock: Clock): Limiter {
   let fastestMs = Number.POSITIVE_INFINITY;
   let answers = 0;
   return slots(clock, ({ sentAt, answeredAt }) => {
     answers += 1;
     fastestMs = Math.min(fastestMs, answeredAt - sentAt);
-    return limit.perMs + marginMs - (answers < answersTrusted ? 0 : fastestMs * share);
+    return limit.perMs + marginMs - (answers < answersTrusted ? 0 : fastestMs);
   });
 }
 
-/**
- * Slots that are freed by the exchange's own clock: its time of an arrival is in the answer,
- * and the least of (arrival − sending) so far is the fastest way there, whatever the offset of
- * the two clocks. Not what the program does: it needs every server of the exchange to agree on
- * the time, which nobody promises.
- */
-function byRequestTime(clock: Clock): Limiter {
+/** By the exchange's time of arrivals, believing that no way is shorter than the shortest so far. */
+function byShortestWay(clock: Clock): Limiter {
   let leastMs = Number.POSITIVE_INFINITY;
   let answers = 0;
-  return slots(clock, ({ sentAt, arrivedAt, answeredAt }) => {
+  return slots(clock, ({ sentAt, requestTime, answeredAt }) => {
     answers += 1;
-    leastMs = Math.min(leastMs, arrivedAt - sentAt);
-    const next = arrivedAt + limit.perMs - leastMs + marginMs;
+    leastMs = Math.min(leastMs, requestTime - sentAt);
+    const next = requestTime + limit.perMs - leastMs + marginMs;
     return answers < answersTrusted ? limit.perMs + marginMs : Math.max(0, next - answeredAt);
   });
 }
 
 function window(strict: boolean): Limiter {
   const queue = new PQueue({ intervalCap: limit.requests, interval: limit.perMs, strict });
-  return (send) => queue.add(send);
+  return (send) => queue.add(() => send(() => undefined));
 }
 
 const limiters: Readonly<Record<string, (clock: Clock) => Limiter>> = {
   "this program": (clock) => createRateLimiter(limit, clock).run,
-  "0.25 of the fastest trip earlier": (clock) => earlierByRoundTrip(clock, 0.25),
-  "0.5 of it": (clock) => earlierByRoundTrip(clock, 0.5),
-  "0.9 of it": (clock) => earlierByRoundTrip(clock, 0.9),
-  "all of it": (clock) => earlierByRoundTrip(clock, 1),
-  "by the exchange's clock": byRequestTime,
+  "a second after the answer": (clock) => slots(clock, () => limit.perMs + marginMs),
+  "that, less the fastest round trip": earlierByRoundTrip,
+  "requestTime, shortest way, no margin": byShortestWay,
   "p-queue, fixed window": () => window(false),
   "p-queue, strict window": () => window(true),
 };
@@ -162,7 +159,7 @@ type Figures = { readonly refused: number; readonly used: number };
 
 async function simulate(
   limiterOn: (clock: Clock) => Limiter,
-  drawWay: (random: Random) => Way,
+  { drawWay, serverClock }: Pick<Cell, "drawWay" | "serverClock">,
   requests: number,
   seed: string,
 ): Promise<Figures> {
@@ -173,14 +170,15 @@ async function simulate(
   const began = time.now();
   const { arrive, refused } = exchange();
   const run = limiterOn(clock);
-  const send = async (): Promise<Answer> => {
+  const send: Send = async (arrived) => {
     const { there, back } = drawWay(random);
     const sentAt = clock.now();
     await time.clock.sleep(there);
     arrive(time.now());
-    const arrivedAt = clock.now();
+    const requestTime = Math.floor(time.now() + serverClock(random, time.now() - startedAt));
     await time.clock.sleep(back);
-    return { sentAt, arrivedAt, answeredAt: clock.now() };
+    arrived({ sentAt, requestTime });
+    return { sentAt, requestTime, answeredAt: clock.now() };
   };
   let left = requests;
   const sender = async () => {
@@ -194,39 +192,70 @@ async function simulate(
   };
 }
 
-const cells = roundTrips.flatMap(({ meanMs, spreadMs }) =>
+type Cell = {
+  readonly trip: string;
+  readonly split: string;
+  readonly drawWay: (random: Random) => Way;
+  readonly serverClock: ServerClock;
+};
+
+const cells: readonly Cell[] = roundTrips.flatMap(({ meanMs, spreadMs }) =>
   Object.entries(splits).map(([split, drawSplit]) => ({
     trip: `${meanMs}±${spreadMs} ms`,
     split,
     drawWay: (random: Random) => drawSplit(meanMs - spreadMs, 2 * spreadMs * random(), random),
+    serverClock: () => 0,
   })),
 );
+
+/** Clocks that are not to be trusted, over 300 ± 30 ms. */
+const clockCells: readonly Cell[] = Object.entries({
+  "40 s fast": () => 40 * secondMs,
+  "3 servers": (random) => 25 * integer(random, 0, 2),
+  "set back": (_, at) => -secondMs * Math.floor(at / (97 * secondMs)),
+  "set forward": (_, at) => secondMs * Math.floor(at / (97 * secondMs)),
+  drifts: (_, at) => at / 5_000,
+  "1 % lie": (random) => (random() < 0.01 ? integer(random, -5_000, 5_000) : 0),
+  "all lie": (random) => integer(random, -300, 300),
+} satisfies Record<string, ServerClock>).map(([split, serverClock]) => ({
+  trip: "300±30 ms",
+  split,
+  drawWay: (random) => splits.jitter(270, 60 * random(), random),
+  serverClock,
+}));
+
+const believers = ["this program", "requestTime, shortest way, no margin"];
 
 export async function run({ short }: BenchOptions): Promise<BenchResult> {
   const requests = short ? 1_000 : 10_000;
   const figures: Record<string, Record<string, Figures>> = {};
   for (const [name, limiterOn] of Object.entries(limiters)) {
     const ofLimiter: Record<string, Figures> = {};
-    for (const { trip, split, drawWay } of cells) {
-      const cell = `${trip} ${split}`;
-      ofLimiter[cell] = await simulate(limiterOn, drawWay, requests, cell);
+    for (const { trip, split, ...world } of believers.includes(name)
+      ? [...cells, ...clockCells]
+      : cells) {
+      const cell = `${trip}, ${split}`;
+      ofLimiter[cell] = await simulate(limiterOn, world, requests, cell);
     }
     figures[name] = ofLimiter;
   }
-  const text = ({ refused, used }: Figures) =>
-    `${refused} ${`${Math.round(100 * used)}%`.padStart(4)}`;
+  const names = Object.keys(figures);
   return {
     name: "limiter",
     title:
       "rate limiters: refused of 10,000 requests, and the share of the limit that brought answers",
     rows: [
-      ["round trip", ...cells.map(({ trip, split }) => (split === "even" ? trip : ""))],
-      ["split", ...cells.map(({ split }) => split)],
-      ...Object.entries(figures).map(([name, ofLimiter]) => [
-        name,
-        ...Object.values(ofLimiter).map(text),
+      ["round trip, ways or clocks", ...names],
+      ...[...cells, ...clockCells].map(({ trip, split }) => [
+        `${trip}, ${split}`,
+        ...names.map((name) => textOf(figures[name]?.[`${trip}, ${split}`])),
       ]),
     ],
     json: figures,
   };
 }
+
+const textOf = (figures: Figures | undefined): string =>
+  figures === undefined
+    ? ""
+    : `${figures.refused} ${`${(100 * figures.used).toFixed(1)}%`.padStart(6)}`;

@@ -12,6 +12,7 @@ import { openSandbox } from "../src/sandbox/sandbox.ts";
 import {
   emptyPage,
   type Given,
+  give,
   openClient,
   serve,
   serveAnswers,
@@ -336,6 +337,18 @@ describe("a clock that is wrong", () => {
     await asking.askBills();
     expect(sandbox.statistics().refusals).toEqual({ "40008": 1 });
   });
+});
+
+test("the time that a new connection takes is not taken for the request's way", async () => {
+  const time = virtualClock(start);
+  await using server = await serve((response) =>
+    give(response, {
+      body: { code: "00000", data: { bills: [], endId: "" }, requestTime: Math.floor(time.now()) },
+    }),
+  );
+  await using asking = openClient(server.url, { time, latencyMs: () => 4_000 });
+  await asking.askBills();
+  expect(asking.exchangeClock.offsetMs()).toBe(0);
 });
 
 test("a machine that slept asks once in vain, however slow the answer that tells it so", async () => {

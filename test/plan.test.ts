@@ -2,6 +2,8 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { dayMs, type EpochMs, epochMs, historyMs, minuteMs } from "../src/contract/time.ts";
 import {
+  cutAt,
+  evenCuts,
   type Interval,
   intersect,
   interval,
@@ -10,7 +12,14 @@ import {
   subtract,
   union,
 } from "../src/sync/intervals.ts";
-import { completeThrough, gapsOf, horizonAt, planStream, windowMaxMs } from "../src/sync/plan.ts";
+import {
+  completeThrough,
+  dividedWalk,
+  gapsOf,
+  horizonAt,
+  planStream,
+  windowMaxMs,
+} from "../src/sync/plan.ts";
 import type { KnownTime, Walk } from "../src/sync/store.ts";
 
 const stream = { account: "main", productType: "USDT-FUTURES" } as const;
@@ -51,6 +60,19 @@ describe("intervals", () => {
         expect(points(subtract(a, b))).toEqual(points(a).filter((time) => !inB.has(time)));
         expect(points(intersect(a, b))).toEqual(points(a).filter((time) => inB.has(time)));
         expect(subtract(a, b)).toSatisfy(areApart);
+      }),
+    );
+  });
+
+  test("cuts in equal parts tile the whole, and differ by a millisecond at most", () => {
+    fc.assert(
+      fc.property(small, fc.integer({ min: 1, max: 20 }), (whole, parts) => {
+        const pieces = cutAt(whole, evenCuts(whole, parts));
+        expect(union(pieces)).toEqual([whole]);
+        expect(lengthMs(pieces)).toBe(lengthMs([whole]));
+        expect(pieces).toHaveLength(Math.min(parts, lengthMs([whole])));
+        const lengths = pieces.map((piece) => lengthMs([piece]));
+        expect(Math.max(...lengths) - Math.min(...lengths)).toBeLessThanOrEqual(1);
       }),
     );
   });
@@ -249,5 +271,22 @@ describe("complete through", () => {
       ...interval(horizon - minuteMs, now),
     ];
     expect(completeThrough({ coverage, expired: lost, open: [] }, now)).toBe(now);
+  });
+});
+
+test("a walk that is divided again and again leaves the start of the history to its oldest part alone", () => {
+  const at = (from: number, to: number): Interval => ({ from: epochMs(from), to: epochMs(to) });
+  const walk: Walk = { window: at(0, 100), cursor: "c", isHistoryStart: true };
+  const first = dividedWalk(walk, walk.window, [epochMs(20), epochMs(40)]);
+  expect(first).toEqual({
+    kept: at(40, 100),
+    older: [
+      { window: at(0, 20), isHistoryStart: true },
+      { window: at(20, 40), isHistoryStart: false },
+    ],
+  });
+  expect(dividedWalk(walk, first.kept, [epochMs(60)])).toEqual({
+    kept: at(60, 100),
+    older: [{ window: at(40, 60), isHistoryStart: false }],
   });
 });

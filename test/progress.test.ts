@@ -80,6 +80,23 @@ test("a run shows bars, counts, rates and time left on 80 columns, and leaves th
   ]);
 });
 
+test("a window that was divided counts what was walked of it once", () => {
+  const { tell, stop, screen } = display();
+  const part = (from: number, to: number, walkedMs: number) =>
+    ({
+      ...page(0, walkedMs),
+      window: { from: epochMs(from * weekMs), to: epochMs(to * weekMs) },
+    }) as Event;
+  const [window, kept] = [part(0, 1, 0), part(0.5, 1, 0)].map((event) =>
+    event.event === "page" ? event.window : undefined,
+  );
+  tell("USDT-FUTURES", planned(1), page(0, weekMs / 4));
+  tell("USDT-FUTURES", { event: "divided", window, kept } as Event);
+  tell("USDT-FUTURES", part(0, 0.5, weekMs / 8), part(0.5, 1, weekMs / 2));
+  stop();
+  expect(screen.lines[1]).toContain(" 62%");
+});
+
 test("the rate is that of the last five seconds: a run that stands still shows 0.0", () => {
   const requestTimes = Array.from({ length: 100 }, (_, index) => index * 100);
   const rateAt = (now: number) => / (\d+\.\d) /.exec(rowOf({ requestTimes }, now))?.[1];

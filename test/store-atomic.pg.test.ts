@@ -7,7 +7,7 @@ import { DatabaseError } from "../src/errors.ts";
 import type { PageCommit, Stream } from "../src/sync/store.ts";
 import { bills } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
-import { aPage, holdStream, minutes, plan } from "./support/held-store.ts";
+import { aPage, checkpoints, holdStream, minutes, plan } from "./support/held-store.ts";
 
 const { tables } = await fileDatabase();
 
@@ -98,6 +98,30 @@ test.each(cases)(
       const isLast = index === statements.length - 1;
       if (isLast && loss === "its answer") expect(tablesOf(after)).toEqual(tablesOf(whole.after));
       else expect(after, statement).toEqual(before);
+    }
+  },
+);
+
+test.each(["the statement", "its answer"] as const)(
+  "a window is divided wholly or not at all, whichever statement loses %s",
+  async (loss) => {
+    for (let atStatement = 1, isThrough = false; !isThrough; atStatement++) {
+      const held = await holdStream(tables.db);
+      const { stream, runId } = held;
+      await plan(held, [window]);
+      await held.store.commitPage(aPage(stream, window, { cursor: "c1" }));
+      const { db, statements } = losing(loss, atStatement);
+      const store = openStore(db, { account: stream.account, epoch: 1 }, runId);
+      const cuts = [minutes(2, 4).from, minutes(2, 4).to];
+      const result = await store.divideWindow(stream, window, cuts).catch((error) => error);
+      isThrough = statements.length < atStatement;
+      const isCommitted = isThrough || (statements.at(-1) === "commit" && loss === "its answer");
+      if (!isThrough) expect(result).toBeInstanceOf(DatabaseError);
+      expect(await checkpoints(tables.db, stream)).toEqual(
+        isCommitted
+          ? ["0-2 open 0p 0b", "2-4 open 0p 0b", "4-10 open c1 1p 0b"]
+          : ["0-10 open c1 1p 0b"],
+      );
     }
   },
 );

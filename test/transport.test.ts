@@ -29,6 +29,22 @@ describe("an answer", () => {
     expect(await get(server.url)).toEqual({ status: 429, retryAfter: "3", body: "naïve 注文" });
   });
 
+  test("is preceded by one word that the request has left, and none where it could not", async () => {
+    const server = await serve((response) => give(response, emptyPage));
+    await using known = openTransport();
+    await using unconnected = openTransport();
+    const events: string[] = [];
+    const ask = (transport = known) =>
+      transport({ url: new URL(server.url), headers: {}, onSent: () => events.push("sent") })
+        .then(({ status }) => events.push(`answered ${status}`))
+        .catch(() => events.push("failed"));
+    await ask();
+    await ask();
+    await server[Symbol.asyncDispose]();
+    await ask(unconnected);
+    expect(events).toEqual(["sent", "answered 200", "sent", "answered 200", "failed"]);
+  });
+
   test("of 16 MiB is read and one of a byte more is refused, whether its length is told or not", async () => {
     await using server = await serve((response, request) => {
       const size = 16 * mebibyte + (request.url === "/more" || request.url === "/told" ? 1 : 0);

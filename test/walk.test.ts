@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { dayMs, epochMs, hourMs, minuteMs } from "../src/contract/time.ts";
+import { dayMs, epochMs, historyMs, hourMs, minuteMs } from "../src/contract/time.ts";
 import type { PageCommit } from "../src/sync/store.ts";
-import { walkWindow } from "../src/sync/walk.ts";
+import { type Divide, type PageRequest, walkWindow } from "../src/sync/walk.ts";
 
 const stream = { account: "main", productType: "USDT-FUTURES" } as const;
 const noon = Date.UTC(2026, 5, 1, 12);
@@ -33,4 +33,74 @@ test("a clock that is set back during a walk takes the claim back with it", asyn
   );
   const proven = [{ from: window.from, to: noon - 10 * minuteMs }];
   expect(commits.map(({ next }) => next)).toEqual([{ end: { proven, expired: [] } }]);
+});
+
+const row = {
+  billId: "1234567890123456789",
+  symbol: "BTCUSDT",
+  amount: "1",
+  fee: "0",
+  feeByCoupon: "",
+  businessType: "buy",
+  coin: "USDT",
+  balance: "1",
+  cTime: String(noon - hourMs),
+};
+
+/** Walks the day before noon, the first of the history; the horizon passes its first 18 hours after a page. */
+async function walkPastHorizon(divide: Divide) {
+  let now = noon + dayMs;
+  const requests: PageRequest[] = [];
+  const commits: PageCommit[] = [];
+  await walkWindow(
+    {
+      async fetchPage(request) {
+        requests.push(request());
+        const requestTime = epochMs(now);
+        if (requests.length > 1) return { rows: [], endId: undefined, requestTime };
+        now = noon - 6 * hourMs + historyMs;
+        return { rows: [row], endId: row.billId, requestTime };
+      },
+      async commitPage(page) {
+        commits.push(page);
+        return { new: 0, unchanged: 0, restated: 0, rejected: 0 };
+      },
+      restartWindow: async () => undefined,
+      exchangeNow: () => epochMs(now),
+      plannedAt: epochMs(now),
+      settleLagMs: 0,
+      onPage: () => undefined,
+      divide,
+      signal: new AbortController().signal,
+    },
+    stream,
+    { window: { from: epochMs(noon - dayMs), to: epochMs(noon) }, isHistoryStart: true },
+  );
+  const next = commits.at(-1)?.next;
+  return { requests, windows: commits.map(({ window }) => window), end: next };
+}
+
+test("a walk that left its older part to others asks for the rest alone, and what it loses of that is a loss", async () => {
+  const kept = { from: epochMs(noon - 12 * hourMs), to: epochMs(noon) };
+  const asked: unknown[] = [];
+  const { requests, windows, end } = await walkPastHorizon(async (...given) => {
+    asked.push(given);
+    return kept;
+  });
+  const whole = { from: noon - dayMs, to: noon };
+  expect(asked).toEqual([[whole, noon - hourMs, 1]]);
+  expect(windows).toEqual([whole, kept]);
+  const readFrom = requests[1] === undefined ? Number.NaN : requests[1].startTime + 1;
+  expect(readFrom).toBeGreaterThan(kept.from);
+  expect(end).toEqual({
+    end: {
+      proven: [{ from: readFrom, to: noon }],
+      expired: [{ from: kept.from, to: readFrom }],
+    },
+  });
+});
+
+test("a walk that kept all of its window keeps the start of the history too: there is no loss", async () => {
+  const { end } = await walkPastHorizon(async (window) => window);
+  expect(end).toMatchObject({ end: { expired: [] } });
 });

@@ -27,7 +27,7 @@ type Job = {
 
 const job: Job = JSON.parse(process.argv[2] ?? "");
 const unlimited: RateLimiter = {
-  run: (send) => send(),
+  run: (send) => send(() => undefined),
   holdOff: () => undefined,
   resize: () => Promise.resolve(),
 };

@@ -71,6 +71,13 @@ function logProgress(log: Log, progress: BillsProgress): void {
       }
       break;
     }
+    case "divided": {
+      const { from, to } = progress.window;
+      const window = { from: isoTime(from), to: isoTime(to) };
+      const kept = { from: isoTime(progress.kept.from), to: isoTime(progress.kept.to) };
+      log.debug({ account, productType, window, kept }, "window divided: slots were idle");
+      break;
+    }
     case "failed":
       if (progress.error instanceof StoppedError) break;
       log.error({ account, productType }, messageOf(progress.error));

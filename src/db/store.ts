@@ -2,7 +2,7 @@ import { type SQL, sql } from "drizzle-orm";
 import PQueue from "p-queue";
 import { type EpochMs, epochMs, isoTime } from "../contract/time.ts";
 import { CommitsLostError } from "../errors.ts";
-import { type Interval, union } from "../sync/intervals.ts";
+import { cutAt, type Interval, union } from "../sync/intervals.ts";
 import { windowMaxMs } from "../sync/plan.ts";
 import type {
   KnownTime,
@@ -58,6 +58,8 @@ export function openStore(
         await takeOpenWindow(tx, stream, window);
         await insertOpenWindows(tx, stream, [window], runId);
       }),
+    divideWindow: (stream, window, cuts) =>
+      write((tx) => divideWindow(tx, stream, window, cuts, runId)),
     commitLoanToValue: (commit) => write((tx) => commitLoanToValue(tx, commit)),
   };
 }
@@ -212,6 +214,26 @@ async function moveCursors(
     );
   const lost = moves.find(({ page }) => !isMoved(page))?.page;
   if (lost !== undefined) throw lostCommits(lost.stream, lost.window);
+}
+
+/** The newest part takes the row over with its cursor; the older ones are new rows without one. */
+async function divideWindow(
+  tx: Transaction,
+  stream: Stream,
+  window: Interval,
+  cuts: readonly EpochMs[],
+  runId: string,
+): Promise<void> {
+  const parts = cutAt(window, cuts);
+  const newest = parts.at(-1) ?? window;
+  const { rowCount } = await tx.execute(sql`
+    update checkpoints
+    set
+      window_start = ${isoTime(newest.from)},
+      updated_at = clock_timestamp()
+    where ${isOpenWindow(stream, window)}`);
+  if (rowCount !== 1) throw lostCommits(stream, window);
+  await insertOpenWindows(tx, stream, parts.slice(0, -1), runId);
 }
 
 const isOpenWindow = ({ account, productType }: Stream, { from, to }: Interval) => sql`

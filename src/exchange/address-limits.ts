@@ -39,7 +39,21 @@ export function createAddressLimits(clock: Clock): AddressLimits {
  * and where it was the address's, each account is refused, and pauses, by itself.
  */
 const both = (narrow: RateLimiter, wide: RateLimiter): RateLimiter => ({
-  run: (send, signal) => narrow.run(() => wide.run(send, signal), signal),
+  run: (send, signal, priority) =>
+    narrow.run(
+      (arrivedNarrow) =>
+        wide.run(
+          (arrivedWide) =>
+            send((arrival) => {
+              arrivedNarrow(arrival);
+              arrivedWide(arrival);
+            }),
+          signal,
+          priority,
+        ),
+      signal,
+      priority,
+    ),
   holdOff: narrow.holdOff,
   resize: narrow.resize,
 });

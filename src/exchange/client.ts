@@ -11,6 +11,7 @@ import type { RateLimiter } from "./rate-limiter.ts";
 import { attemptsBound, retryDelayMs } from "./retry.ts";
 import { holdsSecret, scrubber } from "./scrub.ts";
 import type { Transport } from "./transport.ts";
+import type { Arrival } from "./way-there.ts";
 
 export type Credentials = {
   readonly key: Secret;
@@ -34,6 +35,8 @@ export type ClientDeps = {
 export type AskOptions = {
   /** Ends the waiting between and before requests, not a request on its way. */
   readonly signal?: AbortSignal;
+  /** Of the requests that wait for the limit, those with the highest go first. Default 0. */
+  readonly priority?: number;
   /** Asks the exchange's demo trading. */
   readonly demo?: boolean;
   /** Called right before each request; what it throws ends the asking. */
@@ -69,14 +72,18 @@ export function createClient(deps: ClientDeps): Client {
     operation: Op,
     query: Query,
     demo: boolean,
+    arrived: (arrival: Arrival) => void,
   ): Promise<Answered<Op>> {
     const url = new URL(operation.path, deps.baseUrl);
     url.search = new URLSearchParams(query).toString();
     // In the order in which it is signed: whoever checks may take the query as it came.
     url.searchParams.sort();
-    const sentAt = clock.now();
+    let sentAt = clock.now();
+    const onSent = () => {
+      sentAt = clock.now();
+    };
     const headers = headersOf(deps, operation, query, demo);
-    const answer = await deps.transport({ url, headers });
+    const answer = await deps.transport({ url, headers, onSent });
     const answeredAt = clock.now();
     const body = envelopeOf(answer);
     const secrets = secretsOf(deps.credentials, headers);
@@ -84,6 +91,7 @@ export function createClient(deps: ClientDeps): Client {
     const failure = failureOf(answer, body, body?.requestTime ?? exchangeClock.now(), scrub);
     if (body?.requestTime !== undefined) {
       const sample = { sentAt, answeredAt, requestTime: epochMs(body.requestTime) };
+      arrived(sample);
       if (failure === undefined) refuseImpossibleTime(headers, sample);
       if (failure?.kind === "clock") exchangeClock.reset(sample);
       else exchangeClock.observe(sample);
@@ -95,15 +103,24 @@ export function createClient(deps: ClientDeps): Client {
   }
 
   return {
-    async ask(operation, query, { signal, demo = false, beforeSend, onAttempt } = {}) {
+    async ask(
+      operation,
+      query,
+      { signal, priority = 0, demo = false, beforeSend, onAttempt } = {},
+    ) {
       const limiter = deps.limiterOf(operation);
       const failures = new Map<ExchangeErrorKind, number>();
       for (let attempts = 1; attempts <= attemptsBound; attempts++) {
         try {
-          const answered = await limiter.run(() => {
-            beforeSend?.();
-            return attempt(operation, typeof query === "function" ? query() : query, demo);
-          }, signal);
+          const answered = await limiter.run(
+            (arrived) => {
+              beforeSend?.();
+              const asked = typeof query === "function" ? query() : query;
+              return attempt(operation, asked, demo, arrived);
+            },
+            signal,
+            priority,
+          );
           onAttempt?.(undefined);
           return answered;
         } catch (error) {

@@ -1,8 +1,13 @@
-import { Agent, request } from "undici";
+import { Agent, type Dispatcher, request } from "undici";
 import { secondMs } from "../contract/time.ts";
 import { ExchangeError, messageOf } from "../errors.ts";
 
-export type HttpRequest = { readonly url: URL; readonly headers: Readonly<Record<string, string>> };
+export type HttpRequest = {
+  readonly url: URL;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Called when the request leaves, on a connection that stands: not before the handshakes. */
+  readonly onSent?: () => void;
+};
 
 export type HttpAnswer = {
   readonly status: number;
@@ -42,12 +47,12 @@ export function openTransport(limits = transportLimits): Transport & AsyncDispos
     bodyTimeout: limits.silenceMaxMs,
     maxResponseSize: limits.bodyMaxBytes,
   });
-  const send: Transport = async ({ url, headers }) => {
+  const send: Transport = async ({ url, headers, onSent }) => {
     try {
       const answer = await request(url, {
         method: "GET",
         headers: { ...ownHeaders, ...headers },
-        dispatcher: agent,
+        dispatcher: onSent === undefined ? agent : agent.compose(tellOfSending(onSent)),
         // Counts the body too, which arriving byte by byte would never time out.
         signal: AbortSignal.timeout(limits.wholeAnswerMaxMs),
       });
@@ -82,6 +87,18 @@ const codeOf = (error: unknown): unknown =>
   error instanceof Error && "code" in error ? error.code : undefined;
 
 const isUntrusted = (error: unknown): boolean => untrusted.test(String(codeOf(error) ?? ""));
+/** undici starts a request when its connection stands; a handler belongs to one request. */
+const tellOfSending =
+  (onSent: () => void): Dispatcher.DispatcherComposeInterceptor =>
+  (dispatch) =>
+  (options, handler) => {
+    const start = handler.onRequestStart;
+    handler.onRequestStart = (...given) => {
+      onSent();
+      start?.apply(handler, given);
+    };
+    return dispatch(options, handler);
+  };
 
 function reasonOf(error: unknown, limits: TransportLimits): string {
   if (codeOf(error) === "UND_ERR_RES_EXCEEDED_MAX_SIZE") {

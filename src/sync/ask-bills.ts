@@ -11,11 +11,13 @@ export type AskBillsDeps = {
   readonly assertHeld: () => void;
   /** Told of every request, and of its failure. */
   readonly onAttempt: (failure: ExchangeError | undefined) => void;
+  /** Of those that wait for the limit, the highest is sent first. Default 0. */
+  readonly priority?: number;
 };
 
 /** Asks for bills of one product type. */
 export async function askBills(
-  { client, assertHeld, onAttempt }: AskBillsDeps,
+  { client, assertHeld, onAttempt, priority = 0 }: AskBillsDeps,
   productType: ProductType,
   query: Query | (() => Query),
   signal: AbortSignal,
@@ -25,6 +27,7 @@ export async function askBills(
     demo: isDemoProductType(productType),
     beforeSend: assertHeld,
     onAttempt,
+    priority,
   });
   return { ...data, requestTime };
 }

@@ -1,14 +1,12 @@
-import PQueue from "p-queue";
 import type { ProductType } from "../contract/product-types.ts";
 import { ExchangeError, type ExchangeErrorKind } from "../errors.ts";
+import type { Walk } from "./store.ts";
 import { type BillsDeps, reachOf, type StreamReport, StreamRun } from "./stream-run.ts";
-
-// Enough to keep the ten slots of the limiter busy while pages are being committed.
-const walksAtOnce = 16;
+import { WalkPool } from "./walk-pool.ts";
 
 /**
  * Brings the bills of an account's product types up to now: the windows of all of them, oldest
- * first, many at once under one limiter. A product type that fails leaves the others alone; its
+ * first, many at once under one limiter, and divided where slots would idle. A product type that fails leaves the others alone; its
  * report carries the error.
  *
  * @throws ExchangeError where the account itself is refused, or cannot be asked at all.
@@ -25,16 +23,16 @@ export async function syncBills(
     for (const walk of await stream.plan()) walks.push({ stream, walk });
   }
   const everything = new AbortController();
-  const queue = new PQueue({ concurrency: walksAtOnce });
-  for (const { stream, walk } of walks.toSorted(
-    (a, b) => a.walk.window.from - b.walk.window.from,
-  )) {
-    void queue.add(async () => {
-      const error = await stream.walk(walk, everything.signal);
+  const pool = new WalkPool();
+  const begin = (stream: StreamRun, walk: Walk): void =>
+    pool.add(async (member) => {
+      const share = { ...member, begin: (part: Walk) => begin(stream, part) };
+      const error = await stream.walk(walk, everything.signal, share);
       if (error !== undefined && reachOf(error) === "account") everything.abort(error);
     });
-  }
-  await queue.onIdle();
+  walks.sort((a, b) => a.walk.window.from - b.walk.window.from);
+  for (const { stream, walk } of walks) begin(stream, walk);
+  await pool.done();
   return Promise.all(streams.map((stream) => stream.report()));
 }
 

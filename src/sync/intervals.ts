@@ -52,6 +52,20 @@ export function split({ from, to }: Interval, lengthMs: number): readonly Interv
   return pieces;
 }
 
+/** Cuts an interval at these times, oldest first, each of them inside it. */
+export function cutAt({ from, to }: Interval, cuts: readonly EpochMs[]): readonly Interval[] {
+  const edges = [from, ...cuts, to];
+  return edges.slice(1).flatMap((edge, index) => interval(edges[index] ?? edge, edge));
+}
+
+/** The times that cut an interval into so many equal parts, to the millisecond; fewer where it is too short. */
+export function evenCuts({ from, to }: Interval, parts: number): readonly EpochMs[] {
+  const cuts = Array.from({ length: parts - 1 }, (_, index) =>
+    Math.round(from + ((index + 1) * (to - from)) / parts),
+  );
+  return [...new Set(cuts)].filter((cut) => cut > from && cut < to).map(epochMs);
+}
+
 /** How much time the intervals hold together, in ms; they must not overlap. */
 export const lengthMs = (intervals: readonly Interval[]): number =>
   intervals.reduce((sum, { from, to }) => sum + (to - from), 0);

@@ -1,5 +1,5 @@
 import { type EpochMs, epochMs, historyMs, intervalMaxMs, secondMs } from "../contract/time.ts";
-import { type Interval, intersect, interval, split, subtract } from "./intervals.ts";
+import { cutAt, type Interval, intersect, interval, split, subtract } from "./intervals.ts";
 import type { KnownTime, Stream, StreamPlan, Walk } from "./store.ts";
 
 /**
@@ -48,6 +48,26 @@ export function planStream(
       // A window that is under way expires at its end, by what it could not read any more.
       ...resumed.map(({ window }) => window),
     ]),
+  };
+}
+
+/**
+ * What becomes of a walk whose window, or what it kept of that before, is cut at these times: the
+ * newest part stays its own, the older ones are walks that are yet to begin. The history starts
+ * where it did: what is lost at the old end of any other part is a loss.
+ */
+export function dividedWalk(
+  { window: planned, isHistoryStart = false }: Walk,
+  window: Interval,
+  cuts: readonly EpochMs[],
+): { readonly kept: Interval; readonly older: readonly Walk[] } {
+  const parts = cutAt(window, cuts);
+  return {
+    kept: parts.at(-1) ?? window,
+    older: parts.slice(0, -1).map((part) => ({
+      window: part,
+      isHistoryStart: isHistoryStart && part.from === planned.from,
+    })),
   };
 }
 

@@ -121,6 +121,11 @@ export type Store = {
   commitPage(page: PageCommit): Promise<PageCounts>;
   /** Forgets the cursor of a window, so that the next run walks it from its newest page. */
   restartWindow(stream: Stream, window: Interval): Promise<void>;
+  /**
+   * Puts several open windows in the place of one: cut at these times, oldest first, each inside
+   * the window. The newest keeps the cursor and the counts, the others are still to be begun.
+   */
+  divideWindow(stream: Stream, window: Interval, cuts: readonly EpochMs[]): Promise<void>;
   /** A record equal to the last one makes it last longer; any other is kept beside it. */
   commitLoanToValue(commit: LoanToValueCommit): Promise<LoanToValueChange>;
 };

@@ -1,10 +1,11 @@
 import type { Query } from "../contract/operation.ts";
-import { type EpochMs, epochMs, isoTime } from "../contract/time.ts";
+import { dayMs, type EpochMs, epochMs, isoTime } from "../contract/time.ts";
 import { CommitsLostError, CursorError, ExchangeError } from "../errors.ts";
 import type { Client } from "../exchange/client.ts";
 import { askBills, pageQuery } from "./ask-bills.ts";
-import { type Interval, lengthMs, subtract } from "./intervals.ts";
-import { completeThrough, planStream } from "./plan.ts";
+import { createDensity } from "./density.ts";
+import { evenCuts, type Interval, lengthMs, subtract } from "./intervals.ts";
+import { completeThrough, dividedWalk, horizonAt, planStream } from "./plan.ts";
 import type {
   HeldAccount,
   KnownTime,
@@ -15,6 +16,7 @@ import type {
   Walk,
 } from "./store.ts";
 import { type FetchedPage, type PageProgress, type PageRequest, walkWindow } from "./walk.ts";
+import type { PoolMember } from "./walk-pool.ts";
 
 export type BillsDeps = {
   readonly client: Client;
@@ -29,7 +31,8 @@ export type BillsDeps = {
 export type BillsProgress = { readonly stream: Stream } & (
   | { readonly event: "planned"; readonly windows: number; readonly plannedMs: number }
   | { readonly event: "request"; readonly failure: ExchangeError | undefined }
-  | ({ readonly event: "page"; readonly window: Interval } & PageProgress)
+  | ({ readonly event: "page" } & PageProgress)
+  | { readonly event: "divided"; readonly window: Interval; readonly kept: Interval }
   | { readonly event: "failed"; readonly error: unknown }
 );
 
@@ -45,6 +48,15 @@ export type StreamReport = PageCounts & {
   readonly expired: readonly Interval[];
   /** Why the stream is not complete; undefined where it is. */
   readonly error: unknown;
+};
+
+// A window that begins so near to the horizon goes before all others, however short it is.
+const expiresSoonMs = dayMs;
+
+/** A walk's part in the pool of all walks. */
+export type WalkShare = PoolMember & {
+  /** Begins another walk of the same stream. */
+  readonly begin: (walk: Walk) => void;
 };
 
 /** How much of a run an error ends. */
@@ -81,6 +93,7 @@ export class StreamRun {
   #walked = 0;
   /** What was committed as complete. */
   readonly #proven: Interval[] = [];
+  #divided = 0;
   #error: unknown;
 
   constructor(deps: BillsDeps, stream: Stream) {
@@ -101,25 +114,46 @@ export class StreamRun {
     return walks;
   }
 
-  /** Walks one window. Never throws: what stopped it comes back, and into the report. */
-  async walk(walk: Walk, everything: AbortSignal): Promise<unknown> {
+  /**
+   * Walks one window, or what is left to it after dividing it.
+   * Never throws: what stopped it comes back, and into the report.
+   */
+  async walk(walk: Walk, everything: AbortSignal, pool: WalkShare): Promise<unknown> {
     const { held, exchangeNow, settleLagMs, signal: stop } = this.#deps;
     const { restartWindow } = held.store;
     const signal = AbortSignal.any([stop, everything, this.#stopped.signal]);
-    const fetchPage = (request: () => PageRequest) =>
-      this.ask(() => pageQuery(this.stream.productType, request()), signal);
-    const commitPage = (page: PageCommit) => this.#commit(page);
-    const onPage = (progress: PageProgress) => this.#countPage(walk.window, progress);
+    let sentAt = exchangeNow();
+    const sending = (request: PageRequest): Query => {
+      sentAt = exchangeNow();
+      return pageQuery(this.stream.productType, request);
+    };
+    const expiresSoon = walk.window.from - horizonAt(exchangeNow()) < expiresSoonMs;
+    const fetchPage = (request: () => PageRequest) => {
+      const urgency = expiresSoon ? Number.POSITIVE_INFINITY : pool.urgency();
+      return this.ask(() => sending(request()), signal, urgency);
+    };
+    const onPage = (progress: PageProgress) => this.#countPage(progress);
+    const density = createDensity(walk.window.to);
+    const divide = async (window: Interval, oldest: EpochMs, bills: number) => {
+      density.page(oldest, bills);
+      // A run that stops has no walks that could begin: the others end, and slots seem to idle.
+      if (signal.aborted) return window;
+      const pagesLeft = density.pagesIn(oldest - window.from);
+      const parts = pool.afterPage({ pagesLeft, tookMs: exchangeNow() - sentAt });
+      const cuts = evenCuts({ from: window.from, to: oldest }, parts);
+      return cuts.length === 0 ? window : this.#divide(walk, window, cuts, pool);
+    };
     try {
       await walkWindow(
         {
           fetchPage,
-          commitPage,
+          commitPage: (page) => this.#commit(page),
           restartWindow,
           exchangeNow,
           plannedAt: this.#plannedAt,
           settleLagMs,
           onPage,
+          divide,
           signal,
         },
         this.stream,
@@ -133,14 +167,29 @@ export class StreamRun {
     }
   }
 
+  /** Leaves all but the newest part to other walks. @returns the newest. */
+  async #divide(
+    walk: Walk,
+    window: Interval,
+    cuts: readonly EpochMs[],
+    pool: WalkShare,
+  ): Promise<Interval> {
+    const { kept, older } = dividedWalk(walk, window, cuts);
+    await this.#deps.held.store.divideWindow(this.stream, window, cuts);
+    this.#divided += older.length;
+    this.#deps.onProgress({ stream: this.stream, event: "divided", window, kept });
+    for (const part of older) pool.begin(part);
+    return kept;
+  }
+
   /** Sends one request of this stream. */
-  ask(query: Query | (() => Query), signal: AbortSignal): Promise<FetchedPage> {
+  ask(query: Query | (() => Query), signal: AbortSignal, priority = 0): Promise<FetchedPage> {
     const { client, held, onProgress } = this.#deps;
     const onAttempt = (failure: ExchangeError | undefined) => {
       this.#counts.requests += 1;
       onProgress({ stream: this.stream, event: "request", failure });
     };
-    const deps = { client, assertHeld: held.assertHeld, onAttempt };
+    const deps = { client, assertHeld: held.assertHeld, onAttempt, priority };
     return askBills(deps, this.stream.productType, query, signal);
   }
 
@@ -162,7 +211,7 @@ export class StreamRun {
     return {
       stream: this.stream,
       ...this.#counts,
-      windows: { planned: this.#plan?.walks.length ?? 0, walked: this.#walked },
+      windows: { planned: (this.#plan?.walks.length ?? 0) + this.#divided, walked: this.#walked },
       completeThrough: completeThrough(known, this.#deps.exchangeNow()),
       expired: subtract(known.expired, this.#known.expired),
       error: this.#error,
@@ -187,11 +236,11 @@ export class StreamRun {
     );
   }
 
-  #countPage(window: Interval, progress: PageProgress): void {
+  #countPage(progress: PageProgress): void {
     for (const name of ["new", "unchanged", "restated", "rejected"] as const) {
       this.#counts[name] += progress.counts[name];
     }
     this.#counts.pages += 1;
-    this.#deps.onProgress({ stream: this.stream, event: "page", window, ...progress });
+    this.#deps.onProgress({ stream: this.stream, event: "page", ...progress });
   }
 }

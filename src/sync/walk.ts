@@ -29,11 +29,21 @@ export type WalkDeps = {
   /** The newest stretch that is stored but not yet called complete. */
   readonly settleLagMs: number;
   readonly onPage: (progress: PageProgress) => void;
+  /** Called after each page but the last; may leave the older part of what is left to other walks. */
+  readonly divide?: Divide;
   /** Ends the walk between two pages. */
   readonly signal: AbortSignal;
 };
 
+/**
+ * @param oldest nothing that was read so far is older; below it lies what is left.
+ * @param bills how many the page had.
+ * @returns the window that stays this walk's: its newer part, or all of it.
+ */
+export type Divide = (window: Interval, oldest: EpochMs, bills: number) => Promise<Interval>;
+
 export type PageProgress = {
+  readonly window: Interval;
   readonly counts: PageCounts;
   /** How much of the window's time is now behind the walk, in ms. */
   readonly walkedMs: number;
@@ -55,10 +65,10 @@ const edgeReachMs = 10 * minuteMs;
  *   ExchangeError, also for a page of another time; whatever `commitPage` throws; the signal's reason.
  */
 export async function walkWindow(deps: WalkDeps, stream: Stream, walk: Walk): Promise<void> {
-  const { window } = walk;
   const startedAt = walk.startedAt ?? deps.exchangeNow();
-  const fetchPage = edgeAwareFetch(deps, window);
-  let { cursor } = walk;
+  let { window, cursor, isHistoryStart = false } = walk;
+  let fetchPage = edgeAwareFetch(deps, window);
+  let oldest = window.to;
   const cursors = new Set([cursor]);
   for (let pages = 0; pages < pagesPerWindowMax; pages++) {
     deps.signal.throwIfAborted();
@@ -75,11 +85,13 @@ export async function walkWindow(deps: WalkDeps, stream: Stream, walk: Walk): Pr
     // By the earliest of three times: answers may have set the clock forth and back meanwhile.
     const seenTimes = [deps.plannedAt, startedAt, deps.exchangeNow()];
     const settledTo = epochMs(Math.min(...seenTimes) - deps.settleLagMs);
-    const next = finished ? { end: endOf(walk, readFrom, settledTo) } : { cursor: endId };
+    const next = finished
+      ? { end: endOf({ window, isHistoryStart }, readFrom, settledTo) }
+      : { cursor: endId };
     const page = { stream, window, startedAt, after: cursor, bills, rejected, next };
     const counts = await deps.commitPage(page);
     const walkedMs = finished ? lengthMs([window]) : walkedTo(window, bills);
-    deps.onPage({ counts, finished, walkedMs });
+    deps.onPage({ window, counts, finished, walkedMs });
     if (finished) return;
     const fault = cursorFault(endId, rows, cursor, cursors);
     if (fault !== undefined) {
@@ -91,6 +103,13 @@ export async function walkWindow(deps: WalkDeps, stream: Stream, walk: Walk): Pr
     }
     cursors.add(endId);
     cursor = endId;
+    oldest = epochMs(Math.min(oldest, ...bills.map(({ cTime }) => cTime)));
+    const left = await deps.divide?.(window, oldest, bills.length);
+    if (left === undefined || left.from === window.from) continue;
+    // The older part is another walk's now, and with it where the history starts.
+    window = left;
+    isHistoryStart = false;
+    fetchPage = edgeAwareFetch(deps, window);
   }
   throw new CursorError(
     `${nameOf(stream, window)} did not end within ${pagesPerWindowMax} pages; ` +
@@ -144,7 +163,11 @@ function readRows(rows: readonly unknown[]): { bills: Bill[]; rejected: Rejected
 }
 
 /** What a finished walk may claim: the time it read, but for what may still get late bills. */
-function endOf({ window, isHistoryStart }: Walk, readFrom: EpochMs, settledTo: EpochMs): WalkEnd {
+function endOf(
+  { window, isHistoryStart = false }: Pick<Walk, "window" | "isHistoryStart">,
+  readFrom: EpochMs,
+  settledTo: EpochMs,
+): WalkEnd {
   return {
     proven: interval(readFrom, Math.min(window.to, settledTo)),
     expired: isHistoryStart ? [] : interval(window.from, Math.min(readFrom, window.to)),

@@ -94,6 +94,13 @@ class StreamState {
         this.#bills += counts.new + counts.unchanged + counts.restated;
         break;
       }
+      case "divided": {
+        // What was walked so far lies in the part that is kept; the others begin at nothing.
+        const { window, kept } = progress;
+        this.#walkedMsByWindow.set(kept.from, this.#walkedMsByWindow.get(window.from) ?? 0);
+        this.#walkedMsByWindow.delete(window.from);
+        break;
+      }
       case "failed":
         this.#state = progress.error instanceof StoppedError ? "stopped" : "failed";
         break;

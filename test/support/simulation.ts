@@ -147,6 +147,7 @@ async function hold(
     recordPlan: (...given) => time.hold(() => real.recordPlan(...given)),
     commitPage: (...given) => time.hold(() => real.commitPage(...given)),
     restartWindow: (...given) => time.hold(() => real.restartWindow(...given)),
+    divideWindow: (...given) => time.hold(() => real.divideWindow(...given)),
     commitLoanToValue: (...given) => time.hold(() => real.commitLoanToValue(...given)),
   };
   const release = () => time.hold(() => Promise.resolve(lease[Symbol.asyncDispose]()));

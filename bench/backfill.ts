@@ -1,0 +1,119 @@
+import { availableParallelism, loadavg } from "node:os";
+import { fileURLToPath } from "node:url";
+import { accountBills } from "../src/contract/account-bills.ts";
+import { secondMs } from "../src/contract/time.ts";
+import { type Databases, openDatabases, query } from "./backfill/databases.ts";
+import { type ExchangeOptions, startExchange } from "./backfill/exchange.ts";
+import { runProgram } from "./backfill/run-program.ts";
+import type { BenchOptions, BenchResult } from "./result.ts";
+
+/*
+ * A first sync against the exchange's limit of ten requests a second, over ways of several
+ * lengths: the real program, from its start to its end, on a real Postgres. It cannot take less
+ * than its necessary requests ÷ 10 seconds; which share of its time that is, is the utilisation.
+ */
+
+const program = fileURLToPath(new URL("../src/bin.js", import.meta.url));
+const { requests, perMs } = accountBills.limit;
+
+const cases: readonly Omit<ExchangeOptions, "bills">[] = [
+  { shape: "uneven", meanMs: 50, spreadMs: 5 },
+  { shape: "uneven", meanMs: 300, spreadMs: 30 },
+  { shape: "uneven", meanMs: 800, spreadMs: 80 },
+  { shape: "one heavy week", meanMs: 300, spreadMs: 30 },
+];
+
+/** What one backfill took, and what the exchange saw of it. */
+export type Backfill = {
+  readonly necessary: number;
+  readonly sent: number;
+  readonly refused: number;
+  /** The most arrivals in any rolling second. */
+  readonly peak: number;
+  /** Of the whole process, from its start to its end. */
+  readonly seconds: number;
+  /** The necessary requests' shortest time, as a share of the seconds. */
+  readonly utilisation: number;
+  /** From the first request's sending to the last answer. */
+  readonly askingSeconds: number;
+  readonly load: number | undefined;
+};
+
+export const billsOf = ({ short }: BenchOptions): number => (short ? 3_000 : 60_000);
+
+export async function run(options: BenchOptions): Promise<BenchResult> {
+  await using databases = await openDatabases();
+  const figures: (ExchangeOptions & Backfill)[] = [];
+  for (const each of cases) {
+    const given = { ...each, bills: billsOf(options) };
+    figures.push({ ...given, ...(await backfill(given, databases)) });
+  }
+  return {
+    name: "backfill",
+    title: `a first sync of ${billsOf(options)} bills, of six product types and 13 windows each, on ${databases.version}`,
+    rows: [
+      [
+        "bills, round trip",
+        "necessary",
+        "sent",
+        "refused",
+        "peak/s",
+        "seconds",
+        "utilisation",
+        "asking",
+        "of that",
+        "load",
+      ],
+      ...figures.map(({ shape, meanMs, spreadMs, ...figure }) => [
+        `${shape}, ${meanMs} ± ${spreadMs} ms`,
+        String(figure.necessary),
+        String(figure.sent),
+        String(figure.refused),
+        String(figure.peak),
+        figure.seconds.toFixed(1),
+        figure.utilisation.toFixed(3),
+        figure.askingSeconds.toFixed(1),
+        (figure.necessary / requests / figure.askingSeconds).toFixed(3),
+        figure.load?.toFixed(1) ?? "",
+      ]),
+    ],
+    notes: [
+      "",
+      "necessary: the pages with bills, and one closing answer a window",
+      `utilisation: necessary ÷ ${requests} a second, as a share of the process's time from start to end`,
+      "asking: the seconds from the first request to the last answer, without starting and ending,",
+      "and the utilisation of those",
+      `load: of the machine's ${availableParallelism()} processors, at the end; above 1 others were at work`,
+    ],
+    json: figures,
+  };
+}
+
+/** One first sync of everything, by the program as it is installed. */
+export async function backfill(options: ExchangeOptions, databases: Databases): Promise<Backfill> {
+  await using exchange = await startExchange(options);
+  const { necessary, url, apiKey, apiSecret, apiPassphrase } = exchange;
+  const databaseUrl = await databases.fresh();
+  const { seconds } = await runProgram([program, "sync", "--json"], {
+    EXCHANGE_BASE_URL: url,
+    EXCHANGE_API_KEY: apiKey,
+    EXCHANGE_API_SECRET: apiSecret,
+    EXCHANGE_API_PASSPHRASE: apiPassphrase,
+    DATABASE_URL: databaseUrl,
+    LOG_LEVEL: "silent",
+  });
+  const stored = Number((await query(databaseUrl, "select count(*) from bills"))[0]?.[0]);
+  if (stored !== options.bills) throw new Error(`${stored} of ${options.bills} bills are stored`);
+  const { arrivals, refusals, peaks, seconds: askingSeconds } = await exchange.statistics();
+  const { name } = accountBills;
+  return {
+    necessary,
+    sent: arrivals[name] ?? 0,
+    refused: refusals["429"] ?? 0,
+    peak: peaks.find(({ operation }) => operation === name)?.requests ?? 0,
+    seconds,
+    utilisation: ((necessary / requests) * (perMs / secondMs)) / seconds,
+    askingSeconds,
+    load: loadavg()[0],
+  };
+}

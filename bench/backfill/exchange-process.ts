@@ -1,0 +1,48 @@
+import { epochMs, secondMs } from "../../src/contract/time.ts";
+import { withLatency } from "../../src/sandbox/faults.ts";
+import { seededRandom } from "../../src/sandbox/random.ts";
+import { openSandbox } from "../../src/sandbox/sandbox.ts";
+import type { ExchangeFacts, ExchangeOptions } from "./exchange.ts";
+import { makeBills, necessaryRequests } from "./ledger.ts";
+
+/*
+ * The exchange of the backfill benchmarks, in a process of its own: half of a round trip lies
+ * before a request arrives, and is counted, and half behind. It refuses the eleventh arrival in
+ * any rolling second, and counts what it refuses.
+ */
+
+const { shape, bills, meanMs, spreadMs } = JSON.parse(process.argv[2] ?? "") as ExchangeOptions;
+const openedAt = epochMs(Date.now());
+const ledger = makeBills(shape, bills, openedAt);
+const random = seededRandom(`${shape} ${meanMs}`);
+const half = () => (meanMs - spreadMs + 2 * spreadMs * random()) / 2;
+let firstAt: number | undefined;
+let lastAt = 0;
+const sandbox = await openSandbox({
+  seed: 1,
+  density: 0,
+  alterLedger: ({ now }) => ({ now, bills: ledger }),
+  wrapAnswer(answer) {
+    const distant = withLatency(answer, { there: half, back: half });
+    return async (request) => {
+      firstAt ??= performance.now();
+      const given = await distant(request);
+      lastAt = performance.now();
+      return given;
+    };
+  },
+});
+const { apiKey, apiSecret, apiPassphrase } = sandbox.account;
+const facts: ExchangeFacts = {
+  url: sandbox.url,
+  apiKey,
+  apiSecret,
+  apiPassphrase,
+  necessary: necessaryRequests(ledger, openedAt),
+};
+process.on("message", () => {
+  const seconds = (lastAt - (firstAt ?? lastAt)) / secondMs;
+  process.send?.({ ...sandbox.statistics(), seconds });
+});
+process.on("disconnect", () => process.exit(0));
+process.send?.(facts);

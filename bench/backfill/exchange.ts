@@ -1,0 +1,49 @@
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import type { Statistics } from "../../src/server/arrivals.ts";
+import type { Shape } from "./ledger.ts";
+
+export type ExchangeOptions = {
+  readonly shape: Shape;
+  readonly bills: number;
+  /** Of the round trip; each half of it is drawn evenly from its half of mean ± spread. */
+  readonly meanMs: number;
+  readonly spreadMs: number;
+};
+
+export type ExchangeFacts = {
+  readonly url: string;
+  readonly apiKey: string;
+  readonly apiSecret: string;
+  readonly apiPassphrase: string;
+  readonly necessary: number;
+};
+
+export type Exchange = AsyncDisposable &
+  ExchangeFacts & {
+    /** What arrived so far, and how long it took from the first request's sending to the last answer. */
+    statistics(): Promise<Statistics & { readonly seconds: number }>;
+  };
+
+const program = fileURLToPath(new URL("exchange-process.ts", import.meta.url));
+
+/** The sandbox exchange in another process, so that its work is not on the program's clock. */
+export async function startExchange(options: ExchangeOptions): Promise<Exchange> {
+  const child = fork(program, [JSON.stringify(options)]);
+  const [facts] = (await once(child, "message")) as [ExchangeFacts];
+  return {
+    ...facts,
+    async statistics() {
+      child.send("statistics");
+      const [statistics] = (await once(child, "message")) as [
+        Statistics & { readonly seconds: number },
+      ];
+      return statistics;
+    },
+    async [Symbol.asyncDispose]() {
+      child.disconnect();
+      if (child.exitCode === null) await once(child, "exit");
+    },
+  };
+}

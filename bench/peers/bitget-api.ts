@@ -1,0 +1,53 @@
+import { pageSizeMax } from "../../src/contract/account-bills.ts";
+import { isDemoProductType, type ProductType } from "../../src/contract/product-types.ts";
+import { loopByHand } from "./store-page.ts";
+
+/* The bitget-api SDK, looped by hand. It has no limiter: one request after the other. */
+
+type Bill = {
+  readonly billId: string;
+  readonly amount: string;
+  readonly fee: string;
+  readonly cTime: string;
+};
+type RestClient = {
+  getFuturesAccountBills(
+    params: object,
+  ): Promise<{ readonly data: { readonly bills: readonly Bill[]; readonly endId: string } }>;
+};
+
+const { env } = process;
+// Not the root's dependency: its types are not there where the benchmark is not run.
+const { RestClientV2 } = (await import("bitget-api" as string)) as {
+  RestClientV2: new (options: object) => RestClient;
+};
+const clientFor = (demoTrading: boolean) =>
+  new RestClientV2({
+    apiKey: env["EXCHANGE_API_KEY"],
+    apiSecret: env["EXCHANGE_API_SECRET"],
+    apiPass: env["EXCHANGE_API_PASSPHRASE"],
+    baseUrl: env["EXCHANGE_BASE_URL"],
+    demoTrading,
+  });
+const clients = { live: clientFor(false), demo: clientFor(true) };
+
+await loopByHand(async ({ productType, from, to }, idLessThan) => {
+  const client = isDemoProductType(productType as ProductType) ? clients.demo : clients.live;
+  const { data } = await client.getFuturesAccountBills({
+    productType,
+    startTime: String(from),
+    endTime: String(to),
+    limit: String(pageSizeMax),
+    ...(idLessThan !== undefined && { idLessThan }),
+  });
+  return {
+    rows: data.bills.map((bill) => ({
+      id: bill.billId,
+      time: Number(bill.cTime),
+      amount: bill.amount,
+      fee: bill.fee,
+      raw: bill,
+    })),
+    next: data.bills.length < pageSizeMax ? undefined : data.endId,
+  };
+});
