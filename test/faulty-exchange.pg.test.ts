@@ -90,8 +90,14 @@ async function syncToTheEnd(simulation: Simulation, name: string) {
 const kindsThat = (expectation: Expectation): readonly FaultKind[] =>
   (Object.keys(expectations) as FaultKind[]).filter((kind) => expectations[kind] === expectation);
 
-const drawn = (kind: FaultKind) =>
-  drawFaultSchedule(seededRandom(`draw ${kind}`), { requests: 60, count: 12, kinds: [kind] });
+function drawn(kind: FaultKind): readonly ScheduledFault[] {
+  const options = { requests: 60, count: 12, kinds: [kind] };
+  const schedule = drawFaultSchedule(seededRandom(`draw ${kind}`), options);
+  // It strikes only those requests that reach back to the edge, whichever they are.
+  return kind === "edge-refuses"
+    ? schedule.slice(0, 1).map((fault) => ({ ...fault, atRequest: 1, times: 60 }))
+    : schedule;
+}
 
 describe("one run comes through", () => {
   test.each(kindsThat("recovers"))("%s with every bill and no error", async (kind) => {

@@ -156,7 +156,7 @@ describe("a page", () => {
       "6-10 open c1 1p 2b",
       "10-20 open 0p 0b",
     ]);
-    await commit(6, 10, { cursor: "c2" });
+    await commit(6, 10, { cursor: "c2" }, { after: "c1" });
     expect((await store.knownTime(stream)).open).toMatchObject([
       { window: minutes(0, 3) },
       { window: minutes(3, 6) },
@@ -165,13 +165,13 @@ describe("a page", () => {
     ]);
   });
 
-  test("whose window is not open cannot be divided: a defect that changes nothing", async () => {
+  test("whose window is not open cannot be divided, and nothing changes", async () => {
     const { store } = await planned([0, 10]);
     const divide = (from: number, to: number) =>
       store.divideWindow(stream, minutes(from, to), [minutes(3, 6).from]);
-    await expect(divide(0, 9)).rejects.toThrow("is not planned");
+    await expect(divide(0, 9)).rejects.toThrow("lost what it had confirmed");
     await finish(0, 10);
-    await expect(divide(0, 10)).rejects.toThrow("is not planned");
+    await expect(divide(0, 10)).rejects.toThrow("lost what it had confirmed");
     expect(await rows()).toEqual(["0-10 complete 1p 0b"]);
   });
 

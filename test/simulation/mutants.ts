@@ -97,15 +97,18 @@ export const mutants: readonly Mutant[] = [
     file: "src/exchange/client.ts",
     changes: [
       [
-        "await limiter.run(() => {",
-        "await (attempts === 1 ? limiter.run : (send) => send())(() => {",
+        "await limiter.run(\n            (arrived) => {",
+        "await (attempts === 1 ? limiter.run : (send) => send(() => {}))(\n            (arrived) => {",
       ],
     ],
   },
   {
     name: "the limiter's slot freed at the answer",
     file: "src/exchange/rate-limiter.ts",
-    changes: [["await clock.sleep(limit.perMs + timerMarginMs);", ""]],
+    changes: [
+      ["await sleepUntil(clock, () => sentAt + limit.perMs);", ""],
+      ["await sleepUntil(clock, () => freeAt(endedAt, arrival));", ""],
+    ],
   },
   {
     name: "no epoch check",
