@@ -28,7 +28,7 @@ export type CommittedStream = {
 export type Write =
   | { readonly kind: "page"; readonly page: PageCommit }
   | { readonly kind: "plan"; readonly plan: StreamPlan }
-  | { readonly kind: "restart" };
+  | { readonly kind: "restart" | "division" };
 
 /** Keeps count of what is committed, stream by stream. */
 export function committedStreams(ledger: SimulatedLedger) {

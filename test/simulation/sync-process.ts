@@ -141,6 +141,7 @@ function watched(
       return noted(write, () => store.recordPlan(plan));
     },
     commitPage: (page) => noted({ kind: "page", page }, () => store.commitPage(page)),
+    divideWindow: (...given) => noted({ kind: "division" }, () => store.divideWindow(...given)),
     restartWindow: (...given) => noted({ kind: "restart" }, () => store.restartWindow(...given)),
   };
 }
