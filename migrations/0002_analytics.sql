@@ -723,7 +723,7 @@ $comments$;
 comment on view analytics.activity is
   'One row a bill, in the order in which the balance moved: by time, by id, and within a millisecond by what chains.';
 --> statement-breakpoint
-comment on column analytics.activity."position" is 'The bill's place in the chain of its account, product type and coin, from 1.';
+comment on column analytics.activity."position" is 'The bill''s place in the chain of its account, product type and coin, from 1.';
 --> statement-breakpoint
 comment on column analytics.activity.category is 'What the bill is about: trade, funding, transfer and so on; unknown where nobody mapped its type.';
 --> statement-breakpoint
