@@ -1,0 +1,336 @@
+import { type SQL, sql } from "drizzle-orm";
+import type { Transaction } from "../../db/connect.ts";
+import type { BreakKind, FoundBreak } from "./breaks.ts";
+import { type Scope, within } from "./chain-scan.ts";
+import { lastPlace } from "./learn.ts";
+
+const iso = (time: SQL) =>
+  sql`to_char(${time} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
+
+type Finding = Partial<Omit<FoundBreak, "kind">> &
+  Pick<FoundBreak, "account" | "anchor" | "explanation">;
+
+/** A statement that finds breaks of one kind; columns that it leaves out are null. */
+async function find(
+  tx: Transaction,
+  kind: BreakKind,
+  statement: SQL,
+): Promise<readonly FoundBreak[]> {
+  const { rows } = await tx.execute<Finding>(statement);
+  return rows.map((row) => ({
+    productType: "",
+    coin: "",
+    happenedAt: null,
+    expected: null,
+    observed: null,
+    difference: null,
+    firstBadBill: null,
+    lastGoodBill: null,
+    ...row,
+    kind,
+  }));
+}
+
+/**
+ * Days whose bills, added up by category and without regard to their order, do not make the
+ * step from one closing balance to the next: what the chain says, said once more by other sums.
+ */
+export const findRollforwardBreaks = (tx: Transaction): Promise<readonly FoundBreak[]> =>
+  find(
+    tx,
+    "rollforward",
+    sql`
+    with off as (
+      select account, product_type, coin, (c_time at time zone 'UTC')::date as day, sum(residual) as residual
+      from residuals
+      group by 1, 2, 3, 4
+    ),
+    days as (
+      select account, product_type, coin, day, sum(moved) as moved, max(last_time) as last_time
+      from day_sums
+      group by account, product_type, coin, day
+    ),
+    closed as (
+      select
+        days.account,
+        days.product_type,
+        days.coin,
+        day,
+        last_time,
+        last_bill.bill_id,
+        last_bill.balance,
+        sum(days.moved + coalesce(residual, 0)) over (
+          partition by days.account, days.product_type, days.coin
+          order by day
+        ) as moved
+      from days
+      left join off using (account, product_type, coin, day)
+      cross join lateral (
+        select bill_id, balance
+        from bills
+        left join bill_order using (account, product_type, bill_id)
+        where bills.account = days.account
+          and bills.product_type = days.product_type
+          and bills.coin = days.coin
+          and bills.c_time = last_time
+        order by coalesce(place, 0) desc, length(bill_id) desc, bill_id desc
+        limit 1
+      ) as last_bill
+    ),
+    stepped as (
+      select
+        closed.*,
+        lag(balance) over chain + moved - lag(moved) over chain as expected,
+        lag(bill_id) over chain as last_good_bill
+      from closed
+      where balance is not null
+      window chain as (partition by account, product_type, coin order by day)
+    )
+    select
+      account,
+      product_type as "productType",
+      coin,
+      day::text as anchor,
+      ${iso(sql`last_time`)} as "happenedAt",
+      expected::text,
+      balance::text as observed,
+      (balance - expected)::text as difference,
+      bill_id as "firstBadBill",
+      last_good_bill as "lastGoodBill",
+      'the day''s categories do not add up to its balances' as explanation
+    from stepped
+    where balance <> expected
+    order by account, product_type, coin, day`,
+  );
+
+/** Transfers between two product types of an account whose legs are of different amounts. */
+export const findTransferBreaks = (
+  tx: Transaction,
+  { accounts, productTypes }: Scope,
+): Promise<readonly FoundBreak[]> =>
+  find(
+    tx,
+    "transfer",
+    sql`
+    with legs as (
+      select account, product_type, coin, bill_id, c_time, amount
+      from analytics.transfers
+      where state = 'one_sided'
+        and business_type in ('trans_to_contract', 'trans_from_contract')
+        and ${within("account", accounts)}
+        and ${within("product_type", productTypes)}
+    )
+    select distinct on (sent.account, sent.product_type, sent.bill_id)
+      sent.account,
+      sent.product_type as "productType",
+      sent.coin,
+      sent.bill_id as anchor,
+      ${iso(sql`sent.c_time`)} as "happenedAt",
+      (-sent.amount)::text as expected,
+      received.amount::text as observed,
+      (received.amount + sent.amount)::text as difference,
+      received.bill_id as "firstBadBill",
+      sent.bill_id as "lastGoodBill",
+      'bill ' || received.bill_id || ' of ' || received.product_type
+        || ' looks like its other leg, with another amount' as explanation
+    from legs as sent
+    join legs as received
+      on received.account = sent.account
+      and received.coin = sent.coin
+      and received.product_type <> sent.product_type
+      and received.amount > 0
+      and received.c_time between sent.c_time - interval '1 second' and sent.c_time + interval '10 seconds'
+    where sent.amount < 0
+    order by sent.account, sent.product_type, sent.bill_id, received.c_time`,
+  );
+
+// An id's upper bits are milliseconds from this time on; on all public ids of futures bills.
+const idEpochMs = sql.raw("1435725920677");
+const idTimeShareMax = sql.raw("0.01");
+const findingsMax = 1_000;
+
+/** Bills whose id tells another time, where nearly all of the account's ids tell theirs. */
+export const findIdBreaks = (tx: Transaction, checked: SQL): Promise<readonly FoundBreak[]> =>
+  find(
+    tx,
+    "id-time",
+    sql`
+    with timed as (
+      select
+        bills.account,
+        bills.product_type,
+        bills.coin,
+        bills.bill_id,
+        bills.c_time,
+        case
+          when length(bills.bill_id) < 19
+            or (length(bills.bill_id) = 19 and bills.bill_id <= '9223372036854775807')
+          then case
+            when bills.bill_id !~ '[^0-9]' then (bills.bill_id::bigint >> 22) + ${idEpochMs}
+          end
+        end as id_ms
+      ${checked}
+    ),
+    odd as (
+      select timed.*
+      from timed
+      where id_ms is distinct from (extract(epoch from c_time) * 1000)::bigint
+      limit ${findingsMax}
+    )
+    select
+      account,
+      product_type as "productType",
+      coin,
+      bill_id as anchor,
+      ${iso(sql`c_time`)} as "happenedAt",
+      id_ms::text as expected,
+      (extract(epoch from c_time) * 1000)::bigint::text as observed,
+      ((extract(epoch from c_time) * 1000)::bigint - id_ms)::text as difference,
+      bill_id as "firstBadBill",
+      'milliseconds since 1970: the id''s time is expected, the bill''s is observed' as explanation
+    from odd
+    where (select count(*) from odd) <= (select sum(bills) from day_sums) * ${idTimeShareMax}
+    order by account, product_type, c_time, bill_id`,
+  );
+
+const snapshotBreaks = ({ accounts }: Scope, columns: SQL, isBroken: SQL): SQL => sql`
+    with snapshots as (
+      select
+        account,
+        risk_unit_id,
+        taken_at,
+        ltv,
+        usdt_balance,
+        unpaid_usdt_amount,
+        (
+          select sum(converted_usdt_amount)
+          from ltv_collateral as part
+          where part.account = ltv_snapshots.account
+            and part.risk_unit_id = ltv_snapshots.risk_unit_id
+            and part.taken_at = ltv_snapshots.taken_at
+        ) as converted,
+        (
+          select count(*)
+          from ltv_collateral as part
+          where part.account = ltv_snapshots.account
+            and part.risk_unit_id = ltv_snapshots.risk_unit_id
+            and part.taken_at = ltv_snapshots.taken_at
+        ) as coins
+      from ltv_snapshots
+      where ${within("account", accounts)}
+    )
+    select
+      account,
+      concat_ws('/', nullif(risk_unit_id, ''), ${iso(sql`taken_at`)}) as anchor,
+      ${iso(sql`taken_at`)} as "happenedAt",
+      ${columns}
+    from snapshots
+    where ${isBroken}
+    order by account, risk_unit_id, taken_at`;
+
+/** What a loan-to-value record says about itself and does not keep. */
+export async function findLoanToValueBreaks(
+  tx: Transaction,
+  scope: Scope,
+): Promise<readonly FoundBreak[]> {
+  const assets = snapshotBreaks(
+    scope,
+    sql`
+      converted::text as expected,
+      usdt_balance::text as observed,
+      (usdt_balance - converted)::text as difference,
+      'usdtBalance is not the sum of convertedUsdtAmount' as explanation`,
+    sql`abs(usdt_balance - converted) > coins * ${lastPlace}`,
+  );
+  const ratio = snapshotBreaks(
+    scope,
+    sql`
+      round(unpaid_usdt_amount / usdt_balance, scale(ltv) + 2)::text as expected,
+      ltv::text as observed,
+      (ltv - round(unpaid_usdt_amount / usdt_balance, scale(ltv) + 2))::text as difference,
+      'ltv is not unpaidUsdtAmount / usdtBalance, to half a unit of its last place' as explanation`,
+    sql`usdt_balance <> 0
+      and abs(ltv - unpaid_usdt_amount / usdt_balance) > 0.5 * 10::numeric ^ -scale(ltv)`,
+  );
+  const haircut = sql`
+    select
+      account,
+      coin,
+      concat_ws('/', nullif(risk_unit_id, ''), ${iso(sql`taken_at`)}) as anchor,
+      ${iso(sql`taken_at`)} as "happenedAt",
+      (price * amount)::text as expected,
+      converted_usdt_amount::text as observed,
+      (converted_usdt_amount - price * amount)::text as difference,
+      'convertedUsdtAmount is not between 0 and price x amount' as explanation
+    from ltv_collateral
+    where ${within("account", scope.accounts)}
+      and (converted_usdt_amount < 0 or converted_usdt_amount > price * amount + ${lastPlace})
+    order by account, risk_unit_id, taken_at, coin`;
+  return [
+    ...(await find(tx, "ltv-assets", assets)),
+    ...(await find(tx, "ltv-ratio", ratio)),
+    ...(await find(tx, "ltv-haircut", haircut)),
+  ];
+}
+
+/** Restatements and quarantined rows since somebody signed the last ones off. */
+export async function findUnsigned(
+  tx: Transaction,
+  { accounts, productTypes }: Scope,
+): Promise<readonly FoundBreak[]> {
+  const since = (kind: BreakKind) => sql`
+      select account, product_type, max(signed_off_at) as signed_off_at
+      from ledger_breaks
+      where kind = ${kind}
+      group by account, product_type`;
+  const counted = (
+    table: string,
+    time: string,
+    kind: BreakKind,
+    condition: SQL,
+    what: string,
+  ) => sql`
+    select
+      entries.account,
+      entries.product_type as "productType",
+      'since ' || coalesce(${iso(sql`signed_off_at`)}, 'the beginning') as anchor,
+      ${iso(sql`min(${sql.raw(time)})`)} as "happenedAt",
+      '0' as expected,
+      count(*)::text as observed,
+      count(*)::text as difference,
+      count(*) || ${` ${what}`} as explanation
+    from ${sql.raw(table)} as entries
+    left join (${since(kind)}) as signed
+      on signed.account = entries.account
+      and signed.product_type = entries.product_type
+    where ${condition}
+      and (signed_off_at is null or ${sql.raw(time)} > signed_off_at)
+      and ${within("entries.account", accounts)}
+      and ${within("entries.product_type", productTypes)}
+    group by entries.account, entries.product_type, signed_off_at
+    order by 1, 2`;
+  return [
+    ...(await find(
+      tx,
+      "restatement",
+      counted(
+        "bill_revisions",
+        "replaced_at",
+        "restatement",
+        sql`true`,
+        "restated, see bill_revisions",
+      ),
+    )),
+    ...(await find(
+      tx,
+      "quarantine",
+      counted(
+        "rejected_bills",
+        "rejected_at",
+        "quarantine",
+        sql`resolved_at is null`,
+        "in rejected_bills",
+      ),
+    )),
+  ];
+}

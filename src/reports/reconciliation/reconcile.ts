@@ -1,0 +1,111 @@
+import { sql } from "drizzle-orm";
+import { hourMs } from "../../contract/time.ts";
+import { type Database, inTransaction, type Transaction } from "../../db/connect.ts";
+import { withDatabaseErrors } from "../../db/database-errors.ts";
+import {
+  type Break,
+  type FoundBreak,
+  readOpenBreaks,
+  recordFound,
+  resolveUnfound,
+} from "./breaks.ts";
+import { findChainBreaks } from "./chain-breaks.ts";
+import {
+  billsOf,
+  chooseChanged,
+  collectDaySums,
+  collectResiduals,
+  collectSuspects,
+  type Scope,
+} from "./chain-scan.ts";
+import {
+  findIdBreaks,
+  findLoanToValueBreaks,
+  findRollforwardBreaks,
+  findTransferBreaks,
+  findUnsigned,
+} from "./checks.ts";
+import { hasUnlearnedCategory, learnWalletRules } from "./learn.ts";
+import { orderMilliseconds } from "./order.ts";
+import {
+  type ChainSummary,
+  type RuleSummary,
+  readRules,
+  summariseChains,
+  writeChains,
+} from "./summary.ts";
+
+export type Reconciliation = {
+  /** Whether all bills were checked, or only those that changed. */
+  readonly isWhole: boolean;
+  readonly chains: readonly ChainSummary[];
+  readonly rules: readonly RuleSummary[];
+  /** All that are open, those that this check did not look at among them. */
+  readonly breaks: readonly Break[];
+};
+
+// A whole check sorts the ledger: some two seconds a million bills.
+const statementMaxMs = hourMs;
+// Rules and orders are found by what does not fit the ones before: each round may show more.
+const roundsMax = 4;
+
+/**
+ * Holds the ledger against itself: every balance against the one before it, every day's sums
+ * against its closing, records against their own identities. Writes down what each category was
+ * found to move, the order within milliseconds, and the breaks.
+ */
+export function reconcile(
+  db: Database,
+  scope: Scope,
+  { isFull }: { readonly isFull: boolean },
+): Promise<Reconciliation> {
+  return withDatabaseErrors(() =>
+    inTransaction(db, async (tx) => {
+      await tx.execute(sql`set transaction isolation level repeatable read`);
+      await tx.execute(sql.raw(`set local statement_timeout = ${statementMaxMs}`));
+      // Two at once take turns, each with a snapshot of its own.
+      await tx.execute(sql`lock table ledger_breaks in share row exclusive mode`);
+      const isWhole = isFull || !(await checkChanged(tx, scope));
+      if (isWhole) await checkWhole(tx, scope);
+      const checked = isWhole ? scope : "changed";
+      await summariseChains(tx, isWhole);
+      const found: readonly FoundBreak[] = [
+        ...(await findChainBreaks(tx)),
+        ...(await findRollforwardBreaks(tx)),
+        ...(await findIdBreaks(tx, billsOf(checked))),
+        ...(await findTransferBreaks(tx, scope)),
+        ...(await findLoanToValueBreaks(tx, scope)),
+        ...(await findUnsigned(tx, scope)),
+      ];
+      await recordFound(tx, found);
+      await resolveUnfound(tx, scope, isWhole ? "all" : "changed");
+      const breaks = await readOpenBreaks(tx, scope);
+      const chains = await writeChains(tx);
+      return { isWhole, chains, rules: await readRules(tx, scope), breaks };
+    }),
+  );
+}
+
+/** @returns false where a whole check is needed: something is new that nothing is known about. */
+async function checkChanged(tx: Transaction, scope: Scope): Promise<boolean> {
+  await chooseChanged(tx, scope);
+  await collectDaySums(tx, "changed");
+  if (await hasUnlearnedCategory(tx)) return false;
+  for (let round = 1; round <= roundsMax; round++) {
+    await collectSuspects(tx, "changed");
+    await collectResiduals(tx);
+    if (!(await orderMilliseconds(tx))) break;
+  }
+  return true;
+}
+
+async function checkWhole(tx: Transaction, scope: Scope): Promise<void> {
+  for (let round = 1; round <= roundsMax; round++) {
+    await collectDaySums(tx, scope);
+    await collectSuspects(tx, scope);
+    const isLearned = await learnWalletRules(tx);
+    if (isLearned) continue;
+    await collectResiduals(tx);
+    if (!(await orderMilliseconds(tx))) break;
+  }
+}
