@@ -2,7 +2,7 @@ import { sql } from "drizzle-orm";
 import { textArray } from "../../db/array-literal.ts";
 import type { Database, Transaction } from "../../db/connect.ts";
 import { withDatabaseErrors } from "../../db/database-errors.ts";
-import { type Scope, within } from "./chain-scan.ts";
+import { type Scope, within } from "./entries.ts";
 
 /** What can be wrong with a ledger. */
 export const breakKinds = {

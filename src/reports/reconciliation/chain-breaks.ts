@@ -59,13 +59,13 @@ export async function findChainBreaks(tx: Transaction): Promise<readonly FoundBr
       linked.bill_id,
       base_bill_id,
       ${iso("linked.c_time")} as happened_at,
-      expected::text,
-      balance::text,
+      linked.expected::text,
+      linked.balance::text,
       residual::text,
       abs(residual) <= ${lastPlace} as is_small,
       coalesce(is_undone, false) as is_undone,
       coalesce(is_undoing, false) as is_undoing,
-      residual = -moved
+      linked.residual = -linked.moved
         and exists (
           select 1
           from bills as twin
@@ -79,11 +79,15 @@ export async function findChainBreaks(tx: Transaction): Promise<readonly FoundBr
             and twin.balance = linked.balance
             and twin.business_type = linked.business_type
         ) as is_double,
-      fee <> 0 and residual = -2 * fee as is_fee_sign,
+      linked.fee <> 0 and linked.residual = -2 * linked.fee as is_fee_sign,
       ${iso("unread.unread_from")} as unread_from,
       ${iso("unread.unread_to")} as unread_to
     from linked
     join habits using (account, product_type, coin)
+    left join bills as base
+      on base.account = linked.account
+      and base.product_type = linked.product_type
+      and base.bill_id = linked.base_bill_id
     left join lateral (
       select min(covered_from) as unread_from, max(covered_to) as unread_to
       from analytics.coverage
@@ -91,7 +95,7 @@ export async function findChainBreaks(tx: Transaction): Promise<readonly FoundBr
         and coverage.product_type = linked.product_type
         and coverage.state <> 'complete'
         and coverage.covered_from <= linked.c_time
-        and coverage.covered_to > base_time
+        and coverage.covered_to > base.c_time
     ) as unread on true
     where is_testable
       and (abs(residual) > ${lastPlace} or not does_round)

@@ -1,6 +1,6 @@
 import { sql } from "drizzle-orm";
 import type { Transaction } from "../../db/connect.ts";
-import { movedBy } from "./chain-scan.ts";
+import { movedBy } from "./entries.ts";
 import { candidates, learnRule } from "./wallet-rules.ts";
 
 // What the exchange rounds a balance by: one unit in its eighth place.
@@ -19,6 +19,7 @@ type Evidence = {
  * @returns whether that is now another than what the check went by.
  */
 export async function learnWalletRules(tx: Transaction): Promise<boolean> {
+  await confirmUndoubted(tx);
   let isChanged = false;
   for (const row of await readEvidence(tx)) {
     const learned = learnRule({
@@ -65,31 +66,79 @@ export async function learnWalletRules(tx: Transaction): Promise<boolean> {
 }
 
 /**
- * How many bills of each category every candidate fits. Of a bill that fits the present rule only
- * the sums by day are there: another candidate fits it too where it says the same.
+ * How many bills of each category every candidate fits, where some bill does not fit the present
+ * rule; elsewhere the present rule stands.
  */
 async function readEvidence(tx: Transaction): Promise<readonly Evidence[]> {
-  const isTested = sql`balance is not null and previous is not null`;
-  const same = candidates.map((_, index) => sql.raw(`same_${index}`));
-  const more = candidates.map((_, index) => sql.raw(`more_${index}`));
-  const fits = same.map((name) => sql`sum(${name}) as ${name}`);
-  const suspectFits = candidates.map((rule, index) => {
-    const by = movedBy(rule);
-    return sql`
-        count(*) filter (
-          where ${isTested} and abs(balance - previous - ${by}) <= ${lastPlace}
-        ) - count(*) filter (where ${by} = moved) as ${more[index]}`;
-  });
-  const fitting = same.map((name, index) => sql`${name} + coalesce(${more[index]}, 0)`);
+  const off = sql`balance - previous`;
+  const alike = candidates.map((rule) => sql`count(*) filter (where ${movedBy(rule)} = moved)`);
+  const fitting = candidates.map(
+    (rule) => sql`count(*) filter (where abs(${off} - ${movedBy(rule)}) <= ${lastPlace})`,
+  );
   const { rows } = await tx.execute<Evidence>(sql`
-    with all_bills as (
+    with doubted as (
       select
         account,
         product_type,
         category,
-        sum(bills) as bills,
-        ${sql.join(fits, sql`, `)}
+        count(*) filter (where previous is null or balance is null) as untested,
+        array[${sql.join(alike, sql`, `)}] as alike,
+        array[${sql.join(fitting, sql`, `)}] as fitting
+      from suspects
+      group by account, product_type, category
+      having bool_or(abs(${off} - moved) > ${lastPlace})
+    ),
+    counted as (
+      select
+        doubted.account,
+        doubted.product_type,
+        doubted.category,
+        count(*) as bills,
+        array[${sql.join(alike, sql`, `)}] as alike
+      from doubted
+      join business_types using (category)
+      cross join lateral (
+        select
+          amount,
+          fee,
+          fee_by_coupon,
+          case when coalesce(counts_amount, doubted.category <> 'margin') then amount else 0 end
+          + case when coalesce(counts_fee, doubted.category <> 'margin') then fee else 0 end
+          + case when counts_coupon then coalesce(fee_by_coupon, 0) else 0 end as moved
+        from bills
+        left join wallet_rules
+          on wallet_rules.account = doubted.account
+          and wallet_rules.product_type = doubted.product_type
+          and wallet_rules.category = doubted.category
+        where bills.account = doubted.account
+          and bills.product_type = doubted.product_type
+          and bills.business_type = business_types.code
+      ) as entries
+      group by doubted.account, doubted.product_type, doubted.category
+    )
+    select
+      account,
+      product_type,
+      category,
+      bills - untested as tested,
+      array(
+        select counted.alike[place] - doubted.alike[place] + doubted.fitting[place]
+        from generate_series(1, ${candidates.length}) as place
+        order by place
+      )::text[] as fitting
+    from doubted
+    join counted using (account, product_type, category)
+    order by account, product_type, category`);
+  return rows;
+}
+
+/** Rules that nothing speaks against stay, with the number of bills that they fit by now. */
+async function confirmUndoubted(tx: Transaction): Promise<void> {
+  await tx.execute(sql`
+    with met as (
+      select account, product_type, category, sum(bills) as bills
       from day_sums
+      join business_types on code = business_type
       group by account, product_type, category
     ),
     suspected as (
@@ -97,21 +146,35 @@ async function readEvidence(tx: Transaction): Promise<readonly Evidence[]> {
         account,
         product_type,
         category,
-        count(*) filter (where not (${isTested})) as untested,
-        ${sql.join(suspectFits, sql`,`)}
+        count(*) filter (where previous is null or balance is null) as untested,
+        coalesce(bool_or(abs(balance - previous - moved) > ${lastPlace}), false) as is_doubted
       from suspects
       group by account, product_type, category
+    )
+    insert into wallet_rules (
+      account, product_type, category, counts_amount, counts_fee, counts_coupon, is_testable,
+      tested, fitting, learned_at
     )
     select
       account,
       product_type,
       category,
-      bills - coalesce(untested, 0) as tested,
-      array[${sql.join(fitting, sql`, `)}]::text[] as fitting
-    from all_bills
+      category <> 'margin',
+      category <> 'margin',
+      false,
+      true,
+      bills - coalesce(untested, 0),
+      bills - coalesce(untested, 0),
+      clock_timestamp()
+    from met
     left join suspected using (account, product_type, category)
-    order by account, product_type, category`);
-  return rows;
+    where not coalesce(is_doubted, false)
+    on conflict (account, product_type, category) do update
+    set
+      is_testable = true,
+      tested = excluded.tested,
+      fitting = excluded.fitting,
+      learned_at = excluded.learned_at`);
 }
 
 /** Whether a category was met that no whole check has learned about. */
@@ -119,6 +182,7 @@ export async function hasUnlearnedCategory(tx: Transaction): Promise<boolean> {
   const { rows } = await tx.execute(sql`
     select 1
     from day_sums
+    join business_types on code = business_type
     left join wallet_rules using (account, product_type, category)
     where learned_at is null
     limit 1`);

@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import { textArray } from "../../db/array-literal.ts";
 import type { Transaction } from "../../db/connect.ts";
-import { moved, walletJoins } from "./chain-scan.ts";
+import type { Entries } from "./entries.ts";
 import { lastPlace } from "./learn.ts";
 import { chainedOrder, type Step } from "./millisecond-order.ts";
 
@@ -24,8 +24,8 @@ type Row = {
  * order in which they do, and keeps it.
  * @returns whether any order was changed.
  */
-export async function orderMilliseconds(tx: Transaction): Promise<boolean> {
-  const rows = await readGroups(tx);
+export async function orderMilliseconds(tx: Transaction, entries: Entries): Promise<boolean> {
+  const rows = await readGroups(tx, entries);
   const groups = Map.groupBy(rows, (row) =>
     JSON.stringify([row.account, row.product_type, row.coin, row.time]),
   );
@@ -61,7 +61,7 @@ function orderOf(group: readonly Row[]): ReadonlyMap<string, number> {
 }
 
 /** All bills of the milliseconds in which one is off and that is not alone, by their ids. */
-async function readGroups(tx: Transaction): Promise<readonly Row[]> {
+async function readGroups(tx: Transaction, entries: Entries): Promise<readonly Row[]> {
   const { rows } = await tx.execute<Row>(sql`
     with milliseconds as (
       select distinct account, product_type, coin, c_time
@@ -78,12 +78,15 @@ async function readGroups(tx: Transaction): Promise<readonly Row[]> {
         bills.bill_id,
         place,
         balance,
-        ${moved} as moved,
+        ${entries.moved} as moved,
         count(*) over group_ as members,
-        max(greatest(scale(balance), scale(${moved}), 8)) over group_ as scale
-      from milliseconds
-      join bills using (account, product_type, coin, c_time)
-      ${walletJoins}
+        max(greatest(scale(balance), scale(${entries.moved}), 8)) over group_ as scale
+      ${entries.from}
+      join milliseconds
+        on milliseconds.account = bills.account
+        and milliseconds.product_type = bills.product_type
+        and milliseconds.coin = bills.coin
+        and milliseconds.c_time = bills.c_time
       left join bill_order
         on bill_order.account = bills.account
         and bill_order.product_type = bills.product_type

@@ -10,14 +10,7 @@ import {
   resolveUnfound,
 } from "./breaks.ts";
 import { findChainBreaks } from "./chain-breaks.ts";
-import {
-  billsOf,
-  chooseChanged,
-  collectDaySums,
-  collectResiduals,
-  collectSuspects,
-  type Scope,
-} from "./chain-scan.ts";
+import { collectDaySums, collectResiduals, collectSuspects } from "./chain-scan.ts";
 import {
   findIdBreaks,
   findLoanToValueBreaks,
@@ -25,6 +18,7 @@ import {
   findTransferBreaks,
   findUnsigned,
 } from "./checks.ts";
+import { chooseChanged, type Entries, entriesOf, type Scope } from "./entries.ts";
 import { hasUnlearnedCategory, learnWalletRules } from "./learn.ts";
 import { orderMilliseconds } from "./order.ts";
 import {
@@ -65,14 +59,14 @@ export function reconcile(
       await tx.execute(sql.raw(`set local statement_timeout = ${statementMaxMs}`));
       // Two at once take turns, each with a snapshot of its own.
       await tx.execute(sql`lock table ledger_breaks in share row exclusive mode`);
-      const isWhole = isFull || !(await checkChanged(tx, scope));
-      if (isWhole) await checkWhole(tx, scope);
-      const checked = isWhole ? scope : "changed";
+      const changed = isFull ? undefined : await checkChanged(tx, scope);
+      const isWhole = changed === undefined;
+      const entries = changed ?? (await checkWhole(tx, scope));
       await summariseChains(tx, isWhole);
       const found: readonly FoundBreak[] = [
         ...(await findChainBreaks(tx)),
         ...(await findRollforwardBreaks(tx)),
-        ...(await findIdBreaks(tx, billsOf(checked))),
+        ...(await findIdBreaks(tx, entries)),
         ...(await findTransferBreaks(tx, scope)),
         ...(await findLoanToValueBreaks(tx, scope)),
         ...(await findUnsigned(tx, scope)),
@@ -86,26 +80,31 @@ export function reconcile(
   );
 }
 
-/** @returns false where a whole check is needed: something is new that nothing is known about. */
-async function checkChanged(tx: Transaction, scope: Scope): Promise<boolean> {
+/** @returns undefined where a whole check is needed: something is new that nothing is known about. */
+async function checkChanged(tx: Transaction, scope: Scope): Promise<Entries | undefined> {
   await chooseChanged(tx, scope);
-  await collectDaySums(tx, "changed");
-  if (await hasUnlearnedCategory(tx)) return false;
+  const entries = await entriesOf(tx, "changed");
+  await collectDaySums(tx, entries);
+  if (await hasUnlearnedCategory(tx)) return undefined;
   for (let round = 1; round <= roundsMax; round++) {
-    await collectSuspects(tx, "changed");
+    await collectSuspects(tx, entries);
     await collectResiduals(tx);
-    if (!(await orderMilliseconds(tx))) break;
+    if (!(await orderMilliseconds(tx, entries))) break;
   }
-  return true;
+  return entries;
 }
 
-async function checkWhole(tx: Transaction, scope: Scope): Promise<void> {
+async function checkWhole(tx: Transaction, scope: Scope): Promise<Entries> {
+  let entries = await entriesOf(tx, scope);
   for (let round = 1; round <= roundsMax; round++) {
-    await collectDaySums(tx, scope);
-    await collectSuspects(tx, scope);
-    const isLearned = await learnWalletRules(tx);
-    if (isLearned) continue;
+    await collectDaySums(tx, entries);
+    await collectSuspects(tx, entries);
+    if (await learnWalletRules(tx)) {
+      entries = await entriesOf(tx, scope);
+      continue;
+    }
     await collectResiduals(tx);
-    if (!(await orderMilliseconds(tx))) break;
+    if (!(await orderMilliseconds(tx, entries))) break;
   }
+  return entries;
 }

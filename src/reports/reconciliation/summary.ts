@@ -1,6 +1,6 @@
 import { sql } from "drizzle-orm";
 import type { Transaction } from "../../db/connect.ts";
-import { type Scope, within } from "./chain-scan.ts";
+import { type Scope, within } from "./entries.ts";
 import { lastPlace } from "./learn.ts";
 
 /** What was checked of one chain: an account, a product type, a coin. */
