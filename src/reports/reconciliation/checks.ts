@@ -104,11 +104,18 @@ export const findRollforwardBreaks = (tx: Transaction): Promise<readonly FoundBr
   );
 
 /** Transfers between two product types of an account whose legs are of different amounts. */
-export const findTransferBreaks = (
+export async function findTransferBreaks(
   tx: Transaction,
   { accounts, productTypes }: Scope,
-): Promise<readonly FoundBreak[]> =>
-  find(
+): Promise<readonly FoundBreak[]> {
+  const betweenProducts = sql`business_type in ('trans_to_contract', 'trans_from_contract')`;
+  const { rowCount: legs } = await tx.execute(sql`
+    select 1
+    from day_sums
+    where ${betweenProducts}
+    limit 1`);
+  if (legs === 0) return [];
+  return find(
     tx,
     "transfer",
     sql`
@@ -116,7 +123,7 @@ export const findTransferBreaks = (
       select account, product_type, coin, bill_id, c_time, amount
       from analytics.transfers
       where state = 'one_sided'
-        and business_type in ('trans_to_contract', 'trans_from_contract')
+        and ${betweenProducts}
         and ${within("account", accounts)}
         and ${within("product_type", productTypes)}
     )
@@ -143,6 +150,7 @@ export const findTransferBreaks = (
     where sent.amount < 0
     order by sent.account, sent.product_type, sent.bill_id, received.c_time`,
   );
+}
 
 // An id's upper bits are milliseconds from this time on; on all public ids of futures bills.
 const idEpochMs = sql.raw("1435725920677");

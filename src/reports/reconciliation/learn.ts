@@ -6,6 +6,8 @@ import { candidates, learnRule } from "./wallet-rules.ts";
 // What the exchange rounds a balance by: one unit in its eighth place.
 export const lastPlace = sql.raw("0.00000001");
 
+const isDoubted = sql`abs(balance - previous - moved) > ${lastPlace}`;
+
 type Evidence = {
   readonly account: string;
   readonly product_type: string;
@@ -70,6 +72,13 @@ export async function learnWalletRules(tx: Transaction): Promise<boolean> {
  * rule; elsewhere the present rule stands.
  */
 async function readEvidence(tx: Transaction): Promise<readonly Evidence[]> {
+  // Most of the time there is none, and the bills need not be read once more.
+  const { rowCount: doubts } = await tx.execute(sql`
+    select 1
+    from suspects
+    where ${isDoubted}
+    limit 1`);
+  if (doubts === 0) return [];
   const off = sql`balance - previous`;
   const alike = candidates.map((rule) => sql`count(*) filter (where ${movedBy(rule)} = moved)`);
   const fitting = candidates.map(
@@ -86,7 +95,7 @@ async function readEvidence(tx: Transaction): Promise<readonly Evidence[]> {
         array[${sql.join(fitting, sql`, `)}] as fitting
       from suspects
       group by account, product_type, category
-      having bool_or(abs(${off} - moved) > ${lastPlace})
+      having bool_or(${isDoubted})
     ),
     counted as (
       select
@@ -147,7 +156,7 @@ async function confirmUndoubted(tx: Transaction): Promise<void> {
         product_type,
         category,
         count(*) filter (where previous is null or balance is null) as untested,
-        coalesce(bool_or(abs(balance - previous - moved) > ${lastPlace}), false) as is_doubted
+        coalesce(bool_or(${isDoubted}), false) as is_doubted
       from suspects
       group by account, product_type, category
     )
