@@ -24,6 +24,7 @@ export async function runProgram(args: readonly string[], deps: ProgramDeps): Pr
     };
   const program = openProgram(deps.io);
   addLedgerCommands(program, deps, exitWith);
+  addReconcileCommand(program, deps, exitWith);
   addDatabaseCommands(program, deps, exitWith);
   addSandboxCommands(program, deps, exitWith);
   try {
@@ -96,6 +97,39 @@ function addLedgerCommands(
     .addHelpText("after", statusHelp)
     .action(exitWith(status));
 }
+
+function addReconcileCommand(
+  program: Command,
+  { io, readEnvironment }: ProgramDeps,
+  exitWith: ExitWith,
+): void {
+  const reconcile = async (options: Reporting & ReconcileFlags) => {
+    const config = narrowed(readConfig(readEnvironment(), { credentials: false }), {
+      accounts: options.account ?? [],
+      productTypes: options.product ?? [],
+    });
+    const { acceptanceOf, reconcileCommand } = await import("./reconcile.ts");
+    return reconcileCommand(config, io, {
+      json: options.json,
+      full: options.full,
+      accept: acceptanceOf(options.accept, options.note),
+      accounts: options.account,
+      productTypes: options.product,
+    });
+  };
+  reporting(program.command("reconcile"))
+    .description("hold the ledger against itself, and list what does not add up")
+    .option("--full", "check all bills again, not only what changed", false)
+    .option("--accept <number>", "sign a break off; its record stays")
+    .option("--note <text>", "why it is as it is; goes with --accept")
+    .action(exitWith(reconcile));
+}
+
+type ReconcileFlags = {
+  readonly full: boolean;
+  readonly accept?: string;
+  readonly note?: string;
+};
 
 type Reporting = {
   readonly json: boolean;
