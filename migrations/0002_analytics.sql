@@ -57,13 +57,16 @@ chained as (
 based as (
   select
     chained.*,
-    max(balance - moved) over (partition by account, product_type, coin, stretch) as base
+    max(balance - moved) over (partition by account, product_type, coin, stretch) as base,
+    count(*) over (partition by account, product_type, coin, stretch) as bills
   from chained
 ),
 linked as (
   select
     based.*,
-    base - coalesce(lag(base) over chain, base) as difference
+    base - coalesce(lag(base) over chain, base) as off,
+    -- Each bill since the last balance may have been rounded by one unit in the last place.
+    abs(base - lag(base) over chain) <= 0.00000001 * lag(bills) over chain as is_rounding
   from based
   window chain as (partition by account, product_type, coin order by position)
 )
@@ -85,10 +88,11 @@ select
   wallet_amount,
   wallet_fee,
   wallet_amount + wallet_fee as net,
-  base + moved - wallet_amount - wallet_fee - difference as balance_before,
+  base + moved - wallet_amount - wallet_fee - off as balance_before,
   balance as balance_after,
   base + moved as running_balance,
-  difference
+  case when is_rounding then off else 0 end as rounding,
+  case when is_rounding then 0 else off end as difference
 from linked;
 --> statement-breakpoint
 
@@ -159,8 +163,8 @@ with sums as (
       ),
       0
     ) as unmapped,
-    coalesce(sum(difference) filter (where abs(difference) <= 0.00000001), 0) as rounding,
-    coalesce(sum(difference) filter (where abs(difference) > 0.00000001), 0) as difference,
+    coalesce(sum(rounding), 0) as rounding,
+    coalesce(sum(difference), 0) as difference,
     sum(net) as net,
     max(balance_before) filter (where position = 1) as first_opening,
     count(*) as bills
@@ -638,12 +642,11 @@ with checks as (
   union all
   select account, product_type, 'breaks in the balance', c_time
   from analytics.activity
-  where abs(difference) > 0.00000001
+  where difference <> 0
   union all
   select account, product_type, 'balances off by one unit in the last place', c_time
   from analytics.activity
-  where difference <> 0
-    and abs(difference) <= 0.00000001
+  where rounding <> 0
   union all
   select account, product_type, 'time that was not read', covered_from
   from analytics.coverage
@@ -745,7 +748,9 @@ comment on column analytics.activity.balance_after is 'The balance after it, as 
 --> statement-breakpoint
 comment on column analytics.activity.running_balance is 'The balance after it: as served, or by its bills since the last one that shows it.';
 --> statement-breakpoint
-comment on column analytics.activity.difference is 'The served balance less the balance before and the net: zero where the chain holds.';
+comment on column analytics.activity.rounding is 'What the served balance is off by rounding: at most one unit in the eighth place a bill.';
+--> statement-breakpoint
+comment on column analytics.activity.difference is 'The served balance less the balance before, the net and the rounding: zero where the chain holds.';
 --> statement-breakpoint
 comment on view analytics.coverage is
   'Which time of a product type was read: one row a stretch, apart from each other.';

@@ -3,6 +3,7 @@ import { textArray } from "../../db/array-literal.ts";
 import type { Database, Transaction } from "../../db/connect.ts";
 import { withDatabaseErrors } from "../../db/database-errors.ts";
 import { type Scope, within } from "./entries.ts";
+import { hasTransferLegs } from "./transfer-legs.ts";
 
 /** What can be wrong with a ledger. */
 export const breakKinds = {
@@ -74,10 +75,14 @@ const names = sql.raw(columns.map(snakeCase).join(", "));
 /**
  * Writes down what was found. A break that is known keeps its first time and its note; one that
  * was signed off stays so as long as its difference is the same, and is open again where not.
+ * @returns their numbers.
  */
-export async function recordFound(tx: Transaction, found: readonly FoundBreak[]): Promise<void> {
+export async function recordFound(
+  tx: Transaction,
+  found: readonly FoundBreak[],
+): Promise<readonly string[]> {
   const column = (name: keyof FoundBreak) => textArray(found.map((entry) => entry[name]));
-  await tx.execute(sql`
+  const { rows } = await tx.execute<{ break_id: string }>(sql`
     insert into ledger_breaks (${names}, first_seen_at, last_seen_at, state)
     select
       kind, account, product_type, coin, anchor, happened_at::timestamptz, expected::numeric,
@@ -105,23 +110,27 @@ export async function recordFound(tx: Transaction, found: readonly FoundBreak[])
         then 'explained'
         else 'open'
       end,
-      resolved_at = null`);
+      resolved_at = null
+    returning break_id`);
+  return rows.map(({ break_id }) => break_id);
 }
 
 /**
  * Breaks that were open and were not found again, among those that this check would have found.
- * @param since where the check began in each chain is in `chains_to_check`; "all" for a whole one.
+ * @param checked where the check began in each chain is in `chains_to_check`; "all" for a whole one.
  */
 export async function resolveUnfound(
   tx: Transaction,
   { accounts, productTypes }: Scope,
-  checked: "all" | "changed",
+  { foundIds, checked }: { foundIds: readonly string[]; checked: "all" | "changed" },
 ): Promise<void> {
   const wasChecked =
     checked === "all"
       ? sql`true`
       : sql`(
           coin = ''
+          or kind = 'transfer' and ${hasTransferLegs}
+          or kind like 'ltv-%'
           or exists (
             select 1
             from chains_to_check as chain
@@ -135,7 +144,7 @@ export async function resolveUnfound(
     update ledger_breaks
     set state = 'resolved', resolved_at = clock_timestamp()
     where state = 'open'
-      and last_seen_at < transaction_timestamp()
+      and not break_id = any(${textArray(foundIds)}::bigint[])
       and ${within("account", accounts)}
       and (product_type = '' or ${within("product_type", productTypes)})
       and ${wasChecked}`);

@@ -1,4 +1,4 @@
-import { sql } from "drizzle-orm";
+import { type SQL, sql } from "drizzle-orm";
 import type { Transaction } from "../../db/connect.ts";
 import type { BreakKind, FoundBreak } from "./breaks.ts";
 import { lastPlace } from "./learn.ts";
@@ -16,38 +16,37 @@ type Row = {
   readonly is_small: boolean;
   readonly is_undone: boolean;
   readonly is_undoing: boolean;
-  readonly is_double: boolean;
+  readonly double_bill_id: string | null;
+  readonly twin_bill_id: string | null;
   readonly is_fee_sign: boolean;
   readonly unread_from: string | null;
   readonly unread_to: string | null;
 };
 
-// A ledger that rounds does so in one bill of five; one bill in a hundred is no habit.
-const roundingShareMin = sql.raw("0.01");
-const roundingMin = 3;
-
 const iso = (column: string) =>
   sql`to_char(${sql.raw(column)} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
+
+const isZero = (difference: SQL): SQL => sql`abs(${difference}) <= ${lastPlace}`;
 
 /** The bills whose balance does not follow, with what the data can say about why. */
 export async function findChainBreaks(tx: Transaction): Promise<readonly FoundBreak[]> {
   const { rows } = await tx.execute<Row>(sql`
-    with habits as (
-      select
-        account,
-        product_type,
-        coin,
-        tested > 0
-          and rounded >= ${roundingMin}
-          and rounded >= tested * ${roundingShareMin} as does_round
-      from checked_chains
+    with covered as (
+      select account, product_type, range_agg(tstzrange(window_start, window_end)) as time
+      from checkpoints
+      where state = 'complete'
+      group by account, product_type
     ),
     linked as (
       select
         residuals.*,
-        lead(residual) over chain = -residual
+        abs(lead(residual) over chain + residual)
+            <= (steps + lead(steps) over chain) * ${lastPlace}
+          and not is_small
           and lead(base_bill_id) over chain = bill_id as is_undone,
-        lag(residual) over chain = -residual
+        abs(lag(residual) over chain + residual)
+            <= (steps + lag(steps) over chain) * ${lastPlace}
+          and not is_small
           and base_bill_id = lag(bill_id) over chain as is_undoing
       from residuals
       window chain as (partition by account, product_type, coin order by position)
@@ -62,43 +61,54 @@ export async function findChainBreaks(tx: Transaction): Promise<readonly FoundBr
       linked.expected::text,
       linked.balance::text,
       residual::text,
-      abs(residual) <= ${lastPlace} as is_small,
+      is_small,
       coalesce(is_undone, false) as is_undone,
       coalesce(is_undoing, false) as is_undoing,
-      linked.residual = -linked.moved
-        and exists (
-          select 1
-          from bills as twin
-          where twin.account = linked.account
-            and twin.product_type = linked.product_type
-            and twin.c_time = linked.c_time
-            and twin.coin = linked.coin
-            and twin.bill_id <> linked.bill_id
-            and twin.amount = linked.amount
-            and twin.fee = linked.fee
-            and twin.balance = linked.balance
-            and twin.business_type = linked.business_type
-        ) as is_double,
-      linked.fee <> 0 and linked.residual = -2 * linked.fee as is_fee_sign,
-      ${iso("unread.unread_from")} as unread_from,
-      ${iso("unread.unread_to")} as unread_to
+      doubled.bill_id as double_bill_id,
+      doubled.twin_bill_id,
+      abs(linked.fee) > ${lastPlace}
+        and ${isZero(sql`linked.residual + 2 * linked.fee`)} as is_fee_sign,
+      ${iso("lower(unread.time)")} as unread_from,
+      ${iso("upper(unread.time)")} as unread_to
     from linked
-    join habits using (account, product_type, coin)
+    join checked_chains using (account, product_type, coin)
     left join bills as base
       on base.account = linked.account
       and base.product_type = linked.product_type
       and base.bill_id = linked.base_bill_id
+    left join covered
+      on covered.account = linked.account
+      and covered.product_type = linked.product_type
     left join lateral (
-      select min(covered_from) as unread_from, max(covered_to) as unread_to
-      from analytics.coverage
-      where coverage.account = linked.account
-        and coverage.product_type = linked.product_type
-        and coverage.state <> 'complete'
-        and coverage.covered_from <= linked.c_time
-        and coverage.covered_to > base.c_time
-    ) as unread on true
+      select bill.bill_id, twin.bill_id as twin_bill_id
+      from bills as bill
+      join bills as twin
+        on twin.account = bill.account
+        and twin.product_type = bill.product_type
+        and twin.c_time = bill.c_time
+        and twin.coin = bill.coin
+        and twin.amount = bill.amount
+        and twin.fee = bill.fee
+        and twin.balance is not distinct from bill.balance
+        and twin.business_type = bill.business_type
+        and twin.bill_id <> bill.bill_id
+      where bill.account = linked.account
+        and bill.product_type = linked.product_type
+        and bill.coin = linked.coin
+        and bill.c_time between base.c_time and linked.c_time
+        and (bill.bill_id = linked.bill_id or bill.balance is null)
+        and not linked.is_small
+        and ${isZero(sql`linked.residual + bill.amount + bill.fee`)}
+      order by bill.c_time, length(bill.bill_id), bill.bill_id
+      limit 1
+    ) as doubled on true
+    cross join lateral (
+      select
+        tstzmultirange(tstzrange(base.c_time, linked.c_time, '[]'))
+          - coalesce(covered.time, tstzmultirange()) as time
+    ) as unread
     where is_testable
-      and (abs(residual) > ${lastPlace} or not does_round)
+      and (not is_small or not does_round)
     order by linked.account, linked.product_type, linked.coin, position`);
   return rows.filter(({ is_undoing }) => !is_undoing).map(toBreak);
 }
@@ -125,14 +135,17 @@ function judge(row: Row): { readonly kind: BreakKind; readonly explanation: stri
   if (row.unread_from !== null) {
     return {
       kind: "unread",
-      explanation: `time between the two bills was not read: ${row.unread_from} to ${row.unread_to}`,
+      explanation: `not all time between the two bills was read: ${row.unread_from} to ${row.unread_to}`,
     };
   }
   if (row.is_undone) {
     return { kind: "balance", explanation: "this bill's balance is off; the next one is right" };
   }
-  if (row.is_double) {
-    return { kind: "duplicate", explanation: "an equal bill of another id is in its millisecond" };
+  if (row.double_bill_id !== null) {
+    return {
+      kind: "duplicate",
+      explanation: `bills ${row.double_bill_id} and ${row.twin_bill_id} are equal but for their ids`,
+    };
   }
   if (row.is_fee_sign) {
     return { kind: "fee-sign", explanation: "it adds up if the fee's sign is the other one" };

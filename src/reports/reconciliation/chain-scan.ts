@@ -1,6 +1,7 @@
 import { sql } from "drizzle-orm";
 import type { Transaction } from "../../db/connect.ts";
 import type { Entries } from "./entries.ts";
+import { lastPlace } from "./learn.ts";
 
 /**
  * Finds, in one pass over the chains, the bills whose balance is not the one before plus what
@@ -88,6 +89,7 @@ export async function collectResiduals(tx: Transaction): Promise<void> {
         first_value(previous) over stretch as base,
         first_value(previous_bill_id) over stretch as base_bill_id,
         sum(moved) over stretch as moved_since,
+        count(*) over stretch as steps,
         bool_and(is_testable) over stretch as are_testable
       from numbered
       window stretch as (
@@ -110,9 +112,12 @@ export async function collectResiduals(tx: Transaction): Promise<void> {
       moved,
       position,
       base_bill_id,
+      steps,
       are_testable as is_testable,
       base + moved_since as expected,
-      balance - base - moved_since as residual
+      balance - base - moved_since as residual,
+      -- Each of the bills on the way may have been rounded.
+      abs(balance - base - moved_since) <= steps * ${lastPlace} as is_small
     from stretched
     where balance - base - moved_since <> 0`);
 }

@@ -3,6 +3,7 @@ import type { Transaction } from "../../db/connect.ts";
 import type { BreakKind, FoundBreak } from "./breaks.ts";
 import { type Entries, type Scope, within } from "./entries.ts";
 import { lastPlace } from "./learn.ts";
+import { hasTransferLegs, isBetweenProducts } from "./transfer-legs.ts";
 
 const iso = (time: SQL) =>
   sql`to_char(${time} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
@@ -108,12 +109,7 @@ export async function findTransferBreaks(
   tx: Transaction,
   { accounts, productTypes }: Scope,
 ): Promise<readonly FoundBreak[]> {
-  const betweenProducts = sql`business_type in ('trans_to_contract', 'trans_from_contract')`;
-  const { rowCount: legs } = await tx.execute(sql`
-    select 1
-    from day_sums
-    where ${betweenProducts}
-    limit 1`);
+  const { rowCount: legs } = await tx.execute(sql`select 1 where ${hasTransferLegs}`);
   if (legs === 0) return [];
   return find(
     tx,
@@ -123,7 +119,7 @@ export async function findTransferBreaks(
       select account, product_type, coin, bill_id, c_time, amount
       from analytics.transfers
       where state = 'one_sided'
-        and ${betweenProducts}
+        and ${isBetweenProducts}
         and ${within("account", accounts)}
         and ${within("product_type", productTypes)}
     )

@@ -29,25 +29,34 @@ const underWayMax = sql`interval '10 minutes'`;
 
 /**
  * Where to begin in each chain that changed since it was last checked: with the last balance
- * before the oldest bill that was stored since.
+ * before the oldest bill that was stored since, or before the place that a restated one left.
  */
 export async function chooseChanged(tx: Transaction, scope: Scope): Promise<void> {
   await tx.execute(sql`
     create temporary table chains_to_check on commit drop as
-    with changed as (
+    with touched as (
+      select account, product_type, coin, c_time, ingested_at as touched_at
+      from bills
+      where ${ofScope(scope)}
+      union all
+      select account, product_type, coin, c_time, replaced_at
+      from bill_revisions as bills
+      where ${ofScope(scope)}
+    ),
+    changed as (
       select
-        bills.account,
-        bills.product_type,
-        bills.coin,
+        account,
+        product_type,
+        coin,
         case
           when bool_or(ingested_before is null) then '-infinity'
-          else min(bills.c_time)
+          else min(c_time)
         end as oldest
-      from bills
+      from touched
       left join reconciled_chains using (account, product_type, coin)
-      where ${ofScope(scope)}
-        and (ingested_before is null or ingested_at >= ingested_before - ${underWayMax})
-      group by bills.account, bills.product_type, bills.coin
+      where ingested_before is null
+        or touched_at >= ingested_before - ${underWayMax}
+      group by account, product_type, coin
     )
     select
       account,
@@ -161,6 +170,13 @@ async function readExceptions(tx: Transaction): Promise<readonly Exception[]> {
     order by account, product_type, business_type`);
   return rows;
 }
+
+/** What a bill that is joined to its business type and wallet rule moves the wallet by. */
+export const movedByRule: SQL = sql`(
+  case when coalesce(counts_amount, business_types.category is distinct from 'margin') then amount else 0 end
+  + case when coalesce(counts_fee, business_types.category is distinct from 'margin') then fee else 0 end
+  + case when counts_coupon then coalesce(fee_by_coupon, 0) else 0 end
+)`;
 
 /** What a bill would move the wallet by under a rule. */
 export function movedBy({ countsAmount, countsFee, countsCoupon }: WalletRule): SQL {

@@ -1,12 +1,35 @@
 import { sql } from "drizzle-orm";
 import type { Transaction } from "../../db/connect.ts";
-import { movedBy } from "./entries.ts";
-import { candidates, learnRule } from "./wallet-rules.ts";
+import { movedBy, movedByRule } from "./entries.ts";
+import { candidates, evidenceMin, learnRule, type WalletRule } from "./wallet-rules.ts";
 
 // What the exchange rounds a balance by: one unit in its eighth place.
 export const lastPlace = sql.raw("0.00000001");
 
 const isDoubted = sql`abs(balance - previous - moved) > ${lastPlace}`;
+
+const fits = (rule: WalletRule) => sql`abs(balance - previous - ${movedBy(rule)}) <= ${lastPlace}`;
+const fitsAny = sql`(${sql.join(candidates.map(fits), sql` or `)})`;
+
+// Bills that share their millisecond with others, or follow such, may only be out of order: one
+// of them that fits no rule says nothing.
+const isAlone = sql`(
+  select count(*) = 2
+  from bills
+  where bills.account = suspects.account
+    and bills.product_type = suspects.product_type
+    and bills.coin = suspects.coin
+    and bills.c_time in (
+      suspects.c_time,
+      (
+        select c_time
+        from bills as before
+        where before.account = suspects.account
+          and before.product_type = suspects.product_type
+          and before.bill_id = suspects.previous_bill_id
+      )
+    )
+)`;
 
 type Evidence = {
   readonly account: string;
@@ -79,21 +102,28 @@ async function readEvidence(tx: Transaction): Promise<readonly Evidence[]> {
     where ${isDoubted}
     limit 1`);
   if (doubts === 0) return [];
-  const off = sql`balance - previous`;
   const alike = candidates.map((rule) => sql`count(*) filter (where ${movedBy(rule)} = moved)`);
   const fitting = candidates.map(
-    (rule) => sql`count(*) filter (where abs(${off} - ${movedBy(rule)}) <= ${lastPlace})`,
+    (rule) => sql`count(*) filter (where is_telling and ${fits(rule)})`,
   );
   const { rows } = await tx.execute<Evidence>(sql`
-    with doubted as (
+    with telling as (
+      select
+        suspects.*,
+        previous is not null
+          and balance is not null
+          and (not ${isDoubted} or ${fitsAny} or ${isAlone}) as is_telling
+      from suspects
+    ),
+    doubted as (
       select
         account,
         product_type,
         category,
-        count(*) filter (where previous is null or balance is null) as untested,
+        count(*) filter (where not is_telling) as untested,
         array[${sql.join(alike, sql`, `)}] as alike,
         array[${sql.join(fitting, sql`, `)}] as fitting
-      from suspects
+      from telling
       group by account, product_type, category
       having bool_or(${isDoubted})
     ),
@@ -111,9 +141,7 @@ async function readEvidence(tx: Transaction): Promise<readonly Evidence[]> {
           amount,
           fee,
           fee_by_coupon,
-          case when coalesce(counts_amount, doubted.category <> 'margin') then amount else 0 end
-          + case when coalesce(counts_fee, doubted.category <> 'margin') then fee else 0 end
-          + case when counts_coupon then coalesce(fee_by_coupon, 0) else 0 end as moved
+          ${movedByRule} as moved
         from bills
         left join wallet_rules
           on wallet_rules.account = doubted.account
@@ -194,6 +222,23 @@ export async function hasUnlearnedCategory(tx: Transaction): Promise<boolean> {
     join business_types on code = business_type
     left join wallet_rules using (account, product_type, category)
     where learned_at is null
+    limit 1`);
+  return rows.length > 0;
+}
+
+/**
+ * Whether so many of the checked bills fit another rule than the one that was learned that a
+ * whole check may learn that one.
+ */
+export async function isRuleDoubtful(tx: Transaction): Promise<boolean> {
+  const fitting = candidates.map((rule) => sql`count(*) filter (where ${fits(rule)})`);
+  const { rows } = await tx.execute(sql`
+    select 1
+    from suspects
+    where is_testable
+      and ${isDoubted}
+    group by account, product_type, category
+    having greatest(${sql.join(fitting, sql`, `)}) >= ${evidenceMin}
     limit 1`);
   return rows.length > 0;
 }

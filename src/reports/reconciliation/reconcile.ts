@@ -19,10 +19,11 @@ import {
   findUnsigned,
 } from "./checks.ts";
 import { chooseChanged, type Entries, entriesOf, type Scope } from "./entries.ts";
-import { hasUnlearnedCategory, learnWalletRules } from "./learn.ts";
+import { hasUnlearnedCategory, isRuleDoubtful, learnWalletRules } from "./learn.ts";
 import { orderMilliseconds } from "./order.ts";
 import {
   type ChainSummary,
+  isRoundingNew,
   type RuleSummary,
   readRules,
   summariseChains,
@@ -40,8 +41,8 @@ export type Reconciliation = {
 
 // A whole check sorts the ledger: some two seconds a million bills.
 const statementMaxMs = hourMs;
-// Rules and orders are found by what does not fit the ones before: each round may show more.
-const roundsMax = 4;
+// Orders and rules are found by what does not fit the ones before: each round may show more.
+const roundsMax = 8;
 
 /**
  * Holds the ledger against itself: every balance against the one before it, every day's sums
@@ -57,6 +58,8 @@ export function reconcile(
     inTransaction(db, async (tx) => {
       await tx.execute(sql`set transaction isolation level repeatable read`);
       await tx.execute(sql.raw(`set local statement_timeout = ${statementMaxMs}`));
+      // Compiling a statement took longer than running it, where its cost was thought to be high.
+      await tx.execute(sql`set local jit = off`);
       // Two at once take turns, each with a snapshot of its own.
       await tx.execute(sql`lock table ledger_breaks in share row exclusive mode`);
       const changed = isFull ? undefined : await checkChanged(tx, scope);
@@ -71,16 +74,16 @@ export function reconcile(
         ...(await findLoanToValueBreaks(tx, scope)),
         ...(await findUnsigned(tx, scope)),
       ];
-      await recordFound(tx, found);
-      await resolveUnfound(tx, scope, isWhole ? "all" : "changed");
+      const foundIds = await recordFound(tx, found);
+      await resolveUnfound(tx, scope, { foundIds, checked: isWhole ? "all" : "changed" });
       const breaks = await readOpenBreaks(tx, scope);
-      const chains = await writeChains(tx);
+      const chains = await writeChains(tx, isWhole);
       return { isWhole, chains, rules: await readRules(tx, scope), breaks };
     }),
   );
 }
 
-/** @returns undefined where a whole check is needed: something is new that nothing is known about. */
+/** @returns undefined where a whole check is needed: something shows that it has to learn about. */
 async function checkChanged(tx: Transaction, scope: Scope): Promise<Entries | undefined> {
   await chooseChanged(tx, scope);
   const entries = await entriesOf(tx, "changed");
@@ -89,22 +92,23 @@ async function checkChanged(tx: Transaction, scope: Scope): Promise<Entries | un
   for (let round = 1; round <= roundsMax; round++) {
     await collectSuspects(tx, entries);
     await collectResiduals(tx);
-    if (!(await orderMilliseconds(tx, entries))) break;
+    if (!(await orderMilliseconds(tx))) break;
   }
+  if ((await isRuleDoubtful(tx)) || (await isRoundingNew(tx))) return undefined;
   return entries;
 }
 
 async function checkWhole(tx: Transaction, scope: Scope): Promise<Entries> {
   let entries = await entriesOf(tx, scope);
+  await collectDaySums(tx, entries);
   for (let round = 1; round <= roundsMax; round++) {
-    await collectDaySums(tx, entries);
     await collectSuspects(tx, entries);
-    if (await learnWalletRules(tx)) {
-      entries = await entriesOf(tx, scope);
-      continue;
-    }
     await collectResiduals(tx);
-    if (!(await orderMilliseconds(tx, entries))) break;
+    // Before anything is learned: what is only out of order says nothing about the rules.
+    if (await orderMilliseconds(tx)) continue;
+    if (!(await learnWalletRules(tx))) break;
+    entries = await entriesOf(tx, scope);
+    await collectDaySums(tx, entries);
   }
   return entries;
 }

@@ -1,7 +1,6 @@
-import { sql } from "drizzle-orm";
+import { type SQL, sql } from "drizzle-orm";
 import type { Transaction } from "../../db/connect.ts";
 import { type Scope, within } from "./entries.ts";
-import { lastPlace } from "./learn.ts";
 
 /** What was checked of one chain: an account, a product type, a coin. */
 export type ChainSummary = {
@@ -33,7 +32,41 @@ export type RuleSummary = {
   readonly isTestable: boolean;
 };
 
-/** Counts what was checked, chain by chain, into `checked_chains`. */
+// A ledger that rounds does so in one bill of five; one bill in a hundred is no habit.
+const roundingShareMin = sql.raw("0.01");
+const roundingMin = 3;
+const isHabit = (rounded: SQL, tested: SQL): SQL =>
+  sql`(${rounded} >= ${roundingMin} and ${rounded} >= (${tested}) * ${roundingShareMin})`;
+
+/**
+ * Whether a bill is off by one unit in the last place in a chain that is not known to round, and
+ * is not a known break: whether that is a habit by now, only all of the chain's bills can tell.
+ */
+export async function isRoundingNew(tx: Transaction): Promise<boolean> {
+  const { rows } = await tx.execute(sql`
+    select 1
+    from residuals
+    join reconciled_chains using (account, product_type, coin)
+    where is_small
+      and is_testable
+      and not ${isHabit(sql`rounded`, sql`tested`)}
+      and not exists (
+        select 1
+        from ledger_breaks
+        where ledger_breaks.account = residuals.account
+          and ledger_breaks.product_type = residuals.product_type
+          and ledger_breaks.coin = residuals.coin
+          and ledger_breaks.anchor = residuals.bill_id
+          and ledger_breaks.difference = residuals.residual
+      )
+    limit 1`);
+  return rows.length > 0;
+}
+
+/**
+ * Counts what was checked, chain by chain, into `checked_chains`. Whether a chain rounds is what
+ * all of its bills say: those of this check, or of the last whole one.
+ */
 export async function summariseChains(tx: Transaction, isWhole: boolean): Promise<void> {
   await tx.execute(sql`
     create temporary table checked_chains on commit drop as
@@ -57,7 +90,7 @@ export async function summariseChains(tx: Transaction, isWhole: boolean): Promis
         count(*) as rounded,
         sum(residual) as rounding
       from residuals
-      where abs(residual) <= ${lastPlace}
+      where is_small
       group by account, product_type, coin
     )
     select
@@ -65,19 +98,28 @@ export async function summariseChains(tx: Transaction, isWhole: boolean): Promis
       product_type,
       coin,
       sums.bills,
-      case when ${isWhole} then 0 else coalesce(reconciled_chains.tested, 0) end
-        + sums.bills - coalesce(unknown.bills, 0) as tested,
-      case when ${isWhole} then 0 else coalesce(reconciled_chains.rounded, 0) end
-        + coalesce(small.rounded, 0) as rounded,
-      coalesce(rounding, 0) as rounding
+      sums.bills - coalesce(unknown.bills, 0) as tested,
+      coalesce(small.rounded, 0) as rounded,
+      coalesce(rounding, 0) as rounding,
+      case
+        when ${isWhole} or reconciled_chains.tested is null
+        then ${isHabit(sql`coalesce(small.rounded, 0)`, sql`sums.bills - coalesce(unknown.bills, 0)`)}
+        else ${isHabit(sql`reconciled_chains.rounded`, sql`reconciled_chains.tested`)}
+      end as does_round
     from sums
     left join unknown using (account, product_type, coin)
     left join small using (account, product_type, coin)
     left join reconciled_chains using (account, product_type, coin)`);
 }
 
-/** Remembers what was checked, so that the next check begins there. */
-export async function writeChains(tx: Transaction): Promise<readonly ChainSummary[]> {
+/**
+ * Remembers what was checked, so that the next check begins there. The counts are those of the
+ * last check of the whole chain: ranges of bills that changed overlap, and cannot be added up.
+ */
+export async function writeChains(
+  tx: Transaction,
+  isWhole: boolean,
+): Promise<readonly ChainSummary[]> {
   await tx.execute(sql`
     insert into reconciled_chains (
       account, product_type, coin, ingested_before, tested, rounded
@@ -87,8 +129,8 @@ export async function writeChains(tx: Transaction): Promise<readonly ChainSummar
     on conflict (account, product_type, coin) do update
     set
       ingested_before = excluded.ingested_before,
-      tested = excluded.tested,
-      rounded = excluded.rounded`);
+      tested = case when ${isWhole} then excluded.tested else reconciled_chains.tested end,
+      rounded = case when ${isWhole} then excluded.rounded else reconciled_chains.rounded end`);
   const { rows } = await tx.execute<{
     account: string;
     product_type: string;
