@@ -28,6 +28,29 @@ const iso = (column: string) =>
 
 const isZero = (difference: SQL): SQL => sql`abs(${difference}) <= ${lastPlace}`;
 
+/**
+ * Whether a balance is off that is no known break: only all bills can tell whether it is one, or
+ * shows a rule or a habit of rounding.
+ */
+export async function isAnythingNew(tx: Transaction): Promise<boolean> {
+  const { rows } = await tx.execute(sql`
+    select 1
+    from residuals
+    join checked_chains using (account, product_type, coin)
+    where not (is_small and does_round)
+      and not exists (
+        select 1
+        from ledger_breaks
+        where ledger_breaks.account = residuals.account
+          and ledger_breaks.product_type = residuals.product_type
+          and ledger_breaks.coin = residuals.coin
+          and ledger_breaks.anchor = residuals.bill_id
+          and ledger_breaks.difference = residuals.residual
+      )
+    limit 1`);
+  return rows.length > 0;
+}
+
 /** The bills whose balance does not follow, with what the data can say about why. */
 export async function findChainBreaks(tx: Transaction): Promise<readonly FoundBreak[]> {
   const { rows } = await tx.execute<Row>(sql`

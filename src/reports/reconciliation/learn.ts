@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import type { Transaction } from "../../db/connect.ts";
 import { movedBy, movedByRule } from "./entries.ts";
-import { candidates, evidenceMin, learnRule, type WalletRule } from "./wallet-rules.ts";
+import { candidates, learnRule, type WalletRule } from "./wallet-rules.ts";
 
 // What the exchange rounds a balance by: one unit in its eighth place.
 export const lastPlace = sql.raw("0.00000001");
@@ -214,7 +214,10 @@ async function confirmUndoubted(tx: Transaction): Promise<void> {
       learned_at = excluded.learned_at`);
 }
 
-/** Whether a category was met that no whole check has learned about. */
+/**
+ * Whether a category was met that no whole check has learned about, or that no rule was found to
+ * fit: its new bills may be those that show one.
+ */
 export async function hasUnlearnedCategory(tx: Transaction): Promise<boolean> {
   const { rows } = await tx.execute(sql`
     select 1
@@ -222,23 +225,7 @@ export async function hasUnlearnedCategory(tx: Transaction): Promise<boolean> {
     join business_types on code = business_type
     left join wallet_rules using (account, product_type, category)
     where learned_at is null
-    limit 1`);
-  return rows.length > 0;
-}
-
-/**
- * Whether so many of the checked bills fit another rule than the one that was learned that a
- * whole check may learn that one.
- */
-export async function isRuleDoubtful(tx: Transaction): Promise<boolean> {
-  const fitting = candidates.map((rule) => sql`count(*) filter (where ${fits(rule)})`);
-  const { rows } = await tx.execute(sql`
-    select 1
-    from suspects
-    where is_testable
-      and ${isDoubted}
-    group by account, product_type, category
-    having greatest(${sql.join(fitting, sql`, `)}) >= ${evidenceMin}
+      or not is_testable
     limit 1`);
   return rows.length > 0;
 }

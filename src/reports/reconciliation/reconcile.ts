@@ -9,7 +9,7 @@ import {
   recordFound,
   resolveUnfound,
 } from "./breaks.ts";
-import { findChainBreaks } from "./chain-breaks.ts";
+import { findChainBreaks, isAnythingNew } from "./chain-breaks.ts";
 import { collectDaySums, collectResiduals, collectSuspects } from "./chain-scan.ts";
 import {
   findIdBreaks,
@@ -19,11 +19,10 @@ import {
   findUnsigned,
 } from "./checks.ts";
 import { chooseChanged, type Entries, entriesOf, type Scope } from "./entries.ts";
-import { hasUnlearnedCategory, isRuleDoubtful, learnWalletRules } from "./learn.ts";
+import { hasUnlearnedCategory, learnWalletRules } from "./learn.ts";
 import { orderMilliseconds } from "./order.ts";
 import {
   type ChainSummary,
-  isRoundingNew,
   type RuleSummary,
   readRules,
   summariseChains,
@@ -65,7 +64,6 @@ export function reconcile(
       const changed = isFull ? undefined : await checkChanged(tx, scope);
       const isWhole = changed === undefined;
       const entries = changed ?? (await checkWhole(tx, scope));
-      await summariseChains(tx, isWhole);
       const found: readonly FoundBreak[] = [
         ...(await findChainBreaks(tx)),
         ...(await findRollforwardBreaks(tx)),
@@ -77,7 +75,7 @@ export function reconcile(
       const foundIds = await recordFound(tx, found);
       await resolveUnfound(tx, scope, { foundIds, checked: isWhole ? "all" : "changed" });
       const breaks = await readOpenBreaks(tx, scope);
-      const chains = await writeChains(tx, isWhole);
+      const chains = await writeChains(tx, isWhole ? "all" : "changed");
       return { isWhole, chains, rules: await readRules(tx, scope), breaks };
     }),
   );
@@ -94,8 +92,8 @@ async function checkChanged(tx: Transaction, scope: Scope): Promise<Entries | un
     await collectResiduals(tx);
     if (!(await orderMilliseconds(tx))) break;
   }
-  if ((await isRuleDoubtful(tx)) || (await isRoundingNew(tx))) return undefined;
-  return entries;
+  await summariseChains(tx, "changed");
+  return (await isAnythingNew(tx)) ? undefined : entries;
 }
 
 async function checkWhole(tx: Transaction, scope: Scope): Promise<Entries> {
@@ -110,5 +108,6 @@ async function checkWhole(tx: Transaction, scope: Scope): Promise<Entries> {
     entries = await entriesOf(tx, scope);
     await collectDaySums(tx, entries);
   }
+  await summariseChains(tx, "all");
   return entries;
 }

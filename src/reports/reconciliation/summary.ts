@@ -39,35 +39,11 @@ const isHabit = (rounded: SQL, tested: SQL): SQL =>
   sql`(${rounded} >= ${roundingMin} and ${rounded} >= (${tested}) * ${roundingShareMin})`;
 
 /**
- * Whether a bill is off by one unit in the last place in a chain that is not known to round, and
- * is not a known break: whether that is a habit by now, only all of the chain's bills can tell.
- */
-export async function isRoundingNew(tx: Transaction): Promise<boolean> {
-  const { rows } = await tx.execute(sql`
-    select 1
-    from residuals
-    join reconciled_chains using (account, product_type, coin)
-    where is_small
-      and is_testable
-      and not ${isHabit(sql`rounded`, sql`tested`)}
-      and not exists (
-        select 1
-        from ledger_breaks
-        where ledger_breaks.account = residuals.account
-          and ledger_breaks.product_type = residuals.product_type
-          and ledger_breaks.coin = residuals.coin
-          and ledger_breaks.anchor = residuals.bill_id
-          and ledger_breaks.difference = residuals.residual
-      )
-    limit 1`);
-  return rows.length > 0;
-}
-
-/**
  * Counts what was checked, chain by chain, into `checked_chains`. Whether a chain rounds is what
  * all of its bills say: those of this check, or of the last whole one.
  */
-export async function summariseChains(tx: Transaction, isWhole: boolean): Promise<void> {
+export async function summariseChains(tx: Transaction, checked: "all" | "changed"): Promise<void> {
+  await tx.execute(sql`drop table if exists checked_chains`);
   await tx.execute(sql`
     create temporary table checked_chains on commit drop as
     with sums as (
@@ -102,7 +78,7 @@ export async function summariseChains(tx: Transaction, isWhole: boolean): Promis
       coalesce(small.rounded, 0) as rounded,
       coalesce(rounding, 0) as rounding,
       case
-        when ${isWhole} or reconciled_chains.tested is null
+        when ${checked === "all"} or reconciled_chains.tested is null
         then ${isHabit(sql`coalesce(small.rounded, 0)`, sql`sums.bills - coalesce(unknown.bills, 0)`)}
         else ${isHabit(sql`reconciled_chains.rounded`, sql`reconciled_chains.tested`)}
       end as does_round
@@ -118,7 +94,7 @@ export async function summariseChains(tx: Transaction, isWhole: boolean): Promis
  */
 export async function writeChains(
   tx: Transaction,
-  isWhole: boolean,
+  checked: "all" | "changed",
 ): Promise<readonly ChainSummary[]> {
   await tx.execute(sql`
     insert into reconciled_chains (
@@ -129,8 +105,8 @@ export async function writeChains(
     on conflict (account, product_type, coin) do update
     set
       ingested_before = excluded.ingested_before,
-      tested = case when ${isWhole} then excluded.tested else reconciled_chains.tested end,
-      rounded = case when ${isWhole} then excluded.rounded else reconciled_chains.rounded end`);
+      tested = case when ${checked === "all"} then excluded.tested else reconciled_chains.tested end,
+      rounded = case when ${checked === "all"} then excluded.rounded else reconciled_chains.rounded end`);
   const { rows } = await tx.execute<{
     account: string;
     product_type: string;

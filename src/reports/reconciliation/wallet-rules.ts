@@ -46,7 +46,7 @@ export type LearnedRule = WalletRule & {
 };
 
 // One bill that does not fit may be damaged; three of a kind are how the kind is.
-export const evidenceMin = 3;
+const evidenceMin = 3;
 const fittingShareMin = 0.5;
 
 /**
