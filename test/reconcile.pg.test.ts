@@ -148,15 +148,30 @@ describe("a break", () => {
     expect(chains).toMatchObject([{ days: { reconciled: 2, incomplete: 0, broken: 1 } }]);
   });
 
-  test("in time that is not covered yet is called unread", async () => {
+  test("in time that is not covered yet is not judged before it is, and then is found", async () => {
     const account = newAccount();
     const bills = plainLedger(tens);
+    const settledTo = smallLedgerStart + 2 * 3_600_000;
     await storeLedgers(db, new Map([[account, without(bills, 5)]]), {
-      unread: new Map([[account, [smallLedgerStart + 3_600_000, smallLedgerStart + 40 * dayMs]]]),
+      unread: new Map([[account, [settledTo, smallLedgerStart + 40 * dayMs]]]),
     });
-    const { breaks, chains } = await check(account);
-    expect(breaks).toMatchObject([{ kind: "unread", difference: "10" }]);
-    expect(chains).toMatchObject([{ days: { reconciled: 0 } }]);
+    const first = await check(account);
+    expect(first.breaks).toEqual([]);
+    expect(first.chains).toMatchObject([{ days: { reconciled: 0, incomplete: 1 } }]);
+    // An hour later: none of its bills is new.
+    await db.execute(sql`
+      update bills
+      set ingested_at = ingested_at - interval '1 hour'
+      where account = ${account}`);
+    await db.execute(sql`
+      update reconciled_chains
+      set ingested_before = ingested_before - interval '1 hour'
+      where account = ${account}`);
+    await db.execute(sql`
+      update checkpoints
+      set window_end = window_start + interval '1 day'
+      where account = ${account}`);
+    expect((await check(account)).breaks).toMatchObject([{ kind: "chain", difference: "10" }]);
   });
 });
 

@@ -37,7 +37,9 @@ export async function isAnythingNew(tx: Transaction): Promise<boolean> {
     select 1
     from residuals
     join checked_chains using (account, product_type, coin)
+    left join covered_streams using (account, product_type)
     where not (is_small and does_round)
+      and (settled_to is null or c_time < settled_to)
       and not exists (
         select 1
         from ledger_breaks
@@ -54,13 +56,7 @@ export async function isAnythingNew(tx: Transaction): Promise<boolean> {
 /** The bills whose balance does not follow, with what the data can say about why. */
 export async function findChainBreaks(tx: Transaction): Promise<readonly FoundBreak[]> {
   const { rows } = await tx.execute<Row>(sql`
-    with covered as (
-      select account, product_type, range_agg(tstzrange(window_start, window_end)) as time
-      from checkpoints
-      where state = 'complete'
-      group by account, product_type
-    ),
-    linked as (
+    with linked as (
       select
         residuals.*,
         abs(lead(residual) over chain + residual)
@@ -99,7 +95,7 @@ export async function findChainBreaks(tx: Transaction): Promise<readonly FoundBr
       on base.account = linked.account
       and base.product_type = linked.product_type
       and base.bill_id = linked.base_bill_id
-    left join covered
+    left join covered_streams as covered
       on covered.account = linked.account
       and covered.product_type = linked.product_type
     left join lateral (
@@ -131,6 +127,7 @@ export async function findChainBreaks(tx: Transaction): Promise<readonly FoundBr
           - coalesce(covered.time, tstzmultirange()) as time
     ) as unread
     where is_testable
+      and (settled_to is null or linked.c_time < settled_to)
       and (not is_small or not does_round)
     order by linked.account, linked.product_type, linked.coin, position`);
   return rows.filter(({ is_undoing }) => !is_undoing).map(toBreak);

@@ -80,6 +80,23 @@ export async function chooseChanged(tx: Transaction, scope: Scope): Promise<void
   await tx.execute(sql`analyze chains_to_check`);
 }
 
+/**
+ * What was completely read of each stream, in `covered_streams`. Bills behind its end are those
+ * that may still be joined by late ones: what does not follow there is not judged yet.
+ */
+export async function collectCoverage(tx: Transaction): Promise<void> {
+  await tx.execute(sql`
+    create temporary table covered_streams on commit drop as
+    select
+      account,
+      product_type,
+      range_agg(tstzrange(window_start, window_end)) as time,
+      max(window_end) as settled_to
+    from checkpoints
+    where state = 'complete'
+    group by account, product_type`);
+}
+
 type Exception = {
   readonly account: string;
   readonly product_type: string;

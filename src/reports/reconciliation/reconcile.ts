@@ -18,7 +18,7 @@ import {
   findTransferBreaks,
   findUnsigned,
 } from "./checks.ts";
-import { chooseChanged, type Entries, entriesOf, type Scope } from "./entries.ts";
+import { chooseChanged, collectCoverage, type Entries, entriesOf, type Scope } from "./entries.ts";
 import { hasUnlearnedCategory, learnWalletRules } from "./learn.ts";
 import { orderMilliseconds } from "./order.ts";
 import {
@@ -61,6 +61,7 @@ export function reconcile(
       await tx.execute(sql`set local jit = off`);
       // Two at once take turns, each with a snapshot of its own.
       await tx.execute(sql`lock table ledger_breaks in share row exclusive mode`);
+      await collectCoverage(tx);
       const changed = isFull ? undefined : await checkChanged(tx, scope);
       const isWhole = changed === undefined;
       const entries = changed ?? (await checkWhole(tx, scope));

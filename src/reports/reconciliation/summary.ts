@@ -58,6 +58,18 @@ export async function summariseChains(tx: Transaction, checked: "all" | "changed
         or previous is null
       group by account, product_type, coin
     ),
+    unsettled as (
+      select
+        residuals.account,
+        residuals.product_type,
+        residuals.coin,
+        min(ingested_at) as stored_at
+      from residuals
+      join covered_streams using (account, product_type)
+      join bills using (account, product_type, bill_id)
+      where residuals.c_time >= settled_to
+      group by residuals.account, residuals.product_type, residuals.coin
+    ),
     small as (
       select
         account,
@@ -77,6 +89,8 @@ export async function summariseChains(tx: Transaction, checked: "all" | "changed
       sums.bills - coalesce(unknown.bills, 0) as tested,
       coalesce(small.rounded, 0) as rounded,
       coalesce(rounding, 0) as rounding,
+      -- What was not judged yet is looked at again, whether or not it changes.
+      least(transaction_timestamp(), unsettled.stored_at) as ingested_before,
       case
         when ${checked === "all"} or reconciled_chains.tested is null
         then ${isHabit(sql`coalesce(small.rounded, 0)`, sql`sums.bills - coalesce(unknown.bills, 0)`)}
@@ -85,6 +99,7 @@ export async function summariseChains(tx: Transaction, checked: "all" | "changed
     from sums
     left join unknown using (account, product_type, coin)
     left join small using (account, product_type, coin)
+    left join unsettled using (account, product_type, coin)
     left join reconciled_chains using (account, product_type, coin)`);
 }
 
@@ -100,7 +115,7 @@ export async function writeChains(
     insert into reconciled_chains (
       account, product_type, coin, ingested_before, tested, rounded
     )
-    select account, product_type, coin, transaction_timestamp(), tested, rounded
+    select account, product_type, coin, ingested_before, tested, rounded
     from checked_chains
     on conflict (account, product_type, coin) do update
     set
@@ -119,13 +134,7 @@ export async function writeChains(
     incomplete: string;
     broken: string;
   }>(sql`
-    with covered as (
-      select account, product_type, range_agg(tstzrange(window_start, window_end)) as time
-      from checkpoints
-      where state = 'complete'
-      group by account, product_type
-    ),
-    broken as (
+    with broken as (
       select distinct account, product_type, coin, (happened_at at time zone 'UTC')::date as day
       from ledger_breaks
       where state = 'open'
@@ -145,7 +154,7 @@ export async function writeChains(
           false
         ) as is_complete
       from days
-      left join covered using (account, product_type)
+      left join covered_streams as covered using (account, product_type)
       left join broken using (account, product_type, coin, day)
     )
     select
