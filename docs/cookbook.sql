@@ -147,7 +147,7 @@ select c_time, business_type, symbol, net, balance_before, balance_after
 from analytics.activity
 where account = 'main'
   and product_type = 'USDT-FUTURES'
-  and day = '2026-03-10'
+  and day = '2026-03-20'
 order by abs(net) desc, position
 limit 5;
 

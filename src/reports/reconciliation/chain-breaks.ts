@@ -62,10 +62,12 @@ export async function findChainBreaks(tx: Transaction): Promise<readonly FoundBr
         abs(lead(residual) over chain + residual)
             <= (steps + lead(steps) over chain) * ${lastPlace}
           and not is_small
+          and not lead(is_small) over chain
           and lead(base_bill_id) over chain = bill_id as is_undone,
         abs(lag(residual) over chain + residual)
             <= (steps + lag(steps) over chain) * ${lastPlace}
           and not is_small
+          and not lag(is_small) over chain
           and base_bill_id = lag(bill_id) over chain as is_undoing
       from residuals
       window chain as (partition by account, product_type, coin order by position)
