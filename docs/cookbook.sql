@@ -178,6 +178,14 @@ where account = 'main'
 group by business_type, direction
 order by business_type;
 
+-- # What moved between the account's own product types, and came back?
+select coin, c_time, product_type as from_type, counter_product_type as to_type, -amount as amount
+from analytics.transfers
+where account = 'main'
+  and state = 'paired'
+  and direction = 'out'
+order by c_time;
+
 -- # Which kinds of bill has nobody mapped, and what did they move?
 select business_type, coin, count(*) as bills, sum(net) as net
 from analytics.activity

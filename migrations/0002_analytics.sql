@@ -1,4 +1,4 @@
-create schema analytics;
+create schema if not exists analytics;
 --> statement-breakpoint
 comment on schema analytics is
   'The documented face of the ledger: days are UTC, coins are never added up, columns are only ever added.';
@@ -423,6 +423,7 @@ sweeps as (
     account,
     product_type,
     coin,
+    coalesce(symbol, '') as symbol,
     position,
     bill_id,
     c_time,
@@ -452,6 +453,7 @@ left join sweeps
   on sweeps.account = events.account
   and sweeps.product_type = events.product_type
   and sweeps.coin = events.coin
+  and sweeps.symbol in (events.symbol, '')
   and sweeps.position > events.last_position
   and sweeps.c_time <= events.ended_at + interval '10 seconds'
 order by
@@ -806,7 +808,7 @@ comment on column analytics.realised_pnl_by_symbol_day.loss is 'Of bills that lo
 comment on column analytics.realised_pnl_by_symbol_day.net is 'Both added up.';
 --> statement-breakpoint
 comment on view analytics.liquidations is
-  'Liquidations: bills of one contract within ten seconds of each other, and the insurance fund''s sweep within ten seconds after.';
+  'Liquidations: bills of one contract within ten seconds of each other, and the insurance fund''s sweep, of the contract or of none, within ten seconds after.';
 --> statement-breakpoint
 comment on column analytics.liquidations.started_at is 'The first bill''s time.';
 --> statement-breakpoint

@@ -16,7 +16,8 @@ import { fileDatabase } from "./support/database.ts";
 import { simulate, simulationStart } from "./support/simulation.ts";
 
 // docs/analytics.md is written from the database itself: from the comments of its views, and from
-// what the cookbook's queries answer on the sandbox's ledger. Renew it with: npx vitest -u
+// what the cookbook's queries answer on the sandbox's ledger. Renew it with:
+// npx vitest run test/analytics-docs.pg.test.ts --update
 
 const docs = (name: string) => fileURLToPath(new URL(`../docs/${name}`, import.meta.url));
 const { database, tables } = await fileDatabase();
@@ -153,7 +154,7 @@ describe("the cookbook answers", () => {
   });
 });
 
-test("docs/analytics.md says what the database says (else: npx vitest -u)", async () => {
+test("docs/analytics.md says what the database says (else: run it with --update)", async () => {
   const answers: string[] = [];
   for (const { title, query } of questions) {
     answers.push(
