@@ -1,7 +1,8 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { Transaction } from "../../db/connect.ts";
 import type { BreakKind, FoundBreak } from "./breaks.ts";
-import { type Entries, type Scope, within } from "./entries.ts";
+import { isOddId } from "./chain-scan.ts";
+import { type Entries, movedByRule, type Scope, within } from "./entries.ts";
 import { lastPlace } from "./learn.ts";
 import { hasTransferLegs, isBetweenProducts } from "./transfer-legs.ts";
 
@@ -47,8 +48,10 @@ export const findRollforwardBreaks = (tx: Transaction): Promise<readonly FoundBr
       group by 1, 2, 3, 4
     ),
     days as (
-      select account, product_type, coin, day, sum(moved) as moved, max(last_time) as last_time
+      select account, product_type, coin, day, sum(${movedByRule}) as moved, max(last_time) as last_time
       from day_sums
+      join business_types on code = business_type
+      left join wallet_rules using (account, product_type, category)
       group by account, product_type, coin, day
     ),
     closed as (
@@ -148,50 +151,37 @@ export async function findTransferBreaks(
   );
 }
 
-// An id's upper bits are milliseconds from this time on; on all public ids of futures bills.
-const idEpochMs = sql.raw("1435725920677");
-const idTimeShareMax = sql.raw("0.01");
+const idTimeShareMax = 0.01;
 const findingsMax = 1_000;
 
-/**
- * Bills whose id tells another time, where nearly all of the ids tell theirs. The range of ids that
- * a time allows is compared as text: no id is ever a number here, whatever it holds.
- */
-export const findIdBreaks = (tx: Transaction, entries: Entries): Promise<readonly FoundBreak[]> =>
-  find(
+/** Bills whose id tells another time, where nearly all of the ids tell theirs. */
+export async function findIdBreaks(
+  tx: Transaction,
+  entries: Entries,
+): Promise<readonly FoundBreak[]> {
+  const { rows } = await tx.execute<{ is_odd: boolean }>(sql`
+    select sum(odd_ids) > 0 and sum(odd_ids) <= sum(bills) * ${idTimeShareMax}::numeric as is_odd
+    from day_sums`);
+  if (rows[0]?.is_odd !== true) return [];
+  return find(
     tx,
     "id-time",
     sql`
-    with odd as (
-      select
-        bills.account,
-        bills.product_type,
-        bills.coin,
-        bills.bill_id,
-        bills.c_time
-      ${entries.from}
-      cross join lateral (
-        select ((date_part('epoch', bills.c_time) * 1000)::bigint - ${idEpochMs}) << 22 as first_id
-      ) as ids
-      where ${entries.where}
-        and (
-          length(bills.bill_id) <> length(first_id::text)
-          or bills.bill_id not between first_id::text and (first_id + 4194303)::text
-        )
-      limit ${findingsMax}
-    )
     select
-      account,
-      product_type as "productType",
-      coin,
-      bill_id as anchor,
-      ${iso(sql`c_time`)} as "happenedAt",
-      bill_id as "firstBadBill",
+      bills.account,
+      bills.product_type as "productType",
+      bills.coin,
+      bills.bill_id as anchor,
+      ${iso(sql`bills.c_time`)} as "happenedAt",
+      bills.bill_id as "firstBadBill",
       'the bill''s id is not one of its time' as explanation
-    from odd
-    where (select count(*) from odd) <= (select sum(bills) from day_sums) * ${idTimeShareMax}
-    order by account, product_type, c_time, bill_id`,
+    ${entries.bills}
+    where ${entries.where}
+      and ${isOddId}
+    order by bills.account, bills.product_type, bills.c_time, bills.bill_id
+    limit ${findingsMax}`,
   );
+}
 
 const snapshotBreaks = ({ accounts }: Scope, columns: SQL, isBroken: SQL): SQL => sql`
     with snapshots as (

@@ -14,7 +14,14 @@ export type Scope = {
 export type Checked = Scope | "changed";
 
 /** Bills, each with what it moves the wallet by: parts of a statement. */
-export type Entries = { readonly from: SQL; readonly where: SQL; readonly moved: SQL };
+export type Entries = {
+  /** The bills, each beside what is odd about its kind. */
+  readonly from: SQL;
+  readonly where: SQL;
+  readonly moved: SQL;
+  /** The bills alone. */
+  readonly bills: SQL;
+};
 
 export const within = (name: string, values: readonly string[] | undefined): SQL =>
   values === undefined ? sql`true` : sql`${sql.raw(name)} = any(${textArray(values)}::text[])`;
@@ -138,6 +145,7 @@ export async function entriesOf(tx: Transaction, checked: Checked): Promise<Entr
       : sql`
       from bills`;
   return {
+    bills,
     from: sql`${bills}
       left join unnest(
         ${sql.join(

@@ -107,7 +107,6 @@ async function checkWhole(tx: Transaction, scope: Scope): Promise<Entries> {
     if (await orderMilliseconds(tx)) continue;
     if (!(await learnWalletRules(tx))) break;
     entries = await entriesOf(tx, scope);
-    await collectDaySums(tx, entries);
   }
   await summariseChains(tx, "all");
   return entries;
