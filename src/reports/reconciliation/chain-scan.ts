@@ -1,6 +1,6 @@
 import { sql } from "drizzle-orm";
 import type { Transaction } from "../../db/connect.ts";
-import type { Entries } from "./entries.ts";
+import { type Entries, movedByRule } from "./entries.ts";
 import { lastPlace } from "./learn.ts";
 
 /**
@@ -13,7 +13,7 @@ export async function collectSuspects(tx: Transaction, entries: Entries): Promis
   await tx.execute(sql`drop table if exists suspects`);
   await tx.execute(sql`
     create temporary table off_chain on commit drop as
-    select account, product_type, coin, bill_id, moved, position, previous, previous_bill_id
+    select account, product_type, coin, bill_id, position, previous, previous_bill_id
     from (
       select
         bills.account,
@@ -21,7 +21,8 @@ export async function collectSuspects(tx: Transaction, entries: Entries): Promis
         bills.coin,
         bills.bill_id,
         balance,
-        ${entries.moved} as moved,
+        amount + fee as moved,
+        ${entries.isException} as is_exception,
         row_number() over chain as position,
         lag(balance) over chain as previous,
         lag(bills.bill_id) over chain as previous_bill_id
@@ -38,33 +39,41 @@ export async function collectSuspects(tx: Transaction, entries: Entries): Promis
     ) as chained
     where balance is null
       or previous is null
+      or is_exception
       or balance - previous <> moved`);
   await tx.execute(sql`
     create temporary table suspects on commit drop as
-    select
-      off_chain.account,
-      off_chain.product_type,
-      off_chain.coin,
-      off_chain.bill_id,
-      bills.c_time,
-      bills.business_type,
-      business_types.category,
-      coalesce(is_testable, true) as is_testable,
-      bills.amount,
-      bills.fee,
-      bills.fee_by_coupon,
-      bills.balance,
-      moved,
-      position,
-      previous,
-      previous_bill_id
-    from off_chain
-    join bills using (account, product_type, bill_id)
-    join business_types on code = bills.business_type
-    left join wallet_rules
-      on wallet_rules.account = off_chain.account
-      and wallet_rules.product_type = off_chain.product_type
-      and wallet_rules.category = business_types.category`);
+    with candidates as (
+      select
+        off_chain.account,
+        off_chain.product_type,
+        off_chain.coin,
+        off_chain.bill_id,
+        bills.c_time,
+        bills.business_type,
+        business_types.category,
+        coalesce(is_testable, true) as is_testable,
+        bills.amount,
+        bills.fee,
+        bills.fee_by_coupon,
+        bills.balance,
+        ${movedByRule} as moved,
+        position,
+        previous,
+        previous_bill_id
+      from off_chain
+      join bills using (account, product_type, bill_id)
+      join business_types on code = bills.business_type
+      left join wallet_rules
+        on wallet_rules.account = off_chain.account
+        and wallet_rules.product_type = off_chain.product_type
+        and wallet_rules.category = business_types.category
+    )
+    select candidates.*
+    from candidates
+    where balance is null
+      or previous is null
+      or balance - previous <> moved`);
 }
 
 /**
@@ -159,7 +168,7 @@ export async function collectDaySums(tx: Transaction, entries: Entries): Promise
       sum(fee_by_coupon) as fee_by_coupon,
       count(*) filter (where ${isOddId}) as odd_ids,
       max(bills.c_time) as last_time
-    ${entries.bills}
+    ${entries.from}
     where ${entries.where}
     group by 1, 2, 3, 4, 5`);
 }

@@ -175,7 +175,7 @@ export async function findIdBreaks(
       ${iso(sql`bills.c_time`)} as "happenedAt",
       bills.bill_id as "firstBadBill",
       'the bill''s id is not one of its time' as explanation
-    ${entries.bills}
+    ${entries.from}
     where ${entries.where}
       and ${isOddId}
     order by bills.account, bills.product_type, bills.c_time, bills.bill_id
