@@ -7,7 +7,17 @@ import { symbols } from "../src/contract/symbols.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { runCli, startCli, temporaryFolder } from "./support/cli.ts";
 
-const commands = ["sync", "plan", "status", "doctor", "migrate", "db", "sandbox", "demo"];
+const commands = [
+  "sync",
+  "plan",
+  "status",
+  "reconcile",
+  "doctor",
+  "migrate",
+  "db",
+  "sandbox",
+  "demo",
+];
 
 const credentials = {
   EXCHANGE_API_KEY: "key",
@@ -45,6 +55,7 @@ describe.concurrent("help", () => {
     sync: [...reporting, "--only <part...>"],
     plan: [...reporting, "--only <part...>"],
     status: reporting,
+    reconcile: [...reporting, "--full", "--accept <number>", "--note <text>"],
     doctor: ["--account <name...>", "--json"],
     migrate: [],
     db: [],

@@ -3,35 +3,8 @@ import type { Transaction } from "../../db/connect.ts";
 import type { BreakKind, FoundBreak } from "./breaks.ts";
 import { isOddId } from "./chain-scan.ts";
 import { type Entries, movedByRule, type Scope, within } from "./entries.ts";
-import { lastPlace } from "./learn.ts";
+import { find, iso } from "./find.ts";
 import { hasTransferLegs, isBetweenProducts } from "./transfer-legs.ts";
-
-const iso = (time: SQL) =>
-  sql`to_char(${time} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
-
-type Finding = Partial<Omit<FoundBreak, "kind">> &
-  Pick<FoundBreak, "account" | "anchor" | "explanation">;
-
-/** A statement that finds breaks of one kind; columns that it leaves out are null. */
-async function find(
-  tx: Transaction,
-  kind: BreakKind,
-  statement: SQL,
-): Promise<readonly FoundBreak[]> {
-  const { rows } = await tx.execute<Finding>(statement);
-  return rows.map((row) => ({
-    productType: "",
-    coin: "",
-    happenedAt: null,
-    expected: null,
-    observed: null,
-    difference: null,
-    firstBadBill: null,
-    lastGoodBill: null,
-    ...row,
-    kind,
-  }));
-}
 
 /**
  * Days whose bills, added up by category and without regard to their order, do not make the
@@ -181,86 +154,6 @@ export async function findIdBreaks(
     order by bills.account, bills.product_type, bills.c_time, bills.bill_id
     limit ${findingsMax}`,
   );
-}
-
-const snapshotBreaks = ({ accounts }: Scope, columns: SQL, isBroken: SQL): SQL => sql`
-    with snapshots as (
-      select
-        account,
-        risk_unit_id,
-        taken_at,
-        ltv,
-        usdt_balance,
-        unpaid_usdt_amount,
-        (
-          select sum(converted_usdt_amount)
-          from ltv_collateral as part
-          where part.account = ltv_snapshots.account
-            and part.risk_unit_id = ltv_snapshots.risk_unit_id
-            and part.taken_at = ltv_snapshots.taken_at
-        ) as converted,
-        (
-          select count(*)
-          from ltv_collateral as part
-          where part.account = ltv_snapshots.account
-            and part.risk_unit_id = ltv_snapshots.risk_unit_id
-            and part.taken_at = ltv_snapshots.taken_at
-        ) as coins
-      from ltv_snapshots
-      where ${within("account", accounts)}
-    )
-    select
-      account,
-      concat_ws('/', nullif(risk_unit_id, ''), ${iso(sql`taken_at`)}) as anchor,
-      ${iso(sql`taken_at`)} as "happenedAt",
-      ${columns}
-    from snapshots
-    where ${isBroken}
-    order by account, risk_unit_id, taken_at`;
-
-/** What a loan-to-value record says about itself and does not keep. */
-export async function findLoanToValueBreaks(
-  tx: Transaction,
-  scope: Scope,
-): Promise<readonly FoundBreak[]> {
-  const assets = snapshotBreaks(
-    scope,
-    sql`
-      converted::text as expected,
-      usdt_balance::text as observed,
-      (usdt_balance - converted)::text as difference,
-      'usdtBalance is not the sum of convertedUsdtAmount' as explanation`,
-    sql`abs(usdt_balance - converted) > coins * ${lastPlace}`,
-  );
-  const ratio = snapshotBreaks(
-    scope,
-    sql`
-      round(unpaid_usdt_amount / usdt_balance, scale(ltv) + 2)::text as expected,
-      ltv::text as observed,
-      (ltv - round(unpaid_usdt_amount / usdt_balance, scale(ltv) + 2))::text as difference,
-      'ltv is not unpaidUsdtAmount / usdtBalance, to half a unit of its last place' as explanation`,
-    sql`usdt_balance <> 0
-      and abs(ltv - unpaid_usdt_amount / usdt_balance) > 0.5 * 10::numeric ^ -scale(ltv)`,
-  );
-  const haircut = sql`
-    select
-      account,
-      coin,
-      concat_ws('/', nullif(risk_unit_id, ''), ${iso(sql`taken_at`)}) as anchor,
-      ${iso(sql`taken_at`)} as "happenedAt",
-      (price * amount)::text as expected,
-      converted_usdt_amount::text as observed,
-      (converted_usdt_amount - price * amount)::text as difference,
-      'convertedUsdtAmount is not between 0 and price x amount' as explanation
-    from ltv_collateral
-    where ${within("account", scope.accounts)}
-      and (converted_usdt_amount < 0 or converted_usdt_amount > price * amount + ${lastPlace})
-    order by account, risk_unit_id, taken_at, coin`;
-  return [
-    ...(await find(tx, "ltv-assets", assets)),
-    ...(await find(tx, "ltv-ratio", ratio)),
-    ...(await find(tx, "ltv-haircut", haircut)),
-  ];
 }
 
 /** Restatements and quarantined rows since somebody signed the last ones off. */

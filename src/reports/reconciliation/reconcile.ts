@@ -11,15 +11,10 @@ import {
 } from "./breaks.ts";
 import { findChainBreaks, isAnythingNew } from "./chain-breaks.ts";
 import { collectDaySums, collectResiduals, collectSuspects } from "./chain-scan.ts";
-import {
-  findIdBreaks,
-  findLoanToValueBreaks,
-  findRollforwardBreaks,
-  findTransferBreaks,
-  findUnsigned,
-} from "./checks.ts";
+import { findIdBreaks, findRollforwardBreaks, findTransferBreaks, findUnsigned } from "./checks.ts";
 import { chooseChanged, collectCoverage, type Entries, entriesOf, type Scope } from "./entries.ts";
 import { hasUnlearnedCategory, learnWalletRules } from "./learn.ts";
+import { findLoanToValueBreaks } from "./loan-to-value-breaks.ts";
 import { orderMilliseconds } from "./order.ts";
 import {
   type ChainSummary,
