@@ -235,7 +235,7 @@ describe.concurrent("what is wrong is named with the remedy, and the rest is loo
 
   test("a database that is newer than the program, or was made in part", async () => {
     await using at = await house();
-    await at.db.execute(sql`alter table bills drop column extra`);
+    await at.db.execute(sql`alter table bills drop column extra cascade`);
     expect((await at.doctor()).stdout).toMatch(
       /^FAIL {2}migrations .*bills\.extra is missing.*restore the backup whole$/m,
     );

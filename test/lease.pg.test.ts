@@ -215,7 +215,6 @@ describe("a holder that was frozen while its lease ran out", () => {
     const page = aPage(own, window, { cursor: "c1" }, { bills: [aBill()] });
 
     await expect(store.commitPage(page)).rejects.toThrow(LeaseLostError);
-    await expect(store.restartWindow(own, window)).rejects.toThrow(LeaseLostError);
     const divided = store.divideWindow(own, window, [minutes(5, 6).from]);
     await expect(divided).rejects.toThrow(LeaseLostError);
     const plan = store.recordPlan({ stream: own, walks: [], expired: [] });

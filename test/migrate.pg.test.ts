@@ -10,7 +10,8 @@ import { describe, expect, test } from "vitest";
 import { businessTypes } from "../src/contract/business-types.ts";
 import { openDatabase } from "../src/db/connect.ts";
 import { hasSchema, migrate } from "../src/db/migrate.ts";
-import * as schema from "../src/db/schema.ts";
+import * as reconciliationSchema from "../src/db/reconciliation-schema.ts";
+import * as syncSchema from "../src/db/schema.ts";
 import { type ServerSettings, unfitness } from "../src/db/server-settings.ts";
 import { DatabaseError } from "../src/errors.ts";
 import { testDatabase } from "./support/database.ts";
@@ -20,6 +21,8 @@ const journal: { entries: { idx: number; tag: string; when: number }[] } = JSON.
   await readFile(join(folder, "meta/_journal.json"), "utf8"),
 );
 const migrationsCount = journal.entries.length;
+
+const schema = { ...syncSchema, ...reconciliationSchema };
 
 const emptyDatabase = () => testDatabase({ isEmpty: true });
 
@@ -192,7 +195,7 @@ describe("a database is refused, with the remedy, and left as it is", () => {
     ],
     [
       "whose journal is whole and whose tables are gone",
-      "drop table bills",
+      "drop table bills cascade",
       /and bills\.account, bills\.product_type, bills\.bill_id and \d+ more columns are missing: .*restore the backup whole$/,
     ],
     [
@@ -269,7 +272,7 @@ test("a database has a schema once it was migrated", async () => {
   expect(await hasSchema(tables.db)).toBe(true);
 });
 
-describe("schema.ts", () => {
+describe("the schema in TypeScript", () => {
   test("says what the migrations' last snapshot says (else: npm run generate)", async () => {
     const last = String(journal.entries.at(-1)?.idx).padStart(4, "0");
     const snapshot = JSON.parse(await readFile(join(folder, `meta/${last}_snapshot.json`), "utf8"));

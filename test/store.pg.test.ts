@@ -141,8 +141,6 @@ describe("a page", () => {
     await planned([0, 10]);
     await finish(0, 10);
     await expect(commit(0, 10, { cursor: "c1" })).rejects.toThrow(CommitsLostError);
-    const restart = held.store.restartWindow(stream, minutes(0, 10));
-    await expect(restart).rejects.toThrow(CommitsLostError);
     expect(await rows()).toEqual(["0-10 complete 1p 0b"]);
   });
 
@@ -285,13 +283,13 @@ describe("a plan", () => {
   });
 });
 
-test("a window that is started over forgets its cursor and keeps its bills", async () => {
+test("a page without a cursor to go on by leaves its bills, and a window to be walked anew", async () => {
   const { store } = await planned([0, 10], [10, 20]);
-  await commit(0, 10, { cursor: "c1" }, { bills: [aBill()] });
+  await commit(0, 10, { cursor: "c1" });
   await commit(10, 20, { cursor: "c2" });
-  await store.restartWindow(stream, minutes(0, 10));
-  expect(await rows()).toEqual(["0-10 open 0p 0b", "10-20 open c2 1p 0b"]);
-  expect((await store.knownTime(stream)).open[0]).toEqual({ window: minutes(0, 10) });
+  await commit(0, 10, { cursor: undefined }, { after: "c1", bills: [aBill()] });
+  expect(await rows()).toEqual(["0-10 open 2p 1b", "10-20 open c2 1p 0b"]);
+  expect((await store.knownTime(stream)).open[0]).not.toHaveProperty("cursor");
   expect(await readStoredBills(tables.db, stream)).toHaveLength(1);
 });
 

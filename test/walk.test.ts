@@ -21,7 +21,6 @@ test("a clock that is set back during a walk takes the claim back with it", asyn
         commits.push(page);
         return { new: 0, unchanged: 0, restated: 0, rejected: 0 };
       },
-      restartWindow: async () => undefined,
       exchangeNow: () => epochMs(now),
       plannedAt: epochMs(now),
       settleLagMs: 10 * minuteMs,
@@ -65,7 +64,6 @@ async function walkPastHorizon(divide: Divide) {
         commits.push(page);
         return { new: 0, unchanged: 0, restated: 0, rejected: 0 };
       },
-      restartWindow: async () => undefined,
       exchangeNow: () => epochMs(now),
       plannedAt: epochMs(now),
       settleLagMs: 0,

@@ -12,6 +12,7 @@ import { type OpenSandbox, openSandbox } from "../sandbox/sandbox.ts";
 import { horizonAt } from "../sync/plan.ts";
 import { formatCount } from "../terminal/format.ts";
 import { type ExitCode, type Io, print } from "./io.ts";
+import { reconcileCommand } from "./reconcile.ts";
 import { statusCommand } from "./status.ts";
 import { syncCommand } from "./sync.ts";
 
@@ -46,8 +47,16 @@ export async function demoCommand(environment: Environment, io: Io): Promise<Exi
   if (io.signal.aborted) return 1;
   print(io, "\n$ bill-sync status");
   await statusCommand(config, io, { json: false });
+  print(io, "\n$ bill-sync reconcile");
+  const reconciled = await reconcileCommand(config, io, {
+    json: false,
+    full: false,
+    accept: undefined,
+    accounts: undefined,
+    productTypes: undefined,
+  });
   const isEqual = await printComparison(database.db, sandbox, startedAt, io);
-  return synced === 0 && isEqual ? 0 : 1;
+  return synced === 0 && reconciled === 0 && isEqual ? 0 : 1;
 }
 
 /** Beside the user's own ledger, which the demo does not touch. */
@@ -59,7 +68,7 @@ function demoDir({ DATABASE_URL: _, ...environment }: Environment): string {
 
 /** Each demo begins with a first sync. */
 const empty = async (db: Database): Promise<void> => {
-  await db.execute(sql`drop schema if exists drizzle cascade`);
+  await db.execute(sql`drop schema if exists drizzle, analytics cascade`);
   await db.execute(sql`drop schema public cascade`);
   await db.execute(sql`create schema public`);
 };

@@ -37,6 +37,7 @@ export async function runProgram(args: readonly string[], deps: ProgramDeps): Pr
   addLedgerCommands(program, deps, exitWith);
   addExport(program, deps, exitWith);
   addRepairCommands(program, deps, exitWith);
+  addReconcileCommand(program, deps, exitWith);
   addDatabaseCommands(program, deps, exitWith);
   addSandboxCommands(program, deps, exitWith);
   try {
@@ -177,6 +178,36 @@ const narrowedConfig = (
     accounts: options.account ?? [],
     productTypes: options.product ?? [],
   });
+
+function addReconcileCommand(
+  program: Command,
+  { io, readEnvironment }: ProgramDeps,
+  exitWith: ExitWith,
+): void {
+  const reconcile = async (options: Reporting & ReconcileFlags) => {
+    const config = narrowedConfig(readEnvironment, false, options);
+    const { acceptanceOf, reconcileCommand } = await import("./reconcile.ts");
+    return reconcileCommand(config, io, {
+      json: options.json,
+      full: options.full,
+      accept: acceptanceOf(options.accept, options.note),
+      accounts: options.account,
+      productTypes: options.product,
+    });
+  };
+  reporting(program.command("reconcile"))
+    .description("hold the ledger against itself, and list what does not add up")
+    .option("--full", "check all bills again, not only what changed", false)
+    .option("--accept <number>", "sign a break off; its record stays")
+    .option("--note <text>", "why it is as it is; goes with --accept")
+    .action(exitWith(reconcile));
+}
+
+type ReconcileFlags = {
+  readonly full: boolean;
+  readonly accept?: string;
+  readonly note?: string;
+};
 
 type Reporting = {
   readonly json: boolean;

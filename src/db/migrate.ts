@@ -8,6 +8,7 @@ import { DatabaseError, messageOf } from "../errors.ts";
 import { textArray } from "./array-literal.ts";
 import { type Database, inTransaction, openDatabase, type Transaction } from "./connect.ts";
 import { explained, withDatabaseErrors } from "./database-errors.ts";
+import * as reconciliationSchema from "./reconciliation-schema.ts";
 import * as schema from "./schema.ts";
 import { refuseUnfitServer } from "./server-settings.ts";
 
@@ -141,7 +142,7 @@ const mayNotMigrate = (cause: DatabaseError): DatabaseError =>
 
 /** The journal may say that all is applied where tables were dropped or only half restored. */
 async function refuseForeignSchema(db: Database): Promise<void> {
-  const wanted = Object.values(schema)
+  const wanted = Object.values({ ...schema, ...reconciliationSchema })
     .filter((table) => is(table, PgTable))
     .flatMap((table) =>
       getTableConfig(table).columns.map((column) => `${getTableName(table)}.${column.name}`),

@@ -53,11 +53,6 @@ export function openStore(
         return counts;
       }),
     ),
-    restartWindow: (stream, window) =>
-      write(async (tx) => {
-        await takeOpenWindow(tx, stream, window);
-        await insertOpenWindows(tx, stream, [window], runId);
-      }),
     divideWindow: (stream, window, cuts) =>
       write((tx) => divideWindow(tx, stream, window, cuts, runId)),
     commitLoanToValue: (commit) => write((tx) => commitLoanToValue(tx, commit)),
@@ -192,7 +187,7 @@ async function moveCursors(
       ${column(({ page }) => page.stream.productType)}::text[],
       ${bounds(moves.map(({ page }) => page.window))},
       ${column(({ page }) => page.after ?? null)}::text[],
-      ${column(({ cursor }) => cursor)}::text[],
+      ${column(({ cursor }) => cursor ?? null)}::text[],
       ${column(({ page }) => String(rowsOf(page)))}::int[],
       ${column(({ page }) => isoTime(page.startedAt))}::timestamptz[]
     ) as moved (

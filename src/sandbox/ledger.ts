@@ -1,6 +1,7 @@
 import { type ProductType, productTypes } from "../contract/product-types.ts";
 import { dayMs, type EpochMs, epochMs } from "../contract/time.ts";
 import { drawMovement, movesBalance, type WireBill, wireBill } from "./entry.ts";
+import { withEvents } from "./events.ts";
 import type { Units } from "./money.ts";
 import { type Profile, profiles } from "./profiles.ts";
 import { integer, type Random, seededRandom } from "./random.ts";
@@ -64,40 +65,50 @@ export function makeLedger(options: LedgerOptions): Ledger {
       // Its own sequence: which other types are wanted changes nothing in this one.
       const random = seededRandom(`${seed}/${productType}`);
       const profile = profiles[productType];
+      const from = now - days * dayMs;
+      const to = now + futureDays * dayMs;
       const moments = schedule({
         random,
         productType,
         profile,
         now,
-        from: now - days * dayMs,
-        to: now + futureDays * dayMs,
+        from,
+        to,
         density,
         everyType: productType === wanted[0],
         ...(options.edges && { edges: options.edges }),
       });
-      return [productType, book(random, profile, moments)];
+      const events = seededRandom(`${seed}/${productType}/events`);
+      const all = withEvents(moments, { seed, productType, now, from, to });
+      return [productType, book({ random, events }, profile, all)];
     }),
   ) as Record<ProductType, LedgerBill[]>;
   return { now: epochMs(now), bills };
 }
 
 /** Books the moments one after the other, carrying the balance of each coin along. */
-function book(random: Random, profile: Profile, moments: readonly Moment[]): LedgerBill[] {
+function book(
+  draws: { readonly random: Random; readonly events: Random },
+  profile: Profile,
+  moments: readonly Moment[],
+): LedgerBill[] {
   const openings = new Map(profile.coins.map(({ coin, opening }) => [coin, opening]));
   const balances = new Map<string, Units>();
-  const nextCounter = counters(random);
+  const nextCounter = counters(draws.random);
   return moments.map((moment) => {
-    const { businessType, coin, cTime, lateMs } = moment;
+    const { businessType, coin, cTime, lateMs, isEvent = false } = moment;
+    const random = isEvent ? draws.events : draws.random;
     const opening = openings.get(coin) ?? 0n;
     const before = balances.get(coin);
+    const amount = moment.amount ?? (before === undefined ? opening : undefined);
     const movement =
-      before === undefined
-        ? { amount: opening, fee: 0n, feeByCoupon: 0n }
-        : drawMovement(random, businessType, before, opening);
+      amount === undefined
+        ? drawMovement(random, businessType, before ?? 0n, opening)
+        : { amount, fee: 0n, feeByCoupon: 0n };
     const moved = movesBalance(businessType) ? movement.amount + movement.fee : 0n;
     const balance = (before ?? 0n) + moved;
     balances.set(coin, balance);
-    const billId = snowflake(cTime, nextCounter(cTime));
+    const billId = snowflake(cTime, isEvent ? 0 : nextCounter(cTime));
     return {
       billId,
       cTime: epochMs(cTime),

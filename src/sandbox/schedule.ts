@@ -1,6 +1,7 @@
 import { businessTypes } from "../contract/business-types.ts";
 import { isDemoProductType, type ProductType } from "../contract/product-types.ts";
 import { dayMs, historyMs, hourMs, intervalMaxMs, minuteMs, secondMs } from "../contract/time.ts";
+import type { Units } from "./money.ts";
 import type { Profile } from "./profiles.ts";
 import { integer, pick, type Random } from "./random.ts";
 
@@ -12,6 +13,10 @@ export type Moment = {
   readonly symbol: string;
   /** How long after its cTime the exchange begins to serve it. */
   readonly lateMs: number;
+  /** It belongs to another bill, and is drawn from a sequence of its own: see events.ts. */
+  readonly isEvent?: boolean;
+  /** Set where it is not to be drawn. */
+  readonly amount?: Units;
 };
 
 export type ScheduleOptions = {

@@ -53,8 +53,11 @@ export type PageCommit = {
   readonly after: string | undefined;
   readonly bills: readonly Bill[];
   readonly rejected: readonly RejectedRow[];
-  /** Where the walk goes on, or what it proved. */
-  readonly next: { readonly cursor: string } | { readonly end: WalkEnd };
+  /**
+   * Where the walk goes on, or what it proved. Without a cursor the next run walks the window from
+   * its newest page: this page's could skip bills, and is never stored, not even for a moment.
+   */
+  readonly next: { readonly cursor: string | undefined } | { readonly end: WalkEnd };
 };
 
 export type PageCounts = {
@@ -119,8 +122,6 @@ export type Store = {
   recordPlan(plan: StreamPlan): Promise<void>;
   /** @throws CommitsLostError where the window no longer stands at the page before. */
   commitPage(page: PageCommit): Promise<PageCounts>;
-  /** Forgets the cursor of a window, so that the next run walks it from its newest page. */
-  restartWindow(stream: Stream, window: Interval): Promise<void>;
   /**
    * Puts several open windows in the place of one: cut at these times, oldest first, each inside
    * the window. The newest keeps the cursor and the counts, the others are still to be begun.

@@ -119,8 +119,7 @@ export class StreamRun {
    * Never throws: what stopped it comes back, and into the report.
    */
   async walk(walk: Walk, everything: AbortSignal, pool: WalkShare): Promise<unknown> {
-    const { held, exchangeNow, settleLagMs, signal: stop } = this.#deps;
-    const { restartWindow } = held.store;
+    const { exchangeNow, settleLagMs, signal: stop } = this.#deps;
     const signal = AbortSignal.any([stop, everything, this.#stopped.signal]);
     let sentAt = exchangeNow();
     const sending = (request: PageRequest): Query => {
@@ -148,7 +147,6 @@ export class StreamRun {
         {
           fetchPage,
           commitPage: (page) => this.#commit(page),
-          restartWindow,
           exchangeNow,
           plannedAt: this.#plannedAt,
           settleLagMs,

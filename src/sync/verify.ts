@@ -163,7 +163,6 @@ class StreamVerify {
           fetchPage: (request) =>
             this.ask(() => pageQuery(this.stream.productType, request()), signal),
           commitPage: (page) => this.#compare(reading, page),
-          restartWindow: () => Promise.resolve(),
           exchangeNow,
           plannedAt: exchangeNow(),
           settleLagMs: 0,

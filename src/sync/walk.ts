@@ -22,7 +22,6 @@ export type WalkDeps = {
   /** Calls for the request when its turn at the exchange has come, and again for a retry. */
   readonly fetchPage: (request: () => PageRequest) => Promise<FetchedPage>;
   readonly commitPage: (page: PageCommit) => Promise<PageCounts>;
-  readonly restartWindow: (stream: Stream, window: Interval) => Promise<void>;
   readonly exchangeNow: () => EpochMs;
   /** The exchange's time when the run was planned. */
   readonly plannedAt: EpochMs;
@@ -85,17 +84,16 @@ export async function walkWindow(deps: WalkDeps, stream: Stream, walk: Walk): Pr
     // By the earliest of three times: answers may have set the clock forth and back meanwhile.
     const seenTimes = [deps.plannedAt, startedAt, deps.exchangeNow()];
     const settledTo = epochMs(Math.min(...seenTimes) - deps.settleLagMs);
+    const fault = finished ? undefined : cursorFault(endId, rows, cursor, cursors);
     const next = finished
       ? { end: endOf({ window, isHistoryStart }, readFrom, settledTo) }
-      : { cursor: endId };
+      : { cursor: fault === undefined ? endId : undefined };
     const page = { stream, window, startedAt, after: cursor, bills, rejected, next };
     const counts = await deps.commitPage(page);
     const walkedMs = finished ? lengthMs([window]) : walkedTo(window, bills);
     deps.onPage({ window, counts, finished, walkedMs });
     if (finished) return;
-    const fault = cursorFault(endId, rows, cursor, cursors);
     if (fault !== undefined) {
-      await deps.restartWindow(stream, window);
       throw new CursorError(
         `the exchange's cursor ${printableLine(endId)} ${fault} in ${nameOf(stream, window)}; ` +
           "the window counts as not read, whatever came of its bills so far; run again",

@@ -28,7 +28,7 @@ export type CommittedStream = {
 export type Write =
   | { readonly kind: "page"; readonly page: PageCommit }
   | { readonly kind: "plan"; readonly plan: StreamPlan }
-  | { readonly kind: "restart" | "division" };
+  | { readonly kind: "division" };
 
 /** Keeps count of what is committed, stream by stream. */
 export function committedStreams(ledger: SimulatedLedger) {

@@ -88,9 +88,9 @@ export const mutants: readonly Mutant[] = [
     changes: [["if (stray !== undefined) {", "if (false) {"]],
   },
   {
-    name: "a cursor kept after its window failed",
+    name: "a cursor that is wrong stored with its page",
     file: "src/sync/walk.ts",
-    changes: [["await deps.restartWindow(stream, window);", ""]],
+    changes: [["{ cursor: fault === undefined ? endId : undefined }", "{ cursor: endId }"]],
   },
   {
     name: "a retry outside the limiter",

@@ -109,7 +109,7 @@ function committedOf(writes: readonly Write[], values: string): readonly Write[]
     // A window that ends is named by its bounds, one that goes on by its new cursor.
     return "end" in next
       ? values.includes(JSON.stringify([from, to]).slice(1, -1))
-      : values.includes(from) && values.includes(next.cursor);
+      : values.includes(from) && values.includes(next.cursor ?? to);
   });
 }
 
@@ -142,6 +142,5 @@ function watched(
     },
     commitPage: (page) => noted({ kind: "page", page }, () => store.commitPage(page)),
     divideWindow: (...given) => noted({ kind: "division" }, () => store.divideWindow(...given)),
-    restartWindow: (...given) => noted({ kind: "restart" }, () => store.restartWindow(...given)),
   };
 }

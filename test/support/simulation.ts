@@ -146,7 +146,6 @@ async function hold(
     knownTime: (...given) => time.hold(() => real.knownTime(...given)),
     recordPlan: (...given) => time.hold(() => real.recordPlan(...given)),
     commitPage: (...given) => time.hold(() => real.commitPage(...given)),
-    restartWindow: (...given) => time.hold(() => real.restartWindow(...given)),
     divideWindow: (...given) => time.hold(() => real.divideWindow(...given)),
     commitLoanToValue: (...given) => time.hold(() => real.commitLoanToValue(...given)),
   };

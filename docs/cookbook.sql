@@ -1,0 +1,238 @@
+-- Questions that accountants and quants ask of the ledger. Each begins with a line of two dashes and
+-- a hash; docs/analytics.md shows them with what they answer on a sandbox's ledger.
+
+-- # What was the balance at the end of each month?
+select month_end, coin, balance, is_complete
+from analytics.month_end_balances
+where account = 'main'
+  and product_type = 'USDT-FUTURES'
+order by month_end;
+
+-- # How did March's balance come about?
+select
+  opening,
+  realised_pnl,
+  trading_fees + fee_rebates as fees,
+  funding_received + funding_paid as funding,
+  liquidation,
+  transfers_in + transfers_out as transfers,
+  bonus + copy + delivery + margin + interest + conversion + unmapped as other,
+  rounding,
+  computed_closing,
+  reported_closing,
+  difference
+from analytics.monthly_rollforward
+where account = 'main'
+  and product_type = 'USDT-FUTURES'
+  and month = '2026-03-01';
+
+-- # Can March be signed off: was every day read, and does every day add up?
+select
+  count(*) as days,
+  count(*) filter (where is_complete) as completely_read,
+  count(*) filter (where difference = 0) as adding_up
+from analytics.daily_rollforward
+where account = 'main'
+  and product_type = 'USDT-FUTURES'
+  and day >= '2026-03-01'
+  and day < '2026-04-01';
+
+-- # What did each contract earn in March, after fees and funding?
+with parts as (
+  select symbol, net as pnl, 0 as fees, 0 as funding
+  from analytics.realised_pnl_by_symbol_day
+  where account = 'main'
+    and product_type = 'USDT-FUTURES'
+    and day >= '2026-03-01'
+    and day < '2026-04-01'
+  union all
+  select symbol, 0, net, 0
+  from analytics.fees_by_symbol_day
+  where account = 'main'
+    and product_type = 'USDT-FUTURES'
+    and day >= '2026-03-01'
+    and day < '2026-04-01'
+  union all
+  select symbol, 0, 0, net
+  from analytics.funding_by_symbol_day
+  where account = 'main'
+    and product_type = 'USDT-FUTURES'
+    and day >= '2026-03-01'
+    and day < '2026-04-01'
+)
+select
+  symbol,
+  sum(pnl) as realised_pnl,
+  sum(fees) as fees,
+  sum(funding) as funding,
+  sum(pnl + fees + funding) as net
+from parts
+group by symbol
+order by net desc;
+
+-- # Which contract costs the most funding?
+select symbol, sum(received) as received, sum(paid) as paid, sum(net) as net
+from analytics.funding_by_symbol_day
+where account = 'main'
+  and product_type = 'USDT-FUTURES'
+group by symbol
+order by net
+limit 3;
+
+-- # What are the fees of each month, and what part of them came back as rebates or was paid by coupons?
+select
+  date_trunc('month', day)::date as month,
+  sum(fees) as fees,
+  sum(rebates) as rebates,
+  sum(paid_by_coupon) as paid_by_coupon
+from analytics.fees_by_symbol_day
+where account = 'main'
+  and product_type = 'USDT-FUTURES'
+group by date_trunc('month', day)
+order by month;
+
+-- # How much capital went in and out, by month?
+select month, coin, transfers_in, transfers_out, transfers_in + transfers_out as net
+from analytics.monthly_rollforward
+where account = 'main'
+  and product_type = 'USDT-FUTURES'
+order by month;
+
+-- # What is the return of each month on its opening balance, transfers left out?
+select
+  month,
+  opening,
+  reported_closing - opening - transfers_in - transfers_out as profit,
+  round(
+    100 * (reported_closing - opening - transfers_in - transfers_out) / opening,
+    2
+  ) as percent
+from analytics.monthly_rollforward
+where account = 'main'
+  and product_type = 'USDT-FUTURES'
+order by month;
+
+-- # What was the deepest drawdown of the trading result?
+with results as (
+  select
+    day,
+    sum(reported_closing - opening - transfers_in - transfers_out) over (order by day) as result
+  from analytics.daily_rollforward
+  where account = 'main'
+    and product_type = 'USDT-FUTURES'
+    and coin = 'USDT'
+),
+peaks as (
+  select day, result, greatest(max(result) over (order by day), 0) as peak
+  from results
+)
+select day, peak, result, result - peak as drawdown
+from peaks
+order by drawdown, day
+limit 1;
+
+-- # What was the balance at a moment?
+select distinct on (coin)
+  coin,
+  c_time as since,
+  running_balance as balance
+from analytics.activity
+where account = 'main'
+  and product_type = 'COIN-FUTURES'
+  and c_time <= '2026-03-15T12:00:00Z'
+order by coin, position desc;
+
+-- # Which bills moved the balance most on a day?
+select c_time, business_type, symbol, net, balance_before, balance_after
+from analytics.activity
+where account = 'main'
+  and product_type = 'USDT-FUTURES'
+  and day = '2026-03-20'
+order by abs(net) desc, position
+limit 5;
+
+-- # What did liquidations cost?
+select started_at, symbol, bills, amount, fee, swept, balance_left
+from analytics.liquidations
+where account = 'main'
+  and product_type = 'USDT-FUTURES'
+order by amount
+limit 5;
+
+-- # Which bonuses are outstanding?
+select distinct on (product_type, coin)
+  product_type,
+  coin,
+  outstanding
+from analytics.bonuses
+where account = 'main'
+  and not is_demo
+order by product_type, coin, c_time desc, bill_id desc;
+
+-- # Which transfers have no other leg in this data?
+select business_type, direction, count(*) as legs, sum(amount) as amount
+from analytics.transfers
+where account = 'main'
+  and product_type = 'USDT-FUTURES'
+  and state = 'one_sided'
+group by business_type, direction
+order by business_type;
+
+-- # What moved between the account's own product types, and came back?
+select coin, c_time, product_type as from_type, counter_product_type as to_type, -amount as amount
+from analytics.transfers
+where account = 'main'
+  and state = 'paired'
+  and direction = 'out'
+order by c_time;
+
+-- # Which kinds of bill has nobody mapped, and what did they move?
+select business_type, coin, count(*) as bills, sum(net) as net
+from analytics.activity
+where account = 'main'
+  and category = 'unknown'
+  and not is_demo
+group by business_type, coin
+order by business_type, coin;
+
+-- # At which hour of the day is money made?
+select
+  extract(hour from c_time at time zone 'UTC') as hour,
+  count(*) as bills,
+  sum(wallet_amount) as realised_pnl
+from analytics.activity
+where account = 'main'
+  and product_type = 'USDT-FUTURES'
+  and category = 'trade'
+  and wallet_amount <> 0
+group by 1
+order by realised_pnl desc
+limit 3;
+
+-- # How near is the institutional loan to its limit, and what counts as collateral?
+select taken_at, ltv, usdt_balance, unpaid_usdt_amount, coin, amount, round(implied_haircut, 4) as haircut
+from analytics.ltv_history
+where account = 'main'
+  and price is not null
+order by taken_at desc, coin
+limit 3;
+
+-- # Which settings of spot pairs changed?
+select symbol, valid_from, changed
+from analytics.symbol_history
+where changed <> '{}'
+order by valid_from, symbol
+limit 3;
+
+-- # Through when is each ledger complete, and what was lost?
+select product_type, state, covered_from, covered_to
+from analytics.coverage
+where account = 'main'
+order by product_type, covered_from;
+
+-- # What is odd about the data?
+select product_type, "check", rows
+from analytics.data_quality
+where account = 'main'
+  and not is_demo
+order by product_type, "check";

@@ -1,0 +1,197 @@
+import { sql } from "drizzle-orm";
+import { textArray } from "../../db/array-literal.ts";
+import type { Database, Transaction } from "../../db/connect.ts";
+import { withDatabaseErrors } from "../../db/database-errors.ts";
+import { type Scope, within } from "./entries.ts";
+import { hasTransferLegs } from "./transfer-legs.ts";
+
+/** What can be wrong with a ledger. */
+export const breakKinds = {
+  chain: "a balance is not the one before it plus its bill",
+  balance: "one balance is off, and the next is right again",
+  duplicate: "a bill is there twice, under two ids",
+  "fee-sign": "a fee counts the other way round",
+  rounding: "off by one unit in the last place, where the ledger is otherwise exact",
+  unread: "a balance does not follow, beside time that was not read",
+  rollforward: "a day's bills do not add up to its balances",
+  transfer: "the two legs of a transfer are of different amounts",
+  "id-time": "a bill's id tells another time than the bill",
+  "ltv-assets": "the collateral does not add up to the assets",
+  "ltv-ratio": "the ratio is not debt by assets",
+  "ltv-haircut": "collateral counts for more than it is worth, or for less than nothing",
+  restatement: "bills were restated since the last sign-off",
+  quarantine: "rows in quarantine since the last sign-off",
+} as const;
+
+export type BreakKind = keyof typeof breakKinds;
+
+/** One place where the ledger does not add up. Amounts are decimals as text. */
+export type FoundBreak = {
+  readonly kind: BreakKind;
+  readonly account: string;
+  /** Empty where it is not of one. */
+  readonly productType: string;
+  readonly coin: string;
+  /** What is broken: a bill's id, a day, a snapshot's time. Together with the above its identity. */
+  readonly anchor: string;
+  /** ISO 8601. */
+  readonly happenedAt: string | null;
+  readonly expected: string | null;
+  readonly observed: string | null;
+  readonly difference: string | null;
+  readonly firstBadBill: string | null;
+  readonly lastGoodBill: string | null;
+  readonly explanation: string;
+};
+
+export type BreakState = "open" | "explained" | "resolved";
+
+export type Break = FoundBreak & {
+  readonly breakId: number;
+  readonly firstSeenAt: string;
+  readonly state: BreakState;
+  readonly note: string | null;
+};
+
+const columns: readonly (keyof FoundBreak)[] = [
+  "kind",
+  "account",
+  "productType",
+  "coin",
+  "anchor",
+  "happenedAt",
+  "expected",
+  "observed",
+  "difference",
+  "firstBadBill",
+  "lastGoodBill",
+  "explanation",
+];
+
+const snakeCase = (name: string) =>
+  name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+const names = sql.raw(columns.map(snakeCase).join(", "));
+
+/**
+ * Writes down what was found. A break that is known keeps its first time and its note; one that
+ * was signed off stays so as long as its difference is the same, and is open again where not.
+ * @returns their numbers.
+ */
+export async function recordFound(
+  tx: Transaction,
+  found: readonly FoundBreak[],
+): Promise<readonly string[]> {
+  const column = (name: keyof FoundBreak) => textArray(found.map((entry) => entry[name]));
+  const { rows } = await tx.execute<{ break_id: string }>(sql`
+    insert into ledger_breaks (${names}, first_seen_at, last_seen_at, state)
+    select
+      kind, account, product_type, coin, anchor, happened_at::timestamptz, expected::numeric,
+      observed::numeric, difference::numeric, first_bad_bill, last_good_bill, explanation,
+      clock_timestamp(), clock_timestamp(), 'open'
+    from unnest(
+      ${sql.join(
+        columns.map((name) => sql`${column(name)}::text[]`),
+        sql`, `,
+      )}
+    ) as found (${names})
+    on conflict (account, product_type, coin, kind, anchor) do update
+    set
+      happened_at = excluded.happened_at,
+      expected = excluded.expected,
+      observed = excluded.observed,
+      difference = excluded.difference,
+      first_bad_bill = excluded.first_bad_bill,
+      last_good_bill = excluded.last_good_bill,
+      explanation = excluded.explanation,
+      last_seen_at = excluded.last_seen_at,
+      state = case
+        when ledger_breaks.state = 'explained'
+          and ledger_breaks.difference is not distinct from excluded.difference
+        then 'explained'
+        else 'open'
+      end,
+      resolved_at = null
+    returning break_id`);
+  return rows.map(({ break_id }) => break_id);
+}
+
+/**
+ * Breaks that were open and were not found again, among those that this check would have found.
+ * @param checked where the check began in each chain is in `chains_to_check`; "all" for a whole one.
+ */
+export async function resolveUnfound(
+  tx: Transaction,
+  { accounts, productTypes }: Scope,
+  { foundIds, checked }: { foundIds: readonly string[]; checked: "all" | "changed" },
+): Promise<void> {
+  const wasChecked =
+    checked === "all"
+      ? sql`true`
+      : sql`(
+          coin = ''
+          or kind = 'transfer' and ${hasTransferLegs}
+          or kind like 'ltv-%'
+          or exists (
+            select 1
+            from chains_to_check as chain
+            where chain.account = ledger_breaks.account
+              and chain.product_type = ledger_breaks.product_type
+              and chain.coin = ledger_breaks.coin
+              and chain.since < ledger_breaks.happened_at
+          )
+        )`;
+  await tx.execute(sql`
+    update ledger_breaks
+    set state = 'resolved', resolved_at = clock_timestamp()
+    where state = 'open'
+      and not break_id = any(${textArray(foundIds)}::bigint[])
+      and ${within("account", accounts)}
+      and (product_type = '' or ${within("product_type", productTypes)})
+      and ${wasChecked}`);
+}
+
+/** The open breaks, oldest first. */
+export async function readOpenBreaks(
+  tx: Transaction,
+  { accounts, productTypes }: Scope,
+): Promise<readonly Break[]> {
+  const { rows } = await tx.execute<Break & { readonly breakId: string }>(sql`
+    select
+      break_id::text as "breakId",
+      kind,
+      account,
+      product_type as "productType",
+      coin,
+      anchor,
+      to_char(happened_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "happenedAt",
+      expected::text,
+      observed::text,
+      difference::text,
+      first_bad_bill as "firstBadBill",
+      last_good_bill as "lastGoodBill",
+      explanation,
+      to_char(first_seen_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "firstSeenAt",
+      state,
+      note
+    from ledger_breaks
+    where state = 'open'
+      and ${within("account", accounts)}
+      and (product_type = '' or ${within("product_type", productTypes)})
+    order by account, product_type, coin, happened_at, break_id`);
+  return rows.map((row) => ({ ...row, breakId: Number(row.breakId) }));
+}
+
+/**
+ * Signs a break off. The record stays, with the note.
+ * @returns false where there is no open break of this number.
+ */
+export function acceptBreak(db: Database, breakId: number, note: string): Promise<boolean> {
+  return withDatabaseErrors(async () => {
+    const { rowCount } = await db.execute(sql`
+      update ledger_breaks
+      set state = 'explained', note = ${note}, signed_off_at = clock_timestamp()
+      where break_id = ${breakId}
+        and state = 'open'`);
+    return rowCount === 1;
+  });
+}

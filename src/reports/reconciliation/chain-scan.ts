@@ -1,0 +1,174 @@
+import { sql } from "drizzle-orm";
+import type { Transaction } from "../../db/connect.ts";
+import { type Entries, movedByRule } from "./entries.ts";
+import { lastPlace } from "./learn.ts";
+
+/**
+ * Finds, in one pass over the chains, the bills whose balance is not the one before plus what
+ * they move, and those for which that cannot be told from the two balances alone. The pass
+ * carries no more than it needs, since most of its time goes into sorting.
+ */
+export async function collectSuspects(tx: Transaction, entries: Entries): Promise<void> {
+  await tx.execute(sql`drop table if exists off_chain`);
+  await tx.execute(sql`drop table if exists suspects`);
+  await tx.execute(sql`
+    create temporary table off_chain on commit drop as
+    select account, product_type, coin, bill_id, position, previous, previous_bill_id
+    from (
+      select
+        bills.account,
+        bills.product_type,
+        bills.coin,
+        bills.bill_id,
+        balance,
+        amount + fee as moved,
+        ${entries.isException} as is_exception,
+        row_number() over chain as position,
+        lag(balance) over chain as previous,
+        lag(bills.bill_id) over chain as previous_bill_id
+      ${entries.from}
+      left join bill_order
+        on bill_order.account = bills.account
+        and bill_order.product_type = bills.product_type
+        and bill_order.bill_id = bills.bill_id
+      where ${entries.where}
+      window chain as (
+        partition by bills.account, bills.product_type, bills.coin
+        order by bills.c_time, coalesce(place, 0), length(bills.bill_id), bills.bill_id
+      )
+    ) as chained
+    where balance is null
+      or previous is null
+      or is_exception
+      or balance - previous <> moved`);
+  await tx.execute(sql`
+    create temporary table suspects on commit drop as
+    with candidates as (
+      select
+        off_chain.account,
+        off_chain.product_type,
+        off_chain.coin,
+        off_chain.bill_id,
+        bills.c_time,
+        bills.business_type,
+        business_types.category,
+        coalesce(is_testable, true) as is_testable,
+        bills.amount,
+        bills.fee,
+        bills.fee_by_coupon,
+        bills.balance,
+        ${movedByRule} as moved,
+        position,
+        previous,
+        previous_bill_id
+      from off_chain
+      join bills using (account, product_type, bill_id)
+      join business_types on code = bills.business_type
+      left join wallet_rules
+        on wallet_rules.account = off_chain.account
+        and wallet_rules.product_type = off_chain.product_type
+        and wallet_rules.category = business_types.category
+    )
+    select candidates.*
+    from candidates
+    where balance is null
+      or previous is null
+      or balance - previous <> moved`);
+}
+
+/**
+ * How far each of the suspects is off, by the last balance before it that was served. The first
+ * balance of a chain has nothing to be held against.
+ */
+export async function collectResiduals(tx: Transaction): Promise<void> {
+  await tx.execute(sql`drop table if exists residuals`);
+  await tx.execute(sql`
+    create temporary table residuals on commit drop as
+    with numbered as (
+      select
+        suspects.*,
+        -- A stretch begins behind a served balance, and ends with the next one.
+        count(*) filter (where previous is not null or position = 1) over chain as stretch
+      from suspects
+      window chain as (partition by account, product_type, coin order by position)
+    ),
+    stretched as (
+      select
+        numbered.*,
+        first_value(previous) over stretch as base,
+        first_value(previous_bill_id) over stretch as base_bill_id,
+        sum(moved) over stretch as moved_since,
+        count(*) over stretch as steps,
+        bool_and(is_testable) over stretch as are_testable
+      from numbered
+      window stretch as (
+        partition by account, product_type, coin, stretch
+        order by position
+        rows unbounded preceding
+      )
+    )
+    select
+      account,
+      product_type,
+      coin,
+      bill_id,
+      c_time,
+      business_type,
+      category,
+      amount,
+      fee,
+      balance,
+      moved,
+      position,
+      base_bill_id,
+      steps,
+      are_testable as is_testable,
+      base + moved_since as expected,
+      balance - base - moved_since as residual,
+      -- Each of the bills on the way may have been rounded.
+      abs(balance - base - moved_since) <= steps * ${lastPlace} as is_small
+    from stretched
+    where balance - base - moved_since <> 0`);
+}
+
+// An id's upper bits are milliseconds from this time on; on all public ids of futures bills.
+const idEpochMs = sql.raw("1435725920677");
+const firstId = sql`(((date_part('epoch', bills.c_time) * 1000)::bigint - ${idEpochMs}) << 22)`;
+
+/**
+ * Whether a bill's id tells another time than the bill. The range of ids that a time allows is
+ * compared as text: no id is ever a number here, whatever it holds. Ids have 19 digits since 2023.
+ */
+export const isOddId = sql`(
+  octet_length(bills.bill_id) <> case
+    when ${firstId} >= 1000000000000000000 then 19
+    else octet_length(${firstId}::text)
+  end
+  or bills.bill_id not between ${firstId}::text and (${firstId} + 4194303)::text
+)`;
+
+/**
+ * Adds the bills up by day and type, without regard to their order, and in the same pass counts
+ * the odd ids. What the sums move the wallet by is for their readers to say: joined to each bill,
+ * the rules cost a third of the pass.
+ */
+export async function collectDaySums(tx: Transaction, entries: Entries): Promise<void> {
+  await tx.execute(sql`drop table if exists day_sums`);
+  await tx.execute(sql`
+    create temporary table day_sums on commit drop as
+    select
+      bills.account,
+      bills.product_type,
+      bills.coin,
+      bills.business_type,
+      (bills.c_time at time zone 'UTC')::date as day,
+      count(*) as bills,
+      sum(amount) as amount,
+      sum(fee) as fee,
+      sum(fee_by_coupon) as fee_by_coupon,
+      count(*) filter (where ${isOddId}) as odd_ids,
+      max(bills.c_time) as last_time
+    ${entries.from}
+    where ${entries.where}
+    group by 1, 2, 3, 4, 5`);
+}

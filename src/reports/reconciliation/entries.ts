@@ -1,0 +1,157 @@
+import { type SQL, sql } from "drizzle-orm";
+import { textArray } from "../../db/array-literal.ts";
+import type { Transaction } from "../../db/connect.ts";
+import type { WalletRule } from "./wallet-rules.ts";
+
+/** Which ledgers are reconciled. */
+export type Scope = {
+  /** Undefined for all that are stored. */
+  readonly accounts: readonly string[] | undefined;
+  readonly productTypes: readonly string[] | undefined;
+};
+
+/** All bills of a scope, or those of `chains_to_check` only. */
+export type Checked = Scope | "changed";
+
+/** Bills to check: parts of a statement. */
+export type Entries = {
+  readonly from: SQL;
+  readonly where: SQL;
+  /**
+   * Whether a bill's kind has another rule than amount and fee in some stream. Nearly none has: what
+   * it moves is looked up for those alone. Joined to each bill, the rules cost a quarter of the pass.
+   */
+  readonly isException: SQL;
+};
+
+export const within = (name: string, values: readonly string[] | undefined): SQL =>
+  values === undefined ? sql`true` : sql`${sql.raw(name)} = any(${textArray(values)}::text[])`;
+
+const ofScope = ({ accounts, productTypes }: Scope): SQL => sql`
+      ${within("bills.account", accounts)}
+      and ${within("bills.product_type", productTypes)}`;
+
+// A transaction that was under way while the last check looked may have stored bills since, with
+// times before it. None lasts longer than the limit on its statements.
+const underWayMax = sql`interval '10 minutes'`;
+
+/**
+ * Where to begin in each chain that changed since it was last checked: with the last balance
+ * before the oldest bill that was stored since, or before the place that a restated one left.
+ */
+export async function chooseChanged(tx: Transaction, scope: Scope): Promise<void> {
+  await tx.execute(sql`
+    create temporary table chains_to_check on commit drop as
+    with touched as (
+      select account, product_type, coin, c_time, ingested_at as touched_at
+      from bills
+      where ${ofScope(scope)}
+      union all
+      select account, product_type, coin, c_time, replaced_at
+      from bill_revisions as bills
+      where ${ofScope(scope)}
+    ),
+    changed as (
+      select
+        account,
+        product_type,
+        coin,
+        case
+          when bool_or(ingested_before is null) then '-infinity'
+          else min(c_time)
+        end as oldest
+      from touched
+      left join reconciled_chains using (account, product_type, coin)
+      where ingested_before is null
+        or touched_at >= ingested_before - ${underWayMax}
+      group by account, product_type, coin
+    )
+    select
+      account,
+      product_type,
+      coin,
+      coalesce(
+        (
+          select c_time
+          from bills
+          where bills.account = changed.account
+            and bills.product_type = changed.product_type
+            and bills.coin = changed.coin
+            and bills.c_time < changed.oldest
+            and balance is not null
+          order by bills.c_time desc
+          limit 1
+        ),
+        '-infinity'
+      ) as since
+    from changed`);
+  await tx.execute(sql`analyze chains_to_check`);
+}
+
+/**
+ * What was completely read of each stream, in `covered_streams`. Bills behind its end are those
+ * that may still be joined by late ones: what does not follow there is not judged yet.
+ */
+export async function collectCoverage(tx: Transaction): Promise<void> {
+  await tx.execute(sql`
+    create temporary table covered_streams on commit drop as
+    select
+      account,
+      product_type,
+      range_agg(tstzrange(window_start, window_end)) as time,
+      max(window_end) as settled_to
+    from checkpoints
+    where state = 'complete'
+    group by account, product_type`);
+}
+
+/** The bills that are checked, and which of them may not move the wallet by amount and fee. */
+export async function entriesOf(tx: Transaction, checked: Checked): Promise<Entries> {
+  const { rows } = await tx.execute<{ code: string; is_coupon: boolean }>(sql`
+    select
+      code,
+      bool_and(coalesce(counts_amount and counts_fee, false)) as is_coupon
+    from business_types
+    left join wallet_rules using (category)
+    where category = 'margin'
+      or (counts_amount, counts_fee, counts_coupon) <> (true, true, false)
+    group by code
+    order by code`);
+  const types = (isCoupon: boolean) =>
+    textArray(rows.filter(({ is_coupon }) => is_coupon === isCoupon).map(({ code }) => code));
+  return {
+    from:
+      checked === "changed"
+        ? sql`
+      from chains_to_check
+      join bills
+        on bills.account = chains_to_check.account
+        and bills.product_type = chains_to_check.product_type
+        and bills.coin = chains_to_check.coin
+        and bills.c_time >= chains_to_check.since`
+        : sql`
+      from bills`,
+    where: checked === "changed" ? sql`true` : ofScope(checked),
+    isException: sql`(
+      business_type = any(${types(false)}::text[])
+      or (coalesce(fee_by_coupon, 0) <> 0 and business_type = any(${types(true)}::text[]))
+    )`,
+  };
+}
+
+/** What a bill that is joined to its business type and wallet rule moves the wallet by. */
+export const movedByRule: SQL = sql`(
+  case when coalesce(counts_amount, business_types.category is distinct from 'margin') then amount else 0 end
+  + case when coalesce(counts_fee, business_types.category is distinct from 'margin') then fee else 0 end
+  + case when counts_coupon then coalesce(fee_by_coupon, 0) else 0 end
+)`;
+
+/** What a bill would move the wallet by under a rule. */
+export function movedBy({ countsAmount, countsFee, countsCoupon }: WalletRule): SQL {
+  const parts = [
+    ...(countsAmount ? [sql`amount`] : []),
+    ...(countsFee ? [sql`fee`] : []),
+    ...(countsCoupon ? [sql`coalesce(fee_by_coupon, 0)`] : []),
+  ];
+  return parts.length === 0 ? sql`0` : sql`(${sql.join(parts, sql` + `)})`;
+}

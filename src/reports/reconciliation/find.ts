@@ -1,0 +1,31 @@
+import { type SQL, sql } from "drizzle-orm";
+import type { Transaction } from "../../db/connect.ts";
+import type { BreakKind, FoundBreak } from "./breaks.ts";
+
+/** A time as ISO 8601, in UTC. */
+export const iso = (time: SQL) =>
+  sql`to_char(${time} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
+
+type Finding = Partial<Omit<FoundBreak, "kind">> &
+  Pick<FoundBreak, "account" | "anchor" | "explanation">;
+
+/** A statement that finds breaks of one kind; columns that it leaves out are null. */
+export async function find(
+  tx: Transaction,
+  kind: BreakKind,
+  statement: SQL,
+): Promise<readonly FoundBreak[]> {
+  const { rows } = await tx.execute<Finding>(statement);
+  return rows.map((row) => ({
+    productType: "",
+    coin: "",
+    happenedAt: null,
+    expected: null,
+    observed: null,
+    difference: null,
+    firstBadBill: null,
+    lastGoodBill: null,
+    ...row,
+    kind,
+  }));
+}

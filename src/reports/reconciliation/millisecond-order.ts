@@ -1,0 +1,230 @@
+/** A bill of one millisecond, in units of the ledger's smallest decimal. */
+export type Step = {
+  readonly billId: string;
+  readonly moved: bigint;
+  /** The balance after it; undefined where none was served. */
+  readonly after: bigint | undefined;
+};
+
+export type Millisecond = {
+  /** In the order of their ids, which stands where no other has fewer jumps. */
+  readonly steps: readonly Step[];
+  /** The balance before the first of them, where it is known. */
+  readonly start: bigint | undefined;
+  /** The balance that the bill after the last of them begins with, where it is known. */
+  readonly end: bigint | undefined;
+  /** How far two balances may be apart and still be one: what the exchange rounds by. */
+  readonly tolerance: bigint;
+};
+
+/**
+ * The order in which bills of one millisecond follow each other: each begins with the balance
+ * that the one before it ended with. Where no order does so throughout, one with as few jumps
+ * as there are. The bills are the edges of a graph between balances, and the order is a trail
+ * through all of them (Hierholzer's algorithm, linear in the number of bills). One more edge,
+ * from the end back to the start, stands for the rest of the ledger. Bills that show no balance
+ * go where what they move fills a jump, or where one is left.
+ *
+ * @returns the bills' ids; as they came where nothing is won.
+ */
+export function chainedOrder(group: Millisecond): readonly string[] {
+  const { steps, start, end } = group;
+  const nodeOf = nodes(group);
+  const shown = steps.flatMap((step): readonly Edge[] =>
+    step.after === undefined
+      ? []
+      : [{ steps: [step], from: nodeOf(step.after - step.moved), to: nodeOf(step.after) }],
+  );
+  const rest: Edge = {
+    steps: [],
+    from: end === undefined ? "after" : nodeOf(end),
+    to: start === undefined ? "before" : nodeOf(start),
+  };
+  const unshown = steps.filter(({ after }) => after === undefined);
+  const bridges = bridgesOf([rest, ...shown], unshown, nodeOf);
+  const bridged = new Set(bridges.flatMap((edge) => edge.steps));
+  const order = throughAll(
+    [rest, ...bridges, ...shown],
+    rest,
+    unshown.filter((step) => !bridged.has(step)),
+  );
+  const isBetter = jumps(order, group) < jumps(steps, group);
+  return (isBetter ? order : steps).map(({ billId }) => billId);
+}
+
+/** A balance; or, where the ledger before or after the millisecond shows none, that. */
+type Node = bigint | "before" | "after";
+/** Bills that lead from one balance to another. */
+type Edge = { readonly steps: readonly Step[]; readonly from: Node; readonly to: Node };
+type NodeOf = (value: bigint) => bigint;
+
+/** One representative for balances that lie within the tolerance of each other. */
+function nodes({ steps, start, end, tolerance }: Millisecond): NodeOf {
+  const shown = steps.flatMap(({ after, moved }) =>
+    after === undefined ? [] : [after, after - moved],
+  );
+  const values = [...shown, ...[start, end].filter((value) => value !== undefined)];
+  const representative = new Map<bigint, bigint>();
+  let last: { readonly value: bigint; readonly node: bigint } | undefined;
+  for (const value of values.toSorted((a, b) => (a < b ? -1 : a > b ? 1 : 0))) {
+    const node: bigint = last !== undefined && value - last.value <= tolerance ? last.node : value;
+    representative.set(value, node);
+    last = { value, node };
+  }
+  // What a bill without a balance leads to need not be one of the values itself.
+  return (value) =>
+    representative.get(value) ??
+    representative.get(value - tolerance) ??
+    representative.get(value + tolerance) ??
+    value;
+}
+
+/** How many more edges begin than end at a balance. */
+function surplusOf(edges: readonly Edge[]): Map<Node, number> {
+  const surplus = new Map<Node, number>();
+  for (const { from, to } of edges) {
+    surplus.set(from, (surplus.get(from) ?? 0) + 1);
+    surplus.set(to, (surplus.get(to) ?? 0) - 1);
+  }
+  return surplus;
+}
+
+// All selections of so many bills without a balance are tried, 4,095; of more, those of up to three.
+const allSelectionsMax = 12;
+const selectedMax = 3;
+const selectionsMax = 5_000;
+
+/**
+ * Bills without a balance that together lead from where a trail ends to where one begins, or to
+ * a ring that no trail passes. Amounts have so many digits that a sum which fits is hardly ever a
+ * coincidence.
+ */
+function bridgesOf(
+  edges: readonly Edge[],
+  unshown: readonly Step[],
+  nodeOf: NodeOf,
+): readonly Edge[] {
+  const movers = unshown.filter(({ moved }) => moved !== 0n);
+  const bridges: Edge[] = [];
+  for (let left = movers; left.length > 0; ) {
+    const bridge = nextBridge([...edges, ...bridges], left, nodeOf);
+    if (bridge === undefined) break;
+    bridges.push(bridge);
+    left = left.filter((step) => !bridge.steps.includes(step));
+  }
+  return bridges;
+}
+
+function nextBridge(
+  edges: readonly Edge[],
+  left: readonly Step[],
+  nodeOf: NodeOf,
+): Edge | undefined {
+  const surplus = surplusOf(edges);
+  const begins = new Set([...surplus].flatMap(([node, more]) => (more > 0 ? [node] : [])));
+  const ends = [...surplus].flatMap(([node, more]) =>
+    more < 0 && typeof node === "bigint" ? [node] : [],
+  );
+  if (ends.length === 0) return undefined;
+  const rings = ringsOf(edges, surplus);
+  for (const { steps, moved } of selections(left)) {
+    for (const from of ends) {
+      const to = nodeOf(from + moved);
+      if (begins.has(to) || rings.has(to)) return { steps, from, to };
+    }
+  }
+  return undefined;
+}
+
+/** The balances that only rings pass: as many bills begin as end there, and so all around. */
+function ringsOf(edges: readonly Edge[], surplus: ReadonlyMap<Node, number>): ReadonlySet<Node> {
+  const neighbours = new Map<Node, Node[]>();
+  for (const { from, to } of edges) {
+    neighbours.set(from, [...(neighbours.get(from) ?? []), to]);
+    neighbours.set(to, [...(neighbours.get(to) ?? []), from]);
+  }
+  const reached = new Set([...surplus].flatMap(([node, more]) => (more === 0 ? [] : [node])));
+  // A set's walk goes on to what is added to it meanwhile.
+  for (const node of reached) for (const next of neighbours.get(node) ?? []) reached.add(next);
+  return new Set([...surplus.keys()].filter((node) => !reached.has(node)));
+}
+
+type Selection = { readonly steps: readonly Step[]; readonly moved: bigint };
+
+/** Those of one bill first, then those of two, and so on. */
+function* selections(steps: readonly Step[]): Generator<Selection> {
+  const most = steps.length <= allSelectionsMax ? steps.length : selectedMax;
+  type Grown = Selection & { readonly next: number };
+  let grown: readonly Grown[] = [{ steps: [], moved: 0n, next: 0 }];
+  let count = 0;
+  for (let size = 1; size <= most && grown.length > 0; size++) {
+    const larger: Grown[] = [];
+    for (const selection of grown) {
+      for (const [offset, step] of steps.slice(selection.next).entries()) {
+        if (count++ >= selectionsMax) return;
+        const next = {
+          steps: [...selection.steps, step],
+          moved: selection.moved + step.moved,
+          next: selection.next + offset + 1,
+        };
+        yield next;
+        larger.push(next);
+      }
+    }
+    grown = larger;
+  }
+}
+
+/**
+ * All bills, in as few trails as there are; what follows the rest of the ledger first. Those that
+ * fit nowhere go where the last jump is.
+ */
+function throughAll(edges: readonly Edge[], rest: Edge, unfit: readonly Step[]): readonly Step[] {
+  const open = Map.groupBy(edges.toReversed(), ({ from }) => from);
+  const begins = [...surplusOf(edges)].flatMap(([node, more]) =>
+    Array<Node>(Math.max(0, more)).fill(node),
+  );
+  // Trails begin wherever more bills begin than end; what is left over are rings.
+  const trails = [...begins, rest.to, ...edges.map(({ from }) => from)].map((from) =>
+    trail(open, from),
+  );
+  const isRest = (edge: Edge) => edge === rest;
+  const outer = trails.find((edges) => edges.some(isRest)) ?? [];
+  const turn = outer.findIndex(isRest);
+  const stepsOf = (part: readonly Edge[]) => part.flatMap(({ steps }) => steps);
+  return [
+    ...stepsOf(outer.slice(turn + 1)),
+    ...stepsOf(trails.filter((edges) => edges !== outer).flat()),
+    ...unfit,
+    ...stepsOf(outer.slice(0, Math.max(0, turn))),
+  ];
+}
+
+/** Follows unused bills from a balance until there is none, detours through rings included. */
+function trail(open: ReadonlyMap<Node, Edge[]>, from: Node): readonly Edge[] {
+  const path: Edge[] = [];
+  const done: Edge[] = [];
+  for (;;) {
+    const last = path.at(-1);
+    const next = open.get(last?.to ?? from)?.pop();
+    if (next !== undefined) path.push(next);
+    else if (last !== undefined) {
+      path.pop();
+      done.push(last);
+    } else return done.toReversed();
+  }
+}
+
+/** How often a bill does not begin where the one before it ended. */
+function jumps(order: readonly Step[], { start, end, tolerance }: Millisecond): number {
+  const isFar = (a: bigint | undefined, b: bigint | undefined) =>
+    a !== undefined && b !== undefined && (a - b > tolerance || b - a > tolerance);
+  let balance = start;
+  let count = 0;
+  for (const { after, moved } of order) {
+    const expected = balance === undefined ? undefined : balance + moved;
+    if (isFar(after, expected)) count += 1;
+    balance = after ?? expected;
+  }
+  return count + (isFar(balance, end) ? 1 : 0);
+}

@@ -1,0 +1,166 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import {
+  chainedOrder,
+  type Millisecond,
+  type Step,
+} from "../src/reports/reconciliation/millisecond-order.ts";
+
+/** Bills in true order from a balance on: what each moves, and whether it shows its balance. */
+function trueSteps(start: bigint, moves: readonly { moved: bigint; isShown: boolean }[]): Step[] {
+  let balance = start;
+  return moves.map(({ moved, isShown }, index) => {
+    balance += moved;
+    return { billId: String(index), moved, after: isShown ? balance : undefined };
+  });
+}
+
+const endOf = (start: bigint, steps: readonly Step[]) =>
+  steps.reduce((balance, { moved }) => balance + moved, start);
+
+/** In which the given order does not follow. */
+function jumpsOf(order: readonly string[], { steps, start, end, tolerance }: Millisecond): number {
+  const byId = new Map(steps.map((step) => [step.billId, step]));
+  let balance = start;
+  let jumps = 0;
+  const isOff = (a: bigint | undefined, b: bigint | undefined) =>
+    a !== undefined && b !== undefined && (a > b ? a - b : b - a) > tolerance;
+  for (const billId of order) {
+    const step = byId.get(billId);
+    const expected = balance === undefined || step === undefined ? undefined : balance + step.moved;
+    if (isOff(step?.after, expected)) jumps += 1;
+    balance = step?.after ?? expected;
+  }
+  return jumps + (isOff(balance, end) ? 1 : 0);
+}
+
+const amount = fc.bigInt({ min: -(10n ** 12n), max: 10n ** 12n });
+// Few values: many ways through, and rings.
+const coarse = fc.bigInt({ min: -3n, max: 3n });
+const shown = (moved: fc.Arbitrary<bigint>) => fc.record({ moved, isShown: fc.constant(true) });
+const start = 10n ** 13n;
+
+const shuffledSteps = (moves: fc.Arbitrary<{ moved: bigint; isShown: boolean }[]>) =>
+  moves
+    .map((drawn) => trueSteps(start, drawn))
+    .chain((steps) =>
+      fc.record({
+        steps: fc.shuffledSubarray(steps, { minLength: steps.length }),
+        end: fc.constant(endOf(start, steps)),
+      }),
+    );
+
+describe("bills of one millisecond in any order of their ids", () => {
+  test.each([
+    ["up to 150", fc.array(shown(amount), { maxLength: 150 })],
+    ["with many equal balances", fc.array(shown(coarse), { maxLength: 40 })],
+  ])("%s, are put in one that chains, whatever of its ends is known", (_, moves) => {
+    fc.assert(
+      fc.property(
+        shuffledSteps(moves),
+        fc.boolean(),
+        fc.boolean(),
+        ({ steps, end }, knowsStart, knowsEnd) => {
+          const group = {
+            steps,
+            start: knowsStart ? start : undefined,
+            end: knowsEnd ? end : undefined,
+            tolerance: 0n,
+          };
+          const order = chainedOrder(group);
+          expect(order.toSorted()).toEqual(steps.map(({ billId }) => billId).toSorted());
+          expect(jumpsOf(order, group)).toBe(0);
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+
+  test("up to 150, up to twelve of them without a balance, chain", () => {
+    const moves = fc
+      .array(amount, { minLength: 1, maxLength: 150 })
+      .chain((drawn) =>
+        fc
+          .uniqueArray(fc.nat(drawn.length - 1), { maxLength: 12 })
+          .map((hidden) =>
+            drawn.map((moved, index) => ({ moved, isShown: !hidden.includes(index) })),
+          ),
+      );
+    fc.assert(
+      fc.property(shuffledSteps(moves), ({ steps, end }) => {
+        const group = { steps, start, end, tolerance: 0n };
+        expect(jumpsOf(chainedOrder(group), group)).toBe(0);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test("chain as if unrounded where each balance is a unit off", () => {
+    const rounded = fc.record({
+      steps: shuffledSteps(fc.array(shown(amount), { maxLength: 60 })),
+      rounding: fc.array(fc.constantFrom(-1n, 0n, 1n), { minLength: 60, maxLength: 60 }),
+    });
+    fc.assert(
+      fc.property(rounded, ({ steps: { steps, end }, rounding }) => {
+        // The bill itself is rounded, so that the next one begins with the balance shown.
+        const off = steps.map((step, index) => ({
+          ...step,
+          moved: step.moved + (rounding[index] ?? 0n),
+        }));
+        const group = { steps: off, start, end, tolerance: 1n };
+        expect(jumpsOf(chainedOrder(group), group)).toBe(0);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test("never jump more often than in the order of their ids, whatever they say", () => {
+    const step = fc.record({ moved: coarse, after: fc.option(coarse, { nil: undefined }) });
+    const end = fc.option(coarse, { nil: undefined });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 20 }), end, end, (drawn, before, after) => {
+        const steps = drawn.map((given, index) => ({ ...given, billId: String(index) }));
+        const group = { steps, start: before, end: after, tolerance: 0n };
+        const ids = steps.map(({ billId }) => billId);
+        const order = chainedOrder(group);
+        expect(order.toSorted()).toEqual(ids.toSorted());
+        expect(jumpsOf(order, group)).toBeLessThanOrEqual(jumpsOf(ids, group));
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
+
+test("the order of the ids stands where it chains, and where no other chains better", () => {
+  const steps = trueSteps(
+    100n,
+    [5n, -5n, 5n, -5n].map((moved) => ({ moved, isShown: true })),
+  );
+  const ids = steps.map(({ billId }) => billId);
+  expect(chainedOrder({ steps, start: 100n, end: 100n, tolerance: 0n })).toEqual(ids);
+  const apart = steps.map((step, index) => ({ ...step, after: BigInt(index * 1_000) }));
+  expect(chainedOrder({ steps: apart, start: 100n, end: 100n, tolerance: 0n })).toEqual(ids);
+});
+
+test("one bill that is missing is one jump, and the others are on its two sides", () => {
+  const steps = trueSteps(
+    0n,
+    [1n, 20n, 300n, 4_000n, 50_000n].map((moved) => ({ moved, isShown: true })),
+  );
+  const [a, b, , d, e] = steps;
+  const left = [e, b, d, a].filter((step) => step !== undefined);
+  const order = chainedOrder({ steps: left, start: 0n, end: 54_321n, tolerance: 0n });
+  expect(order).toEqual(["0", "1", "3", "4"]);
+});
+
+test("two thousand bills that show no balance take no time worth mentioning", () => {
+  const steps = trueSteps(
+    0n,
+    Array.from({ length: 2_000 }, (_, index) => ({
+      moved: BigInt(index + 1),
+      isShown: index % 500 === 0,
+    })),
+  );
+  const order = chainedOrder({ steps: steps.toReversed(), start: 0n, end: 7n, tolerance: 0n });
+  expect(order).toHaveLength(2_000);
+});

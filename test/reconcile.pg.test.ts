@@ -1,0 +1,334 @@
+import { readFile } from "node:fs/promises";
+import { sql } from "drizzle-orm";
+import { describe, expect, test } from "vitest";
+import type { Bill } from "../src/contract/bill.ts";
+import { dayMs, epochMs } from "../src/contract/time.ts";
+import { inTransaction, openDatabase } from "../src/db/connect.ts";
+import { upsertBills } from "../src/db/upsert-bills.ts";
+import { acceptBreak } from "../src/reports/reconciliation/breaks.ts";
+import { reconcile } from "../src/reports/reconciliation/reconcile.ts";
+import { snowflake } from "../src/sandbox/ledger.ts";
+import { decimalText, units } from "../src/sandbox/money.ts";
+import { integer, seededRandom, shuffled } from "../src/sandbox/random.ts";
+import { aBill } from "./support/bills.ts";
+import { fileDatabase, testDatabase } from "./support/database.ts";
+import { smallLedger, smallLedgerStart, storeLedgers } from "./support/small-ledger.ts";
+
+const { tables } = await fileDatabase();
+const { db } = tables;
+
+let accounts = 0;
+const newAccount = () => `account-${++accounts}`;
+const of = (account: string) => ({ accounts: [account], productTypes: undefined });
+const check = (account: string, isFull = false) => reconcile(db, of(account), { isFull });
+const store = (account: string, bills: readonly Bill[]) =>
+  inTransaction(db, (tx) =>
+    upsertBills(tx, [{ stream: { account, productType: "USDT-FUTURES" }, bills }]),
+  );
+
+/** Bills an hour apart that move the balance by these amounts. */
+function plainLedger(amounts: readonly string[]): Bill[] {
+  let balance = units("1000");
+  return amounts.map((amount, index) => {
+    balance += units(amount);
+    const cTime = epochMs(smallLedgerStart + index * 3_600_000);
+    return aBill({
+      billId: snowflake(cTime, 0),
+      cTime,
+      amount,
+      fee: "0",
+      balance: decimalText(balance),
+    });
+  });
+}
+
+const tens = Array.from({ length: 12 }, () => "10");
+const without = (bills: readonly Bill[], index: number) => bills.toSpliced(index, 1);
+
+/** Stores a ledger whose sixth bill is not there. */
+async function brokenLedger(): Promise<{ account: string; bills: readonly Bill[] }> {
+  const account = newAccount();
+  const bills = plainLedger(tens);
+  await storeLedgers(db, new Map([[account, without(bills, 5)]]));
+  return { account, bills };
+}
+
+const states = async (account: string) => {
+  const { rows } = await db.execute<{
+    kind: string;
+    state: string;
+    difference: string;
+    note: string | null;
+  }>(sql`
+    select kind, state, difference::text, note
+    from ledger_breaks
+    where account = ${account}
+    order by break_id`);
+  return rows.map(({ kind, state, difference, note }) => [kind, state, difference, note]);
+};
+
+describe("a break", () => {
+  test("says between which bills, what is off, and when it was first seen", async () => {
+    const { account, bills } = await brokenLedger();
+    const { breaks, chains } = await check(account);
+    expect(breaks).toMatchObject([
+      {
+        kind: "chain",
+        expected: "1060",
+        observed: "1070",
+        difference: "10",
+        firstBadBill: bills[6]?.billId,
+        lastGoodBill: bills[4]?.billId,
+        happenedAt: "2026-03-01T06:00:00.000Z",
+        state: "open",
+      },
+    ]);
+    expect(chains).toMatchObject([
+      { bills: 11, tested: 10, days: { reconciled: 0, incomplete: 0, broken: 1 } },
+    ]);
+    const firstSeen = breaks[0]?.firstSeenAt;
+    expect((await check(account, true)).breaks[0]?.firstSeenAt).toBe(firstSeen);
+  });
+
+  test("is resolved once the bill that was missing is stored", async () => {
+    const { account, bills } = await brokenLedger();
+    await check(account);
+    await store(account, bills);
+    expect((await check(account)).breaks).toEqual([]);
+    expect(await states(account)).toEqual([["chain", "resolved", "10", null]]);
+  });
+
+  test("that was accepted stays so, with its note, as long as its difference is the same", async () => {
+    const { account, bills } = await brokenLedger();
+    const [found] = (await check(account)).breaks;
+    expect(await acceptBreak(db, found?.breakId ?? 0, "lost in the move")).toBe(true);
+    expect(await acceptBreak(db, found?.breakId ?? 0, "twice")).toBe(false);
+    expect((await check(account, true)).breaks).toEqual([]);
+    expect(await states(account)).toEqual([["chain", "explained", "10", "lost in the move"]]);
+
+    // The bill before it is lost too: the same place, another difference.
+    await db.execute(
+      sql`delete from bills where account = ${account} and bill_id = ${bills[4]?.billId}`,
+    );
+    expect((await check(account, true)).breaks).toMatchObject([
+      { difference: "20", state: "open" },
+    ]);
+    expect(await states(account)).toEqual([["chain", "open", "20", "lost in the move"]]);
+  });
+
+  test("that was resolved and comes back is open again, as the same one", async () => {
+    const { account, bills } = await brokenLedger();
+    const before = (await check(account)).breaks;
+    await store(account, bills);
+    await check(account);
+    await db.execute(
+      sql`delete from bills where account = ${account} and bill_id = ${bills[5]?.billId}`,
+    );
+    const again = (await check(account, true)).breaks;
+    expect(again.map(({ breakId }) => breakId)).toEqual(before.map(({ breakId }) => breakId));
+  });
+
+  test("beside a day that was not read says so, and the day is not called reconciled", async () => {
+    const account = newAccount();
+    const bills = plainLedger(Array.from({ length: 24 * 4 }, () => "1"));
+    const from = smallLedgerStart + dayMs;
+    await storeLedgers(
+      db,
+      new Map([[account, bills.filter(({ cTime }) => cTime < from || cTime >= from + dayMs)]]),
+      { unread: new Map([[account, [from, from + dayMs]]]) },
+    );
+    const { breaks, chains } = await check(account);
+    expect(breaks).toMatchObject([
+      {
+        kind: "unread",
+        difference: "24",
+        explanation: expect.stringContaining(
+          "2026-03-02T00:00:00.000Z to 2026-03-03T00:00:00.000Z",
+        ),
+      },
+    ]);
+    expect(chains).toMatchObject([{ days: { reconciled: 2, incomplete: 0, broken: 1 } }]);
+  });
+
+  test("in time that is not covered yet is not judged before it is, and then is found", async () => {
+    const account = newAccount();
+    const bills = plainLedger(tens);
+    const settledTo = smallLedgerStart + 2 * 3_600_000;
+    await storeLedgers(db, new Map([[account, without(bills, 5)]]), {
+      unread: new Map([[account, [settledTo, smallLedgerStart + 40 * dayMs]]]),
+    });
+    await db.execute(sql`
+      update bills
+      set ingested_at = ingested_at - interval '1 hour'
+      where account = ${account}`);
+    const first = await check(account);
+    expect(first.breaks).toEqual([]);
+    expect(first.chains).toMatchObject([{ days: { reconciled: 0, incomplete: 1 } }]);
+    // None of its bills is new.
+    await db.execute(sql`
+      update checkpoints
+      set window_end = window_start + interval '1 day'
+      where account = ${account}`);
+    expect((await check(account)).breaks).toMatchObject([{ kind: "chain", difference: "10" }]);
+  });
+});
+
+describe("other checks", () => {
+  test("an id that tells another time is named, and ids that are no such ids are not", async () => {
+    const [account, other] = [newAccount(), newAccount()];
+    const bills = plainLedger(Array.from({ length: 200 }, () => "1"));
+    const odd = bills.map((bill, index) =>
+      index === 150 ? { ...bill, billId: snowflake(bill.cTime + 5_000, 0) } : bill,
+    );
+    const otherwise = bills.map((bill, index) => ({ ...bill, billId: `bill-${1_000 + index}` }));
+    await storeLedgers(
+      db,
+      new Map([
+        [account, odd],
+        [other, otherwise],
+      ]),
+    );
+    expect((await check(account)).breaks).toMatchObject([
+      { kind: "id-time", anchor: odd[150]?.billId },
+    ]);
+    expect((await check(other)).breaks).toEqual([]);
+  });
+
+  test("restatements are open until they are signed off, and later ones are open again", async () => {
+    const account = newAccount();
+    const bills = plainLedger(tens);
+    await storeLedgers(db, new Map([[account, bills]]));
+    expect((await check(account)).breaks).toEqual([]);
+    const restated = (index: number) =>
+      bills.slice(index, index + 1).map((bill) => ({ ...bill, symbol: "ETHUSDT" }));
+    await store(account, restated(3));
+    const [first] = (await check(account)).breaks;
+    expect(first).toMatchObject({ kind: "restatement", observed: "1" });
+    await acceptBreak(db, first?.breakId ?? 0, "asked them");
+    expect((await check(account)).breaks).toEqual([]);
+    await store(account, restated(4));
+    const { breaks } = await check(account);
+    expect(breaks).toMatchObject([{ kind: "restatement", observed: "1" }]);
+    expect(breaks[0]?.breakId).not.toBe(first?.breakId);
+  });
+});
+
+test("a category whose bills fit nothing is untestable, and no break", async () => {
+  const account = newAccount();
+  const bills = smallLedger(seededRandom("erratic"), { erratic: "settle_interest" });
+  await storeLedgers(db, new Map([[account, bills]]));
+  const { breaks, rules } = await check(account);
+  expect(breaks).toEqual([]);
+  expect(rules.filter(({ isTestable }) => !isTestable)).toMatchObject([
+    { category: "interest", fitting: 0 },
+  ]);
+});
+
+test("150 bills of one millisecond in any order of their ids are no break", async () => {
+  const ledgers = new Map(
+    [0, 10, 1].map((missingPercent) => [
+      newAccount(),
+      smallLedger(seededRandom(`150/${missingPercent}`), { largestCluster: 150, missingPercent }),
+    ]),
+  );
+  await storeLedgers(db, ledgers);
+  for (const account of ledgers.keys()) expect((await check(account)).breaks).toEqual([]);
+});
+
+describe("a real ledger, of which the public listing leaves some days out", async () => {
+  const text = await readFile(new URL("fixtures/real-ledger-2025-02.tsv", import.meta.url), "utf8");
+  const rows = text
+    .split("\n")
+    .filter((line) => /^\d{4}/.test(line))
+    .map((line) => line.split("\t"));
+  const account = newAccount();
+  const random = seededRandom("real");
+  const counters = shuffled(
+    random,
+    rows.map((_, index) => index),
+  );
+  const bills = rows.map(
+    ([time = "", businessType = "", amount = "", fee = "", balance = ""], index) => {
+      const cTime = epochMs(Date.parse(`${time}Z`));
+      return aBill({
+        billId: snowflake(cTime, counters[index] ?? 0),
+        businessType,
+        amount,
+        fee,
+        balance,
+        cTime,
+      });
+    },
+  );
+
+  test("adds up but over the days that are missing, roundings aside, whatever the order of its ids", async () => {
+    expect(bills).toHaveLength(80);
+    await storeLedgers(db, new Map([[account, bills]]));
+    const { breaks, chains } = await check(account);
+    expect(chains).toMatchObject([{ bills: 80, tested: 79, rounded: 15 }]);
+    expect(breaks).toMatchObject([{ kind: "unread", difference: "336.26324907" }]);
+    const timeOf = (billId: string | null | undefined) =>
+      rows[bills.findIndex((bill) => bill.billId === billId)]?.[0]?.slice(0, 10);
+    const [before, after] = [breaks[0]?.lastGoodBill, breaks[0]?.firstBadBill].map(timeOf);
+    expect([before, after]).toEqual(["2025-02-22", "2025-02-27"]);
+  });
+});
+
+test("two reconciles at once take turns and come to the same", async () => {
+  const { account } = await brokenLedger();
+  const results = await Promise.all([
+    check(account),
+    check(account, true),
+    check(account),
+    check(account, true),
+  ]);
+  const ids = results.map(({ breaks }) => breaks.map(({ breakId }) => breakId));
+  expect(new Set(ids.map(String)).size).toBe(1);
+  expect(ids[0]).toHaveLength(1);
+});
+
+test("what is checked after each change is what a whole check finds", async () => {
+  await using database = await testDatabase();
+  await using own = openDatabase(database.url);
+  const random = seededRandom("incremental");
+  const ledger = Array.from({ length: 8 }, (_, index) => ({
+    account: `main-${index}`,
+    bills: smallLedger(random, index % 2 === 0 ? {} : { missingPercent: 10 }),
+    stored: 0,
+  }));
+  await storeLedgers(own.db, new Map(ledger.map(({ account }) => [account, []])));
+  const seen = async () => {
+    const { rows } = await own.db.execute<{ text: string }>(sql`
+      select concat_ws(' ', account, kind, anchor, difference) as text
+      from ledger_breaks
+      where state = 'open'
+      order by 1`);
+    return rows.map(({ text }) => text);
+  };
+  const everything = { accounts: undefined, productTypes: undefined };
+  for (let step = 0; step < 24; step++) {
+    await inTransaction(own.db, async (tx) => {
+      for (const entry of ledger) {
+        const stream = { account: entry.account, productType: "USDT-FUTURES" as const };
+        const next = entry.bills.slice(entry.stored, entry.stored + integer(random, 0, 12));
+        entry.stored += next.length;
+        // Some come late, some never, some are restated: another amount, another time.
+        const late = entry.bills.slice(0, entry.stored).filter(() => random() < 0.004);
+        const restated = late.map((bill) =>
+          random() < 0.5
+            ? bill
+            : { ...bill, amount: "7", cTime: epochMs(bill.cTime + integer(random, 0, 2) * dayMs) },
+        );
+        await upsertBills(tx, [{ stream, bills: next.filter(() => random() < 0.993) }]);
+        await upsertBills(tx, [{ stream, bills: restated }]);
+      }
+    });
+    const { isWhole } = await reconcile(own.db, everything, { isFull: false });
+    const incremental = await seen();
+    await reconcile(own.db, everything, { isFull: true });
+    expect(incremental, `after step ${step}, ${isWhole ? "whole" : "what changed"}`).toEqual(
+      await seen(),
+    );
+  }
+  expect((await seen()).length).toBeGreaterThan(3);
+});

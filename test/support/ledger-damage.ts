@@ -1,0 +1,113 @@
+import { dayMs } from "../../src/contract/time.ts";
+import type { BreakKind } from "../../src/reports/reconciliation/breaks.ts";
+import { decimalText, type Units, units } from "../../src/sandbox/money.ts";
+import { integer, type Random } from "../../src/sandbox/random.ts";
+import type { TrueBill } from "./small-ledger.ts";
+
+export type Damaged = {
+  /** In true order; what a bill moves is what its changed numbers say. */
+  readonly bills: readonly TrueBill[];
+  /** Which bill was damaged, of those that were there before. */
+  readonly index?: number;
+  /** Time that was not read. */
+  readonly unread?: readonly [number, number];
+};
+
+export type Damage = {
+  readonly does: (bills: readonly TrueBill[], random: Random) => Damaged;
+  /** What the break is called, the best name first. */
+  readonly names: readonly BreakKind[];
+};
+
+const exchanged = (bills: readonly TrueBill[], index: number, ...by: TrueBill[]): Damaged => ({
+  bills: bills.toSpliced(index, 1, ...by),
+  index,
+});
+
+/** Changes one bill that has what it takes to be changed. */
+const one =
+  (
+    change: (bill: TrueBill) => readonly TrueBill[],
+    isFit: (bill: TrueBill) => boolean = () => true,
+  ) =>
+  (bills: readonly TrueBill[], random: Random): Damaged => {
+    const fit = bills.flatMap((bill, index) => (isFit(bill) ? [index] : []));
+    const index = fit[integer(random, 0, fit.length - 1)] ?? 0;
+    const bill = bills[index];
+    return bill === undefined ? { bills } : exchanged(bills, index, ...change(bill));
+  };
+
+const moves = ({ moved }: TrueBill) => moved !== 0n;
+
+const withAmount = (bill: TrueBill, more: Units): TrueBill => ({
+  ...bill,
+  amount: decimalText(units(bill.amount) + more),
+  moved: bill.moved + (moves(bill) || bill.amount === "0" ? more : 0n),
+});
+
+export const damages = {
+  removed: { does: one(() => []), names: ["chain"] },
+  doubled: {
+    does: one((bill) => [bill, { ...bill, billId: `${BigInt(bill.billId) + 4_000n}` }]),
+    names: ["duplicate"],
+  },
+  "amount + 1e-8": {
+    does: one((bill) => [withAmount(bill, 1n)], moves),
+    // Two units where the bill is one that was rounded.
+    names: ["rounding", "chain", "balance"],
+  },
+  "amount + 1": { does: one((bill) => [withAmount(bill, units("1"))], moves), names: ["chain"] },
+  "fee's sign": {
+    does: one(
+      (bill) => [
+        { ...bill, fee: decimalText(-units(bill.fee)), moved: bill.moved - 2n * units(bill.fee) },
+      ],
+      ({ fee }) => fee !== "0",
+    ),
+    names: ["fee-sign"],
+  },
+  "balance + 1": { does: withOneBalance, names: ["balance", "chain"] },
+  "a day unread": { does: withoutDay, names: ["unread"] },
+} as const satisfies Record<string, Damage>;
+
+/**
+ * One that is alone in its millisecond: among others, it may be the order that looks wrong. The
+ * last one of a ledger is not undone by a next one.
+ */
+function withOneBalance(bills: readonly TrueBill[], random: Random): Damaged {
+  const counts = Map.groupBy(bills, ({ cTime }) => cTime);
+  return one(
+    (bill) => [{ ...bill, balance: decimalText(units(bill.balance ?? "0") + units("1")) }],
+    ({ balance, cTime }) => balance !== null && counts.get(cTime)?.length === 1,
+  )(bills, random);
+}
+
+function withoutDay(bills: readonly TrueBill[], random: Random): Damaged {
+  const from = (bills[0]?.cTime ?? 0) + integer(random, 0, 4 * dayMs);
+  const to = from + dayMs;
+  return { bills: bills.filter(({ cTime }) => cTime < from || cTime >= to), unread: [from, to] };
+}
+
+/**
+ * Where the balances, taken in true order, do not follow each other: what anybody could see who
+ * knew the order and what each bill moves.
+ * @param tolerance how far a bill's balance may be off, bill by bill.
+ */
+export function visible(
+  bills: readonly TrueBill[],
+  tolerance: Units = 0n,
+): readonly { readonly billId: string; readonly difference: string }[] {
+  let expected: Units | undefined;
+  let steps = 0n;
+  return bills.flatMap(({ billId, moved, balance }) => {
+    if (expected !== undefined) expected += moved;
+    steps += 1n;
+    if (balance === null) return [];
+    const difference = expected === undefined ? 0n : units(balance) - expected;
+    const most = tolerance * steps;
+    expected = units(balance);
+    steps = 0n;
+    const isSeen = difference > most || difference < -most;
+    return isSeen ? [{ billId, difference: decimalText(difference) }] : [];
+  });
+}

@@ -1,0 +1,145 @@
+import { sql } from "drizzle-orm";
+import type { Bill } from "../../src/contract/bill.ts";
+import { businessTypes } from "../../src/contract/business-types.ts";
+import { dayMs, epochMs, hourMs, isoTime } from "../../src/contract/time.ts";
+import { type Database, inTransaction } from "../../src/db/connect.ts";
+import { upsertBills } from "../../src/db/upsert-bills.ts";
+import { drawMovement, movesBalance } from "../../src/sandbox/entry.ts";
+import { snowflake } from "../../src/sandbox/ledger.ts";
+import { decimalText, type Units, units } from "../../src/sandbox/money.ts";
+import { integer, pick, type Random, shuffled } from "../../src/sandbox/random.ts";
+import { unheardOfTypes } from "../../src/sandbox/schedule.ts";
+
+/** What an exchange may do otherwise than the documentation lets one expect. */
+export type Habits = {
+  /** Margin moves leave the balance, or come back to it. */
+  readonly marginMoves?: boolean;
+  /** What a coupon paid leaves the balance too. */
+  readonly couponMoves?: boolean;
+  /** One balance of five is printed one unit in the last place off. */
+  readonly rounds?: boolean;
+  /** Of 100 bills, how many show no balance. Default 1. */
+  readonly missingPercent?: number;
+  /** Bills of the largest cluster in one millisecond. Default 12. */
+  readonly largestCluster?: number;
+  /** Bills of this kind move the balance by what no number of theirs tells. */
+  readonly erratic?: string;
+};
+
+/** A bill, and by how much its numbers say that it moves the balance. */
+export type TrueBill = Bill & { readonly moved: Units };
+
+export const smallLedgerStart = Date.UTC(2026, 2, 1);
+const opening = units("25000");
+// Each of these, three times over and alone in its millisecond: enough to learn from.
+const told = ["append_margin", "open_long", "settle_interest"];
+
+/**
+ * Bills of every kind that is known and of some that are not, in true order, many of them in one
+ * millisecond with their ids out of order. The balance after each is the one before plus what
+ * the bill moves, to the last digit.
+ */
+export function smallLedger(random: Random, habits: Habits = {}): TrueBill[] {
+  let balance = opening;
+  const bills: TrueBill[] = [];
+  for (const { cTime, businessType, billId } of schedule(random, habits)) {
+    const drawn = withCoupons(random, businessType, habits, balance);
+    const moves = habits.marginMoves === true || movesBalance(businessType);
+    const coupon = habits.couponMoves === true ? drawn.feeByCoupon : 0n;
+    const moved = moves ? drawn.amount + drawn.fee + coupon : 0n;
+    balance += moved + oddity(random, businessType, habits);
+    const isShown = random() * 100 >= (habits.missingPercent ?? 1);
+    bills.push({
+      billId,
+      symbol: null,
+      amount: decimalText(drawn.amount),
+      fee: decimalText(drawn.fee),
+      feeByCoupon: drawn.feeByCoupon === 0n ? null : decimalText(drawn.feeByCoupon),
+      businessType,
+      coin: "USDT",
+      balance: isShown ? decimalText(balance) : null,
+      cTime: epochMs(cTime),
+      extra: null,
+      moved,
+    });
+  }
+  return bills;
+}
+
+/** Where coupons count, they pay for every third trade, and for nothing else. */
+function withCoupons(
+  random: Random,
+  businessType: string,
+  { couponMoves }: Habits,
+  balance: Units,
+) {
+  const drawn = drawMovement(random, businessType, balance, opening);
+  if (couponMoves !== true) return drawn;
+  const isPaid = drawn.fee < 0n && categories.get(businessType) === "trade" && random() < 0.33;
+  return isPaid ? { ...drawn, fee: 0n, feeByCoupon: drawn.fee } : { ...drawn, feeByCoupon: 0n };
+}
+
+const categories = new Map(businessTypes.map(({ code, category }) => [code, category]));
+
+function oddity(random: Random, businessType: string, { rounds, erratic }: Habits): Units {
+  if (businessType === erratic) return BigInt(integer(random, 1_000, 1_000_000));
+  return rounds === true && random() < 0.2 ? (random() < 0.5 ? 1n : -1n) : 0n;
+}
+
+type Moment = { readonly cTime: number; readonly businessType: string; readonly billId: string };
+
+function schedule(random: Random, { largestCluster = 12 }: Habits): readonly Moment[] {
+  const kinds = [...businessTypes.map(({ code }) => code), ...unheardOfTypes];
+  const trades = ["open_long", "close_long", "close_short", "buy", "sell", "contract_settle_fee"];
+  const sizes = [largestCluster, ...Array.from({ length: 6 }, () => integer(random, 2, 6))];
+  const groups = shuffled(random, [
+    ...kinds.map((kind) => [kind]),
+    ...[...told, ...told, ...told].map((kind) => [kind]),
+    ...sizes.map((size) =>
+      Array.from({ length: size }, () => pick(random, [...trades, pick(random, kinds)])),
+    ),
+  ]);
+  let time = smallLedgerStart;
+  return groups.flatMap((group) => {
+    time += integer(random, 1, 4 * hourMs);
+    const counters = shuffled(
+      random,
+      group.map((_, index) => index),
+    );
+    return group.map((businessType, index) => ({
+      cTime: time,
+      businessType,
+      billId: snowflake(time, counters[index] ?? 0),
+    }));
+  });
+}
+
+const smallLedgerEnd = smallLedgerStart + 30 * dayMs;
+
+/** Stores ledgers as the sync does, each as an account, all of their time covered but what is not. */
+export async function storeLedgers(
+  db: Database,
+  ledgers: ReadonlyMap<string, readonly Bill[]>,
+  { unread = new Map() }: { readonly unread?: ReadonlyMap<string, readonly [number, number]> } = {},
+): Promise<void> {
+  await inTransaction(db, async (tx) => {
+    for (const [account, bills] of ledgers) {
+      await upsertBills(tx, [{ stream: { account, productType: "USDT-FUTURES" }, bills }]);
+      const [from, to] = unread.get(account) ?? [smallLedgerEnd, smallLedgerEnd];
+      for (const [start, end] of [
+        [smallLedgerStart, from],
+        [to, smallLedgerEnd],
+      ] as const) {
+        if (start >= end) continue;
+        await tx.execute(sql`
+          insert into checkpoints (
+            account, product_type, window_start, window_end, state, run_id, updated_at
+          )
+          values (
+            ${account}, 'USDT-FUTURES', ${isoTime(epochMs(start))}, ${isoTime(epochMs(end))},
+            'complete', gen_random_uuid(), clock_timestamp()
+          )`);
+      }
+    }
+  });
+}
