@@ -9,7 +9,7 @@ import { runCli, startCli, temporaryFolder } from "./support/cli.ts";
 import { openClient } from "./support/exchange-client.ts";
 
 const commands = [
-  ...["sync", "plan", "status", "reconcile", "export", "verify", "replay"],
+  ...["sync", "plan", "status", "export", "verify", "replay", "reconcile"],
   ...["doctor", "migrate", "db", "sandbox", "demo"],
 ];
 
@@ -60,7 +60,7 @@ describe.concurrent("help", () => {
     ],
     verify: ["--from <time>", "--to <time>", "--heal", ...reporting],
     replay: reporting,
-    reconcile: [...reporting, "--full", "--accept <number>", "--note <text>"],
+    reconcile: [...reporting, "--full", "--repair", "--accept <number>", "--note <text>"],
     doctor: ["--account <name...>", "--json"],
     migrate: [],
     db: [],

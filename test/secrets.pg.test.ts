@@ -58,6 +58,7 @@ const commands: Readonly<Record<string, readonly Omit<CanaryRun, "failure">[]>> 
   export: [{ args: ["export", "--format", "csv"] }, { args: ["export", "--format", "ccxt"] }],
   verify: [{ args: ["verify", "--from", dayBefore(2), "--to", dayBefore(1), "--heal"] }],
   replay: [{ args: ["replay"] }, { args: ["replay", "--json"] }],
+  reconcile: [{ args: ["reconcile"] }, { args: ["reconcile", "--json"] }],
   doctor: [{ args: ["doctor"] }, { args: ["doctor", "--json"] }],
   migrate: [{ args: ["migrate"] }],
   db: [{ args: ["db"] }],

@@ -51,6 +51,7 @@ export async function demoCommand(environment: Environment, io: Io): Promise<Exi
   const reconciled = await reconcileCommand(config, io, {
     json: false,
     full: false,
+    repair: false,
     accept: undefined,
     accounts: undefined,
     productTypes: undefined,

@@ -1,26 +1,21 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
-import { type Config, narrowed, readConfig } from "../config/config.ts";
-import type { Environment } from "../config/environment.ts";
+import { readConfig } from "../config/config.ts";
+import { addReconcileCommand, addRepairCommands } from "./checking-commands.ts";
 import type { ExportWords } from "./export-options.ts";
-import {
-  doctorHelp,
-  exportHelp,
-  programHelp,
-  replayHelp,
-  sandboxHelp,
-  statusHelp,
-  syncHelp,
-  verifyHelp,
-} from "./help.ts";
+import { doctorHelp, exportHelp, programHelp, sandboxHelp, statusHelp, syncHelp } from "./help.ts";
 import type { ExitCode, Io } from "./io.ts";
+import {
+  accountOption,
+  type ExitWith,
+  jsonOption,
+  narrowedConfig,
+  type ProgramDeps,
+  productOption,
+  type Reporting,
+  reporting,
+} from "./options.ts";
 import { needsCredentials, partsOf, withParts } from "./parts.ts";
 import type { SandboxCommandOptions } from "./sandbox.ts";
-
-export type ProgramDeps = {
-  readonly io: Io;
-  /** Read only by a command that needs it: help is shown whatever the environment holds. */
-  readonly readEnvironment: () => Environment;
-};
 
 /**
  * Runs what was typed.
@@ -48,10 +43,6 @@ export async function runProgram(args: readonly string[], deps: ProgramDeps): Pr
   }
   return exitCode;
 }
-
-type ExitWith = <Args extends unknown[]>(
-  command: (...args: Args) => Promise<ExitCode>,
-) => (...args: Args) => Promise<void>;
 
 function openProgram(io: Io): Command {
   return new Command("bill-sync")
@@ -108,6 +99,8 @@ function addLedgerCommands(
     .action(exitWith(status));
 }
 
+const only = () => new Option("--only <part...>", "these parts only: bills, ltv, symbols");
+
 function addExport(
   program: Command,
   { io, readEnvironment }: ProgramDeps,
@@ -133,98 +126,6 @@ function addExport(
     .addHelpText("after", exportHelp)
     .action(exitWith(exportBills));
 }
-
-/** What holds the stored against what was served. */
-function addRepairCommands(
-  program: Command,
-  { io, readEnvironment }: ProgramDeps,
-  exitWith: ExitWith,
-): void {
-  const verify = async (options: Reporting & VerifyRange) => {
-    const config = narrowedConfig(readEnvironment, true, options);
-    const { verifyCommand } = await import("./verify.ts");
-    return verifyCommand(config, io, options);
-  };
-  const replay = async (options: Reporting) => {
-    const config = narrowedConfig(readEnvironment, false, options);
-    const wantedOnly = (options.account ?? options.product) !== undefined;
-    const { replayCommand } = await import("./replay.ts");
-    return replayCommand(config, io, { json: options.json, wantedOnly });
-  };
-  reporting(
-    program
-      .command("verify")
-      .requiredOption("--from <time>", "since when: 2026-11-01, or 2026-11-01T12:00Z")
-      .requiredOption("--to <time>", "until when, not included")
-      .option("--heal", "write what is missing, and restate what is changed", false),
-  )
-    .description("read a span again and compare it with what is stored")
-    .addHelpText("after", verifyHelp)
-    .action(exitWith(verify));
-  reporting(program.command("replay"))
-    .description("try the rows of rejected_bills again, after an upgrade")
-    .addHelpText("after", replayHelp)
-    .action(exitWith(replay));
-}
-
-type VerifyRange = { readonly from: string; readonly to: string; readonly heal: boolean };
-
-const narrowedConfig = (
-  readEnvironment: ProgramDeps["readEnvironment"],
-  credentials: boolean,
-  options: Reporting,
-): Config =>
-  narrowed(readConfig(readEnvironment(), { credentials }), {
-    accounts: options.account ?? [],
-    productTypes: options.product ?? [],
-  });
-
-function addReconcileCommand(
-  program: Command,
-  { io, readEnvironment }: ProgramDeps,
-  exitWith: ExitWith,
-): void {
-  const reconcile = async (options: Reporting & ReconcileFlags) => {
-    const config = narrowedConfig(readEnvironment, false, options);
-    const { acceptanceOf, reconcileCommand } = await import("./reconcile.ts");
-    return reconcileCommand(config, io, {
-      json: options.json,
-      full: options.full,
-      accept: acceptanceOf(options.accept, options.note),
-      accounts: options.account,
-      productTypes: options.product,
-    });
-  };
-  reporting(program.command("reconcile"))
-    .description("hold the ledger against itself, and list what does not add up")
-    .option("--full", "check all bills again, not only what changed", false)
-    .option("--accept <number>", "sign a break off; its record stays")
-    .option("--note <text>", "why it is as it is; goes with --accept")
-    .action(exitWith(reconcile));
-}
-
-type ReconcileFlags = {
-  readonly full: boolean;
-  readonly accept?: string;
-  readonly note?: string;
-};
-
-type Reporting = {
-  readonly json: boolean;
-  readonly account?: string[];
-  readonly product?: string[];
-  readonly only?: string[];
-};
-
-const only = () => new Option("--only <part...>", "these parts only: bills, ltv, symbols");
-
-const reporting = (command: Command): Command =>
-  command.addOption(accountOption()).addOption(productOption()).addOption(jsonOption("a table"));
-
-const accountOption = () => new Option("--account <name...>", "these accounts only");
-const productOption = () => new Option("--product <type...>", "these product types only");
-const jsonOption = (otherwise: string) =>
-  new Option("--json", "print the result as JSON").default(false, otherwise);
 
 function addDatabaseCommands(
   program: Command,

@@ -1,18 +1,30 @@
+import { systemClock } from "../clock.ts";
 import type { Config } from "../config/config.ts";
+import { isoTime } from "../contract/time.ts";
 import { hasSchema } from "../db/migrate.ts";
 import { openCommandDatabase } from "../db/open.ts";
 import { UsageError } from "../errors.ts";
-import { acceptBreak, type Break, breakKinds } from "../reports/reconciliation/breaks.ts";
+import {
+  acceptBreak,
+  type Break,
+  type BrokenSpan,
+  breakKinds,
+  readBrokenSpans,
+} from "../reports/reconciliation/breaks.ts";
 import type { Scope } from "../reports/reconciliation/entries.ts";
 import { type Reconciliation, reconcile } from "../reports/reconciliation/reconcile.ts";
 import type { ChainSummary, RuleSummary } from "../reports/reconciliation/summary.ts";
+import { horizonAt } from "../sync/plan.ts";
 import { formatCount, formatCounted, formatTable } from "../terminal/format.ts";
 import { type ExitCode, type Io, print, printJson } from "./io.ts";
+import { verifyCommand } from "./verify.ts";
 
 export type ReconcileOptions = Scope & {
   readonly json: boolean;
   /** All bills again, not only those that changed. */
   readonly full: boolean;
+  /** Read the time around each break again, write what differs, and look once more. */
+  readonly repair: boolean;
   /** The number of a break to sign off, and the note to keep with it. */
   readonly accept: { readonly breakId: number; readonly note: string } | undefined;
 };
@@ -35,10 +47,36 @@ export async function reconcileCommand(
   if (accept !== undefined && !(await acceptBreak(db, accept.breakId, accept.note))) {
     throw new UsageError(`--accept ${accept.breakId}: no open break has this number`);
   }
-  const result = await reconcile(db, options, { isFull: options.full });
+  let result = await reconcile(db, options, { isFull: options.full });
+  if (options.repair && result.breaks.length > 0) {
+    await repair(config, io, await readBrokenSpans(db, options));
+    result = await reconcile(db, options, { isFull: options.full });
+  }
   if (options.json) printJson(io, result);
   else print(io, reconciliationText(result));
   return result.breaks.length === 0 ? 0 : 1;
+}
+
+/** Reads the spans again, as `verify --heal` does, which tells on standard error what it wrote. */
+async function repair(config: Config, io: Io, spans: readonly BrokenSpan[]): Promise<void> {
+  const horizon = horizonAt(systemClock.now());
+  for (const { account, productType, from, to } of spans) {
+    const name = `${account}/${productType} ${isoTime(from)} to ${isoTime(to)}`;
+    const wanted = config.accounts.filter(
+      (known) => known.name === account && known.productTypes.includes(productType),
+    );
+    if (to <= horizon || wanted.length === 0) {
+      const why = to <= horizon ? "lies behind the exchange's 90 days" : "is not configured";
+      io.err.write(`${name} ${why}: it cannot be read again\n`);
+      continue;
+    }
+    const narrow = {
+      ...config,
+      accounts: wanted.map((one) => ({ ...one, productTypes: [productType] })),
+    };
+    const span = { from: isoTime(from), to: isoTime(to) };
+    await verifyCommand(narrow, { ...io, out: io.err }, { ...span, heal: true, json: false });
+  }
 }
 
 /** The number after `--accept`, and the note that has to come with it. */

@@ -1,4 +1,6 @@
 import { sql } from "drizzle-orm";
+import type { ProductType } from "../../contract/product-types.ts";
+import { type EpochMs, epochMs } from "../../contract/time.ts";
 import { textArray } from "../../db/array-literal.ts";
 import type { Database, Transaction } from "../../db/connect.ts";
 import { withDatabaseErrors } from "../../db/database-errors.ts";
@@ -193,5 +195,64 @@ export function acceptBreak(db: Database, breakId: number, note: string): Promis
       where break_id = ${breakId}
         and state = 'open'`);
     return rowCount === 1;
+  });
+}
+
+/** A stretch of a stream's time in which something does not add up. */
+export type BrokenSpan = {
+  readonly account: string;
+  readonly productType: ProductType;
+  readonly from: EpochMs;
+  readonly to: EpochMs;
+};
+
+/**
+ * The time around the open breaks of the balance: from the last good bill to the first bad one,
+ * both included, one span where several overlap.
+ */
+export function readBrokenSpans(db: Database, scope: Scope): Promise<readonly BrokenSpan[]> {
+  return withDatabaseErrors(async () => {
+    const { rows } = await db.execute<{
+      account: string;
+      product_type: ProductType;
+      from_ms: string;
+      to_ms: string;
+    }>(sql`
+      with spans as (
+        select
+          broken.account,
+          broken.product_type,
+          unnest(
+            range_agg(
+              tstzrange(
+                coalesce(good.c_time, broken.happened_at - interval '1 hour'),
+                broken.happened_at + interval '1 millisecond'
+              )
+            )
+          ) as span
+        from ledger_breaks as broken
+        left join bills as good
+          on good.account = broken.account
+          and good.product_type = broken.product_type
+          and good.bill_id = broken.last_good_bill
+        where state = 'open'
+          and first_bad_bill is not null
+          and ${within("broken.account", scope.accounts)}
+          and ${within("broken.product_type", scope.productTypes)}
+        group by broken.account, broken.product_type
+      )
+      select
+        account,
+        product_type,
+        extract(epoch from lower(span)) * 1000 as from_ms,
+        extract(epoch from upper(span)) * 1000 as to_ms
+      from spans
+      order by account, product_type, span`);
+    return rows.map((row) => ({
+      account: row.account,
+      productType: row.product_type,
+      from: epochMs(Number(row.from_ms)),
+      to: epochMs(Number(row.to_ms)),
+    }));
   });
 }

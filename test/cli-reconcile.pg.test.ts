@@ -1,0 +1,70 @@
+import { sql } from "drizzle-orm";
+import { expect, test } from "vitest";
+import { openDatabase } from "../src/db/connect.ts";
+import { openSandbox } from "../src/sandbox/sandbox.ts";
+import { environmentFor, runCli } from "./support/cli.ts";
+import { testDatabase } from "./support/database.ts";
+import { exactly, heldAgainstLedger } from "./support/sandbox-ledger.ts";
+
+test("reconcile finds what was damaged, --repair reads it again, and what stays is signed off", async () => {
+  await using sandbox = await openSandbox({ seed: "reconcile", density: 0.3 });
+  await using database = await testDatabase();
+  await using tables = openDatabase(database.url);
+  const { db } = tables;
+  const env = environmentFor(sandbox, database, {
+    LOG_LEVEL: "warn",
+    PRODUCT_TYPES: "USDC-FUTURES",
+  });
+  const reconcile = (...args: readonly string[]) => runCli(["reconcile", ...args], { env });
+  const syncedAt = Date.now();
+  expect(await runCli(["sync", "--only", "bills"], { env })).toMatchObject({ code: 0 });
+  expect(await reconcile()).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining("nothing is open"),
+  });
+
+  // The 40th bill is gone, the 80th says something else, and a third one nobody ever served.
+  const { rows } = await db.execute<{ bill_id: string }>(sql`
+    select bill_id
+    from bills
+    where amount <> 0
+      and balance is not null
+    order by c_time, bill_id`);
+  const at = (place: number) => rows[place]?.bill_id ?? "";
+  await db.execute(sql`delete from bills where bill_id = ${at(40)}`);
+  await db.execute(sql`
+    update bills
+    set amount = amount + 1, ingested_at = clock_timestamp()
+    where bill_id = ${at(80)}`);
+  await db.execute(sql`
+    insert into bills (
+      account, product_type, bill_id, symbol, amount, fee, business_type, coin, balance, c_time,
+      ingested_at
+    )
+    select
+      account, product_type, (bill_id::bigint + 7)::text, symbol, amount, fee, business_type, coin,
+      balance, c_time, clock_timestamp()
+    from bills
+    where bill_id = ${at(20)}`);
+  const damaged = await reconcile("--full", "--json");
+  expect(damaged.code).toBe(1);
+  const { breaks } = JSON.parse(damaged.stdout) as { breaks: readonly { kind: string }[] };
+  expect(breaks.map(({ kind }) => kind)).toEqual(["duplicate", "chain", "chain"]);
+
+  const repaired = await reconcile("--full", "--repair");
+  expect(repaired).toMatchObject({ code: 1, stdout: expect.stringContaining("2 breaks open") });
+  const numberOf = (kind: string) =>
+    new RegExp(`^#(\\d+) ${kind}:`, "m").exec(repaired.stdout)?.[1] ?? "none";
+  await db.execute(sql`delete from bills where bill_id = (${at(20)}::bigint + 7)::text`);
+  expect(await heldAgainstLedger(db, sandbox, "USDC-FUTURES", syncedAt)).toMatchObject(exactly);
+
+  // That a bill was restated by the repair is told once, too.
+  const accept = (kind: string) =>
+    reconcile("--accept", numberOf(kind), "--note", "looked into it");
+  expect(await accept("restatement")).toMatchObject({ code: 1 });
+  expect(await accept("duplicate")).toMatchObject({ code: 0 });
+  expect(await accept("duplicate")).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("no open break has this number"),
+  });
+});
