@@ -1,0 +1,158 @@
+import { sql } from "drizzle-orm";
+import { expect, test } from "vitest";
+import type { ProductType } from "../src/contract/product-types.ts";
+import { dayMs, epochMs, isoTime } from "../src/contract/time.ts";
+import { inTransaction } from "../src/db/connect.ts";
+import { upsertBills } from "../src/db/upsert-bills.ts";
+import { reconcile } from "../src/reports/reconciliation/reconcile.ts";
+import { snowflake } from "../src/sandbox/ledger.ts";
+import { aBill } from "./support/bills.ts";
+import { fileDatabase } from "./support/database.ts";
+import { smallLedgerStart } from "./support/small-ledger.ts";
+
+const { tables } = await fileDatabase();
+const { db } = tables;
+
+const breaksOf = async (account: string) => {
+  const scope = { accounts: [account], productTypes: undefined };
+  const { breaks } = await reconcile(db, scope, { isFull: true });
+  return breaks.map(({ kind, expected, observed, difference }) => ({
+    kind,
+    expected: expected === null ? null : Number(expected),
+    observed: observed === null ? null : Number(observed),
+    difference: difference === null ? null : Number(difference),
+  }));
+};
+
+type Record = {
+  readonly ltv: string;
+  readonly assets: string;
+  readonly debt: string;
+  readonly parts: readonly (readonly [price: string, amount: string, converted: string])[];
+};
+
+const takenAt = isoTime(epochMs(smallLedgerStart));
+
+async function storeRecord(account: string, { ltv, assets, debt, parts }: Record): Promise<void> {
+  await db.execute(sql`
+    insert into ltv_snapshots (
+      account, risk_unit_id, taken_at, held_until, ltv, usdt_balance, unpaid_usdt_amount
+    )
+    values (${account}, '', ${takenAt}, ${takenAt}, ${ltv}, ${assets}, ${debt})`);
+  for (const [index, [price, amount, converted]] of parts.entries()) {
+    await db.execute(sql`
+      insert into ltv_collateral (
+        account, risk_unit_id, taken_at, coin, price, amount, converted_usdt_amount
+      )
+      values (${account}, '', ${takenAt}, ${`C${index}`}, ${price}, ${amount}, ${converted})`);
+  }
+}
+
+const sound: Record = {
+  ltv: "0.3333",
+  assets: "1500",
+  debt: "500",
+  parts: [
+    ["60000", "0.02", "1140"],
+    ["1", "400", "360"],
+  ],
+};
+
+test.each<[string, Partial<Record>, readonly object[]]>([
+  ["that adds up", {}, []],
+  ["rounded to half a unit of its last place", { ltv: "0.33" }, []],
+  ["whose ratio is a unit off", { ltv: "0.3335" }, [{ kind: "ltv-ratio", observed: 0.3335 }]],
+  [
+    "whose collateral is not its assets",
+    { assets: "1500.5", ltv: "0.3332" },
+    [{ kind: "ltv-assets", expected: 1500, observed: 1500.5, difference: 0.5 }],
+  ],
+  [
+    "with collateral that counts for more than it is worth",
+    {
+      assets: "1641",
+      ltv: "0.3047",
+      parts: [
+        ["60000", "0.02", "1201"],
+        ["1", "440", "440"],
+      ],
+    },
+    [{ kind: "ltv-haircut", expected: 1200, observed: 1201, difference: 1 }],
+  ],
+  [
+    "with collateral that counts for less than nothing",
+    {
+      assets: "1139",
+      ltv: "0.4390",
+      parts: [
+        ["60000", "0.02", "1140"],
+        ["1", "1", "-1"],
+      ],
+    },
+    [{ kind: "ltv-haircut", observed: -1 }],
+  ],
+  ["without assets or debt", { assets: "0", debt: "0", ltv: "0", parts: [] }, []],
+])("a loan-to-value record %s is told by what it breaks", async (name, but, expected) => {
+  await storeRecord(name, { ...sound, ...but });
+  expect(await breaksOf(name)).toMatchObject(expected);
+});
+
+const noon = smallLedgerStart + dayMs / 2;
+
+/** A transfer's leg behind an opening balance of 1,000. */
+async function storeLeg(
+  account: string,
+  productType: ProductType,
+  leg: { readonly type: string; readonly amount: number; readonly afterMs: number },
+): Promise<void> {
+  const entry = (time: number, businessType: string, amount: number, balance: number) =>
+    aBill({
+      billId: snowflake(time, 0),
+      cTime: epochMs(time),
+      businessType,
+      coin: "BTC",
+      amount: String(amount),
+      fee: "0",
+      balance: String(balance),
+    });
+  const bills = [
+    entry(noon - 3_600_000, "trans_from_exchange", 1_000, 1_000),
+    entry(noon + leg.afterMs, leg.type, leg.amount, 1_000 + leg.amount),
+  ];
+  await inTransaction(db, (tx) => upsertBills(tx, [{ stream: { account, productType }, bills }]));
+  const [from, to] = [noon - dayMs, noon + dayMs].map((time) => isoTime(epochMs(time)));
+  await db.execute(sql`
+    insert into checkpoints (
+      account, product_type, window_start, window_end, state, run_id, updated_at
+    )
+    values (
+      ${account}, ${productType}, ${from}, ${to}, 'complete', gen_random_uuid(), clock_timestamp()
+    )`);
+}
+
+test.each<[string, number, number, readonly object[], string]>([
+  ["of one amount are a pair", 7, 1_500, [], "paired"],
+  [
+    "of two amounts are a break",
+    6,
+    1_500,
+    [{ kind: "transfer", expected: 7, observed: 6, difference: -1 }],
+    "one_sided",
+  ],
+  ["that are an hour apart are two transfers", 6, 3_600_000, [], "one_sided"],
+])(
+  "the legs of a transfer between product types %s",
+  async (name, amount, afterMs, breaks, state) => {
+    await storeLeg(name, "COIN-FUTURES", { type: "trans_to_contract", amount: -7, afterMs: 0 });
+    await storeLeg(name, "USDC-FUTURES", { type: "trans_from_contract", amount, afterMs });
+    expect(await breaksOf(name)).toMatchObject(breaks);
+    expect(await breaksOf(name)).toHaveLength(breaks.length);
+    const { rows } = await db.execute<{ state: string }>(sql`
+    select state
+    from analytics.transfers
+    where account = ${name}
+      and business_type like '%contract'
+    group by state`);
+    expect(rows).toEqual([{ state }]);
+  },
+);
