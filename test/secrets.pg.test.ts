@@ -56,7 +56,10 @@ const commands: Readonly<Record<string, readonly Omit<CanaryRun, "failure">[]>> 
   plan: [{ args: ["plan"] }, { args: ["plan", "--json"] }],
   status: [{ args: ["status"] }, { args: ["status", "--json"] }],
   export: [{ args: ["export", "--format", "csv"] }, { args: ["export", "--format", "ccxt"] }],
-  verify: [{ args: ["verify", "--from", dayBefore(2), "--to", dayBefore(1), "--heal"] }],
+  verify: [
+    { args: ["verify", "--from", dayBefore(2), "--to", dayBefore(1), "--heal"] },
+    { args: ["verify", "--from", dayBefore(2), "--to", dayBefore(1), "--json"] },
+  ],
   replay: [{ args: ["replay"] }, { args: ["replay", "--json"] }],
   reconcile: [{ args: ["reconcile"] }, { args: ["reconcile", "--json"] }],
   doctor: [{ args: ["doctor"] }, { args: ["doctor", "--json"] }],

@@ -207,17 +207,19 @@ test("lists rows that break the contract, keeps them when it heals, and takes th
   const span = { from: at.span.from, to: at.simulation.time.clock.now() };
   const rejectedOf = async (but: Partial<VerificationOptions> = {}) =>
     (await at.verify({ span, ...but })).findings.filter(({ kind }) => kind === "rejected");
+  // Windows are read side by side: which is the first to be told is chance.
+  const sorted = (findings: Parameters<typeof short>[0]) => short(findings).toSorted();
   const first = await rejectedOf();
   expect(short(first)).toHaveLength(8);
   expect(short(first).every((text) => /^rejected (?!.*accepted)/.test(text))).toBe(true);
   expect(await keptRows()).toBe(0);
   const healing = await rejectedOf({ heal: true });
-  expect(short(healing)).toEqual(short(first));
+  expect(sorted(healing)).toEqual(sorted(first));
   expect(await keptRows()).toBe(8);
   await db.execute(sql`
     update rejected_bills set resolved_at = clock_timestamp() where account = ${at.name}`);
   const accepted = await rejectedOf();
-  expect(short(accepted)).toEqual(short(first).map((text) => `${text} accepted`));
+  expect(sorted(accepted)).toEqual(sorted(first).map((text) => `${text} accepted`));
 });
 
 test("calls expired what fell behind the 90 days while it read", async () => {

@@ -71,8 +71,8 @@ export async function loadBills(
   const ingested = isoTime(ingestedAt);
   const lines = rows.map(({ stream, bill }) =>
     [
-      stream.account,
-      stream.productType,
+      copyValue(stream.account),
+      copyValue(stream.productType),
       copyValue(bill.billId),
       copyValue(bill.symbol),
       bill.amount,
