@@ -104,11 +104,11 @@ function committedOf(writes: readonly Write[], values: string): readonly Write[]
   if (first === undefined || first.kind !== "page") return writes.slice(0, 1);
   return writes.filter((write) => {
     if (write.kind !== "page") return false;
-    const { window, next } = write.page;
+    const { stream, window, next } = write.page;
     const [from, to] = [isoTime(window.from), isoTime(window.to)];
     // A window that ends is named by its bounds, one that goes on by its new cursor.
     return "end" in next
-      ? values.includes(JSON.stringify([from, to]).slice(1, -1))
+      ? values.includes(JSON.stringify([stream.productType, from, to]).slice(1, -1))
       : values.includes(from) && values.includes(next.cursor ?? to);
   });
 }
