@@ -16,11 +16,14 @@ export type ProcessDatabaseOptions = {
   readonly faults: readonly DatabaseFault[];
   readonly onFault: (fault: DatabaseFault) => void;
   /**
-   * Told when the server has committed, whether or not anybody hears of it, with all the values
-   * that the transaction's statements had.
+   * Told when the server has committed, whether or not anybody hears of it, with the values of the
+   * transaction's statements.
    */
-  readonly onCommit: (values: string) => void;
+  readonly onCommit: (statements: Statements) => void;
 };
+
+/** The values of a transaction's statements, one after the other. */
+export type Statements = readonly (readonly unknown[])[];
 
 /** Real I/O, one after the other, while the simulated time stands still: its order is the same each time. */
 export type SerialIo = <T>(io: () => Promise<T>) => Promise<T>;
@@ -107,8 +110,8 @@ export class ProcessDatabase {
         if (fault?.kind === "cut-before") throw cut(session);
         if (fault?.kind === "fails") await client.query(failing);
         const result = await sendTo(client, statement, values, now());
-        session.values += JSON.stringify(values ?? []);
-        if (isCommit && result?.command === "COMMIT") onCommit(session.values);
+        session.statements.push(values ?? []);
+        if (isCommit && result?.command === "COMMIT") onCommit(session.statements);
         if (isCommit) this.#endTransaction(session);
         else if (text.trimStart().startsWith("begin")) session.isInTransaction = true;
         if (fault?.kind === "cut-after") throw cut(session);
@@ -124,7 +127,7 @@ export class ProcessDatabase {
 
   #endTransaction(session: Session): void {
     session.isInTransaction = false;
-    session.values = "";
+    session.statements = [];
     this.#ended.resolve();
     this.#ended = Promise.withResolvers();
   }
@@ -143,8 +146,8 @@ export class ProcessDatabase {
 /** One connection in use. */
 class Session {
   isInTransaction = false;
-  /** All values of the transaction's statements, as JSON. */
-  values = "";
+  /** The values of the transaction's statements. */
+  statements: unknown[][] = [];
   isClosed = false;
   readonly #client: pg.PoolClient;
   readonly #database: ProcessDatabase;

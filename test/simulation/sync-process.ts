@@ -12,7 +12,7 @@ import { type AccountReport, syncAccount } from "../../src/sync/run.ts";
 import type { HeldAccount, Store } from "../../src/sync/store.ts";
 import type { VirtualClock } from "../support/virtual-clock.ts";
 import type { Write } from "./committed.ts";
-import { ProcessDatabase, type SerialIo } from "./database.ts";
+import { ProcessDatabase, type SerialIo, type Statements } from "./database.ts";
 import type { DatabaseFault } from "./history.ts";
 import { type NetworkEvents, networkOf } from "./network.ts";
 import type { SimulatedProcess } from "./process.ts";
@@ -56,8 +56,8 @@ export function startSync(options: SyncProcessOptions): SyncProcess {
     now: () => epochMs(Math.floor(time.now())),
     faults: options.faults,
     onFault: options.onDatabaseFault,
-    onCommit: (values) => {
-      const written = committedOf(writes, values);
+    onCommit: (statements) => {
+      const written = committedOf(writes, statements);
       if (written.length === 0) throw new Error("the server committed what nobody wrote");
       for (const write of written) events.onCommit(write);
     },
@@ -96,21 +96,32 @@ export function startSync(options: SyncProcessOptions): SyncProcess {
 }
 
 /**
- * Which of the writes that are under way a transaction held, told by its values. Pages that wait go
- * together, each of another window; anything else goes alone, in the order in which it was asked for.
+ * Which of the writes that are under way a transaction held, told by its statements' values. Pages
+ * that wait go together, each of another window; anything else goes alone, in the order in which it
+ * was asked for.
  */
-function committedOf(writes: readonly Write[], values: string): readonly Write[] {
+function committedOf(writes: readonly Write[], statements: Statements): readonly Write[] {
   const [first] = writes;
   if (first === undefined || first.kind !== "page") return writes.slice(0, 1);
+  const windows = new Set(statements.flatMap(windowsOf));
   return writes.filter((write) => {
     if (write.kind !== "page") return false;
-    const { stream, window, next } = write.page;
-    const [from, to] = [isoTime(window.from), isoTime(window.to)];
-    // A window that ends is named by its bounds, one that goes on by its new cursor.
-    return "end" in next
-      ? values.includes(JSON.stringify([stream.productType, from, to]).slice(1, -1))
-      : values.includes(from) && values.includes(next.cursor ?? to);
+    const { stream, window } = write.page;
+    return windows.has([stream.productType, isoTime(window.from), isoTime(window.to)].join(" "));
   });
+}
+
+/** The windows that a statement names: those that go on in columns, one that ends by itself. */
+function windowsOf(values: readonly unknown[]): readonly string[] {
+  const columns = values.flatMap((value) =>
+    typeof value === "string" && value.startsWith("{") ? [value.slice(1, -1).split(",")] : [],
+  );
+  const [, productTypes = [], starts = [], ends = []] = columns.map((column) =>
+    column.map((element) => element.replaceAll('"', "")),
+  );
+  const going = productTypes.map((name, row) => [name, starts[row], ends[row]].join(" "));
+  const ending = values.map((_, place) => values.slice(place, place + 3).join(" "));
+  return [...going, ...ending];
 }
 
 const credentialsOf = ({ account }: Sandbox) => ({
