@@ -225,7 +225,11 @@ order by valid_from, symbol
 limit 3;
 
 -- # Through when is each ledger complete, and what was lost?
-select product_type, state, covered_from, covered_to
+select
+  product_type,
+  state,
+  date_trunc('minute', covered_from) as covered_from,
+  date_trunc('minute', covered_to) as covered_to
 from analytics.coverage
 where account = 'main'
 order by product_type, covered_from;

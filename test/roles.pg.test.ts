@@ -75,7 +75,10 @@ afterAll(async () => {
   await database[Symbol.asyncDispose]();
 });
 
-const keyTables = ["account_keys", "account_leases", "key_salt"].map((name) => `public.${name}`);
+const keyTables = ["account_guests", "account_keys", "account_leases", "key_salt"].map(
+  (name) => `public.${name}`,
+);
+const emptiedByRow = ["public.bill_order", "public.checkpoints"];
 
 describe("the README's roles", () => {
   test("own all tables, each of which a statement below is tried on", () => {
@@ -87,7 +90,15 @@ describe("the README's roles", () => {
     await using sandbox = await openSandbox({ seed: "roles", density: 0.05 });
     const others = { PRODUCT_TYPES: "USDT-FUTURES", SYNC_LTV: "true" };
     const env = environmentFor(sandbox, { url: urlOf("writer", database) }, others);
-    for (const args of [["sync"], ["sync"], ["plan"], ["status"], ["doctor"], ["migrate"]]) {
+    for (const args of [
+      ["sync"],
+      ["sync"],
+      ["reconcile"],
+      ["plan"],
+      ["status"],
+      ["doctor"],
+      ["migrate"],
+    ]) {
       const end = await runCli(args, { env });
       expect({ args, ...end }).toMatchObject({ args, code: 0 });
     }
@@ -100,7 +111,7 @@ describe("the README's roles", () => {
       `truncate ${table}`,
       `alter table ${table} add x int`,
       `create index on ${table} ((1))`,
-      ...(table === "public.checkpoints" ? [] : [`delete from ${table}`]),
+      ...(emptiedByRow.includes(table) ? [] : [`delete from ${table}`]),
     ]);
     const others = [
       "create table public.mine (a int)",
@@ -136,6 +147,7 @@ describe("the README's roles", () => {
         );
       }
     }
+    expect(await refusalOf(url, "select 1 from analytics.daily_rollforward")).toBe("done");
     expect(await refusalOf(url, "update bills set amount = 0")).toBe(notAllowed);
     expect(await refusalOf(url, "create table mine (a int)")).toBe(notAllowed);
     const status = await runCli(["status"], { env: { DATABASE_URL: url } });
@@ -166,13 +178,13 @@ describe("the README's roles", () => {
 
   test("make a table that was granted to nobody yet an error that names the section", async () => {
     const owner = urlOf("owner", database);
-    await run(owner, forTest("revoke all on bills from bill_sync_writer", database.url));
+    await run(owner, forTest("revoke all on checkpoints from bill_sync_writer", database.url));
     const env = { DATABASE_URL: urlOf("writer", database) };
     const end = await runCli(["status"], { env });
     await run(owner, forTest(grants, database.url));
     expect(end).toMatchObject({ code: 1 });
     expect(end.stderr).toMatch(
-      /permission denied for table bills, 42501\): .* README\.md lists under Roles/,
+      /permission denied for table checkpoints, 42501\): .* README\.md lists under Roles/,
     );
   });
 });
