@@ -54,6 +54,15 @@ describe("a pool of walks", () => {
     await end();
   });
 
+  test("divides no more than twenty times, and once more each twenty pages, however much seems left", async () => {
+    const { after, end } = poolOf(1);
+    const added = Array.from({ length: 400 }, () => (after(0, 1e9, 15_000) ?? 0) - 1);
+    const soFar = added.map((_, index) => added.slice(0, index + 1).reduce((a, b) => a + b, 0));
+    expect(soFar.every((parts, index) => parts <= 20 + (index + 1) / 20)).toBe(true);
+    expect(soFar.at(-1)).toBe(40);
+    await end();
+  });
+
   test("divides nothing while walks wait to begin", async () => {
     const { after, end } = poolOf(129);
     expect(after(0, 10_000, 30_000)).toBe(1);

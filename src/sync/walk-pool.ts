@@ -11,6 +11,11 @@ const pagesPerPartMin = 3;
 // A walk that has fewer requests left than these is as good as gone: looked at too late, slots
 // idle until the parts have begun.
 const requestsAhead = 5;
+// What is left is a guess: a cluster of bills in one millisecond looks like a week full of them, and
+// a slow answer like slots that idle. Without a bound a run before a faulty exchange divided a week
+// into 500 parts. So many are free, and another one for each so many pages.
+const partsFree = 20;
+const pagesPerFurtherPart = 20;
 // A page's time is the mean of about so many.
 const cyclesAveraged = 8;
 
@@ -44,6 +49,8 @@ export class WalkPool {
   /** Of the running walks that had a page. */
   readonly #pagesLeft = new Map<PoolMember, number>();
   #cycleMs: number | undefined;
+  #pages = 0;
+  #parts = 0;
 
   /** Runs it when its turn comes: in the order in which they are added. */
   add(walk: (member: PoolMember) => Promise<void>): void {
@@ -65,6 +72,7 @@ export class WalkPool {
 
   #partsFor(member: PoolMember, { pagesLeft, tookMs }: WalkState): number {
     this.#pagesLeft.set(member, pagesLeft);
+    this.#pages += 1;
     this.#cycleMs ??= tookMs;
     this.#cycleMs += (tookMs - this.#cycleMs) / cyclesAveraged;
     const known = [...this.#pagesLeft.values()];
@@ -75,6 +83,10 @@ export class WalkPool {
       begun,
     );
     const missing = Math.ceil((requests * this.#cycleMs) / perMs - lasting);
-    return Math.max(1, Math.min(1 + missing, Math.floor(pagesLeft / pagesPerPartMin)));
+    const allowed = partsFree + Math.floor(this.#pages / pagesPerFurtherPart) - this.#parts;
+    const worthwhile = Math.floor(pagesLeft / pagesPerPartMin);
+    const parts = Math.max(1, Math.min(1 + missing, worthwhile, requests, 1 + allowed));
+    this.#parts += parts - 1;
+    return parts;
   }
 }
