@@ -66,9 +66,11 @@ test("the real sync gets exactly the ledger out of an exchange with faults of ev
   // These strike only a request that goes on behind a page; which ones do is chance.
   const behindPages: readonly FaultKind[] = [
     "end-id-cycles",
+    "end-id-foreign",
     "end-id-repeats",
     "end-id-newest",
     "page-again",
+    "page-of-another-time",
   ];
   expect(survivableKinds.filter((kind) => !met.has(kind) && !behindPages.includes(kind))).toEqual(
     [],
