@@ -161,8 +161,8 @@ describe("a replay", () => {
     for (const order of orders) {
       const { stream } = await holdStream(tables.db);
       for (const amount of order) {
-        // The greater amount came later.
-        await reject(stream, [{ row: aRow({ amount: `${amount}` }), ago: 100 - amount }]);
+        // The greater amount came later, by more than a slow machine takes between two rejections.
+        await reject(stream, [{ row: aRow({ amount: `${amount}` }), ago: 1_000 * (10 - amount) }]);
         await replay(stream);
       }
       expect(await storedOf(stream)).toEqual(["1098396773329305606 3"]);
@@ -170,7 +170,10 @@ describe("a replay", () => {
     const { stream } = await holdStream(tables.db);
     await reject(
       stream,
-      [2, 3, 1].map((amount) => ({ row: aRow({ amount: `${amount}` }), ago: 100 - amount })),
+      [2, 3, 1].map((amount) => ({
+        row: aRow({ amount: `${amount}` }),
+        ago: 1_000 * (10 - amount),
+      })),
     );
     expect(await replay(stream)).toMatchObject({ new: 1, restated: 2 });
     expect(await storedOf(stream)).toEqual(["1098396773329305606 3"]);

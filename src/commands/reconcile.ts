@@ -12,7 +12,11 @@ import {
   readBrokenSpans,
 } from "../reports/reconciliation/breaks.ts";
 import type { Scope } from "../reports/reconciliation/entries.ts";
-import { type Reconciliation, reconcile } from "../reports/reconciliation/reconcile.ts";
+import {
+  type Reconciliation,
+  reconcile,
+  statementMaxMs,
+} from "../reports/reconciliation/reconcile.ts";
 import type { ChainSummary, RuleSummary } from "../reports/reconciliation/summary.ts";
 import { horizonAt } from "../sync/plan.ts";
 import { formatCount, formatCounted, formatTable } from "../terminal/format.ts";
@@ -35,9 +39,10 @@ export async function reconcileCommand(
   io: Io,
   options: ReconcileOptions,
 ): Promise<ExitCode> {
-  await using database = await openCommandDatabase(config.database, (message) => {
+  const notify = (message: string) => {
     io.err.write(`${message}\n`);
-  });
+  };
+  await using database = await openCommandDatabase(config.database, notify, { statementMaxMs });
   const { db } = database;
   if (!(await hasSchema(db))) {
     print(io, "nothing is stored yet; run sync");

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { systemClock } from "../clock.ts";
 import type { Account, Config } from "../config/config.ts";
-import { recordKey, refuseTakenKey } from "../db/account-keys.ts";
+import { refuseTakenKey, rememberingKey } from "../db/account-keys.ts";
 import type { Database } from "../db/connect.ts";
 import { holdAccount, type Room } from "../db/lease.ts";
 import { migrate } from "../db/migrate.ts";
@@ -121,15 +121,7 @@ async function hold({ db, io, reporter, runId }: Deps, { name, credentials }: Ac
   await refuseTakenKey(db, named);
   const lease = await holdAccount(db, name, { onWait: reporter.notice, signal: io.signal, room });
   const store = openStore(db, lease, runId);
-  let recorded: Promise<void> | undefined;
-  /** Not before something is here: a key that the exchange refuses has stored nothing. */
-  const withKey =
-    <Given, Counts>(write: (given: Given) => Promise<Counts>) =>
-    async (given: Given): Promise<Counts> => {
-      recorded ??= recordKey(db, named);
-      await recorded;
-      return write(given);
-    };
+  const withKey = rememberingKey(db, named);
   return {
     store: {
       ...store,

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { systemClock } from "../clock.ts";
 import type { Account, Config } from "../config/config.ts";
-import { recordKey, refuseTakenKey } from "../db/account-keys.ts";
+import { refuseTakenKey, rememberingKey } from "../db/account-keys.ts";
 import type { Database } from "../db/connect.ts";
 import { visitAccount } from "../db/guest.ts";
 import { migrate } from "../db/migrate.ts";
@@ -13,7 +13,6 @@ import { createAddressLimits } from "../exchange/address-limits.ts";
 import { openTransport } from "../exchange/transport.ts";
 import type { Interval } from "../sync/intervals.ts";
 import { verifyBills } from "../sync/verify.ts";
-import type { Repair, VerifyStore } from "../sync/verify-store.ts";
 import { streamName } from "../terminal/stream-names.ts";
 import { exchangeOf } from "./exchange.ts";
 import { type ExitCode, type Io, print, printJson } from "./io.ts";
@@ -96,7 +95,8 @@ async function verifyOne(deps: Deps, account: Account): Promise<AccountVerificat
     await using guest = await visitAccount(db, name, { onWait: notice, signal: io.signal });
     const { client, exchangeNow, beGuest } = exchangeOf(config, account, way);
     await beGuest();
-    const store = withKey(openVerifyStore(db, guest, runId), () => recordKey(db, named));
+    const opened = openVerifyStore(db, guest, runId);
+    const store = { ...opened, heal: rememberingKey(db, named)(opened.heal) };
     const streams = await verifyBills(
       {
         client,
@@ -117,17 +117,6 @@ async function verifyOne(deps: Deps, account: Account): Promise<AccountVerificat
   } catch (error) {
     return { account: name, streams: [], error: firstThrown(error) };
   }
-}
-
-/** The key is remembered before something is stored with it. */
-function withKey(store: VerifyStore, record: () => Promise<void>): VerifyStore {
-  let recorded: Promise<void> | undefined;
-  const heal = async (repair: Repair) => {
-    recorded ??= record();
-    await recorded;
-    return store.heal(repair);
-  };
-  return { ...store, heal };
 }
 
 function logEnd(db: Database, runId: string, verification: Verification): Promise<void> {

@@ -36,6 +36,20 @@ export async function recordKey(db: Database, named: NamedKey): Promise<void> {
   await refuseOther(db, named, fingerprint);
 }
 
+/**
+ * Wraps writes so that the first of them remembers the key: not before something is here, since a
+ * key that the exchange refuses has stored nothing.
+ */
+export function rememberingKey(db: Database, named: NamedKey) {
+  let recorded: Promise<void> | undefined;
+  return <Given, Result>(write: (given: Given) => Promise<Result>) =>
+    async (given: Given): Promise<Result> => {
+      recorded ??= recordKey(db, named);
+      await recorded;
+      return write(given);
+    };
+}
+
 // A key is long and random, so no slow hash is needed to keep it from being guessed.
 const fingerprintOf = (key: Secret, salt: string): string =>
   createHmac("sha256", salt).update(key.reveal()).digest("hex");

@@ -17,12 +17,15 @@ export type OpenDatabase = AsyncDisposable & { readonly db: Database };
 
 const connectionsMax = 4;
 const connectMaxMs = 10 * secondMs;
-const statementMaxMs = 2 * minuteMs;
+const usualStatementMaxMs = 2 * minuteMs;
 // A statement that still hangs at the end is not waited for.
 const farewellMaxMs = 2 * secondMs;
 // A process that stands still in a transaction, or whose machine is gone, holds its locks no
 // longer than this; without it the server's TCP keepalive decides, which is two hours.
 const transactionIdleMaxMs = 15 * secondMs;
+
+/** How long a statement may take, here and on the server. Default two minutes. */
+export type StatementLimit = { readonly statementMaxMs?: number };
 
 /**
  * Opens a pool. Nothing is sent before the first statement.
@@ -30,7 +33,7 @@ const transactionIdleMaxMs = 15 * secondMs;
  */
 export function openDatabase(
   url: string,
-  limits: { readonly statementMaxMs: number } = { statementMaxMs },
+  { statementMaxMs = usualStatementMaxMs }: StatementLimit = {},
 ): OpenDatabase {
   const config: pg.PoolConfig = {
     connectionString: withVerifiedTls(url),
@@ -38,7 +41,7 @@ export function openDatabase(
     connectionTimeoutMillis: connectMaxMs,
     // At the client: a pooler in transaction mode refuses a statement_timeout at the start. Later
     // than the server's own limit in a transaction, so that the server can say it first.
-    query_timeout: limits.statementMaxMs + connectMaxMs,
+    query_timeout: statementMaxMs + connectMaxMs,
     application_name: "bill-sync",
     keepAlive: true,
     // Unless the URL says otherwise; PGSSLNEGOTIATION=direct would rule out sslmode=disable.
@@ -81,12 +84,24 @@ function withVerifiedTls(url: string): string {
     : url.replace(/([?&]sslmode=)(?:prefer|require|verify-ca)(?=&|$)/, "$1verify-full");
 }
 
-// One message. Read committed, whatever the database's default is: a page that waited for the
-// account's row must see what was committed meanwhile.
-const begin = `
-  begin isolation level read committed;
+export type TransactionOptions = {
+  /**
+   * Default read committed, whatever the database's own is: a page that waited for the account's
+   * row must see what was committed meanwhile.
+   */
+  readonly isolation?: "read committed" | "repeatable read" | "repeatable read read only";
+  /** How long the transaction may wait for this process. Default 15 s. */
+  readonly idleMaxMs?: number;
+};
+
+/** One message. */
+const beginText = (
+  statementMaxMs: number,
+  { isolation = "read committed", idleMaxMs = transactionIdleMaxMs }: TransactionOptions,
+) => `
+  begin isolation level ${isolation};
   set local statement_timeout = ${statementMaxMs};
-  set local idle_in_transaction_session_timeout = ${transactionIdleMaxMs}`;
+  set local idle_in_transaction_session_timeout = ${idleMaxMs}`;
 
 /**
  * Runs work in one transaction. The connection of one that fails is closed, which undoes it on
@@ -96,11 +111,13 @@ const begin = `
 export async function inTransaction<T>(
   db: Database,
   work: (tx: Transaction) => Promise<T>,
+  options: TransactionOptions = {},
 ): Promise<T> {
+  const { query_timeout: queryMaxMs = usualStatementMaxMs + connectMaxMs } = db.$client.options;
   const client = await db.$client.connect();
   try {
     const tx = drizzle(client);
-    await tx.execute(begin);
+    await tx.execute(beginText(queryMaxMs - connectMaxMs, options));
     const result = await work(tx);
     const { command } = await tx.execute("commit");
     // What the server answers where a statement had failed and the work went on.

@@ -100,7 +100,6 @@ async function appliedMigrations(db: Transaction): Promise<readonly number[]> {
 async function applyPending(db: Database, migrations: readonly MigrationMeta[]): Promise<number> {
   try {
     return await inTransaction(db, async (tx) => {
-      await tx.execute(sql.raw(`set local statement_timeout = ${statementMaxMs}`));
       // Of the transaction: session locks do not hold behind a pooler in transaction mode.
       await tx.execute(sql`select pg_advisory_xact_lock(${migrationLock})`);
       await tx.execute(sql`create schema if not exists ${journalSchema}`);

@@ -1,5 +1,5 @@
 import { Secret } from "../secret.ts";
-import { type Database, openDatabase } from "./connect.ts";
+import { type Database, openDatabase, type StatementLimit } from "./connect.ts";
 import { withDatabaseErrors } from "./database-errors.ts";
 import { openEmbedded } from "./embedded.ts";
 
@@ -13,6 +13,7 @@ export type CommandDatabase = AsyncDisposable & { readonly db: Database; readonl
 export async function openCommandDatabase(
   where: { readonly url: Secret } | { readonly dataDir: string },
   notify: (message: string) => void,
+  limit?: StatementLimit,
 ): Promise<CommandDatabase> {
   const stack = new AsyncDisposableStack();
   try {
@@ -20,7 +21,7 @@ export async function openCommandDatabase(
       "url" in where
         ? where.url
         : new Secret(stack.use(await openEmbedded({ dataDir: where.dataDir, notify })).url);
-    const { db } = stack.use(openDatabase(url.reveal()));
+    const { db } = stack.use(openDatabase(url.reveal(), limit));
     await withDatabaseErrors(() => db.execute("select 1"));
     return { db, url, [Symbol.asyncDispose]: () => stack.disposeAsync() };
   } catch (error) {

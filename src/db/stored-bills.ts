@@ -2,21 +2,22 @@ import { sql } from "drizzle-orm";
 import type { Stream } from "../sync/store.ts";
 import type { Database } from "./connect.ts";
 
-/** A stream's bills, each column as the text that Postgres prints. */
-export async function readStoredBills(db: Database, { account, productType }: Stream) {
-  const { rows } = await db.execute<{
-    billId: string;
-    symbol: string | null;
-    amount: string;
-    fee: string;
-    feeByCoupon: string | null;
-    businessType: string;
-    coin: string;
-    balance: string | null;
-    cTimeMs: string;
-    extra: string | null;
-  }>(sql`
-    select
+/** A bill's columns, each as the text that Postgres prints. */
+export type BillText = {
+  readonly billId: string;
+  readonly symbol: string | null;
+  readonly amount: string;
+  readonly fee: string;
+  readonly feeByCoupon: string | null;
+  readonly businessType: string;
+  readonly coin: string;
+  readonly balance: string | null;
+  readonly cTimeMs: string;
+  readonly extra: string | null;
+};
+
+/** What to select for a {@link BillText}. */
+export const billTextColumns = sql`
       bill_id as "billId",
       symbol,
       amount::text,
@@ -26,7 +27,15 @@ export async function readStoredBills(db: Database, { account, productType }: St
       coin,
       balance::text,
       (extract(epoch from c_time) * 1000)::bigint::text as "cTimeMs",
-      extra::text
+      extra::text`;
+
+/** A stream's bills, oldest first. */
+export async function readStoredBills(
+  db: Database,
+  { account, productType }: Stream,
+): Promise<readonly BillText[]> {
+  const { rows } = await db.execute<BillText>(sql`
+    select ${billTextColumns}
     from bills
     where account = ${account}
       and product_type = ${productType}

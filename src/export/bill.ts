@@ -1,19 +1,11 @@
+import type { Bill } from "../contract/bill.ts";
 import { businessTypes, type Category } from "../contract/business-types.ts";
 import type { EpochMs } from "../contract/time.ts";
 
 /** A stored bill, each decimal as the text that Postgres prints. */
-export type ExportedBill = {
+export type ExportedBill = Omit<Bill, "extra"> & {
   readonly account: string;
   readonly productType: string;
-  readonly billId: string;
-  readonly symbol: string | null;
-  readonly amount: string;
-  readonly fee: string;
-  readonly feeByCoupon: string | null;
-  readonly businessType: string;
-  readonly coin: string;
-  readonly balance: string | null;
-  readonly cTime: EpochMs;
   /** JSON text. */
   readonly extra: string | null;
   readonly ingestedAt: EpochMs;

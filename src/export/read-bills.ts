@@ -3,6 +3,7 @@ import { type EpochMs, epochMs, isoTime } from "../contract/time.ts";
 import { textArray } from "../db/array-literal.ts";
 import type { Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
+import { type BillText, billTextColumns } from "../db/stored-bills.ts";
 import { type BillPages, categoryOf, type ExportedBill } from "./bill.ts";
 
 /** Which bills. What is undefined narrows nothing. */
@@ -17,11 +18,12 @@ export type Selection = {
 // A page is 2 MB of text.
 const pageBills = 5_000;
 
-type Row = Omit<ExportedBill, "cTime" | "ingestedAt" | "category"> & {
-  readonly cTimeMs: string;
+type Row = BillText & {
+  readonly account: string;
+  readonly productType: string;
   readonly ingestedAtMs: string;
   readonly category: string | null;
-} & Record<string, unknown>;
+};
 
 /**
  * The selected bills, a page at a time, through a cursor: the whole is never in memory. Inside one
@@ -52,16 +54,7 @@ const declareCursor = (selection: Selection): SQL => sql`
   select
     account,
     product_type as "productType",
-    bill_id as "billId",
-    symbol,
-    amount::text,
-    fee::text,
-    fee_by_coupon::text as "feeByCoupon",
-    business_type as "businessType",
-    coin,
-    balance::text,
-    (extract(epoch from c_time) * 1000)::bigint::text as "cTimeMs",
-    extra::text,
+    ${billTextColumns},
     (extract(epoch from ingested_at) * 1000)::bigint::text as "ingestedAtMs",
     category
   from bills

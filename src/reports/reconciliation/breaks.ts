@@ -5,6 +5,7 @@ import { textArray } from "../../db/array-literal.ts";
 import type { Database, Transaction } from "../../db/connect.ts";
 import { withDatabaseErrors } from "../../db/database-errors.ts";
 import { type Scope, within } from "./entries.ts";
+import { iso } from "./find.ts";
 import { hasTransferLegs } from "./transfer-legs.ts";
 
 /** What can be wrong with a ledger. */
@@ -165,14 +166,14 @@ export async function readOpenBreaks(
       product_type as "productType",
       coin,
       anchor,
-      to_char(happened_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "happenedAt",
+      ${iso(sql`happened_at`)} as "happenedAt",
       expected::text,
       observed::text,
       difference::text,
       first_bad_bill as "firstBadBill",
       last_good_bill as "lastGoodBill",
       explanation,
-      to_char(first_seen_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "firstSeenAt",
+      ${iso(sql`first_seen_at`)} as "firstSeenAt",
       state,
       note
     from ledger_breaks

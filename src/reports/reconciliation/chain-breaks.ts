@@ -1,6 +1,7 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { Transaction } from "../../db/connect.ts";
 import type { BreakKind, FoundBreak } from "./breaks.ts";
+import { iso } from "./find.ts";
 import { lastPlace } from "./learn.ts";
 
 type Row = {
@@ -22,9 +23,6 @@ type Row = {
   readonly unread_from: string | null;
   readonly unread_to: string | null;
 };
-
-const iso = (column: string) =>
-  sql`to_char(${sql.raw(column)} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
 const isZero = (difference: SQL): SQL => sql`abs(${difference}) <= ${lastPlace}`;
 
@@ -78,7 +76,7 @@ export async function findChainBreaks(tx: Transaction): Promise<readonly FoundBr
       linked.coin,
       linked.bill_id,
       base_bill_id,
-      ${iso("linked.c_time")} as happened_at,
+      ${iso(sql`linked.c_time`)} as happened_at,
       linked.expected::text,
       linked.balance::text,
       residual::text,
@@ -89,8 +87,8 @@ export async function findChainBreaks(tx: Transaction): Promise<readonly FoundBr
       doubled.twin_bill_id,
       abs(linked.fee) > ${lastPlace}
         and ${isZero(sql`linked.residual + 2 * linked.fee`)} as is_fee_sign,
-      ${iso("lower(unread.time)")} as unread_from,
-      ${iso("upper(unread.time)")} as unread_to
+      ${iso(sql`lower(unread.time)`)} as unread_from,
+      ${iso(sql`upper(unread.time)`)} as unread_to
     from linked
     join checked_chains using (account, product_type, coin)
     left join bills as base

@@ -33,8 +33,8 @@ export type Reconciliation = {
   readonly breaks: readonly Break[];
 };
 
-// A whole check sorts the ledger: some two seconds a million bills.
-const statementMaxMs = hourMs;
+/** A whole check sorts the ledger: some two seconds a million bills. */
+export const statementMaxMs = hourMs;
 // Orders and rules are found by what does not fit the ones before: each round may show more.
 const roundsMax = 8;
 
@@ -49,31 +49,33 @@ export function reconcile(
   { isFull }: { readonly isFull: boolean },
 ): Promise<Reconciliation> {
   return withDatabaseErrors(() =>
-    inTransaction(db, async (tx) => {
-      await tx.execute(sql`set transaction isolation level repeatable read`);
-      await tx.execute(sql.raw(`set local statement_timeout = ${statementMaxMs}`));
-      // Compiling a statement took longer than running it, where its cost was thought to be high.
-      await tx.execute(sql`set local jit = off`);
-      // Two at once take turns, each with a snapshot of its own.
-      await tx.execute(sql`lock table ledger_breaks in share row exclusive mode`);
-      await collectCoverage(tx);
-      const changed = isFull ? undefined : await checkChanged(tx, scope);
-      const isWhole = changed === undefined;
-      const entries = changed ?? (await checkWhole(tx, scope));
-      const found: readonly FoundBreak[] = [
-        ...(await findChainBreaks(tx)),
-        ...(await findRollforwardBreaks(tx)),
-        ...(await findIdBreaks(tx, entries)),
-        ...(await findTransferBreaks(tx, scope)),
-        ...(await findLoanToValueBreaks(tx, scope)),
-        ...(await findUnsigned(tx, scope)),
-      ];
-      const foundIds = await recordFound(tx, found);
-      await resolveUnfound(tx, scope, { foundIds, checked: isWhole ? "all" : "changed" });
-      const breaks = await readOpenBreaks(tx, scope);
-      const chains = await writeChains(tx, isWhole ? "all" : "changed");
-      return { isWhole, chains, rules: await readRules(tx, scope), breaks };
-    }),
+    inTransaction(
+      db,
+      async (tx) => {
+        // Compiling a statement took longer than running it, where its cost was thought to be high.
+        await tx.execute(sql`set local jit = off`);
+        // Two at once take turns, each with a snapshot of its own.
+        await tx.execute(sql`lock table ledger_breaks in share row exclusive mode`);
+        await collectCoverage(tx);
+        const changed = isFull ? undefined : await checkChanged(tx, scope);
+        const isWhole = changed === undefined;
+        const entries = changed ?? (await checkWhole(tx, scope));
+        const found: readonly FoundBreak[] = [
+          ...(await findChainBreaks(tx)),
+          ...(await findRollforwardBreaks(tx)),
+          ...(await findIdBreaks(tx, entries)),
+          ...(await findTransferBreaks(tx, scope)),
+          ...(await findLoanToValueBreaks(tx, scope)),
+          ...(await findUnsigned(tx, scope)),
+        ];
+        const foundIds = await recordFound(tx, found);
+        await resolveUnfound(tx, scope, { foundIds, checked: isWhole ? "all" : "changed" });
+        const breaks = await readOpenBreaks(tx, scope);
+        const chains = await writeChains(tx, isWhole ? "all" : "changed");
+        return { isWhole, chains, rules: await readRules(tx, scope), breaks };
+      },
+      { isolation: "repeatable read" },
+    ),
   );
 }
 
