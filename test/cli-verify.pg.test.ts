@@ -76,8 +76,8 @@ describe("a verification and a sync of one account at once", () => {
       ...["verify", ...span, "--product", "USDT-FUTURES", "--heal"],
     );
     const [synced, verified] = await Promise.all([sync.ended, verify.ended]);
-    expect(verified).toMatchObject({ code: 0 });
-    expect(synced).toMatchObject({ code: 0 });
+    expect(verified, verified.stdout).toMatchObject({ code: 0 });
+    expect(synced, synced.stdout).toMatchObject({ code: 0 });
     check(at);
     const [guest, host] = [at.of(verifyLocale), at.of(syncLocale)];
     expect(guest[0]).toBeGreaterThan(host[0] ?? Number.NaN);
@@ -102,8 +102,8 @@ describe("a verification and a sync of one account at once", () => {
       ...["sync", "--only", "bills", "--product", "USDT-FUTURES"],
     );
     const [synced, verified] = await Promise.all([sync.ended, verify.ended]);
-    expect(verified).toMatchObject({ code: 0 });
-    expect(synced).toMatchObject({ code: 0 });
+    expect(verified, verified.stdout).toMatchObject({ code: 0 });
+    expect(synced, synced.stdout).toMatchObject({ code: 0 });
     check(at);
     const [guest, host] = [at.of(verifyLocale), at.of(syncLocale)];
     expect(host[0]).toBeLessThan(guest.at(-1) ?? Number.NaN);
