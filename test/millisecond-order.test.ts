@@ -114,6 +114,28 @@ describe("bills of one millisecond in any order of their ids", () => {
     );
   });
 
+  test("chain where they move no more than the exchange rounds by", () => {
+    const steps = [
+      { billId: "1", moved: -1n, after: start - 2n },
+      { billId: "0", moved: -3n, after: start - 2n },
+    ];
+    const group = { steps, start, end: start - 2n, tolerance: 1n };
+    expect(chainedOrder(group)).toEqual(["0", "1"]);
+    const moves = fc.array(shown(coarse), { maxLength: 8 });
+    const offs = fc.array(fc.constantFrom(-1n, 0n, 1n), { minLength: 8, maxLength: 8 });
+    fc.assert(
+      fc.property(shuffledSteps(moves), offs, ({ steps: exact, end }, off) => {
+        const rounded = exact.map((step, index) => ({
+          ...step,
+          moved: step.moved + (off[index] ?? 0n),
+        }));
+        const drawn = { steps: rounded, start, end, tolerance: 1n };
+        expect(jumpsOf(chainedOrder(drawn), drawn)).toBe(0);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
   test("never jump more often than in the order of their ids, whatever they say", () => {
     const step = fc.record({ moved: coarse, after: fc.option(coarse, { nil: undefined }) });
     const end = fc.option(coarse, { nil: undefined });

@@ -24,7 +24,7 @@ const farewellMaxMs = 2 * secondMs;
 // longer than this; without it the server's TCP keepalive decides, which is two hours.
 const transactionIdleMaxMs = 15 * secondMs;
 
-/** How long a statement may take, here and on the server. Default two minutes. */
+/** How long a statement may take. Default two minutes. */
 export type StatementLimit = { readonly statementMaxMs?: number };
 
 /**
@@ -84,7 +84,8 @@ function withVerifiedTls(url: string): string {
     : url.replace(/([?&]sslmode=)(?:prefer|require|verify-ca)(?=&|$)/, "$1verify-full");
 }
 
-export type TransactionOptions = {
+/** On the server; see {@link openDatabase} for how long an answer is waited for. */
+export type TransactionOptions = StatementLimit & {
   /**
    * Default read committed, whatever the database's own is: a page that waited for the account's
    * row must see what was committed meanwhile.
@@ -95,10 +96,11 @@ export type TransactionOptions = {
 };
 
 /** One message. */
-const beginText = (
-  statementMaxMs: number,
-  { isolation = "read committed", idleMaxMs = transactionIdleMaxMs }: TransactionOptions,
-) => `
+const beginText = ({
+  isolation = "read committed",
+  statementMaxMs = usualStatementMaxMs,
+  idleMaxMs = transactionIdleMaxMs,
+}: TransactionOptions) => `
   begin isolation level ${isolation};
   set local statement_timeout = ${statementMaxMs};
   set local idle_in_transaction_session_timeout = ${idleMaxMs}`;
@@ -113,11 +115,10 @@ export async function inTransaction<T>(
   work: (tx: Transaction) => Promise<T>,
   options: TransactionOptions = {},
 ): Promise<T> {
-  const { query_timeout: queryMaxMs = usualStatementMaxMs + connectMaxMs } = db.$client.options;
   const client = await db.$client.connect();
   try {
     const tx = drizzle(client);
-    await tx.execute(beginText(queryMaxMs - connectMaxMs, options));
+    await tx.execute(beginText(options));
     const result = await work(tx);
     const { command } = await tx.execute("commit");
     // What the server answers where a statement had failed and the work went on.

@@ -99,25 +99,7 @@ async function appliedMigrations(db: Transaction): Promise<readonly number[]> {
  */
 async function applyPending(db: Database, migrations: readonly MigrationMeta[]): Promise<number> {
   try {
-    return await inTransaction(db, async (tx) => {
-      // Of the transaction: session locks do not hold behind a pooler in transaction mode.
-      await tx.execute(sql`select pg_advisory_xact_lock(${migrationLock})`);
-      await tx.execute(sql`create schema if not exists ${journalSchema}`);
-      await tx.execute(sql`
-        create table if not exists ${journal} (
-          id serial primary key,
-          hash text not null,
-          created_at bigint
-        )`);
-      const pending = await pendingMigrations(tx, migrations);
-      for (const { sql: statements, hash, folderMillis } of pending) {
-        for (const statement of statements) await tx.execute(sql.raw(statement));
-        await tx.execute(
-          sql`insert into ${journal} (hash, created_at) values (${hash}, ${folderMillis})`,
-        );
-      }
-      return pending.length;
-    });
+    return await inTransaction(db, (tx) => apply(tx, migrations), { statementMaxMs });
   } catch (error) {
     const known = explained(error);
     if (!(known instanceof DatabaseError)) throw error;
@@ -126,6 +108,26 @@ async function applyPending(db: Database, migrations: readonly MigrationMeta[]):
       cause: error,
     });
   }
+}
+
+async function apply(tx: Transaction, migrations: readonly MigrationMeta[]): Promise<number> {
+  // Of the transaction: session locks do not hold behind a pooler in transaction mode.
+  await tx.execute(sql`select pg_advisory_xact_lock(${migrationLock})`);
+  await tx.execute(sql`create schema if not exists ${journalSchema}`);
+  await tx.execute(sql`
+    create table if not exists ${journal} (
+      id serial primary key,
+      hash text not null,
+      created_at bigint
+    )`);
+  const pending = await pendingMigrations(tx, migrations);
+  for (const { sql: statements, hash, folderMillis } of pending) {
+    for (const statement of statements) await tx.execute(sql.raw(statement));
+    await tx.execute(
+      sql`insert into ${journal} (hash, created_at) values (${hash}, ${folderMillis})`,
+    );
+  }
+  return pending.length;
 }
 
 const isCode = (error: unknown, code: string): boolean =>

@@ -22,7 +22,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "a page without a transaction",
     file: "src/db/connect.ts",
-    changes: [["await tx.execute(begin);", ""]],
+    changes: [["await tx.execute(beginText(options));", ""]],
   },
   {
     name: "windows asked for without the millisecond at their end",

@@ -74,7 +74,7 @@ export function reconcile(
         const chains = await writeChains(tx, isWhole ? "all" : "changed");
         return { isWhole, chains, rules: await readRules(tx, scope), breaks };
       },
-      { isolation: "repeatable read" },
+      { isolation: "repeatable read", statementMaxMs },
     ),
   );
 }
