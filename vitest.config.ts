@@ -5,7 +5,7 @@ const postgresTests = "test/**/*.pg.test.ts";
 export default defineConfig({
   test: {
     pool: "forks",
-    maxWorkers: 2,
+    maxWorkers: 3,
     testTimeout: 60_000,
     hookTimeout: 120_000,
     teardownTimeout: 60_000,

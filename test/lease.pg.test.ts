@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "drizzle-orm";
+import pg from "pg";
 import { describe, expect, test } from "vitest";
 import { inTransaction, openDatabase } from "../src/db/connect.ts";
 import { checkLease, type HoldOptions, holdAccount, leaseTiming } from "../src/db/lease.ts";
@@ -59,6 +60,27 @@ const isLost = (lease: { assertHeld(): void }) => () => {
     return true;
   }
 };
+
+test("an account whose holder is frozen in the middle of a COPY is taken over", async () => {
+  const account = randomUUID();
+  const timing = { ...unrenewed, leaseMs: 1_000 };
+  await using lease = await hold(account, { timing });
+  const frozen = await tables.db.$client.connect();
+  const gone = new Promise<Error>((resolve) => frozen.once("error", resolve));
+  await frozen.query("begin");
+  await frozen.query("select 1 from account_leases where account = $1 for update", [account]);
+  // Its first row never comes.
+  const copying = new Promise((resolve) => {
+    const copy = new pg.Query("copy bills (account) from stdin", resolve);
+    Object.assign(copy, { handleCopyInResponse: () => undefined });
+    frozen.query(copy);
+  });
+  await using next = await hold(account, { timing: { ...timing, renewMs: 50 } });
+  expect(next.epoch).toBe(lease.epoch + 1);
+  expect(await copying).toMatchObject({ code: "57P01" });
+  await gone;
+  frozen.release(true);
+}, 20_000);
 
 describe("an account that nobody holds", () => {
   test("is had at once, each time with an epoch that is one more", async () => {

@@ -5,6 +5,7 @@ import { type Clock, systemClock } from "../clock.ts";
 import { secondMs } from "../contract/time.ts";
 import { AccountHeldError, type LeaseLostError } from "../errors.ts";
 import type { Database } from "./connect.ts";
+import { pastStalledCopies } from "./stalled-copies.ts";
 
 /** A row of a table by which a process has an account, for as long as it renews it. */
 export type Claim = AsyncDisposable & {
@@ -61,13 +62,14 @@ export async function takeAccount(
   account: string,
   { onWait, signal, clock = systemClock, timing = claimTiming, onSeen }: ClaimOptions & Seeing,
 ): Promise<Claim> {
-  const { leaseMs, pollMs } = timing;
+  const { leaseMs, renewMs, pollMs } = timing;
+  const watch = { clock, stalledAfterMs: leaseMs, everyMs: renewMs };
   const polls = Math.ceil((2 * leaseMs) / pollMs);
   let seen: Holding | undefined;
   for (let poll = 0; poll < polls; poll++) {
     signal.throwIfAborted();
     const askedAt = clock.now();
-    const epoch = await take(db, kind, account, leaseMs);
+    const epoch = await pastStalledCopies(db, watch, take(db, kind, account, leaseMs));
     if (epoch !== undefined) {
       const claim = { kind, account, epoch };
       const keeping = { clock, timing, ...(onSeen && { onSeen }) };
