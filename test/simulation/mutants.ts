@@ -131,6 +131,11 @@ export const mutants: readonly Mutant[] = [
     changes: [["      where is_restated\n", "      where false\n"]],
   },
   {
+    name: "bills that are stored again counted again",
+    file: "src/db/upsert-bills.ts",
+    changes: [["counted.new -= unchanged + restated;", "counted.new -= unchanged;"]],
+  },
+  {
     name: "unchanged rows rewritten",
     file: "src/db/upsert-bills.ts",
     changes: [

@@ -17,6 +17,8 @@ export type Checkpoint = {
 /** What the tables hold of a stream, read without any of the program's own statements. */
 export type StreamTables = {
   readonly bills: readonly StoredRow[];
+  /** How many bills are said to be stored. */
+  readonly counted: number;
   readonly revisions: readonly StoredBill[];
   readonly rejected: readonly string[];
   readonly checkpoints: readonly Checkpoint[];
@@ -56,6 +58,10 @@ export async function readTables(pool: pg.Pool, account: string): Promise<Tables
     from rejected_bills
     where account = $1
     order by product_type, digest`);
+  const counts = await rowsOf<{ bills: string }>(`
+    select product_type as "productType", bills
+    from bill_counts
+    where account = $1`);
   const checkpoints = await readCheckpoints(pool, account);
   const all = productTypes.map((productType): [ProductType, StreamTables] => {
     const own = <Row>(rows: readonly Of<Row>[]) =>
@@ -64,6 +70,7 @@ export async function readTables(pool: pg.Pool, account: string): Promise<Tables
       productType,
       {
         bills: own(bills),
+        counted: Number(own(counts)[0]?.bills ?? 0),
         revisions: own(revisions),
         rejected: own(rejected).map(({ received }) => received),
         checkpoints: own(checkpoints),
@@ -103,7 +110,14 @@ export async function readCheckpoints(
   }));
 }
 
-const written = ["bills", "bill_revisions", "rejected_bills", "checkpoints", "account_leases"];
+const written = [
+  "bills",
+  "bill_counts",
+  "bill_revisions",
+  "rejected_bills",
+  "checkpoints",
+  "account_leases",
+];
 
 /** Empties all that a history writes. By delete: a truncate of so little takes eight times as long. */
 export async function emptyTables(pool: pg.Pool): Promise<void> {
