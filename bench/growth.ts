@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { sql } from "drizzle-orm";
 import { dayMs, epochMs, hourMs, isoTime, minuteMs } from "../src/contract/time.ts";
+import { readKnownTime } from "../src/db/checkpoints.ts";
 import { type Database, openDatabase } from "../src/db/connect.ts";
-import { openStore, readKnownTime } from "../src/db/store.ts";
+import { openStore } from "../src/db/store.ts";
 import { readStatus } from "../src/reports/status.ts";
 import { planStream } from "../src/sync/plan.ts";
 import { type Bench, median } from "./result.ts";

@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { historyMs, hourMs, minuteMs, secondMs } from "../src/contract/time.ts";
-import { readKnownTime } from "../src/db/store.ts";
+import { readKnownTime } from "../src/db/checkpoints.ts";
 import { CursorError, ExchangeError } from "../src/errors.ts";
 import { drawFaultSchedule } from "../src/sandbox/fault-draw.ts";
 import {

@@ -1,8 +1,8 @@
 import { sql } from "drizzle-orm";
 import { type EpochMs, epochMs } from "../contract/time.ts";
+import { readKnownTime } from "../db/checkpoints.ts";
 import type { Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
-import { readKnownTime } from "../db/store.ts";
 import { type Interval, interval, subtract } from "../sync/intervals.ts";
 import type { KnownTime, Stream } from "../sync/store.ts";
 import type { Selection } from "./read-bills.ts";

@@ -1,8 +1,8 @@
 import { sql } from "drizzle-orm";
 import { type EpochMs, epochMs, historyMs } from "../contract/time.ts";
+import { readKnownTime } from "../db/checkpoints.ts";
 import type { Database } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
-import { readKnownTime } from "../db/store.ts";
 import { type Interval, lengthMs, union } from "../sync/intervals.ts";
 import { completeThrough, gapsOf, planStream } from "../sync/plan.ts";
 import type { Stream } from "../sync/store.ts";

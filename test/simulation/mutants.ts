@@ -155,7 +155,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "time that expired not recorded",
-    file: "src/db/store.ts",
+    file: "src/db/checkpoints.ts",
     changes: [["for (const window of plan.expired) {", "for (const window of []) {"]],
   },
   {
