@@ -66,12 +66,14 @@ describe("bills of one millisecond", () => {
     expect(inChainOrder(bills, decimalOf("10.000"))).toEqual(bills);
   });
 
-  test("stay as they are where no order chains, or a balance is missing", () => {
+  test("break as seldom as they can where no order chains, and show where one is without a balance", () => {
     const [first, second, third] = chained(10, [1, 2, 3]);
     if (first === undefined || second === undefined || third === undefined) throw new Error();
-    expect(inChainOrder([third, first], decimalOf("10"))).toEqual([third, first]);
+    const before = decimalOf("10");
+    expect(inChainOrder([third, first], before)).toEqual([first, third]);
+    expect(inChainOrder([third, first], decimalOf("99"))).toEqual([third, first]);
     const silent = { ...second, balance: null };
-    expect(inChainOrder([third, silent, first], decimalOf("10"))).toEqual([third, silent, first]);
+    expect(inChainOrder([third, silent, first], before)).toEqual([first, silent, third]);
   });
 
   test("are ordered though 20,000 of them come back to one balance again and again", () => {

@@ -9,7 +9,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   sync: ["contract", "exchange"],
   db: ["contract", "exchange", "sync"],
   reports: ["contract", "exchange", "sync", "db"],
-  export: ["contract", "exchange", "sync", "db"],
+  export: ["contract", "exchange", "sync", "db", "reports"],
   server: ["contract"],
   sandbox: ["contract", "server"],
   terminal: ["contract", "exchange", "sync"],

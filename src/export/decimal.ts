@@ -22,7 +22,7 @@ export function decimalText({ units, scale }: Decimal): string {
 }
 
 /** The units that the same number has at a larger scale. */
-const unitsAt = ({ units, scale }: Decimal, larger: number): bigint =>
+export const unitsAt = ({ units, scale }: Decimal, larger: number): bigint =>
   scale === larger ? units : units * 10n ** BigInt(larger - scale);
 
 export function add(left: Decimal, right: Decimal): Decimal {
