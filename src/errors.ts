@@ -38,6 +38,11 @@ export class DatabaseError extends ReportableError {
   override name = "DatabaseError";
 }
 
+/** The database's server does not answer: another try would wait as long again. */
+export class DatabaseSilentError extends DatabaseError {
+  override name = "DatabaseSilentError";
+}
+
 /**
  * The database is not where it had confirmed to be: it crashed with synchronous_commit off, or
  * a replica that was behind took over. Going on would leave a hole.

@@ -171,6 +171,27 @@ test.each([
   },
 );
 
+test("a group that the server does not answer is not tried page by page: each would wait as long", async () => {
+  const held = await planned();
+  let tries = 0;
+  const spoil = (client: PoolClient): PoolClient =>
+    new Proxy(client, {
+      get(target, name) {
+        if (name !== "query") return Reflect.get(target, name, target);
+        return async (config: { text: string }, values: unknown[]) => {
+          if (!config.text.startsWith("copy bills")) return target.query(config, values);
+          tries += 1;
+          throw new Error("Query read timeout");
+        };
+      },
+    });
+  const connect = async () => spoil(await tables.db.$client.connect());
+  const silent = Object.create(tables.db, { $client: { value: { connect } } });
+  const results = await commitAsGroup(held, onePageAWindow(held), silent);
+  expect(countsOf(results)).toEqual(Array(5).fill("failed"));
+  expect(tries).toBe(1);
+});
+
 test("a group whose commit was not answered is not committed again: each page fails, counted once", async () => {
   const held = await planned();
   const db = losing("its answer", /^commit/, 1);

@@ -1,9 +1,10 @@
 import { DrizzleQueryError } from "drizzle-orm/errors";
 import pg from "pg";
-import { DatabaseError, messageOf, ReportableError } from "../errors.ts";
+import { DatabaseError, DatabaseSilentError, messageOf, ReportableError } from "../errors.ts";
 
 const serverIsLost = "the connection to the server was lost; run again";
 const serverIsSilent = "the server does not answer; check the network and DATABASE_URL";
+const isUnanswered = "a statement was not answered; look for locks on the server";
 const isForeign =
   "the database holds tables that are not this program's or were half restored; use an empty " +
   "database, or remove them";
@@ -60,7 +61,7 @@ const spoken: readonly (readonly [RegExp, string])[] = [
     /File too large|quota exceeded/i,
     "a file may not grow there; raise the server's limit or quota and run again",
   ],
-  [/Query read timeout/, "a statement was not answered; look for locks on the server"],
+  [/Query read timeout/, isUnanswered],
   [/connection terminated|not queryable/i, serverIsLost],
 ];
 
@@ -76,9 +77,11 @@ export function explained(error: unknown): unknown {
   if (remedy === undefined && !isServers) return cause;
   const what = isServers ? `${message}, ${code}` : message;
   const tail = remedy === undefined ? "" : `: ${remedy}`;
-  return new DatabaseError(`the database failed (${what})${tail}; what was committed is kept`, {
-    cause,
-  });
+  const isSilent = remedy === serverIsSilent || remedy === isUnanswered;
+  return new (isSilent ? DatabaseSilentError : DatabaseError)(
+    `the database failed (${what})${tail}; what was committed is kept`,
+    { cause },
+  );
 }
 
 function remedyOf(code: string | undefined, message: string): string | undefined {

@@ -1,5 +1,5 @@
 import type PQueue from "p-queue";
-import { LeaseLostError } from "../errors.ts";
+import { DatabaseSilentError, LeaseLostError } from "../errors.ts";
 import type { PageCommit, PageCounts } from "../sync/store.ts";
 
 /** Commits pages in one transaction. Tells when all is written, right before the commit. */
@@ -38,7 +38,11 @@ export function inGroups(
       for (const [place, { resolve }] of group.entries()) resolve(countsAt(counts, place));
     } catch (error) {
       // A commit whose answer was lost may have been done: a second one would count pages twice.
-      const isFinal = group.length === 1 || isWritten || error instanceof LeaseLostError;
+      const isFinal =
+        group.length === 1 ||
+        isWritten ||
+        error instanceof LeaseLostError ||
+        error instanceof DatabaseSilentError;
       if (isFinal) for (const { reject } of group) reject(error);
       else for (const { page, resolve, reject } of group) await alone(page).then(resolve, reject);
     }
