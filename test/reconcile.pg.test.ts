@@ -287,6 +287,43 @@ test("two reconciles at once take turns and come to the same", async () => {
   expect(ids[0]).toHaveLength(1);
 });
 
+/** As if all of it had been stored and checked long ago: what comes now is all that changed. */
+const age = (of = db) =>
+  of.execute(sql`
+    with aged as (
+      update bills
+      set ingested_at = ingested_at - interval '1 day'
+    )
+    update bill_revisions
+    set replaced_at = replaced_at - interval '1 day'`);
+
+describe("the check of what changed", () => {
+  test.each([
+    // Where it is off itself, all is checked anyway: this time is not covered yet, and not judged.
+    ["time", { cTime: epochMs(smallLedgerStart + 40 * dayMs) }],
+    ["coin", { coin: "BTC" }],
+  ])("sees the place that a bill left for another %s, and that it came back", async (_, other) => {
+    const account = newAccount();
+    const bills = plainLedger(Array.from({ length: 48 }, () => "10"));
+    await storeLedgers(db, new Map([[account, bills]]));
+    expect((await check(account)).breaks).toEqual([]);
+    await age();
+    await store(
+      account,
+      bills.slice(5, 6).map((bill) => ({ ...bill, ...other })),
+    );
+    const chainBreaks = async (isFull: boolean) =>
+      (await check(account, isFull)).breaks.filter(({ kind }) => kind !== "restatement");
+    const found = await chainBreaks(false);
+    expect(found[0]).toMatchObject({ lastGoodBill: bills[4]?.billId, difference: "10" });
+    expect(await chainBreaks(true)).toEqual(found);
+    await age();
+    await store(account, bills.slice(5, 6));
+    expect(await chainBreaks(false)).toEqual([]);
+    expect(await chainBreaks(true)).toEqual([]);
+  });
+});
+
 test("what is checked after each change is what a whole check finds", async () => {
   await using database = await testDatabase();
   await using own = openDatabase(database.url);
@@ -307,6 +344,7 @@ test("what is checked after each change is what a whole check finds", async () =
   };
   const everything = { accounts: undefined, productTypes: undefined };
   for (let step = 0; step < 24; step++) {
+    await age(own.db);
     await inTransaction(own.db, async (tx) => {
       for (const entry of ledger) {
         const stream = { account: entry.account, productType: "USDT-FUTURES" as const };
