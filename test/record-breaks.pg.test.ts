@@ -13,8 +13,8 @@ import { smallLedgerStart } from "./support/small-ledger.ts";
 const { tables } = await fileDatabase();
 const { db } = tables;
 
-const breaksOf = async (account: string) => {
-  const scope = { accounts: [account], productTypes: undefined };
+const breaksOf = async (account: string, productTypes?: readonly ProductType[]) => {
+  const scope = { accounts: [account], productTypes };
   const { breaks } = await reconcile(db, scope, { isFull: true });
   return breaks.map(({ kind, expected, observed, difference }) => ({
     kind,
@@ -156,3 +156,18 @@ test.each<[string, number, number, readonly object[], string]>([
     expect(rows).toEqual([{ state }]);
   },
 );
+
+test("a transfer's break stays open where only one of its product types is checked", async () => {
+  const account = "narrow";
+  await storeLeg(account, "COIN-FUTURES", { type: "trans_to_contract", amount: -7, afterMs: 0 });
+  await storeLeg(account, "USDC-FUTURES", {
+    type: "trans_from_contract",
+    amount: 6,
+    afterMs: 1_500,
+  });
+  const found = await breaksOf(account);
+  expect(found).toMatchObject([{ kind: "transfer", difference: -1 }]);
+  expect(await breaksOf(account, ["COIN-FUTURES"])).toEqual(found);
+  expect(await breaksOf(account, ["USDC-FUTURES"])).toEqual([]);
+  expect(await breaksOf(account)).toEqual(found);
+});

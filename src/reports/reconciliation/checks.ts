@@ -97,7 +97,6 @@ export async function findTransferBreaks(
       where state = 'one_sided'
         and ${isBetweenProducts}
         and ${within("account", accounts)}
-        and ${within("product_type", productTypes)}
     )
     select distinct on (sent.account, sent.product_type, sent.bill_id)
       sent.account,
@@ -120,6 +119,7 @@ export async function findTransferBreaks(
       and received.amount > 0
       and received.c_time between sent.c_time - interval '1 second' and sent.c_time + interval '10 seconds'
     where sent.amount < 0
+      and ${within("sent.product_type", productTypes)}
     order by sent.account, sent.product_type, sent.bill_id, received.c_time`,
   );
 }
