@@ -99,14 +99,18 @@ test.each<[string, Partial<Record>, readonly object[]]>([
 
 const noon = smallLedgerStart + dayMs / 2;
 
-/** A transfer's leg behind an opening balance of 1,000. */
-async function storeLeg(
+type Leg = { readonly type: string; readonly amount: number; readonly afterMs: number };
+
+/** Legs of transfers behind an opening balance of 1,000. */
+async function storeLegs(
   account: string,
   productType: ProductType,
-  leg: { readonly type: string; readonly amount: number; readonly afterMs: number },
+  legs: readonly Leg[],
 ): Promise<void> {
-  const entry = (time: number, businessType: string, amount: number, balance: number) =>
-    aBill({
+  let balance = 0;
+  const entry = (time: number, businessType: string, amount: number) => {
+    balance += amount;
+    return aBill({
       billId: snowflake(time, 0),
       cTime: epochMs(time),
       businessType,
@@ -115,9 +119,10 @@ async function storeLeg(
       fee: "0",
       balance: String(balance),
     });
+  };
   const bills = [
-    entry(noon - 3_600_000, "trans_from_exchange", 1_000, 1_000),
-    entry(noon + leg.afterMs, leg.type, leg.amount, 1_000 + leg.amount),
+    entry(noon - 3_600_000, "trans_from_exchange", 1_000),
+    ...legs.map(({ type, amount, afterMs }) => entry(noon + afterMs, type, amount)),
   ];
   await inTransaction(db, (tx) => upsertBills(tx, [{ stream: { account, productType }, bills }]));
   const [from, to] = [noon - dayMs, noon + dayMs].map((time) => isoTime(epochMs(time)));
@@ -129,6 +134,17 @@ async function storeLeg(
       ${account}, ${productType}, ${from}, ${to}, 'complete', gen_random_uuid(), clock_timestamp()
     )`);
 }
+
+const sent = (amount: number, afterMs: number): Leg => ({
+  type: "trans_to_contract",
+  amount: -amount,
+  afterMs,
+});
+const received = (amount: number, afterMs: number): Leg => ({
+  type: "trans_from_contract",
+  amount,
+  afterMs,
+});
 
 test.each<[string, number, number, readonly object[], string]>([
   ["of one amount are a pair", 7, 1_500, [], "paired"],
@@ -143,8 +159,8 @@ test.each<[string, number, number, readonly object[], string]>([
 ])(
   "the legs of a transfer between product types %s",
   async (name, amount, afterMs, breaks, state) => {
-    await storeLeg(name, "COIN-FUTURES", { type: "trans_to_contract", amount: -7, afterMs: 0 });
-    await storeLeg(name, "USDC-FUTURES", { type: "trans_from_contract", amount, afterMs });
+    await storeLegs(name, "COIN-FUTURES", [sent(7, 0)]);
+    await storeLegs(name, "USDC-FUTURES", [received(amount, afterMs)]);
     expect(await breaksOf(name)).toMatchObject(breaks);
     expect(await breaksOf(name)).toHaveLength(breaks.length);
     const { rows } = await db.execute<{ state: string }>(sql`
@@ -159,15 +175,18 @@ test.each<[string, number, number, readonly object[], string]>([
 
 test("a transfer's break stays open where only one of its product types is checked", async () => {
   const account = "narrow";
-  await storeLeg(account, "COIN-FUTURES", { type: "trans_to_contract", amount: -7, afterMs: 0 });
-  await storeLeg(account, "USDC-FUTURES", {
-    type: "trans_from_contract",
-    amount: 6,
-    afterMs: 1_500,
-  });
+  await storeLegs(account, "COIN-FUTURES", [sent(7, 0)]);
+  await storeLegs(account, "USDC-FUTURES", [received(6, 1_500)]);
   const found = await breaksOf(account);
   expect(found).toMatchObject([{ kind: "transfer", difference: -1 }]);
   expect(await breaksOf(account, ["COIN-FUTURES"])).toEqual(found);
   expect(await breaksOf(account, ["USDC-FUTURES"])).toEqual([]);
   expect(await breaksOf(account)).toEqual(found);
+});
+
+test("two equal transfers a second apart are no break", async () => {
+  const account = "equal";
+  await storeLegs(account, "COIN-FUTURES", [sent(7, 0), sent(7, 1_000)]);
+  await storeLegs(account, "USDC-FUTURES", [received(7, 900), received(7, 1_900)]);
+  expect(await breaksOf(account)).toEqual([]);
 });

@@ -117,6 +117,8 @@ export async function findTransferBreaks(
       and received.coin = sent.coin
       and received.product_type <> sent.product_type
       and received.amount > 0
+      -- Of two equal transfers a second apart, the near legs pair, and leave the far ones.
+      and received.amount <> -sent.amount
       and received.c_time between sent.c_time - interval '1 second' and sent.c_time + interval '10 seconds'
     where sent.amount < 0
       and ${within("sent.product_type", productTypes)}
