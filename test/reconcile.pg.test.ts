@@ -322,6 +322,24 @@ describe("the check of what changed", () => {
     expect(await chainBreaks(false)).toEqual([]);
     expect(await chainBreaks(true)).toEqual([]);
   });
+
+  test("names an id that tells another time, however few bills changed with it", async () => {
+    const account = newAccount();
+    const bills = plainLedger(Array.from({ length: 220 }, () => "1")).map((bill, index) =>
+      index === 195 ? { ...bill, billId: snowflake(bill.cTime + 5_000, 0) } : bill,
+    );
+    const found = async (isFull: boolean) =>
+      (await check(account, isFull)).breaks.map(({ kind, anchor }) => [kind, anchor]);
+    await storeLedgers(db, new Map([[account, bills.slice(0, 190)]]));
+    expect(await found(false)).toEqual([]);
+    await age();
+    await store(account, bills.slice(190, 200));
+    expect(await found(false)).toEqual([["id-time", bills[195]?.billId]]);
+    // It is among the next few that are looked at, and still there.
+    await store(account, bills.slice(200));
+    expect(await found(false)).toEqual([["id-time", bills[195]?.billId]]);
+    expect(await found(true)).toEqual([["id-time", bills[195]?.billId]]);
+  });
 });
 
 test("what is checked after each change is what a whole check finds", async () => {

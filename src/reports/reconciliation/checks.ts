@@ -129,15 +129,49 @@ export async function findTransferBreaks(
 const idTimeShareMax = 0.01;
 const findingsMax = 1_000;
 
-/** Bills whose id tells another time, where nearly all of the ids tell theirs. */
+/**
+ * Whether a bill's id tells another time that is no known break: only all bills can tell whether
+ * nearly all of the ids tell theirs.
+ */
+export async function isAnyIdNew(tx: Transaction, entries: Entries): Promise<boolean> {
+  if (!(await hasOddIds(tx, sql`true`))) return false;
+  const { rows } = await tx.execute(sql`
+    select 1
+    ${entries.from}
+    where ${entries.where}
+      and ${isOddId}
+      and not exists (
+        select 1
+        from ledger_breaks
+        where ledger_breaks.kind = ${"id-time" satisfies BreakKind}
+          and ledger_breaks.state <> 'resolved'
+          and ledger_breaks.account = bills.account
+          and ledger_breaks.product_type = bills.product_type
+          and ledger_breaks.coin = bills.coin
+          and ledger_breaks.anchor = bills.bill_id
+      )
+    limit 1`);
+  return rows.length > 0;
+}
+
+const isSmallShare = sql`sum(odd_ids) <= sum(bills) * ${idTimeShareMax}::numeric`;
+
+async function hasOddIds(tx: Transaction, condition: SQL): Promise<boolean> {
+  const { rows } = await tx.execute<{ is_odd: boolean }>(sql`
+    select sum(odd_ids) > 0 and ${condition} as is_odd
+    from day_sums`);
+  return rows[0]?.is_odd === true;
+}
+
+/**
+ * Bills whose id tells another time, where nearly all of the ids tell theirs: among those that
+ * changed a check finds no others than one of all bills did, whatever their share is.
+ */
 export async function findIdBreaks(
   tx: Transaction,
-  entries: Entries,
+  { entries, checked }: { readonly entries: Entries; readonly checked: "all" | "changed" },
 ): Promise<readonly FoundBreak[]> {
-  const { rows } = await tx.execute<{ is_odd: boolean }>(sql`
-    select sum(odd_ids) > 0 and sum(odd_ids) <= sum(bills) * ${idTimeShareMax}::numeric as is_odd
-    from day_sums`);
-  if (rows[0]?.is_odd !== true) return [];
+  if (!(await hasOddIds(tx, checked === "all" ? isSmallShare : sql`true`))) return [];
   return find(
     tx,
     "id-time",

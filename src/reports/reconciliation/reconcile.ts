@@ -11,7 +11,13 @@ import {
 } from "./breaks.ts";
 import { findChainBreaks, isAnythingNew } from "./chain-breaks.ts";
 import { collectDaySums, collectResiduals, collectSuspects } from "./chain-scan.ts";
-import { findIdBreaks, findRollforwardBreaks, findTransferBreaks, findUnsigned } from "./checks.ts";
+import {
+  findIdBreaks,
+  findRollforwardBreaks,
+  findTransferBreaks,
+  findUnsigned,
+  isAnyIdNew,
+} from "./checks.ts";
 import { chooseChanged, collectCoverage, type Entries, entriesOf, type Scope } from "./entries.ts";
 import { hasUnlearnedCategory, learnWalletRules } from "./learn.ts";
 import { findLoanToValueBreaks } from "./loan-to-value-breaks.ts";
@@ -59,19 +65,20 @@ export function reconcile(
         await collectCoverage(tx);
         const changed = isFull ? undefined : await checkChanged(tx, scope);
         const isWhole = changed === undefined;
+        const checked = isWhole ? "all" : "changed";
         const entries = changed ?? (await checkWhole(tx, scope));
         const found: readonly FoundBreak[] = [
           ...(await findChainBreaks(tx)),
           ...(await findRollforwardBreaks(tx)),
-          ...(await findIdBreaks(tx, entries)),
+          ...(await findIdBreaks(tx, { entries, checked })),
           ...(await findTransferBreaks(tx, scope)),
           ...(await findLoanToValueBreaks(tx, scope)),
           ...(await findUnsigned(tx, scope)),
         ];
         const foundIds = await recordFound(tx, found);
-        await resolveUnfound(tx, scope, { foundIds, checked: isWhole ? "all" : "changed" });
+        await resolveUnfound(tx, scope, { foundIds, checked });
         const breaks = await readOpenBreaks(tx, scope);
-        const chains = await writeChains(tx, isWhole ? "all" : "changed");
+        const chains = await writeChains(tx, checked);
         return { isWhole, chains, rules: await readRules(tx, scope), breaks };
       },
       { isolation: "repeatable read", statementMaxMs },
@@ -91,7 +98,7 @@ async function checkChanged(tx: Transaction, scope: Scope): Promise<Entries | un
     if (!(await orderMilliseconds(tx))) break;
   }
   await summariseChains(tx, "changed");
-  return (await isAnythingNew(tx)) ? undefined : entries;
+  return (await isAnythingNew(tx)) || (await isAnyIdNew(tx, entries)) ? undefined : entries;
 }
 
 async function checkWhole(tx: Transaction, scope: Scope): Promise<Entries> {
