@@ -340,6 +340,28 @@ describe("the check of what changed", () => {
     expect(await found(false)).toEqual([["id-time", bills[195]?.billId]]);
     expect(await found(true)).toEqual([["id-time", bills[195]?.billId]]);
   });
+
+  test("no longer says that time was not read, once it was and brought no bill", async () => {
+    const account = newAccount();
+    const bills = plainLedger(Array.from({ length: 24 * 4 }, () => "1"));
+    const [from, to] = [smallLedgerStart + dayMs, smallLedgerStart + 2 * dayMs];
+    await storeLedgers(
+      db,
+      new Map([[account, bills.filter(({ cTime }) => cTime < from || cTime >= to)]]),
+      { unread: new Map([[account, [from, to]]]) },
+    );
+    const kinds = async (isFull: boolean) =>
+      (await check(account, isFull)).breaks.map(({ kind }) => kind);
+    expect(await kinds(false)).toEqual(["unread"]);
+    await age();
+    await db.execute(sql`
+      update checkpoints
+      set window_end = window_end + interval '1 day'
+      where account = ${account}
+        and window_end = ${new Date(from).toISOString()}`);
+    expect(await kinds(false)).toEqual(["chain"]);
+    expect(await kinds(true)).toEqual(["chain"]);
+  });
 });
 
 test("what is checked after each change is what a whole check finds", async () => {

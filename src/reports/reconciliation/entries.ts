@@ -37,7 +37,8 @@ const underWayMax = sql`interval '10 minutes'`;
 
 /**
  * Where to begin in each chain that changed since it was last checked: with the last balance
- * before the oldest bill that was stored since, or before the place that a restated one left.
+ * before the oldest bill that was stored since, or before the place that a restated one left, or
+ * before a break whose surroundings were read since.
  */
 export async function chooseChanged(tx: Transaction, scope: Scope): Promise<void> {
   await tx.execute(sql`
@@ -50,6 +51,21 @@ export async function chooseChanged(tx: Transaction, scope: Scope): Promise<void
       select account, product_type, coin, c_time, replaced_at
       from bill_revisions as bills
       where ${ofScope(scope)}
+      union all
+      -- What was not read beside a break is read by now, whether or not it brought a bill.
+      select bills.account, bills.product_type, bills.coin, bills.happened_at, 'infinity'
+      from ledger_breaks as bills
+      join bills as good
+        on good.account = bills.account
+        and good.product_type = bills.product_type
+        and good.bill_id = bills.last_good_bill
+      join covered_streams as covered
+        on covered.account = bills.account
+        and covered.product_type = bills.product_type
+        and covered.time @> tstzrange(good.c_time, bills.happened_at, '[]')
+      where bills.kind = 'unread'
+        and bills.state = 'open'
+        and ${ofScope(scope)}
     ),
     changed as (
       select
