@@ -207,9 +207,13 @@ describe("other checks", () => {
     await acceptBreak(db, first?.breakId ?? 0, "asked them");
     expect((await check(account)).breaks).toEqual([]);
     await store(account, restated(4));
-    const { breaks } = await check(account);
-    expect(breaks).toMatchObject([{ kind: "restatement", observed: "1" }]);
-    expect(breaks[0]?.breakId).not.toBe(first?.breakId);
+    const [second] = (await check(account)).breaks;
+    expect(second).toMatchObject({ kind: "restatement", observed: "1" });
+    expect(second?.breakId).not.toBe(first?.breakId);
+    // Who signs that one off has not seen what a sync has stored since.
+    await store(account, restated(5));
+    await acceptBreak(db, second?.breakId ?? 0, "asked them again");
+    expect((await check(account)).breaks).toMatchObject([{ kind: "restatement", observed: "1" }]);
   });
 });
 

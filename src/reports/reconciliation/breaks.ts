@@ -90,7 +90,7 @@ export async function recordFound(
     select
       kind, account, product_type, coin, anchor, happened_at::timestamptz, expected::numeric,
       observed::numeric, difference::numeric, first_bad_bill, last_good_bill, explanation,
-      clock_timestamp(), clock_timestamp(), 'open'
+      transaction_timestamp(), transaction_timestamp(), 'open'
     from unnest(
       ${sql.join(
         columns.map((name) => sql`${column(name)}::text[]`),

@@ -192,15 +192,19 @@ export async function findIdBreaks(
   );
 }
 
-/** Restatements and quarantined rows since somebody signed the last ones off. */
+/**
+ * Restatements and quarantined rows since the last check that counted those that somebody signed
+ * off: what came between that check and his signature he has not seen.
+ */
 export async function findUnsigned(
   tx: Transaction,
   { accounts, productTypes }: Scope,
 ): Promise<readonly FoundBreak[]> {
   const since = (kind: BreakKind) => sql`
-      select account, product_type, max(signed_off_at) as signed_off_at
+      select account, product_type, max(last_seen_at) as seen_at
       from ledger_breaks
       where kind = ${kind}
+        and signed_off_at is not null
       group by account, product_type`;
   const counted = (
     table: string,
@@ -212,7 +216,7 @@ export async function findUnsigned(
     select
       entries.account,
       entries.product_type as "productType",
-      'since ' || coalesce(${iso(sql`signed_off_at`)}, 'the beginning') as anchor,
+      'since ' || coalesce(${iso(sql`seen_at`)}, 'the beginning') as anchor,
       ${iso(sql`min(${sql.raw(time)})`)} as "happenedAt",
       '0' as expected,
       count(*)::text as observed,
@@ -223,10 +227,10 @@ export async function findUnsigned(
       on signed.account = entries.account
       and signed.product_type = entries.product_type
     where ${condition}
-      and (signed_off_at is null or ${sql.raw(time)} > signed_off_at)
+      and (seen_at is null or ${sql.raw(time)} > seen_at)
       and ${within("entries.account", accounts)}
       and ${within("entries.product_type", productTypes)}
-    group by entries.account, entries.product_type, signed_off_at
+    group by entries.account, entries.product_type, seen_at
     order by 1, 2`;
   return [
     ...(await find(
