@@ -1,5 +1,6 @@
 import { sql } from "drizzle-orm";
 import { beforeAll, describe, expect, test } from "vitest";
+import { inTransaction } from "../src/db/connect.ts";
 import { reconcile } from "../src/reports/reconciliation/reconcile.ts";
 import { seededRandom } from "../src/sandbox/random.ts";
 import { fileDatabase } from "./support/database.ts";
@@ -88,6 +89,19 @@ describe.each(["daily_rollforward", "monthly_rollforward"])("%s", (name) => {
       where (sums.bills, sums.moved) is distinct from (activity.bills, activity.moved)`;
     expect(await found(lost)).toEqual([]);
   });
+});
+
+test("has the same days in every time zone, also where a night has no midnight", async () => {
+  const daysIn = (zone: string) =>
+    inTransaction(db, async (tx) => {
+      await tx.execute(sql`select set_config('timezone', ${zone}, true)`);
+      const { rows } = await tx.execute<{ days: string }>(sql`
+        select count(*) as days
+        from analytics.daily_rollforward`);
+      return rows[0]?.days;
+    });
+  // There, 29 March 2026 began at one o'clock.
+  expect(await daysIn("Asia/Beirut")).toBe(await daysIn("UTC"));
 });
 
 test("a category that no view has a column for is in the column of the unmapped", async () => {
