@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
+import { reconciliationText } from "../src/commands/reconcile.ts";
 import type { Bill } from "../src/contract/bill.ts";
 import { dayMs, epochMs } from "../src/contract/time.ts";
 import { inTransaction, openDatabase } from "../src/db/connect.ts";
@@ -221,8 +222,12 @@ test("a category whose bills fit nothing is untestable, and no break", async () 
   const account = newAccount();
   const bills = smallLedger(seededRandom("erratic"), { erratic: "settle_interest" });
   await storeLedgers(db, new Map([[account, bills]]));
-  const { breaks, rules } = await check(account);
+  const result = await check(account);
+  const { breaks, rules } = result;
   expect(breaks).toEqual([]);
+  expect(reconciliationText(result)).toContain(
+    "nothing is open: but for what is untestable, the ledger adds up",
+  );
   expect(rules.filter(({ isTestable }) => !isTestable)).toMatchObject([
     { category: "interest", fitting: 0 },
   ]);

@@ -105,9 +105,10 @@ export function reconciliationText({ chains, rules, breaks, isWhole }: Reconcili
     ({ category, moves, tested, fitting }) =>
       tested !== fitting || moves !== (category === "margin" ? "nothing" : "amount + fee"),
   );
+  const isTestable = rules.every((rule) => rule.isTestable);
   const end =
     breaks.length === 0
-      ? "nothing is open: the ledger adds up"
+      ? `nothing is open: ${isTestable ? "" : "but for what is untestable, "}the ledger adds up`
       : `${formatCounted(breaks.length, "break")} open; ` +
         'sign one off with: reconcile --accept NUMBER --note "…"';
   return [
