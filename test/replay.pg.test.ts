@@ -11,7 +11,7 @@ import { environmentFor, runCli } from "./support/cli.ts";
 import { fileDatabase, testDatabase } from "./support/database.ts";
 import { holdStream } from "./support/held-store.ts";
 
-const { tables } = await fileDatabase();
+const { database, tables } = await fileDatabase();
 
 /** A row as the exchange serves it. */
 const aRow = (but: object = {}) => ({
@@ -55,8 +55,8 @@ async function reject(
   }
 }
 
-const replay = ({ account, productType }: Stream) =>
-  replayBatch(tables.db, { account, epoch: 1 }, { account, productType }, undefined);
+const replay = ({ account, productType }: Stream, { db } = tables) =>
+  replayBatch(db, { account, epoch: 1 }, { account, productType }, undefined);
 
 const storedOf = async ({ account }: Stream, table: "bills" | "bill_revisions" = "bills") => {
   const { rows } = await tables.db.execute<{ bill: string }>(sql`
@@ -178,6 +178,23 @@ describe("a replay", () => {
     expect(await replay(stream)).toMatchObject({ new: 1, restated: 2 });
     expect(await storedOf(stream)).toEqual(["1098396773329305606 3"]);
     expect(await storedOf(stream, "bill_revisions")).toHaveLength(2);
+  });
+
+  test("lets the later of two rows win that were rejected before it, in whatever part of a millisecond it put the other in", async () => {
+    const { stream } = await holdStream(tables.db);
+    await tables.db.execute(sql`create schema standing`);
+    await tables.db.execute(sql`
+      create function standing.clock_timestamp() returns timestamptz
+      language sql
+      return timestamptz '2100-01-01 00:00:00.0006Z'`);
+    const url = new URL(database.url);
+    url.searchParams.set("options", "-c search_path=standing,public,pg_catalog");
+    await using standing = openDatabase(url.href);
+    await reject(stream, [{ row: aRow(), ago: 60 }]);
+    expect(await replay(stream, standing)).toMatchObject({ new: 1 });
+    await reject(stream, [{ row: aRow({ amount: "13" }), ago: 30 }]);
+    expect(await replay(stream, standing)).toMatchObject({ restated: 1, outdated: 0 });
+    expect(await storedOf(stream)).toEqual(["1098396773329305606 13"]);
   });
 
   test("goes through a quarantine of any length in batches, each row once", async () => {

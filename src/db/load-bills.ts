@@ -7,7 +7,10 @@ import type { Transaction } from "./connect.ts";
 import { copyIn, copyValue } from "./copy-in.ts";
 import type { PlacedBill } from "./upsert-bills.ts";
 
-/** The pages of which nothing is stored yet, and the database's time. */
+/**
+ * The pages of which nothing is stored yet, and the database's time, to the millisecond as a column
+ * of it is rounded: a replay knows what it put in by no earlier a time than that of its beginning.
+ */
 export type FreshPages = { readonly pages: ReadonlySet<number>; readonly now: EpochMs };
 
 // Here alone it is certain that text is compared as Postgres does.
@@ -36,7 +39,7 @@ export async function freshPages(
   if (spans.length === 0) return { pages: new Set(), now: epochMs(0) };
   const column = (pick: (span: (typeof spans)[number]) => string) => textArray(spans.map(pick));
   const { rows } = await tx.execute<{ page: number; now: string }>(sql`
-    select page, extract(epoch from clock_timestamp()) * 1000 as now
+    select page, extract(epoch from clock_timestamp()::timestamptz(3)) * 1000 as now
     from unnest(
       ${column(({ page }) => String(page))}::int[],
       ${column(({ account }) => account)}::text[],
@@ -57,7 +60,7 @@ export async function freshPages(
         > (span.account, span.product_type, span.highest)`);
   return {
     pages: new Set(rows.map(({ page }) => page)),
-    now: epochMs(Math.floor(Number(rows[0]?.now ?? 0))),
+    now: epochMs(Math.round(Number(rows[0]?.now ?? 0))),
   };
 }
 
