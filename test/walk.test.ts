@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { dayMs, epochMs, historyMs, hourMs, minuteMs } from "../src/contract/time.ts";
+import { dayMs, epochMs, historyMs, hourMs, minuteMs, secondMs } from "../src/contract/time.ts";
 import type { PageCommit } from "../src/sync/store.ts";
 import { type Divide, type PageRequest, walkWindow } from "../src/sync/walk.ts";
 
@@ -32,6 +32,39 @@ test("a clock that is set back during a walk takes the claim back with it", asyn
   );
   const proven = [{ from: window.from, to: noon - 10 * minuteMs }];
   expect(commits.map(({ next }) => next)).toEqual([{ end: { proven, expired: [] } }]);
+});
+
+test("nothing is claimed that is newer than the first page by the exchange's own clock, however late it is reckoned to be", async () => {
+  const commits: PageCommit[] = [];
+  const window = { from: epochMs(noon - dayMs), to: epochMs(noon) };
+  const takenAt = epochMs(noon - 2 * secondMs);
+  const pages = [
+    { rows: [row], endId: row.billId, requestTime: takenAt },
+    { rows: [], endId: undefined, requestTime: epochMs(noon) },
+  ];
+  await walkWindow(
+    {
+      async fetchPage(request) {
+        request();
+        return pages[commits.length] ?? expect.unreachable();
+      },
+      async commitPage(page) {
+        commits.push(page);
+        return { new: 0, unchanged: 0, restated: 0, rejected: 0 };
+      },
+      exchangeNow: () => window.to,
+      plannedAt: window.to,
+      settleLagMs: 0,
+      onPage: () => undefined,
+      signal: new AbortController().signal,
+    },
+    stream,
+    { window },
+  );
+  expect(commits).toMatchObject([
+    { startedAt: takenAt },
+    { startedAt: takenAt, next: { end: { proven: [{ from: window.from, to: takenAt }] } } },
+  ]);
 });
 
 const row = {

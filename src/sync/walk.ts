@@ -64,14 +64,18 @@ const edgeReachMs = 10 * minuteMs;
  *   ExchangeError, also for a page of another time; whatever `commitPage` throws; the signal's reason.
  */
 export async function walkWindow(deps: WalkDeps, stream: Stream, walk: Walk): Promise<void> {
-  const startedAt = walk.startedAt ?? deps.exchangeNow();
+  let startedAt = walk.startedAt ?? deps.exchangeNow();
   let { window, cursor, isHistoryStart = false } = walk;
   let fetchPage = edgeAwareFetch(deps, window);
   let oldest = window.to;
   const cursors = new Set([cursor]);
   for (let pages = 0; pages < pagesPerWindowMax; pages++) {
     deps.signal.throwIfAborted();
-    const { rows, endId, readFrom, request } = await fetchPage(cursor);
+    const { rows, endId, readFrom, request, requestTime } = await fetchPage(cursor);
+    // Our reckoning of the exchange's time may be ahead of it by half a round trip.
+    if (walk.startedAt === undefined && pages === 0) {
+      startedAt = epochMs(Math.min(startedAt, requestTime));
+    }
     const finished = rows.length === 0 || endId === undefined;
     const { bills, rejected } = readRows(rows);
     const stray = request && strayBill(bills, request);
@@ -145,7 +149,8 @@ function edgeAwareFetch({ fetchPage, exchangeNow }: WalkDeps, window: Interval) 
       }
     }
     // The horizon has passed the whole window.
-    return { rows: [], endId: undefined, readFrom: window.to, request: undefined };
+    const nothing = { rows: [], endId: undefined, requestTime: exchangeNow() };
+    return { ...nothing, readFrom: window.to, request: undefined };
   };
 }
 
