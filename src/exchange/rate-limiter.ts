@@ -39,7 +39,7 @@ const marginMs = 2;
  * whatever the times say: an arrival is told no earlier than by its own way after the sending.
  *
  * The price is what a way there has on top of the shortest: at round trips of 50 ± 5, 300 ± 30
- * and 800 ± 80 ms, 99.4, 98.1 and 95.6 % of the limit are used, and none of 10,000 requests is
+ * and 800 ± 80 ms, 99.4, 98.1 and 95.5 % of the limit are used, and none of 10,000 requests is
  * refused. Waiting a second after the answer uses 95, 77 and 55 %; less the fastest round trip,
  * up to 1,199 are refused where each takes another route. A window counted at the sender,
  * p-queue's own, gets one in six refused: requests that are held up on their way arrive with

@@ -10,8 +10,9 @@ export type WayThere = {
 
 // At ten requests a second these are the last forty seconds: clocks drift, and routes change.
 const waysKept = 400;
-// As many as the first burst of a sync brings.
-const waysTrusted = 10;
+// As many as the first two bursts of a sync bring: what comes first on new connections may all come
+// late, and the second burst would arrive too early by as much.
+const waysTrusted = 20;
 // Of n ways that are spread evenly above a least one, the next falls short of the shortest by
 // more than k nths of their mean excess once in n·e^(k/2) times, of ways that crowd at their
 // least once in n·e^k: with 14, less than once in 200 runs of 700 requests.
