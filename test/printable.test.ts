@@ -1,7 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { replayText } from "../src/commands/replay.ts";
+import { Findings, verificationText } from "../src/commands/verify-result.ts";
+import { dayMs, epochMs, hourMs } from "../src/contract/time.ts";
 import { printable, printableJson, printableLine } from "../src/printable.ts";
+import { strayBill } from "../src/sync/unbelievable-pages.ts";
 import { streamColumn, streamName } from "../src/terminal/stream-names.ts";
+import { aBill } from "./support/bills.ts";
 
 /** What a terminal acts on, spelled by code so that this file holds none of it. */
 const acting = [
@@ -61,4 +66,44 @@ test("a stream is named on one line, whatever the tables call it", () => {
   const stream = { account: "a\u001b]0;x\u0007\nall: done", productType: "USDT-FUTURES" } as const;
   expect(streamName(stream)).toBe("a\\u{1b}]0;x\\u{7}\\nall: done/USDT-FUTURES");
   expect(streamColumn([stream]).title).toBe("a\\u{1b}]0;x\\u{7}\\nall: done");
+});
+
+describe("what the exchange sent forges no line", () => {
+  const stream = { account: "main", productType: "USDT-FUTURES" } as const;
+  const span = { from: epochMs(0), to: epochMs(hourMs) };
+  const forged = "1\nmain: all equal";
+  const fault = { path: `a.${forged}`, reason: "is not a decimal number" };
+
+  test("of a verification", () => {
+    const findings = new Findings(10);
+    const bill = { stream, billId: forged, cTime: epochMs(0) };
+    findings.add({ ...bill, kind: "missing", isHealed: false });
+    findings.add({ ...bill, kind: "extra", reason: "unknown" });
+    const fields = [{ field: "symbol", stored: forged, served: forged }];
+    findings.add({ ...bill, kind: "changed", fields, isHealed: false, isLate: false });
+    findings.add({ stream, kind: "rejected", billId: forged, fault, isAccepted: false });
+    const streams = [{ stream, span: [span], compared: 4, requests: 1, error: undefined }];
+    const reports = [{ account: "main", streams, error: undefined }];
+    const text = verificationText({ span, wasCut: false, reports, findings });
+    expect(text.match(/^main: /gm)).toBe(null);
+    expect(text.match(/1\\nmain: all equal/g)).toHaveLength(7);
+  });
+
+  test("of a replay", () => {
+    const rows = [{ ...fault, digest: "0123456789abcdef" }];
+    const counts = { new: 0, unchanged: 0, restated: 0, outdated: 0, left: 1 };
+    const error = new Error("it was stopped");
+    const text = replayText([
+      { account: "main", streams: [{ stream, ...counts, rows }], error: undefined },
+      { account: forged, streams: [], error },
+    ]);
+    expect(text.match(/^main: /gm)).toBe(null);
+    expect(text.match(/1\\nmain: all equal/g)).toHaveLength(2);
+  });
+
+  test("of a page of another time", () => {
+    const asked = { startTime: epochMs(dayMs), endTime: epochMs(2 * dayMs) };
+    const stray = strayBill([aBill({ billId: forged, cTime: epochMs(0) })], asked);
+    expect(stray).toMatch(/^bill 1\\nmain: all equal of 1970/);
+  });
 });

@@ -7,6 +7,7 @@ import { openCommandDatabase } from "../db/open.ts";
 import { type LeftRow, type ReplayCursor, replayBatch } from "../db/replay.ts";
 import { beginRun, finishRun, type Outcome } from "../db/run-log.ts";
 import { AccountHeldError, firstThrown, messageOf, StoppedError } from "../errors.ts";
+import { printableLine } from "../printable.ts";
 import { readQuarantined } from "../reports/quarantine.ts";
 import type { Stream } from "../sync/store.ts";
 import { formatCount, formatCounted, formatTable } from "../terminal/format.ts";
@@ -178,7 +179,7 @@ export function replayText(reports: readonly AccountReplay[]): string {
     ...(streams.length === 0 ? [] : [table, ""]),
     ...streams.flatMap(leftLines),
     ...reports.flatMap(({ account, error }) =>
-      error === undefined ? [] : [`${account}: ${messageOf(error)}`],
+      error === undefined ? [] : [`${printableLine(account)}: ${messageOf(error)}`],
     ),
     lastLine(reports),
   ].join("\n");
@@ -190,7 +191,7 @@ function leftLines({ stream, left, rows }: StreamReplay): readonly string[] {
   return [
     ...shown.map(
       ({ digest, path, reason }) =>
-        `${name}: row ${digest.slice(0, 12)}: ${path === "" ? "" : `${path}: `}${reason}`,
+        `${name}: row ${digest.slice(0, 12)}: ${printableLine(`${path === "" ? "" : `${path}: `}${reason}`)}`,
     ),
     ...(left > shown.length ? [`${name}: and ${formatCount(left - shown.length)} more`] : []),
   ];

@@ -1,5 +1,6 @@
 import { isoTime } from "../contract/time.ts";
 import { AccountHeldError, messageOf } from "../errors.ts";
+import { printableLine } from "../printable.ts";
 import type { Interval } from "../sync/intervals.ts";
 import type { Stream } from "../sync/store.ts";
 import type { Finding, StreamVerification } from "../sync/verify.ts";
@@ -152,15 +153,16 @@ function findingText(finding: Finding): string {
   if (finding.kind === "rejected") {
     const { billId = "a row without an id", fault, isAccepted } = finding;
     const place = fault.path === "" ? "" : `${fault.path} `;
-    return `${billId}: ${place}${fault.reason}${isAccepted ? " (accepted)" : ""}`;
+    const what = printableLine(`${place}${fault.reason}`);
+    return `${printableLine(billId)}: ${what}${isAccepted ? " (accepted)" : ""}`;
   }
-  const bill = `${finding.billId} of ${formatTime(finding.cTime)}`;
+  const bill = `${printableLine(finding.billId)} of ${formatTime(finding.cTime)}`;
   switch (finding.kind) {
     case "missing":
       return `${bill}${finding.isHealed ? ", healed" : ""}`;
     case "changed": {
       const fields = finding.fields.map(
-        ({ field, stored, served }) => `${field} ${stored ?? "null"} → ${served ?? "null"}`,
+        ({ field, stored, served }) => `${field} ${valueText(stored)} → ${valueText(served)}`,
       );
       const remark = finding.isLate ? ", stored while it was read: verify again" : "";
       return `${bill}: ${fields.join(", ")}${finding.isHealed ? ", healed" : remark}`;
@@ -171,6 +173,8 @@ function findingText(finding: Finding): string {
       return finding satisfies never;
   }
 }
+
+const valueText = (value: string | null): string => printableLine(value ?? "null");
 
 const extraReasons = {
   expired: "expired, it is behind the exchange's 90 days by now",

@@ -1,5 +1,6 @@
 import { type Bill, billIdOf } from "../contract/bill.ts";
 import { type EpochMs, isoTime, minuteMs } from "../contract/time.ts";
+import { printableLine } from "../printable.ts";
 
 // How the exchange rounds its bounds is not known; another request's page is days away.
 const boundsToleranceMs = minuteMs;
@@ -17,7 +18,7 @@ export function strayBill(
   );
   if (stray === undefined) return undefined;
   return (
-    `bill ${stray.billId} of ${isoTime(stray.cTime)} came in answer to a request for ` +
+    `bill ${printableLine(stray.billId)} of ${isoTime(stray.cTime)} came in answer to a request for ` +
     `${isoTime(startTime)} to ${isoTime(endTime)}`
   );
 }
