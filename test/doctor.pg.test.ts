@@ -4,6 +4,7 @@ import { accountBills } from "../src/contract/account-bills.ts";
 import { loanToValue } from "../src/contract/loan-to-value.ts";
 import { recordKey } from "../src/db/account-keys.ts";
 import { openDatabase } from "../src/db/connect.ts";
+import { holdAccount } from "../src/db/lease.ts";
 import { openSandbox, type SandboxOptions } from "../src/sandbox/sandbox.ts";
 import { Secret } from "../src/secret.ts";
 import { entryOf, writeAccounts } from "./support/accounts-file.ts";
@@ -112,6 +113,23 @@ test("doctor writes nothing to the database", async () => {
   const before = await written();
   expect((await at.doctor()).code).toBe(0);
   expect(await written()).toEqual(before);
+});
+
+test("doctor leaves the exchange to a run that holds the account, and says so", async () => {
+  await using at = await house({ alter: withLtv });
+  const { signal } = new AbortController();
+  await using lease = await holdAccount(at.db, "a", { signal });
+  const end = await at.doctor();
+  expect(end.code).toBe(0);
+  expect(end.stdout).toMatch(
+    /^warn {2}account a +its key was not tried, \S+ process \d+ holds .+; run doctor again when/m,
+  );
+  expect(end.stdout).toMatch(/^ok {4}account b/m);
+  expect(at.sandbox.statistics().arrivals).toMatchObject({
+    [accountBills.name]: 2,
+    [loanToValue.name]: 1,
+  });
+  lease.assertHeld();
 });
 
 const revoked = (name: string, changes: object): Partial<SandboxOptions> => ({

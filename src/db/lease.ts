@@ -80,6 +80,18 @@ export function holdAccount(db: Database, account: string, options: HoldOptions)
   });
 }
 
+/** Who may have asked for the account's bills within the last second; undefined where nobody. */
+export async function holderAtWork(db: Database, account: string): Promise<string | undefined> {
+  return withDatabaseErrors(async () => {
+    const { rows } = await db.execute<{ holder: string }>(sql`
+      select coalesce(nullif(holder, ''), 'a run that just ended') as holder
+      from account_leases
+      where account = ${account}
+        and expires_at > clock_timestamp() - ${claimTiming.cooldownMs} * interval '1 ms'`);
+    return rows[0]?.holder;
+  });
+}
+
 /** What a holder does about guests. */
 class Host {
   readonly #db: Database;
