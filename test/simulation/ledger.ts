@@ -10,8 +10,8 @@ import type { LedgerKind, RecentBill } from "./history.ts";
 export type SimulatedLedger = {
   bills(productType: ProductType): readonly LedgerBill[];
   bill(productType: ProductType, billId: string): LedgerBill | undefined;
-  /** Gives each product type such bills in the minutes before `now`. */
-  addRecent(now: number, recent: readonly RecentBill[]): void;
+  /** Gives each product type such bills in the minutes before `now`, but none before `since`. */
+  addRecent(since: number, now: number, recent: readonly RecentBill[]): void;
   /**
    * Puts a bill on the first and one on the last millisecond of time that nobody has read yet,
    * as if they had always been there.
@@ -57,10 +57,10 @@ export function simulatedLedger({
   return {
     bills: billsOf,
     bill: (productType, billId) => byId.get(`${productType} ${billId}`),
-    addRecent(now, recent) {
+    addRecent(since, now, recent) {
       for (const productType of productTypes) {
         for (const { agoMs, lateMs, restatedAfterMs, broken } of recent) {
-          const cTime = Math.floor(now) - agoMs;
+          const cTime = Math.max(Math.floor(now) - agoMs, Math.ceil(since));
           add(productType, cTime, (row) => ({
             visibleAt: epochMs(cTime + lateMs),
             row: broken === undefined ? row : brokenRows[broken](row),

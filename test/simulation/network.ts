@@ -53,7 +53,10 @@ export function networkOf(
       trace(`${time.now()} gets ${arrived.status}, ${arrived.body.length} characters`);
       const page = servedPage(query, arrived);
       if (page !== undefined) {
-        pages.set(`${page.productType} ${page.endTime} ${page.endId}`, page);
+        // Nothing goes on behind a page that names the cursor it was asked with.
+        if (page.endId !== idLessThan) {
+          pages.set(`${page.productType} ${page.endTime} ${page.endId}`, page);
+        }
         onPage(page);
       }
       return arrived;

@@ -56,8 +56,10 @@ const runMaxMs = 30 * dayMs;
 
 async function playStep(world: World, step: Step, runsBefore: number): Promise<readonly Run[]> {
   const { time, ledger } = world;
+  // What was there to be read by the runs before stays as it was.
+  const since = runsBefore === 0 ? 0 : time.now();
   await time.run(time.clock.sleep(step.passMs));
-  ledger.addRecent(time.now(), step.recent);
+  ledger.addRecent(since, time.now(), step.recent);
   world.committed.forgetTouched();
   world.schedule(step.exchange);
   const faultsBefore = strikes(world);
@@ -69,7 +71,12 @@ async function playStep(world: World, step: Step, runsBefore: number): Promise<r
   const pending: Promise<unknown>[] = [];
   const start = (faults: readonly ProcessFault[], database: Step["database"]): void => {
     const name = `run ${runsBefore + runs.length + 1}`;
-    const { run, ended } = startRun(world, name, { ...step, process: faults, database }, onFault);
+    const { run, ended } = startRun(
+      world,
+      { name, isFirst: runs.length === 0 },
+      { ...step, process: faults, database },
+      onFault,
+    );
     for (const earlier of runs) if (earlier.report === undefined) earlier.isFaultless = false;
     runs.push(run);
     pending.push(ended);
@@ -114,10 +121,16 @@ const strikes = ({ faults }: World): number => [...faults.values()].reduce((a, b
 
 type OnFault = (fault: ProcessFault, sync: () => SyncProcess, thaw: () => void) => void;
 
-function startRun(world: World, name: string, step: Step, onFault: OnFault) {
+function startRun(
+  world: World,
+  { name, isFirst }: Pick<Run, "name" | "isFirst">,
+  step: Step,
+  onFault: OnFault,
+) {
   const { time, pool, io, sandbox, wayMs, history } = world;
   const run: Run = {
     name,
+    isFirst,
     beganAt: time.now(),
     endedAt: Number.NaN,
     report: undefined,

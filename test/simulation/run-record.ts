@@ -4,6 +4,8 @@ import type { ServedPage } from "./network.ts";
 /** One sync of a history, and what became of it. */
 export type Run = {
   readonly name: string;
+  /** Of those of its step. */
+  readonly isFirst: boolean;
   /** The exchange's time. */
   readonly beganAt: number;
   endedAt: number;
