@@ -27,6 +27,10 @@ const refusal = (code: string, msg = "no", status = 400): Given => ({
   body: { code, msg, requestTime: start, data: null },
 });
 
+/** A page whose one row is so many lists in each other. */
+const nested = (depth: number): string =>
+  `{"code":"00000","data":{"bills":[${"[".repeat(depth)}${"]".repeat(depth)}]}}`;
+
 describe("a request", () => {
   test("carries the contract's headers, and a query in the order in which it is signed", async () => {
     await using server = await serveAnswers(emptyPage);
@@ -119,6 +123,7 @@ describe("an answer that is none", () => {
     ["JSON cut off", { body: '{"code":"00000","data":{"bi' }, "malformed", 6, /not the exchange's/],
     ["an empty body", { body: "" }, "malformed", 6, /empty body/],
     ["JSON of something else", { body: { status: "ok" } }, "malformed", 6, /not the exchange's/],
+    ["nesting without end", { body: nested(20_000) }, "malformed", 6, /nested too deeply/],
     ["success without data", { body: { code: "00000" } }, "malformed", 6, /contract at data:/],
     ["success with null", { body: { code: "00000", data: null } }, "malformed", 6, /at data:/],
     ["a number for success", { body: { code: 0, data: [] } }, "unknown-code", 4, /refused \(0: /],

@@ -1,9 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { reconciliationText } from "../src/commands/reconcile.ts";
 import { replayText } from "../src/commands/replay.ts";
 import { Findings, verificationText } from "../src/commands/verify-result.ts";
 import { dayMs, epochMs, hourMs } from "../src/contract/time.ts";
 import { printable, printableJson, printableLine } from "../src/printable.ts";
+import type { Break } from "../src/reports/reconciliation/breaks.ts";
 import { strayBill } from "../src/sync/unbelievable-pages.ts";
 import { streamColumn, streamName } from "../src/terminal/stream-names.ts";
 import { aBill } from "./support/bills.ts";
@@ -99,6 +101,36 @@ describe("what the exchange sent forges no line", () => {
     ]);
     expect(text.match(/^main: /gm)).toBe(null);
     expect(text.match(/1\\nmain: all equal/g)).toHaveLength(2);
+  });
+
+  test("of a reconciliation", () => {
+    const chain = { ...stream, coin: forged, bills: 1, tested: 1, rounded: 0, rounding: "0" };
+    const days = { reconciled: 1, incomplete: 0, broken: 0 };
+    const found: Break = {
+      breakId: 1,
+      kind: "chain",
+      ...stream,
+      coin: forged,
+      anchor: forged,
+      happenedAt: null,
+      expected: null,
+      observed: null,
+      difference: null,
+      firstBadBill: forged,
+      lastGoodBill: forged,
+      explanation: forged,
+      firstSeenAt: "2026-01-01T00:00:00.000Z",
+      state: "open",
+      note: null,
+    };
+    const text = reconciliationText({
+      isWhole: true,
+      chains: [{ ...chain, days }],
+      rules: [],
+      breaks: [found],
+    });
+    expect(text.match(/^main: /gm)).toBe(null);
+    expect(text.match(/1\\nmain: all equal/g)).toHaveLength(6);
   });
 
   test("of a page of another time", () => {

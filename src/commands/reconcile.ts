@@ -4,6 +4,7 @@ import { isoTime } from "../contract/time.ts";
 import { hasSchema } from "../db/migrate.ts";
 import { openCommandDatabase } from "../db/open.ts";
 import { UsageError } from "../errors.ts";
+import { printableLine } from "../printable.ts";
 import {
   acceptBreak,
   type Break,
@@ -155,10 +156,11 @@ function breakText(entry: Break): string {
     entry.firstBadBill === null
       ? []
       : [`first bad bill ${entry.firstBadBill}, last good bill ${entry.lastGoodBill ?? "none"}`];
+  const place = [where, entry.coin, entry.happenedAt ?? entry.anchor];
   return [
     `#${entry.breakId} ${entry.kind}: ${breakKinds[entry.kind]}`,
-    `   ${[where, entry.coin, entry.happenedAt ?? entry.anchor].filter((part) => part !== "").join(" ")}`,
-    ...[...amounts, ...bills, entry.explanation].map((line) => `   ${line}`),
+    `   ${printableLine(place.filter((part) => part !== "").join(" "))}`,
+    ...[...amounts, ...bills, entry.explanation].map((line) => `   ${printableLine(line)}`),
     `   first seen ${entry.firstSeenAt}`,
   ].join("\n");
 }

@@ -150,9 +150,17 @@ const secretsOf = (
   headers[signHeader] ?? "",
 ];
 
-/** What is stored of an answer stays for ever: one that repeats a secret is not taken in. */
+/**
+ * What is stored of an answer stays for ever: one that repeats a secret is not taken in, nor one
+ * that is nested too deeply to be searched.
+ */
 function refuseEcho(data: unknown, secrets: readonly string[]): void {
-  if (!holdsSecret(data, secrets)) return;
+  try {
+    if (!holdsSecret(data, secrets)) return;
+  } catch (cause) {
+    if (!(cause instanceof RangeError)) throw cause;
+    throw new ExchangeError("malformed", "the answer is nested too deeply", { cause });
+  }
   throw new ExchangeError(
     "refused-credentials",
     "the answer repeats this account's API key, secret, passphrase or signature, and nothing of it " +

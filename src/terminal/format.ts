@@ -1,5 +1,6 @@
 import type { EpochMs } from "../contract/time.ts";
 import { dayMs, hourMs, isoTime, minuteMs, secondMs } from "../contract/time.ts";
+import { printableLine } from "../printable.ts";
 import { type Interval, lengthMs } from "../sync/intervals.ts";
 
 /** 2026-11-21 03:24:59Z, or a dash. */
@@ -59,7 +60,7 @@ export function formatTable(
   rows: readonly (readonly string[])[],
   gap = "  ",
 ): string {
-  const lines = [titles, ...rows];
+  const lines = [titles, ...rows].map((line) => line.map(printableLine));
   const widths = titles.map((_, column) =>
     Math.max(...lines.map((line) => line[column]?.length ?? 0)),
   );
