@@ -85,7 +85,7 @@ test("a server that crashes without synchronous commits, while no statement is u
   // The twelve windows before the history are empty, and one page in the last.
   await pages(13);
   // Longer than the server needs to come back: the program does not see that it was away.
-  delayMs = 6_000;
+  delayMs = 10_000;
   const seen = sync.written.stderr.split('"msg":"page stored"').length - 1;
   await pages(seen + 1);
   await server.stop("immediate");
