@@ -115,6 +115,14 @@ test("doctor writes nothing to the database", async () => {
   expect(await written()).toEqual(before);
 });
 
+test("doctor waits for the last requests of a run that has just ended", async () => {
+  await using at = await house({ alter: withLtv });
+  const { signal } = new AbortController();
+  const lease = await holdAccount(at.db, "a", { signal });
+  await lease[Symbol.asyncDispose]();
+  expect((await at.doctor()).stdout).toMatch(/^ok {4}account a/m);
+});
+
 test("doctor leaves the exchange to a run that holds the account, and says so", async () => {
   await using at = await house({ alter: withLtv });
   const { signal } = new AbortController();

@@ -1,4 +1,5 @@
 import { sql } from "drizzle-orm";
+import { systemClock } from "../clock.ts";
 import { LeaseLostError } from "../errors.ts";
 import {
   type Claim,
@@ -80,16 +81,25 @@ export function holdAccount(db: Database, account: string, options: HoldOptions)
   });
 }
 
-/** Who may have asked for the account's bills within the last second; undefined where nobody. */
+/**
+ * Who holds the account; undefined where nobody does. Where somebody has just given it back, it is
+ * waited for, two seconds, until a rate limit has forgotten his last requests.
+ */
 export async function holderAtWork(db: Database, account: string): Promise<string | undefined> {
-  return withDatabaseErrors(async () => {
-    const { rows } = await db.execute<{ holder: string }>(sql`
-      select coalesce(nullif(holder, ''), 'a run that just ended') as holder
+  const { rows } = await withDatabaseErrors(() =>
+    db.execute<{ holder: string; left_ms: number }>(sql`
+      select
+        holder,
+        (extract(epoch from expires_at - clock_timestamp()) * 1000)::int
+          + ${claimTiming.cooldownMs}::int as left_ms
       from account_leases
       where account = ${account}
-        and expires_at > clock_timestamp() - ${claimTiming.cooldownMs} * interval '1 ms'`);
-    return rows[0]?.holder;
-  });
+        and expires_at > clock_timestamp() - ${claimTiming.cooldownMs} * interval '1 ms'`),
+  );
+  const [last] = rows;
+  if (last === undefined || last.holder !== "") return last?.holder;
+  await systemClock.sleep(Math.max(1, last.left_ms));
+  return holderAtWork(db, account);
 }
 
 /** What a holder does about guests. */
