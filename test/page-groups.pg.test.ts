@@ -135,24 +135,31 @@ test("a page whose bill Postgres refuses fails alone", async () => {
   expect(await checkpoints(tables.db, held.stream)).toEqual(moved.with(2, "20-30 open 0p 0b"));
 });
 
+type Query = (config: { readonly text: string }, values: unknown[]) => Promise<unknown>;
+
+/** The database, but that its statements are sent like this. */
+function sending(by: (send: Query) => Query): Database {
+  const spoil = (client: PoolClient): PoolClient =>
+    new Proxy(client, {
+      get: (target, name) =>
+        name === "query"
+          ? by((config, values) => target.query(config, values))
+          : Reflect.get(target, name, target),
+    });
+  const connect = async () => spoil(await tables.db.$client.connect());
+  return Object.create(tables.db, { $client: { value: { connect } } });
+}
+
 /** The database, but that the connection is lost with the first statement like this, or its answer. */
 function losing(what: "the statement" | "its answer", like: RegExp, skipped = 0): Database {
   let left = skipped;
   let isLost = false;
-  const spoil = (client: PoolClient): PoolClient =>
-    new Proxy(client, {
-      get(target, name) {
-        if (name !== "query") return Reflect.get(target, name, target);
-        return async (config: { text: string }, values: unknown[]) => {
-          if (isLost || !like.test(config.text) || left-- > 0) return target.query(config, values);
-          isLost = true;
-          if (what === "its answer") await target.query(config, values);
-          throw new Error("Connection terminated unexpectedly");
-        };
-      },
-    });
-  const connect = async () => spoil(await tables.db.$client.connect());
-  return Object.create(tables.db, { $client: { value: { connect } } });
+  return sending((send) => async (config, values) => {
+    if (isLost || !like.test(config.text) || left-- > 0) return send(config, values);
+    isLost = true;
+    if (what === "its answer") await send(config, values);
+    throw new Error("Connection terminated unexpectedly");
+  });
 }
 
 test.each([
@@ -174,19 +181,11 @@ test.each([
 test("a group that the server does not answer is not tried page by page: each would wait as long", async () => {
   const held = await planned();
   let tries = 0;
-  const spoil = (client: PoolClient): PoolClient =>
-    new Proxy(client, {
-      get(target, name) {
-        if (name !== "query") return Reflect.get(target, name, target);
-        return async (config: { text: string }, values: unknown[]) => {
-          if (!config.text.startsWith("copy bills")) return target.query(config, values);
-          tries += 1;
-          throw new Error("Query read timeout");
-        };
-      },
-    });
-  const connect = async () => spoil(await tables.db.$client.connect());
-  const silent = Object.create(tables.db, { $client: { value: { connect } } });
+  const silent = sending((send) => async (config, values) => {
+    if (!config.text.startsWith("copy bills")) return send(config, values);
+    tries += 1;
+    throw new Error("Query read timeout");
+  });
   const results = await commitAsGroup(held, onePageAWindow(held), silent);
   expect(countsOf(results)).toEqual(Array(5).fill("failed"));
   expect(tries).toBe(1);
