@@ -104,11 +104,6 @@ describe.concurrent("what cannot be meant ends with code 2 and one message, befo
     ],
     [["status", "--product", "USDT-FUTURE"], {}, /did you mean USDT-FUTURES\?\n$/],
     [
-      ["status", "--account", "mian"],
-      {},
-      /^--account mian: .*, did you mean main\? \(configured: main\)\n$/,
-    ],
-    [
       ["status"],
       { LOG_LEVEL: "loud", DATABASE_URL: "x" },
       /DATABASE_URL is not .*\n {2}LOG_LEVEL "loud" is not/,

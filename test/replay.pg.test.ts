@@ -282,7 +282,7 @@ describe("the command", () => {
     await using at = await house();
     await reject(main, [{ row: aRow({ amount: "abc" }) }, { row: aRow() }], at.own);
     await reject({ account: "gone", productType: "COIN-FUTURES" }, [{ row: aRow() }], at.own);
-    const narrow = await at.run("replay", "--product", "COIN-FUTURES");
+    const narrow = await at.run("replay", "--account", "main", "--product", "COIN-FUTURES");
     expect(narrow).toMatchObject({ code: 0, stdout: "no row is left open in rejected_bills\n" });
     const json = await at.run("replay", "--json");
     expect(json.code).toBe(1);

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { readConfig } from "../config/config.ts";
 import { replayHelp, verifyHelp } from "./help.ts";
 import {
   type ExitWith,
@@ -7,6 +8,7 @@ import {
   type Reporting,
   reporting,
 } from "./options.ts";
+import { selectionOf } from "./selection.ts";
 
 /** What holds the stored against what was served. */
 export function addRepairCommands(
@@ -20,10 +22,9 @@ export function addRepairCommands(
     return verifyCommand(config, io, options);
   };
   const replay = async (options: Reporting) => {
-    const config = narrowedConfig(readEnvironment, false, options);
-    const wantedOnly = (options.account ?? options.product) !== undefined;
+    const config = readConfig(readEnvironment(), { credentials: false });
     const { replayCommand } = await import("./replay.ts");
-    return replayCommand(config, io, { json: options.json, wantedOnly });
+    return replayCommand(config, io, { json: options.json, selection: selectionOf(options) });
   };
   reporting(
     program
@@ -50,15 +51,14 @@ export function addReconcileCommand(
   exitWith: ExitWith,
 ): void {
   const reconcile = async (options: Reporting & ReconcileFlags) => {
-    const config = narrowedConfig(readEnvironment, options.repair, options);
+    const config = readConfig(readEnvironment(), { credentials: options.repair });
     const { acceptanceOf, reconcileCommand } = await import("./reconcile.ts");
     return reconcileCommand(config, io, {
       json: options.json,
       full: options.full,
       repair: options.repair,
       accept: acceptanceOf(options.accept, options.note),
-      accounts: options.account,
-      productTypes: options.product?.flatMap((word) => word.split(",")),
+      selection: selectionOf(options),
     });
   };
   reporting(program.command("reconcile"))

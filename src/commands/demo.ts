@@ -13,6 +13,7 @@ import { horizonAt } from "../sync/plan.ts";
 import { formatCount } from "../terminal/format.ts";
 import { type ExitCode, type Io, print } from "./io.ts";
 import { reconcileCommand } from "./reconcile.ts";
+import { everyLedger } from "./selection.ts";
 import { statusCommand } from "./status.ts";
 import { syncCommand } from "./sync.ts";
 
@@ -46,15 +47,14 @@ export async function demoCommand(environment: Environment, io: Io): Promise<Exi
   const synced = await syncCommand(config, io, { json: false });
   if (io.signal.aborted) return 1;
   print(io, "\n$ bill-sync status");
-  await statusCommand(config, io, { json: false });
+  await statusCommand(config, io, { json: false, selection: everyLedger });
   print(io, "\n$ bill-sync reconcile");
   const reconciled = await reconcileCommand(config, io, {
     json: false,
     full: false,
     repair: false,
     accept: undefined,
-    accounts: undefined,
-    productTypes: undefined,
+    selection: everyLedger,
   });
   const isEqual = await printComparison(database.db, sandbox, startedAt, io);
   return synced === 0 && reconciled === 0 && isEqual ? 0 : 1;

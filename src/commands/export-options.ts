@@ -1,8 +1,8 @@
-import { isProductType, productTypeFault } from "../config/environment.ts";
 import { type EpochMs, epochMs } from "../contract/time.ts";
 import { UsageError } from "../errors.ts";
 import { type FormatName, formatNames } from "../export/formats.ts";
 import { didYouMean } from "../nearest.ts";
+import { type Selection, selectionOf } from "./selection.ts";
 
 /** What was typed behind `export`. */
 export type ExportWords = {
@@ -15,11 +15,8 @@ export type ExportWords = {
   readonly force?: boolean;
 };
 
-export type ExportOptions = {
+export type ExportOptions = Selection & {
   readonly format: FormatName;
-  /** Names as they were typed; whether they are known, only the database can say. */
-  readonly accounts: readonly string[] | undefined;
-  readonly productTypes: readonly string[] | undefined;
   readonly from: EpochMs | undefined;
   readonly to: EpochMs | undefined;
   /** Standard output where there is none. */
@@ -39,8 +36,7 @@ export function exportOptions(words: ExportWords): ExportOptions {
   }
   return {
     format: formatOf(words.format),
-    accounts: words.account,
-    productTypes: words.product?.flatMap((word) => word.split(",")).map(productTypeOf),
+    ...selectionOf(words),
     from,
     to,
     output: words.output,
@@ -53,11 +49,6 @@ function formatOf(word: string): FormatName {
   if (format !== undefined) return format;
   const meant = didYouMean(word, formatNames) || ` (there are ${formatNames.join(", ")})`;
   throw new UsageError(`--format "${word}" is not a format${meant}`);
-}
-
-function productTypeOf(word: string): string {
-  if (isProductType(word)) return word;
-  throw new UsageError(`--product ${productTypeFault(word)}`);
 }
 
 const isoPattern =

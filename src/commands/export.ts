@@ -1,5 +1,6 @@
 import { systemClock } from "../clock.ts";
 import type { Config } from "../config/config.ts";
+import { readSyncedStreams } from "../db/checkpoints.ts";
 import type { Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { hasSchema } from "../db/migrate.ts";
@@ -7,10 +8,9 @@ import { openCommandDatabase } from "../db/open.ts";
 import { inSnapshot } from "../db/snapshot.ts";
 import { ReportableError, UsageError } from "../errors.ts";
 import type { BillPages } from "../export/bill.ts";
-import { readSyncedStreams, readUncovered } from "../export/completeness.ts";
+import { readUncovered } from "../export/completeness.ts";
 import { isBinary, loadFormat } from "../export/formats.ts";
 import { readBills } from "../export/read-bills.ts";
-import { didYouMean } from "../nearest.ts";
 import { readQuarantined } from "../reports/quarantine.ts";
 import type { Stream } from "../sync/store.ts";
 import { formatCounted } from "../terminal/format.ts";
@@ -24,6 +24,7 @@ import {
 } from "./export-output.ts";
 import { exportWarnings } from "./export-warnings.ts";
 import type { ExitCode, Io } from "./io.ts";
+import { isSelected, refuseUnknownAccounts } from "./selection.ts";
 
 /**
  * `export`: the stored bills in another program's format, as they are at one moment. What they may
@@ -47,8 +48,10 @@ export async function exportCommand(
   }
   await withDatabaseErrors(() =>
     inSnapshot(database.db, async (tx) => {
-      const selected = selectedStreams(config, options, await readSyncedStreams(tx));
-      for (const warning of await warningsOf(tx, selected, options)) tell(`warning: ${warning}`);
+      const stored = await readSyncedStreams(tx);
+      refuseUnknownAccounts(options, config, stored);
+      const warnings = await warningsOf(tx, selectedOf(options, stored), options);
+      for (const warning of warnings) tell(`warning: ${warning}`);
       const bills = await writeBills(tx, io, options);
       if (bills !== undefined) tell(`${options.output}: ${formatCounted(bills, "bill")}`);
     }),
@@ -62,31 +65,16 @@ type Selected = {
   readonly missing: readonly string[];
 };
 
-/** @throws UsageError for an account that is neither configured nor stored. */
-function selectedStreams(
-  config: Config,
-  { accounts, productTypes }: ExportOptions,
-  streams: readonly Stream[],
-): Selected {
-  const stored = new Set(streams.map(({ account }) => account));
-  const known = [...new Set([...config.accounts.map(({ name }) => name), ...stored])];
-  for (const name of accounts ?? []) {
-    if (known.includes(name)) continue;
-    throw new UsageError(
-      `--account ${name}: there is no such account${didYouMean(name, known)} (known: ${known.join(", ")})`,
-    );
-  }
-  const synced = streams.filter(
-    ({ account, productType }) =>
-      (accounts?.includes(account) ?? true) && (productTypes?.includes(productType) ?? true),
-  );
+function selectedOf(options: ExportOptions, stored: readonly Stream[]): Selected {
+  const synced = stored.filter((stream) => isSelected(options, stream));
   const has = (account: string, productType: string | undefined) =>
     synced.some(
       (stream) =>
         stream.account === account && (productType ?? stream.productType) === stream.productType,
     );
-  const missing = (accounts ?? [...stored]).flatMap((account) =>
-    (productTypes ?? [undefined])
+  const accounts = options.accounts ?? new Set(stored.map(({ account }) => account));
+  const missing = [...accounts].flatMap((account) =>
+    (options.productTypes ?? [undefined])
       .filter((productType) => !has(account, productType))
       .map((productType) => [account, productType].filter(Boolean).join("/")),
   );

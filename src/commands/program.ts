@@ -16,6 +16,7 @@ import {
 } from "./options.ts";
 import { needsCredentials, partsOf, withParts } from "./parts.ts";
 import type { SandboxCommandOptions } from "./sandbox.ts";
+import { selectionOf } from "./selection.ts";
 
 /**
  * Runs what was typed.
@@ -79,10 +80,9 @@ function addLedgerCommands(
     return planCommand(config, io, { json: options.json, parts });
   };
   const status = async (options: Reporting) => {
-    const config = configOf(false, options);
-    const wantedOnly = (options.account ?? options.product) !== undefined;
+    const config = readConfig(readEnvironment(), { credentials: false });
     const { statusCommand } = await import("./status.ts");
-    return statusCommand(config, io, { json: options.json, wantedOnly });
+    return statusCommand(config, io, { json: options.json, selection: selectionOf(options) });
   };
   reporting(program.command("sync"))
     .addOption(only())

@@ -1,6 +1,8 @@
 import { systemClock } from "../clock.ts";
 import type { Config } from "../config/config.ts";
 import { isoTime } from "../contract/time.ts";
+import { readSyncedStreams } from "../db/checkpoints.ts";
+import { withDatabaseErrors } from "../db/database-errors.ts";
 import { hasSchema } from "../db/migrate.ts";
 import { openCommandDatabase } from "../db/open.ts";
 import { UsageError } from "../errors.ts";
@@ -12,7 +14,6 @@ import {
   breakKinds,
   readBrokenSpans,
 } from "../reports/reconciliation/breaks.ts";
-import type { Scope } from "../reports/reconciliation/entries.ts";
 import {
   type Reconciliation,
   reconcile,
@@ -22,9 +23,11 @@ import type { ChainSummary, RuleSummary } from "../reports/reconciliation/summar
 import { horizonAt } from "../sync/plan.ts";
 import { formatCount, formatCounted, formatTable } from "../terminal/format.ts";
 import { type ExitCode, type Io, print, printJson } from "./io.ts";
+import { type Selection, selectedStreams } from "./selection.ts";
 import { verifyCommand } from "./verify.ts";
 
-export type ReconcileOptions = Scope & {
+export type ReconcileOptions = {
+  readonly selection: Selection;
   readonly json: boolean;
   /** All bills again, not only those that changed. */
   readonly full: boolean;
@@ -49,14 +52,16 @@ export async function reconcileCommand(
     print(io, "nothing is stored yet; run sync");
     return 0;
   }
-  const { accept } = options;
+  const { accept, selection } = options;
+  const stored = await withDatabaseErrors(() => readSyncedStreams(db));
+  selectedStreams(selection, config, stored);
   if (accept !== undefined && !(await acceptBreak(db, accept.breakId, accept.note))) {
     throw new UsageError(`--accept ${accept.breakId}: no open break has this number`);
   }
-  let result = await reconcile(db, options, { isFull: options.full });
+  let result = await reconcile(db, selection, { isFull: options.full });
   if (options.repair && result.breaks.length > 0) {
-    await repair(config, io, await readBrokenSpans(db, options));
-    result = await reconcile(db, options, { isFull: options.full });
+    await repair(config, io, await readBrokenSpans(db, selection));
+    result = await reconcile(db, selection, { isFull: options.full });
   }
   if (options.json) printJson(io, result);
   else print(io, reconciliationText(result));

@@ -1,6 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { Config } from "../config/config.ts";
+import { readSyncedStreams } from "../db/checkpoints.ts";
 import type { Database } from "../db/connect.ts";
+import { withDatabaseErrors } from "../db/database-errors.ts";
 import { holdAccount } from "../db/lease.ts";
 import { migrate } from "../db/migrate.ts";
 import { openCommandDatabase } from "../db/open.ts";
@@ -13,11 +15,11 @@ import type { Stream } from "../sync/store.ts";
 import { formatCount, formatCounted, formatTable } from "../terminal/format.ts";
 import { streamColumn, streamName } from "../terminal/stream-names.ts";
 import { type ExitCode, type Io, print, printJson } from "./io.ts";
+import { isSelected, type Selection, selectedStreams } from "./selection.ts";
 
 export type ReplayOptions = {
   readonly json: boolean;
-  /** Leave out what is stored though the configuration does not ask for it (any more). */
-  readonly wantedOnly?: boolean;
+  readonly selection: Selection;
 };
 
 /** What came of one stream's quarantine. */
@@ -56,8 +58,8 @@ export async function replayCommand(
   const { db } = database;
   await migrate(database.url.reveal());
   const runId = randomUUID();
+  const wanted = await quarantinedStreams(db, config, options.selection);
   await beginRun(db, runId, "replay");
-  const wanted = await wantedStreams(db, config, options);
   const rowsMax = options.json ? Number.POSITIVE_INFINITY : rowsShownMax;
   const reports: AccountReplay[] = [];
   for (const [account, streams] of Map.groupBy(wanted, (stream) => stream.account)) {
@@ -80,20 +82,16 @@ export async function replayCommand(
 }
 
 /** The streams that have open rows. */
-async function wantedStreams(
+async function quarantinedStreams(
   db: Database,
-  { accounts }: Config,
-  { wantedOnly = false }: ReplayOptions,
+  config: Config,
+  selection: Selection,
 ): Promise<readonly Stream[]> {
   const stored = await readQuarantined(db);
+  const synced = await withDatabaseErrors(() => readSyncedStreams(db));
+  selectedStreams(selection, config, [...synced, ...stored]);
   return stored
-    .filter(
-      ({ account, productType }) =>
-        !wantedOnly ||
-        accounts.some(
-          ({ name, productTypes }) => name === account && productTypes.includes(productType),
-        ),
-    )
+    .filter((stream) => isSelected(selection, stream))
     .map(({ account, productType }) => ({ account, productType }));
 }
 

@@ -1,6 +1,8 @@
 import { systemClock } from "../clock.ts";
 import type { Config } from "../config/config.ts";
 import { type EpochMs, isoTime, minuteMs } from "../contract/time.ts";
+import { readSyncedStreams } from "../db/checkpoints.ts";
+import { withDatabaseErrors } from "../db/database-errors.ts";
 import { hasSchema } from "../db/migrate.ts";
 import { openCommandDatabase } from "../db/open.ts";
 import { type RecordsStatus, readRecords } from "../reports/records.ts";
@@ -19,30 +21,28 @@ import {
 import { streamColumn, streamName } from "../terminal/stream-names.ts";
 import { type ExitCode, type Io, print, printJson, tell } from "./io.ts";
 import { recordsJson, recordsText, wantedRiskUnits } from "./records-status.ts";
+import { type Selection, selectedStreams } from "./selection.ts";
 
 /** `status`: what is stored, through when it is complete, and what is missing or lost. */
 export async function statusCommand(
   config: Config,
   io: Io,
-  options: {
-    readonly json: boolean;
-    /** Leave out what is stored though the configuration does not ask for it (any more). */
-    readonly wantedOnly?: boolean;
-  },
+  options: { readonly json: boolean; readonly selection: Selection },
 ): Promise<ExitCode> {
   await using database = await openCommandDatabase(config.database, (message) => tell(io, message));
-  const wanted = config.accounts.flatMap(({ name, productTypes }) =>
-    productTypes.map((productType) => ({ account: name, productType })),
-  );
+  const { db } = database;
+  const isNew = !(await hasSchema(db));
+  const stored = isNew ? [] : await withDatabaseErrors(() => readSyncedStreams(db));
+  const streams = selectedStreams(options.selection, config, stored);
   const now = systemClock.now();
-  if (!(await hasSchema(database.db))) {
+  if (isNew) {
     const nothing = { lastRun: undefined, streams: [] };
     if (options.json) printJson(io, { ...statusJson(nothing), ...recordsJson(noRecords) });
     else print(io, statusText(nothing, now));
     return 0;
   }
-  const status = await readStatus(database.db, wanted, now, options);
-  const records = await readRecords(database.db);
+  const status = await readStatus(db, streams, now);
+  const records = await readRecords(db);
   const riskUnits = wantedRiskUnits(config.accounts);
   if (options.json) printJson(io, { ...statusJson(status), ...recordsJson(records) });
   else print(io, `${statusText(status, now)}\n${recordsText(records, riskUnits, now)}`);

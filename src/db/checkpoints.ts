@@ -7,6 +7,18 @@ import type { KnownTime, PageCommit, Stream, StreamPlan, Walk, WalkEnd } from ".
 import { textArray } from "./array-literal.ts";
 import type { Transaction } from "./connect.ts";
 
+/** The streams that were ever synced. */
+export async function readSyncedStreams(db: Transaction): Promise<readonly Stream[]> {
+  const { rows } = await db.execute<{
+    account: string;
+    productType: Stream["productType"];
+  }>(sql`
+    select distinct account, product_type as "productType"
+    from checkpoints
+    order by account, product_type`);
+  return rows;
+}
+
 /** What is recorded of a stream's time. */
 export async function readKnownTime(db: Transaction, stream: Stream): Promise<KnownTime> {
   const { rows } = await db.execute<{

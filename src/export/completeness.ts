@@ -1,4 +1,3 @@
-import { sql } from "drizzle-orm";
 import { type EpochMs, epochMs } from "../contract/time.ts";
 import { readKnownTime } from "../db/checkpoints.ts";
 import type { Transaction } from "../db/connect.ts";
@@ -15,20 +14,6 @@ export type Uncovered = {
   /** Where no end was asked for: from when on the newest bills are not all read. */
   readonly openFrom: EpochMs | undefined;
 };
-
-/** The streams that were ever synced. */
-export async function readSyncedStreams(tx: Transaction): Promise<readonly Stream[]> {
-  return withDatabaseErrors(async () => {
-    const { rows } = await tx.execute<{
-      account: string;
-      productType: Stream["productType"];
-    }>(sql`
-      select distinct account, product_type as "productType"
-      from checkpoints
-      order by account, product_type`);
-    return rows;
-  });
-}
 
 /** What of the selected time is not proven complete, for each of these streams that lacks some. */
 export async function readUncovered(

@@ -35,23 +35,17 @@ export type Status = {
   readonly streams: readonly StreamStatus[];
 };
 
-/**
- * What the database holds, stream by stream: those that are wanted and, unless `wantedOnly`,
- * those that are stored though nobody asks for them any more. Asks the exchange nothing.
- */
+/** What the database holds, stream by stream. Asks the exchange nothing. */
 export async function readStatus(
   db: Database,
-  wanted: readonly Stream[],
+  streams: readonly Stream[],
   now: EpochMs,
-  { wantedOnly = false }: { readonly wantedOnly?: boolean } = {},
 ): Promise<Status> {
   return withDatabaseErrors(async () => {
     const lastRun = await readLastRun(db);
-    const streams: StreamStatus[] = [];
-    for (const stream of wantedOnly ? wanted : await withStored(db, wanted)) {
-      streams.push(await readStream(db, stream, now));
-    }
-    return { lastRun, streams };
+    const found: StreamStatus[] = [];
+    for (const stream of streams) found.push(await readStream(db, stream, now));
+    return { lastRun, streams: found };
   });
 }
 
@@ -88,20 +82,6 @@ async function readStream(db: Database, stream: Stream, now: EpochMs): Promise<S
     ]),
     expiresAt: oldest === undefined ? undefined : epochMs(oldest.from + historyMs),
   };
-}
-
-async function withStored(db: Database, wanted: readonly Stream[]): Promise<readonly Stream[]> {
-  const { rows } = await db.execute<{ account: string; product_type: Stream["productType"] }>(sql`
-    select distinct account, product_type
-    from checkpoints
-    order by account, product_type`);
-  const isNew = (stored: Stream) =>
-    !wanted.some(
-      ({ account, productType }) =>
-        account === stored.account && productType === stored.productType,
-    );
-  const stored = rows.map((row) => ({ account: row.account, productType: row.product_type }));
-  return [...wanted, ...stored.filter(isNew)];
 }
 
 async function readLastRun(db: Database): Promise<LastRun | undefined> {
