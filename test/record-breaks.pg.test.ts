@@ -184,9 +184,25 @@ test("a transfer's break stays open where only one of its product types is check
   expect(await breaksOf(account)).toEqual(found);
 });
 
-test("two equal transfers a second apart are no break", async () => {
+test("of equal transfers a second apart each leg has its own counter-leg, and none is a break", async () => {
   const account = "equal";
-  await storeLegs(account, "COIN-FUTURES", [sent(7, 0), sent(7, 1_000)]);
-  await storeLegs(account, "USDC-FUTURES", [received(7, 900), received(7, 1_900)]);
+  const starts = [0, 1_000, 2_000, 3_000];
+  await storeLegs(
+    account,
+    "COIN-FUTURES",
+    starts.map((afterMs) => sent(7, afterMs)),
+  );
+  await storeLegs(
+    account,
+    "USDC-FUTURES",
+    [500, 1_500, 2_900, 3_500].map((afterMs) => received(7, afterMs)),
+  );
   expect(await breaksOf(account)).toEqual([]);
+  const { rows } = await db.execute<{ state: string; after_ms: string | null }>(sql`
+    select state, extract(epoch from counter_time - c_time) * 1000 as after_ms
+    from analytics.transfers
+    where account = ${account}
+      and direction = 'out'
+    order by c_time`);
+  expect(rows.map(({ after_ms }) => Number(after_ms))).toEqual([500, 500, 900, 500]);
 });
