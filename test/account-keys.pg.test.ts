@@ -4,6 +4,7 @@ import { accountBills } from "../src/contract/account-bills.ts";
 import { type NamedKey, recordKey, refuseTakenKey } from "../src/db/account-keys.ts";
 import { type Database, openDatabase } from "../src/db/connect.ts";
 import { KeyTakenError } from "../src/errors.ts";
+import { reconcile } from "../src/reports/reconciliation/reconcile.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { Secret } from "../src/secret.ts";
 import { type CliEnvironment, environmentFor, runCli } from "./support/cli.ts";
@@ -107,6 +108,7 @@ const billsOf = async (db: Database) => {
 test("a renamed account is refused before the exchange is asked; the remedy's statements rename what is stored", async () => {
   await using at = await house();
   expect((await at.run({ EXCHANGE_ACCOUNT: "old" })).code).toBe(0);
+  await reconcile(at.db, { accounts: ["old"], productTypes: undefined }, { isFull: true });
   const [stored] = await billsOf(at.db);
   const asked = at.requests();
 
@@ -133,10 +135,13 @@ test("a renamed account is refused before the exchange is asked; the remedy's st
   expect(at.requests() - asked).toBeLessThan(6);
   for (const table of [
     "bills",
+    "bill_counts",
     "bill_revisions",
     "rejected_bills",
     "checkpoints",
     "account_keys",
+    "reconciled_chains",
+    "wallet_rules",
   ]) {
     const left = await at.db.execute(
       sql`select 1 from ${sql.identifier(table)} where account = 'old'`,

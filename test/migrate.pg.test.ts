@@ -10,9 +10,8 @@ import { describe, expect, test } from "vitest";
 import { businessTypes } from "../src/contract/business-types.ts";
 import { openDatabase } from "../src/db/connect.ts";
 import { hasSchema, migrate } from "../src/db/migrate.ts";
-import * as reconciliationSchema from "../src/db/reconciliation-schema.ts";
-import * as syncSchema from "../src/db/schema.ts";
 import { type ServerSettings, unfitness } from "../src/db/server-settings.ts";
+import { tables } from "../src/db/tables.ts";
 import { DatabaseError } from "../src/errors.ts";
 import { testDatabase } from "./support/database.ts";
 
@@ -21,8 +20,6 @@ const journal: { entries: { idx: number; tag: string; when: number }[] } = JSON.
   await readFile(join(folder, "meta/_journal.json"), "utf8"),
 );
 const migrationsCount = journal.entries.length;
-
-const schema = { ...syncSchema, ...reconciliationSchema };
 
 const emptyDatabase = () => testDatabase({ isEmpty: true });
 
@@ -276,7 +273,7 @@ describe("the schema in TypeScript", () => {
   test("says what the migrations' last snapshot says (else: npm run generate)", async () => {
     const last = String(journal.entries.at(-1)?.idx).padStart(4, "0");
     const snapshot = JSON.parse(await readFile(join(folder, `meta/${last}_snapshot.json`), "utf8"));
-    const statements = await generateMigration(snapshot, generateDrizzleJson(schema, snapshot.id));
+    const statements = await generateMigration(snapshot, generateDrizzleJson(tables, snapshot.id));
     expect(statements).toEqual([]);
   });
 
@@ -300,7 +297,7 @@ describe("the schema in TypeScript", () => {
          and attnum > 0
          and not attisdropped`,
     );
-    const wanted = Object.values(schema)
+    const wanted = Object.values(tables)
       .filter((table) => is(table, PgTable))
       .flatMap((table) =>
         getTableConfig(table).columns.map((column) => {

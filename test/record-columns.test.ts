@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { billFields } from "../src/contract/bill.ts";
 import { collateralFields, debtFields, loanToValueFields } from "../src/contract/loan-to-value.ts";
 import { symbolFields } from "../src/contract/symbols.ts";
-import * as schema from "../src/db/schema.ts";
+import { tables } from "../src/db/tables.ts";
 
 type Mapped = readonly [name: string, fields: object, tables: readonly PgTable[], wire: string];
 
@@ -13,19 +13,19 @@ const records: readonly Mapped[] = [
   [
     "bill",
     billFields,
-    [schema.bills, schema.billRevisions],
+    [tables.bills, tables.billRevisions],
     "billId symbol amount fee feeByCoupon businessType coin balance cTime",
   ],
   [
     "symbol",
     symbolFields,
-    [schema.symbols, schema.symbolVersions],
+    [tables.symbols, tables.symbolVersions],
     `symbol baseCoin quoteCoin minTradeAmount maxTradeAmount takerFeeRate makerFeeRate
      pricePrecision quantityPrecision quotePrecision minTradeUSDT status buyLimitPriceRatio
      sellLimitPriceRatio areaSymbol orderQuantity openTime offTime`,
   ],
-  ["debt", debtFields, [schema.ltvDebts], "coin unpaidQty unpaidInterest"],
-  ["collateral", collateralFields, [schema.ltvCollateral], "coin price amount convertedUsdtAmount"],
+  ["debt", debtFields, [tables.ltvDebts], "coin unpaidQty unpaidInterest"],
+  ["collateral", collateralFields, [tables.ltvCollateral], "coin price amount convertedUsdtAmount"],
 ];
 
 const snakeCase = (field: string): string =>
@@ -36,10 +36,10 @@ const columnsOf = (table: PgTable, fields: readonly string[]) =>
   fields.map((field) => getTableColumns(table)[field]?.name);
 
 test.each(records)("every field of a %s has a column of its own, named after it", (...given) => {
-  const [, fields, tables, wire] = given;
+  const [, fields, storedIn, wire] = given;
   const documented = wire.split(/\s+/);
   expect(Object.keys(fields).toSorted()).toEqual(documented.toSorted());
-  for (const table of tables) {
+  for (const table of storedIn) {
     expect(columnsOf(table, documented)).toEqual(documented.map(snakeCase));
     expect(columnsOf(table, ["extra"])).toEqual(["extra"]);
   }
@@ -49,6 +49,6 @@ test("every field of a loan-to-value record has a column, or is a list with a ta
   const lists = ["unpaidInfo", "balanceInfo"];
   const documented = ["ltv", "subAccountUids", "usdtBalance", "unpaidUsdtAmount"];
   expect(Object.keys(loanToValueFields).toSorted()).toEqual([...documented, ...lists].toSorted());
-  expect(columnsOf(schema.ltvSnapshots, documented)).toEqual(documented.map(snakeCase));
-  expect(columnsOf(schema.ltvSnapshots, ["extra"])).toEqual(["extra"]);
+  expect(columnsOf(tables.ltvSnapshots, documented)).toEqual(documented.map(snakeCase));
+  expect(columnsOf(tables.ltvSnapshots, ["extra"])).toEqual(["extra"]);
 });

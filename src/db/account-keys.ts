@@ -1,12 +1,12 @@
 import { createHmac, randomBytes } from "node:crypto";
-import { getTableName, is, sql } from "drizzle-orm";
-import { getTableConfig, PgTable } from "drizzle-orm/pg-core";
+import { getTableName, sql } from "drizzle-orm";
+import { getTableConfig, type PgTable } from "drizzle-orm/pg-core";
 import { escapeLiteral } from "pg";
 import { KeyTakenError } from "../errors.ts";
 import type { Secret } from "../secret.ts";
 import type { Database } from "./connect.ts";
 import { withDatabaseErrors } from "./database-errors.ts";
-import * as schema from "./schema.ts";
+import { tables } from "./tables.ts";
 
 /** An account's name here, and the API key that is to be used under it. */
 export type NamedKey = { readonly account: string; readonly key: Secret };
@@ -93,11 +93,11 @@ async function refuseOther(db: Database, { account }: NamedKey, fingerprint: str
 /** What renames an account in all tables at once; it fails whole where rows of both names collide. */
 function renaming(from: string, to: string): string {
   // A lease and a guest are none of the account's data, and each name may have them.
-  const tables = Object.values(schema)
-    .filter((table) => is(table, PgTable))
-    .filter((table) => table !== schema.accountLeases && table !== schema.accountGuests)
-    .filter((table) => getTableConfig(table).columns.some(({ name }) => name === "account"));
-  const updates = tables.map(
+  const { accountLeases: _leases, accountGuests: _guests, ...renamed } = tables;
+  const named = Object.values(renamed).filter((table: PgTable) =>
+    getTableConfig(table).columns.some(({ name }) => name === "account"),
+  );
+  const updates = named.map(
     (table) =>
       `update ${getTableName(table)} set account = ${literal(to)} where account = ${literal(from)};`,
   );

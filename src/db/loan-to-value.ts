@@ -14,7 +14,7 @@ import type { LoanToValueChange, LoanToValueCommit } from "../sync/store.ts";
 import { textArray } from "./array-literal.ts";
 import type { Transaction } from "./connect.ts";
 import { recordColumns } from "./record-columns.ts";
-import * as schema from "./schema.ts";
+import * as schema from "./records-schema.ts";
 
 const totals = recordColumns(schema.ltvSnapshots, ["ltv", "usdtBalance", "unpaidUsdtAmount"]);
 const debts = recordColumns(schema.ltvDebts, Object.keys(debtFields));

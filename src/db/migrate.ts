@@ -1,16 +1,15 @@
 import { fileURLToPath } from "node:url";
-import { getTableName, is, sql } from "drizzle-orm";
+import { getTableName, sql } from "drizzle-orm";
 import { type MigrationMeta, readMigrationFiles } from "drizzle-orm/migrator";
-import { getTableConfig, PgTable } from "drizzle-orm/pg-core";
+import { getTableConfig, type PgTable } from "drizzle-orm/pg-core";
 import { businessTypes as businessTypeTable } from "../contract/business-types.ts";
 import { hourMs } from "../contract/time.ts";
 import { DatabaseError, messageOf } from "../errors.ts";
 import { textArray } from "./array-literal.ts";
 import { type Database, inTransaction, openDatabase, type Transaction } from "./connect.ts";
 import { explained, withDatabaseErrors } from "./database-errors.ts";
-import * as reconciliationSchema from "./reconciliation-schema.ts";
-import * as schema from "./schema.ts";
 import { refuseUnfitServer } from "./server-settings.ts";
+import { tables } from "./tables.ts";
 
 const migrationsFolder = fileURLToPath(new URL("../../migrations", import.meta.url));
 
@@ -144,11 +143,9 @@ const mayNotMigrate = (cause: DatabaseError): DatabaseError =>
 
 /** The journal may say that all is applied where tables were dropped or only half restored. */
 async function refuseForeignSchema(db: Database): Promise<void> {
-  const wanted = Object.values({ ...schema, ...reconciliationSchema })
-    .filter((table) => is(table, PgTable))
-    .flatMap((table) =>
-      getTableConfig(table).columns.map((column) => `${getTableName(table)}.${column.name}`),
-    );
+  const wanted = Object.values(tables).flatMap((table: PgTable) =>
+    getTableConfig(table).columns.map((column) => `${getTableName(table)}.${column.name}`),
+  );
   // Not information_schema, which shows what this user may use and not what there is.
   const { rows } = await db.execute<{ name: string }>(sql`
     select relname || '.' || attname as name

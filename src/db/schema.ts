@@ -11,10 +11,9 @@ import {
   pgTable,
   primaryKey,
   text,
-  uniqueIndex,
   uuid,
 } from "drizzle-orm/pg-core";
-import { allFinite, finite, key, time } from "./columns.ts";
+import { finite, key, time } from "./columns.ts";
 
 const stream = () => ({
   account: key("account").notNull(),
@@ -185,127 +184,3 @@ export const businessTypes = pgTable("business_types", {
   meaning: text("meaning").notNull(),
   documented: boolean("documented").notNull(),
 });
-
-/** A pair's settings, each under the name that it has in the API. */
-const symbolSettings = () => ({
-  baseCoin: text("base_coin"),
-  quoteCoin: text("quote_coin"),
-  minTradeAmount: numeric("min_trade_amount"),
-  maxTradeAmount: numeric("max_trade_amount"),
-  takerFeeRate: numeric("taker_fee_rate"),
-  makerFeeRate: numeric("maker_fee_rate"),
-  pricePrecision: numeric("price_precision"),
-  quantityPrecision: numeric("quantity_precision"),
-  quotePrecision: numeric("quote_precision"),
-  minTradeUSDT: numeric("min_trade_usdt"),
-  status: text("status"),
-  buyLimitPriceRatio: numeric("buy_limit_price_ratio"),
-  sellLimitPriceRatio: numeric("sell_limit_price_ratio"),
-  areaSymbol: text("area_symbol"),
-  orderQuantity: numeric("order_quantity"),
-  openTime: time("open_time"),
-  offTime: time("off_time"),
-  extra: json("extra"),
-});
-
-/** The spot pairs, with the settings that were last served. Times are the exchange's. */
-export const symbols = pgTable(
-  "symbols",
-  {
-    symbol: key("symbol").primaryKey(),
-    ...symbolSettings(),
-    firstSeenAt: time("first_seen_at").notNull(),
-    /** Since when the settings are known to hold. */
-    validFrom: time("valid_from").notNull(),
-    /** Since when the pair is known to be no longer listed. */
-    goneAt: time("gone_at"),
-  },
-  (t) => [allFinite("symbols_finite", t)],
-);
-
-/**
- * Every version of a pair's settings, over the half-open time in which it was seen to hold. While
- * a pair was gone no version holds.
- */
-export const symbolVersions = pgTable(
-  "symbol_versions",
-  {
-    symbol: key("symbol").notNull(),
-    validFrom: time("valid_from").notNull(),
-    /** Null while it holds. */
-    validTo: time("valid_to"),
-    ...symbolSettings(),
-  },
-  (t) => [
-    primaryKey({ columns: [t.symbol, t.validFrom] }),
-    uniqueIndex("symbol_versions_current").on(t.symbol).where(sql`${t.validTo} is null`),
-    check("symbol_versions_time", sql`${t.validFrom} < ${t.validTo}`),
-    allFinite("symbol_versions_finite", t),
-  ],
-);
-
-/** The newest list of pairs that was taken in: an older one changes nothing any more. */
-export const symbolLists = pgTable("symbol_lists", {
-  /** There is one: spot. */
-  market: key("market").primaryKey(),
-  readAt: time("read_at").notNull(),
-});
-
-const riskUnit = () => ({
-  account: key("account").notNull(),
-  /** As it was asked for: empty where the account's own unit was. */
-  riskUnitId: key("risk_unit_id").notNull(),
-  takenAt: time("taken_at").notNull(),
-});
-
-/** What a risk unit owned and owed from `taken_at` to `held_until`, the first and the last such answer. */
-export const ltvSnapshots = pgTable(
-  "ltv_snapshots",
-  {
-    ...riskUnit(),
-    heldUntil: time("held_until").notNull(),
-    ltv: numeric("ltv"),
-    subAccountUids: text("sub_account_uids").array(),
-    usdtBalance: numeric("usdt_balance"),
-    unpaidUsdtAmount: numeric("unpaid_usdt_amount"),
-    extra: json("extra"),
-  },
-  (t) => [
-    primaryKey({ columns: [t.account, t.riskUnitId, t.takenAt] }),
-    check("ltv_snapshots_time", sql`${t.takenAt} <= ${t.heldUntil}`),
-    allFinite("ltv_snapshots_finite", t),
-  ],
-);
-
-/** A snapshot's debts, one a coin; the coin is empty where the exchange named none. */
-export const ltvDebts = pgTable(
-  "ltv_debts",
-  {
-    ...riskUnit(),
-    coin: key("coin").notNull(),
-    unpaidQty: numeric("unpaid_qty"),
-    unpaidInterest: numeric("unpaid_interest"),
-    extra: json("extra"),
-  },
-  (t) => [
-    primaryKey({ columns: [t.account, t.riskUnitId, t.takenAt, t.coin] }),
-    allFinite("ltv_debts_finite", t),
-  ],
-);
-
-/** A snapshot's margin coins, one row each. */
-export const ltvCollateral = pgTable(
-  "ltv_collateral",
-  {
-    ...riskUnit(),
-    coin: key("coin").notNull(),
-    price: numeric("price"),
-    amount: numeric("amount"),
-    convertedUsdtAmount: numeric("converted_usdt_amount"),
-    extra: json("extra"),
-  },
-  (t) => [
-    primaryKey({ columns: [t.account, t.riskUnitId, t.takenAt, t.coin] }),
-    allFinite("ltv_collateral_finite", t),
-  ],
-);

@@ -7,7 +7,7 @@ import { textArray } from "./array-literal.ts";
 import { type Database, inTransaction, type Transaction } from "./connect.ts";
 import { withDatabaseErrors } from "./database-errors.ts";
 import { recordColumns } from "./record-columns.ts";
-import * as schema from "./schema.ts";
+import * as schema from "./records-schema.ts";
 
 const { symbol: _, ...settingsFields } = symbolFields;
 const settings = recordColumns(schema.symbols, Object.keys(settingsFields));
