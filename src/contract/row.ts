@@ -37,17 +37,23 @@ export function readRow<Of extends Fields>(
       fault: { path: issue?.path.join(".") ?? "", reason: issue?.message ?? "is not a record" },
     };
   }
+  const extra = extraOf(fields, row as Readonly<Record<string, unknown>>, parsed.data);
+  return { values: Object.assign(parsed.data, { extra }) };
+}
+
+function extraOf<Of extends Fields>(
+  fields: Of,
+  row: Readonly<Record<string, unknown>>,
+  values: Values<Of>,
+): Extra {
+  const extra: [string, unknown][] = [];
   // From the row itself: zod drops a field that is named __proto__.
-  const given = row as Readonly<Record<string, unknown>>;
-  const beside = Object.keys(given).filter((name) => !Object.hasOwn(fields, name));
-  const extra = beside.map((name): [string, unknown] => [name, given[name]]);
+  for (const name in row) if (!Object.hasOwn(fields, name)) extra.push([name, row[name]]);
   for (const name in fields) {
-    const value: unknown = parsed.data[name];
+    const value: unknown = values[name];
     if (typeof value === "string" && isRespelled(fields[name], value)) extra.push([name, value]);
   }
-  return {
-    values: { ...parsed.data, extra: extra.length === 0 ? null : Object.fromEntries(extra) },
-  };
+  return extra.length === 0 ? null : Object.fromEntries(extra);
 }
 
 /** Whether the column of such a value keeps it and not its spelling. */

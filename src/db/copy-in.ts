@@ -8,29 +8,34 @@ type CopyConnection = {
 };
 
 class CopyIn extends pg.Query {
-  readonly #rows: Buffer;
+  readonly #chunks: Iterable<string>;
 
-  constructor(statement: string, rows: Buffer, done: (error: Error | undefined) => void) {
+  constructor(
+    statement: string,
+    chunks: Iterable<string>,
+    done: (error: Error | undefined) => void,
+  ) {
     super(statement, done);
-    this.#rows = rows;
+    this.#chunks = chunks;
   }
 
   handleCopyInResponse(connection: CopyConnection): void {
-    connection.sendCopyFromChunk(this.#rows);
+    for (const chunk of this.#chunks) connection.sendCopyFromChunk(Buffer.from(chunk));
     connection.endCopyFrom();
   }
 }
 
-/** Runs a `copy … from stdin` with rows in COPY's text format, see {@link copyRow}. */
+/**
+ * Runs a `copy … from stdin` with rows in COPY's text format, see {@link copyValue}. Chunks of some
+ * ten kilobytes are freed with the youngest objects; larger ones wait for a collection of them all.
+ */
 export async function copyIn(
   { $client }: Transaction,
   statement: string,
-  rows: string,
+  chunks: Iterable<string>,
 ): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const copy = new CopyIn(statement, Buffer.from(rows), (error) =>
-    error ? reject(error) : resolve(),
-  );
+  const copy = new CopyIn(statement, chunks, (error) => (error ? reject(error) : resolve()));
   await Promise.all([$client.query(copy), promise]);
 }
 

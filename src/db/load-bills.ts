@@ -1,4 +1,5 @@
 import { sql } from "drizzle-orm";
+import { pageSizeMax } from "../contract/account-bills.ts";
 import { sortedJson } from "../contract/json.ts";
 import { type EpochMs, epochMs, isoTime } from "../contract/time.ts";
 import type { PageCommit } from "../sync/store.ts";
@@ -72,8 +73,8 @@ export async function loadBills(
 ): Promise<void> {
   if (rows.length === 0) return;
   const ingested = isoTime(ingestedAt);
-  const lines = rows.map(({ stream, bill }) =>
-    [
+  const lineOf = ({ stream, bill }: PlacedBill) =>
+    `${[
       copyValue(stream.account),
       copyValue(stream.productType),
       copyValue(bill.billId),
@@ -87,14 +88,21 @@ export async function loadBills(
       isoTime(bill.cTime),
       bill.extra === null ? "\\N" : copyValue(sortedJson(bill.extra)),
       ingested,
-    ].join("\t"),
-  );
+    ].join("\t")}\n`;
+  const chunks = function* () {
+    for (let from = 0; from < rows.length; from += pageSizeMax) {
+      yield rows
+        .slice(from, from + pageSizeMax)
+        .map(lineOf)
+        .join("");
+    }
+  };
   await copyIn(
     tx,
     `copy bills (
       account, product_type, bill_id, symbol, amount, fee, fee_by_coupon, business_type, coin,
       balance, c_time, extra, ingested_at
     ) from stdin`,
-    `${lines.join("\n")}\n`,
+    chunks(),
   );
 }

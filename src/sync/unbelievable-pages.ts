@@ -1,6 +1,7 @@
 import { type Bill, billIdOf } from "../contract/bill.ts";
 import { type EpochMs, isoTime, minuteMs } from "../contract/time.ts";
 import { printableLine } from "../printable.ts";
+import type { PageCommit } from "./store.ts";
 
 // How the exchange rounds its bounds is not known; another request's page is days away.
 const boundsToleranceMs = minuteMs;
@@ -26,7 +27,7 @@ export function strayBill(
 /** What is wrong with a cursor that would go round in circles, or could skip bills. */
 export function cursorFault(
   endId: string,
-  rows: readonly unknown[],
+  { bills, rejected }: Pick<PageCommit, "bills" | "rejected">,
   cursor: string | undefined,
   cursors: ReadonlySet<string | undefined>,
 ): string | undefined {
@@ -34,6 +35,10 @@ export function cursorFault(
   if (cursors.has(endId)) return "came back";
   // The API calls it the id of the page's final bill. Behind any other lie bills never seen;
   // a row without an id may be that bill.
-  const ids = rows.map(billIdOf);
-  return ids.includes(endId) || ids.includes(undefined) ? undefined : "is no bill of its page";
+  const isOfPage =
+    bills.some(({ billId }) => billId === endId) ||
+    rejected
+      .map(({ received }) => billIdOf(received))
+      .some((id) => id === endId || id === undefined);
+  return isOfPage ? undefined : "is no bill of its page";
 }

@@ -77,7 +77,8 @@ export async function walkWindow(deps: WalkDeps, stream: Stream, walk: Walk): Pr
       startedAt = epochMs(Math.min(startedAt, requestTime));
     }
     const finished = rows.length === 0 || endId === undefined;
-    const { bills, rejected } = readRows(rows);
+    const read = readRows(rows);
+    const { bills, rejected } = read;
     const stray = request && strayBill(bills, request);
     if (stray !== undefined) {
       throw new ExchangeError(
@@ -88,7 +89,7 @@ export async function walkWindow(deps: WalkDeps, stream: Stream, walk: Walk): Pr
     // By the earliest of three times: answers may have set the clock forth and back meanwhile.
     const seenTimes = [deps.plannedAt, startedAt, deps.exchangeNow()];
     const settledTo = epochMs(Math.min(...seenTimes) - deps.settleLagMs);
-    const fault = finished ? undefined : cursorFault(endId, rows, cursor, cursors);
+    const fault = finished ? undefined : cursorFault(endId, read, cursor, cursors);
     const next = finished
       ? { end: endOf({ window, isHistoryStart }, readFrom, settledTo) }
       : { cursor: fault === undefined ? endId : undefined };
