@@ -18,7 +18,7 @@ export async function runOnNode24(path) {
     await import(pathToFileURL(path).href);
   } else if (existsSync(bundled)) {
     // The program itself and not what it imports, for what it does before.
-    handOver(process.argv.slice(1));
+    handOver([...process.execArgv, ...process.argv.slice(1)]);
   } else {
     process.stderr.write(
       `bill-sync needs Node ${nodeMin} or newer, and this is ${process.versions.node}.\n` +
