@@ -21,14 +21,12 @@ export type SyncResult = {
 const script = fileURLToPath(new URL("sync-process.ts", import.meta.url));
 
 // As npm run starts the program. Where the heap may grow to 2 GiB and more, V8 lets it become four
-// times what is alive before it collects, below twice: 160 MiB resident instead of 225, for a
-// twentieth of the CPU more.
+// times what is alive before it collects, below that twice: 175 MiB resident instead of 230.
 const fastStart = new URL("../../src/fast-start.js", import.meta.url).href;
 
 /** Runs the sync in a process of its own. @throws where it is not complete. */
 export async function syncProcess(job: SyncJob): Promise<SyncResult> {
   const { stdout, stderr } = await promisify(execFile)(process.execPath, [
-    "--max-semi-space-size=8",
     "--max-old-space-size=2000",
     "--import",
     fastStart,

@@ -22,10 +22,20 @@ export function inGroups(
   commit: CommitGroup,
 ): (page: PageCommit) => Promise<PageCounts> {
   const waiting: Waiting[] = [];
+  let isTurnAsked = false;
+
+  // One turn for all that wait, and not one each: most would find nothing left to do, and what
+  // else waits for its turn would stand behind them.
+  function askForTurn(): void {
+    if (isTurnAsked || waiting.length === 0) return;
+    isTurnAsked = true;
+    void turns.add(commitWaiting);
+  }
 
   async function commitWaiting(): Promise<void> {
+    isTurnAsked = false;
     const group = takeGroup(waiting);
-    if (group.length === 0) return;
+    askForTurn();
     let isWritten = false;
     const onWritten = () => {
       isWritten = true;
@@ -54,7 +64,7 @@ export function inGroups(
   return (page) => {
     const entry = { page, ...Promise.withResolvers<PageCounts>() };
     waiting.push(entry);
-    void turns.add(commitWaiting);
+    askForTurn();
     return entry.promise;
   };
 }
