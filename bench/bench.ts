@@ -19,6 +19,7 @@ const benches: Readonly<Record<string, () => Promise<{ readonly run: Bench }>>> 
   peers: () => import("./peers.ts"),
   limiter: () => import("./limiter.ts"),
   reconcile: () => import("./reconcile.ts"),
+  views: () => import("./views.ts"),
   export: () => import("./export.ts"),
   throughput: () => import("./throughput.ts"),
   unchanged: () => import("./unchanged.ts"),

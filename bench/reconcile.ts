@@ -3,6 +3,7 @@ import { openDatabase } from "../src/db/connect.ts";
 import { reconcile } from "../src/reports/reconciliation/reconcile.ts";
 import { openDatabases } from "./backfill/databases.ts";
 import { type BenchOptions, type BenchResult, median } from "./result.ts";
+import { chainedLedger } from "./support/chained-ledger.ts";
 
 /*
  * A whole check of a ledger, against the least that any such check has to do: to sort the bills
@@ -12,37 +13,6 @@ import { type BenchOptions, type BenchResult, median } from "./result.ts";
 
 const rounds = 7;
 const billsOf = ({ short }: BenchOptions): number => (short ? 20_000 : 1_000_000);
-
-// Four chains; each balance is the one before plus amount and fee. One bill of a hundred shows none.
-const fill = (bills: number) => `
-  insert into bills (
-    account, product_type, bill_id, symbol, amount, fee, business_type, coin, balance, c_time,
-    ingested_at
-  )
-  select
-    'main',
-    product_type,
-    (((extract(epoch from c_time) * 1000)::bigint - 1435725920677) << 22)::text,
-    'BTCUSDT',
-    amount,
-    fee,
-    case when n % 10 = 0 then 'contract_settle_fee' else 'close_long' end,
-    'USDT',
-    case
-      when n % 100 > 0
-      then 100000 + sum(amount + fee) over (partition by product_type order by n)
-    end,
-    c_time,
-    clock_timestamp()
-  from (
-    select
-      n,
-      'chain-' || n % 4 as product_type,
-      ((n * 7919) % 2000003 - 1000001) / 100000.0 as amount,
-      -((n * 104729) % 100003) / 100000000.0 as fee,
-      timestamptz '2025-01-01Z' + n * interval '25 seconds' as c_time
-    from generate_series(1::bigint, ${bills}) as n
-  ) as drawn`;
 
 const bareScan = `
   select count(*) as off
@@ -64,8 +34,8 @@ export async function run(options: BenchOptions): Promise<BenchResult> {
   const client = new Client({ connectionString: url });
   await client.connect();
   try {
-    await client.query(fill(bills));
-    await client.query("vacuum analyze bills");
+    await client.query(chainedLedger(bills));
+    await client.query("vacuum analyze");
     const check = async () => {
       const scope = { accounts: undefined, productTypes: undefined };
       const { breaks } = await reconcile(tables.db, scope, { isFull: true });
