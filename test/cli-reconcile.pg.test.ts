@@ -68,3 +68,24 @@ test("reconcile finds what was damaged, --repair reads it again, and what stays 
   await db.execute(sql`delete from bills where bill_id = (${at(20)}::bigint + 7)::text`);
   expect(await heldAgainstLedger(db, sandbox, "USDC-FUTURES", syncedAt)).toMatchObject(exactly);
 });
+
+test("--repair leaves out what no clock has reached yet, and says so", async () => {
+  await using sandbox = await openSandbox({ seed: "ahead", density: 0.05 });
+  await using database = await testDatabase();
+  const env = environmentFor(sandbox, database, { PRODUCT_TYPES: "USDC-FUTURES" });
+  expect(await runCli(["sync", "--only", "bills"], { env })).toMatchObject({ code: 0 });
+  await using tables = openDatabase(database.url);
+  await tables.db.execute(sql`
+    insert into bills (
+      account, product_type, bill_id, amount, fee, business_type, coin, balance, c_time, ingested_at
+    )
+    select
+      account, product_type, 'ahead', 1, 0, business_type, coin, balance,
+      clock_timestamp() + interval '3 hours', clock_timestamp()
+    from bills
+    limit 1`);
+  expect(await runCli(["reconcile", "--repair"], { env })).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/ lies ahead of this machine's clock: it cannot be read again\n/),
+  });
+});

@@ -1,6 +1,6 @@
 import { systemClock } from "../clock.ts";
 import type { Config } from "../config/config.ts";
-import { isoTime } from "../contract/time.ts";
+import { epochMs, isoTime } from "../contract/time.ts";
 import { readSyncedStreams } from "../db/checkpoints.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { hasSchema } from "../db/migrate.ts";
@@ -70,22 +70,27 @@ export async function reconcileCommand(
 
 /** Reads the spans again, as `verify --heal` does, which tells on standard error what it wrote. */
 async function repair(config: Config, io: Io, spans: readonly BrokenSpan[]): Promise<void> {
-  const horizon = horizonAt(systemClock.now());
+  const now = systemClock.now();
+  const horizon = horizonAt(now);
   for (const { account, productType, from, to } of spans) {
     const name = `${account}/${productType} ${isoTime(from)} to ${isoTime(to)}`;
     const wanted = config.accounts.filter(
       (known) => known.name === account && known.productTypes.includes(productType),
     );
-    if (to <= horizon || wanted.length === 0) {
-      const why = to <= horizon ? "lies behind the exchange's 90 days" : "is not configured";
-      io.err.write(`${name} ${why}: it cannot be read again\n`);
+    const obstacle =
+      (to <= horizon && "lies behind the exchange's 90 days") ||
+      (from >= now && "lies ahead of this machine's clock") ||
+      (wanted.length === 0 && "is not configured");
+    if (obstacle) {
+      io.err.write(`${name} ${obstacle}: it cannot be read again\n`);
       continue;
     }
     const narrow = {
       ...config,
       accounts: wanted.map((one) => ({ ...one, productTypes: [productType] })),
     };
-    const span = { from: isoTime(from), to: isoTime(to) };
+    // The exchange's clock, which dated the bills, may be ahead of this machine's.
+    const span = { from: isoTime(from), to: isoTime(epochMs(Math.min(to, now))) };
     await verifyCommand(narrow, { ...io, out: io.err }, { ...span, heal: true, json: false });
   }
 }
