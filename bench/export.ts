@@ -6,6 +6,7 @@ import { Client } from "pg";
 import { migrate } from "../src/db/migrate.ts";
 import { formatNames } from "../src/export/formats.ts";
 import { openTestServer } from "../test/support/postgres-server.ts";
+import { nodeFlags } from "./support/node-flags.ts";
 
 /*
  * What an export costs: the real program, in a process of its own, writes a seeded ledger to a
@@ -106,7 +107,7 @@ const seed = `
 async function measure(url: string, format: string, bills: number): Promise<Figures> {
   const program = fileURLToPath(new URL("../src/bin.js", import.meta.url));
   const startedAt = performance.now();
-  const child = spawn(process.execPath, [program, "export", "--format", format], {
+  const child = spawn(process.execPath, [...nodeFlags, program, "export", "--format", format], {
     env: { PATH: process.env["PATH"], DATABASE_URL: url },
     stdio: ["ignore", "pipe", "pipe"],
   });

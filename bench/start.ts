@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 import { parseEnv } from "node:util";
 import { openSandbox, sandboxEnvironment } from "../src/sandbox/sandbox.ts";
 import { type Bench, median } from "./result.ts";
+import { nodeFlags } from "./support/node-flags.ts";
 import { openBenchServer } from "./support/postgres.ts";
 
 /*
@@ -60,7 +61,7 @@ async function usageOf(args: readonly string[], env: NodeJS.Dict<string>): Promi
   const folder = await mkdtemp(join(tmpdir(), "bill-sync-usage-"));
   const file = join(folder, "usage.json");
   try {
-    const child = spawn(process.execPath, ["--import", preload, program, ...args], {
+    const child = spawn(process.execPath, [...nodeFlags, "--import", preload, program, ...args], {
       cwd: folder,
       env: { PATH: process.env["PATH"], LOG_LEVEL: "error", USAGE_FILE: file, ...env },
       stdio: ["ignore", "ignore", "inherit"],
