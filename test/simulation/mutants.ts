@@ -9,14 +9,13 @@ export type Mutant = {
 export const mutants: readonly Mutant[] = [
   {
     name: "the checkpoint before the rows, in a transaction of its own",
-    file: "src/db/store.ts",
+    file: "src/sync/walk.ts",
     changes: [
       [
-        "commitPage: inGroups(turns, (pages, onWritten) =>\n      transact(async (tx) => {",
-        "commitPage: inGroups(turns, async (pages, onWritten) => {\n await transact((tx) => moveCursors(tx, pages, runId));\n return transact(async (tx) => {",
+        "const counts = await deps.commitPage(page);",
+        `if ("cursor" in next) await deps.commitPage({ ...page, bills: [], rejected: [] });
+    const counts = await deps.commitPage("cursor" in next ? { ...page, after: next.cursor } : page);`,
       ],
-      ["        return counts;\n      }),\n    ),", "        return counts;\n      }); }),"],
-      ["  await moveCursors(tx, pages, runId);\n  return counts.map", "  return counts.map"],
     ],
   },
   {
@@ -80,7 +79,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "a cursor that is no bill of its page believed",
     file: "src/sync/unbelievable-pages.ts",
-    changes: [["ids.includes(undefined) ?", "ids.length > 0 ?"]],
+    changes: [["return isOfPage ?", "return isOfPage || bills.length > 0 ?"]],
   },
   {
     name: "a page of another time believed",

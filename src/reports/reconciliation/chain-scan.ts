@@ -148,7 +148,7 @@ export async function collectResiduals(tx: Transaction): Promise<void> {
 // An id's upper bits are milliseconds from this time on; on all public ids of futures bills.
 const idEpochMs = sql.raw("1435725920677");
 // Since then ids have 19 digits: (10^18 >> 22) milliseconds behind the one above.
-const longIdsSince = sql.raw("timestamptz '2023-01-19T16:08:19.779Z'");
+const longIdsSince = sql`timestamptz '2023-01-19T16:08:19.779Z'`;
 const firstId = sql`(((date_part('epoch', bills.c_time) * 1000)::bigint - ${idEpochMs}) << 22)`;
 
 /**
