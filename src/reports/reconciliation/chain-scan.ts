@@ -188,8 +188,9 @@ export async function collectDaySums(tx: Transaction, entries: Entries): Promise
         bills.product_type,
         bills.coin,
         bills.business_type,
-        -- Of each bill, this takes a third of the time that its date would.
-        date_bin('1 day', bills.c_time, timestamptz '2000-01-01Z') as day_start,
+        -- Cheaper for each bill than its date. No bill is older than the origin, before which old
+        -- servers round down twice.
+        date_bin('1 day', bills.c_time, timestamptz 'epoch') as day_start,
         count(*) as bills,
         sum(amount) as amount,
         sum(fee) as fee,
