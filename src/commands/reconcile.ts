@@ -53,8 +53,8 @@ export async function reconcileCommand(
     return 0;
   }
   const { accept, selection } = options;
-  const stored = await withDatabaseErrors(() => readSyncedStreams(db));
-  selectedStreams(selection, config, stored);
+  // Refuses names that nothing is known of.
+  selectedStreams(selection, config, await withDatabaseErrors(() => readSyncedStreams(db)));
   if (accept !== undefined && !(await acceptBreak(db, accept.breakId, accept.note))) {
     throw new UsageError(`--accept ${accept.breakId}: no open break has this number`);
   }

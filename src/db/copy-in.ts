@@ -8,11 +8,11 @@ type CopyConnection = {
 };
 
 class CopyIn extends pg.Query {
-  readonly #chunks: Iterable<string>;
+  readonly #chunks: readonly string[];
 
   constructor(
     statement: string,
-    chunks: Iterable<string>,
+    chunks: readonly string[],
     done: (error: Error | undefined) => void,
   ) {
     super(statement, done);
@@ -32,7 +32,7 @@ class CopyIn extends pg.Query {
 export async function copyIn(
   { $client }: Transaction,
   statement: string,
-  chunks: Iterable<string>,
+  chunks: readonly string[],
 ): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const copy = new CopyIn(statement, chunks, (error) => (error ? reject(error) : resolve()));

@@ -89,20 +89,17 @@ export async function loadBills(
       bill.extra === null ? "\\N" : copyValue(sortedJson(bill.extra)),
       ingested,
     ].join("\t")}\n`;
-  const chunks = function* () {
-    for (let from = 0; from < rows.length; from += pageSizeMax) {
-      yield rows
-        .slice(from, from + pageSizeMax)
-        .map(lineOf)
-        .join("");
-    }
-  };
+  const chunks: string[] = [];
+  for (let from = 0; from < rows.length; from += pageSizeMax) {
+    const page = rows.slice(from, from + pageSizeMax);
+    chunks.push(page.map(lineOf).join(""));
+  }
   await copyIn(
     tx,
     `copy bills (
       account, product_type, bill_id, symbol, amount, fee, fee_by_coupon, business_type, coin,
       balance, c_time, extra, ingested_at
     ) from stdin`,
-    chunks(),
+    chunks,
   );
 }
