@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { generateDrizzleJson, generateMigration } from "drizzle-kit/api";
-import { getTableName, is } from "drizzle-orm";
-import { getTableConfig, PgTable } from "drizzle-orm/pg-core";
+import { getTableName } from "drizzle-orm";
+import { getTableConfig, type PgTable } from "drizzle-orm/pg-core";
 import { Client, escapeIdentifier } from "pg";
 import { describe, expect, test } from "vitest";
 import { businessTypes } from "../src/contract/business-types.ts";
@@ -297,15 +297,13 @@ describe("the schema in TypeScript", () => {
          and attnum > 0
          and not attisdropped`,
     );
-    const wanted = Object.values(tables)
-      .filter((table) => is(table, PgTable))
-      .flatMap((table) =>
-        getTableConfig(table).columns.map((column) => {
-          const type = column.getSQLType().replace("timestamp (3)", "timestamp(3)");
-          const suffix = column.notNull ? " not null" : "";
-          return `${getTableName(table)}.${column.name} ${type}${suffix}`;
-        }),
-      );
+    const wanted = Object.values(tables).flatMap((table: PgTable) =>
+      getTableConfig(table).columns.map((column) => {
+        const type = column.getSQLType().replace("timestamp (3)", "timestamp(3)");
+        const suffix = column.notNull ? " not null" : "";
+        return `${getTableName(table)}.${column.name} ${type}${suffix}`;
+      }),
+    );
     expect(found.map(({ column }) => column).sort()).toEqual(wanted.sort());
   });
 });

@@ -2,7 +2,6 @@ import { systemClock } from "../clock.ts";
 import type { Config } from "../config/config.ts";
 import { epochMs, isoTime } from "../contract/time.ts";
 import { readSyncedStreams } from "../db/checkpoints.ts";
-import { withDatabaseErrors } from "../db/database-errors.ts";
 import { hasSchema } from "../db/migrate.ts";
 import { openCommandDatabase } from "../db/open.ts";
 import { UsageError } from "../errors.ts";
@@ -54,7 +53,7 @@ export async function reconcileCommand(
   }
   const { accept, selection } = options;
   // Refuses names that nothing is known of.
-  selectedStreams(selection, config, await withDatabaseErrors(() => readSyncedStreams(db)));
+  selectedStreams(selection, config, await readSyncedStreams(db));
   if (accept !== undefined && !(await acceptBreak(db, accept.breakId, accept.note))) {
     throw new UsageError(`--accept ${accept.breakId}: no open break has this number`);
   }

@@ -2,7 +2,6 @@ import { randomUUID } from "node:crypto";
 import type { Config } from "../config/config.ts";
 import { readSyncedStreams } from "../db/checkpoints.ts";
 import type { Database } from "../db/connect.ts";
-import { withDatabaseErrors } from "../db/database-errors.ts";
 import { holdAccount } from "../db/lease.ts";
 import { migrate } from "../db/migrate.ts";
 import { openCommandDatabase } from "../db/open.ts";
@@ -88,7 +87,7 @@ async function quarantinedStreams(
   selection: Selection,
 ): Promise<readonly Stream[]> {
   const stored = await readQuarantined(db);
-  const synced = await withDatabaseErrors(() => readSyncedStreams(db));
+  const synced = await readSyncedStreams(db);
   selectedStreams(selection, config, [...synced, ...stored]);
   return stored
     .filter((stream) => isSelected(selection, stream))

@@ -2,7 +2,6 @@ import { systemClock } from "../clock.ts";
 import type { Config } from "../config/config.ts";
 import { type EpochMs, isoTime, minuteMs } from "../contract/time.ts";
 import { readSyncedStreams } from "../db/checkpoints.ts";
-import { withDatabaseErrors } from "../db/database-errors.ts";
 import { hasSchema } from "../db/migrate.ts";
 import { openCommandDatabase } from "../db/open.ts";
 import { type RecordsStatus, readRecords } from "../reports/records.ts";
@@ -32,7 +31,7 @@ export async function statusCommand(
   await using database = await openCommandDatabase(config.database, (message) => tell(io, message));
   const { db } = database;
   const isNew = !(await hasSchema(db));
-  const stored = isNew ? [] : await withDatabaseErrors(() => readSyncedStreams(db));
+  const stored = isNew ? [] : await readSyncedStreams(db);
   const streams = selectedStreams(options.selection, config, stored);
   const now = systemClock.now();
   if (isNew) {

@@ -6,17 +6,20 @@ import { windowMaxMs } from "../sync/plan.ts";
 import type { KnownTime, PageCommit, Stream, StreamPlan, Walk, WalkEnd } from "../sync/store.ts";
 import { textArray } from "./array-literal.ts";
 import type { Transaction } from "./connect.ts";
+import { withDatabaseErrors } from "./database-errors.ts";
 
 /** The streams that were ever synced. */
 export async function readSyncedStreams(db: Transaction): Promise<readonly Stream[]> {
-  const { rows } = await db.execute<{
-    account: string;
-    productType: Stream["productType"];
-  }>(sql`
-    select distinct account, product_type as "productType"
-    from checkpoints
-    order by account, product_type`);
-  return rows;
+  return withDatabaseErrors(async () => {
+    const { rows } = await db.execute<{
+      account: string;
+      productType: Stream["productType"];
+    }>(sql`
+      select distinct account, product_type as "productType"
+      from checkpoints
+      order by account, product_type`);
+    return rows;
+  });
 }
 
 /** What is recorded of a stream's time. */
