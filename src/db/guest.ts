@@ -1,5 +1,5 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { sql } from "drizzle-orm";
+import { systemClock } from "../clock.ts";
 import { minuteMs } from "../contract/time.ts";
 import { AccountHeldError, LeaseLostError } from "../errors.ts";
 import {
@@ -64,8 +64,10 @@ async function makeLeaseRow(db: Database, account: string): Promise<void> {
 async function waitForRoom(
   db: Database,
   { account, epoch, assertHeld }: Guest,
-  { onWait, signal, timing = claimTiming, roomMaxMs: waitMaxMs = roomMaxMs }: VisitOptions,
+  options: VisitOptions,
 ): Promise<void> {
+  const { onWait, signal, clock = systemClock, timing = claimTiming } = options;
+  const waitMaxMs = options.roomMaxMs ?? roomMaxMs;
   const polls = Math.ceil(waitMaxMs / timing.pollMs);
   let holder = "";
   for (let poll = 0; poll < polls; poll++) {
@@ -86,7 +88,7 @@ async function waitForRoom(
       onWait?.(`account ${account} is held by ${lease.holder}; waiting until it makes room`);
     }
     holder = lease.holder;
-    await delay(timing.pollMs);
+    await clock.sleep(timing.pollMs);
   }
   throw new AccountHeldError(
     `${holder} holds account ${account} and made no room within ${waitMaxMs} ms; ` +

@@ -4,6 +4,7 @@ import type { LedgerBill } from "../../src/sandbox/ledger.ts";
 import type { Interval } from "../../src/sync/intervals.ts";
 import type { PageCommit, StreamPlan } from "../../src/sync/store.ts";
 import { restatedMark, type SimulatedLedger } from "./ledger.ts";
+import type { Healed } from "./verify-process.ts";
 
 /** Which of its two contents a bill was served with. */
 export type Version = "original" | "restated";
@@ -23,6 +24,14 @@ export type CommittedStream = {
   readonly touched: Set<string>;
   /** Bills that no ledger has. */
   readonly invented: string[];
+};
+
+/** What tells one content of a bill from the other. */
+export type WrittenBill = {
+  readonly productType: ProductType;
+  readonly billId: string;
+  readonly symbol: string | null;
+  readonly feeByCoupon: string | null;
 };
 
 export type Write =
@@ -57,17 +66,36 @@ export function committedStreams(ledger: SimulatedLedger) {
       const committed = streamOf(productType);
       for (const bill of bills) {
         const { billId } = bill;
-        const isRestated =
-          bill.symbol === restatedMark.symbol && bill.feeByCoupon === restatedMark.feeByCoupon;
         if (ledger.bill(productType, billId) === undefined) committed.invented.push(billId);
-        store(committed, billId, isRestated ? "restated" : "original");
+        store(committed, billId, versionOf(bill));
       }
       for (const { received } of rejected) committed.rejected.add(JSON.stringify(received));
       if (!("end" in next)) return;
       for (const proven of next.end.proven) committed.proofs.push({ proven, startedAt });
     },
+    /** @returns the bills whose newer content was replaced by an older one. */
+    addHealed({ repair, written }: Healed): readonly string[] {
+      const { productType } = repair.stream;
+      const { rejected } = streamOf(productType);
+      for (const { received } of repair.rejected) rejected.add(JSON.stringify(received));
+      return written.flatMap((bill) => {
+        const committed = streamOf(bill.productType);
+        const before = committed.versions.get(bill.billId);
+        store(committed, bill.billId, versionOf(bill));
+        const isOlder = before === "restated" && versionOf(bill) === "original";
+        return isOlder ? [bill.billId] : [];
+      });
+    },
   };
 }
+
+export const versionOf = ({
+  symbol,
+  feeByCoupon,
+}: Pick<WrittenBill, "symbol" | "feeByCoupon">): Version =>
+  symbol === restatedMark.symbol && feeByCoupon === restatedMark.feeByCoupon
+    ? "restated"
+    : "original";
 
 function store({ versions, replaced, touched }: CommittedStream, id: string, next: Version): void {
   const before = versions.get(id);

@@ -10,11 +10,15 @@ export type ProcessDatabaseOptions = {
   /** Real connections to a real server. */
   readonly pool: pg.Pool;
   readonly io: SerialIo;
+  /** Those of all processes. */
+  readonly transactions: OpenTransactions;
   readonly process: SimulatedProcess;
   /** The server's clock. */
   readonly now: () => EpochMs;
   readonly faults: readonly DatabaseFault[];
   readonly onFault: (fault: DatabaseFault) => void;
+  /** May look at what a transaction has written, before it is committed. */
+  readonly beforeCommit?: (client: pg.PoolClient) => Promise<void>;
   /**
    * Told when the server has committed, whether or not anybody hears of it, with the values of the
    * transaction's statements.
@@ -38,6 +42,31 @@ export function serialIo(time: VirtualClock): SerialIo {
     });
 }
 
+/**
+ * The transactions that are under way at the server. A statement that had to wait for a lock of one
+ * would hold up all I/O, that of the transaction too: so each waits here until there is none.
+ */
+export class OpenTransactions {
+  readonly #sessions = new Set<object>();
+  #ended = Promise.withResolvers<void>();
+
+  has(session: object): boolean {
+    return this.#sessions.has(session);
+  }
+
+  /** Resolves when no other session is in a transaction; then this one is, where it `begins` one. */
+  async turnOf(session: object, begins: boolean): Promise<void> {
+    while (!this.has(session) && this.#sessions.size > 0) await this.#ended.promise;
+    if (begins) this.#sessions.add(session);
+  }
+
+  end(session: object): void {
+    if (!this.#sessions.delete(session)) return;
+    this.#ended.resolve();
+    this.#ended = Promise.withResolvers();
+  }
+}
+
 /** The statement as drizzle hands it over. */
 type Statement = string | pg.QueryConfig | pg.Submittable;
 
@@ -48,7 +77,6 @@ type Statement = string | pg.QueryConfig | pg.Submittable;
 export class ProcessDatabase {
   readonly #options: ProcessDatabaseOptions;
   readonly #sessions = new Set<Session>();
-  #ended = Promise.withResolvers<void>();
   #statements = 0;
   #commits = 0;
 
@@ -64,13 +92,15 @@ export class ProcessDatabase {
     return drizzle(this as unknown as pg.Pool) as Database;
   }
 
-  get isInTransaction(): boolean {
-    return [...this.#sessions].some((session) => session.isInTransaction);
-  }
-
-  /** The server closes the sessions of a process that is gone, or idle in a transaction. */
+  /** The server closes the sessions of a process that is gone. */
   closeAll(): void {
     for (const session of this.#sessions) session.release(true);
+  }
+
+  /** The server closes those that have been idle in a transaction for too long. */
+  closeIdle(): void {
+    const { transactions } = this.#options;
+    for (const session of this.#sessions) if (transactions.has(session)) session.release(true);
   }
 
   async connect(): Promise<Session> {
@@ -99,37 +129,30 @@ export class ProcessDatabase {
 
   /** Sends one statement, or does what happens to it instead. */
   send(session: Session, client: pg.PoolClient, statement: Statement, values?: unknown[]) {
-    const { io, process, now, onCommit } = this.#options;
+    const { io, process, now, transactions, beforeCommit, onCommit } = this.#options;
     const text = textOf(statement);
     const isCommit = text === "commit";
     const fault = this.#faultAt(isCommit);
     return process.effect(async () => {
-      await this.#turnOf(session);
+      await transactions.turnOf(session, text.trimStart().startsWith("begin"));
       return io(async () => {
         if (process.isDead() || session.isClosed) throw connectionLost();
         if (fault?.kind === "cut-before") throw cut(session);
         if (fault?.kind === "fails") await client.query(failing);
+        if (isCommit) await beforeCommit?.(client);
         const result = await sendTo(client, statement, values, now());
         session.statements.push(values ?? []);
         if (isCommit && result?.command === "COMMIT") onCommit(session.statements);
         if (isCommit) this.#endTransaction(session);
-        else if (text.trimStart().startsWith("begin")) session.isInTransaction = true;
         if (fault?.kind === "cut-after") throw cut(session);
         return result;
       });
     });
   }
 
-  /** A statement that had to wait for a lock of a transaction would hold up the transaction. */
-  async #turnOf(session: Session): Promise<void> {
-    while (!session.isInTransaction && this.isInTransaction) await this.#ended.promise;
-  }
-
   #endTransaction(session: Session): void {
-    session.isInTransaction = false;
     session.statements = [];
-    this.#ended.resolve();
-    this.#ended = Promise.withResolvers();
+    this.#options.transactions.end(session);
   }
 
   #faultAt(isCommit: boolean): DatabaseFault | undefined {
@@ -145,7 +168,6 @@ export class ProcessDatabase {
 
 /** One connection in use. */
 class Session {
-  isInTransaction = false;
   /** The values of the transaction's statements. */
   statements: unknown[][] = [];
   isClosed = false;

@@ -109,7 +109,10 @@ function drawSteps(random: Random): readonly Step[] {
       database: has(0.3)
         ? Array.from({ length: integer(random, 1, 2) }, () => drawDatabaseFault(random, effects))
         : [],
-      process: has(0.5) ? [drawProcessFault(random, effects)] : [],
+      process: [
+        ...(has(0.5) ? [drawProcessFault(random, effects)] : []),
+        ...(has(0.2) ? [drawVerify(random, effects)] : []),
+      ],
     };
   });
 }
@@ -127,6 +130,11 @@ const cursorFaults = [
 function drawExchangeFaults(random: Random, requests: number): readonly ScheduledFault[] {
   if (random() < 0.2)
     return drawFaultSchedule(random, { requests, count: 10, kinds: cursorFaults });
+  if (random() < 0.1) {
+    const edge = drawFaultSchedule(random, { requests: 1, count: 1, kinds: ["edge-refuses"] });
+    // Whichever request it is that asks for the oldest time.
+    return edge.map((fault) => ({ ...fault, times: requests }));
+  }
   // The first request is the one that proves the clock.
   const among = pick(random, [1, 5, requests]);
   return drawFaultSchedule(random, { requests: among, count: integer(random, 1, 4) });
@@ -147,6 +155,8 @@ function drawPause(random: Random): number {
 // Within the settle lag, and far behind it.
 const lateness = [0, 0, secondMs, minuteMs, 8 * minuteMs, hourMs, 8 * dayMs];
 
+const restatedWithin = [secondMs, 20 * secondMs, 9 * minuteMs, dayMs];
+
 // They are added when the sync begins, so no earlier one may have called their time complete.
 const recentMs = 7 * minuteMs;
 
@@ -157,7 +167,7 @@ function drawRecent(random: Random): readonly RecentBill[] {
       agoMs: integer(random, 1, recentMs),
       lateMs: pick(random, lateness),
       ...(draw < 0.5 && {
-        restatedAfterMs: integer(random, 1, pick(random, [secondMs, 9 * minuteMs, dayMs])),
+        restatedAfterMs: integer(random, 1, pick(random, restatedWithin)),
       }),
       ...(draw > 0.9 && { broken: pick(random, Object.keys(brokenRows) as BrokenRow[]) }),
     };
@@ -175,6 +185,23 @@ function drawDatabaseFault(random: Random, effects: number): DatabaseFault {
 }
 
 const processFaults = ["kill", "kill", "stop", "freeze", "freeze", "suspend", "second"] as const;
+
+function drawVerify(random: Random, effects: number): ProcessFault {
+  return {
+    kind: "verify",
+    at: integer(random, 1, effects),
+    days: pick(random, [1, 1, 8, 90]),
+    process: random() < 0.6 ? [drawVerifyFault(random)] : [],
+  };
+}
+
+function drawVerifyFault(random: Random): ProcessFault {
+  const effects = 60;
+  if (random() < 0.3) return drawProcessFault(random, effects);
+  // Not for as long as its place lasts: it goes on with what it read before.
+  const forMs = integer(random, 1, 12) * secondMs;
+  return { kind: "freeze", at: integer(random, 1, effects), forMs };
+}
 
 function drawProcessFault(random: Random, effects: number): ProcessFault {
   const at = integer(random, 1, effects);

@@ -78,4 +78,11 @@ export type ProcessFault =
   /** The machine sleeps: its clock stands still, the exchange's goes on. */
   | { readonly kind: "suspend"; readonly at: number; readonly forMs: number }
   /** A second sync starts beside it. */
-  | { readonly kind: "second"; readonly at: number };
+  | { readonly kind: "second"; readonly at: number }
+  /** `verify --heal` of so many days starts beside it, and may have its own faults. */
+  | {
+      readonly kind: "verify";
+      readonly at: number;
+      readonly days: number;
+      readonly process: readonly ProcessFault[];
+    };

@@ -176,6 +176,31 @@ export const mutants: readonly Mutant[] = [
     file: "src/exchange/client.ts",
     changes: [["if (failure === undefined) refuseImpossibleTime(headers, sample);", ""]],
   },
+  {
+    name: "a verification that takes the whole limit",
+    file: "src/commands/exchange.ts",
+    changes: [["beGuest: () => resize(guestRequests)", "beGuest: () => resize(requests)"]],
+  },
+  {
+    name: "a verification that does not wait for room",
+    file: "src/db/guest.ts",
+    changes: [["await waitForRoom(db, guest, options);", ""]],
+  },
+  {
+    name: "a repair that writes nothing",
+    file: "src/db/verify-store.ts",
+    changes: [["await upsertBills(tx, [{ stream, bills }]);", ""]],
+  },
+  {
+    name: "a bill that is stored otherwise called equal",
+    file: "src/db/verify-store.ts",
+    changes: [
+      [
+        "where kept.bill_id is null\n      or ${content",
+        "where kept.bill_id is null\n      or false and ${content",
+      ],
+    ],
+  },
 ];
 
 /** @throws Error where a text is not in the source exactly once: the list has gone stale. */

@@ -1,13 +1,16 @@
 import type pg from "pg";
-import { dayMs, epochMs, secondMs } from "../../src/contract/time.ts";
+import { dayMs, epochMs, historyMs, hourMs, secondMs } from "../../src/contract/time.ts";
 import type { AccountReport } from "../../src/sync/run.ts";
 import { checkAsked, checkCommitted, checkRun, checkTables, lookAtPlan } from "./checks.ts";
+import type { ProcessDatabase } from "./database.ts";
 import type { History, ProcessFault, Step } from "./history.ts";
-import { startProcess } from "./process.ts";
-import type { Run } from "./run-record.ts";
-import { type SyncProcess, startSync } from "./sync-process.ts";
+import { type SimulatedProcess, startProcess } from "./process.ts";
+import type { Run, Verification } from "./run-record.ts";
+import { startSync } from "./sync-process.ts";
 import { emptyTables, readTables, type Tables } from "./tables.ts";
 import type { Broken, PromiseName } from "./verdicts.ts";
+import { checkFindings, checkHealed, checkVerified } from "./verification-checks.ts";
+import { startVerify, type VerifyOutcome } from "./verify-process.ts";
 import { accountName, historyStart, openWorld, type World } from "./world.ts";
 
 export type HistoryResult = {
@@ -33,28 +36,65 @@ const lastSteps: readonly Step[] = [20 * secondMs, 3 * secondMs].map((passMs) =>
   process: [],
 }));
 
-/** Plays a history on empty tables: its steps, then two runs in which nothing goes wrong. */
+/** The second one looks at what the first one did, where most of it was: in the last days. */
+const lastVerifications = [
+  { name: "the last repair", days: historyMs / dayMs },
+  { name: "a look at it", days: 8 },
+];
+
+/**
+ * Plays a history on empty tables: its steps, then two runs in which nothing goes wrong, then two
+ * verifications of all that the exchange still has.
+ */
 export async function play(history: History, pool: pg.Pool): Promise<HistoryResult> {
   await emptyTables(pool);
   const world = openWorld(history, pool);
+  const { verdicts } = world;
   let tables = await readTables(pool, accountName);
   let runs = 0;
   for (const step of [...history.steps, ...lastSteps]) {
     const done = await playStep(world, step, runs);
     const after = await readTables(pool, accountName);
-    for (const run of done) checkRun(world, run, tables, after);
+    for (const run of done.runs) checkRun(world, run, tables, after);
+    for (const verification of done.verifications) checkVerified(world, verification, after);
     checkTables(world, tables, after);
-    runs += done.length;
+    runs += done.runs.length;
     tables = after;
-    if (world.verdicts.broken.length > 0) break;
+    if (verdicts.broken.length > 0) return resultOf(world, tables, runs);
+  }
+  for (const options of lastVerifications) {
+    const faultsBefore = strikes(world);
+    const verification = await verifyAlone(world, options);
+    const after = await readTables(pool, accountName);
+    if (strikes(world) === faultsBefore) checkFindings(world, verification, tables);
+    checkVerified(world, verification, after);
+    checkTables(world, tables, after);
+    tables = after;
   }
   return resultOf(world, tables, runs);
+}
+
+async function verifyAlone(
+  world: World,
+  { name, days }: (typeof lastVerifications)[number],
+): Promise<Verification> {
+  const { time } = world;
+  // By then the longest maintenance is over.
+  await time.run(time.clock.sleep(hourMs));
+  world.committed.forgetTouched();
+  const options = { name, days, aheadMs: 0, faults: [] };
+  const { verification, ended } = startVerification(world, options, () => undefined);
+  await time.run(ended);
+  return verification;
 }
 
 /** What a run that never ends is given up after: retries of 30 s end long before. */
 const runMaxMs = 30 * dayMs;
 
-async function playStep(world: World, step: Step, runsBefore: number): Promise<readonly Run[]> {
+/** What ran in a step. */
+type Played = { readonly runs: readonly Run[]; readonly verifications: readonly Verification[] };
+
+async function playStep(world: World, step: Step, runsBefore: number): Promise<Played> {
   const { time, ledger } = world;
   // What was there to be read by the runs before stays as it was.
   const since = runsBefore === 0 ? 0 : time.now();
@@ -64,6 +104,7 @@ async function playStep(world: World, step: Step, runsBefore: number): Promise<r
   world.schedule(step.exchange);
   const faultsBefore = strikes(world);
   const runs: Run[] = [];
+  const verifications: Verification[] = [];
   const giveUp = time.clock.sleep(runMaxMs).then(() => {
     throw new Error(`a run did not end within ${runMaxMs / dayMs} days of exchange time`);
   });
@@ -81,33 +122,30 @@ async function playStep(world: World, step: Step, runsBefore: number): Promise<r
     runs.push(run);
     pending.push(ended);
   };
-  const onFault = (fault: ProcessFault, sync: () => SyncProcess, thaw: () => void): void => {
+  const verify = ({ days, process }: Extract<ProcessFault, { kind: "verify" }>): void => {
+    const name = `verification ${verifications.length + 1} beside ${runs[0]?.name}`;
+    const options = { name, days, aheadMs: step.aheadMs, faults: process };
+    const { verification, ended } = startVerification(world, options, onFault);
+    verifications.push(verification);
+    pending.push(ended);
+  };
+  const onFault: OnFault = (fault, struck) => {
     world.strike(`process: ${fault.kind}`);
-    if (fault.kind === "second") void later(0, () => start([], []));
-    if (fault.kind === "suspend") void later(fault.forMs, thaw);
-    if (fault.kind === "freeze") freeze(fault.forMs, sync, thaw);
+    if (fault.kind === "second") later(0, () => start([], []));
+    if (fault.kind === "verify") later(0, () => verify(fault));
+    if (fault.kind === "freeze") later(secondMs, () => start([], []));
+    if (fault.kind !== "suspend" && fault.kind !== "freeze") return;
+    // The server ends a transaction in which nothing is said for 15 s.
+    if (fault.forMs > idleMaxMs) later(idleMaxMs, () => struck().database.closeIdle());
+    later(fault.forMs, () => struck().process.thaw());
   };
-  const freeze = (forMs: number, sync: () => SyncProcess, thaw: () => void): void => {
-    void later(secondMs, () => {
-      if (!sync().database.isInTransaction) return start([], []);
-      // The server ends a transaction in which nothing is said for 15 s.
-      if (forMs <= idleMaxMs) return;
-      void later(idleMaxMs - secondMs, () => {
-        sync().database.closeAll();
-        start([], []);
-      });
-    });
-    void later(forMs, thaw);
-  };
-  const later = (ms: number, act: () => void) => {
-    const done = time.clock.sleep(ms).then(act);
-    pending.push(done);
-    return done;
+  const later = (ms: number, act: () => void): void => {
+    pending.push(time.clock.sleep(ms).then(act));
   };
   start(step.process, step.database);
   await time.run(Promise.race([allOf(pending), giveUp]));
   for (const run of runs) run.isFaultless &&= strikes(world) === faultsBefore;
-  return runs;
+  return { runs, verifications };
 }
 
 const idleMaxMs = 15 * secondMs;
@@ -119,7 +157,31 @@ async function allOf(pending: readonly Promise<unknown>[]): Promise<void> {
 
 const strikes = ({ faults }: World): number => [...faults.values()].reduce((a, b) => a + b, 0);
 
-type OnFault = (fault: ProcessFault, sync: () => SyncProcess, thaw: () => void) => void;
+/** Told of a fault, and of what it struck. */
+type OnFault = (fault: ProcessFault, struck: () => Struck) => void;
+type Struck = { readonly process: SimulatedProcess; readonly database: ProcessDatabase };
+
+/** A process with its faults, and all that it shares with the others of its world. */
+function openProcess(
+  world: World,
+  { name, aheadMs, faults }: Pick<Step, "aheadMs"> & { name: string; faults: Step["process"] },
+  onFault: OnFault,
+  struck: () => Struck,
+) {
+  const { time, pool, io, transactions, sandbox, wayMs, history } = world;
+  const process = startProcess({
+    time,
+    aheadMs,
+    faults,
+    onFault(fault) {
+      world.trace(`${time.now()} ${name}: ${fault.kind}`);
+      onFault(fault, struck);
+    },
+  });
+  const { productTypes } = history.ledger;
+  const seed = `${history.seed} ${name}`;
+  return { process, sandbox, time, pool, io, transactions, wayMs, productTypes, seed };
+}
 
 function startRun(
   world: World,
@@ -127,7 +189,7 @@ function startRun(
   step: Step,
   onFault: OnFault,
 ) {
-  const { time, pool, io, sandbox, wayMs, history } = world;
+  const { time } = world;
   const run: Run = {
     name,
     isFirst,
@@ -139,24 +201,13 @@ function startRun(
     planFaults: [],
     pages: [],
   };
-  const process = startProcess({
-    time,
-    aheadMs: step.aheadMs,
-    faults: step.process,
-    onFault: (fault) => {
-      world.trace(`${time.now()} ${name}: ${fault.kind}`);
-      onFault(fault, () => sync, process.thaw);
-    },
-  });
+  const { aheadMs, process: faults } = step;
+  const shared = openProcess(world, { name, aheadMs, faults }, onFault, () => ({
+    process: shared.process,
+    database: sync.database,
+  }));
   const sync = startSync({
-    process,
-    sandbox,
-    time,
-    pool,
-    io,
-    wayMs,
-    productTypes: history.ledger.productTypes,
-    seed: `${history.seed} ${name}`,
+    ...shared,
     faults: step.database,
     onDatabaseFault: ({ of, kind }) => {
       world.trace(`${time.now()} ${name}: ${of} ${kind}`);
@@ -179,6 +230,47 @@ function startRun(
   return { run, ended };
 }
 
+type VerificationOptions = Pick<Step, "aheadMs"> & {
+  readonly name: string;
+  readonly days: number;
+  readonly faults: readonly ProcessFault[];
+};
+
+function startVerification(world: World, options: VerificationOptions, onFault: OnFault) {
+  const { time } = world;
+  const { name, days } = options;
+  const to = world.now();
+  const verification: Verification = {
+    name,
+    beganAt: time.now(),
+    span: { from: epochMs(to - days * dayMs), to },
+    endedAt: Number.NaN,
+    outcome: undefined,
+  };
+  const shared = openProcess(world, options, onFault, () => ({
+    process: shared.process,
+    database: verify.database,
+  }));
+  const verify = startVerify({
+    ...shared,
+    faults: [],
+    onDatabaseFault: () => undefined,
+    span: verification.span,
+    heal: true,
+    trace: world.trace,
+    onHealed: (healed) => checkHealed(world, verification, healed),
+  });
+  const ended = verify.ended.then((outcome) => {
+    verification.outcome = outcome;
+    verification.endedAt = time.now();
+    world.trace(`${time.now()} ${name}: ${describeOutcome(outcome)}`);
+  });
+  return { verification, ended };
+}
+
+const describeOutcome = (outcome: VerifyOutcome | "killed"): string =>
+  outcome === "killed" ? outcome : JSON.stringify(outcome.findings) + outcome.error;
+
 function describeReport(report: AccountReport | "killed"): string {
   if (report === "killed") return report;
   const { streams, error } = report;
@@ -200,6 +292,31 @@ function resultOf(world: World, tables: Tables, runs: number): HistoryResult {
     requests: sandbox.statistics().arrivals["account bills"] ?? 0,
     bills: rows.length,
     simulatedMs: epochMs(time.now() - historyStart),
-    faults: Object.fromEntries([...faults].toSorted()),
+    faults: { ...Object.fromEntries(faults), ...ledgerFaults(world, tables) },
+  };
+}
+
+/** What the exchange's ledger held that is hard to copy, as far as it ever showed it. */
+function ledgerFaults({ history, ledger, time }: World, tables: Tables): HistoryResult["faults"] {
+  const { productTypes } = history.ledger;
+  const bills = productTypes
+    .flatMap((productType) => ledger.bills(productType))
+    .filter(({ visibleAt }) => visibleAt <= time.now());
+  const lateBy = (leastMs: number, mostMs: number) =>
+    bills.filter(({ cTime, visibleAt }) => {
+      const lateMs = visibleAt - cTime;
+      return lateMs >= leastMs && lateMs < mostMs;
+    }).length;
+  return {
+    "ledger: late by a second or more": lateBy(secondMs, hourMs),
+    "ledger: late by an hour or more": lateBy(hourMs, 8 * dayMs),
+    "ledger: late by 8 days": lateBy(8 * dayMs, Number.POSITIVE_INFINITY),
+    "ledger: restated": bills.filter(
+      ({ restated }) => restated !== undefined && restated.at <= time.now(),
+    ).length,
+    "ledger: broken row": bills.filter(({ broken }) => broken !== undefined).length,
+    "ledger: gone before it was read": productTypes
+      .flatMap((productType) => tables[productType].checkpoints)
+      .filter(({ state }) => state === "expired").length,
   };
 }

@@ -59,6 +59,7 @@ export function startProcess(options: ProcessOptions): SimulatedProcess {
         if (fault.kind === "suspend") sleptMs += fault.forMs;
         break;
       case "second":
+      case "verify":
         break;
       default:
         fault satisfies never;

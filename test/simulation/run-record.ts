@@ -1,5 +1,7 @@
+import type { Interval } from "../../src/sync/intervals.ts";
 import type { AccountReport } from "../../src/sync/run.ts";
 import type { ServedPage } from "./network.ts";
+import type { VerifyOutcome } from "./verify-process.ts";
 
 /** One sync of a history, and what became of it. */
 export type Run = {
@@ -17,4 +19,13 @@ export type Run = {
   planFaults: readonly string[];
   /** What reached it of its walks. */
   readonly pages: ServedPage[];
+};
+
+/** One `verify --heal` of a history, and what became of it. */
+export type Verification = {
+  readonly name: string;
+  readonly beganAt: number;
+  readonly span: Interval;
+  endedAt: number;
+  outcome: VerifyOutcome | "killed" | undefined;
 };

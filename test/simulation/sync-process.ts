@@ -1,35 +1,17 @@
 import { randomUUID } from "node:crypto";
-import type pg from "pg";
-import { exchangeOf } from "../../src/commands/exchange.ts";
-import type { ProductType } from "../../src/contract/product-types.ts";
-import { epochMs, isoTime, minuteMs } from "../../src/contract/time.ts";
+import { isoTime, minuteMs } from "../../src/contract/time.ts";
 import { holdAccount } from "../../src/db/lease.ts";
 import { openStore } from "../../src/db/store.ts";
-import { seededRandom } from "../../src/sandbox/random.ts";
-import type { Sandbox } from "../../src/sandbox/sandbox.ts";
-import { Secret } from "../../src/secret.ts";
 import { type AccountReport, syncAccount } from "../../src/sync/run.ts";
 import type { HeldAccount, Store } from "../../src/sync/store.ts";
-import type { VirtualClock } from "../support/virtual-clock.ts";
 import type { Write } from "./committed.ts";
-import { ProcessDatabase, type SerialIo, type Statements } from "./database.ts";
-import type { DatabaseFault } from "./history.ts";
-import { type NetworkEvents, networkOf } from "./network.ts";
-import type { SimulatedProcess } from "./process.ts";
+import type { ProcessDatabase, Statements } from "./database.ts";
+import type { NetworkEvents } from "./network.ts";
+import { type OutsideOptions, outsideOf } from "./outside.ts";
 
 export const settleLagMs = 10 * minuteMs;
 
-export type SyncProcessOptions = {
-  readonly process: SimulatedProcess;
-  readonly sandbox: Sandbox;
-  readonly productTypes: readonly ProductType[];
-  readonly time: VirtualClock;
-  readonly pool: pg.Pool;
-  readonly io: SerialIo;
-  readonly seed: string;
-  readonly wayMs: () => number;
-  readonly faults: readonly DatabaseFault[];
-  readonly onDatabaseFault: (fault: DatabaseFault) => void;
+export type SyncProcessOptions = OutsideOptions & {
   readonly events: NetworkEvents & {
     readonly onHeld: (epoch: number) => void;
     /** Called before the plan is recorded; the database's time stands still. */
@@ -47,16 +29,11 @@ export type SyncProcess = {
 
 /** Starts the real sync of the sandbox's account in a simulated process. */
 export function startSync(options: SyncProcessOptions): SyncProcess {
-  const { process, sandbox, time, pool, io, events, seed } = options;
+  const { process, sandbox, events } = options;
   const writes: Write[] = [];
-  const database = new ProcessDatabase({
-    pool,
-    io,
-    process,
-    now: () => epochMs(Math.floor(time.now())),
-    faults: options.faults,
-    onFault: options.onDatabaseFault,
-    onCommit: (statements) => {
+  const { database, exchange } = outsideOf(options, {
+    ...events,
+    onCommit(statements) {
       const written = committedOf(writes, statements);
       if (written.length === 0) throw new Error("the server committed what nobody wrote");
       for (const write of written) events.onCommit(write);
@@ -64,26 +41,16 @@ export function startSync(options: SyncProcessOptions): SyncProcess {
   });
   const db = database.asDatabase();
   const { account } = sandbox;
-  const way = {
-    transport: networkOf(sandbox, time, process, options.wayMs, events),
-    clock: process.clock,
-    random: seededRandom(`${seed}/retries`),
-  };
   const hold = async (): Promise<HeldAccount & AsyncDisposable> => {
     const { clock, signal } = process;
-    const lease = await holdAccount(db, account.name, { clock, signal });
+    const lease = await holdAccount(db, account.name, { clock, signal, room: exchange.room });
     events.onHeld(lease.epoch);
     const store = watched(openStore(db, lease, randomUUID()), writes, events.onPlan);
     return { ...lease, store };
   };
   const sync = syncAccount(
     {
-      exchangeOf: () =>
-        exchangeOf(
-          { baseUrl: new URL("http://127.0.0.1"), locale: "en-US" },
-          { credentials: credentialsOf(sandbox) },
-          way,
-        ),
+      exchangeOf: () => exchange,
       holdAccount: hold,
       settleLagMs,
       signal: process.signal,
@@ -123,12 +90,6 @@ function windowsOf(values: readonly unknown[]): readonly string[] {
   const ending = values.map((_, place) => values.slice(place, place + 3).join(" "));
   return [...going, ...ending];
 }
-
-const credentialsOf = ({ account }: Sandbox) => ({
-  key: new Secret(account.apiKey),
-  secret: new Secret(account.apiSecret),
-  passphrase: new Secret(account.apiPassphrase),
-});
 
 /** The store, with each write noted from when it is asked for until it is over. */
 function watched(

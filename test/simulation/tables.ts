@@ -117,6 +117,7 @@ const written = [
   "rejected_bills",
   "checkpoints",
   "account_leases",
+  "account_guests",
 ];
 
 /** Empties all that a history writes. By delete: a truncate of so little takes eight times as long. */

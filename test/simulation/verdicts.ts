@@ -13,6 +13,7 @@ export const promises = [
   "overtaken",
   "twice is once",
   "expired",
+  "verified",
 ] as const;
 
 export type PromiseName = (typeof promises)[number];

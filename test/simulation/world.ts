@@ -6,8 +6,8 @@ import { seededRandom } from "../../src/sandbox/random.ts";
 import { createSandbox, type Sandbox } from "../../src/sandbox/sandbox.ts";
 import { type VirtualClock, virtualClock } from "../support/virtual-clock.ts";
 import { committedStreams } from "./committed.ts";
-import { type SerialIo, serialIo } from "./database.ts";
-import type { History } from "./history.ts";
+import { OpenTransactions, type SerialIo, serialIo } from "./database.ts";
+import type { History, ProcessFault } from "./history.ts";
 import { burstMoments, type SimulatedLedger, simulatedLedger } from "./ledger.ts";
 import type { Run } from "./run-record.ts";
 import type { Tolerance } from "./time-checks.ts";
@@ -24,6 +24,7 @@ export type World = {
   readonly time: VirtualClock;
   readonly now: () => EpochMs;
   readonly io: SerialIo;
+  readonly transactions: OpenTransactions;
   readonly ledger: SimulatedLedger;
   readonly sandbox: Sandbox;
   readonly committed: ReturnType<typeof committedStreams>;
@@ -76,6 +77,7 @@ export function openWorld(history: History, pool: pg.Pool): World {
     time,
     now: () => epochMs(Math.floor(time.now())),
     io: serialIo(time),
+    transactions: new OpenTransactions(),
     ledger,
     sandbox,
     committed: committedStreams(ledger),
@@ -110,8 +112,12 @@ const clockOffMaxMs = 150 * secondMs;
 // Where the exchange refuses its oldest time, the sync tries ten minutes later at most.
 const edgeLaterMaxMs = 10 * minuteMs;
 
+/** Those of the processes that faults start, too. */
+const withNested = (faults: readonly ProcessFault[]): readonly ProcessFault[] =>
+  faults.flatMap((fault) => [fault, ...(fault.kind === "verify" ? withNested(fault.process) : [])]);
+
 function toleranceOf({ exchange, steps }: History): Tolerance {
-  const processFaults = steps.flatMap(({ process }) => process);
+  const processFaults = steps.flatMap(({ process }) => withNested(process));
   const exchangeFaults = steps.flatMap((step) => step.exchange.map(({ kind }) => kind as string));
   const pausedMs = processFaults.reduce(
     (sum, fault) => sum + ("forMs" in fault ? fault.forMs : 0),

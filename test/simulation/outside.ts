@@ -1,0 +1,71 @@
+import type pg from "pg";
+import { type AccountExchange, exchangeOf } from "../../src/commands/exchange.ts";
+import type { ProductType } from "../../src/contract/product-types.ts";
+import { epochMs } from "../../src/contract/time.ts";
+import { seededRandom } from "../../src/sandbox/random.ts";
+import type { Sandbox } from "../../src/sandbox/sandbox.ts";
+import { Secret } from "../../src/secret.ts";
+import type { VirtualClock } from "../support/virtual-clock.ts";
+import {
+  type OpenTransactions,
+  ProcessDatabase,
+  type SerialIo,
+  type Statements,
+} from "./database.ts";
+import type { DatabaseFault } from "./history.ts";
+import { type NetworkEvents, networkOf } from "./network.ts";
+import type { SimulatedProcess } from "./process.ts";
+
+export type OutsideOptions = {
+  readonly process: SimulatedProcess;
+  readonly sandbox: Sandbox;
+  readonly productTypes: readonly ProductType[];
+  readonly time: VirtualClock;
+  readonly pool: pg.Pool;
+  readonly io: SerialIo;
+  readonly transactions: OpenTransactions;
+  readonly seed: string;
+  readonly wayMs: () => number;
+  readonly faults: readonly DatabaseFault[];
+  readonly onDatabaseFault: (fault: DatabaseFault) => void;
+};
+
+/** What a process reaches outside of itself: its connections to the tables, and the exchange. */
+export type Outside = {
+  readonly database: ProcessDatabase;
+  readonly exchange: AccountExchange;
+};
+
+export function outsideOf(
+  options: OutsideOptions,
+  events: NetworkEvents & {
+    readonly beforeCommit?: (client: pg.PoolClient) => Promise<void>;
+    readonly onCommit: (statements: Statements) => void;
+  },
+): Outside {
+  const { process, sandbox, time, seed } = options;
+  const { beforeCommit, onCommit } = events;
+  const database = new ProcessDatabase({
+    ...options,
+    now: () => epochMs(Math.floor(time.now())),
+    onFault: options.onDatabaseFault,
+    ...(beforeCommit && { beforeCommit }),
+    onCommit,
+  });
+  const exchange = exchangeOf(
+    { baseUrl: new URL("http://127.0.0.1"), locale: "en-US" },
+    { credentials: credentialsOf(sandbox) },
+    {
+      transport: networkOf(sandbox, time, process, options.wayMs, events),
+      clock: process.clock,
+      random: seededRandom(`${seed}/retries`),
+    },
+  );
+  return { database, exchange };
+}
+
+const credentialsOf = ({ account }: Sandbox) => ({
+  key: new Secret(account.apiKey),
+  secret: new Secret(account.apiSecret),
+  passphrase: new Secret(account.apiPassphrase),
+});

@@ -1,0 +1,121 @@
+import { randomUUID } from "node:crypto";
+import type pg from "pg";
+import type { ProductType } from "../../src/contract/product-types.ts";
+import { visitAccount } from "../../src/db/guest.ts";
+import { openVerifyStore } from "../../src/db/verify-store.ts";
+import type { Interval } from "../../src/sync/intervals.ts";
+import { type Finding, type StreamVerification, verifyBills } from "../../src/sync/verify.ts";
+import type { Repair, VerifyStore } from "../../src/sync/verify-store.ts";
+import type { WrittenBill } from "./committed.ts";
+import type { ProcessDatabase } from "./database.ts";
+import { type OutsideOptions, outsideOf } from "./outside.ts";
+
+export type Healed = {
+  readonly repair: Repair;
+  /** The rows that the transaction wrote, by the database's own account. */
+  readonly written: readonly WrittenBill[];
+};
+
+export type VerifyProcessOptions = OutsideOptions & {
+  readonly span: Interval;
+  readonly heal: boolean;
+  readonly trace: (line: string) => void;
+  /** Called when the server has committed a repair. */
+  readonly onHealed: (healed: Healed) => void;
+};
+
+export type VerifyOutcome = {
+  readonly findings: readonly Finding[];
+  readonly streams: readonly StreamVerification[];
+  /** Why the account was not verified at all. */
+  readonly error: unknown;
+};
+
+export type VerifyProcess = {
+  readonly database: ProcessDatabase;
+  readonly ended: Promise<VerifyOutcome | "killed">;
+};
+
+/** Starts the real verification of the sandbox's account in a simulated process. */
+export function startVerify(options: VerifyProcessOptions): VerifyProcess {
+  const { process, sandbox, productTypes, span, heal, trace, onHealed } = options;
+  const { account } = sandbox;
+  const repairs: Repair[] = [];
+  let written: readonly WrittenBill[] = [];
+  const { database, exchange } = outsideOf(options, {
+    onRequest: () => undefined,
+    onPage: () => undefined,
+    trace,
+    async beforeCommit(client) {
+      written = await readWritten(client, account.name);
+    },
+    onCommit() {
+      const [repair] = repairs;
+      if (repair === undefined) throw new Error("the server committed what nobody wrote");
+      onHealed({ repair, written });
+    },
+  });
+  const verify = async (): Promise<VerifyOutcome> => {
+    const findings: Finding[] = [];
+    const db = database.asDatabase();
+    const { clock, signal } = process;
+    try {
+      await using guest = await visitAccount(db, account.name, { clock, signal });
+      await exchange.beGuest();
+      const streams = await verifyBills(
+        {
+          client: exchange.client,
+          exchangeNow: exchange.exchangeNow,
+          assertHeld: guest.assertHeld,
+          store: noting(openVerifyStore(db, guest, randomUUID()), repairs),
+          heal,
+          signal,
+          onFinding: (finding) => findings.push(finding),
+          onFailure: () => undefined,
+        },
+        account.name,
+        productTypes,
+        span,
+      );
+      return { findings, streams, error: undefined };
+    } catch (error) {
+      return { findings, streams: [], error };
+    }
+  };
+  return { database, ended: Promise.race([verify(), process.died.then(() => "killed" as const)]) };
+}
+
+/** The store, with each repair noted from when it is asked for until it is over. */
+function noting(store: VerifyStore, repairs: Repair[]): VerifyStore {
+  return {
+    ...store,
+    async heal(repair) {
+      repairs.push(repair);
+      try {
+        return await store.heal(repair);
+      } finally {
+        repairs.splice(repairs.indexOf(repair), 1);
+      }
+    },
+  };
+}
+
+async function readWritten(
+  client: pg.PoolClient,
+  account: string,
+): Promise<readonly WrittenBill[]> {
+  const { rows } = await client.query<WrittenBill & { productType: ProductType }>(
+    `
+    select
+      product_type as "productType",
+      bill_id as "billId",
+      symbol,
+      fee_by_coupon::text as "feeByCoupon"
+    from bills
+    where account = $1
+      and xmin = pg_current_xact_id()::xid
+    order by product_type, bill_id`,
+    [account],
+  );
+  return rows;
+}
