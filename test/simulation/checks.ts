@@ -1,4 +1,5 @@
 import { historyMs } from "../../src/contract/time.ts";
+import type { LedgerBill } from "../../src/sandbox/ledger.ts";
 import { isComplete } from "../../src/sync/run.ts";
 import type { StreamPlan } from "../../src/sync/store.ts";
 import type { StreamReport } from "../../src/sync/stream-run.ts";
@@ -16,6 +17,7 @@ import type { Run } from "./run-record.ts";
 import { settleLagMs } from "./sync-process.ts";
 import { readCheckpoints, type StreamTables, type Tables } from "./tables.ts";
 import { expiredTooEarly, holesBehind, overlaps, planFaults, settledOf } from "./time-checks.ts";
+import type { PromiseName } from "./verdicts.ts";
 import { accountName, type World } from "./world.ts";
 
 /** A page is asked for only when all that came before it is committed. */
@@ -82,41 +84,45 @@ export function checkTables(world: World, before: Tables, after: Tables): void {
     const tables = after[productType];
     const stream = committed.of(productType);
     const find = (billId: string) => ledger.bill(productType, billId);
-    const check = (promise: Parameters<typeof verdicts.check>[0], wrong: readonly string[]) =>
+    const check = (promise: PromiseName, count: number, wrong: readonly string[]) =>
       verdicts.check(
         promise,
-        tables.bills.length,
+        count,
         wrong.map((what) => `${productType} ${what}`),
       );
     const { missing, different, uncommitted } = rowFaults(tables, stream, find);
-    check("exact", different);
-    check("atomic pages", [...missing, ...uncommitted]);
-    const { bills: rows, counted } = tables;
-    check("one row a bill", [
+    const { bills: rows, counted, checkpoints } = tables;
+    check("exact", rows.length, different);
+    check("atomic pages", rows.length, [...missing, ...uncommitted]);
+    check("one row a bill", rows.length, [
       ...stream.invented.map((id) => `${id} is in no ledger`),
       ...(counted === rows.length ? [] : [`${rows.length} bills are stored, ${counted} counted`]),
     ]);
-    check("restatements", revisionFaults(tables, stream, find));
-    check("twice is once", rewritten(before[productType], tables, stream.touched));
+    check("restatements", stream.replaced.size, revisionFaults(tables, stream, find));
+    const untouched = before[productType].bills.length;
+    check("twice is once", untouched, rewritten(before[productType], tables, stream.touched));
     const quarantine = [...stream.rejected].filter((row) => !tables.rejected.includes(row));
     check(
       "nothing dropped",
+      stream.rejected.size,
       quarantine.map((row) => `${row} is not in quarantine`),
     );
-    const bills = ledger.bills(productType);
-    const lost = (must: Parameters<typeof lostBills>[2], why: string) =>
-      lostBills(bills, tables, must).map(
-        ({ billId, cTime, visibleAt, broken }) =>
-          `${billId} of ${cTime}, served since ${visibleAt}${broken ?? ""}, ${why} and is not stored`,
+    const checkStored = (promise: PromiseName, bills: readonly LedgerBill[], why: string) =>
+      check(
+        promise,
+        bills.length,
+        lostBills(bills, tables).map(
+          ({ billId, cTime, visibleAt, broken }) =>
+            `${billId} of ${cTime}, served since ${visibleAt}${broken ?? ""}, ${why} and is not stored`,
+        ),
       );
-    const { checkpoints } = tables;
-    check(
-      "atomic pages",
-      lost(isBehindCursor(checkpoints, now, tolerance), "lies behind a cursor"),
-    );
+    const bills = ledger.bills(productType);
+    const isBehind = isBehindCursor(checkpoints, now, tolerance);
+    checkStored("atomic pages", bills.filter(isBehind), "lies behind a cursor");
     const claimed = isClaimed(stream, checkpoints, settleLagMs, tolerance);
-    check("honest coverage", lost(claimed, "lies in covered time"));
-    check("expired", expiredFaults(world, before[productType], tables));
+    checkStored("honest coverage", bills.filter(claimed), "lies in covered time");
+    const { count, wrong } = expiredFaults(world, before[productType], tables);
+    check("expired", count, wrong);
   }
   const { peaks, refusals, arrivals } = sandbox.statistics();
   const peak = Math.max(0, ...peaks.map(({ requests }) => requests));
@@ -126,15 +132,16 @@ export function checkTables(world: World, before: Tables, after: Tables): void {
   ]);
 }
 
-function expiredFaults(world: World, before: StreamTables, after: StreamTables): readonly string[] {
+function expiredFaults(world: World, before: StreamTables, after: StreamTables) {
   const of = ({ checkpoints }: StreamTables) =>
     checkpoints.filter(({ state }) => state === "expired");
   const known = new Set(of(before).map(({ to }) => to));
   const found = of(after).filter(({ to }) => !known.has(to));
-  return [
+  const wrong = [
     ...overlaps(settledOf(after.checkpoints)),
     ...expiredTooEarly(found, world.time.now(), world.tolerance.edgeMs),
   ];
+  return { count: found.length, wrong };
 }
 
 /** What a run says of itself. */
@@ -144,14 +151,14 @@ export function checkRun(world: World, run: Run, before: Tables, after: Tables):
   if (report === undefined) throw new Error(`${name} did not end`);
   if (report === "killed") return;
   const wrong: string[] = [];
-  if (isComplete(report)) {
+  // One that found time lost is not complete, and has read all the rest.
+  if (isComplete(report) || run.isFaultless) {
     for (const productType of history.ledger.productTypes) {
       wrong.push(...falseSuccess(world, run, after[productType], productType));
     }
     if (run.isFaultless) checkServed(world, run, run.pages, "was served, and the run was complete");
-  } else if (!saysWhy(report)) {
-    wrong.push("is not complete and does not say why");
   }
+  if (!isComplete(report) && !saysWhy(report)) wrong.push("is not complete and does not say why");
   verdicts.check(
     "no false success",
     1,
@@ -183,15 +190,16 @@ function falseSuccess(
 ): readonly string[] {
   const { aheadMs, behindMs, edgeMs } = tolerance;
   const horizon = endedAt - historyMs + edgeMs;
-  const missing = lostBills(
-    ledger.bills(productType),
-    tables,
-    ({ cTime, visibleAt }) =>
-      cTime >= horizon &&
-      cTime < beganAt - behindMs &&
-      visibleAt <= beganAt &&
-      visibleAt - cTime <= settleLagMs - aheadMs,
-  );
+  const inReach = ledger
+    .bills(productType)
+    .filter(
+      ({ cTime, visibleAt }) =>
+        cTime >= horizon &&
+        cTime < beganAt - behindMs &&
+        visibleAt <= beganAt &&
+        visibleAt - cTime <= settleLagMs - aheadMs,
+    );
+  const missing = lostBills(inReach, tables);
   return [
     ...missing.map(({ billId, cTime }) => `${productType} ${billId} of ${cTime} is missing`),
     // What is open may be a later run's of the same step.

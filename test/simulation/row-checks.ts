@@ -53,15 +53,14 @@ const isKept = (
   rejected: ReadonlySet<string>,
 ): boolean => stored.has(billId) || rejected.has(JSON.stringify(row));
 
-/** The bills of a ledger that are in no table, of those that must be. */
+/** Those bills of a ledger that are in no table. */
 export function lostBills(
   bills: readonly LedgerBill[],
   tables: StreamTables,
-  mustBeThere: (bill: LedgerBill) => boolean,
 ): readonly LedgerBill[] {
   const stored = new Set(tables.bills.map(({ billId }) => billId));
   const rejected = new Set(tables.rejected);
-  return bills.filter((bill) => mustBeThere(bill) && !isKept(bill, stored, rejected));
+  return bills.filter((bill) => !isKept(bill, stored, rejected));
 }
 
 /**

@@ -38,7 +38,7 @@ export function checkVerified(world: World, verification: Verification, after: T
     );
     const isTold = ({ billId }: LedgerBill) => told.some((finding) => finding.billId === billId);
     const bills = ledger.bills(productType).filter((bill) => certainly(bill) && !isTold(bill));
-    const missing = lostBills(bills, after[productType], () => true);
+    const missing = lostBills(bills, after[productType]);
     const { versions } = committed.of(productType);
     const old = bills.filter(
       (bill) => isRestated(bill, verification.beganAt) && versions.get(bill.billId) === "original",

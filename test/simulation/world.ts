@@ -34,10 +34,14 @@ export type World = {
   /** Faults that struck, by kind. */
   readonly faults: Map<string, number>;
   strike(kind: string): void;
+  /** How often anything struck: a fault of many requests at each of them. */
+  strikes(): number;
   /** A run has the account now: those that had it before may write no more. */
   overtake(run: Run, epoch: number): void;
   /** What the exchange does from its next request on. */
   schedule(faults: readonly ScheduledFault[]): void;
+  /** The exchange is sound from now on, but for a maintenance that has begun. */
+  forgetSchedule(): void;
   trace(line: string): void;
   digest(): string;
 };
@@ -47,7 +51,18 @@ export function openWorld(history: History, pool: pg.Pool): World {
   const ledger = simulatedLedger(history.ledger);
   const schedule: ScheduledFault[] = [];
   const faults = new Map<string, number>();
-  const strike = (kind: string) => void faults.set(kind, (faults.get(kind) ?? 0) + 1);
+  let strikes = 0;
+  const strike = (kind: string) => {
+    strikes += 1;
+    faults.set(kind, (faults.get(kind) ?? 0) + 1);
+  };
+  const begun = new Set<ScheduledFault>();
+  const onFault = (fault: ScheduledFault) => {
+    // One fault, however many requests it meets.
+    if (fault.kind === "maintenance" && begun.has(fault)) strikes += 1;
+    else strike(`exchange: ${kindOf(fault)}`);
+    begun.add(fault);
+  };
   const { exchange } = history;
   const { seed, productTypes, futureDays, density, bursts } = history.ledger;
   const sandbox = createSandbox({
@@ -65,7 +80,7 @@ export function openWorld(history: History, pool: pg.Pool): World {
     faults: {
       schedule,
       sleep: time.clock.sleep,
-      onFault: ({ kind }) => strike(`exchange: ${kind}`),
+      onFault,
     },
   });
   const hash = createHash("sha256");
@@ -86,6 +101,7 @@ export function openWorld(history: History, pool: pg.Pool): World {
     wayMs: () => exchange.wayMs + exchange.jitterMs * jitter(),
     faults,
     strike,
+    strikes: () => strikes,
     overtake(run, epoch) {
       // A run that stood still while it took the account hears of it late.
       const isLate = holder !== undefined && epoch < holder.epoch;
@@ -99,9 +115,15 @@ export function openWorld(history: History, pool: pg.Pool): World {
       const before = sandbox.statistics().arrivals["account bills"] ?? 0;
       schedule.push(...next.map((fault) => ({ ...fault, atRequest: before + fault.atRequest })));
     },
+    forgetSchedule: () => void schedule.splice(0),
     trace: (line) => void hash.update(`${line}\n`),
     digest: () => hash.copy().digest("hex"),
   };
+}
+
+function kindOf(fault: ScheduledFault): string {
+  if (fault.kind !== "too-many-requests") return fault.kind;
+  return `${fault.kind}${fault.retryAfterSeconds === undefined ? "" : ", Retry-After"}`;
 }
 
 const clockFaults = ["wrong-time", "clock-jump", "late-answer", "late-request", "drip"];
