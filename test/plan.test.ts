@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { dayMs, type EpochMs, epochMs, historyMs, minuteMs } from "../src/contract/time.ts";
+import { dayMs, type EpochMs, epochMs, historyMs, hourMs, minuteMs } from "../src/contract/time.ts";
 import {
   cutAt,
   evenCuts,
@@ -18,6 +18,7 @@ import {
   gapsOf,
   horizonAt,
   planStream,
+  startSlackMs,
   windowMaxMs,
 } from "../src/sync/plan.ts";
 import type { KnownTime, Walk } from "../src/sync/store.ts";
@@ -217,7 +218,7 @@ describe("a plan", () => {
     expect(planStream(stream, { coverage, expired: [], open }, { now, settleLagMs: 0 })).toEqual({
       stream,
       walks: [
-        { window: { from: horizon, to: horizon + dayMs }, isHistoryStart: true },
+        { window: { from: horizon - minuteMs, to: horizon + dayMs }, isHistoryStart: true },
         { window: { from: now - minuteMs, to: now }, isHistoryStart: false },
       ],
       expired: [],
@@ -234,6 +235,36 @@ describe("a plan", () => {
     );
     expect(walks[0]).toMatchObject({ window, cursor: "1402", isHistoryStart: true });
     expect(expired).toEqual([]);
+  });
+
+  const startedAgo = (ms: number): KnownTime => {
+    const window = { from: epochMs(horizon - ms), to: epochMs(horizon + dayMs) };
+    return { coverage: interval(window.to, now - minuteMs), expired: [], open: [{ window }] };
+  };
+
+  test("what a first run wanted, and nobody read for longer than the slack, is lost", () => {
+    const late = startedAgo(startSlackMs + 1);
+    expect(planStream(stream, late, { now, settleLagMs: 0 })).toMatchObject({
+      walks: [{ window: { from: horizon }, isHistoryStart: false }, {}],
+      expired: [{ from: horizon - startSlackMs - 1, to: horizon }],
+    });
+    const inTime = planStream(stream, startedAgo(startSlackMs), { now, settleLagMs: 0 });
+    expect(inTime.expired).toEqual([]);
+  });
+
+  test("runs that die again and again do not add up the slack", () => {
+    let known: KnownTime = { coverage: [], expired: [], open: [] };
+    const lost = Array.from({ length: 5 }, (_, hours) => {
+      const later = epochMs(now + hours * hourMs);
+      const plan = planStream(stream, known, { now: later, settleLagMs: 0 });
+      known = {
+        coverage: [],
+        expired: union([...known.expired, ...plan.expired]),
+        open: plan.walks,
+      };
+      return lengthMs(plan.expired) / hourMs;
+    });
+    expect(lost).toEqual([0, 0, 0, 3, 1]);
   });
 
   test("what fell behind the horizon since the last run is lost, to the millisecond", () => {

@@ -79,8 +79,8 @@ const row = {
   cTime: String(noon - hourMs),
 };
 
-/** Walks the day before noon, the first of the history; the horizon passes its first 18 hours after a page. */
-async function walkPastHorizon(divide: Divide) {
+/** Walks the day before noon, the first of the history; after a page the horizon passes its start by so much. */
+async function walkPastHorizon(divide: Divide, pastMs = 18 * hourMs) {
   let now = noon + dayMs;
   const requests: PageRequest[] = [];
   const commits: PageCommit[] = [];
@@ -90,7 +90,7 @@ async function walkPastHorizon(divide: Divide) {
         requests.push(request());
         const requestTime = epochMs(now);
         if (requests.length > 1) return { rows: [], endId: undefined, requestTime };
-        now = noon - 6 * hourMs + historyMs;
+        now = noon - dayMs + pastMs + historyMs;
         return { rows: [row], endId: row.billId, requestTime };
       },
       async commitPage(page) {
@@ -131,7 +131,9 @@ test("a walk that left its older part to others asks for the rest alone, and wha
   });
 });
 
-test("a walk that kept all of its window keeps the start of the history too: there is no loss", async () => {
-  const { end } = await walkPastHorizon(async (window) => window);
-  expect(end).toMatchObject({ end: { expired: [] } });
+test("a walk that kept all of its window keeps the start of the history too: there is no loss within a slack", async () => {
+  const within = await walkPastHorizon(async (window) => window, hourMs);
+  expect(within.end).toMatchObject({ end: { expired: [] } });
+  const beyond = await walkPastHorizon(async (window) => window, 3 * hourMs);
+  expect(beyond.end).toMatchObject({ end: { expired: [{ from: noon - dayMs }] } });
 });

@@ -1,4 +1,11 @@
-import { type EpochMs, epochMs, historyMs, intervalMaxMs, secondMs } from "../contract/time.ts";
+import {
+  type EpochMs,
+  epochMs,
+  historyMs,
+  hourMs,
+  intervalMaxMs,
+  secondMs,
+} from "../contract/time.ts";
 import { cutAt, type Interval, intersect, interval, split, subtract } from "./intervals.ts";
 import type { KnownTime, Stream, StreamPlan, Walk } from "./store.ts";
 
@@ -12,6 +19,12 @@ export const windowMaxMs = intervalMaxMs - 1;
 // The oldest time that is asked for stays this far inside the exchange's 90 days: the edge
 // moves while a request is on its way.
 export const edgeMarginMs = secondMs;
+
+/**
+ * A first sync that was interrupted may be taken up so much later: what the horizon took meanwhile
+ * is no loss, the history starts behind it.
+ */
+export const startSlackMs = 2 * hourMs;
 
 /** The oldest time that can still be asked for. */
 export const horizonAt = (now: EpochMs, marginMs = edgeMarginMs): EpochMs =>
@@ -30,7 +43,10 @@ export function planStream(
   const horizon = horizonAt(now);
   const start = wantedFrom(known, horizon);
   const wanted = subtract(interval(start, now), [...known.coverage, ...known.expired]);
-  const gaps = intersect(wanted, interval(horizon, now));
+  const isStartOpen = wanted[0]?.from === start;
+  // Planned from where it was wanted first: plan after plan, the slack does not add up.
+  const reach = isStartOpen && horizon - start <= startSlackMs ? start : horizon;
+  const gaps = intersect(wanted, interval(reach, now));
   const begun = known.open.flatMap((walk) => settledPart(walk, settleLagMs));
   const resumed = resumable(begun, gaps, horizon);
   const fresh = subtract(
@@ -44,7 +60,7 @@ export function planStream(
       ...fresh.map((window) => ({ window, isHistoryStart: window.from === start })),
     ].toSorted((a, b) => a.window.from - b.window.from),
     expired: subtract(wanted, [
-      ...interval(horizon, now),
+      ...interval(reach, now),
       // A window that is under way expires at its end, by what it could not read any more.
       ...resumed.map(({ window }) => window),
     ]),
@@ -85,9 +101,10 @@ export function completeThrough(known: KnownTime, now: EpochMs): EpochMs | undef
   return known.coverage.some(({ from }) => from < firstGap) ? firstGap : undefined;
 }
 
-/** Where a stream's history starts: with the oldest time that is settled, or at the horizon. */
-function wantedFrom({ coverage, expired }: KnownTime, horizon: EpochMs): EpochMs {
-  return epochMs(Math.min(horizon, ...[...coverage, ...expired].map(({ from }) => from)));
+/** Where a stream's history starts: with the oldest time that was ever planned, or at the horizon. */
+function wantedFrom({ coverage, expired, open }: KnownTime, horizon: EpochMs): EpochMs {
+  const known = [...coverage, ...expired, ...open.map(({ window }) => window)];
+  return epochMs(Math.min(horizon, ...known.map(({ from }) => from)));
 }
 
 /** What the rest of a begun walk can prove: no more than was settled when it began. */

@@ -17,8 +17,8 @@ export type Walk = {
   /** The exchange's time when the first page was asked for. */
   readonly startedAt?: EpochMs;
   /**
-   * Nothing older was ever wanted: what the horizon takes of the window while it is walked is
-   * where the ledger's history starts, not a loss.
+   * Nothing older was ever wanted: what the horizon takes of the window, if it is no more than a
+   * slack, is where the ledger's history starts, not a loss.
    */
   readonly isHistoryStart?: boolean;
 };

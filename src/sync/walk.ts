@@ -4,7 +4,7 @@ import { type EpochMs, epochMs, isoTime, minuteMs, secondMs } from "../contract/
 import { CursorError, ExchangeError } from "../errors.ts";
 import { printableLine } from "../printable.ts";
 import { type Interval, interval, lengthMs } from "./intervals.ts";
-import { edgeMarginMs, horizonAt } from "./plan.ts";
+import { edgeMarginMs, horizonAt, startSlackMs } from "./plan.ts";
 import type { PageCommit, PageCounts, RejectedRow, Stream, Walk, WalkEnd } from "./store.ts";
 import { cursorFault, strayBill } from "./unbelievable-pages.ts";
 
@@ -172,9 +172,10 @@ function endOf(
   readFrom: EpochMs,
   settledTo: EpochMs,
 ): WalkEnd {
+  const isStart = isHistoryStart && readFrom - window.from <= startSlackMs;
   return {
     proven: interval(readFrom, Math.min(window.to, settledTo)),
-    expired: isHistoryStart ? [] : interval(window.from, Math.min(readFrom, window.to)),
+    expired: isStart ? [] : interval(window.from, Math.min(readFrom, window.to)),
   };
 }
 

@@ -1,9 +1,9 @@
-import { historyMs } from "../../src/contract/time.ts";
+import { historyMs, hourMs } from "../../src/contract/time.ts";
 import type { LedgerBill } from "../../src/sandbox/ledger.ts";
 import { isComplete } from "../../src/sync/run.ts";
 import type { StreamPlan } from "../../src/sync/store.ts";
 import type { StreamReport } from "../../src/sync/stream-run.ts";
-import type { Write } from "./committed.ts";
+import type { CommittedStream, Write } from "./committed.ts";
 import type { ServedPage } from "./network.ts";
 import {
   isBehindCursor,
@@ -15,8 +15,15 @@ import {
 } from "./row-checks.ts";
 import type { Run } from "./run-record.ts";
 import { settleLagMs } from "./sync-process.ts";
-import { readCheckpoints, type StreamTables, type Tables } from "./tables.ts";
-import { expiredTooEarly, holesBehind, overlaps, planFaults, settledOf } from "./time-checks.ts";
+import { type Checkpoint, readCheckpoints, type StreamTables, type Tables } from "./tables.ts";
+import {
+  expiredTooEarly,
+  holesBehind,
+  overlaps,
+  planFaults,
+  settledOf,
+  type Tolerance,
+} from "./time-checks.ts";
 import type { PromiseName } from "./verdicts.ts";
 import { accountName, type World } from "./world.ts";
 
@@ -67,6 +74,7 @@ export function checkCommitted(world: World, run: Run, write: Write): void {
   );
   if (write.kind === "page") committed.add(write.page);
   if (write.kind !== "plan") return;
+  committed.addPlan(write.plan);
   const { walks, stream } = write.plan;
   verdicts.check("tiling", walks.length, run.planFaults);
   // A run that began earlier may have read that time already.
@@ -122,7 +130,7 @@ export function checkTables(world: World, before: Tables, after: Tables): void {
     const claimed = isClaimed(stream, checkpoints, settleLagMs, tolerance);
     checkStored("honest coverage", bills.filter(claimed), "lies in covered time");
     const { count, wrong } = expiredFaults(world, before[productType], tables);
-    check("expired", count, wrong);
+    check("expired", count, [...wrong, ...forgottenTime(stream, checkpoints, tolerance)]);
   }
   const { peaks, refusals, arrivals } = sandbox.statistics();
   const peak = Math.max(0, ...peaks.map(({ requests }) => requests));
@@ -143,6 +151,21 @@ function expiredFaults(world: World, before: StreamTables, after: StreamTables) 
   ];
   return { count: found.length, wrong };
 }
+
+/** Time that was wanted once, and is neither settled nor open any more. */
+function forgottenTime(
+  { wantedFrom }: CommittedStream,
+  checkpoints: readonly Checkpoint[],
+  { edgeMs }: Tolerance,
+): readonly string[] {
+  const oldest = Math.min(...checkpoints.map(({ from }) => from));
+  const isKnown =
+    wantedFrom === Number.POSITIVE_INFINITY || oldest <= wantedFrom + slackMs + edgeMs;
+  return isKnown ? [] : [`is known from ${oldest} on, and was wanted from ${wantedFrom} on`];
+}
+
+// How much of the time that the first sync wanted may be gone when it is taken up.
+const slackMs = 2 * hourMs;
 
 /** What a run says of itself. */
 export function checkRun(world: World, run: Run, before: Tables, after: Tables): void {

@@ -20,6 +20,8 @@ export type CommittedStream = {
   /** Rows in quarantine, as JSON. */
   readonly rejected: Set<string>;
   readonly proofs: Proof[];
+  /** The oldest time that a plan ever wanted. */
+  wantedFrom: number;
   /** Bills whose content a commit of the run changed or brought. */
   readonly touched: Set<string>;
   /** Bills that no ledger has. */
@@ -50,6 +52,7 @@ export function committedStreams(ledger: SimulatedLedger) {
       replaced: new Map(),
       rejected: new Set(),
       proofs: [],
+      wantedFrom: Number.POSITIVE_INFINITY,
       touched: new Set(),
       invented: [],
     };
@@ -60,6 +63,11 @@ export function committedStreams(ledger: SimulatedLedger) {
     of: streamOf,
     forgetTouched(): void {
       for (const { touched } of streams.values()) touched.clear();
+    },
+    addPlan({ stream, walks, expired }: StreamPlan): void {
+      const committed = streamOf(stream.productType);
+      const all = [...walks.map(({ window }) => window), ...expired];
+      committed.wantedFrom = Math.min(committed.wantedFrom, ...all.map(({ from }) => from));
     },
     add({ stream, bills, rejected, next, startedAt }: PageCommit): void {
       const { productType } = stream;

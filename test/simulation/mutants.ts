@@ -158,6 +158,18 @@ export const mutants: readonly Mutant[] = [
     changes: [["for (const window of plan.expired) {", "for (const window of []) {"]],
   },
   {
+    name: "what a first sync wanted, and did not read, forgotten",
+    file: "src/sync/plan.ts",
+    changes: [
+      [", ...open.map(({ window }) => window)];\n  return epochMs", "];\n  return epochMs"],
+    ],
+  },
+  {
+    name: "a window that is taken up always taken for the history's start",
+    file: "src/sync/plan.ts",
+    changes: [["isHistoryStart: walk.window.from <= start }", "isHistoryStart: true }"]],
+  },
+  {
     name: "time called lost a day before the exchange forgets it",
     file: "src/sync/plan.ts",
     changes: [
