@@ -237,6 +237,14 @@ describe("a plan", () => {
     expect(expired).toEqual([]);
   });
 
+  test("what the horizon takes of a window behind older time is a loss, also where it is taken up", () => {
+    const window = { from: epochMs(horizon - minuteMs), to: epochMs(horizon + dayMs) };
+    const open = [{ window, cursor: "1402", startedAt: now }];
+    const coverage = interval(horizon - dayMs, window.from);
+    const { walks } = planStream(stream, { coverage, expired: [], open }, { now, settleLagMs: 0 });
+    expect(walks[0]).toMatchObject({ window, cursor: "1402", isHistoryStart: false });
+  });
+
   const startedAgo = (ms: number): KnownTime => {
     const window = { from: epochMs(horizon - ms), to: epochMs(horizon + dayMs) };
     return { coverage: interval(window.to, now - minuteMs), expired: [], open: [{ window }] };

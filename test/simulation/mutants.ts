@@ -165,11 +165,6 @@ export const mutants: readonly Mutant[] = [
     ],
   },
   {
-    name: "a window that is taken up always taken for the history's start",
-    file: "src/sync/plan.ts",
-    changes: [["isHistoryStart: walk.window.from <= start }", "isHistoryStart: true }"]],
-  },
-  {
     name: "time called lost a day before the exchange forgets it",
     file: "src/sync/plan.ts",
     changes: [
