@@ -86,7 +86,7 @@ describe("what the exchange sent forges no line", () => {
     findings.add({ stream, kind: "rejected", billId: forged, fault, isAccepted: false });
     const streams = [{ stream, span: [span], compared: 4, requests: 1, error: undefined }];
     const reports = [{ account: "main", streams, error: undefined }];
-    const text = verificationText({ span, wasCut: false, reports, findings });
+    const text = verificationText({ span, reports, findings });
     expect(text.match(/^main: /gm)).toBe(null);
     expect(text.match(/1\\nmain: all equal/g)).toHaveLength(7);
   });

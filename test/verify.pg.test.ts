@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
-import { dayMs, epochMs, historyMs, isoTime, secondMs } from "../src/contract/time.ts";
+import { dayMs, epochMs, historyMs, isoTime, minuteMs, secondMs } from "../src/contract/time.ts";
 import type { LedgerBill } from "../src/sandbox/ledger.ts";
 import { withBrokenRows, withOddDecimals } from "../src/sandbox/ledger-faults.ts";
 import type { Quirks } from "../src/sandbox/source.ts";
@@ -192,6 +192,68 @@ test("reads no more than its span: what is wrong outside of it is not named", as
   );
 });
 
+test("compares the first and the last millisecond of its span, and none beside them", async () => {
+  await using at = await synced({
+    alterLedger: (ledger) =>
+      withBrokenRows(ledger, { seed: "edge", count: 1, kinds: ["amount-nan"] }),
+  });
+  const { cTime, billId } = at.bill(20);
+  await at.remove(billId);
+  const missing = async (from: number, to: number) =>
+    short((await at.verify({ span: { from: epochMs(from), to: epochMs(to) } })).findings);
+  expect(await missing(cTime, cTime + 1)).toContain(`missing ${billId}`);
+  expect(await missing(cTime - 5, cTime)).toEqual([]);
+  expect(await missing(cTime + 1, cTime + 5)).toEqual([]);
+  const broken = at.simulation.sandbox.account.ledger.bills[productType].find(
+    (bill) => bill.broken !== undefined,
+  );
+  const time = broken?.cTime ?? Number.NaN;
+  expect(await missing(time, time + 1)).toEqual(["rejected amount"]);
+  expect(await missing(time - 5, time)).toEqual([]);
+  expect(await missing(time + 1, time + 5)).toEqual([]);
+});
+
+test("lists as expired what is stored of time that the exchange has forgotten", async () => {
+  await using at = await synced();
+  const horizon = at.simulation.time.now() - historyMs;
+  await at.invent("997", horizon - 200 * dayMs);
+  await at.invent("998", horizon - dayMs);
+  const span = { from: epochMs(horizon - 100 * dayMs), to: at.span.to };
+  const { findings, streams } = await at.verify({ span });
+  expect(short(findings)).toContain("extra 998 expired");
+  // Those of the minute that has passed since they were stored, too.
+  expect(short(findings).every((text) => /^extra \d+ expired$/.test(text))).toBe(true);
+  expect(short(findings)).not.toContain("extra 997 expired");
+  expect(streams[0]).toMatchObject({ error: undefined });
+  expect(streams[0]?.span[0]?.from).toBeGreaterThan(horizon);
+});
+
+test("says so where part of its span could not be read, or all of it", async () => {
+  await using at = await synced();
+  const now = at.simulation.time.now();
+  const inTime = await at.verify({
+    span: { from: at.span.from, to: epochMs(now + 20 * secondMs) },
+  });
+  expect(inTime.streams).toMatchObject([{ error: undefined }]);
+  const ahead = await at.verify({ span: { from: at.span.from, to: epochMs(now + dayMs) } });
+  expect(String(ahead.streams[0]?.error)).toMatch(
+    /the exchange's clock says 2026-.+ could not be read/,
+  );
+  expect(ahead.streams[0]?.compared).toBeGreaterThanOrEqual(at.bills.length);
+  const future = { from: epochMs(now + dayMs), to: epochMs(now + 2 * dayMs) };
+  const nothing = await at.verify({ span: future });
+  expect(String(nothing.streams[0]?.error)).toContain("nothing of the span can be read");
+  const failing = (store: VerifyStore): VerifyStore => ({
+    ...store,
+    compare: (stream, bills, since) =>
+      bills.some(({ billId }) => billId === at.bill(3).billId)
+        ? Promise.reject(new Error("it broke"))
+        : store.compare(stream, bills, since),
+  });
+  const partly = await at.verify({ wrapStore: failing });
+  expect(String(partly.streams[0]?.error)).toContain("it broke");
+});
+
 test("lists rows that break the contract, keeps them when it heals, and takes those that were accepted for equal", async () => {
   await using at = await synced({
     alterLedger: (ledger) => withBrokenRows(ledger, { seed: "verify", count: 8 }),
@@ -203,7 +265,8 @@ test("lists rows that break the contract, keeps them when it heals, and takes th
     return rowCount;
   };
   await db.execute(sql`delete from rejected_bills where account = ${at.name}`);
-  // Up to now: a row may be broken on the last day.
+  // A row may be broken on the last day, and be served some minutes after its time.
+  await at.simulation.pass(20 * minuteMs);
   const span = { from: at.span.from, to: at.simulation.time.clock.now() };
   const rejectedOf = async (but: Partial<VerificationOptions> = {}) =>
     (await at.verify({ span, ...but })).findings.filter(({ kind }) => kind === "rejected");

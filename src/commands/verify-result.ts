@@ -1,4 +1,4 @@
-import { isoTime } from "../contract/time.ts";
+import { type EpochMs, isoTime } from "../contract/time.ts";
 import { AccountHeldError, messageOf } from "../errors.ts";
 import { printableLine } from "../printable.ts";
 import type { Interval } from "../sync/intervals.ts";
@@ -23,9 +23,8 @@ export type AccountVerification = {
 };
 
 export type Verification = {
+  /** As it was asked for. */
   readonly span: Interval;
-  /** Whether what was typed reaches behind what the exchange serves. */
-  readonly wasCut: boolean;
   readonly reports: readonly AccountVerification[];
   readonly findings: Findings;
 };
@@ -179,17 +178,28 @@ const valueText = (value: string | null): string => printableLine(value ?? "null
 const extraReasons = {
   expired: "expired, it is behind the exchange's 90 days by now",
   late: "late, it was made or stored after the reading began",
-  unknown: "unknown, the exchange does not serve it",
+  unknown: "unknown, the exchange does not serve it in this span",
 } as const;
 
+/** From where on the span could be read, where that is not all of it. */
+function cutAt({ span, reports }: Verification): EpochMs | undefined {
+  const starts = reports.flatMap(({ streams }) => streams.flatMap((one) => one.span[0] ?? []));
+  const servedFrom = starts.map(({ from }) => from).sort((a, b) => b - a)[0];
+  return servedFrom === undefined || servedFrom <= span.from ? undefined : servedFrom;
+}
+
 function lastLine(verification: Verification): string {
-  const { span, wasCut } = verification;
+  const { span } = verification;
   const healed = streamsOf(verification).reduce(
     (sum, { stream }) => sum + verification.findings.counts(stream).healed,
     0,
   );
   const remaining = remainingOf(verification);
-  const cut = wasCut ? " (what lies before is behind the exchange's 90 days)" : "";
+  const servedFrom = cutAt(verification);
+  const cut =
+    servedFrom === undefined
+      ? ""
+      : ` (from ${formatTime(servedFrom)} on: what is older, the exchange has forgotten)`;
   const differences =
     remaining === 0
       ? healed === 0
@@ -203,7 +213,7 @@ function lastLine(verification: Verification): string {
 /** For a program: all that was found. */
 export const verificationJson = (verification: Verification): object => ({
   ...isoInterval(verification.span),
-  wasCut: verification.wasCut,
+  wasCut: cutAt(verification) !== undefined,
   differences: remainingOf(verification),
   accounts: verification.reports.map(({ account, error, streams }) => ({
     account,

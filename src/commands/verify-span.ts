@@ -6,14 +6,14 @@ import { horizonAt } from "../sync/plan.ts";
 const iso = /^(\d{4}-\d\d-\d\d)(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d))?$/;
 
 /**
- * The span that is to be read, from what was typed; what the exchange has forgotten is cut off.
+ * The span that is to be read, from what was typed.
  * @param now this machine's time.
  * @throws UsageError for what is no time, is empty, lies in the future or is all forgotten.
  */
 export function readSpan(
   typed: { readonly from: string; readonly to: string },
   now: EpochMs,
-): { readonly span: Interval; readonly wasCut: boolean } {
+): Interval {
   const from = timeOf("--from", typed.from);
   const to = timeOf("--to", typed.to);
   if (from >= to) {
@@ -26,7 +26,9 @@ export function readSpan(
     ["--to", to],
   ] as const) {
     if (time <= now) continue;
-    throw new UsageError(`${option} ${isoTime(time)} lies in the future; it is ${isoTime(now)}`);
+    throw new UsageError(
+      `${option} ${isoTime(time)} lies in the future; give a time up to now, ${isoTime(now)}`,
+    );
   }
   const horizon = horizonAt(now);
   if (to <= horizon) {
@@ -34,7 +36,7 @@ export function readSpan(
       `--to ${typed.to} is more than 90 days ago: the exchange serves nothing before ${isoTime(horizon)}`,
     );
   }
-  return { span: { from: epochMs(Math.max(from, horizon)), to }, wasCut: from < horizon };
+  return { from, to };
 }
 
 function timeOf(option: string, text: string): EpochMs {

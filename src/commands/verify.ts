@@ -45,7 +45,7 @@ export async function verifyCommand(
   io: Io,
   options: VerifyOptions,
 ): Promise<ExitCode> {
-  const { span, wasCut } = readSpan(options, systemClock.now());
+  const span = readSpan(options, systemClock.now());
   const notice = (message: string) => {
     io.err.write(`${message}\n`);
   };
@@ -65,7 +65,7 @@ export async function verifyCommand(
   const findings = new Findings(options.json ? Number.POSITIVE_INFINITY : shownMax);
   const deps = { config, io, notice, db, way, runId, span, heal: options.heal, findings };
   const reports = await Promise.all(config.accounts.map((account) => verifyOne(deps, account)));
-  const verification = { span, wasCut, reports, findings };
+  const verification = { span, reports, findings };
   if (options.json) printJson(io, verificationJson(verification));
   else print(io, verificationText(verification));
   if (options.heal) await logEnd(db, runId, verification);

@@ -51,3 +51,11 @@ const rowWithId = z.looseObject({ billId: billFields.billId });
 
 /** The id of a row of a page, whatever else is wrong with it; undefined where it has none. */
 export const billIdOf = (row: unknown): string | undefined => rowWithId.safeParse(row).data?.billId;
+
+const rowWithTime = z.looseObject({ cTime: billFields.cTime });
+
+/** The time of a row of a page, whatever else is wrong with it; undefined where it has none. */
+export function cTimeOf(row: unknown): EpochMs | undefined {
+  const { data } = rowWithTime.safeParse(row);
+  return data && epochMs(Number(data.cTime));
+}

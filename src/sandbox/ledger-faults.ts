@@ -23,9 +23,16 @@ const isWireBill = (row: unknown): row is WireBill => typeof row === "object" &&
 /** The ledger with so many rows of each product type broken, the kinds in turn. */
 export function withBrokenRows(
   ledger: Ledger,
-  { seed, count }: { readonly seed: string | number; readonly count: number },
+  {
+    seed,
+    count,
+    kinds = Object.keys(brokenRows) as BrokenRow[],
+  }: {
+    readonly seed: string | number;
+    readonly count: number;
+    readonly kinds?: readonly BrokenRow[];
+  },
 ): Ledger {
-  const kinds = Object.keys(brokenRows) as BrokenRow[];
   return changed(ledger, seededRandom(`${seed}/broken`), count, (bill, row, index) => {
     const kind = kinds[index % kinds.length] ?? "null";
     return { ...bill, row: brokenRows[kind](row), broken: kind };

@@ -1,8 +1,8 @@
 import PQueue from "p-queue";
-import { type Bill, billIdOf } from "../contract/bill.ts";
+import { billIdOf, cTimeOf } from "../contract/bill.ts";
 import type { Fault } from "../contract/json.ts";
 import type { ProductType } from "../contract/product-types.ts";
-import { type EpochMs, epochMs } from "../contract/time.ts";
+import { type EpochMs, epochMs, isoTime, secondMs } from "../contract/time.ts";
 import { type ExchangeError, ReportableError } from "../errors.ts";
 import type { Client } from "../exchange/client.ts";
 import { askBills, pageQuery } from "./ask-bills.ts";
@@ -71,6 +71,9 @@ export type StreamVerification = {
   readonly error: unknown;
 };
 
+// A machine's clock may be so far ahead, and a span that ends now have been read to its end.
+const aheadMaxMs = 30 * secondMs;
+
 // Enough to keep a guest's slots busy while pages are compared; a walk's ids are in memory.
 const walksAtOnce = 4;
 
@@ -93,7 +96,9 @@ export async function verifyBills(
   const queue = new PQueue({ concurrency: walksAtOnce });
   const everything = new AbortController();
   for (const stream of streams.filter(({ hasFailed }) => !hasFailed)) {
-    for (const window of stream.plan(span)) {
+    const { forgotten, windows } = stream.plan(span);
+    for (const part of forgotten) void queue.add(() => stream.listForgotten(part));
+    for (const window of windows) {
       void queue.add(async () => {
         const error = await stream.walk(window, everything.signal);
         if (error !== undefined && reachOf(error) === "account") everything.abort(error);
@@ -141,14 +146,37 @@ class StreamVerify {
     return askBills({ client, assertHeld, onAttempt }, this.stream.productType, query, signal);
   }
 
-  /** The windows of what can be read of the span by now. */
-  plan(span: Interval): readonly Interval[] {
+  /** What the exchange has forgotten of the span by now, and the windows of what can be read. */
+  plan(span: Interval): { forgotten: readonly Interval[]; windows: readonly Interval[] } {
     const now = this.#deps.exchangeNow();
-    this.#span = intersect([span], interval(horizonAt(now), now));
+    const horizon = horizonAt(now);
+    this.#span = intersect([span], interval(horizon, now));
     if (this.#span.length === 0) {
       this.fail(new ReportableError("nothing of the span can be read by the exchange's clock"));
+    } else if (span.to > now + aheadMaxMs) {
+      this.#error ??= new ReportableError(
+        `the exchange's clock says ${isoTime(now)}: what is later could not be read; ` +
+          "set this machine's clock, or give an earlier end",
+      );
     }
-    return this.#span.flatMap((part) => split(part, windowMaxMs));
+    const forgotten = interval(span.from, Math.min(span.to, horizon));
+    return { forgotten, windows: this.#span.flatMap((part) => split(part, windowMaxMs)) };
+  }
+
+  /** Names what is stored of time that the exchange serves no more. Never throws. */
+  async listForgotten(part: Interval): Promise<void> {
+    const { store, onFinding, signal } = this.#deps;
+    const { stream } = this;
+    try {
+      for await (const batch of store.stored(stream, part, await store.now())) {
+        signal.throwIfAborted();
+        for (const { billId, cTime } of batch) {
+          onFinding({ stream, kind: "extra", billId, cTime, reason: "expired" });
+        }
+      }
+    } catch (error) {
+      this.fail(error);
+    }
   }
 
   /** Reads one window. Never throws: what stopped it comes back, and into the report. */
@@ -193,8 +221,8 @@ class StreamVerify {
   async #compare(reading: WindowReading, page: PageCommit): Promise<PageCounts> {
     const { store, heal, onFinding } = this.#deps;
     const { stream } = this;
-    const bills = reading.take(page);
-    const rejected = page.rejected.filter((row) => this.#isNew(row));
+    const { bills, rejected: broken } = reading.take(page);
+    const rejected = broken.filter((row) => this.#isNew(row));
     const differing = await store.compare(stream, bills, reading.since);
     const sure = differing.filter(({ stored }) => stored?.isLate !== true);
     const isWorth = heal && sure.length + rejected.length > 0;
@@ -259,14 +287,22 @@ class WindowReading {
     this.readFrom = window.from;
   }
 
-  /** Notes a page. @returns its bills of this window that were not served before, none twice. */
-  take({ bills, rejected, next }: PageCommit): readonly Bill[] {
-    const { from, to } = this.window;
+  /**
+   * Notes a page.
+   * @returns its bills of this window that were not served before, none twice, and its rows that
+   *   broke the contract, but for those that are dated outside of the window.
+   */
+  take({ bills, rejected, next }: PageCommit): Pick<PageCommit, "bills" | "rejected"> {
+    const isInside = (time: EpochMs) => time >= this.window.from && time < this.window.to;
     const fresh = new Map(
       bills
-        .filter(({ billId, cTime }) => cTime >= from && cTime < to && !this.served.has(billId))
+        .filter(({ billId, cTime }) => isInside(cTime) && !this.served.has(billId))
         .map((bill) => [bill.billId, bill]),
     );
+    const broken = rejected.filter(({ received }) => {
+      const cTime = cTimeOf(received);
+      return cTime === undefined || isInside(cTime);
+    });
     for (const { billId } of bills) this.served.add(billId);
     // A bill whose row cannot be read any more is no extra one.
     for (const { received } of rejected) {
@@ -274,8 +310,9 @@ class WindowReading {
       if (billId !== undefined) this.served.add(billId);
     }
     if ("end" in next) {
-      this.readFrom = epochMs(Math.max(from, ...next.end.expired.map((part) => part.to)));
+      const expired = next.end.expired.map(({ to }) => to);
+      this.readFrom = epochMs(Math.max(this.window.from, ...expired));
     }
-    return [...fresh.values()];
+    return { bills: [...fresh.values()], rejected: broken };
   }
 }
