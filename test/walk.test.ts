@@ -137,3 +137,65 @@ test("a walk that kept all of its window keeps the start of the history too: the
   const beyond = await walkPastHorizon(async (window) => window, 3 * hourMs);
   expect(beyond.end).toMatchObject({ end: { expired: [{ from: noon - dayMs }] } });
 });
+
+/** Walks a day of such pages, told apart by what they are asked by; the last one is empty. */
+async function walkPages(
+  pages: ReadonlyMap<string | undefined, { rows: unknown[]; endId: string }>,
+) {
+  const stored: string[] = [];
+  const asked: (string | undefined)[] = [];
+  await walkWindow(
+    {
+      async fetchPage(request) {
+        const { idLessThan } = request();
+        asked.push(idLessThan);
+        const page = pages.get(idLessThan) ?? { rows: [], endId: undefined };
+        return { ...page, requestTime: epochMs(noon) };
+      },
+      async commitPage({ bills }) {
+        for (const { billId } of bills) stored.push(billId);
+        return { new: 0, unchanged: 0, restated: 0, rejected: 0 };
+      },
+      exchangeNow: () => epochMs(noon),
+      plannedAt: epochMs(noon),
+      settleLagMs: 0,
+      onPage: () => undefined,
+      signal: new AbortController().signal,
+    },
+    stream,
+    { window: { from: epochMs(noon - dayMs), to: epochMs(noon) } },
+  );
+  return { stored, asked };
+}
+
+const billOf = (id: number) => ({ ...row, billId: String(id), cTime: String(noon - hourMs + id) });
+
+test("a cursor that no bill of its page has is not believed because of a row without an id", async () => {
+  const { billId: _, ...withoutId } = billOf(98);
+  const { stored, asked } = await walkPages(
+    new Map([
+      [undefined, { rows: [billOf(99), billOf(100), withoutId], endId: "50" }],
+      ["99", { rows: [withoutId, billOf(97)], endId: "97" }],
+    ]),
+  );
+  expect(asked).toEqual([undefined, "99", "97"]);
+  expect(stored).toEqual(["99", "100", "97"]);
+});
+
+test("a row without an id may be its page's final bill: the page's cursor is all there is", async () => {
+  const { billId: _, ...withoutId } = billOf(98);
+  const { stored, asked } = await walkPages(
+    new Map([
+      [undefined, { rows: [withoutId], endId: "98" }],
+      ["98", { rows: [billOf(97)], endId: "97" }],
+    ]),
+  );
+  expect(asked).toEqual([undefined, "98", "97"]);
+  expect(stored).toEqual(["97"]);
+});
+
+test("a page of more rows than a call takes arguments is read", async () => {
+  const rows = Array.from({ length: 150_000 }, (_, id) => billOf(150_000 - id));
+  const { stored } = await walkPages(new Map([[undefined, { rows, endId: "1" }]]));
+  expect(stored).toHaveLength(rows.length);
+});

@@ -24,21 +24,29 @@ export function strayBill(
   );
 }
 
-/** What is wrong with a cursor that would go round in circles, or could skip bills. */
-export function cursorFault(
+/**
+ * Where a walk goes on behind a page, or what is wrong with the cursor that the page names: it would
+ * go round in circles, or could skip bills.
+ */
+export function cursorBehind(
   endId: string,
   { bills, rejected }: Pick<PageCommit, "bills" | "rejected">,
   cursor: string | undefined,
   cursors: ReadonlySet<string | undefined>,
-): string | undefined {
-  if (endId === cursor) return "stands still";
-  if (cursors.has(endId)) return "came back";
-  // The API calls it the id of the page's final bill. Behind any other lie bills never seen;
-  // a row without an id may be that bill.
-  const isOfPage =
-    bills.some(({ billId }) => billId === endId) ||
-    rejected
-      .map(({ received }) => billIdOf(received))
-      .some((id) => id === endId || id === undefined);
-  return isOfPage ? undefined : "is no bill of its page";
+): { readonly cursor: string } | { readonly fault: string } {
+  if (endId === cursor) return { fault: "stands still" };
+  if (cursors.has(endId)) return { fault: "came back" };
+  const ids = [
+    ...bills.map(({ billId }) => billId),
+    ...rejected.map(({ received }) => billIdOf(received)),
+  ];
+  // The API calls it the id of the page's final bill. Behind any other lie bills never seen.
+  if (ids.includes(endId)) return { cursor: endId };
+  if (!ids.includes(undefined)) return { fault: "is no bill of its page" };
+  // A row without an id may be that bill: some of the page is read again, and nothing skipped.
+  const oldest = bills.reduce<Bill | undefined>(
+    (least, bill) => (least === undefined || bill.cTime < least.cTime ? bill : least),
+    undefined,
+  );
+  return { cursor: oldest?.billId ?? endId };
 }

@@ -6,7 +6,7 @@ import { printableLine } from "../printable.ts";
 import { type Interval, interval, lengthMs } from "./intervals.ts";
 import { edgeMarginMs, horizonAt, startSlackMs } from "./plan.ts";
 import type { PageCommit, PageCounts, RejectedRow, Stream, Walk, WalkEnd } from "./store.ts";
-import { cursorFault, strayBill } from "./unbelievable-pages.ts";
+import { cursorBehind, strayBill } from "./unbelievable-pages.ts";
 
 /** What is asked of the exchange for one page: times as they are sent, both ends included. */
 export type PageRequest = {
@@ -89,24 +89,25 @@ export async function walkWindow(deps: WalkDeps, stream: Stream, walk: Walk): Pr
     // By the earliest of three times: answers may have set the clock forth and back meanwhile.
     const seenTimes = [deps.plannedAt, startedAt, deps.exchangeNow()];
     const settledTo = epochMs(Math.min(...seenTimes) - deps.settleLagMs);
-    const fault = finished ? undefined : cursorFault(endId, read, cursor, cursors);
+    const behind = finished ? undefined : cursorBehind(endId, read, cursor, cursors);
+    const goesOnAt = behind && "cursor" in behind ? behind.cursor : undefined;
     const next = finished
       ? { end: endOf({ window, isHistoryStart }, readFrom, settledTo) }
-      : { cursor: fault === undefined ? endId : undefined };
+      : { cursor: goesOnAt };
     const page = { stream, window, startedAt, after: cursor, bills, rejected, next };
     const counts = await deps.commitPage(page);
     const walkedMs = finished ? lengthMs([window]) : walkedTo(window, bills);
     deps.onPage({ window, counts, finished, walkedMs });
     if (finished) return;
-    if (fault !== undefined) {
+    if (behind && "fault" in behind) {
       throw new CursorError(
-        `the exchange's cursor ${printableLine(endId)} ${fault} in ${nameOf(stream, window)}; ` +
+        `the exchange's cursor ${printableLine(endId)} ${behind.fault} in ${nameOf(stream, window)}; ` +
           "the window counts as not read, whatever came of its bills so far; run again",
       );
     }
-    cursors.add(endId);
-    cursor = endId;
-    oldest = epochMs(Math.min(oldest, ...bills.map(({ cTime }) => cTime)));
+    cursors.add(goesOnAt);
+    cursor = goesOnAt;
+    oldest = epochMs(Math.min(oldest, oldestOf(bills)));
     const left = await deps.divide?.(window, oldest, bills.length);
     if (left === undefined || left.from === window.from) continue;
     // The older part is another walk's now, and with it where the history starts.
@@ -179,9 +180,13 @@ function endOf(
   };
 }
 
+/** Without a spread: an exchange may send more rows than a call takes arguments. */
+const oldestOf = (bills: readonly Bill[]): number =>
+  bills.reduce((oldest, { cTime }) => Math.min(oldest, cTime), Number.POSITIVE_INFINITY);
+
 /** How much of the window lies above the oldest bill so far, in ms. */
 function walkedTo(window: Interval, bills: readonly Bill[]): number {
-  const oldest = Math.min(window.to, ...bills.map(({ cTime }) => cTime));
+  const oldest = Math.min(window.to, oldestOf(bills));
   return window.to - Math.max(window.from, oldest);
 }
 

@@ -79,7 +79,9 @@ export const mutants: readonly Mutant[] = [
   {
     name: "a cursor that is no bill of its page believed",
     file: "src/sync/unbelievable-pages.ts",
-    changes: [["return isOfPage ?", "return isOfPage || bills.length > 0 ?"]],
+    changes: [
+      ["if (ids.includes(endId)) return", "if (ids.includes(endId) || bills.length > 0) return"],
+    ],
   },
   {
     name: "a page of another time believed",
@@ -89,7 +91,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "a cursor that is wrong stored with its page",
     file: "src/sync/walk.ts",
-    changes: [["{ cursor: fault === undefined ? endId : undefined }", "{ cursor: endId }"]],
+    changes: [["      : { cursor: goesOnAt };", "      : { cursor: endId };"]],
   },
   {
     name: "a retry outside the limiter",
