@@ -1,9 +1,22 @@
 import { randomUUID } from "node:crypto";
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
-import { dayMs, epochMs, historyMs, isoTime, minuteMs, secondMs } from "../src/contract/time.ts";
+import {
+  dayMs,
+  epochMs,
+  historyMs,
+  hourMs,
+  isoTime,
+  minuteMs,
+  secondMs,
+} from "../src/contract/time.ts";
 import type { LedgerBill } from "../src/sandbox/ledger.ts";
-import { withBrokenRows, withOddDecimals } from "../src/sandbox/ledger-faults.ts";
+import {
+  withBrokenRows,
+  withLateAndRestated,
+  withLateBills,
+  withOddDecimals,
+} from "../src/sandbox/ledger-faults.ts";
 import type { Quirks } from "../src/sandbox/source.ts";
 import type { Interval } from "../src/sync/intervals.ts";
 import type { Finding } from "../src/sync/verify.ts";
@@ -18,13 +31,13 @@ const productType = "USDT-FUTURES";
 
 /** A simulated exchange of one product type, synced, and means to damage what is stored. */
 async function synced(options: Partial<SimulationOptions> = {}) {
-  const name = randomUUID();
+  const { name = randomUUID() } = options;
   const simulation = simulate(database.url, {
     seed: "verify",
-    name,
     density: 0.2,
     productTypes: [productType],
     ...options,
+    name,
   });
   await simulation.sync();
   const now = simulation.time.clock.now();
@@ -190,6 +203,47 @@ test("reads no more than its span: what is wrong outside of it is not named", as
   expect(short(findings)).toEqual(
     [...inside, ...more].map(({ billId }) => `missing ${billId}`).toSorted(),
   );
+});
+
+test("finds and heals what appeared, or was restated, later than the settle lag: a sync cannot know of it", async () => {
+  await using at = await synced({
+    name: "late bills",
+    futureDays: 10,
+    density: 2,
+    alterLedger: (ledger) =>
+      withLateAndRestated(
+        // So many that some are of the hour before the first sync.
+        withLateBills(ledger, { seed: "hour", count: 400, lateMs: hourMs }),
+        "late",
+      ),
+  });
+  await at.simulation.pass(9 * dayMs);
+  await at.simulation.sync();
+  const now = at.simulation.time.clock.now();
+  const span = { from: epochMs(at.span.from + 10 * dayMs), to: epochMs(now - dayMs) };
+  const inside = at.simulation.sandbox.account.ledger.bills[productType].filter(
+    ({ cTime, visibleAt }) => cTime >= span.from && cTime < span.to && visibleAt < now,
+  );
+  const { rows } = await db.execute<{ bill_id: string }>(
+    sql`select bill_id from bills where account = ${at.name}`,
+  );
+  const stored = new Set(rows.map(({ bill_id }) => bill_id));
+  const late = inside.filter(({ billId }) => !stored.has(billId));
+  const lateness = new Set(late.map(({ cTime, visibleAt }) => visibleAt - cTime));
+  // What is a second late, the next sync reads.
+  expect([...lateness].toSorted((one, other) => one - other)).toEqual([hourMs, 8 * dayMs]);
+  const restated = inside.filter((bill) => bill.restated !== undefined);
+  const named = async (heal: boolean) => {
+    const { findings } = await at.verify({ span, heal });
+    const of = (kind: Finding["kind"]) =>
+      findings.flatMap((one) => (one.kind === kind ? [one.billId] : [])).toSorted();
+    return { missing: of("missing"), changed: of("changed") };
+  };
+  expect(await named(true)).toEqual({
+    missing: late.map(({ billId }) => billId).toSorted(),
+    changed: restated.map(({ billId }) => billId).toSorted(),
+  });
+  expect(await named(false)).toEqual({ missing: [], changed: [] });
 });
 
 test("compares the first and the last millisecond of its span, and none beside them", async () => {

@@ -57,7 +57,9 @@ export const sandboxHelp = `
 With --faults it refuses, delays, cuts, lies and is away for minutes, in every
 way that a client can come through. Each fault is told on standard error with
 the number of the request for bills that it met. A sync against it may end with
-code 1, and must be complete when it was run again often enough.`;
+code 1, and must be complete when it was run again often enough. Some of its
+bills are restated after a minute, and some appear late, by a second, an hour
+or 8 days: what comes later than a sync's settle lag, verify finds and heals.`;
 
 export const verifyHelp = `
 The bills of the span, from --from up to and without --to, are read from the

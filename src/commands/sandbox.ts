@@ -1,8 +1,14 @@
 import { messageOf, ReportableError, UsageError } from "../errors.ts";
 import { drawFaultSchedule } from "../sandbox/fault-draw.ts";
-import { describeFault, type FaultOptions } from "../sandbox/fault-schedule.ts";
+import { describeFault } from "../sandbox/fault-schedule.ts";
+import { withLateAndRestated } from "../sandbox/ledger-faults.ts";
 import { seededRandom } from "../sandbox/random.ts";
-import { type OpenSandbox, openSandbox, sandboxEnvironment } from "../sandbox/sandbox.ts";
+import {
+  type OpenSandbox,
+  openSandbox,
+  type SandboxOptions,
+  sandboxEnvironment,
+} from "../sandbox/sandbox.ts";
 import { type ExitCode, type Io, print, tell } from "./io.ts";
 import { stopped } from "./stopped.ts";
 
@@ -33,7 +39,7 @@ async function open(io: Io, options: SandboxCommandOptions): Promise<OpenSandbox
   const { port, seed } = options;
   const faults = faultsOf(io, options);
   try {
-    return await openSandbox({ port, seed, ...(faults && { faults }) });
+    return await openSandbox({ port, seed, ...faults });
   } catch (error) {
     if (!(error instanceof Error && "syscall" in error && error.syscall === "listen")) throw error;
     throw new ReportableError(
@@ -42,17 +48,27 @@ async function open(io: Io, options: SandboxCommandOptions): Promise<OpenSandbox
   }
 }
 
-/** The faults that are asked for; each is told when it happens. */
-function faultsOf(io: Io, options: SandboxCommandOptions): FaultOptions | undefined {
+/** The faults that are asked for; those of a request are told when they happen. */
+function faultsOf(
+  io: Io,
+  options: SandboxCommandOptions,
+): Pick<SandboxOptions, "faults" | "alterLedger"> | undefined {
   const { faults, faultRate = faultRateDefault } = options;
   if (faults === undefined) {
     if (options.faultRate === undefined) return undefined;
     throw new UsageError("--fault-rate goes with --faults; give the faults a seed");
   }
   const count = Math.round(faultRate * faultyRequests);
+  tell(
+    io,
+    "of each product type some bills are restated in a minute, and some appear late: by a second, an hour, 8 days",
+  );
   return {
-    schedule: drawFaultSchedule(seededRandom(faults), { requests: faultyRequests, count }),
-    onFault: (fault, request) =>
-      io.err.write(`request ${request} for bills: ${describeFault(fault)}\n`),
+    alterLedger: (ledger) => withLateAndRestated(ledger, faults),
+    faults: {
+      schedule: drawFaultSchedule(seededRandom(faults), { requests: faultyRequests, count }),
+      onFault: (fault, request) =>
+        io.err.write(`request ${request} for bills: ${describeFault(fault)}\n`),
+    },
   };
 }

@@ -1,5 +1,5 @@
 import { productTypes } from "../contract/product-types.ts";
-import { dayMs, epochMs, historyMs } from "../contract/time.ts";
+import { dayMs, epochMs, historyMs, hourMs, minuteMs, secondMs } from "../contract/time.ts";
 import type { WireBill } from "./entry.ts";
 import type { Ledger, LedgerBill } from "./ledger.ts";
 import { type Random, seededRandom, shuffled } from "./random.ts";
@@ -89,6 +89,19 @@ export function withLateBills(
   const random = seededRandom(`${seed}/late`);
   const late = (bill: LedgerBill) => ({ ...bill, visibleAt: epochMs(bill.cTime + lateMs) });
   return changed(ledger, random, count, late, ({ cTime }) => cTime > ledger.now - lateMs);
+}
+
+/** How late the bills of {@link withLateAndRestated} are: within every settle lag, and far behind it. */
+const latenessMs = [secondMs, hourMs, 8 * dayMs] as const;
+
+/** The ledger with bills of each product type that come late, and some that are restated soon. */
+export function withLateAndRestated(ledger: Ledger, seed: string): Ledger {
+  const count = 5;
+  const restated = withRestatements(ledger, { seed, count, at: ledger.now + minuteMs });
+  return latenessMs.reduce(
+    (altered, lateMs) => withLateBills(altered, { seed: `${seed}/${lateMs}`, count, lateMs }),
+    restated,
+  );
 }
 
 /** Changes so many bills of each product type, by default of those that stay for a day yet. */
