@@ -13,9 +13,9 @@ import {
 import type { LedgerBill } from "../src/sandbox/ledger.ts";
 import {
   withBrokenRows,
-  withLateAndRestated,
   withLateBills,
   withOddDecimals,
+  withRestatements,
 } from "../src/sandbox/ledger-faults.ts";
 import type { Quirks } from "../src/sandbox/source.ts";
 import type { Interval } from "../src/sync/intervals.ts";
@@ -210,11 +210,15 @@ test("finds and heals what appeared, or was restated, later than the settle lag:
     name: "late bills",
     futureDays: 10,
     density: 2,
+    // So many that some are of the hour before the first sync.
     alterLedger: (ledger) =>
-      withLateAndRestated(
-        // So many that some are of the hour before the first sync.
-        withLateBills(ledger, { seed: "hour", count: 400, lateMs: hourMs }),
-        "late",
+      withRestatements(
+        withLateBills(withLateBills(ledger, { seed: 1, count: 400, lateMs: hourMs }), {
+          seed: 2,
+          count: 100,
+          lateMs: 8 * dayMs,
+        }),
+        { seed: 3, count: 5, at: ledger.now + minuteMs },
       ),
   });
   await at.simulation.pass(9 * dayMs);
