@@ -209,11 +209,11 @@ test("finds and heals what appeared, or was restated, later than the settle lag:
   await using at = await synced({
     name: "late bills",
     futureDays: 10,
-    density: 2,
+    density: 4,
     // So many that some are of the hour before the first sync.
     alterLedger: (ledger) =>
       withRestatements(
-        withLateBills(withLateBills(ledger, { seed: 1, count: 400, lateMs: hourMs }), {
+        withLateBills(withLateBills(ledger, { seed: 1, count: 4_000, lateMs: hourMs }), {
           seed: 2,
           count: 100,
           lateMs: 8 * dayMs,
