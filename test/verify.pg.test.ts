@@ -22,7 +22,12 @@ import type { Interval } from "../src/sync/intervals.ts";
 import type { Finding } from "../src/sync/verify.ts";
 import type { VerifyStore } from "../src/sync/verify-store.ts";
 import { fileDatabase } from "./support/database.ts";
-import { rowVersions, type SimulationOptions, simulate } from "./support/simulation.ts";
+import {
+  rowVersions,
+  type SimulationOptions,
+  simulate,
+  simulationStart,
+} from "./support/simulation.ts";
 import { type VerificationOptions, verifyIn } from "./support/verification.ts";
 
 const { database, tables } = await fileDatabase();
@@ -209,8 +214,8 @@ test("finds and heals what appeared, or was restated, later than the settle lag:
   await using at = await synced({
     name: "late bills",
     futureDays: 10,
-    density: 4,
-    // So many that some are of the hour before the first sync.
+    // Of the hour before the first sync.
+    edges: [simulationStart - 30 * minuteMs],
     alterLedger: (ledger) =>
       withRestatements(
         withLateBills(withLateBills(ledger, { seed: 1, count: 4_000, lateMs: hourMs }), {
