@@ -23,6 +23,7 @@ import {
   planFaults,
   settledOf,
   type Tolerance,
+  timeText,
 } from "./time-checks.ts";
 import type { PromiseName } from "./verdicts.ts";
 import { accountName, type World } from "./world.ts";
@@ -121,7 +122,7 @@ export function checkTables(world: World, before: Tables, after: Tables): void {
         bills.length,
         lostBills(bills, tables).map(
           ({ billId, cTime, visibleAt, broken }) =>
-            `${billId} of ${cTime}, served since ${visibleAt}${broken ?? ""}, ${why} and is not stored`,
+            `${billId} of ${timeText(cTime)}, served since ${timeText(visibleAt)}${broken ?? ""}, ${why} and is not stored`,
         ),
       );
     const bills = ledger.bills(productType);
@@ -224,7 +225,9 @@ function falseSuccess(
     );
   const missing = lostBills(inReach, tables);
   return [
-    ...missing.map(({ billId, cTime }) => `${productType} ${billId} of ${cTime} is missing`),
+    ...missing.map(
+      ({ billId, cTime }) => `${productType} ${billId} of ${timeText(cTime)} is missing`,
+    ),
     // What is open may be a later run's of the same step.
     ...holesBehind(isOvertaken ? settledOf(tables.checkpoints) : tables.checkpoints, {
       from: horizon,

@@ -1,4 +1,10 @@
-import { type EpochMs, historyMs, intervalMaxMs, isoTime } from "../../src/contract/time.ts";
+import {
+  type EpochMs,
+  epochMs,
+  historyMs,
+  intervalMaxMs,
+  isoTime,
+} from "../../src/contract/time.ts";
 import type { Interval } from "../../src/sync/intervals.ts";
 import type { StreamPlan } from "../../src/sync/store.ts";
 import type { Checkpoint } from "./tables.ts";
@@ -11,7 +17,14 @@ export type Tolerance = {
   readonly edgeMs: number;
 };
 
-export const text = ({ from, to }: Interval): string => `${isoTime(from)} to ${isoTime(to)}`;
+// The furthest that a Date goes, either way.
+const dateMaxMs = 8.64e15;
+
+/** For a message: what a broken program takes for a time may be none. */
+export const timeText = (time: number): string =>
+  Math.abs(time) <= dateMaxMs ? isoTime(epochMs(time)) : String(time);
+
+export const text = ({ from, to }: Interval): string => `${timeText(from)} to ${timeText(to)}`;
 
 const byStart = (a: Interval, b: Interval): number => a.from - b.from || a.to - b.to;
 
@@ -42,8 +55,12 @@ export function planFaults(
     ...windows
       .filter(({ from, to }) => to - from > intervalMaxMs - 1)
       .map((window) => `longer than 7 days with its margins: ${text(window)}`),
-    ...(end >= at - behindMs && end <= at + aheadMs ? [] : [`ends at ${end}, planned at ${at}`]),
-    ...(start <= at - historyMs + edgeMs ? [] : [`begins at ${start}, planned at ${at}`]),
+    ...(end >= at - behindMs && end <= at + aheadMs
+      ? []
+      : [`ends at ${timeText(end)}, planned at ${timeText(at)}`]),
+    ...(start <= at - historyMs + edgeMs
+      ? []
+      : [`begins at ${timeText(start)}, planned at ${timeText(at)}`]),
     ...expiredTooEarly(expired, at, edgeMs),
   ];
 }
@@ -82,7 +99,9 @@ export function holesBehind(
   return [
     ...open.map((window) => `still open: ${text(window)}`),
     ...seams(settled),
-    ...(start <= wanted.from ? [] : [`settled from ${start}, not from ${wanted.from}`]),
-    ...(end >= wanted.to ? [] : [`settled to ${end}, not to ${wanted.to}`]),
+    ...(start <= wanted.from
+      ? []
+      : [`settled from ${timeText(start)}, not from ${timeText(wanted.from)}`]),
+    ...(end >= wanted.to ? [] : [`settled to ${timeText(end)}, not to ${timeText(wanted.to)}`]),
   ];
 }
