@@ -48,3 +48,34 @@ test("shrinking leaves what the failure needs, and nothing else", async () => {
   expect(smallest.ledger.productTypes.length).toBe(1);
   expect(smallest.exchange).toMatchObject({ quirks: {}, pastHorizon: "trim", jitterMs: 0 });
 });
+
+test("shrinking takes away bursts, broken rows, a ledger's future, and faults within a verification", async () => {
+  const base = drawHistory(0);
+  const verify = { kind: "verify", at: 9, days: 1 } as const;
+  const [kill, stop] = [{ kind: "kill", at: 3 } as const, { kind: "stop", at: 4 } as const];
+  const [step] = base.steps;
+  if (step === undefined) throw new Error("seed 0 has no step");
+  const grown: History = {
+    ...base,
+    ledger: {
+      ...base.ledger,
+      bursts: [10, 20, 30].map((bills) => ({ atMs: 0, bills })),
+      brokenRows: 4,
+    },
+    steps: [...base.steps, { ...step, process: [kill, { ...verify, process: [kill, stop] }] }],
+  };
+  const smallest = await shrink(grown, async ({ steps, ledger }) => {
+    const faults = steps.flatMap(({ process }) => process);
+    const within = faults.flatMap((fault) => (fault.kind === "verify" ? fault.process : []));
+    return (
+      within.some(({ kind }) => kind === "stop") && ledger.bursts.some(({ bills }) => bills === 20)
+    );
+  });
+  expect(smallest.steps.map(({ process }) => process)).toEqual([[{ ...verify, process: [stop] }]]);
+  const { bursts, brokenRows, futureDays } = smallest.ledger;
+  expect({ bursts, brokenRows, futureDays }).toEqual({
+    bursts: [{ atMs: 0, bills: 20 }],
+    brokenRows: 0,
+    futureDays: 0,
+  });
+});

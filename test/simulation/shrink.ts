@@ -1,7 +1,9 @@
-import type { History, Step } from "./history.ts";
+import { dayMs } from "../../src/contract/time.ts";
+import type { ScheduledFault } from "../../src/sandbox/fault-kinds.ts";
+import type { History, LedgerKind, ProcessFault, RecentBill, Step } from "./history.ts";
 
-// Each play takes some tenths of a second.
-const playsMax = 150;
+// Each play takes some tenths of a second, of a small history less.
+const playsMax = 400;
 
 /**
  * A smaller history that breaks a promise too: greedily without steps, faults and quirks, for
@@ -12,82 +14,161 @@ export async function shrink(
   history: History,
   stillBreaks: (candidate: History) => Promise<boolean>,
 ): Promise<History> {
+  const tried = new Set<string>();
+  const breaks = async (candidate: History): Promise<boolean> => {
+    const text = JSON.stringify(candidate);
+    if (tried.has(text) || tried.size >= playsMax) return false;
+    tried.add(text);
+    return stillBreaks(candidate);
+  };
   let smallest = history;
-  let plays = 0;
-  for (let progress = true; progress && plays < playsMax; ) {
-    progress = false;
-    for (const candidate of smaller(smallest)) {
-      if (plays++ >= playsMax) break;
-      if (!(await stillBreaks(candidate))) continue;
+  for (let before: History | undefined; before !== smallest; ) {
+    before = smallest;
+    for (const simpler of reductions) smallest = await reduced(smallest, simpler, breaks);
+  }
+  return smallest;
+}
+
+type Simpler = (history: History) => readonly History[];
+
+/** Takes each candidate that still breaks it. The next one is then in that one's place. */
+async function reduced(
+  history: History,
+  simpler: Simpler,
+  breaks: (candidate: History) => Promise<boolean>,
+): Promise<History> {
+  let smallest = history;
+  let candidates = simpler(smallest);
+  for (let place = 0; place < candidates.length; ) {
+    const candidate = candidates[place];
+    if (candidate !== undefined && (await breaks(candidate))) {
       smallest = candidate;
-      progress = true;
-      break;
+      candidates = simpler(smallest);
+    } else {
+      place += 1;
     }
   }
   return smallest;
 }
 
-/** Every history that is one thing simpler, the largest things first. */
-function* smaller(history: History): Generator<History> {
-  const { steps, ledger, exchange } = history;
-  if (steps.some(isEventful)) yield { ...history, steps: steps.map(uneventful) };
-  if (steps.length > 2) yield { ...history, steps: steps.slice(0, steps.length / 2) };
-  for (const index of steps.keys()) {
-    if (steps.length > 1) yield { ...history, steps: without(steps, index) };
-  }
-  if (Object.keys(exchange.quirks).length > 1) {
-    yield { ...history, exchange: { ...exchange, quirks: {} } };
-  }
-  for (const [index, step] of steps.entries()) {
-    for (const simpler of simplerSteps(step)) {
-      yield { ...history, steps: steps.with(index, simpler) };
-    }
-  }
-  const simplerLedgers = [
-    ...eachLeftOut(ledger.productTypes).map((productTypes) => ({ productTypes })),
-    ...(ledger.bursts.length > 0 ? [{ bursts: [] }] : []),
-    ...(ledger.oddDecimals > 0 ? [{ oddDecimals: 0 }] : []),
-    ...(ledger.brokenRows > 0 ? [{ brokenRows: 0 }] : []),
-    ...(ledger.edgeBills ? [{ edgeBills: false }] : []),
-    ...(ledger.density > 0.01 ? [{ density: ledger.density / 4 }] : []),
-  ];
-  for (const but of simplerLedgers) yield { ...history, ledger: { ...ledger, ...but } };
-  for (const name of Object.keys(exchange.quirks)) {
-    const quirks = Object.fromEntries(
-      Object.entries(exchange.quirks).filter(([other]) => other !== name),
-    );
-    yield { ...history, exchange: { ...exchange, quirks } };
-  }
-  if (exchange.pastHorizon !== "trim") {
-    yield { ...history, exchange: { ...exchange, pastHorizon: "trim" } };
-  }
-  if (exchange.jitterMs > 0) yield { ...history, exchange: { ...exchange, jitterMs: 0 } };
-}
-
 const eventLists = ["recent", "exchange", "database", "process"] as const;
 
-const isEventful = (step: Step): boolean => eventLists.some((list) => step[list].length > 0);
+const uneventful = { recent: [], exchange: [], database: [], process: [] } as const;
 
-const uneventful = (step: Step): Step => ({
-  ...step,
-  recent: [],
-  exchange: [],
-  database: [],
-  process: [],
-});
-
-function* simplerSteps(step: Step): Generator<Step> {
-  for (const list of eventLists) {
-    if (step[list].length > 1) yield { ...step, [list]: [] };
-    for (const index of step[list].keys()) {
-      yield { ...step, [list]: step[list].filter((_, other) => other !== index) };
-    }
-  }
-  if (step.aheadMs !== 0) yield { ...step, aheadMs: 0 };
+function simplerHistories(history: History): readonly History[] {
+  const { steps, exchange } = history;
+  const isEventful = steps.some((step) => eventLists.some((list) => step[list].length > 0));
+  const quirks = Object.entries(exchange.quirks);
+  const simplerKinds: readonly Partial<History["exchange"]>[] = [
+    ...fewer(quirks).map((some) => ({ quirks: Object.fromEntries(some) })),
+    ...(exchange.pastHorizon === "trim" ? [] : [{ pastHorizon: "trim" as const }]),
+    ...(exchange.jitterMs === 0 ? [] : [{ jitterMs: 0 }]),
+  ];
+  return [
+    ...(isEventful
+      ? [{ ...history, steps: steps.map((step) => ({ ...step, ...uneventful })) }]
+      : []),
+    ...simplerKinds.map((but) => ({ ...history, exchange: { ...exchange, ...but } })),
+  ];
 }
 
-const without = <Item>(items: readonly Item[], index: number): readonly Item[] =>
-  items.toSpliced(index, 1);
+/** Without some steps; or without one, whose time passes before the next. */
+function fewerSteps(history: History): readonly History[] {
+  const { steps } = history;
+  const merged = steps.slice(1).map((next, index) => {
+    const passMs = (steps[index]?.passMs ?? 0) + next.passMs;
+    return steps.toSpliced(index, 2, { ...next, passMs });
+  });
+  return [...fewer(steps), ...merged]
+    .filter(({ length }) => length > 0)
+    .map((some) => ({ ...history, steps: some }));
+}
 
-const eachLeftOut = <Item>(items: readonly Item[]): readonly (readonly Item[])[] =>
-  items.length < 2 ? [] : items.map((_, index) => without(items, index));
+const eachStep =
+  (simpler: (step: Step) => readonly Step[]) =>
+  (history: History): readonly History[] =>
+    history.steps.flatMap((step, index) =>
+      simpler(step).map((other) => ({ ...history, steps: history.steps.with(index, other) })),
+    );
+
+const fewerEvents = eachStep((step) => [
+  ...fewer(step.recent).map((recent) => ({ ...step, recent })),
+  ...fewer(step.exchange).map((exchange) => ({ ...step, exchange })),
+  ...fewer(step.database).map((database) => ({ ...step, database })),
+  ...fewer(step.process).map((process) => ({ ...step, process })),
+  ...(step.aheadMs === 0 ? [] : [{ ...step, aheadMs: 0 }]),
+]);
+
+const simplerEvents = eachStep((step) => [
+  ...oneOther(step.recent, simplerBill).map((recent) => ({ ...step, recent })),
+  ...oneOther(step.exchange, once).map((exchange) => ({ ...step, exchange })),
+  ...oneOther(step.process, unharmed).map((process) => ({ ...step, process })),
+]);
+
+function simplerBill(bill: RecentBill): readonly RecentBill[] {
+  const { restatedAfterMs, ...unchanged } = bill;
+  const { broken, ...right } = bill;
+  return [
+    ...(restatedAfterMs === undefined ? [] : [unchanged]),
+    ...(broken === undefined ? [] : [right]),
+    ...(bill.lateMs === 0 ? [] : [{ ...bill, lateMs: 0 }]),
+  ];
+}
+
+const once = ({ times, ...fault }: ScheduledFault): readonly ScheduledFault[] =>
+  times === undefined ? [] : [fault];
+
+const unharmed = (fault: ProcessFault): readonly ProcessFault[] =>
+  fault.kind === "verify" ? fewer(fault.process).map((process) => ({ ...fault, process })) : [];
+
+function simplerLedgers(history: History): readonly History[] {
+  const { ledger } = history;
+  const { productTypes, bursts, oddDecimals, brokenRows, edgeBills, density } = ledger;
+  const buts: readonly Partial<LedgerKind>[] = [
+    ...fewer(bursts).map((some) => ({ bursts: some })),
+    ...fewer(productTypes)
+      .filter(({ length }) => length > 0)
+      .map((some) => ({ productTypes: some })),
+    ...(oddDecimals > 0 ? [{ oddDecimals: 0 }] : []),
+    ...(brokenRows > 0 ? [{ brokenRows: 0 }] : []),
+    ...(brokenRows > 1 ? [{ brokenRows: 1 }] : []),
+    ...(edgeBills ? [{ edgeBills: false }] : []),
+    ...(density > 0.01 ? [{ density: density / 4 }] : []),
+  ];
+  return buts.map((but) => ({ ...history, ledger: { ...ledger, ...but } }));
+}
+
+/** A ledger that ends with the steps, or where they begin: nothing new happens any more. */
+function nearerEnds(history: History): readonly History[] {
+  const { ledger, steps } = history;
+  const spanMs = steps.reduce((sum, { passMs }) => sum + passMs, 0);
+  return [0, Math.ceil(spanMs / dayMs) + 1]
+    .filter((futureDays) => futureDays < ledger.futureDays)
+    .map((futureDays) => ({ ...history, ledger: { ...ledger, futureDays } }));
+}
+
+/** None of them; each half; without each one. */
+function fewer<Item>(items: readonly Item[]): readonly (readonly Item[])[] {
+  const middle = Math.ceil(items.length / 2);
+  return [
+    ...(items.length > 1 ? [[]] : []),
+    ...(items.length > 3 ? [items.slice(0, middle), items.slice(middle)] : []),
+    ...items.map((_, index) => items.toSpliced(index, 1)),
+  ];
+}
+
+const oneOther = <Item>(
+  items: readonly Item[],
+  others: (item: Item) => readonly Item[],
+): readonly (readonly Item[])[] =>
+  items.flatMap((item, index) => others(item).map((other) => items.with(index, other)));
+
+// An event in a simpler form may need the help of others: those go first.
+const reductions: readonly Simpler[] = [
+  simplerHistories,
+  fewerSteps,
+  fewerEvents,
+  nearerEnds,
+  simplerLedgers,
+  simplerEvents,
+];
