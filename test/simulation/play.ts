@@ -7,7 +7,7 @@ import type { History, ProcessFault, Step } from "./history.ts";
 import { type SimulatedProcess, startProcess } from "./process.ts";
 import type { Run, Verification } from "./run-record.ts";
 import { startSync } from "./sync-process.ts";
-import { emptyTables, readTables, type Tables } from "./tables.ts";
+import { emptyTables, linesOf, readTables, type Tables } from "./tables.ts";
 import type { Broken, PromiseName } from "./verdicts.ts";
 import { checkFindings, checkHealed, checkVerified } from "./verification-checks.ts";
 import { startVerify, type VerifyOutcome } from "./verify-process.ts";
@@ -50,11 +50,16 @@ const connectionsMax = 20;
 /**
  * Plays a history on empty tables: its steps, then two runs in which nothing goes wrong, then two
  * verifications of all that the exchange still has.
+ * @param onTrace told of each request, answer, fault, commit and report, then of each row.
  */
-export async function play(history: History, pool: pg.Pool): Promise<HistoryResult> {
+export async function play(
+  history: History,
+  pool: pg.Pool,
+  onTrace?: (line: string) => void,
+): Promise<HistoryResult> {
   pool.options.max = connectionsMax;
   await emptyTables(pool);
-  const world = openWorld(history, pool);
+  const world = openWorld(history, pool, onTrace);
   const { verdicts } = world;
   let tables = await readTables(pool, accountName);
   let runs = 0;
@@ -285,7 +290,7 @@ function describeReport(report: AccountReport | "killed"): string {
 function resultOf(world: World, tables: Tables, runs: number): HistoryResult {
   const { sandbox, verdicts, faults, history, time } = world;
   const rows = Object.values(tables).flatMap(({ bills }) => bills);
-  world.trace(JSON.stringify(tables, (key, value) => (key === "version" ? undefined : value)));
+  for (const line of linesOf(tables)) world.trace(line);
   return {
     seed: history.seed,
     broken: verdicts.broken,

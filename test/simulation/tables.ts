@@ -80,6 +80,21 @@ export async function readTables(pool: pg.Pool, account: string): Promise<Tables
   return Object.fromEntries(all) as Tables;
 }
 
+const untold = ["productType", "version"];
+
+/** What the tables hold, a line for each row; not where it lies. */
+export const linesOf = (tables: Tables): readonly string[] =>
+  Object.entries(tables).flatMap(([productType, stream]) =>
+    Object.entries(stream).flatMap(([name, content]) =>
+      [content].flat().map((row) => {
+        const text = JSON.stringify(row, (key, value) =>
+          untold.includes(key) ? undefined : value,
+        );
+        return `${productType} ${name}: ${text}`;
+      }),
+    ),
+  );
+
 export async function readCheckpoints(
   pool: pg.Pool,
   account: string,

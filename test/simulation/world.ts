@@ -46,7 +46,12 @@ export type World = {
   digest(): string;
 };
 
-export function openWorld(history: History, pool: pg.Pool): World {
+/** @param onTrace told of each line that the digest is made of. */
+export function openWorld(
+  history: History,
+  pool: pg.Pool,
+  onTrace: (line: string) => void = () => undefined,
+): World {
   const time = virtualClock(historyStart);
   const ledger = simulatedLedger(history.ledger);
   const schedule: ScheduledFault[] = [];
@@ -56,12 +61,18 @@ export function openWorld(history: History, pool: pg.Pool): World {
     strikes += 1;
     faults.set(kind, (faults.get(kind) ?? 0) + 1);
   };
+  const hash = createHash("sha256");
+  const trace = (line: string) => {
+    hash.update(`${line}\n`);
+    onTrace(line);
+  };
   const begun = new Set<ScheduledFault>();
   const onFault = (fault: ScheduledFault) => {
     // One fault, however many requests it meets.
     if (fault.kind === "maintenance" && begun.has(fault)) strikes += 1;
     else strike(`exchange: ${kindOf(fault)}`);
     begun.add(fault);
+    trace(`${time.now()} the exchange: ${kindOf(fault)}`);
   };
   const { exchange } = history;
   const { seed, productTypes, futureDays, density, bursts } = history.ledger;
@@ -83,7 +94,6 @@ export function openWorld(history: History, pool: pg.Pool): World {
       onFault,
     },
   });
-  const hash = createHash("sha256");
   let holder: { readonly run: Run; readonly epoch: number } | undefined;
   const jitter = seededRandom(`way ${history.seed}`);
   return {
@@ -116,7 +126,7 @@ export function openWorld(history: History, pool: pg.Pool): World {
       schedule.push(...next.map((fault) => ({ ...fault, atRequest: before + fault.atRequest })));
     },
     forgetSchedule: () => void schedule.splice(0),
-    trace: (line) => void hash.update(`${line}\n`),
+    trace,
     digest: () => hash.copy().digest("hex"),
   };
 }
