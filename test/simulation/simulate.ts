@@ -1,131 +1,156 @@
 // npm run simulate: see its --help.
-import { parseArgs } from "node:util";
+import { StoppedError, UsageError } from "../../src/errors.ts";
+import { printableLine } from "../../src/printable.ts";
+import { type Hunt, wantedBy } from "./command-line.ts";
 import { openDatabases } from "./databases.ts";
-import { mutants } from "./mutants.ts";
-import type { HistoryResult } from "./play.ts";
+import { saveShrunk } from "./shrunk-file.ts";
 import { Totals } from "./totals.ts";
-import { playSeeds, startWorker } from "./workers.ts";
-
-const help = `npm run simulate -- [--seeds N] [--from S] [--workers W]
-npm run simulate -- --seed S
-npm run simulate -- --mutants [--only WORD] [--seeds N]
-
-Plays seeded histories: months of an exchange's time, in which syncs run again and again while
-the exchange, the database and the process fail in every way that is known. After each run the
-tables are held against the ledger that the exchange has, and the promises are checked.
-
-Real: the whole sync (client, limiter, retries, planning, walks, lease, store), the SQL, and a
-Postgres, on TEST_DATABASE_URL, else in Docker, else embedded.
-Simulated: the exchange and the way to it; the time, which costs nothing; the death, the freeze
-and the sleep of a process; the moment at which a connection to Postgres breaks.
-
-  --seeds N     how many histories (1,000; with --mutants at most so many each, 400)
-  --from S      the first of their seeds (0)
-  --workers W   processes that play side by side (2)
-  --seed S      plays this one, and shrinks it where it breaks a promise
-  --mutants     plays histories with programs that are broken on purpose, until each is caught
-  --only WORD   of these, those with this word in their name
-
-Exit codes: 0 every promise held (with --mutants: every one was caught), 1 otherwise.`;
+import type { Broken } from "./verdicts.ts";
+import type { Task } from "./worker.ts";
+import { startWorker, type Worker, workOff } from "./workers.ts";
 
 const shrunkMax = 3;
 
 async function main(): Promise<number> {
-  const { values } = parseArgs({
-    options: {
-      help: { type: "boolean" },
-      seeds: { type: "string" },
-      from: { type: "string", default: "0" },
-      workers: { type: "string", default: "2" },
-      seed: { type: "string" },
-      mutants: { type: "boolean", default: false },
-      only: { type: "string", default: "" },
-    },
-  });
-  if (values.help) {
-    console.log(help);
-    return 0;
-  }
-  const number = (name: string, text: string): number => {
-    if (/^\d{1,9}$/.test(text)) return Number(text);
-    throw new Error(`--${name} takes a whole number, not "${text}"`);
-  };
-  const from = number("from", values.seed ?? values.from);
-  const count = number(
-    "seeds",
-    values.seed ? "1" : (values.seeds ?? (values.mutants ? "400" : "1000")),
-  );
-  const workers = number("workers", values.seed ? "1" : values.workers);
+  const wanted = wantedBy(process.argv.slice(2), (text) => process.stdout.write(text));
+  if (wanted === undefined) return 0;
+  const stopped = untilStopped();
   await using databases = await openDatabases();
   console.log(`on ${databases.server}`);
+  const workers = wanted.kind === "one" ? 1 : wanted.workers;
   const urls = await Promise.all(
-    Array.from({ length: Math.max(1, workers) }, (_, index) => databases.create(String(index))),
+    Array.from({ length: workers }, (_, index) => databases.create(String(index))),
   );
-  const seeds = Array.from({ length: count }, (_, index) => from + index);
-  return await (values.mutants ? hunt(urls, seeds, values.only) : simulate(urls, seeds));
+  if (wanted.kind === "mutants") return await hunt(urls, wanted, stopped);
+  using scope = new DisposableStack();
+  const pool = urls.map((url) => scope.use(startWorker(url)));
+  const tasks: readonly Task[] =
+    wanted.kind === "one"
+      ? [{ kind: "play", ...wanted.origin, isTraced: wanted.isTraced }]
+      : wanted.seeds.map((seed) => ({ kind: "play", seed }));
+  const failed = await playAll(pool, tasks, stopped);
+  for (const task of failed.slice(0, shrunkMax)) await shrinkOne(pool[0], task, stopped);
+  return failed.length === 0 ? 0 : 1;
 }
 
-async function simulate(urls: readonly string[], seeds: readonly number[]): Promise<number> {
+/** @returns what broke a promise. Tells what all came to, where it is stopped too. */
+async function playAll(
+  pool: readonly Worker[],
+  tasks: readonly Task[],
+  stopped: Promise<never>,
+): Promise<readonly Task[]> {
   const startedAt = performance.now();
   const totals = new Totals();
-  const pool = urls.map((url) => startWorker(url));
-  try {
-    await playSeeds(pool, seeds, (done) => {
-      totals.add(done.result);
-      report(done.result);
-      sayProgress(totals, seeds.length);
-      return "go on";
-    });
-    console.log(`\n${totals.table(performance.now() - startedAt)}`);
-    if (seeds.length === 1 && totals.failures.length === 0) return 0;
-    for (const { seed } of totals.failures.slice(0, shrunkMax)) {
-      const done = await pool[0]?.work({ kind: "shrink", seed });
-      if (done?.kind !== "shrunk") continue;
-      console.log(`\nseed ${seed} shrinks to ${JSON.stringify(done.history, undefined, 2)}`);
-      report(done.result);
+  const failed: Task[] = [];
+  let digest = "";
+  const played = workOff(pool, tasks, ({ result, trace }, task) => {
+    totals.add(result);
+    digest = result.digest;
+    for (const line of trace) console.log(line);
+    if (result.broken.length > 0) {
+      failed.push(task);
+      const how = "seed" in task ? `; npm run simulate -- --seed ${task.seed} plays it again` : "";
+      tellBroken(`the history of seed ${result.seed} breaks a promise${how}`, result.broken);
     }
+    tellProgress(totals, tasks.length);
+    return "go on";
+  });
+  try {
+    await Promise.race([stopped, played]);
   } finally {
-    for (const worker of pool) worker[Symbol.dispose]();
+    if (totals.histories > 0) console.log(`\n${totals.table(performance.now() - startedAt)}`);
+    else console.log("no history was played to its end");
   }
-  return totals.failures.length === 0 ? 0 : 1;
+  if (tasks.length === 1 && digest !== "") console.log(`digest ${digest}`);
+  return failed;
 }
 
-function sayProgress({ histories, failures }: Totals, of: number): void {
+function tellProgress({ histories, failures }: Totals, of: number): void {
   const line = `${histories} of ${of} histories, ${failures.length} broke a promise`;
   if (process.stdout.isTTY) process.stdout.write(`\r${line}`);
   else if (histories % 100 === 0) console.log(line);
 }
 
-function report({ seed, broken }: HistoryResult): void {
-  if (broken.length === 0) return;
-  console.log(`seed ${seed} breaks a promise; npm run simulate -- --seed ${seed} plays it again`);
+function tellBroken(title: string, broken: readonly Broken[]): void {
+  console.log(title);
   for (const { promise, what } of broken) console.log(`  ${promise}: ${what}`);
 }
 
+async function shrinkOne(
+  worker: Worker | undefined,
+  task: Task,
+  stopped: Promise<never>,
+): Promise<void> {
+  const done = await Promise.race([stopped, worker?.work({ ...task, kind: "shrink" })]);
+  if (done?.kind !== "shrunk") return;
+  const { history, trace, result } = done;
+  const saved = saveShrunk(history, trace);
+  console.log(`\nseed ${history.seed} shrinks to ${JSON.stringify(history, undefined, 2)}`);
+  tellBroken(`npm run simulate -- --history ${saved.history} plays it again`, result.broken);
+  console.log(`digest ${result.digest}, trace ${saved.trace}`);
+}
+
 /** How many histories each mutant takes until it is caught. */
-async function hunt(urls: readonly string[], seeds: readonly number[], only: string) {
-  const hunted = mutants.filter(({ name }) => name.includes(only));
-  const left = [...hunted];
-  const survivors: string[] = [];
+async function hunt(
+  urls: readonly string[],
+  { mutants, seeds }: Hunt,
+  stopped: Promise<never>,
+): Promise<number> {
+  const left = [...mutants];
+  let caught = 0;
   console.log(`\n${"mutant".padEnd(72)}${"histories".padStart(10)}  caught by`);
   const next = async (url: string): Promise<void> => {
     for (let mutant = left.shift(); mutant !== undefined; mutant = left.shift()) {
       using worker = startWorker(url, mutant.name);
       let played = 0;
       let caughtBy: string | undefined;
-      await playSeeds([worker], seeds, ({ result }) => {
+      const tasks = seeds.map((seed) => ({ kind: "play", seed }) as const);
+      const hunted = workOff([worker], tasks, ({ result }) => {
         played += 1;
         caughtBy = result.broken[0]?.promise;
         return caughtBy === undefined ? "go on" : "stop";
       });
-      if (caughtBy === undefined) survivors.push(mutant.name);
+      await Promise.race([stopped, hunted]);
+      if (caughtBy !== undefined) caught += 1;
       const count = String(played).padStart(10);
       console.log(`${mutant.name.padEnd(72)}${count}  ${caughtBy ?? "nothing: it survived"}`);
     }
   };
-  await Promise.all(urls.map(next));
-  console.log(`\n${hunted.length - survivors.length} of ${hunted.length} mutants caught`);
-  return hunted.length > 0 && survivors.length === 0 ? 0 : 1;
+  try {
+    await Promise.all(urls.map(next));
+  } finally {
+    console.log(`\n${caught} of ${mutants.length} mutants caught`);
+  }
+  return caught === mutants.length ? 0 : 1;
 }
 
-process.exitCode = await main();
+// npm passes on to us the Ctrl-C that the terminal has sent us already.
+const sameKeyMs = 300;
+
+/**
+ * Rejects at the first Ctrl-C, so that every scope ends: workers, databases, the embedded Postgres.
+ * A second one ends the process at once, and leaves those behind.
+ */
+function untilStopped(): Promise<never> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  promise.catch(() => undefined);
+  let firstAt: number | undefined;
+  for (const name of ["SIGINT", "SIGTERM"] as const) {
+    process.on(name, () => {
+      firstAt ??= performance.now();
+      reject(new StoppedError(`stopped by ${name}`));
+      if (performance.now() - firstAt > sameKeyMs) process.exit(1);
+    });
+  }
+  // A reader such as head has all that it wanted.
+  process.stdout.on("error", (error) => reject(new StoppedError(`stopped: ${error.message}`)));
+  return promise;
+}
+
+function fail(error: unknown): number {
+  if (!(error instanceof UsageError || error instanceof StoppedError)) throw error;
+  console.error(printableLine(error.message));
+  return error instanceof UsageError ? 2 : 1;
+}
+
+process.exitCode = await main().catch(fail);

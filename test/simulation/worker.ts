@@ -7,13 +7,24 @@ import type { History } from "./history.ts";
 import { mutants, mutated } from "./mutants.ts";
 import type { HistoryResult } from "./play.ts";
 
-export type Task =
-  | { readonly kind: "play"; readonly seed: number }
-  | { readonly kind: "shrink"; readonly seed: number };
+/** The history of a seed, or one that was written down. */
+export type Origin = { readonly seed: number } | { readonly history: History };
+
+export type Task = Origin & {
+  readonly kind: "play" | "shrink";
+  /** Whether the trace is wanted; of what was shrunk it is given in any case. */
+  readonly isTraced?: boolean;
+};
+
+type Played = {
+  readonly result: HistoryResult;
+  /** Empty where it is not wanted. */
+  readonly trace: readonly string[];
+};
 
 export type Done =
-  | { readonly kind: "played"; readonly result: HistoryResult }
-  | { readonly kind: "shrunk"; readonly history: History; readonly result: HistoryResult };
+  | (Played & { readonly kind: "played" })
+  | (Played & { readonly kind: "shrunk"; readonly history: History });
 
 const [url = "", mutantName] = process.argv.slice(2);
 
@@ -35,11 +46,15 @@ const { openDatabase } = await import("../../src/db/connect.ts");
 const { play } = await import("./play.ts");
 const { drawHistory } = await import("./draw.ts");
 const { shrink } = await import("./shrink.ts");
+const { readable } = await import("./trace.ts");
 const { db } = openDatabase(url);
 
-async function playSafely(history: History): Promise<HistoryResult> {
+async function playSafely(
+  history: History,
+  onTrace?: (line: string) => void,
+): Promise<HistoryResult> {
   try {
-    return await play(history, db.$client);
+    return await play(history, db.$client, onTrace);
   } catch (error) {
     return failed(history.seed, error instanceof Error ? String(error.stack) : String(error));
   }
@@ -58,15 +73,23 @@ const failed = (seed: number, what: string): HistoryResult => ({
   faults: {},
 });
 
+async function playTraced(history: History): Promise<Played> {
+  const trace: string[] = [];
+  const result = await playSafely(history, (line) => trace.push(readable(line)));
+  return { result, trace };
+}
+
 async function work(task: Task): Promise<Done> {
-  const history = drawHistory(task.seed);
-  const result = await playSafely(history);
-  const promise = result.broken[0]?.promise;
-  if (task.kind === "play" || promise === undefined) return { kind: "played", result };
+  const history = "history" in task ? task.history : drawHistory(task.seed);
+  const played = task.isTraced
+    ? await playTraced(history)
+    : { result: await playSafely(history), trace: [] };
+  const promise = played.result.broken[0]?.promise;
+  if (task.kind === "play" || promise === undefined) return { kind: "played", ...played };
   const breaks = async (candidate: History) =>
     (await playSafely(candidate)).broken.some((broken) => broken.promise === promise);
   const smallest = await shrink(history, breaks);
-  return { kind: "shrunk", history: smallest, result: await playSafely(smallest) };
+  return { kind: "shrunk", history: smallest, ...(await playTraced(smallest)) };
 }
 
 process.on("message", (task: Task) => {

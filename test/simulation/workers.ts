@@ -13,7 +13,8 @@ export function startWorker(databaseUrl: string, mutant?: string): Worker {
   const child: ChildProcess = fork(
     program,
     [databaseUrl, ...(mutant === undefined ? [] : [mutant])],
-    { execArgv: ["--no-warnings"] },
+    // In a group of its own: a Ctrl-C is for us, who end the workers in good order.
+    { execArgv: ["--no-warnings"], detached: true },
   );
   const died = once(child, "exit").then(([code]) => {
     throw new Error(`a worker of the simulation ended with code ${code}`);
@@ -32,18 +33,17 @@ export function startWorker(databaseUrl: string, mutant?: string): Worker {
   };
 }
 
-/** Gives the seeds to the workers, each the next one when it is done, until told to stop. */
-export async function playSeeds(
+/** Gives the tasks to the workers, each the next one when it is done, until told to stop. */
+export async function workOff<T extends Task>(
   workers: readonly Worker[],
-  seeds: Iterable<number>,
-  onDone: (done: Done) => "go on" | "stop",
+  tasks: Iterable<T>,
+  onDone: (done: Done, task: T) => "go on" | "stop",
 ): Promise<void> {
-  const next = seeds[Symbol.iterator]();
+  const next = tasks[Symbol.iterator]();
   let isStopped = false;
   const drain = async (worker: Worker): Promise<void> => {
-    for (let seed = next.next(); !isStopped && !seed.done; seed = next.next()) {
-      if (onDone(await worker.work({ kind: "play", seed: seed.value })) === "stop")
-        isStopped = true;
+    for (let task = next.next(); !isStopped && !task.done; task = next.next()) {
+      if (onDone(await worker.work(task.value), task.value) === "stop") isStopped = true;
     }
   };
   await Promise.all(workers.map(drain));
