@@ -59,6 +59,8 @@ export function checkFindings(world: World, verification: Verification, before: 
     return;
   }
   const { certainly, perhaps } = readBy(world, verification);
+  const isForgotten = ({ cTime }: LedgerBill, at: number) =>
+    cTime >= verification.span.from && cTime < at - historyMs;
   for (const productType of history.ledger.productTypes) {
     const bills = ledger.bills(productType);
     const stored = before[productType];
@@ -78,12 +80,19 @@ export function checkFindings(world: World, verification: Verification, before: 
       ...told
         .filter((finding) => "isHealed" in finding && !finding.isHealed)
         .map(({ billId }) => `${billId} differs and was not healed`),
-      ...told.flatMap((finding) => {
-        if (finding.kind !== "extra") return [];
-        const isGone = finding.cTime < endedAt - historyMs + tolerance.edgeMs;
-        if (finding.reason === "expired" && isGone) return [];
-        return [`${finding.billId} is called extra, ${finding.reason}`];
-      }),
+      ...misnamed(
+        "extra",
+        told,
+        bills.filter((bill) => isStored(stored, bill) && isForgotten(bill, beganAt)),
+        bills.filter(
+          (bill) => isStored(stored, bill) && isForgotten(bill, endedAt + tolerance.edgeMs),
+        ),
+      ),
+      ...told.flatMap((finding) =>
+        finding.kind !== "extra" || finding.reason === "expired"
+          ? []
+          : [`${finding.billId} is called extra, ${finding.reason}`],
+      ),
       ...(rejected >= (least ?? 0) && rejected <= (most ?? 0)
         ? []
         : [`${rejected} rows are called broken, not ${least} to ${most}`]),
