@@ -12,7 +12,8 @@ The summary counts, for each product type:
                     it replaced
   rejected          rows that broke the API's contract; rejected_bills keeps
                     them as served
-  complete through  no bill up to this time is missing
+  complete through  no bill up to this time is missing that was there when it
+                    was read
 Below it, the spot pairs: new, changed, returned after they were gone, and gone;
 and each risk unit's loan-to-value, and whether it is as it was.
 
@@ -21,7 +22,8 @@ the sync: bills, ltv and symbols. --only symbols needs no API key.`;
 
 export const statusHelp = `
 For each product type:
-  complete through  no bill up to this time is missing
+  complete through  no bill up to this time is missing that was there when it
+                    was read
   coverage          the share of its time, from the first sync's 90 days on,
                     that is complete
   gaps              time still to be fetched: the newest, which every sync reads
