@@ -131,6 +131,16 @@ describe("with the exchange's times of arrival, a rate limiter", () => {
     },
   );
 
+  test("never holds a slot for longer than a period after the answer, however far ahead a time is", async () => {
+    const trip = { there: 100, back: 100, offByMs: 0 };
+    const trips = Array.from({ length: 60 }, (_, index) =>
+      index % 10 === 9 ? { ...trip, offByMs: 1_800_000 } : trip,
+    );
+    const { sent } = await travel(trips, { requests: 1, perMs: 1_000 }, 1);
+    const waits = sent.slice(1).map((at, index) => at - (sent[index] ?? Number.NaN));
+    expect(Math.max(...waits)).toBeLessThanOrEqual(200 + 1_000 + 5);
+  });
+
   test("lets the first burst be late, by 25 ms, on all but one connection or on all: the next does not catch up with it", async () => {
     const trip = (there: number) => ({ there, back: 50, offByMs: 0 });
     const trips = (count: number, there: number) =>
