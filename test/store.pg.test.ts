@@ -239,6 +239,18 @@ describe("a rejected row", () => {
       ['"y"', "is not a number"],
     ]);
   });
+
+  test("is not counted any more once it is resolved", async () => {
+    await planned([0, 10]);
+    const page = { rejected: [rejected("x"), rejected("y")] };
+    await commit(0, 10, { cursor: "c1" }, page);
+    await tables.db.execute(sql`
+      update rejected_bills set resolved_at = clock_timestamp()
+      where account = ${stream.account} and received = '"x"'`);
+    const counts = await commit(0, 10, { cursor: "c2" }, { after: "c1", ...page });
+    expect(counts.rejected).toBe(1);
+    expect(await quarantine()).toHaveLength(2);
+  });
 });
 
 describe("a plan", () => {

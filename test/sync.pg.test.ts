@@ -265,6 +265,20 @@ test("broken rows are set aside once each, the others are stored, and the run is
   );
 });
 
+test("a row that was accepted keeps no run from success, though it is served again", async () => {
+  await using simulation = simulateOne("accepted", {
+    // All that is served is read again by each run.
+    settleLagMs: 100 * dayMs,
+    alterLedger: (ledger) => withBrokenRows(ledger, { seed: 1, count: 16 }),
+  });
+  expect(only(await simulation.sync())).toMatchObject({ rejected: 16 });
+  await tables.db.execute(sql`
+    update rejected_bills set resolved_at = clock_timestamp() where account = 'accepted'`);
+  const second = await simulation.sync();
+  expect(only(second)).toMatchObject({ rejected: 0, error: undefined });
+  expect(second).toSatisfy(isComplete);
+});
+
 describe("a clock that cannot be trusted", () => {
   test("before the exchange has answered, a machine that is hours ahead claims no time", async () => {
     let isAway = true;

@@ -6,7 +6,7 @@ import type { Database, Transaction } from "./connect.ts";
 
 /**
  * Keeps rows that broke the contract as they were received, once each.
- * @returns how many were served, the known ones among them included.
+ * @returns how many were served, the known ones among them included, but for those that are resolved.
  */
 export async function rejectRows(
   tx: Transaction,
@@ -16,20 +16,36 @@ export async function rejectRows(
 ): Promise<number> {
   if (rows.length === 0) return 0;
   const received = rows.map((row) => JSON.stringify(row.received));
-  await tx.execute(sql`
-    insert into rejected_bills (
-      account, product_type, digest, received, fault_path, fault, run_id, rejected_at
+  const { rows: open } = await tx.execute<{ rows: number }>(sql`
+    with page as (
+      select digest, received, fault_path, fault
+      from unnest(
+        ${textArray(received.map(sha256))}::text[],
+        ${textArray(received)}::text[],
+        ${textArray(rows.map(({ fault }) => fault.path))}::text[],
+        ${textArray(rows.map(({ fault }) => fault.reason))}::text[]
+      ) as given (digest, received, fault_path, fault)
+    ),
+    kept as (
+      insert into rejected_bills (
+        account, product_type, digest, received, fault_path, fault, run_id, rejected_at
+      )
+      select
+        ${account}, ${productType}, digest, received, fault_path, fault, ${runId}, clock_timestamp()
+      from page
+      on conflict (account, product_type, digest) do nothing
     )
-    select
-      ${account}, ${productType}, digest, received, fault_path, fault, ${runId}, clock_timestamp()
-    from unnest(
-      ${textArray(received.map(sha256))}::text[],
-      ${textArray(received)}::text[],
-      ${textArray(rows.map(({ fault }) => fault.path))}::text[],
-      ${textArray(rows.map(({ fault }) => fault.reason))}::text[]
-    ) as page (digest, received, fault_path, fault)
-    on conflict (account, product_type, digest) do nothing`);
-  return rows.length;
+    select count(*)::int as rows
+    from page
+    where not exists (
+      select 1
+      from rejected_bills
+      where account = ${account}
+        and product_type = ${productType}
+        and rejected_bills.digest = page.digest
+        and resolved_at is not null
+    )`);
+  return open[0]?.rows ?? rows.length;
 }
 
 /** For each of the rows, whether it is kept and resolved: accepted for good, or put in by a replay. */
