@@ -1,5 +1,8 @@
 import { globSync, readFileSync } from "node:fs";
+import { getTableColumns, is } from "drizzle-orm";
+import { PgTable } from "drizzle-orm/pg-core";
 import { expect, test } from "vitest";
+import { tables } from "../src/db/tables.ts";
 
 const sources = globSync("src/**/*.ts").map((path) => ({ path, text: readFileSync(path, "utf8") }));
 
@@ -16,7 +19,7 @@ test("a text is put into a statement as it stands only where it is this program'
   expect(counted(/\bsql\s*\.\s*(?:raw|identifier)\(/g)).toEqual({
     "src/db/claim.ts": 3,
     "src/db/migrate.ts": 3,
-    "src/db/record-columns.ts": 3,
+    "src/db/record-columns.ts": 4,
     "src/db/upsert-bills.ts": 3,
     "src/db/verify-store.ts": 1,
     "src/export/read-bills.ts": 1,
@@ -41,4 +44,23 @@ test("values are never put into the text of a statement beside Drizzle's", () =>
       query: "`create database ${escapeIdentifier(databaseName)}`",
     },
   ]);
+});
+
+test("no time is cast to text, which only a session of the same kind reads back: see time-text.ts", () => {
+  const times = Object.values(tables)
+    .filter((table) => is(table, PgTable))
+    .flatMap((table) => Object.values(getTableColumns(table)))
+    .filter((column) => column.getSQLType().startsWith("timestamp"));
+  const names = new Set(times.map(({ name }) => name));
+  expect(names).toContain("c_time");
+  const others = [
+    "day",
+    "time",
+    "date",
+    String.raw`timestamptz(?:\(3\))?`,
+    String.raw`timestamp\(\)`,
+  ];
+  expect(
+    counted(new RegExp(`(?<!\\w)(?:${[...names, ...others].join("|")})\\)?::text`, "g")),
+  ).toEqual({});
 });

@@ -6,6 +6,7 @@ import { secondMs } from "../contract/time.ts";
 import { AccountHeldError, type LeaseLostError } from "../errors.ts";
 import type { Database } from "./connect.ts";
 import { pastStalledCopies } from "./stalled-copies.ts";
+import { timeText } from "./time-text.ts";
 
 /** A row of a table by which a process has an account, for as long as it renews it. */
 export type Claim = AsyncDisposable & {
@@ -106,7 +107,7 @@ async function holderOf(
   account: string,
 ): Promise<Holding | undefined> {
   const { rows } = await db.execute<{ holder: string; expires_at: string }>(sql`
-    select holder, expires_at::text
+    select holder, ${timeText(sql`expires_at`)} as expires_at
     from ${sql.raw(table)}
     where account = ${account}`);
   const [row] = rows;

@@ -3,6 +3,7 @@ import type { PgTable } from "drizzle-orm/pg-core";
 import { sortedJson } from "../contract/json.ts";
 import { epochMs, isoTime } from "../contract/time.ts";
 import { textArray } from "./array-literal.ts";
+import { timeText } from "./time-text.ts";
 
 /** A record as the contract reads it: text and null, and what the columns do not know. */
 type ReadRecord = object;
@@ -35,18 +36,26 @@ export function recordColumns(table: PgTable, fields: readonly string[]): Record
   });
   const joined = (spell: (name: string) => string) =>
     sql.raw(columns.map(({ name }) => spell(name)).join(", "));
+  const asTexts = (spell: (text: SQL, field: string) => SQL, prefix = "") =>
+    sql.join(
+      columns.map(({ name, type, field }) => {
+        const column = sql.raw(`${prefix}${name}`);
+        return spell(isTime(type) ? timeText(column) : sql`${column}::text`, field);
+      }),
+      sql`, `,
+    );
   const arrayOf = (records: readonly ReadRecord[], field: string, type: string) =>
     sql`${textArray(records.map((record) => columnText(record, field, type)))}::${sql.raw(elementOf(type))}[]`;
   return {
     list: joined((name) => name),
     listOf: (alias) => joined((name) => `${alias}.${name}`),
-    contentOf: (alias) => sql`row(${joined((name) => `${alias}.${name}::text`)})`,
+    contentOf: (alias) => sql`row(${asTexts((text) => text, `${alias}.`)})`,
     arraysOf: (records) =>
       sql.join(
         columns.map(({ field, type }) => arrayOf(records, field, type)),
         sql`, `,
       ),
-    asFields: sql.raw(columns.map(({ field, name }) => `${name}::text as "${field}"`).join(", ")),
+    asFields: asTexts((text, field) => sql`${text} as ${sql.identifier(field)}`),
     assignments: joined((name) => `${name} = excluded.${name}`),
   };
 }
@@ -57,8 +66,10 @@ function columnText(record: ReadRecord, field: string, type: string): string | n
   if (value === null || value === undefined) return null;
   if (type === "json") return sortedJson(value);
   if (typeof value !== "string") throw new Error(`defect: ${field} is neither text nor null`);
-  return type.startsWith("timestamp") ? isoTime(epochMs(Number(value))) : value;
+  return isTime(type) ? isoTime(epochMs(Number(value))) : value;
 }
+
+const isTime = (type: string): boolean => type.startsWith("timestamp");
 
 /** An array takes its order from its column, not from its type. */
 const elementOf = (type: string): string => type.replace(/ COLLATE .*$/, "");

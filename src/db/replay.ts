@@ -6,6 +6,7 @@ import { textArray } from "./array-literal.ts";
 import { type Database, inTransaction, type Transaction } from "./connect.ts";
 import { withDatabaseErrors } from "./database-errors.ts";
 import { checkLease, type Lease } from "./lease.ts";
+import { timeText } from "./time-text.ts";
 import { upsertBills } from "./upsert-bills.ts";
 
 /** A row that still breaks the contract. */
@@ -77,7 +78,7 @@ async function openRows(
 ): Promise<readonly OpenRow[]> {
   const { rejectedAt, digest } = after ?? { rejectedAt: "-infinity", digest: "" };
   const { rows } = await tx.execute<OpenRow>(sql`
-    select digest, received, rejected_at::text as "rejectedAt"
+    select digest, received, ${timeText(sql`rejected_at`)} as "rejectedAt"
     from rejected_bills
     where account = ${account}
       and product_type = ${productType}
@@ -99,7 +100,7 @@ async function putIn(
   const outdated = await outdatedOf(tx, stream, rows);
   const current = rows.filter(({ digest }) => !outdated.has(digest));
   const began = await tx.execute<{ at: string }>(
-    sql`select clock_timestamp()::timestamptz(3)::text as at`,
+    sql`select ${timeText(sql`clock_timestamp()::timestamptz(3)`)} as at`,
   );
   // Oldest first: of two rows of one bill the later one wins.
   const bills = current.map(({ bill }) => bill);

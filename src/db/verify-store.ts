@@ -10,6 +10,7 @@ import { type Database, inTransaction, type Transaction } from "./connect.ts";
 import { withDatabaseErrors } from "./database-errors.ts";
 import { checkGuest, type Guest } from "./guest.ts";
 import { areResolved, rejectRows } from "./rejected-bills.ts";
+import { timeText } from "./time-text.ts";
 import {
   content,
   contentColumns,
@@ -48,22 +49,19 @@ export function openVerifyStore(
 async function databaseNow(db: Database): Promise<string> {
   // As precise as what it is compared with.
   const { rows } = await db.execute<{ now: string }>(
-    sql`select clock_timestamp()::timestamptz(3)::text as now`,
+    sql`select ${timeText(sql`clock_timestamp()::timestamptz(3)`)} as now`,
   );
   return rows[0]?.now ?? "";
 }
 
 /** Each column of a bill's content as text. */
-const texts = (table: string) =>
-  sql.raw(
-    `array[${contentColumns
-      .map((name) =>
-        name === "c_time"
-          ? `to_char(${table}.c_time at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
-          : `${table}.${name}::text`,
-      )
-      .join(", ")}]`,
+const texts = (table: string) => {
+  const columns = contentColumns.map((name) => ({ name, column: sql.raw(`${table}.${name}`) }));
+  const asText = columns.map(({ name, column }) =>
+    name === "c_time" ? timeText(column) : sql`${column}::text`,
   );
+  return sql`array[${sql.join(asText, sql`, `)}]`;
+};
 
 async function compareBills(
   db: Database,
@@ -82,7 +80,7 @@ async function compareBills(
     with incoming as (${incomingRows(bills.map((bill) => ({ page: 0, stream, bill })))})
     select
       incoming.bill_id as "billId",
-      kept.ingested_at::text as "ingestedAt",
+      ${timeText(sql`kept.ingested_at`)} as "ingestedAt",
       kept.ingested_at >= ${since}::timestamptz as "isLate",
       ${texts("kept")} as stored,
       ${texts("incoming")} as served

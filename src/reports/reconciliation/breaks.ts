@@ -4,8 +4,8 @@ import { type EpochMs, epochMs } from "../../contract/time.ts";
 import { textArray } from "../../db/array-literal.ts";
 import type { Database, Transaction } from "../../db/connect.ts";
 import { withDatabaseErrors } from "../../db/database-errors.ts";
+import { timeText } from "../../db/time-text.ts";
 import { type Scope, within } from "./entries.ts";
-import { iso } from "./find.ts";
 import { hasTransferLegs } from "./transfer-legs.ts";
 
 /** What can be wrong with a ledger. */
@@ -166,14 +166,14 @@ export async function readOpenBreaks(
       product_type as "productType",
       coin,
       anchor,
-      ${iso(sql`happened_at`)} as "happenedAt",
+      ${timeText(sql`happened_at`)} as "happenedAt",
       expected::text,
       observed::text,
       difference::text,
       first_bad_bill as "firstBadBill",
       last_good_bill as "lastGoodBill",
       explanation,
-      ${iso(sql`first_seen_at`)} as "firstSeenAt",
+      ${timeText(sql`first_seen_at`)} as "firstSeenAt",
       state,
       note
     from ledger_breaks

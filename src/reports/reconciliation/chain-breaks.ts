@@ -1,7 +1,7 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { Transaction } from "../../db/connect.ts";
+import { timeText } from "../../db/time-text.ts";
 import type { BreakKind, FoundBreak } from "./breaks.ts";
-import { iso } from "./find.ts";
 import { lastPlace } from "./learn.ts";
 
 type Row = {
@@ -76,7 +76,7 @@ export async function findChainBreaks(tx: Transaction): Promise<readonly FoundBr
       linked.coin,
       linked.bill_id,
       base_bill_id,
-      ${iso(sql`linked.c_time`)} as happened_at,
+      ${timeText(sql`linked.c_time`)} as happened_at,
       linked.expected::text,
       linked.balance::text,
       residual::text,
@@ -87,8 +87,8 @@ export async function findChainBreaks(tx: Transaction): Promise<readonly FoundBr
       doubled.twin_bill_id,
       abs(linked.fee) > ${lastPlace}
         and ${isZero(sql`linked.residual + 2 * linked.fee`)} as is_fee_sign,
-      ${iso(sql`lower(unread.time)`)} as unread_from,
-      ${iso(sql`upper(unread.time)`)} as unread_to
+      ${timeText(sql`lower(unread.time)`)} as unread_from,
+      ${timeText(sql`upper(unread.time)`)} as unread_to
     from linked
     join checked_chains using (account, product_type, coin)
     left join bills as base

@@ -1,9 +1,10 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { Transaction } from "../../db/connect.ts";
+import { timeText } from "../../db/time-text.ts";
 import type { BreakKind, FoundBreak } from "./breaks.ts";
 import { isOddId } from "./chain-scan.ts";
 import { type Entries, movedByRule, type Scope, within } from "./entries.ts";
-import { find, iso } from "./find.ts";
+import { find } from "./find.ts";
 import { hasTransferLegs, isBetweenProducts } from "./transfer-legs.ts";
 
 /**
@@ -67,8 +68,8 @@ export const findRollforwardBreaks = (tx: Transaction): Promise<readonly FoundBr
       account,
       product_type as "productType",
       coin,
-      day::text as anchor,
-      ${iso(sql`last_time`)} as "happenedAt",
+      to_char(day, 'YYYY-MM-DD') as anchor,
+      ${timeText(sql`last_time`)} as "happenedAt",
       expected::text,
       balance::text as observed,
       (balance - expected)::text as difference,
@@ -103,7 +104,7 @@ export async function findTransferBreaks(
       sent.product_type as "productType",
       sent.coin,
       sent.bill_id as anchor,
-      ${iso(sql`sent.c_time`)} as "happenedAt",
+      ${timeText(sql`sent.c_time`)} as "happenedAt",
       (-sent.amount)::text as expected,
       received.amount::text as observed,
       (received.amount + sent.amount)::text as difference,
@@ -185,7 +186,7 @@ export async function findIdBreaks(
       bills.product_type as "productType",
       bills.coin,
       bills.bill_id as anchor,
-      ${iso(sql`bills.c_time`)} as "happenedAt",
+      ${timeText(sql`bills.c_time`)} as "happenedAt",
       bills.bill_id as "firstBadBill",
       'the bill''s id is not one of its time' as explanation
     ${entries.from}
@@ -220,8 +221,8 @@ export async function findUnsigned(
     select
       entries.account,
       entries.product_type as "productType",
-      'since ' || coalesce(${iso(sql`seen_at`)}, 'the beginning') as anchor,
-      ${iso(sql`min(${sql.raw(time)})`)} as "happenedAt",
+      'since ' || coalesce(${timeText(sql`seen_at`)}, 'the beginning') as anchor,
+      ${timeText(sql`min(${sql.raw(time)})`)} as "happenedAt",
       '0' as expected,
       count(*)::text as observed,
       count(*)::text as difference,

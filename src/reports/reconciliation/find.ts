@@ -1,10 +1,6 @@
-import { type SQL, sql } from "drizzle-orm";
+import type { SQL } from "drizzle-orm";
 import type { Transaction } from "../../db/connect.ts";
 import type { BreakKind, FoundBreak } from "./breaks.ts";
-
-/** A time as ISO 8601, in UTC. */
-export const iso = (time: SQL) =>
-  sql`to_char(${time} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
 type Finding = Partial<Omit<FoundBreak, "kind">> &
   Pick<FoundBreak, "account" | "anchor" | "explanation">;

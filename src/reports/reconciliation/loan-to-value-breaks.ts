@@ -1,8 +1,9 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { Transaction } from "../../db/connect.ts";
+import { timeText } from "../../db/time-text.ts";
 import type { FoundBreak } from "./breaks.ts";
 import { type Scope, within } from "./entries.ts";
-import { find, iso } from "./find.ts";
+import { find } from "./find.ts";
 import { lastPlace } from "./learn.ts";
 
 const snapshotBreaks = ({ accounts }: Scope, columns: SQL, isBroken: SQL): SQL => sql`
@@ -33,8 +34,8 @@ const snapshotBreaks = ({ accounts }: Scope, columns: SQL, isBroken: SQL): SQL =
     )
     select
       account,
-      concat_ws('/', nullif(risk_unit_id, ''), ${iso(sql`taken_at`)}) as anchor,
-      ${iso(sql`taken_at`)} as "happenedAt",
+      concat_ws('/', nullif(risk_unit_id, ''), ${timeText(sql`taken_at`)}) as anchor,
+      ${timeText(sql`taken_at`)} as "happenedAt",
       ${columns}
     from snapshots
     where ${isBroken}
@@ -68,8 +69,8 @@ export async function findLoanToValueBreaks(
     select
       account,
       coin,
-      concat_ws('/', nullif(risk_unit_id, ''), ${iso(sql`taken_at`)}) as anchor,
-      ${iso(sql`taken_at`)} as "happenedAt",
+      concat_ws('/', nullif(risk_unit_id, ''), ${timeText(sql`taken_at`)}) as anchor,
+      ${timeText(sql`taken_at`)} as "happenedAt",
       (price * amount)::text as expected,
       converted_usdt_amount::text as observed,
       (converted_usdt_amount - price * amount)::text as difference,

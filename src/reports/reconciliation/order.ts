@@ -1,6 +1,7 @@
 import { type SQL, sql } from "drizzle-orm";
 import { textArray } from "../../db/array-literal.ts";
 import type { Transaction } from "../../db/connect.ts";
+import { timeText } from "../../db/time-text.ts";
 import { movedByRule } from "./entries.ts";
 import { chainedOrder, type Step } from "./millisecond-order.ts";
 
@@ -172,7 +173,7 @@ async function readGroups(tx: Transaction): Promise<readonly Row[]> {
       account,
       product_type,
       coin,
-      c_time::text as time,
+      ${timeText(sql`c_time`)} as time,
       bill_id,
       place,
       trunc(moved * 10::numeric ^ scale)::text as moved,

@@ -1,0 +1,114 @@
+import { createHash, randomUUID } from "node:crypto";
+import { sql } from "drizzle-orm";
+import { expect, test } from "vitest";
+import { epochMs } from "../src/contract/time.ts";
+import { inTransaction, openDatabase } from "../src/db/connect.ts";
+import { replayBatch } from "../src/db/replay.ts";
+import { commitSymbols } from "../src/db/symbols.ts";
+import { upsertBills } from "../src/db/upsert-bills.ts";
+import { openVerifyStore } from "../src/db/verify-store.ts";
+import { readSymbolList } from "../src/sync/symbols.ts";
+import type { VerifyStore } from "../src/sync/verify-store.ts";
+import { aBill } from "./support/bills.ts";
+import { fileDatabase } from "./support/database.ts";
+import { holdStream } from "./support/held-store.ts";
+
+const { database, tables } = await fileDatabase();
+
+/** Both were 01:30 in Moscow, and print alike there: "26/10/2014 01:30:00 MSK". */
+const [first, between, second] = [
+  "2014-10-25T21:30:00.006Z",
+  "2014-10-25T22:00:00.006Z",
+  "2014-10-25T22:30:00.006Z",
+];
+
+/** A database's sessions whose times, cast to text, are not what they are. */
+function openInMoscow() {
+  const url = new URL(database.url);
+  url.searchParams.set("options", "-c timezone=Europe/Moscow -c datestyle=SQL,DMY");
+  return openDatabase(url.href);
+}
+
+const setStored = (account: string, at: string) =>
+  tables.db.execute(sql`update bills set ingested_at = ${at} where account = ${account}`);
+
+test("these sessions cannot read back what they print", async () => {
+  await using moscow = openInMoscow();
+  const { rows } = await moscow.db.execute(sql`
+    select ${first}::timestamptz::text::timestamptz = ${second} as "isMistaken"`);
+  expect(rows).toEqual([{ isMistaken: true }]);
+});
+
+/** A bill that was stored at `first`, and its verification in such a session. */
+async function verification(
+  act: (at: { store: VerifyStore; account: string; compare: Compare }) => Promise<void>,
+) {
+  await using moscow = openInMoscow();
+  const { stream } = await holdStream(moscow.db);
+  const { account } = stream;
+  await moscow.db.execute(sql`
+    insert into account_guests (account, holder, epoch, expires_at)
+    values (${account}, 'test', 1, clock_timestamp() + interval '1 hour')`);
+  await inTransaction(moscow.db, (tx) => upsertBills(tx, [{ stream, bills: [aBill()] }]));
+  await setStored(account, first);
+  const store = openVerifyStore(moscow.db, { account, epoch: 1 }, randomUUID());
+  const compare: Compare = async (since) => {
+    const differing = await store.compare(stream, [aBill({ amount: "13" })], since);
+    return {
+      isLate: differing[0]?.stored?.isLate,
+      heal: () => store.heal({ stream, differing, rejected: [] }),
+    };
+  };
+  await act({ store, account, compare });
+}
+
+type Compare = (since: string) => Promise<{
+  readonly isLate: boolean | undefined;
+  readonly heal: () => Promise<ReadonlySet<string>>;
+}>;
+
+test("a repair knows what it compared by when it was stored, whatever the session makes of times", () =>
+  verification(async ({ account, compare }) => {
+    const unchanged = await compare(second);
+    const { heal } = await compare(second);
+    await setStored(account, second);
+    expect(await heal()).toEqual(new Set());
+    await setStored(account, first);
+    expect(await unchanged.heal()).toEqual(new Set([aBill().billId]));
+  }));
+
+test("what was stored since a reading began is late, whatever the session makes of times", () =>
+  verification(async ({ store, account, compare }) => {
+    expect(await store.now()).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+    await setStored(account, between);
+    expect((await compare(first)).isLate).toBe(true);
+    expect((await compare(second)).isLate).toBe(false);
+  }));
+
+test("a replay knows what came later, whatever the session makes of times", async () => {
+  await using moscow = openInMoscow();
+  const { stream } = await holdStream(moscow.db);
+  const { account, productType } = stream;
+  await inTransaction(moscow.db, (tx) => upsertBills(tx, [{ stream, bills: [aBill()] }]));
+  await setStored(account, between);
+  const received = JSON.stringify({ ...aBill({ amount: "13" }), cTime: "1", extra: undefined });
+  const digest = createHash("sha256").update(received).digest("hex");
+  await tables.db.execute(sql`
+    insert into rejected_bills (
+      account, product_type, digest, received, fault_path, fault, run_id, rejected_at
+    )
+    values (${account}, ${productType}, ${digest}, ${received}, '', '', ${randomUUID()}, ${first})`);
+  const replayed = await replayBatch(moscow.db, { account, epoch: 1 }, stream, undefined);
+  expect(replayed).toMatchObject({ restated: 0, outdated: 1, left: [] });
+});
+
+test("a pair whose time changes has changed, whatever the session makes of times", async () => {
+  await using moscow = openInMoscow();
+  const bring = (openTime: string) => {
+    const row = { symbol: "BTCUSDT", baseCoin: "BTC", openTime: String(Date.parse(openTime)) };
+    const list = readSymbolList([row]).list;
+    return commitSymbols(moscow.db, { readAt: epochMs(Date.parse(openTime)), ...list });
+  };
+  expect(await bring(first)).toMatchObject({ new: 1 });
+  expect(await bring(second)).toMatchObject({ changed: 1 });
+});
