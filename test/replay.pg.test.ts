@@ -1,15 +1,17 @@
 import { createHash, randomUUID } from "node:crypto";
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
-import { openDatabase } from "../src/db/connect.ts";
+import { inTransaction, openDatabase } from "../src/db/connect.ts";
 import { holdAccount } from "../src/db/lease.ts";
+import { rejectRows, supersedeRows } from "../src/db/rejected-bills.ts";
 import { replayBatch } from "../src/db/replay.ts";
 import { LeaseLostError } from "../src/errors.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
-import type { Stream } from "../src/sync/store.ts";
+import type { RejectedRow, Stream } from "../src/sync/store.ts";
+import { aBill } from "./support/bills.ts";
 import { environmentFor, runCli } from "./support/cli.ts";
 import { fileDatabase, testDatabase } from "./support/database.ts";
-import { holdStream } from "./support/held-store.ts";
+import { aPage, holdStream, minutes, plan } from "./support/held-store.ts";
 
 const { database, tables } = await fileDatabase();
 
@@ -230,6 +232,102 @@ describe("a replay", () => {
     );
     await expect(replay(stream)).rejects.toThrow(LeaseLostError);
     expect(await storedOf(stream)).toEqual([]);
+  });
+});
+
+describe("what was served last wins in a replay", () => {
+  const broken = (but: object): RejectedRow => ({
+    received: aRow(but),
+    fault: { path: "old", reason: "is not known to version 0.0" },
+  });
+  const pages = {
+    /** A good row, and two that an older version could not read. */
+    G: { bills: [aBill({ amount: "99" })] },
+    A: { rejected: [broken({ amount: "1" })] },
+    B: { rejected: [broken({ amount: "2" })] },
+    /** Another bill's. */
+    o: { bills: [aBill({ billId: "7" })], rejected: [broken({ billId: "8" })] },
+    /** One whose id could not be read then. */
+    x: { rejected: [broken({ billId: "" })] },
+  };
+  type Name = keyof typeof pages;
+
+  async function served(order: string) {
+    const held = await holdStream(tables.db);
+    const window = minutes(0, 10);
+    await plan(held, [window]);
+    let after: string | undefined;
+    const serve = async (names: string) => {
+      for (const name of names) {
+        const next = { cursor: `${Number(after ?? 0) + 1}` };
+        await held.store.commitPage(
+          aPage(held.stream, window, next, { after, ...pages[name as Name] }),
+        );
+        after = next.cursor;
+      }
+    };
+    await serve(order);
+    return { ...held, serve };
+  }
+
+  test.each([
+    ["A", "1"],
+    ["AG", "99"],
+    ["GA", "1"],
+    ["AGA", "1"],
+    ["GAG", "99"],
+    ["GAGoA", "1"],
+    ["AoGAGo", "99"],
+    ["AAGGAA", "1"],
+    ["AB", "2"],
+    ["ABA", "1"],
+    ["GABAG", "99"],
+    ["AGBGA", "1"],
+  ])("served as %s: it is %s", async (order, amount) => {
+    const { stream } = await served(order);
+    await replay(stream);
+    const stored = await storedOf(stream);
+    expect(stored.filter((bill) => bill.startsWith(aRow().billId))).toEqual([
+      `${aRow().billId} ${amount}`,
+    ]);
+    const open = (await quarantineOf(stream)).filter(({ resolved }) => resolved === false);
+    expect(open).toEqual([]);
+  });
+
+  test.each(["A", "ABo", "GA", "AG", "x"])(
+    "served as %s, and its last page again: no row is written",
+    async (order) => {
+      const { stream, serve } = await served(order);
+      const versions = () =>
+        tables.db.execute(sql`
+          select xmin::text from bills where account = ${stream.account}
+          union all select xmin::text from rejected_bills where account = ${stream.account}`);
+      // Before, another row of its bill was the last.
+      await serve(order.at(-1) ?? "");
+      const before = (await versions()).rows;
+      await serve(order.at(-1) ?? "");
+      expect((await versions()).rows).toEqual(before);
+    },
+  );
+
+  test("of a page's rows of one bill the last does, and the page can come again without a change", async () => {
+    const { stream, runId } = await served("");
+    const both = [broken({ amount: "1" }), broken({ amount: "2" })];
+    const reject = () =>
+      inTransaction(tables.db, async (tx) => {
+        await supersedeRows(tx, [{ stream, bills: [aBill()], rejected: both }]);
+        return rejectRows(tx, stream, runId, both);
+      });
+    expect(await reject()).toBe(2);
+    const versions = () =>
+      tables.db.execute(
+        sql`select digest, xmin::text from rejected_bills where account = ${stream.account} order by 1`,
+      );
+    const before = (await versions()).rows;
+    await reject();
+    expect((await versions()).rows).toEqual(before);
+    await replay(stream);
+    expect(await storedOf(stream)).toEqual([`${aRow().billId} 2`]);
   });
 });
 

@@ -56,11 +56,19 @@ async function contents({ account }: Stream): Promise<readonly string[]> {
 
 const window = minutes(0, 10);
 
+const fault = { path: "", reason: "is not an object" };
+
+/** The next page restates the bills, one of which came broken, too, and is superseded by it. */
+const firstRows = {
+  bills: bills(2),
+  rejected: bills(1).map(({ billId }) => ({ received: { billId }, fault })),
+};
+
 const aFullPage = (stream: Stream, next: PageCommit["next"]): PageCommit =>
   aPage(stream, window, next, {
     after: "c1",
     bills: bills(3, { amount: "0.5", businessType: stream.account }),
-    rejected: [{ received: "x", fault: { path: "", reason: "is not an object" } }],
+    rejected: [{ received: "x", fault }],
   });
 
 const nexts: readonly (readonly [string, PageCommit["next"]])[] = [
@@ -76,7 +84,7 @@ async function commitLosing(next: PageCommit["next"], loss: Loss, atStatement: n
   const held = await holdStream(tables.db);
   const { stream, runId } = held;
   await plan(held, [window]);
-  await held.store.commitPage(aPage(stream, window, { cursor: "c1" }, { bills: bills(2) }));
+  await held.store.commitPage(aPage(stream, window, { cursor: "c1" }, firstRows));
   const before = await contents(stream);
   const { db, statements } = losing(loss, atStatement);
   const store = openStore(db, { account: stream.account, epoch: 1 }, runId);
@@ -133,12 +141,13 @@ test.each<[string, string]>([
   ["bill_counts", "update"],
   ["business_types", "insert"],
   ["rejected_bills", "insert"],
+  ["rejected_bills", "update"],
   ["checkpoints", "update"],
 ])("a page is not stored at all where %s refuses an %s", async (table, action) => {
   const held = await holdStream(tables.db);
   const { stream, store } = held;
   await plan(held, [window]);
-  await store.commitPage(aPage(stream, window, { cursor: "c1" }, { bills: bills(2) }));
+  await store.commitPage(aPage(stream, window, { cursor: "c1" }, firstRows));
   const before = await contents(stream);
   await tables.db.execute(`
     create or replace function refuse() returns trigger language plpgsql as

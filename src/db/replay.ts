@@ -69,7 +69,11 @@ function readAgain(received: string): { readonly bill: Bill } | { readonly fault
   }
 }
 
-type OpenRow = ReplayCursor & { readonly received: string };
+type OpenRow = ReplayCursor & {
+  readonly received: string;
+  readonly billId: string | null;
+  readonly isSuperseded: boolean;
+};
 
 async function openRows(
   tx: Transaction,
@@ -78,7 +82,12 @@ async function openRows(
 ): Promise<readonly OpenRow[]> {
   const { rejectedAt, digest } = after ?? { rejectedAt: "-infinity", digest: "" };
   const { rows } = await tx.execute<OpenRow>(sql`
-    select digest, received, ${timeText(sql`rejected_at`)} as "rejectedAt"
+    select
+      digest,
+      received,
+      ${timeText(sql`rejected_at`)} as "rejectedAt",
+      bill_id as "billId",
+      superseded_at is not null as "isSuperseded"
     from rejected_bills
     where account = ${account}
       and product_type = ${productType}
@@ -97,7 +106,16 @@ async function putIn(
   rows: readonly ReadableRow[],
 ): Promise<Omit<Replayed, "left">> {
   if (rows.length === 0) return { new: 0, unchanged: 0, restated: 0, outdated: 0 };
-  const outdated = await outdatedOf(tx, stream, rows);
+  const isKnown = ({ billId, bill }: ReadableRow) => billId === bill.billId;
+  // Whose id could not be read when it came goes by its time.
+  const outdated = new Set([
+    ...rows.filter((row) => isKnown(row) && row.isSuperseded).map(({ digest }) => digest),
+    ...(await outdatedOf(
+      tx,
+      stream,
+      rows.filter((row) => !isKnown(row)),
+    )),
+  ]);
   const current = rows.filter(({ digest }) => !outdated.has(digest));
   const began = await tx.execute<{ at: string }>(
     sql`select ${timeText(sql`clock_timestamp()::timestamptz(3)`)} as at`,
@@ -126,6 +144,7 @@ async function outdatedOf(
   { account, productType }: Stream,
   rows: readonly ReadableRow[],
 ): Promise<ReadonlySet<string>> {
+  if (rows.length === 0) return new Set();
   const { rows: newer } = await tx.execute<{
     digest: string;
     bill_id: string;

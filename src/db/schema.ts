@@ -85,8 +85,18 @@ export const rejectedBills = pgTable(
     runId: uuid("run_id").notNull(),
     rejectedAt: time("rejected_at").notNull(),
     resolvedAt: time("resolved_at"),
+    /** The bill's id, where that much of the row can be read. */
+    billId: key("bill_id"),
+    /** Since when another row of that id, good or broken, is the last that was served. */
+    supersededAt: time("superseded_at"),
   },
-  (t) => [primaryKey({ columns: [t.account, t.productType, t.digest] })],
+  (t) => [
+    primaryKey({ columns: [t.account, t.productType, t.digest] }),
+    // Empty where nothing is open, and looked at with every page.
+    index("rejected_bills_current")
+      .on(t.account, t.productType, t.billId)
+      .where(sql`${t.resolvedAt} is null and ${t.supersededAt} is null`),
+  ],
 );
 
 /**

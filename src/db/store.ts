@@ -6,7 +6,7 @@ import { withDatabaseErrors } from "./database-errors.ts";
 import { checkLease, type Lease } from "./lease.ts";
 import { commitLoanToValue } from "./loan-to-value.ts";
 import { inGroups } from "./page-groups.ts";
-import { rejectRows } from "./rejected-bills.ts";
+import { rejectRows, supersedeRows } from "./rejected-bills.ts";
 import { upsertBills } from "./upsert-bills.ts";
 
 /** The tables of one held account, as the sync writes them. */
@@ -52,6 +52,7 @@ async function writePages(
   runId: string,
 ): Promise<readonly PageCounts[]> {
   const counts = await upsertBills(tx, pages);
+  await supersedeRows(tx, pages);
   const rejected: number[] = [];
   for (const page of pages) {
     rejected.push(await rejectRows(tx, page.stream, runId, page.rejected));

@@ -9,7 +9,7 @@ import { textArray } from "./array-literal.ts";
 import { type Database, inTransaction, type Transaction } from "./connect.ts";
 import { withDatabaseErrors } from "./database-errors.ts";
 import { checkGuest, type Guest } from "./guest.ts";
-import { areResolved, rejectRows } from "./rejected-bills.ts";
+import { areResolved, rejectRows, supersedeRows } from "./rejected-bills.ts";
 import { timeText } from "./time-text.ts";
 import {
   content,
@@ -148,6 +148,7 @@ async function heal(
   const same = await stillAsCompared(tx, stream, differing);
   const bills = differing.map(({ bill }) => bill).filter(({ billId }) => same.has(billId));
   await upsertBills(tx, [{ stream, bills }]);
+  await supersedeRows(tx, [{ stream, bills, rejected }]);
   await rejectRows(tx, stream, runId, rejected);
   return same;
 }
