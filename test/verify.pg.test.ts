@@ -1,6 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { sql } from "drizzle-orm";
+import pg from "pg";
 import { describe, expect, test } from "vitest";
+import { systemClock } from "../src/clock.ts";
 import {
   dayMs,
   epochMs,
@@ -10,6 +12,8 @@ import {
   minuteMs,
   secondMs,
 } from "../src/contract/time.ts";
+import { openVerifyStore } from "../src/db/verify-store.ts";
+import { LeaseLostError } from "../src/errors.ts";
 import type { LedgerBill } from "../src/sandbox/ledger.ts";
 import {
   withBrokenRows,
@@ -21,6 +25,7 @@ import type { Quirks } from "../src/sandbox/source.ts";
 import type { Interval } from "../src/sync/intervals.ts";
 import type { Finding } from "../src/sync/verify.ts";
 import type { VerifyStore } from "../src/sync/verify-store.ts";
+import { aBill, aStream } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
 import {
   rowVersions,
@@ -436,6 +441,57 @@ describe("beside a sync", () => {
       { symbol: "NEWER", amount: expect.any(String) },
       { symbol: null, amount: "1" },
     ]);
+  });
+});
+
+describe("a repair", () => {
+  const stalled = { clock: systemClock, stalledAfterMs: 500, everyMs: 50 };
+
+  /** An account that nobody syncs, its guest, and a bill that is to be stored. */
+  async function guest() {
+    const stream = aStream();
+    const { account } = stream;
+    for (const table of ["account_leases", "account_guests"]) {
+      await db.execute(sql`
+        insert into ${sql.identifier(table)} (account, holder, epoch, expires_at)
+        values (${account}, 'test', 1, clock_timestamp() + interval '1 hour')`);
+    }
+    const store = openVerifyStore(db, { account, epoch: 1 }, randomUUID(), stalled);
+    const differing = [{ bill: aBill(), stored: undefined }];
+    return { account, heal: () => store.heal({ stream, differing, rejected: [] }) };
+  }
+
+  const storedOf = async (account: string) => {
+    const { rows } = await db.execute(sql`select bill_id from bills where account = ${account}`);
+    return rows;
+  };
+
+  test("of a guest that has lost its place writes nothing", async () => {
+    const { account, heal } = await guest();
+    await db.execute(sql`update account_guests set epoch = 2 where account = ${account}`);
+    await expect(heal()).rejects.toThrow(LeaseLostError);
+    expect(await storedOf(account)).toEqual([]);
+    await db.execute(sql`update account_guests set epoch = 1 where account = ${account}`);
+    await heal();
+    expect(await storedOf(account)).toHaveLength(1);
+  });
+
+  test("does not wait for a sync that is frozen in the middle of a COPY", async () => {
+    const { account, heal } = await guest();
+    const frozen = await db.$client.connect();
+    const gone = new Promise<Error>((resolve) => frozen.once("error", resolve));
+    await frozen.query("begin");
+    await frozen.query("select 1 from account_leases where account = $1 for update", [account]);
+    // Its first row never comes.
+    const copying = new Promise((resolve) => {
+      const copy = new pg.Query("copy bills (account) from stdin", resolve);
+      Object.assign(copy, { handleCopyInResponse: () => undefined });
+      frozen.query(copy);
+    });
+    expect(await heal()).toEqual(new Set([aBill().billId]));
+    expect(await copying).toMatchObject({ code: "57P01" });
+    await gone;
+    frozen.release(true);
   });
 });
 

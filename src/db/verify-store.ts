@@ -1,15 +1,18 @@
 import { sql } from "drizzle-orm";
 import PQueue from "p-queue";
+import { systemClock } from "../clock.ts";
 import type { Bill } from "../contract/bill.ts";
 import { type EpochMs, epochMs, isoTime } from "../contract/time.ts";
 import type { Interval } from "../sync/intervals.ts";
 import type { Stream } from "../sync/store.ts";
 import type { DifferingBill, Repair, StoredBill, VerifyStore } from "../sync/verify-store.ts";
 import { textArray } from "./array-literal.ts";
+import { claimTiming } from "./claim.ts";
 import { type Database, inTransaction, type Transaction } from "./connect.ts";
 import { withDatabaseErrors } from "./database-errors.ts";
 import { checkGuest, type Guest } from "./guest.ts";
 import { areResolved, rejectRows, supersedeRows } from "./rejected-bills.ts";
+import { pastStalledCopies, type StalledOptions } from "./stalled-copies.ts";
 import { timeText } from "./time-text.ts";
 import {
   content,
@@ -20,11 +23,18 @@ import {
   upsertBills,
 } from "./upsert-bills.ts";
 
+const stalledCopies: StalledOptions = {
+  clock: systemClock,
+  stalledAfterMs: claimTiming.leaseMs,
+  everyMs: claimTiming.renewMs,
+};
+
 /** The tables of one account, as a guest of it compares them with what is served, and repairs them. */
 export function openVerifyStore(
   db: Database,
   guest: Pick<Guest, "account" | "epoch">,
   runId: string,
+  stalled = stalledCopies,
 ): VerifyStore {
   // They wait here, not each with a connection: the guest's renewal needs one too.
   const turns = new PQueue({ concurrency: 1 });
@@ -38,7 +48,7 @@ export function openVerifyStore(
       turns.add(() =>
         withDatabaseErrors(() =>
           inTransaction(db, async (tx) => {
-            await checkGuest(tx, guest);
+            await pastStalledCopies(db, stalled, checkGuest(tx, guest));
             return heal(tx, repair, runId);
           }),
         ),
