@@ -199,6 +199,24 @@ describe("a replay", () => {
     expect(await storedOf(stream)).toEqual(["1098396773329305606 13"]);
   });
 
+  test("takes no other bill's row for where a stored one came from, though it names its id and came in with it", async () => {
+    const { stream } = await holdStream(tables.db);
+    const { account } = stream;
+    await reject(stream, [{ row: aRow({ billId: "17" }), ago: 60 }]);
+    await replay(stream);
+    // A sync stored bill 7 in the very millisecond.
+    await tables.db.execute(sql`
+      insert into bills (
+        account, product_type, bill_id, amount, fee, business_type, coin, c_time, ingested_at
+      )
+      select account, product_type, '7', 99, fee, business_type, coin, c_time, ingested_at
+      from bills
+      where account = ${account}`);
+    await reject(stream, [{ row: aRow({ billId: "7" }), ago: 30 }]);
+    expect(await replay(stream)).toMatchObject({ restated: 0, outdated: 1 });
+    expect(await storedOf(stream)).toEqual(["17 12.50", "7 99"]);
+  });
+
   test("goes through a quarantine of any length in batches, each row once", async () => {
     const { stream } = await holdStream(tables.db);
     const { account, productType } = stream;
