@@ -29,6 +29,27 @@ describe("an answer", () => {
     expect(await get(server.url)).toEqual({ status: 429, retryAfter: "3", body: "naïve 注文" });
   });
 
+  test("that is no UTF-8 is malformed where it would be taken in, and shown where it is an error", async () => {
+    const body = Buffer.from(
+      '{"code":"00000","data":{"bills":[{"symbol":"BTC?"}]}}'.replace("?", "\xff"),
+      "latin1",
+    );
+    await using server = await serve((response, { url }) =>
+      response.writeHead(url === "/error" ? 502 : 200).end(body),
+    );
+    const message = expect.stringMatching(/^the answer \(HTTP 200\) is no UTF-8: /);
+    await expect(get(server.url)).rejects.toMatchObject({ kind: "malformed", message });
+    expect((await get(`${server.url}/error`)).body).toContain("BTC\ufffd");
+    await using asking = openClient(server.url);
+    const told = /is no UTF-8: .*after 6 attempts/;
+    await expect(asking.askBills()).rejects.toThrow(told);
+  });
+
+  test("is read without the mark that some servers put before it", async () => {
+    await using server = await serve((response) => response.end("\ufeff{}"));
+    expect((await get(server.url)).body).toBe("{}");
+  });
+
   test("is preceded by one word that the request has left, and none where it could not", async () => {
     const server = await serve((response) => give(response, emptyPage));
     await using known = openTransport();

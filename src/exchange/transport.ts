@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { Agent, type Dispatcher, request } from "undici";
 import { secondMs } from "../contract/time.ts";
 import { ExchangeError, messageOf } from "../errors.ts";
@@ -18,8 +19,9 @@ export type HttpAnswer = {
 /**
  * Sends one GET and reads its whole answer, whatever its status. Redirects are not followed:
  * the headers would carry the key to another place.
- * @throws ExchangeError of kind `unavailable` when no whole answer came, `refused-request` where
- *   the server cannot prove that it is the exchange: nothing was sent to it.
+ * @throws ExchangeError of kind `unavailable` when no whole answer came, `malformed` when one came
+ *   that is not the text that was sent, `refused-request` where the server cannot prove that it is
+ *   the exchange: nothing was sent to it.
  */
 export type Transport = (request: HttpRequest) => Promise<HttpAnswer>;
 
@@ -60,9 +62,10 @@ export function openTransport(limits = transportLimits): Transport & AsyncDispos
       return {
         status: answer.statusCode,
         retryAfter: Array.isArray(retryAfter) ? retryAfter[0] : retryAfter,
-        body: await answer.body.text(),
+        body: textOf(answer.statusCode, Buffer.from(await answer.body.arrayBuffer())),
       };
     } catch (error) {
+      if (error instanceof ExchangeError) throw error;
       // Without its cause: undici's error may hold what the server sent, which may be our headers.
       const message = `no answer from ${url.host}: ${reasonOf(error, limits)}`;
       throw isUntrusted(error)
@@ -71,6 +74,22 @@ export function openTransport(limits = transportLimits): Transport & AsyncDispos
     }
   };
   return Object.assign(send, { [Symbol.asyncDispose]: () => agent.destroy() });
+}
+
+/**
+ * A byte that is no UTF-8 would be stored as U+FFFD, in a bill that looks sound. An error's page may
+ * be in any encoding: its text is only shown.
+ */
+function textOf(status: number, body: Buffer): string {
+  const isSuccess = status >= 200 && status < 300;
+  if (isSuccess && !isUtf8(body)) {
+    throw new ExchangeError(
+      "malformed",
+      `the answer (HTTP ${status}) is no UTF-8: it was damaged on its way or packed, and nothing ` +
+        "of it was taken in",
+    );
+  }
+  return new TextDecoder().decode(body);
 }
 
 // undici does not unpack an answer: an unpacked one is asked for, so that no proxy packs it.
