@@ -102,7 +102,9 @@ describe("names in any shape", () => {
         const readings = rows.map(readBill);
         const bills = readings.flatMap((reading) => ("bill" in reading ? [reading.bill] : []));
         const rejected = readings.flatMap((reading, index) =>
-          "fault" in reading ? [{ received: rows[index], fault: reading.fault }] : [],
+          "fault" in reading
+            ? [{ received: rows[index], text: JSON.stringify(rows[index]), fault: reading.fault }]
+            : [],
         );
         await store.recordPlan({ stream, walks: [{ window }], expired: [] });
         const commit = { stream, window, startedAt: origin, bills, rejected };

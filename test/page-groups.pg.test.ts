@@ -92,7 +92,9 @@ async function writers({ stream }: HeldStream): Promise<number> {
 
 test("pages that wait for their turn are committed in one transaction, each counted by itself", async () => {
   const held = await planned();
-  const rejected = [{ received: "x", fault: { path: "", reason: "is not an object" } }];
+  const rejected = [
+    { received: "x", text: '"x"', fault: { path: "", reason: "is not an object" } },
+  ];
   const end = provenWhole(windowOf(2));
   const results = await commitAsGroup(
     held,

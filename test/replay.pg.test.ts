@@ -256,6 +256,7 @@ describe("a replay", () => {
 describe("what was served last wins in a replay", () => {
   const broken = (but: object): RejectedRow => ({
     received: aRow(but),
+    text: JSON.stringify(aRow(but)),
     fault: { path: "old", reason: "is not known to version 0.0" },
   });
   const pages = {

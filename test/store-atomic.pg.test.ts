@@ -61,14 +61,18 @@ const fault = { path: "", reason: "is not an object" };
 /** The next page restates the bills, one of which came broken, too, and is superseded by it. */
 const firstRows = {
   bills: bills(2),
-  rejected: bills(1).map(({ billId }) => ({ received: { billId }, fault })),
+  rejected: bills(1).map(({ billId }) => ({
+    received: { billId },
+    text: JSON.stringify({ billId }),
+    fault,
+  })),
 };
 
 const aFullPage = (stream: Stream, next: PageCommit["next"]): PageCommit =>
   aPage(stream, window, next, {
     after: "c1",
     bills: bills(3, { amount: "0.5", businessType: stream.account }),
-    rejected: [{ received: "x", fault }],
+    rejected: [{ received: "x", text: '"x"', fault }],
   });
 
 const nexts: readonly (readonly [string, PageCommit["next"]])[] = [

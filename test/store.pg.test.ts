@@ -49,6 +49,7 @@ const rows = () => checkpoints(tables.db, stream);
 
 const rejected = (received: unknown, path = "amount", reason = "is not a number"): RejectedRow => ({
   received,
+  text: JSON.stringify(received),
   fault: { path, reason },
 });
 

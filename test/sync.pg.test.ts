@@ -265,6 +265,40 @@ test("broken rows are set aside once each, the others are stored, and the run is
   );
 });
 
+/** Serves a row in the place of the first of each page. */
+const respelling =
+  (respell: (row: string) => string) =>
+  (answer: Answer): Answer =>
+  async (request) => {
+    const answered = await answer(request);
+    const respelled = answered.body.replace(/\{"billId"[^}]*\}/, respell);
+    return { ...answered, body: respelled };
+  };
+
+test("a row that breaks the contract is kept as it was written, what parsing drops included", async () => {
+  const odd = String.raw`{ "b": 1.0, "7":[{}], "7" :"\u0041\/", "billId":"\u0031", "amount":"?" }`;
+  await using simulation = simulateOne("as-written", { wrapAnswer: respelling(() => odd) });
+  const report = only(await simulation.sync());
+  expect(report).toMatchObject({ error: undefined });
+  expect(report.rejected).toBeGreaterThan(1);
+  const { rows } = await tables.db.execute(sql`
+    select received, bill_id from rejected_bills where account = 'as-written'`);
+  expect(rows).toEqual([{ received: odd, bill_id: "1" }]);
+});
+
+test("a secret that is repeated in what parsing drops of a broken row is not stored", async () => {
+  await using simulation = simulateOne("echo", {
+    wrapAnswer: respelling(() => {
+      const { apiSecret } = simulation.sandbox.account;
+      return `{"billId":"1","note":${JSON.stringify(apiSecret)},"note":"-"}`;
+    }),
+  });
+  expect(only(await simulation.sync()).error).toMatchObject({ kind: "refused-credentials" });
+  const { rows } = await tables.db.execute(sql`
+    select received from rejected_bills where account = 'echo'`);
+  expect(rows).toEqual([]);
+});
+
 test("a row that was accepted keeps no run from success, though it is served again", async () => {
   await using simulation = simulateOne("accepted", {
     // All that is served is read again by each run.

@@ -15,7 +15,7 @@ test("a clock that is set back during a walk takes the claim back with it", asyn
       async fetchPage(request) {
         request();
         now = noon;
-        return { rows: [], endId: undefined, requestTime: epochMs(now) };
+        return { ...nothing, requestTime: epochMs(now) };
       },
       async commitPage(page) {
         commits.push(page);
@@ -39,8 +39,8 @@ test("nothing is claimed that is newer than the first page by the exchange's own
   const window = { from: epochMs(noon - dayMs), to: epochMs(noon) };
   const takenAt = epochMs(noon - 2 * secondMs);
   const pages = [
-    { rows: [row], endId: row.billId, requestTime: takenAt },
-    { rows: [], endId: undefined, requestTime: epochMs(noon) },
+    { ...aPage, requestTime: takenAt },
+    { ...nothing, requestTime: epochMs(noon) },
   ];
   await walkWindow(
     {
@@ -67,6 +67,8 @@ test("nothing is claimed that is newer than the first page by the exchange's own
   ]);
 });
 
+const nothing = { rows: [], rowTexts: () => [], endId: undefined };
+
 const row = {
   billId: "1234567890123456789",
   symbol: "BTCUSDT",
@@ -78,6 +80,7 @@ const row = {
   balance: "1",
   cTime: String(noon - hourMs),
 };
+const aPage = { ...nothing, rows: [row], endId: row.billId };
 
 /** Walks the day before noon, the first of the history; after a page the horizon passes its start by so much. */
 async function walkPastHorizon(divide: Divide, pastMs = 18 * hourMs) {
@@ -89,9 +92,9 @@ async function walkPastHorizon(divide: Divide, pastMs = 18 * hourMs) {
       async fetchPage(request) {
         requests.push(request());
         const requestTime = epochMs(now);
-        if (requests.length > 1) return { rows: [], endId: undefined, requestTime };
+        if (requests.length > 1) return { ...nothing, requestTime };
         now = noon - dayMs + pastMs + historyMs;
-        return { rows: [row], endId: row.billId, requestTime };
+        return { ...aPage, requestTime };
       },
       async commitPage(page) {
         commits.push(page);
@@ -149,7 +152,7 @@ async function walkPages(
       async fetchPage(request) {
         const { idLessThan } = request();
         asked.push(idLessThan);
-        const page = pages.get(idLessThan) ?? { rows: [], endId: undefined };
+        const page = { ...nothing, ...pages.get(idLessThan) };
         return { ...page, requestTime: epochMs(noon) };
       },
       async commitPage({ bills }) {

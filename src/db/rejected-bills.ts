@@ -37,7 +37,7 @@ export async function rejectRows(
     from unnest(
       ${textArray([...served.keys()])}::text[],
       ${column(({ billId }) => billId)}::text[],
-      ${column(({ received }) => JSON.stringify(received))}::text[],
+      ${column(({ text }) => text)}::text[],
       ${column(({ fault }) => fault.path)}::text[],
       ${column(({ fault }) => fault.reason)}::text[],
       ${textArray(isLast.map(String))}::boolean[]
@@ -124,6 +124,7 @@ export async function areResolved(
   return digests.map((digest) => known.has(digest));
 }
 
+// Of the row's content, not of how it was written: that may change from one answer to the next.
 const digestOf = ({ received }: RejectedRow): string =>
   createHash("sha256").update(JSON.stringify(received)).digest("hex");
 

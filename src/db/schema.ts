@@ -76,9 +76,9 @@ export const rejectedBills = pgTable(
   "rejected_bills",
   {
     ...stream(),
-    /** SHA-256 of `received`, hexadecimal. */
+    /** SHA-256 of the row as `JSON.stringify` writes it, hexadecimal. */
     digest: key("digest").notNull(),
-    /** The row's JSON. Text, since jsonb cannot hold all that JSON can. */
+    /** The row's JSON, as it was written. Text, since jsonb cannot hold all that JSON can. */
     received: text("received").notNull(),
     faultPath: text("fault_path").notNull(),
     fault: text("fault").notNull(),

@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import type { Clock } from "../clock.ts";
+import { elementTexts, stringsIn } from "../contract/json-source.ts";
 import type { Operation, Query } from "../contract/operation.ts";
 import { clockSkewMaxMs, signature } from "../contract/signature.ts";
 import { type EpochMs, epochMs } from "../contract/time.ts";
@@ -49,6 +50,12 @@ export type Answered<Op extends Operation> = {
   readonly data: z.output<Op["data"]>;
   /** The exchange's clock when it took the request, or our reckoning of it where it did not say. */
   readonly requestTime: EpochMs;
+  /**
+   * The elements of a list of the data, each letter for letter as it was served; none where there is
+   * no list.
+   * @throws ExchangeError where they repeat a secret, in what parsing has dropped.
+   */
+  readonly written: (path: readonly string[]) => readonly string[];
 };
 
 export type Client = {
@@ -99,7 +106,12 @@ export function createClient(deps: ClientDeps): Client {
     if (failure !== undefined) throw failure;
     if (operation.access === "signed") refuseEcho(body?.data, secrets);
     const requestTime = epochMs(body?.requestTime ?? exchangeClock.now());
-    return { data: dataOf(operation, body), requestTime };
+    const written = (path: readonly string[]) => {
+      const texts = elementTexts(answer.body, ["data", ...path]) ?? [];
+      if (operation.access === "signed") refuseEcho([texts, texts.map(stringsIn)], secrets);
+      return texts;
+    };
+    return { data: dataOf(operation, body), requestTime, written };
   }
 
   return {

@@ -22,14 +22,14 @@ export async function askBills(
   query: Query | (() => Query),
   signal: AbortSignal,
 ): Promise<FetchedPage> {
-  const { data, requestTime } = await client.ask(accountBills, query, {
+  const { data, requestTime, written } = await client.ask(accountBills, query, {
     signal,
     demo: isDemoProductType(productType),
     beforeSend: assertHeld,
     onAttempt,
     priority,
   });
-  return { ...data, requestTime };
+  return { ...data, requestTime, rowTexts: () => written(["bills"]) };
 }
 
 /** A page's request as the exchange takes it. */

@@ -33,8 +33,13 @@ export type KnownTime = {
   readonly open: readonly Walk[];
 };
 
-/** A row that broke the contract, as it was received. */
-export type RejectedRow = { readonly received: unknown; readonly fault: Fault };
+/** A row that broke the contract. */
+export type RejectedRow = {
+  readonly received: unknown;
+  /** As it was written in the answer. */
+  readonly text: string;
+  readonly fault: Fault;
+};
 
 /** What a walk knows at its end, beyond which nothing is claimed. */
 export type WalkEnd = {

@@ -16,7 +16,11 @@ export type PageRequest = {
 };
 
 /** A page, and the exchange's time when it was put together. */
-export type FetchedPage = BillPage & { readonly requestTime: EpochMs };
+export type FetchedPage = BillPage & {
+  readonly requestTime: EpochMs;
+  /** Each row as it was written: only asked for where one cannot be read. */
+  readonly rowTexts: () => readonly string[];
+};
 
 export type WalkDeps = {
   /** Calls for the request when its turn at the exchange has come, and again for a retry. */
@@ -71,13 +75,14 @@ export async function walkWindow(deps: WalkDeps, stream: Stream, walk: Walk): Pr
   const cursors = new Set([cursor]);
   for (let pages = 0; pages < pagesPerWindowMax; pages++) {
     deps.signal.throwIfAborted();
-    const { rows, endId, readFrom, request, requestTime } = await fetchPage(cursor);
+    const { readFrom, request, ...fetched } = await fetchPage(cursor);
+    const { rows, endId, requestTime } = fetched;
     // Our reckoning of the exchange's time may be ahead of it by half a round trip.
     if (walk.startedAt === undefined && pages === 0) {
       startedAt = epochMs(Math.min(startedAt, requestTime));
     }
     const finished = rows.length === 0 || endId === undefined;
-    const read = readRows(rows);
+    const read = readRows(fetched);
     const { bills, rejected } = read;
     const stray = request && strayBill(bills, request);
     if (stray !== undefined) {
@@ -151,18 +156,23 @@ function edgeAwareFetch({ fetchPage, exchangeNow }: WalkDeps, window: Interval) 
       }
     }
     // The horizon has passed the whole window.
-    const nothing = { rows: [], endId: undefined, requestTime: exchangeNow() };
+    const nothing = { rows: [], rowTexts: () => [], endId: undefined, requestTime: exchangeNow() };
     return { ...nothing, readFrom: window.to, request: undefined };
   };
 }
 
-function readRows(rows: readonly unknown[]): { bills: Bill[]; rejected: RejectedRow[] } {
+function readRows({ rows, rowTexts }: FetchedPage): { bills: Bill[]; rejected: RejectedRow[] } {
   const bills: Bill[] = [];
   const rejected: RejectedRow[] = [];
-  for (const row of rows) {
+  let texts: readonly string[] | undefined;
+  for (const [place, row] of rows.entries()) {
     const reading = readBill(row);
     if ("bill" in reading) bills.push(reading.bill);
-    else rejected.push({ received: row, fault: reading.fault });
+    else {
+      texts ??= rowTexts();
+      const text = texts[place] ?? JSON.stringify(row);
+      rejected.push({ received: row, text, fault: reading.fault });
+    }
   }
   return { bills, rejected };
 }
