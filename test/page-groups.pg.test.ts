@@ -64,10 +64,11 @@ async function commitAsGroup(
     ]);
     const first = store.commitPage(aPage(stream, windowOf(0), { cursor: "c0" }));
     await untilBlocked(tables.db, 1);
-    const others = pages.map((page) => store.commitPage(page));
+    // Listened to at once: one that fails early would be nobody's.
+    const others = Promise.allSettled(pages.map((page) => store.commitPage(page)));
     await blocker.query("commit");
     await first;
-    return await Promise.allSettled(others);
+    return await others;
   } finally {
     blocker.release(true);
   }
