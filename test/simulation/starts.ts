@@ -1,0 +1,135 @@
+import { dayMs, epochMs } from "../../src/contract/time.ts";
+import type { AccountReport } from "../../src/sync/run.ts";
+import { checkAsked, checkCommitted, lookAtPlan } from "./checks.ts";
+import type { ProcessDatabase } from "./database.ts";
+import type { ProcessFault, Step } from "./history.ts";
+import { type SimulatedProcess, startProcess } from "./process.ts";
+import type { Run, Verification } from "./run-record.ts";
+import { startSync } from "./sync-process.ts";
+import { checkHealed } from "./verification-checks.ts";
+import { startVerify, type VerifyOutcome } from "./verify-process.ts";
+import type { World } from "./world.ts";
+
+/** Told of a fault, and of what it struck. */
+export type OnFault = (fault: ProcessFault, struck: () => Struck) => void;
+type Struck = { readonly process: SimulatedProcess; readonly database: ProcessDatabase };
+
+/** A process with its faults, and all that it shares with the others of its world. */
+function openProcess(
+  world: World,
+  { name, aheadMs, faults }: Pick<Step, "aheadMs"> & { name: string; faults: Step["process"] },
+  onFault: OnFault,
+  struck: () => Struck,
+) {
+  const { time, pool, io, transactions, sandbox, wayMs, history } = world;
+  const process = startProcess({
+    time,
+    aheadMs,
+    faults,
+    onFault(fault) {
+      world.trace(`${time.now()} ${name}: ${fault.kind}`);
+      onFault(fault, struck);
+    },
+  });
+  const { productTypes } = history.ledger;
+  const seed = `${history.seed} ${name}`;
+  return { process, sandbox, time, pool, io, transactions, wayMs, productTypes, seed };
+}
+
+/** Starts a sync, and holds what it asks, gets and commits against the promises. */
+export function startRun(
+  world: World,
+  { name, isFirst }: Pick<Run, "name" | "isFirst">,
+  step: Step,
+  onFault: OnFault,
+) {
+  const { time } = world;
+  const run: Run = {
+    name,
+    isFirst,
+    beganAt: time.now(),
+    endedAt: Number.NaN,
+    report: undefined,
+    isFaultless: true,
+    isOvertaken: false,
+    planFaults: [],
+    pages: [],
+  };
+  const { aheadMs, process: faults } = step;
+  const shared = openProcess(world, { name, aheadMs, faults }, onFault, () => ({
+    process: shared.process,
+    database: sync.database,
+  }));
+  const sync = startSync({
+    ...shared,
+    faults: step.database,
+    onDatabaseFault: ({ of, kind }) => {
+      world.trace(`${time.now()} ${name}: ${of} ${kind}`);
+      world.strike(`database: ${of} ${kind}`);
+    },
+    events: {
+      trace: world.trace,
+      onHeld: (epoch) => world.overtake(run, epoch),
+      onRequest: (behind) => checkAsked(world, run, behind),
+      onPage: (page) => void run.pages.push(page),
+      onPlan: ({ plan }) => lookAtPlan(world, run, plan),
+      onCommit: (write) => checkCommitted(world, run, write),
+    },
+  });
+  const ended = sync.ended.then((report) => {
+    run.report = report;
+    run.endedAt = time.now();
+    world.trace(`${time.now()} ${name}: ${describeReport(report)}`);
+  });
+  return { run, ended };
+}
+
+type VerificationOptions = Pick<Step, "aheadMs"> & {
+  readonly name: string;
+  readonly days: number;
+  readonly faults: readonly ProcessFault[];
+};
+
+/** Starts a `verify --heal`, and holds what it writes against the promises. */
+export function startVerification(world: World, options: VerificationOptions, onFault: OnFault) {
+  const { time } = world;
+  const { name, days } = options;
+  const to = world.now();
+  const verification: Verification = {
+    name,
+    beganAt: time.now(),
+    span: { from: epochMs(to - days * dayMs), to },
+    endedAt: Number.NaN,
+    outcome: undefined,
+  };
+  const shared = openProcess(world, options, onFault, () => ({
+    process: shared.process,
+    database: verify.database,
+  }));
+  const verify = startVerify({
+    ...shared,
+    faults: [],
+    onDatabaseFault: () => undefined,
+    span: verification.span,
+    heal: true,
+    trace: world.trace,
+    onHealed: (healed) => checkHealed(world, verification, healed),
+  });
+  const ended = verify.ended.then((outcome) => {
+    verification.outcome = outcome;
+    verification.endedAt = time.now();
+    world.trace(`${time.now()} ${name}: ${describeOutcome(outcome)}`);
+  });
+  return { verification, ended };
+}
+
+const describeOutcome = (outcome: VerifyOutcome | "killed"): string =>
+  outcome === "killed" ? outcome : JSON.stringify(outcome.findings) + outcome.error;
+
+function describeReport(report: AccountReport | "killed"): string {
+  if (report === "killed") return report;
+  const { streams, error } = report;
+  return (
+    JSON.stringify(streams.map((stream) => ({ ...stream, error: String(stream.error) }))) + error
+  );
+}

@@ -1,0 +1,73 @@
+import { dayMs, secondMs } from "../../src/contract/time.ts";
+import type { ProcessFault, Step } from "./history.ts";
+import type { Run, Verification } from "./run-record.ts";
+import { type OnFault, startRun, startVerification } from "./starts.ts";
+import type { World } from "./world.ts";
+
+/** What a run that never ends is given up after: retries of 30 s end long before. */
+const runMaxMs = 30 * dayMs;
+
+/** What ran in a step. */
+type Played = { readonly runs: readonly Run[]; readonly verifications: readonly Verification[] };
+
+/** Lets time pass, then a sync runs, and what its faults start beside it. */
+export async function playStep(world: World, step: Step, runsBefore: number): Promise<Played> {
+  const { time, ledger } = world;
+  // What was there to be read by the runs before stays as it was.
+  const since = runsBefore === 0 ? 0 : time.now();
+  await time.run(time.clock.sleep(step.passMs));
+  ledger.addRecent(since, time.now(), step.recent);
+  world.committed.forgetTouched();
+  world.schedule(step.exchange);
+  const strikesBefore = world.strikes();
+  const runs: Run[] = [];
+  const verifications: Verification[] = [];
+  const giveUp = time.clock.sleep(runMaxMs).then(() => {
+    throw new Error(`a run did not end within ${runMaxMs / dayMs} days of exchange time`);
+  });
+  giveUp.catch(() => undefined);
+  const pending: Promise<unknown>[] = [];
+  const start = (faults: readonly ProcessFault[], database: Step["database"]): void => {
+    const name = `run ${runsBefore + runs.length + 1}`;
+    const { run, ended } = startRun(
+      world,
+      { name, isFirst: runs.length === 0 },
+      { ...step, process: faults, database },
+      onFault,
+    );
+    for (const earlier of runs) if (earlier.report === undefined) earlier.isFaultless = false;
+    runs.push(run);
+    pending.push(ended);
+  };
+  const verify = ({ days, process }: Extract<ProcessFault, { kind: "verify" }>): void => {
+    const name = `verification ${verifications.length + 1} beside ${runs[0]?.name}`;
+    const options = { name, days, aheadMs: step.aheadMs, faults: process };
+    const { verification, ended } = startVerification(world, options, onFault);
+    verifications.push(verification);
+    pending.push(ended);
+  };
+  const onFault: OnFault = (fault, struck) => {
+    world.strike(`process: ${fault.kind}`);
+    if (fault.kind === "second") later(0, () => start([], []));
+    if (fault.kind === "verify") later(0, () => verify(fault));
+    if (fault.kind === "freeze") later(secondMs, () => start([], []));
+    if (fault.kind !== "suspend" && fault.kind !== "freeze") return;
+    // The server ends a transaction in which nothing is said for 15 s.
+    if (fault.forMs > idleMaxMs) later(idleMaxMs, () => struck().database.closeIdle());
+    later(fault.forMs, () => struck().process.thaw());
+  };
+  const later = (ms: number, act: () => void): void => {
+    pending.push(time.clock.sleep(ms).then(act));
+  };
+  start(step.process, step.database);
+  await time.run(Promise.race([allOf(pending), giveUp]));
+  for (const run of runs) run.isFaultless &&= world.strikes() === strikesBefore;
+  return { runs, verifications };
+}
+
+const idleMaxMs = 15 * secondMs;
+
+/** Those that are added while it waits, too. */
+async function allOf(pending: readonly Promise<unknown>[]): Promise<void> {
+  for (let index = 0; index < pending.length; index++) await pending[index];
+}
