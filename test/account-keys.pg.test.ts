@@ -1,6 +1,7 @@
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";
+import { dayMs, epochMs, isoTime } from "../src/contract/time.ts";
 import { type NamedKey, recordKey, refuseTakenKey } from "../src/db/account-keys.ts";
 import { type Database, openDatabase } from "../src/db/connect.ts";
 import { KeyTakenError } from "../src/errors.ts";
@@ -91,8 +92,8 @@ async function house() {
   const stack = new AsyncDisposableStack();
   const sandbox = stack.use(await openSandbox({ seed: "keys", density: 0.1 }));
   const at = stack.use(await openTables());
-  const run = (others: CliEnvironment) =>
-    runCli(["sync"], {
+  const run = (others: CliEnvironment, command: readonly string[] = ["sync"]) =>
+    runCli(command, {
       env: environmentFor(sandbox, at, { PRODUCT_TYPES: "SUSDT-FUTURES", ...others }),
     });
   const requests = () => sandbox.statistics().arrivals[accountBills.name] ?? 0;
@@ -148,6 +149,23 @@ test("a renamed account is refused before the exchange is asked; the remedy's st
     );
     expect({ table, left: left.rowCount }).toEqual({ table, left: 0 });
   }
+});
+
+test("a verification remembers the key that it heals with, and refuses one that is stored under another name", async () => {
+  await using at = await house();
+  const day = (ago: number) => isoTime(epochMs(Date.now() - ago * dayMs));
+  const verify = ["verify", "--from", day(9), "--to", day(1), "--heal"];
+  expect((await at.run({ EXCHANGE_ACCOUNT: "old" }, verify)).code).toBe(0);
+  const [stored] = await billsOf(at.db);
+  expect(stored).toMatchObject({ account: "old" });
+  const asked = at.requests();
+  for (const command of [["sync"], verify]) {
+    const refused = await at.run({ EXCHANGE_ACCOUNT: "main" }, command);
+    expect(refused.code).toBe(1);
+    expect(refused.stdout).toMatch(/^main: this API key's ledger is stored as account old/m);
+  }
+  expect(at.requests()).toBe(asked);
+  expect(await billsOf(at.db)).toEqual([stored]);
 });
 
 test("a key that the exchange refused is nobody's: keys that were mixed up can be put right", async () => {
