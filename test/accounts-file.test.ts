@@ -123,7 +123,7 @@ const wrong: readonly [string, unknown, string][] = [
   ["a bare list", [main], "is not an object in braces"],
   ["an account that is none", { accounts: [main, "x"] }, "accounts[1]: is not an object in braces"],
   ["no name", one({ name: undefined }), "accounts[0].name: is missing; it is 1 to 64 letters"],
-  ["a bad name", one({ name: "desk one" }), 'accounts[0].name: "desk one" is not 1 to 64 letters'],
+  ["a bad name", one({ name: "desk one" }), "accounts[0].name: is not 1 to 64 letters"],
   ["no key", one({ apiKey: undefined }), `accounts[0].apiKey: is missing; ${origin}`],
   ["an empty secret", one({ apiSecret: "" }), `accounts[0].apiSecret: is empty; ${origin}`],
   [
@@ -140,7 +140,7 @@ const wrong: readonly [string, unknown, string][] = [
   [
     "a variable that is not set",
     one({ apiKey: { env: "NO_SUCH" } }),
-    "accounts[0].apiKey: the variable NO_SUCH is not set; set it",
+    "accounts[0].apiKey: the variable that it names is not set; set it, or correct its name",
   ],
   [
     "a secret that no header carries",
@@ -155,7 +155,7 @@ const wrong: readonly [string, unknown, string][] = [
   [
     "a key of nothing",
     one({ colour: "x" }),
-    "accounts[0].colour: is not a key of this file (there are name, apiKey,",
+    "accounts[0]: has a key that is none of name, apiKey, apiSecret, apiPassphrase, productTypes,",
   ],
   [
     "a misspelled list",
@@ -254,7 +254,7 @@ test("a file that cannot be read is told with its path", async () => {
   expect(attempt).toThrow(`ACCOUNTS_FILE cannot be read (ENOENT); correct the path ${missing}`);
   const [fault] = await faultsOf({ accounts: [{ ...main, apiSecret: { file: "missing" } }] });
   expect(fault).toBe(
-    `accounts[0].apiSecret: ${join(folder, "missing")} cannot be read (ENOENT); correct the path or permissions`,
+    `accounts[0].apiSecret: the file that it names cannot be read (ENOENT); correct its path, from ${folder} on, or its permissions`,
   );
 });
 
@@ -274,6 +274,22 @@ test("no fault shows a credential, whatever is wrong with it", async () => {
   const faults = await faultsOf({ accounts });
   expect(faults).toHaveLength(6);
   expect(faults.join("\n")).not.toContain("canary");
+});
+
+test.each<[string, object]>([
+  ["a file's path", { apiSecret: { file: "CANARY" } }],
+  ["a file's path, with a slash", { apiSecret: { file: "/CANARY/x.y" } }],
+  ["a file's path, longer than any", { apiSecret: { file: "CANARY".repeat(1_000) } }],
+  ["a variable's name", { apiSecret: { env: "CANARY" } }],
+  ["a kind of reference", { apiSecret: { CANARY: "x" } }],
+  ["a key", { CANARY: "x" }],
+  ["a name", { name: "CANARY/+=" }],
+  ["a flag", { demo: "CANARY" }],
+])("a secret that stands for %s is not shown, but its place is", async (_, change) => {
+  const [fault, ...others] = await faultsOf(one(change));
+  expect(fault).toMatch(/^accounts\[0\]/);
+  expect(fault).not.toContain("CANARY");
+  expect(others).toEqual([]);
 });
 
 test.each([["EXCHANGE_API_KEY"], ["EXCHANGE_API_SECRET"], ["EXCHANGE_ACCOUNT"]])(

@@ -54,9 +54,6 @@ function parsedFile(path: string, fault: AccountsDeps["fault"]): unknown {
   }
 }
 
-/** The name of a variable, unless the secret itself stands where the name should. */
-const shown = (name: string): string => (/^[A-Z][A-Z0-9_]*$/.test(name) ? name : "that it names");
-
 const placeOf = ({ message }: SyntaxError): string => {
   const [, line, column] = /\(line (\d+) column (\d+)\)$/.exec(message) ?? [];
   return line === undefined ? "" : ` at line ${line}, column ${column}`;
@@ -76,7 +73,10 @@ type Fields = Readonly<Record<string, unknown>>;
 const isObject = (value: unknown): value is Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** Reads accounts and tells of all faults, each with its place. */
+/**
+ * Reads accounts and tells of all faults, each with its place. What stands there is not quoted: a
+ * secret may have been put where a name, a path or a key belongs.
+ */
 class AccountsReader {
   /** Whether a credential stands in the file itself. */
   holdsSecret = false;
@@ -129,7 +129,7 @@ class AccountsReader {
     const { pattern, form } = accountName;
     if (value === undefined) this.#fault(at, `is missing; it is ${form}`);
     else if (typeof value !== "string" || !pattern.test(value)) {
-      this.#fault(at, `${JSON.stringify(value)} is not ${form}`);
+      this.#fault(at, `is not ${form}`);
     } else {
       this.#refuseTwice(at, value, this.#placeOfName, "is the same name as");
       return value;
@@ -178,16 +178,17 @@ class AccountsReader {
 
   #variable(at: string, name: string): string | undefined {
     const text = this.#deps.variable(name);
-    if (text === undefined) this.#fault(at, `the variable ${shown(name)} is not set; set it`);
+    if (text === undefined)
+      this.#fault(at, "the variable that it names is not set; set it, or correct its name");
     return text;
   }
 
   #file(at: string, name: string): string | undefined {
-    const path = resolve(this.#folder, name);
     try {
-      return readFileSync(path, "utf8").replace(/\r?\n$/, "");
+      return readFileSync(resolve(this.#folder, name), "utf8").replace(/\r?\n$/, "");
     } catch (error) {
-      this.#fault(at, `${path} cannot be read (${codeOf(error)}); correct the path or permissions`);
+      const what = `the file that it names cannot be read (${codeOf(error)})`;
+      this.#fault(at, `${what}; correct its path, from ${this.#folder} on, or its permissions`);
       return undefined;
     }
   }
@@ -245,8 +246,10 @@ class AccountsReader {
       return undefined;
     }
     for (const key of Object.keys(value).filter((key) => !known.includes(key))) {
-      const meant = didYouMean(key, known) || ` (there are ${known.join(", ")})`;
-      this.#fault(at === "" ? key : `${at}.${key}`, `is not a key of this file${meant}`);
+      const meant = didYouMean(key, known);
+      // A slip of a known key is no secret.
+      if (meant === "") this.#fault(at, `has a key that is none of ${known.join(", ")}`);
+      else this.#fault(at === "" ? key : `${at}.${key}`, `is not a key of this file${meant}`);
     }
     return value;
   }
