@@ -4,6 +4,7 @@ import { accountBills } from "../src/contract/account-bills.ts";
 import { loanToValue } from "../src/contract/loan-to-value.ts";
 import { recordKey } from "../src/db/account-keys.ts";
 import { openDatabase } from "../src/db/connect.ts";
+import { visitAccount } from "../src/db/guest.ts";
 import { holdAccount } from "../src/db/lease.ts";
 import { openSandbox, type SandboxOptions } from "../src/sandbox/sandbox.ts";
 import { Secret } from "../src/secret.ts";
@@ -18,10 +19,12 @@ type House = {
   readonly mode?: number;
   readonly env?: CliEnvironment;
   readonly isEmpty?: boolean;
+  readonly alterUrl?: (url: URL) => void;
 };
 
 /** A sandbox exchange of two accounts, tables, and `doctor` pointed at both. */
-async function house({ sandbox: options, alter, mode, env, isEmpty = false }: House = {}) {
+async function house(given: House = {}) {
+  const { sandbox: options, alter, mode, env, isEmpty = false, alterUrl } = given;
   const stack = new AsyncDisposableStack();
   const folder = stack.use(await temporaryFolder());
   const sandbox = stack.use(
@@ -31,8 +34,10 @@ async function house({ sandbox: options, alter, mode, env, isEmpty = false }: Ho
   const { db } = stack.use(openDatabase(url));
   const entries = sandbox.accounts.map(entryOf);
   const path = await writeAccounts(folder.path, alter?.(entries) ?? entries, mode);
+  const doctorUrl = new URL(url);
+  alterUrl?.(doctorUrl);
   const environment = {
-    DATABASE_URL: url,
+    DATABASE_URL: doctorUrl.href,
     EXCHANGE_BASE_URL: sandbox.url,
     ACCOUNTS_FILE: path,
     ...env,
@@ -100,12 +105,13 @@ test("--json gives the same checks to a program; --account takes one account", a
   });
 });
 
-test("doctor writes nothing to the database", async () => {
+test("doctor writes nothing to the database but its place beside syncs", async () => {
   await using at = await house();
   const written = async () => {
     const { rows } = await at.db.execute(sql`
       select relname, n_tup_ins + n_tup_upd + n_tup_del as writes
       from pg_stat_user_tables
+      where relname not in ('account_guests', 'account_leases')
       order by relname`);
     await at.db.execute(sql`select pg_stat_clear_snapshot()`);
     return rows;
@@ -113,6 +119,58 @@ test("doctor writes nothing to the database", async () => {
   const before = await written();
   expect((await at.doctor()).code).toBe(0);
   expect(await written()).toEqual(before);
+  const { rows } = await at.db.execute(sql`
+    select holder, expires_at < clock_timestamp() + interval '1 s' as is_over
+    from account_guests`);
+  expect(rows).toEqual(Array(2).fill({ holder: "", is_over: true }));
+});
+
+test("a sync that begins while doctor tries a key leaves it room", async () => {
+  const arrived = Promise.withResolvers<void>();
+  const answers = Promise.withResolvers<void>();
+  const wrapAnswer: SandboxOptions["wrapAnswer"] = (answer) => async (request) => {
+    if (request.path === accountBills.path) {
+      arrived.resolve();
+      await answers.promise;
+    }
+    return answer(request);
+  };
+  await using at = await house({ sandbox: { wrapAnswer } });
+  const looking = at.doctor("--account", "a");
+  await arrived.promise;
+  const hasLeft = Promise.withResolvers<void>();
+  const room = { leave: async () => hasLeft.resolve(), takeBack: () => undefined };
+  const { signal } = new AbortController();
+  await using _lease = await holdAccount(at.db, "a", { signal, room });
+  await hasLeft.promise;
+  answers.resolve();
+  expect((await looking).stdout).toMatch(/^ok {4}account a/m);
+});
+
+test("doctor leaves the exchange to another guest of the account, and says so", async () => {
+  await using at = await house();
+  const { signal } = new AbortController();
+  await using _guest = await visitAccount(at.db, "a", { signal });
+  const end = await at.doctor();
+  expect(end.code).toBe(0);
+  expect(end.stdout).toMatch(
+    /^warn {2}account a +its key was not tried, another verify reads account a \(.+\); wait until/m,
+  );
+  expect(end.stdout).toMatch(/^ok {4}account b/m);
+  expect(at.sandbox.statistics().arrivals[accountBills.name]).toBe(2);
+});
+
+test("doctor tries no key where the database does not let it take its place beside syncs", async () => {
+  await using at = await house({
+    alterUrl: ({ searchParams }) =>
+      searchParams.set("options", "-cdefault_transaction_read_only=on"),
+  });
+  const end = await at.doctor();
+  expect(end.code).toBe(0);
+  expect(end.stdout).toMatch(
+    /^warn {2}account a +its key was not tried, this user cannot tell .*; run doctor as the user/m,
+  );
+  expect(at.sandbox.statistics().arrivals[accountBills.name]).toBeUndefined();
 });
 
 test("doctor waits for the last requests of a run that has just ended", async () => {

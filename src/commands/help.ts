@@ -52,7 +52,8 @@ all that is stored is there. status says more.`;
 export const doctorHelp = `
 One line a check: ok, warn (it works, and yet look at it) or FAIL, with what to
 do. It sends the exchange one request for its time and, for each account, one
-for a single bill and one for each loan-to-value record that is asked for.
+for a single bill and one for each loan-to-value record that is asked for. A key
+is not tried while a run holds its account; a sync that begins leaves it room.
 Exit code 1 where a check failed.`;
 
 export const sandboxHelp = `

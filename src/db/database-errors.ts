@@ -98,6 +98,12 @@ function codeOf(error: unknown): string | undefined {
     : undefined;
 }
 
+/** Whether what failed is that this user, or this server, may not be asked for it. */
+export function lacksRight(error: unknown): boolean {
+  const code = error instanceof DatabaseError ? codeOf(error.cause) : undefined;
+  return code === "42501" || code === "25006";
+}
+
 /** Runs database work; its failures come out explained. */
 export async function withDatabaseErrors<T>(work: () => Promise<T>): Promise<T> {
   try {

@@ -19,7 +19,8 @@ export type DoctorOptions = { readonly json: boolean; readonly account?: readonl
 
 /**
  * `doctor`: tries everything that a sync needs, and says what is wrong and what to do. It goes on
- * where a check fails, as far as the next ones can. Writes nothing to the database's tables.
+ * where a check fails, as far as the next ones can. Writes nothing to the database's tables
+ * but its place beside the syncs of the accounts whose keys it tries.
  */
 export async function doctorCommand(
   readEnvironment: () => Environment,

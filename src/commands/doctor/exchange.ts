@@ -8,11 +8,14 @@ import { symbols } from "../../contract/symbols.ts";
 import { secondMs } from "../../contract/time.ts";
 import { refuseTakenKey } from "../../db/account-keys.ts";
 import type { Database } from "../../db/connect.ts";
+import { lacksRight } from "../../db/database-errors.ts";
+import { type Guest, visitAccount } from "../../db/guest.ts";
 import { holderAtWork } from "../../db/lease.ts";
+import { AccountHeldError } from "../../errors.ts";
 import { createAddressLimits } from "../../exchange/address-limits.ts";
 import type { AskOptions, Client } from "../../exchange/client.ts";
 import { openTransport } from "../../exchange/transport.ts";
-import { exchangeOf } from "../exchange.ts";
+import { type AccountExchange, exchangeOf } from "../exchange.ts";
 import { type Check, checked, failed, ok } from "./check.ts";
 
 type Tell = (check: Check) => void;
@@ -41,8 +44,8 @@ export async function checkExchange(
   tell(clockCheck(exchangeClock.offsetMs()));
   const found = await Promise.all(
     config.accounts.map((account) => {
-      const asked = exchangeOf(config, account, deps).client;
-      return checkAccount({ client: asked, db, signal }, account);
+      const exchange = exchangeOf(config, account, deps);
+      return checkAccount({ exchange, db, signal }, account);
     }),
   );
   for (const check of found.flat()) tell(check);
@@ -65,7 +68,7 @@ export function clockCheck(offsetMs: number | undefined): Check {
 }
 
 type AccountDeps = {
-  readonly client: Client;
+  readonly exchange: Pick<AccountExchange, "client" | "beGuest">;
   readonly db: Database | undefined;
   readonly signal: AbortSignal;
 };
@@ -79,39 +82,64 @@ async function checkAccount(deps: AccountDeps, account: Account): Promise<readon
 
 const ltvRemedy = "where the account has no institutional loan, do not ask for its loan-to-value";
 
-/** A key is for live or for demo trading: one bill of each that the account is to read. */
-async function checkKey({ client, db, signal }: AccountDeps, account: Account): Promise<Check> {
-  const { name, productTypes, credentials } = account;
-  if (db !== undefined && credentials !== undefined) {
+/** Tries the key beside no sync: neither one that is at work nor one that begins meanwhile. */
+async function checkKey(deps: AccountDeps, account: Account): Promise<Check> {
+  const { db, exchange, signal } = deps;
+  const { name, credentials } = account;
+  if (db === undefined || credentials === undefined) return tryKey(deps, account);
+  try {
     await refuseTakenKey(db, { account: name, key: credentials.key });
     const holder = await holderAtWork(db, name);
     // Two requests beside those of a sync got 38 of the sync's refused.
-    if (holder !== undefined) return notTried(name, holder);
+    if (holder !== undefined) {
+      const why = `${holder} holds the account and may use all of its limit`;
+      return notTried(name, why, "run doctor again when that has ended");
+    }
+    await using guest = await visitAccount(db, name, { signal });
+    await exchange.beGuest();
+    return await tryKey(deps, account, guest);
+  } catch (error) {
+    if (error instanceof AccountHeldError) return notTried(name, error.message);
+    if (!lacksRight(error)) throw error;
+    return notTried(
+      name,
+      "this user cannot tell a sync of it",
+      "run doctor as the user that syncs",
+    );
   }
+}
+
+/** A key is for live or for demo trading: one bill of each that the account is to read. */
+async function tryKey(
+  { exchange, signal }: AccountDeps,
+  { name, productTypes }: Account,
+  guest?: Guest,
+): Promise<Check> {
   const one = [false, true].flatMap((demo) =>
     productTypes.filter((type) => isDemoProductType(type) === demo).slice(0, 1),
   );
   for (const productType of one) {
     const demo = isDemoProductType(productType);
-    await ask(client, accountBills, { productType, limit: "1" }, { demo, signal });
+    guest?.assertHeld();
+    await ask(exchange.client, accountBills, { productType, limit: "1" }, { demo, signal });
   }
   return ok(`account ${name}`, `its key reads bills of ${one.join(" and ")}`);
 }
 
-const notTried = (account: string, holder: string): Check => ({
+const notTried = (account: string, why: string, remedy?: string): Check => ({
   status: "warn",
   name: `account ${account}`,
-  found: `its key was not tried, ${holder} holds the account and may use all of its limit`,
-  remedy: "run doctor again when that has ended",
+  found: `its key was not tried, ${why}`,
+  ...(remedy !== undefined && { remedy }),
 });
 
 async function checkLoanToValue(
-  { client, signal }: AccountDeps,
+  { exchange, signal }: AccountDeps,
   { name, riskUnitIds = [] }: Account,
 ): Promise<Check> {
   const queries =
     riskUnitIds.length === 0 ? [{}] : riskUnitIds.map((riskUnitId) => ({ riskUnitId }));
-  for (const query of queries) await ask(client, loanToValue, query, { signal });
+  for (const query of queries) await ask(exchange.client, loanToValue, query, { signal });
   const units = riskUnitIds.length === 0 ? "its own" : `risk unit ${riskUnitIds.join(", ")}`;
   return ok(`ltv ${name}`, `its key reads the loan-to-value record of ${units}`);
 }
