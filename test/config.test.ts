@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type Config, narrowed, readConfig } from "../src/config/config.ts";
+import { type Config, narrowed, readConfig, readDatabaseConfig } from "../src/config/config.ts";
 import type { Environment } from "../src/config/environment.ts";
 import { productTypes } from "../src/contract/product-types.ts";
 import { UsageError } from "../src/errors.ts";
@@ -95,7 +95,11 @@ const pick = {
 const good: readonly [keyof typeof pick, Environment, unknown][] = [
   ["dataDir", { DATA_DIR: "/srv/bills" }, "/srv/bills"],
   ["dataDir", { DATA_DIR: "/srv/bills", DATABASE_URL: " " }, "/srv/bills"],
-  ["databaseUrl", { DATABASE_URL: "postgres://u:p@h:5433/n" }, "postgres://u:p@h:5433/n"],
+  [
+    "databaseUrl",
+    { DATABASE_URL: "postgres://u:p@127.0.0.1:5433/n" },
+    "postgres://u:p@127.0.0.1:5433/n",
+  ],
   [
     "databaseUrl",
     { DATABASE_URL: "postgresql://h/n?sslmode=require" },
@@ -289,5 +293,62 @@ describe("--account and --product", () => {
   ];
   test.each(refused)("%j %j is refused", (accounts, types, message) => {
     expect(refusal(() => narrow(accounts, types))).toBe(message);
+  });
+});
+
+describe("TLS is verified where the database is on another machine and nothing is said of it", () => {
+  const urlOf = (DATABASE_URL: string, others: Environment = {}) => {
+    const where = readDatabaseConfig({ DATABASE_URL, ...others });
+    return "url" in where ? where.url.reveal() : undefined;
+  };
+
+  test.each([
+    ["postgres://u:p@db.example.com/n", "?sslmode=verify-full"],
+    ["postgresql://10.0.0.7:5433", "?sslmode=verify-full"],
+    ["postgres://u@[2001:db8::1]:5433/n", "?sslmode=verify-full"],
+    ["postgres://127.0.0.1.example.com/n", "?sslmode=verify-full"],
+    ["postgres://localhost.example.com/n", "?sslmode=verify-full"],
+    ["postgres://u:p@localhost,db.example.com/n", "?sslmode=verify-full"],
+    ["postgres://h/n?", "&sslmode=verify-full"],
+    ["postgres://h/n?connect_timeout=5", "&sslmode=verify-full"],
+    ["postgres://h/n?sslmode=", "&sslmode=verify-full"],
+    ["postgres://h/n?uselibpqcompat=false", "&sslmode=verify-full"],
+    ["postgres://localhost/n?host=db.example.com", "&sslmode=verify-full"],
+  ])("%s", (url, added) => {
+    expect(urlOf(url)).toBe(`${url}${added}`);
+  });
+
+  test.each([
+    ...["localhost", "LOCALHOST:5433", "127.0.0.1", "127.9.8.7:1", "[::1]:5433", ""].map(
+      (host) => `postgres://${host}/n`,
+    ),
+    "postgres://u:p@%2Fvar%2Frun%2Fpostgresql/n",
+    "postgres:///n?host=/var/run/postgresql",
+    "postgres://h/n?host=/var/run/postgresql",
+    ...["disable", "no-verify", "require", "verify-full"].map(
+      (mode) => `postgres://h/n?sslmode=${mode}`,
+    ),
+    "postgres://h/n?uselibpqcompat=true",
+    "postgres://h/n?ssl=true",
+    "postgres://h/n?ssl=0",
+    "postgres://h/n?sslrootcert=ca.pem",
+  ])("and not by %s", (url) => {
+    expect(urlOf(url)).toBe(url);
+  });
+
+  test("what the driver's own variables say counts, from .env too", () => {
+    const url = "postgres://db.example.com/n";
+    expect(urlOf(url, { PGSSLMODE: "disable" })).toBe(`${url}?sslmode=disable`);
+    expect(urlOf(`${url}?sslmode=require`, { PGSSLMODE: "disable" })).toBe(
+      `${url}?sslmode=require`,
+    );
+    expect(urlOf("postgres:///n", { PGHOST: "db.example.com" })).toBe(
+      "postgres:///n?sslmode=verify-full",
+    );
+    expect(urlOf("postgres:///n", { PGHOST: "/var/run/postgresql" })).toBe("postgres:///n");
+  });
+
+  test("what stands behind a # is no part of the address", () => {
+    expect(urlOf("postgres://h/n#x")).toBe("postgres://h/n?sslmode=verify-full");
   });
 });

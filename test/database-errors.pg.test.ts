@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { inspect } from "node:util";
 import { sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { readDatabaseConfig } from "../src/config/config.ts";
 import { inTransaction, type OpenDatabase, openDatabase } from "../src/db/connect.ts";
 import { explained, withDatabaseErrors } from "../src/db/database-errors.ts";
 import { migrate } from "../src/db/migrate.ts";
@@ -145,8 +146,31 @@ describe("TLS", () => {
     await using proxy = await tlsProxyTo(database.url, { offersTls: false });
     const said = await failureOf(connect(withMode(proxy.url, "require")));
     expect(said).toMatch(
-      /does not support SSL connections\): turn TLS on there, or remove sslmode/,
+      /does not support SSL connections\): turn TLS on there, or .* sslmode=disable in DATABASE_URL/,
     );
+  });
+
+  // An address of this machine that is none of those that are known as such.
+  const elsewhere = (url: string, query = "") => {
+    const { port, username, password, pathname } = new URL(url);
+    const host = `0.0.0.0:${port}${pathname}${query}`;
+    const where = readDatabaseConfig({
+      DATABASE_URL: `postgres://${username}:${password}@${host}`,
+    });
+    if (!("url" in where)) throw new Error("no URL");
+    return where.url.reveal();
+  };
+
+  test("is asked of a server on another machine, without a word of it, and verified", async () => {
+    await using plain = await tlsProxyTo(database.url, { offersTls: false });
+    expect(await failureOf(connect(elsewhere(plain.url)))).toMatch(/does not support SSL/);
+    await using proxy = await tlsProxyTo(database.url, { offersTls: true });
+    expect(await failureOf(connect(elsewhere(proxy.url)))).toMatch(
+      /self-signed certificate.*name its authority by sslrootcert=FILE/,
+    );
+    await connect(elsewhere(proxy.url, "?sslmode=no-verify"));
+    await using way = await proxyTo(database.url);
+    await connect(elsewhere(way.url, "?sslmode=disable"));
   });
 
   test.each(["prefer", "require", "verify-ca", "verify-full", "allow", "a-slip"])(

@@ -5,6 +5,7 @@ import type { Credentials } from "../exchange/client.ts";
 import { didYouMean, nearest } from "../nearest.ts";
 import { Secret } from "../secret.ts";
 import type { DatabaseConfig } from "./config.ts";
+import { isDatabaseUrl, withTlsByDefault } from "./database-url.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -80,8 +81,10 @@ export class EnvironmentReader {
         "is not an address; write postgres://USER:PASSWORD@HOST:5432/NAME, with a # or / in the " +
           "password as %23 or %2F, or leave it out for the embedded Postgres",
       );
+      return { url: new Secret(url) };
     }
-    return { url: new Secret(url) };
+    const [PGHOST, PGSSLMODE] = [this.get("PGHOST"), this.get("PGSSLMODE")];
+    return { url: new Secret(withTlsByDefault(url, { PGHOST, PGSSLMODE })) };
   }
 
   baseUrl(): URL {
@@ -206,15 +209,6 @@ export class EnvironmentReader {
         !variables.some((known) => known === name),
     );
   }
-}
-
-function isDatabaseUrl(text: string): boolean {
-  const url = URL.parse(text);
-  if (url === null || !/^postgres(ql)?:\/\//.test(text)) return false;
-  // A bare / ? or # in a password ends the address there: its user would be taken for the host,
-  // and messages would name the rest of the password as the database.
-  const { username, hostname, pathname, search, hash } = url;
-  return username !== "" || hostname === "" || !`${pathname}${search}${hash}`.includes("@");
 }
 
 function baseUrlFault(url: URL): string | undefined {

@@ -54,7 +54,10 @@ const tlsRemedy =
 const spoken: readonly (readonly [RegExp, string])[] = [
   [/^connect (?:ENOENT|EACCES)/, "start the server, or correct its socket's path in DATABASE_URL"],
   [/client password must be a string/i, "put the user's password into DATABASE_URL"],
-  [/does not support SSL|establishing an SSL/i, "turn TLS on there, or remove sslmode"],
+  [
+    /does not support SSL|establishing an SSL/i,
+    "turn TLS on there, or connect in the clear by sslmode=disable in DATABASE_URL",
+  ],
   [/timeout exceeded when trying to connect/, "all connections are at work; run again"],
   [/connection timeout|timeout expired/i, serverIsSilent],
   [

@@ -34,7 +34,14 @@ export async function openTestServer(): Promise<TestServer> {
 function givenServer(): Opened | undefined {
   const url = process.env["TEST_DATABASE_URL"];
   if (url === undefined || url === "") return undefined;
-  return { url, kind: "TEST_DATABASE_URL", [Symbol.asyncDispose]: async () => {} };
+  return { url: asItSays(url), kind: "TEST_DATABASE_URL", [Symbol.asyncDispose]: async () => {} };
+}
+
+/** The program asks for TLS where nothing is said of it and the server is on another machine. */
+function asItSays(address: string): string {
+  const url = new URL(address);
+  if (!url.searchParams.has("sslmode")) url.searchParams.set("sslmode", "disable");
+  return url.href;
 }
 
 async function container(): Promise<Opened | undefined> {
@@ -49,7 +56,7 @@ async function container(): Promise<Opened | undefined> {
       );
     });
   return {
-    url: started.getConnectionUri(),
+    url: asItSays(started.getConnectionUri()),
     kind: "Testcontainers",
     [Symbol.asyncDispose]: async () => {
       await started.stop();
