@@ -12,7 +12,9 @@ const isOtherSchema = "its tables are not this program's, or older; run bill-syn
 
 /** Remedies by SQLSTATE, or by the operating system's name of a failed connection. */
 const remedies: Readonly<Record<string, string>> = {
-  "25006": "the server is read-only; point DATABASE_URL at the primary",
+  "25006":
+    "DATABASE_URL leads to where nothing may be written, a replica or a user with " +
+    "default_transaction_read_only; point it at the primary, with a user who writes",
   "25P03": "this program stood still in a transaction, which was undone; run again",
   "28000": "check the user in DATABASE_URL and the server's pg_hba.conf",
   "28P01": "check the user and the password in DATABASE_URL",
@@ -20,8 +22,8 @@ const remedies: Readonly<Record<string, string>> = {
   "40001": "another session was in the way; run again",
   "40P01": "another session was in the way; run again",
   "42501":
-    "this user lacks a right; the owner of the tables grants it, by the statements that README.md " +
-    "lists under Roles, which are to be run again after each update",
+    "this user lacks a right; run it with the address of a user who has it, or, after an update, " +
+    "let the owner of the tables run the grants again that README.md lists under Roles",
   "42701": isForeign,
   "42703": isOtherSchema,
   "42710": isForeign,
