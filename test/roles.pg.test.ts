@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { dayMs } from "../src/contract/time.ts";
 import { migrate } from "../src/db/migrate.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { environmentFor, runCli } from "./support/cli.ts";
@@ -30,11 +31,15 @@ const urlOf = (role: RoleName, { url }: TestDatabase): string =>
     password: `${role.toUpperCase()}-PASSWORD`,
   }).href;
 
-async function run(url: string, statements: string): Promise<void> {
+/** @returns what the server warned of. */
+async function run(url: string, statements: string): Promise<readonly string[]> {
   const client = new Client({ connectionString: url });
+  const warnings: string[] = [];
+  client.on("notice", ({ message = "" }) => warnings.push(message));
   await client.connect();
   try {
     await client.query(statements);
+    return warnings;
   } finally {
     await client.end();
   }
@@ -42,7 +47,7 @@ async function run(url: string, statements: string): Promise<void> {
 
 /** The SQLSTATE of the refusal; "done" where there was none. */
 const refusalOf = (url: string, statement: string): Promise<string> =>
-  run(url, `begin; ${statement}; rollback`).then(
+  run(url, `begin read write; ${statement}; rollback`).then(
     () => "done",
     (error: { code?: string; message: string }) => `${error.code}`,
   );
@@ -56,9 +61,9 @@ beforeAll(async () => {
   database = await testDatabase({ isEmpty: true });
   // As Postgres 14 has it, whichever version this is.
   await run(database.url, "grant create on schema public to public");
-  await run(database.url, forTest(setUp, database.url));
+  expect(await run(database.url, forTest(setUp, database.url))).toEqual([]);
   expect(await migrate(urlOf("owner", database))).toBeGreaterThan(0);
-  await run(urlOf("owner", database), forTest(grants, database.url));
+  expect(await run(urlOf("owner", database), forTest(grants, database.url))).toEqual([]);
   const client = new Client({ connectionString: database.url });
   await client.connect();
   const { rows } = await client.query<{ name: string }>(
@@ -78,6 +83,13 @@ afterAll(async () => {
 const keyTables = ["account_guests", "account_keys", "account_leases", "key_salt"].map(
   (name) => `public.${name}`,
 );
+const onlyAddedTo = [
+  "account_keys",
+  "bill_revisions",
+  "key_salt",
+  "ltv_collateral",
+  "ltv_debts",
+].map((name) => `public.${name}`);
 const emptiedByRow = ["public.bill_order", "public.checkpoints"];
 
 describe("the README's roles", () => {
@@ -86,14 +98,32 @@ describe("the README's roles", () => {
     expect(tables).toEqual(expect.arrayContaining(keyTables));
   });
 
-  test("let the writer sync, twice, plan, look and be examined, with no right to change a table", async () => {
+  test("let the writer run every command but those of the owner", async () => {
     await using sandbox = await openSandbox({ seed: "roles", density: 0.05 });
     const others = { PRODUCT_TYPES: "USDT-FUTURES", SYNC_LTV: "true" };
     const env = environmentFor(sandbox, { url: urlOf("writer", database) }, others);
+    const day = (ago: number) => new Date(Date.now() - ago * dayMs).toISOString().slice(0, 10);
+    const [from, to] = [day(40), day(5)];
+    const ofSpan = `c_time >= '${from}Z' and c_time < '${to}Z'`;
+    const sync = await runCli(["sync"], { env });
+    expect(sync).toMatchObject({ code: 0 });
+    // What verify is to heal: a bill that is missing, and one that is restated.
+    await run(
+      urlOf("owner", database),
+      `delete from bills where bill_id = (select min(bill_id) from bills where ${ofSpan});
+      update bills set amount = amount + 1
+      where bill_id = (select max(bill_id) from bills where ${ofSpan})`,
+    );
+    const heal = await runCli(["verify", "--from", from, "--to", to, "--heal"], { env });
+    expect(heal).toMatchObject({ code: 0, stdout: expect.stringMatching(/2 bills were healed/) });
+    // The restatement is told until it is signed off.
+    expect((await runCli(["reconcile"], { env })).stdout).toMatch(/^#1 restatement: /m);
     for (const args of [
       ["sync"],
-      ["sync"],
+      ["reconcile", "--accept", "1", "--note", "of the test"],
       ["reconcile"],
+      ["replay"],
+      ["export", "--format", "csv"],
       ["plan"],
       ["status"],
       ["doctor"],
@@ -112,6 +142,7 @@ describe("the README's roles", () => {
       `alter table ${table} add x int`,
       `create index on ${table} ((1))`,
       ...(emptiedByRow.includes(table) ? [] : [`delete from ${table}`]),
+      ...(onlyAddedTo.includes(table) ? [`select 1 from ${table} for update`] : []),
     ]);
     const others = [
       "create table public.mine (a int)",
@@ -150,9 +181,26 @@ describe("the README's roles", () => {
     expect(await refusalOf(url, "select 1 from analytics.daily_rollforward")).toBe("done");
     expect(await refusalOf(url, "update bills set amount = 0")).toBe(notAllowed);
     expect(await refusalOf(url, "create table mine (a int)")).toBe(notAllowed);
-    const status = await runCli(["status"], { env: { DATABASE_URL: url } });
-    expect(status).toMatchObject({ code: 0, stderr: "" });
-    expect(status.stdout).toMatch(/USDT-FUTURES/);
+    expect(await refusalOf(url, "create temporary table mine (a int)")).toBe(notAllowed);
+    await expect(run(url, "create temporary table mine (a int)")).rejects.toThrow(/read-only/);
+  });
+
+  test("let the analyst look, and tell who it is that may do the rest", async () => {
+    await using sandbox = await openSandbox({ seed: "roles", density: 0.05 });
+    const env = environmentFor(sandbox, { url: urlOf("analyst", database) });
+    for (const args of [["status"], ["plan"], ["doctor"], ["export", "--format", "csv"]]) {
+      const end = await runCli(args, { env });
+      expect({ args, ...end }).toMatchObject({ args, code: 0 });
+      expect(end.stdout).toMatch(/USDT-FUTURES|its key was not tried, this user cannot tell/);
+    }
+    for (const args of [["sync"], ["reconcile"], ["replay"]]) {
+      const { code, stderr } = await runCli(args, { env });
+      expect({ args, code, stderr }).toEqual({
+        args,
+        code: 1,
+        stderr: expect.stringMatching(/with a user who writes|the address of a user who has it/),
+      });
+    }
   });
 
   test("make a writer that finds a migration due say who is to run it, and change nothing", async () => {
