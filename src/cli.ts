@@ -107,7 +107,9 @@ stopOnSignals();
 watchOutput();
 watchDefects();
 keepTlsVerified();
-const ended = await runProgram(process.argv.slice(2), { io, readEnvironment }).catch(fail);
+const isRunByNpm = process.env["npm_lifecycle_event"] !== undefined;
+const deps = { io, isRunByNpm, readEnvironment };
+const ended = await runProgram(process.argv.slice(2), deps).catch(fail);
 const exitCode = await flushOutput(ended);
 await flush(io.err);
 // What is still waiting, the slots of a rate limit for one, is of no use any more.

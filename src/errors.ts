@@ -1,3 +1,5 @@
+import { withShortWords } from "./printable.ts";
+
 /**
  * The failures that a reader can do something about. Each message says what happened and
  * what to do next; anything else that is thrown is a defect of this program.
@@ -13,8 +15,8 @@ export class UsageError extends ReportableError {
   readonly faults: readonly string[];
 
   constructor(message: string, faults: readonly string[] = [message]) {
-    super(message);
-    this.faults = faults;
+    super(withShortWords(message));
+    this.faults = faults.map(withShortWords);
   }
 }
 

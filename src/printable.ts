@@ -16,6 +16,12 @@ export const printableLine = (text: string): string => {
   return text.length > lengthMax ? `${line}…` : line;
 };
 
+/** What was typed comes back in a message: of a word that is longer than any, its start. */
+export const withShortWords = (text: string): string =>
+  text.replaceAll(/\S+/g, (word) =>
+    word.length > lengthMax ? `${word.slice(0, lengthMax).toWellFormed()}…` : word,
+  );
+
 /** JSON in which strings hold none of them, and are the same strings to whoever parses it. */
 export const printableJson = (json: string): string =>
   json.replaceAll(unseen, (sign) =>

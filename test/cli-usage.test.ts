@@ -76,6 +76,24 @@ describe.concurrent("help", () => {
   });
 });
 
+describe.concurrent("what was typed", () => {
+  test.each([
+    [["status", "--product", "x".repeat(10_000)], /^--product "x{290,300}…/],
+    [["x".repeat(10_000)], /^error: unknown command 'x{290,300}…/],
+  ])("comes back in a message, and not all of it where it is endless", async (args, expected) => {
+    const end = await runCli(args);
+    expect(end).toMatchObject({ code: 2, stderr: expect.stringMatching(expected) });
+    expect(end.stderr.length).toBeLessThan(600);
+  });
+
+  test("to npm, which keeps options for itself, is missed with the way to type it", async () => {
+    const hint = /not specified\n\(.*; options go behind two dashes: npm run verify -- --help\)\n$/;
+    const byNpm = await runCli(["verify"], { env: { npm_lifecycle_event: "verify" } });
+    expect(byNpm).toMatchObject({ code: 2, stderr: expect.stringMatching(hint) });
+    expect((await runCli(["verify"])).stderr).not.toMatch(hint);
+  });
+});
+
 describe.concurrent("what cannot be meant ends with code 2 and one message, before anything is done", () => {
   const product = (word: string) => ["sync", "--product", word];
   const verify = (from: string, to: string) => ["verify", "--from", from, "--to", to];

@@ -97,7 +97,11 @@ function runHere(args: readonly string[], env: CliEnvironment): Promise<number> 
   const sink = () => Object.assign(new PassThrough().resume(), { isTTY: false });
   // Of a terminal's stream, only what a stream has is used where there is no terminal.
   const io = { out: sink(), err: sink(), signal: new AbortController().signal } as unknown as Io;
-  return runProgram(args, { io, readEnvironment: () => ({ ...env, LOG_LEVEL: "silent" }) });
+  return runProgram(args, {
+    io,
+    isRunByNpm: false,
+    readEnvironment: () => ({ ...env, LOG_LEVEL: "silent" }),
+  });
 }
 
 /** As if an earlier run had read all that is older. */

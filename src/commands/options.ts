@@ -5,6 +5,8 @@ import type { ExitCode, Io } from "./io.ts";
 
 export type ProgramDeps = {
   readonly io: Io;
+  /** npm keeps options for itself that are typed before two dashes. */
+  readonly isRunByNpm: boolean;
   /** Read only by a command that needs it: help is shown whatever the environment holds. */
   readonly readEnvironment: () => Environment;
 };

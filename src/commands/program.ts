@@ -1,9 +1,10 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { readConfig } from "../config/config.ts";
+import { withShortWords } from "../printable.ts";
 import { addReconcileCommand, addRepairCommands } from "./checking-commands.ts";
 import type { ExportWords } from "./export-options.ts";
 import { doctorHelp, exportHelp, programHelp, sandboxHelp, statusHelp, syncHelp } from "./help.ts";
-import type { ExitCode, Io } from "./io.ts";
+import type { ExitCode } from "./io.ts";
 import {
   accountOption,
   type ExitWith,
@@ -29,7 +30,7 @@ export async function runProgram(args: readonly string[], deps: ProgramDeps): Pr
     async (...args: Args): Promise<void> => {
       exitCode = await command(...args);
     };
-  const program = openProgram(deps.io);
+  const program = openProgram(deps);
   addLedgerCommands(program, deps, exitWith);
   addExport(program, deps, exitWith);
   addRepairCommands(program, deps, exitWith);
@@ -45,17 +46,19 @@ export async function runProgram(args: readonly string[], deps: ProgramDeps): Pr
   return exitCode;
 }
 
-function openProgram(io: Io): Command {
+function openProgram({ io, isRunByNpm }: ProgramDeps): Command {
   return new Command("bill-sync")
     .description("Keeps the whole history of a futures account's bills in Postgres.")
     .exitOverride()
     .configureOutput({
       writeOut: (text) => io.out.write(text),
-      writeErr: (text) => io.err.write(text),
+      writeErr: (text) => io.err.write(withShortWords(text)),
     })
-    .showHelpAfterError("(--help shows what there is)")
+    .showHelpAfterError(`(--help shows what there is${isRunByNpm ? npmHint : ""})`)
     .addHelpText("after", programHelp);
 }
+
+const npmHint = "; options go behind two dashes: npm run verify -- --help";
 
 // Each command is loaded when it is run: all of them take half a second, which help and a
 // wrong word need not wait for.

@@ -88,7 +88,7 @@ export async function walkWindow(deps: WalkDeps, stream: Stream, walk: Walk): Pr
     if (stray !== undefined) {
       throw new ExchangeError(
         "malformed",
-        `the page is of another time: ${stray}; it was not taken in, run sync again`,
+        `the page is of another time: ${stray}; it was not taken in, run again`,
       );
     }
     // By the earliest of three times: answers may have set the clock forth and back meanwhile.
