@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { dayMs } from "../src/contract/time.ts";
-import { canariesOf, canaryPassword, canarySearch } from "./support/canaries.ts";
+import { canariesOf, canaryPassword, canarySearch, spellingsMax } from "./support/canaries.ts";
 import { type CanaryHouse, type CanaryRun, openCanaryHouse } from "./support/canary-runs.ts";
 import { type CliEnvironment, type RunningCli, runCli } from "./support/cli.ts";
 import { echoes } from "./support/echoes.ts";
@@ -17,10 +17,11 @@ beforeAll(async () => {
   house = await openCanaryHouse();
 });
 afterAll(async () => {
-  const { canaries, commands, failures, runs, places } = house.figures();
+  const { secrets, spellingsMax, commands, failures, runs, leaks } = house.figures();
   process.stdout.write(
-    `${canaries} canaries, ${commands} commands, ${failures} failures, ${runs} runs: ` +
-      `${places} places searched\n`,
+    `${secrets} secrets and each request's signature, in up to ${spellingsMax} spellings and by ` +
+      `halves, searched in all that ${runs} runs left behind, of ${commands} commands and ` +
+      `${failures} failures: ${leaks === 0 ? "none" : leaks} found\n`,
   );
   await house[Symbol.asyncDispose]();
 });
@@ -78,6 +79,9 @@ async function commandsOf(text: string): Promise<readonly string[]> {
 test("a canary is found in each of its spellings, by its halves, and in any case", () => {
   const password = canaryPassword();
   const canaries = canariesOf(password);
+  // Each whole and in halves, where no two are the same.
+  expect(canaries.length).toBeLessThanOrEqual(3 * spellingsMax);
+  expect(canaries.length).toBeGreaterThan(2 * spellingsMax);
   const search = canarySearch(canaries);
   const packed = Buffer.from(`user:${password}@host`).toString("base64");
   for (const text of [...canaries, packed, password.toUpperCase(), `x${password.slice(0, 17)}y`]) {
@@ -231,6 +235,15 @@ const configFailures: Readonly<Record<string, Omit<CanaryRun, "args">>> = {
   ),
   "a secret where its variable's name belongs": withAccounts((secrets) =>
     JSON.stringify({ accounts: [{ ...account(secrets), apiSecret: { env: secrets.secret } }] }),
+  ),
+  "a secret where its file's path belongs": withAccounts((secrets) =>
+    JSON.stringify({ accounts: [{ ...account(secrets), apiSecret: { file: secrets.secret } }] }),
+  ),
+  "a secret where a key belongs": withAccounts((secrets) =>
+    JSON.stringify({ accounts: [{ ...account(secrets), [secrets.secret]: "apiSecret" }] }),
+  ),
+  "a secret where the name belongs": withAccounts((secrets) =>
+    JSON.stringify({ accounts: [{ ...account(secrets), name: `${secrets.secret}=` }] }),
   ),
   "a secret as a list": withAccounts((secrets) =>
     JSON.stringify({ accounts: [{ ...account(secrets), apiSecret: [secrets.secret] }] }),

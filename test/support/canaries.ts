@@ -2,9 +2,21 @@ import { randomBytes } from "node:crypto";
 
 /** A secret in all spellings under which it would still be of use, and the halves of each. */
 export function canariesOf(secret: string): readonly string[] {
+  const whole = spellingsOf(secret);
+  const halves = whole.flatMap((form) => [
+    form.slice(0, Math.ceil(form.length / 2)),
+    form.slice(Math.floor(form.length / 2)),
+  ]);
+  return [...new Set([...whole, ...halves])];
+}
+
+/** Of a secret that holds no sign but letters and digits, many are the same. */
+export const spellingsMax = 16;
+
+function spellingsOf(secret: string): readonly string[] {
   const bytes = Buffer.from(secret);
   const json = JSON.stringify(secret).slice(1, -1);
-  const whole = [
+  return [
     secret,
     encodeURIComponent(secret),
     encodeURI(secret),
@@ -17,11 +29,6 @@ export function canariesOf(secret: string): readonly string[] {
     [...secret].reverse().join(""),
     ...[0, 1, 2].flatMap((before) => withinBase64(bytes, before)),
   ];
-  const halves = whole.flatMap((form) => [
-    form.slice(0, Math.ceil(form.length / 2)),
-    form.slice(Math.floor(form.length / 2)),
-  ]);
-  return [...new Set([...whole, ...halves])];
 }
 
 /** Base64 of a text that holds the secret behind so many bytes: what of it is the secret's alone. */

@@ -5,7 +5,7 @@ import { join, relative } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client, escapeIdentifier } from "pg";
 import { type OpenSandbox, openSandbox } from "../../src/sandbox/sandbox.ts";
-import { canariesOf, canaryPassword, canarySearch } from "./canaries.ts";
+import { canariesOf, canaryPassword, canarySearch, spellingsMax } from "./canaries.ts";
 import {
   type CliEnvironment,
   environmentFor,
@@ -46,12 +46,14 @@ export type CanaryHouse = AsyncDisposable & {
     readonly stderr: string;
     readonly files: readonly string[];
   }>;
+  /** All of them the same each time: how many signatures and files there are hangs on chance. */
   readonly figures: () => {
-    readonly canaries: number;
-    readonly places: number;
+    readonly secrets: number;
+    readonly spellingsMax: number;
     readonly commands: number;
     readonly failures: number;
     readonly runs: number;
+    readonly leaks: number;
   };
 };
 
@@ -75,11 +77,10 @@ export async function openCanaryHouse(): Promise<CanaryHouse> {
   const compileCache = stack.use(await temporaryFolder());
   const own = Object.values(secrets).flatMap(canariesOf);
   const counted = {
-    canaries: new Set(own),
     commands: new Set<string>(),
     failures: new Set<string>(),
-    places: 0,
     runs: 0,
+    leaks: 0,
   };
   return {
     secrets,
@@ -87,23 +88,23 @@ export async function openCanaryHouse(): Promise<CanaryHouse> {
       const left = await runWith(wanted, { sandbox, secrets, role: role.name, compileCache });
       const canaries = [...own, ...left.signatures.flatMap(canariesOf)];
       const search = canarySearch(canaries);
-      for (const canary of canaries) counted.canaries.add(canary);
       counted.commands.add(wanted.args.find((word) => !word.startsWith("-")) ?? "");
       if (wanted.failure !== undefined) counted.failures.add(wanted.failure);
-      counted.places += left.places.length;
       counted.runs += 1;
       const run = [wanted.failure ?? "", ...wanted.args].join(" ").trim();
       const leaks = left.places
         .map(({ place, bytes }) => ({ run, place, canaries: search(bytes).length }))
         .filter((leak) => leak.canaries > 0);
+      counted.leaks += leaks.length;
       return { leaks, ...left };
     },
     figures: () => ({
-      canaries: counted.canaries.size,
-      places: counted.places,
+      secrets: Object.keys(secrets).length,
+      spellingsMax,
       commands: counted.commands.size,
       failures: counted.failures.size,
       runs: counted.runs,
+      leaks: counted.leaks,
     }),
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
