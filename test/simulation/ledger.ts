@@ -10,6 +10,8 @@ import type { LedgerKind, RecentBill } from "./history.ts";
 export type SimulatedLedger = {
   bills(productType: ProductType): readonly LedgerBill[];
   bill(productType: ProductType, billId: string): LedgerBill | undefined;
+  /** Whether a verification has begun in this step: what it has read stays as it was. */
+  isVerified: boolean;
   /** Gives each product type such bills in the minutes before `now`, but none before `since`. */
   addRecent(since: number, now: number, recent: readonly RecentBill[]): void;
   /**
@@ -56,6 +58,7 @@ export function simulatedLedger({
 
   return {
     bills: billsOf,
+    isVerified: false,
     bill: (productType, billId) => byId.get(`${productType} ${billId}`),
     addRecent(since, now, recent) {
       for (const productType of productTypes) {
@@ -77,6 +80,7 @@ export function simulatedLedger({
       }
     },
     addEdges(productType, { from, to }) {
+      if (this.isVerified) return;
       const bills = billsOf(productType);
       for (const cTime of new Set([from, to - 1])) {
         if (bills.some((bill) => bill.cTime === cTime)) continue;

@@ -16,6 +16,7 @@ export async function playStep(world: World, step: Step, runsBefore: number): Pr
   // What was there to be read by the runs before stays as it was.
   const since = runsBefore === 0 ? 0 : time.now();
   await time.run(time.clock.sleep(step.passMs));
+  ledger.isVerified = false;
   ledger.addRecent(since, time.now(), step.recent);
   world.committed.forgetTouched();
   world.schedule(step.exchange);
