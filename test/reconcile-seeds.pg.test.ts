@@ -56,6 +56,7 @@ beforeAll(async () => {
   );
   const result = await reconcile(tables.db, everything, { isFull: true });
   breaks = Map.groupBy(result.breaks, ({ account }) => account);
+  console.log(`${cases.length} ledgers`);
 });
 
 // In one millisecond, several ways of putting bills without a balance to a damage add up.
