@@ -135,7 +135,10 @@ describe("what the exchange sent forges no line", () => {
 
   test("of a page of another time", () => {
     const asked = { startTime: epochMs(dayMs), endTime: epochMs(2 * dayMs) };
-    const stray = strayBill([aBill({ billId: forged, cTime: epochMs(0) })], asked);
+    const stray = strayBill(
+      { bills: [aBill({ billId: forged, cTime: epochMs(0) })], rejected: [] },
+      asked,
+    );
     expect(stray).toMatch(/^bill 1\\nmain: all equal of 1970/);
   });
 });

@@ -197,6 +197,14 @@ test("a row without an id may be its page's final bill: the page's cursor is all
   expect(stored).toEqual(["97"]);
 });
 
+test("a page of another time is refused where a row that broke the contract tells so", async () => {
+  const old = { ...billOf(97), amount: "abc", cTime: String(noon - 12 * dayMs) };
+  const pages = new Map([[undefined, { rows: [old], endId: "97" }]]);
+  await expect(walkPages(pages)).rejects.toThrow(
+    /the page is of another time: bill 97 of 2026-05-20/,
+  );
+});
+
 test("a page of more rows than a call takes arguments is read", async () => {
   const rows = Array.from({ length: 150_000 }, (_, id) => billOf(150_000 - id));
   const { stored } = await walkPages(new Map([[undefined, { rows, endId: "1" }]]));

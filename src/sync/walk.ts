@@ -84,7 +84,7 @@ export async function walkWindow(deps: WalkDeps, stream: Stream, walk: Walk): Pr
     const finished = rows.length === 0 || endId === undefined;
     const read = readRows(fetched);
     const { bills, rejected } = read;
-    const stray = request && strayBill(bills, request);
+    const stray = request && strayBill(read, request);
     if (stray !== undefined) {
       throw new ExchangeError(
         "malformed",
