@@ -1,8 +1,8 @@
 import PQueue from "p-queue";
-import { billIdOf, cTimeOf } from "../contract/bill.ts";
+import { billIdOf } from "../contract/bill.ts";
 import type { Fault } from "../contract/json.ts";
 import type { ProductType } from "../contract/product-types.ts";
-import { type EpochMs, epochMs, isoTime, secondMs } from "../contract/time.ts";
+import { type EpochMs, isoTime, secondMs } from "../contract/time.ts";
 import { type ExchangeError, ReportableError } from "../errors.ts";
 import type { Client } from "../exchange/client.ts";
 import { askBills, pageQuery } from "./ask-bills.ts";
@@ -13,6 +13,7 @@ import type { PageCommit, PageCounts, RejectedRow, Stream } from "./store.ts";
 import { reachOf } from "./stream-run.ts";
 import type { FieldChange, VerifyStore } from "./verify-store.ts";
 import { walkWindow } from "./walk.ts";
+import { WindowReading } from "./window-reading.ts";
 
 export type VerifyDeps = {
   readonly client: Client;
@@ -271,48 +272,3 @@ class StreamVerify {
 
 // The walker hands them on to nobody here.
 const nothingCounted: PageCounts = { new: 0, unchanged: 0, restated: 0, rejected: 0 };
-
-/** What one walk has seen so far. */
-class WindowReading {
-  readonly window: Interval;
-  /** The database's time when it began. */
-  readonly since: string;
-  readonly served = new Set<string>();
-  /** From where on the exchange still served. */
-  readFrom: EpochMs;
-
-  constructor(window: Interval, since: string) {
-    this.window = window;
-    this.since = since;
-    this.readFrom = window.from;
-  }
-
-  /**
-   * Notes a page.
-   * @returns its bills of this window that were not served before, none twice, and its rows that
-   *   broke the contract, but for those that are dated outside of the window.
-   */
-  take({ bills, rejected, next }: PageCommit): Pick<PageCommit, "bills" | "rejected"> {
-    const isInside = (time: EpochMs) => time >= this.window.from && time < this.window.to;
-    const fresh = new Map(
-      bills
-        .filter(({ billId, cTime }) => isInside(cTime) && !this.served.has(billId))
-        .map((bill) => [bill.billId, bill]),
-    );
-    const broken = rejected.filter(({ received }) => {
-      const cTime = cTimeOf(received);
-      return cTime === undefined || isInside(cTime);
-    });
-    for (const { billId } of bills) this.served.add(billId);
-    // A bill whose row cannot be read any more is no extra one.
-    for (const { received } of rejected) {
-      const billId = billIdOf(received);
-      if (billId !== undefined) this.served.add(billId);
-    }
-    if ("end" in next) {
-      const expired = next.end.expired.map(({ to }) => to);
-      this.readFrom = epochMs(Math.max(this.window.from, ...expired));
-    }
-    return { bills: [...fresh.values()], rejected: broken };
-  }
-}
