@@ -2,7 +2,6 @@ import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "drizzle-orm";
-import pg from "pg";
 import { describe, expect, test } from "vitest";
 import { inTransaction, openDatabase } from "../src/db/connect.ts";
 import { checkLease, type HoldOptions, holdAccount, leaseTiming } from "../src/db/lease.ts";
@@ -11,6 +10,7 @@ import { readStoredBills } from "../src/db/stored-bills.ts";
 import { AccountHeldError, LeaseLostError, StoppedError } from "../src/errors.ts";
 import { aBill } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
+import { freezeInCopy } from "./support/frozen-copy.ts";
 import { aPage, minutes, untilBlocked } from "./support/held-store.ts";
 import { type Fate, proxyTo } from "./support/tcp-proxy.ts";
 
@@ -65,16 +65,7 @@ test("an account whose holder is frozen in the middle of a COPY is taken over", 
   const account = randomUUID();
   const timing = { ...unrenewed, leaseMs: 1_000 };
   await using lease = await hold(account, { timing });
-  const frozen = await tables.db.$client.connect();
-  const gone = new Promise<Error>((resolve) => frozen.once("error", resolve));
-  await frozen.query("begin");
-  await frozen.query("select 1 from account_leases where account = $1 for update", [account]);
-  // Its first row never comes.
-  const copying = new Promise((resolve) => {
-    const copy = new pg.Query("copy bills (account) from stdin", resolve);
-    Object.assign(copy, { handleCopyInResponse: () => undefined });
-    frozen.query(copy);
-  });
+  const { client: frozen, gone, copying } = await freezeInCopy(tables.db, account);
   await using next = await hold(account, { timing: { ...timing, renewMs: 50 } });
   expect(next.epoch).toBe(lease.epoch + 1);
   expect(await copying).toMatchObject({ code: "57P01" });

@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
 import { sql } from "drizzle-orm";
-import pg from "pg";
 import { describe, expect, test } from "vitest";
 import { systemClock } from "../src/clock.ts";
 import {
@@ -27,6 +26,7 @@ import type { Finding } from "../src/sync/verify.ts";
 import type { VerifyStore } from "../src/sync/verify-store.ts";
 import { aBill, aStream } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
+import { freezeInCopy } from "./support/frozen-copy.ts";
 import {
   rowVersions,
   type SimulationOptions,
@@ -478,16 +478,7 @@ describe("a repair", () => {
 
   test("does not wait for a sync that is frozen in the middle of a COPY", async () => {
     const { account, heal } = await guest();
-    const frozen = await db.$client.connect();
-    const gone = new Promise<Error>((resolve) => frozen.once("error", resolve));
-    await frozen.query("begin");
-    await frozen.query("select 1 from account_leases where account = $1 for update", [account]);
-    // Its first row never comes.
-    const copying = new Promise((resolve) => {
-      const copy = new pg.Query("copy bills (account) from stdin", resolve);
-      Object.assign(copy, { handleCopyInResponse: () => undefined });
-      frozen.query(copy);
-    });
+    const { client: frozen, gone, copying } = await freezeInCopy(db, account);
     expect(await heal()).toEqual(new Set([aBill().billId]));
     expect(await copying).toMatchObject({ code: "57P01" });
     await gone;
