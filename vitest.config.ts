@@ -1,11 +1,14 @@
 import { defineConfig } from "vitest/config";
+import LongestFirst from "./test/support/longest-first.ts";
 
 const postgresTests = "test/**/*.pg.test.ts";
 
 export default defineConfig({
   test: {
     pool: "forks",
-    maxWorkers: 3,
+    // They wait for servers and timers more than for a processor.
+    maxWorkers: 5,
+    sequence: { sequencer: LongestFirst },
     testTimeout: 60_000,
     hookTimeout: 120_000,
     teardownTimeout: 60_000,

@@ -79,7 +79,7 @@ export async function run(options: BenchOptions): Promise<BenchResult> {
     ],
     notes: [
       "",
-      "necessary: the pages with bills, and one closing answer a window",
+      "necessary: the pages with bills, and the two answers of a window that prove its end",
       `utilisation: necessary ÷ ${requests} a second, as a share of the process's time from start to end`,
       "asking: the seconds from the first request to the last answer, without starting and ending,",
       "and the utilisation of those",

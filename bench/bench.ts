@@ -16,6 +16,7 @@ import type { Bench, BenchResult } from "./result.ts";
 /** Each is loaded when it is run: some of them need packages that others do not. */
 const benches: Readonly<Record<string, () => Promise<{ readonly run: Bench }>>> = {
   backfill: () => import("./backfill.ts"),
+  distance: () => import("./distance.ts"),
   peers: () => import("./peers.ts"),
   limiter: () => import("./limiter.ts"),
   reconcile: () => import("./reconcile.ts"),

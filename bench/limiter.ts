@@ -1,8 +1,8 @@
 import PQueue from "p-queue";
 import type { Clock } from "../src/clock.ts";
 import { secondMs } from "../src/contract/time.ts";
+import type { Arrival } from "../src/exchange/one-way-delay.ts";
 import { createRateLimiter } from "../src/exchange/rate-limiter.ts";
-import type { Arrival } from "../src/exchange/way-there.ts";
 import { integer, type Random, seededRandom } from "../src/sandbox/random.ts";
 import { virtualClock } from "../test/support/virtual-clock.ts";
 import type { BenchOptions, BenchResult } from "./result.ts";

@@ -30,7 +30,8 @@ where account = 'main'
 select
   count(*) as days,
   count(*) filter (where is_complete) as completely_read,
-  count(*) filter (where difference = 0) as adding_up
+  count(*) filter (where difference = unsettled) as adding_up,
+  count(*) filter (where unsettled <> 0) as not_settled_yet
 from analytics.daily_rollforward
 where account = 'main'
   and product_type = 'USDT-FUTURES'
@@ -217,7 +218,7 @@ where account = 'main'
 order by taken_at desc, coin
 limit 3;
 
--- # Which settings of spot pairs changed?
+-- # Which settings of spot pairs changed (not of futures contracts, whose fee rates are not served)?
 select symbol, valid_from, changed
 from analytics.symbol_history
 where changed <> '{}'

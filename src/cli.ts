@@ -1,22 +1,24 @@
 import { existsSync, readFileSync } from "node:fs";
 import { parseEnv } from "node:util";
-import { type ExitCode, type Io, tell } from "./commands/io.ts";
-import { runProgram } from "./commands/program.ts";
+import { asksForJson, printErrorJson } from "./app/error-json.ts";
+import { type ExitCode, type Io, tell } from "./app/io.ts";
+import { endOfThrown } from "./app/outcome.ts";
+import { runProgram } from "./commands/program/program.ts";
 import type { Environment } from "./config/environment.ts";
 import { explained } from "./db/database-errors.ts";
-import {
-  AccountHeldError,
-  firstThrown,
-  messageOf,
-  ReportableError,
-  StoppedError,
-  UsageError,
-} from "./errors.ts";
+import { firstThrown, messageOf, ReportableError, StoppedError, UsageError } from "./errors.ts";
+import { isOutOfFiles, openFilesRemedy } from "./open-files.ts";
 
 // What the program has of its process: arguments, environment, output, signals and exit code.
 // What can be typed is in commands/program.ts.
 const stop = new AbortController();
-const io: Io = { out: process.stdout, err: process.stderr, signal: stop.signal };
+const args = process.argv.slice(2);
+let outputError: Error | undefined;
+/** A reader that has gone, such as head, has all that it wanted. A full disk is a failure. */
+const lost = (error: NodeJS.ErrnoException): void => {
+  if (error.code !== "EPIPE") outputError = error;
+};
+const io: Io = { out: process.stdout, err: process.stderr, signal: stop.signal, lost };
 
 /** What is set for the process wins over what stands in .env. */
 function readEnvironment(): Environment {
@@ -52,21 +54,18 @@ function fail(thrown: unknown): ExitCode {
   const isKnown = error instanceof ReportableError;
   const text = isKnown
     ? messageOf(error)
-    : `defect: ${thrown instanceof Error ? thrown.stack : thrown}`;
+    : isOutOfFiles(error)
+      ? `${messageOf(error)}: ${openFilesRemedy}`
+      : `defect: ${thrown instanceof Error ? thrown.stack : thrown}`;
   tell(io, text);
-  if (error instanceof UsageError) return 2;
-  return error instanceof AccountHeldError ? 3 : 1;
+  const { exitCode } = endOfThrown(error);
+  if (asksForJson(args)) printErrorJson(io, error, exitCode);
+  return exitCode;
 }
 
-let outputError: Error | undefined;
-
-/** A reader that has gone, such as head, has all that it wanted. A full disk is a failure. */
-function watchOutput(): void {
-  io.out.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code !== "EPIPE") outputError = error;
-  });
-  // There is nobody left to tell.
-  io.err.on("error", () => undefined);
+/** What was lost of a result is told to `lost`; of everything else there is nobody left to tell. */
+function outliveOutput(): void {
+  for (const stream of [io.out, io.err]) stream.on("error", () => undefined);
 }
 
 /**
@@ -88,7 +87,7 @@ async function flushOutput(exitCode: ExitCode): Promise<ExitCode> {
 function watchDefects(): void {
   process.on("uncaughtException", (error) => {
     const code = fail(error);
-    void flush(io.err).then(() => process.exit(code));
+    void Promise.all([flush(io.out), flush(io.err)]).then(() => process.exit(code));
   });
 }
 
@@ -104,12 +103,12 @@ function keepTlsVerified(): void {
 }
 
 stopOnSignals();
-watchOutput();
+outliveOutput();
 watchDefects();
 keepTlsVerified();
 const isRunByNpm = process.env["npm_lifecycle_event"] !== undefined;
 const deps = { io, isRunByNpm, readEnvironment };
-const ended = await runProgram(process.argv.slice(2), deps).catch(fail);
+const ended = await runProgram(args, deps).catch(fail);
 const exitCode = await flushOutput(ended);
 await flush(io.err);
 // What is still waiting, the slots of a rate limit for one, is of no use any more.

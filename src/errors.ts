@@ -25,9 +25,14 @@ export class AccountHeldError extends ReportableError {
   override name = "AccountHeldError";
 }
 
-/** The account's API key is known to the database under another name. */
-export class KeyTakenError extends ReportableError {
+/** The account's API key, or what it serves, is known to the database under another name. */
+export class KeyTakenError extends UsageError {
   override name = "KeyTakenError";
+}
+
+/** The account's API key reads another account's ledger than the one that is stored. */
+export class ForeignKeyError extends UsageError {
+  override name = "ForeignKeyError";
 }
 
 /** This run lost its account to another one and must not write any more. */
@@ -61,9 +66,29 @@ export class CommitsLostError extends DatabaseError {
   }
 }
 
-/** The exchange's cursor stood still or came back: going on would never end. */
+/**
+ * Since the page was asked for, somebody else stored other content of one of its bills: which of the
+ * two is newer nobody knows. Nothing of the page was stored.
+ */
+export class OutdatedPageError extends ReportableError {
+  override name = "OutdatedPageError";
+
+  constructor(place: string) {
+    super(
+      `bills of ${place} were repaired while a page of them was under way; nothing of the page was ` +
+        "stored, run sync again",
+    );
+  }
+}
+
+/** No question leads on through a window's pages: going on would never end, or skip bills. */
 export class CursorError extends ReportableError {
   override name = "CursorError";
+}
+
+/** The exchange's answers contradict each other, however often it was asked. */
+export class ContradictionError extends ReportableError {
+  override name = "ContradictionError";
 }
 
 /** An answer that keeps the contract and cannot be true: it is not taken in. */
@@ -80,6 +105,8 @@ export class StoppedError extends ReportableError {
 export type ExchangeErrorKind =
   /** Stop: the key, its signature, passphrase or address, or the account itself, is refused. */
   | "refused-credentials"
+  /** Stop, all accounts: something before the exchange refuses this machine's address. */
+  | "banned"
   /** Stop asking for this: the key has no right to it. Other things may still be allowed. */
   | "refused-permission"
   /** Stop: the request is wrong, which is a defect of this program or a change of the API. */

@@ -4,7 +4,13 @@ import { printableJson } from "./printable.ts";
 
 export type Log = Pick<Logger, "debug" | "info" | "warn" | "error">;
 
-/** NDJSON on standard error: standard output is for results. */
+// What a full disk does not take is kept for when it has room again; past this, lines are dropped.
+const keptCharsMax = 1_024 * 1_024;
+
+/**
+ * NDJSON on standard error: standard output is for results. A line that cannot be written (a full
+ * disk, a reader that has gone) ends nothing: the work goes on, and its exit code tells of the work.
+ */
 export function openLog(level: LogLevel): Log {
   return pino(
     {
@@ -14,7 +20,11 @@ export function openLog(level: LogLevel): Log {
       formatters: { level: (label) => ({ level: label }) },
     },
     // Synchronous: the last line before an exit is written too.
-    printed(pino.destination({ dest: 2, sync: true })),
+    printed(
+      pino
+        .destination({ dest: 2, sync: true, maxLength: keptCharsMax })
+        .on("error", () => undefined),
+    ),
   );
 }
 

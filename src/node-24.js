@@ -2,21 +2,32 @@
 // By itself, `node src/node-24.js FILE ARGUMENT…` runs a JavaScript file on Node 24.
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
 const nodeMin = 24;
 
 // npm 11 puts this Node first on the PATH of a script; npm 10 removes its link together with
 // the package for the other processor.
-const bundled = fileURLToPath(
-  new URL(`../node_modules/node-${process.platform}-${process.arch}/bin/node`, import.meta.url),
-);
+const bundled = findBundled();
+
+function findBundled() {
+  const name = `node-${process.platform}-${process.arch}`;
+  try {
+    // In a clone it lies below, in an installed package beside.
+    const manifest = createRequire(import.meta.url).resolve(`${name}/package.json`);
+    return join(dirname(manifest), "bin", "node");
+  } catch {
+    return undefined;
+  }
+}
 
 /** Imports a module on Node 24 or newer: in this process, or in one of the bundled Node. */
 export async function runOnNode24(path) {
   if (Number(process.versions.node.split(".")[0]) >= nodeMin) {
     await import(pathToFileURL(path).href);
-  } else if (existsSync(bundled)) {
+  } else if (bundled !== undefined && existsSync(bundled)) {
     // The program itself and not what it imports, for what it does before.
     handOver([...process.execArgv, ...process.argv.slice(1)]);
   } else {

@@ -32,3 +32,7 @@ export const printableJson = (json: string): string =>
           (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
         ).join(""),
   );
+
+/** A name as a word of a command that somebody may copy into a shell. */
+export const shellWord = (name: string): string =>
+  /^[\w./:-]+$/.test(name) ? name : `'${name.replaceAll("'", "'\\''")}'`;

@@ -73,8 +73,8 @@ test("each account has its keys, and what it leaves out has a default", async ()
   expect(config.warnings).toEqual([]);
 });
 
-test("PRODUCT_TYPES holds for the accounts that name none; a demo account reads demo products", async () => {
-  const demoTypes = ["SUSDT-FUTURES", "SCOIN-FUTURES", "SUSDC-FUTURES"];
+test("PRODUCT_TYPES holds for the accounts that name none; one of demo trading reads the three that a demo key can", async () => {
+  const demoTypes = ["USDT-FUTURES", "COIN-FUTURES", "USDC-FUTURES"];
   const accounts = [
     main,
     { name: "own", ...otherKeys, productTypes: ["USDC-FUTURES"] },
@@ -83,11 +83,13 @@ test("PRODUCT_TYPES holds for the accounts that name none; a demo account reads 
   const typesWith = async (PRODUCT_TYPES: string) =>
     (await read({ accounts }, { PRODUCT_TYPES })).accounts.map((account) => account.productTypes);
   expect(await typesWith("")).toEqual([productTypes, ["USDC-FUTURES"], demoTypes]);
-  expect(await typesWith("USDT-FUTURES")).toEqual([["USDT-FUTURES"], ["USDC-FUTURES"], demoTypes]);
+  const [one, other] = [["USDT-FUTURES"], ["SUSDT-FUTURES"]];
+  expect(await typesWith("USDT-FUTURES")).toEqual([one, ["USDC-FUTURES"], one]);
+  expect(await typesWith("SUSDT-FUTURES")).toEqual([other, ["USDC-FUTURES"], demoTypes]);
   expect(await typesWith("USDT-FUTURES,SCOIN-FUTURES")).toEqual([
     ["USDT-FUTURES", "SCOIN-FUTURES"],
     ["USDC-FUTURES"],
-    ["SCOIN-FUTURES"],
+    ["USDT-FUTURES"],
   ]);
 });
 
@@ -178,9 +180,9 @@ const wrong: readonly [string, unknown, string][] = [
     "accounts[0].productTypes: is not a list of texts",
   ],
   [
-    "live products of a demo key",
+    "product types of a live key with a demo key",
     one({ demo: true, productTypes: ["SUSDT-FUTURES", "USDT-FUTURES"] }),
-    'accounts[0].productTypes: "USDT-FUTURES" is none of demo trading\'s',
+    'accounts[0].productTypes: "SUSDT-FUTURES" is read by live keys only',
   ],
   ["a flag in quotes", one({ ltv: "true" }), "accounts[0].ltv: is neither true nor false"],
   [

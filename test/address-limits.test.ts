@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { exchangeOf } from "../src/commands/exchange.ts";
+import { exchangeOf } from "../src/app/exchange-session.ts";
 import { accountBills } from "../src/contract/account-bills.ts";
 import { symbols } from "../src/contract/symbols.ts";
 import { minuteMs, secondMs } from "../src/contract/time.ts";

@@ -5,13 +5,13 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { readLoanToValue } from "../src/contract/loan-to-value.ts";
 import { dayMs, epochMs } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
-import { commitLoanToValue } from "../src/db/loan-to-value.ts";
-import { commitSymbols } from "../src/db/symbols.ts";
-import { reconcile } from "../src/reports/reconciliation/reconcile.ts";
+import { commitLoanToValue } from "../src/db/reference/stored-loan-to-value.ts";
+import { commitSymbols } from "../src/db/reference/stored-symbols.ts";
+import { reconcile } from "../src/reconciliation/reconcile.ts";
 import { withBrokenRows, withRestatements } from "../src/sandbox/ledger-faults.ts";
 import { seededRandom } from "../src/sandbox/random.ts";
 import { makeLoanToValue, makeSymbols } from "../src/sandbox/records.ts";
-import { readSymbolList } from "../src/sync/symbols.ts";
+import { readSymbolList } from "../src/sync/sync-symbols.ts";
 import { fileDatabase } from "./support/database.ts";
 import { simulate, simulationStart } from "./support/simulation.ts";
 

@@ -27,8 +27,17 @@ test("migrate makes the tables of an empty database, and then finds nothing to d
 test("db prints the address of a configured database without its password, and leaves it to its own server", async () => {
   await using database = await testDatabase();
   const end = await runCli(["db"], { env: { DATABASE_URL: database.url } });
-  const shown = Object.assign(new URL(database.url), { password: "" }).href;
+  const shown = Object.assign(new URL(database.url), {
+    protocol: "postgresql:",
+    password: "",
+  }).href;
   expect(end).toMatchObject({ code: 0, stdout: `${shown}\n`, stderr: "" });
+  const write = await runCli(["db", "--write"], { env: { DATABASE_URL: database.url } });
+  expect(write).toMatchObject({
+    code: 2,
+    stdout: "",
+    stderr: expect.stringMatching(/^--write is/),
+  });
 });
 
 test("db keeps the embedded server up until Ctrl-C; sync and status then find the same data", async () => {
@@ -38,7 +47,7 @@ test("db keeps the embedded server up until Ctrl-C; sync and status then find th
   const env = environmentFor(sandbox, { url: "" }, { PRODUCT_TYPES: "SUSDT-FUTURES" });
 
   await using db = await startCli(["db"], { cwd });
-  const [, url = ""] = await db.seen("stdout", /^(postgres:\S+)\n/);
+  const [, url = ""] = await db.seen("stdout", /^(postgresql:\S+)\n/);
   const sync = await runCli(["sync", "--json"], { cwd, env });
   expect(sync.code).toBe(0);
   const stored = JSON.parse(sync.stdout).accounts[0].streams[0].new;
@@ -46,7 +55,35 @@ test("db keeps the embedded server up until Ctrl-C; sync and status then find th
     await using database = openDatabase(url);
     const { rows } = await database.db.execute(sql`select count(*)::integer as bills from bills`);
     expect(rows).toEqual([{ bills: stored }]);
+    for (const statement of [
+      "delete from bills",
+      "create table mine ()",
+      "select 1 from key_salt",
+      "select 1 from account_keys",
+    ]) {
+      const refused = database.db.execute(`begin read write; ${statement}`);
+      await expect(refused).rejects.toMatchObject({ cause: { code: "42501" } });
+    }
+    await expect(database.db.execute("create temporary table mine ()")).rejects.toMatchObject({
+      cause: { code: "25006" },
+    });
+    const views = await database.db.execute("select 1 from analytics.activity limit 1");
+    expect(views.rows).toHaveLength(1);
+    const others = await runCli(["status"], { cwd, env: { DATABASE_URL: url } });
+    expect(others).toMatchObject({ code: 0 });
   }
+  await using writing = await startCli(["db", "--write"], { cwd });
+  const [, writer = ""] = await writing.seen("stdout", /^(postgresql:\S+)\n/);
+  {
+    await using database = openDatabase(writer);
+    await database.db.execute("update bills set symbol = symbol");
+  }
+  writing.kill("SIGINT");
+  expect(await writing.ended).toMatchObject({ code: 0 });
+  await using again = await startCli(["db"], { cwd });
+  expect((await again.seen("stdout", /^(postgresql:\S+)\n/))[1]).toBe(url);
+  again.kill("SIGINT");
+  await again.ended;
   db.kill("SIGINT");
   expect(await db.ended).toMatchObject({ code: 0, stdout: `${url}\n` });
 

@@ -4,12 +4,22 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
-import { makeLedger } from "../src/sandbox/ledger.ts";
+import { epochMs, isoTime } from "../src/contract/time.ts";
+import { openDatabase } from "../src/db/connect.ts";
+import type { FormatName } from "../src/export/formats.ts";
+import { reconcile } from "../src/reconciliation/reconcile.ts";
+import { makeLedger, snowflake } from "../src/sandbox/ledger.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { aBill, bills } from "./support/bills.ts";
 import { environmentFor, runCli, startCli, temporaryFolder } from "./support/cli.ts";
 import { fileDatabase, testDatabase } from "./support/database.ts";
-import { exported, storeBills, storeLedger, streamOf } from "./support/export.ts";
+import {
+  exported,
+  exportedByCommand,
+  storeBills,
+  storeLedger,
+  streamOf,
+} from "./support/export.ts";
 
 const { database, tables } = await fileDatabase();
 const { db } = tables;
@@ -21,6 +31,7 @@ await storeBills(db, streamOf("wide"), [
   ...bills(30_000),
   aBill({ billId: "4711", amount: "1e-19", cTime: bills(1)[0]?.cTime ?? aBill().cTime }),
 ]);
+await reconcile(db, { accounts: undefined, productTypes: undefined }, { isFull: true });
 await db.execute(sql`
   insert into checkpoints (
     account, product_type, window_start, window_end, state, run_id, updated_at
@@ -35,7 +46,7 @@ describe("a file", () => {
     "of %s holds what standard output would, and nothing lies beside it",
     async (format) => {
       await using folder = await temporaryFolder();
-      const args = ["export", "--format", format, "--account", "main"];
+      const args = ["export", "--format", format, "--account", "main", "--to", "2099-01-01"];
       const end = await runCli([...args, "--output", "bills"], { env, cwd: folder.path });
       expect(end).toMatchObject({ code: 0, stdout: "" });
       expect(end.stderr).toMatch(/\nbills: [\d,]+ bills\n$/);
@@ -185,7 +196,7 @@ test("an empty database is told to be one, and to be synced", async () => {
   expect(end).toMatchObject({ code: 1, stdout: "", stderr: "nothing is stored yet; run sync\n" });
 });
 
-test("what a real sync stored is exported whole, with a word on the newest minutes alone", async () => {
+test("what a real sync stored is exported as far as it was read completely, and whole with --to", async () => {
   await using own = await testDatabase();
   await using sandbox = await openSandbox({
     seed: "sync",
@@ -194,12 +205,134 @@ test("what a real sync stored is exported whole, with a word on the newest minut
   });
   const synced = environmentFor(sandbox, own, { PRODUCT_TYPES: "USDC-FUTURES" });
   expect((await runCli(["sync", "--only", "bills"], { env: synced })).code).toBe(0);
-  const end = await runCli(["export", "--format", "csv"], { env: synced });
+  // As bills come: one in the minutes that are to be read again.
+  await using tables = openDatabase(own.url);
+  const newest = aBill({
+    billId: snowflake(Date.now(), 0),
+    cTime: epochMs(Date.now()),
+    balance: "1",
+  });
+  await storeBills(tables.db, streamOf("main", "USDC-FUTURES"), [newest]);
+  expect((await runCli(["reconcile"], { env: synced })).code).toBe(0);
+  const end = await runCli(["export", "--format", "hledger"], { env: synced });
   expect(end.code).toBe(0);
+  // No warning: nothing is missing in what it holds.
   expect(end.stderr).toMatch(
-    /^warning: bills after \S+ \S+Z may be missing; --to leaves them out\n$/,
+    /^up to \S+ \S+Z as far as it was read completely; --to takes in what is newer\n$/,
   );
-  const stored = await runCli(["status", "--json"], { env: synced });
-  const { streams } = JSON.parse(stored.stdout);
-  expect(end.stdout.trimEnd().split("\r\n")).toHaveLength(streams[0].bills + 1);
+  expect(end.stdout).not.toMatch(/unexplained/);
+  const { stdout } = await runCli(["status", "--json"], { env: synced });
+  const { streams } = JSON.parse(stdout);
+  const through = streams[0].completeThrough;
+  const rows = async (...args: string[]) =>
+    (await runCli(["export", "--format", "csv", ...args], { env: synced })).stdout
+      .trimEnd()
+      .split("\r\n")
+      .slice(1);
+  const found = await rows();
+  expect(found.map((row) => row.split(",")[10] ?? "").filter((time) => time >= through)).toEqual(
+    [],
+  );
+  expect(found.length).toBeGreaterThan(100);
+  const whole = await rows("--to", isoTime(epochMs(Date.now() + 60_000)));
+  expect(whole).toHaveLength(streams[0].bills);
+  expect(whole.length).toBeGreaterThan(found.length);
+  // An increment leaves the newest out of no file, or the next one would not have it either.
+  expect(await rows("--changed-since", "1970-01-01")).toEqual(whole);
+  const all = await runCli(["export", "--format", "csv", "--changed-since", "1970-01-01"], {
+    env: synced,
+  });
+  const [, next = ""] = /^what changes after this: --changed-since (\S+)$/m.exec(all.stderr) ?? [];
+  const agoMs = Date.now() - Date.parse(next);
+  expect(agoMs).toBeGreaterThan(9 * 60_000);
+  expect(agoMs).toBeLessThan(15 * 60_000);
+}, 60_000);
+
+describe("demo trading", () => {
+  const accounts = async (folder: string) => {
+    const path = join(folder, "accounts.json");
+    const keys = (n: number) => ({ apiKey: `k${n}`, apiSecret: "s", apiPassphrase: "p" });
+    await writeFile(
+      path,
+      JSON.stringify({
+        accounts: [
+          { name: "main", ...keys(1) },
+          { name: "paper", ...keys(2), demo: true },
+        ],
+      }),
+    );
+    return path;
+  };
+
+  test.each(["koinly", "hledger", "beancount"] as const)(
+    "is left out of %s unless it is asked for, and that is said",
+    async (format) => {
+      await using own = await testDatabase();
+      await using tables = openDatabase(own.url);
+      for (const [account, productType] of [
+        ["main", "USDT-FUTURES"],
+        ["main", "SCOIN-FUTURES"],
+        ["paper", "USDT-FUTURES"],
+      ] as const) {
+        const coin = `${account.toUpperCase()}${productType.slice(0, 5).replace("-", "")}`;
+        await storeBills(tables.db, streamOf(account, productType), [aBill({ coin })]);
+        await tables.db.execute(sql`
+          insert into checkpoints (
+            account, product_type, window_start, window_end, state, run_id, updated_at
+          )
+          values (
+            ${account}, ${productType}, '2023-11-01Z', '2023-12-01Z', 'complete', gen_random_uuid(), now()
+          )`);
+      }
+      await using folder = await temporaryFolder();
+      const env = { DATABASE_URL: own.url, ACCOUNTS_FILE: await accounts(folder.path) };
+      const of = async (...args: string[]) => {
+        const { stdout, stderr, code } = await runCli(["export", "--format", format, ...args], {
+          env,
+        });
+        expect(code).toBe(0);
+        const coins = ["MAINUSDT", "MAINSCOIN", "PAPERUSDT"];
+        return { coins: coins.filter((coin) => stdout.includes(coin)), stderr };
+      };
+      const plain = await of();
+      expect(plain.coins).toEqual(["MAINUSDT"]);
+      expect(plain.stderr).toContain(
+        "left out, since it is demo trading: main/SCOIN-FUTURES, paper/USDT-FUTURES; --demo takes it in\n",
+      );
+      const all = await of("--demo");
+      expect(all.coins).toEqual(["MAINUSDT", "MAINSCOIN", "PAPERUSDT"]);
+      expect(all.stderr).not.toContain("demo");
+      expect((await of("--product", "SCOIN-FUTURES")).coins).toEqual(["MAINSCOIN"]);
+      expect((await of("--account", "paper")).coins).toEqual(["PAPERUSDT"]);
+      expect((await of("--product", "USDT-FUTURES")).coins).toEqual(["MAINUSDT"]);
+    },
+  );
+});
+
+test("a terminal is shown no escape of a name's, in any format of text; a pipe gets the letters", async () => {
+  const hostile = "\u001b[2J\u009b31m\u202e\r\nall: fine";
+  await storeBills(db, streamOf("hostile"), [aBill({ symbol: hostile, coin: hostile })]);
+  await db.execute(sql`
+    insert into checkpoints (
+      account, product_type, window_start, window_end, state, run_id, updated_at
+    )
+    values (
+      'hostile', 'USDT-FUTURES', '2023-11-01Z', '2023-12-01Z', 'complete', gen_random_uuid(), now()
+    )`);
+  const write = async (format: FormatName, isTTY: boolean) => {
+    const { out, err } = await exportedByCommand(env, { format, account: ["hostile"] }, isTTY);
+    return out + err;
+  };
+  for (const format of ["csv", "hledger", "beancount", "ccxt", "koinly"] as const) {
+    const shown = await write(format, true);
+    expect(shown.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+    expect(shown).toContain("all: fine");
+  }
+  expect(await write("csv", true)).toContain("\\u{1b}[2J");
+  expect(
+    JSON.parse((await write("ccxt", true)).replace(/\]\n[^\]]*$/, "]")).map(
+      (e: { currency: string }) => e.currency,
+    ),
+  ).toContain(hostile);
+  expect(await write("csv", false)).toContain("\u001b[2J");
 });

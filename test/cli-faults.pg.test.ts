@@ -38,6 +38,8 @@ const schedule: readonly ScheduledFault[] = [
   { kind: "end-id-cycles", pagesBack: 1, atRequest: 36, times: 12 },
   { kind: "end-id-repeats", atRequest: 48, times: 5 },
   { kind: "page-again", atRequest: 53, times: 6 },
+  { kind: "end-id-null", atRequest: 60, times: 10 },
+  { kind: "false-end", atRequest: 20 },
   { kind: "edge-refuses", laterMs: 2 * secondMs, atRequest: 1, times: 6 },
 ];
 
@@ -69,6 +71,7 @@ test("the real sync gets exactly the ledger out of an exchange with faults of ev
     "end-id-foreign",
     "end-id-repeats",
     "end-id-newest",
+    "end-id-null",
     "page-again",
     "page-of-another-time",
   ];

@@ -91,6 +91,33 @@ describe.concurrent("credentials that are refused are refused once, and told apa
   });
 });
 
+test("an address that is banned in the middle of a sync asks nothing more, keeps what it has, and the run says what to do", async () => {
+  let arrivals = 0;
+  const ban = { status: 403, headers: {}, body: "<html><title>Access denied</title></html>" };
+  await using at = await house(
+    {
+      wrapAnswer: (answer) => async (request) => {
+        arrivals += 1;
+        return arrivals > 30 ? ban : answer(request);
+      },
+    },
+    { PRODUCT_TYPES: "" },
+  );
+  const end = await at.run("sync");
+  expect(end.code).toBe(1);
+  // Ten were on their way when the first of them was told.
+  expect(arrivals).toBeLessThanOrEqual(30 + accountBills.limit.requests);
+  expect(end.stdout).toMatch(
+    /HTTP 403 "<html>.*this machine's address is banned .*; wait at least/,
+  );
+  const { rows } = await at.db.execute(sql`select outcome from sync_runs`);
+  expect(rows).toEqual([{ outcome: "incomplete" }]);
+  const pages = await at.db.execute<{ stored: number }>(
+    sql`select sum(pages)::integer as stored from checkpoints`,
+  );
+  expect(pages.rows[0]?.stored).toBeGreaterThan(15);
+});
+
 describe.concurrent("a key without the right to something", () => {
   const without: readonly [string, Partial<SandboxOptions>, RegExp][] = [
     [
@@ -101,7 +128,7 @@ describe.concurrent("a key without the right to something", () => {
     [
       "to live products",
       altered({ environment: "demo" }),
-      /40099: .* a demo key was used on live products/,
+      /40099: .* a demo key was used as a live one.*"demo": true in ACCOUNTS_FILE/,
     ],
   ];
   test.each(without)("%s is told so", async (_title, options, message) => {

@@ -94,6 +94,8 @@ test("the first sync makes the tables, stores the ledger to the last digit and s
     ["planned", "SUSDT-FUTURES"],
     ["sync ended: complete", undefined],
   ]);
+  const counts = { requests, new: stored.size, unchanged: 0, restated: 0, rejected: 0 };
+  expect(logOf(first).at(-1)).toMatchObject(counts);
 
   const second = await run("sync");
   expect(second.code).toBe(0);
@@ -145,13 +147,13 @@ test("plan names windows, requests and time for a database without tables, write
   expect([...rows.keys()]).toEqual(wanted);
   expect(rows.get("USDT-FUTURES")?.slice(0, 2)).toEqual([13, 0]);
   expect(end.stdout).toContain(
-    "\n1 request for symbols\n26 windows, 28 requests at least, 2.7 s at the exchange's limits\n",
+    "\n1 request for symbols\n26 windows, 54 requests at least, 5.3 s at the exchange's limits\n",
   );
   const json = await run("plan", "--json", "--product", "USDT-FUTURES");
   expect(JSON.parse(json.stdout)).toMatchObject({
     windows: 13,
-    requestsMin: 15,
-    durationMs: 1_400,
+    requestsMin: 28,
+    durationMs: 2_700,
     symbols: { requests: 1 },
     loanToValue: { requests: 0 },
     streams: [{ account: "main", productType: "USDT-FUTURES", expired: [] }],
@@ -177,7 +179,7 @@ describe("status", () => {
     const rows = tableOf(end.stdout);
     expect([...rows.keys()]).toEqual(wanted);
     expect(rows.get("USDT-FUTURES")?.slice(3).join(" ")).toMatch(
-      /^99\.9% 10 m( \d+ s)? - 89 d 23 h$/,
+      /^100\.0% 10 m ([\d.]+ s|\d+ m( \d+ s)?) - - 89 d 23 h$/,
     );
     expect(end.stdout).toMatch(
       /\n\nlast run: sync, .*: complete\nsymbols: 60 pairs, 0 of them gone, read .* ago\n$/,
@@ -215,7 +217,7 @@ describe("status", () => {
     const json = JSON.parse((await run("status", "--json", ...narrow)).stdout);
     expect(json).toMatchObject({
       lastRun: { command: "sync", outcome: "complete" },
-      streams: [{ productType: "USDT-FUTURES", expired: [{}], gaps: [{}, {}], coverage: [{}, {}] }],
+      streams: [{ productType: "USDT-FUTURES", expired: [{}], gaps: [{}], coverage: [{}, {}] }],
     });
     const all = JSON.parse((await run("status", "--json")).stdout);
     expect(all.streams).toHaveLength(2);

@@ -9,8 +9,8 @@ import { runCli, startCli, temporaryFolder } from "./support/cli.ts";
 import { openClient } from "./support/exchange-client.ts";
 
 const commands = [
-  ...["sync", "plan", "status", "export", "verify", "replay", "reconcile"],
-  ...["doctor", "migrate", "db", "sandbox", "demo"],
+  ...["sync", "plan", "status", "export", "verify", "replay", "reconcile", "report"],
+  ...["accounts", "doctor", "migrate", "db", "backup", "restore", "types", "sandbox", "demo"],
 ];
 
 const credentials = {
@@ -46,7 +46,7 @@ describe.concurrent("help", () => {
 
   const reporting = ["--account <name...>", "--product <type...>", "--json"];
   const options: Readonly<Record<string, readonly string[]>> = {
-    sync: [...reporting, "--only <part...>"],
+    sync: [...reporting, "--only <part...>", "--new-key"],
     plan: [...reporting, "--only <part...>"],
     status: reporting,
     export: [
@@ -55,22 +55,42 @@ describe.concurrent("help", () => {
       "--product <type...>",
       "--from <time>",
       "--to <time>",
+      "--month <month>",
+      "--time-zone <zone>",
+      "--continue [time]",
+      "--changed-since <time>",
+      "--demo",
       "--output <file>",
       "--force",
     ],
     verify: ["--from <time>", "--to <time>", "--heal", ...reporting],
-    replay: reporting,
-    reconcile: [...reporting, "--full", "--repair", "--accept <number>", "--note <text>"],
+    replay: [...reporting, "--accept <digests>", "--note <text>"],
+    reconcile: [
+      ...reporting,
+      "--full",
+      "--repair",
+      "--list",
+      "--all",
+      "--accept <numbers>",
+      "--reopen <numbers>",
+      "--note <text>",
+      "--by <name>",
+    ],
+    accounts: [],
+    report: ["--month <month>", "--account <name...>", "--product <type...>", "--format <format>"],
     doctor: ["--account <name...>", "--json"],
     migrate: [],
-    db: [],
+    db: ["--write"],
+    backup: ["--check", "--force", "--json"],
+    restore: ["--json"],
+    types: ["--json"],
     sandbox: ["--port <port>", "--seed <text>", "--faults <seed>", "--fault-rate <share>"],
     demo: [],
   };
   test.each(commands)("of %s names its options", async (command) => {
     const end = await runCli([command, "--help"]);
     expect(end).toMatchObject({ code: 0, stderr: "" });
-    const named = [...end.stdout.matchAll(/^ {2}(?:-\w, )?(--[\w-]+(?: <[^>]+>)?)/gm)];
+    const named = [...end.stdout.matchAll(/^ {2}(?:-\w, )?(--[\w-]+(?: [<[][^>\]]+[>\]])?)/gm)];
     expect(named.map(([, name]) => name)).toEqual([...(options[command] ?? []), "--help"]);
     expect(Math.max(...end.stdout.split("\n").map((line) => line.length))).toBeLessThanOrEqual(80);
   });
@@ -223,7 +243,8 @@ test.each([["sync"], ["plan"], ["status"], ["status", "--json"], ["migrate"], ["
   async (...args) => {
     const DATABASE_URL = `postgres://user:hunter2@127.0.0.1:${await closedPort()}/bills`;
     const end = await runCli(args, { env: { ...credentials, DATABASE_URL } });
-    expect(end).toMatchObject({ code: 1, stdout: "" });
+    expect(end).toMatchObject({ code: 1, stdout: expect.not.stringContaining("hunter2") });
+    expect(end.stdout === "").toBe(!args.includes("--json"));
     expect(end.stderr).toMatch(
       /^the database failed \(connect ECONNREFUSED [^\n]+\): start the server, or correct host and port in DATABASE_URL[^\n]*\n$/,
     );
@@ -268,5 +289,46 @@ describe("sandbox", () => {
     expect(second.stderr).toMatch(
       new RegExp(`^port ${port} cannot be used [^\n]* choose another, or 0 for a free one\n$`),
     );
+  });
+});
+
+describe.concurrent("--json has one document on standard output, however early a command ends", () => {
+  const span = ["--from", "2026-01-01", "--to", "2026-01-02"];
+  const key = { ...credentials, EXCHANGE_BASE_URL: "http://127.0.0.1:1" };
+  const early: readonly [readonly string[], Record<string, string>, string, RegExp][] = [
+    [["sync"], {}, "usage", /EXCHANGE_API_KEY/],
+    [["sync", "--only", "nothing"], key, "usage", /--only "nothing"/],
+    [["plan", "--nonsense"], key, "usage", /^unknown option '--nonsense'/],
+    [["status", "--product", "x"], key, "usage", /--product "x"/],
+    [["verify"], key, "usage", /--from <time>' not specified/],
+    [["verify", ...span], {}, "usage", /EXCHANGE_API_KEY/],
+    [["replay"], { PRODUCT_TYPES: "x" }, "usage", /PRODUCT_TYPES/],
+    [["reconcile", "--accept", "1"], key, "usage", /--note/],
+    [["doctor", "--account", "other"], key, "usage", /--account other/],
+    [["nothing"], key, "usage", /unknown command 'nothing'/],
+  ];
+  test.each(early)("%s: usage", async (args, env, kind, message) => {
+    await using folder = await temporaryFolder();
+    const end = await runCli([...args, "--json"], { env, cwd: folder.path });
+    expect(end.code).toBe(2);
+    const { error } = JSON.parse(end.stdout);
+    expect(error).toEqual({ message: expect.stringMatching(message), kind, exitCode: 2 });
+    expect(end.stderr).toContain(error.message.split("\n")[0]);
+  });
+
+  test("a database that is away", async () => {
+    const DATABASE_URL = `postgres://user@127.0.0.1:${await closedPort()}/bills`;
+    for (const command of [["sync"], ["status"], ["reconcile"], ["replay"]]) {
+      const end = await runCli([...command, "--json"], { env: { ...key, DATABASE_URL } });
+      expect(end.code).toBe(1);
+      expect(JSON.parse(end.stdout)).toEqual({
+        error: { message: expect.stringMatching(/ECONNREFUSED/), kind: "database", exitCode: 1 },
+      });
+    }
+  });
+
+  test("and none without it", async () => {
+    expect(await runCli(["sync"])).toMatchObject({ code: 2, stdout: "" });
+    expect(await runCli(["sync", "--nonsense"])).toMatchObject({ code: 2, stdout: "" });
   });
 });

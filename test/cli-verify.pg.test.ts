@@ -2,7 +2,7 @@ import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { dayMs, epochMs, isoTime } from "../src/contract/time.ts";
 import { openDatabase } from "../src/db/connect.ts";
-import { visitAccount } from "../src/db/guest.ts";
+import { takeVerifyLease } from "../src/db/lease/verify-lease.ts";
 import { openSandbox, type SandboxOptions } from "../src/sandbox/sandbox.ts";
 import { rollingWindow } from "../src/server/arrivals.ts";
 import { environmentFor, runCli, startCli } from "./support/cli.ts";
@@ -79,11 +79,13 @@ describe("a verification and a sync of one account at once", () => {
     expect(verified, verified.stdout).toMatchObject({ code: 0 });
     expect(synced, synced.stdout).toMatchObject({ code: 0 });
     check(at);
-    const [guest, host] = [at.of(verifyLocale), at.of(syncLocale)];
-    expect(guest[0]).toBeGreaterThan(host[0] ?? Number.NaN);
-    expect(guest[0]).toBeLessThan(host.at(-1) ?? Number.NaN);
-    // While the guest was there the sync had eight.
-    const beside = host.filter((time) => time > (guest[0] ?? 0) && time < (guest.at(-1) ?? 0));
+    const [verifyTimes, syncTimes] = [at.of(verifyLocale), at.of(syncLocale)];
+    expect(verifyTimes[0]).toBeGreaterThan(syncTimes[0] ?? Number.NaN);
+    expect(verifyTimes[0]).toBeLessThan(syncTimes.at(-1) ?? Number.NaN);
+    // While the verify ran the sync had eight.
+    const beside = syncTimes.filter(
+      (time) => time > (verifyTimes[0] ?? 0) && time < (verifyTimes.at(-1) ?? 0),
+    );
     expect(beside.length).toBeGreaterThan(0);
     expect(peakOf(beside)).toBeLessThanOrEqual(8);
   });
@@ -105,9 +107,9 @@ describe("a verification and a sync of one account at once", () => {
     expect(verified, verified.stdout).toMatchObject({ code: 0 });
     expect(synced, synced.stdout).toMatchObject({ code: 0 });
     check(at);
-    const [guest, host] = [at.of(verifyLocale), at.of(syncLocale)];
-    expect(host[0]).toBeLessThan(guest.at(-1) ?? Number.NaN);
-    const beside = host.filter((time) => time < (guest.at(-1) ?? 0));
+    const [verifyTimes, syncTimes] = [at.of(verifyLocale), at.of(syncLocale)];
+    expect(syncTimes[0]).toBeLessThan(verifyTimes.at(-1) ?? Number.NaN);
+    const beside = syncTimes.filter((time) => time < (verifyTimes.at(-1) ?? 0));
     expect(peakOf(beside)).toBeLessThanOrEqual(8);
     expect(await heldAgainstLedger(at.db, at.sandbox, "USDT-FUTURES", syncedAt)).toMatchObject(
       exactly,
@@ -186,13 +188,13 @@ test("cuts off what lies behind the 90 days, and says so", async () => {
 test("is refused with code 3 where another verification is there", async () => {
   await using at = await house();
   const { signal } = new AbortController();
-  await using guest = await visitAccount(at.db, "main", { signal });
+  await using lease = await takeVerifyLease(at.db, "main", { signal });
   const span = ["--from", daysAgo(3), "--to", daysAgo(2)];
   const end = await at.run("verify", ...span, "--product", "USDT-FUTURES");
   expect(end.code).toBe(3);
   expect(end.stdout).toMatch(/^main: another verify reads account main \(.+\); wait until it has/);
   expect(at.of("en-US")).toEqual([]);
-  guest.assertHeld();
+  lease.assertHeld();
 });
 
 test("says that not all was read where the exchange refuses, with code 1", async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { readConfig } from "../src/config/config.ts";
 import { accountBills } from "../src/contract/account-bills.ts";
-import { isDemoProductType } from "../src/contract/product-types.ts";
+import { loanToValue } from "../src/contract/loan-to-value.ts";
 import { signature } from "../src/contract/signature.ts";
 import { symbols } from "../src/contract/symbols.ts";
 import { minuteMs } from "../src/contract/time.ts";
@@ -61,13 +61,15 @@ describe("a request", () => {
     expect(request?.headers).not.toHaveProperty("paptrading");
   });
 
-  test("for demo trading says so, and demo product types are the three that begin with S", async () => {
+  test("with a key of demo trading says so, whatever it asks for", async () => {
     await using server = await serveAnswers(emptyPage);
-    await using asking = openClient(server.url);
-    await asking.askBills({ demo: true });
-    expect(server.requests[0]?.headers).toMatchObject({ paptrading: "1" });
-    const all = accountBills.query.shape.productType.options;
-    expect(all.filter(isDemoProductType)).toEqual(all.filter((name) => name.startsWith("S")));
+    await using asking = openClient(server.url, { demo: true });
+    await asking.askBills();
+    await asking.time.run(asking.client.ask(loanToValue, {})).catch(() => undefined);
+    expect(server.requests.map(({ url = "" }) => url.split("?")[0])).toEqual(
+      expect.arrayContaining([accountBills.path, loanToValue.path]),
+    );
+    for (const { headers } of server.requests) expect(headers).toMatchObject({ paptrading: "1" });
   });
 
   test("for something public carries no header of the account", async () => {
@@ -78,15 +80,17 @@ describe("a request", () => {
     expect(names.filter((name) => /access|locale|content|paptrading/.test(name))).toEqual([]);
   });
 
-  test("is answered by the sandbox, which checks it, for live and demo bills and for symbols", async () => {
+  test("is answered by the sandbox, which checks it, for bills of live and demo keys and for symbols", async () => {
     const time = virtualClock(start);
     await using sandbox = await openSandbox({ seed: 1, density: 0.1, now: time.now });
     await using asking = openClient(sandbox.url, { account: sandbox.account, time });
-    for (const [productType, demo] of [
-      ["USDT-FUTURES", false],
-      ["SUSDT-FUTURES", true],
+    await using demo = openClient(sandbox.url, { account: sandbox.account, time, demo: true });
+    for (const [{ client }, productType] of [
+      [asking, "USDT-FUTURES"],
+      [asking, "SUSDT-FUTURES"],
+      [demo, "USDT-FUTURES"],
     ] as const) {
-      const page = asking.client.ask(accountBills, { productType }, { demo });
+      const page = client.ask(accountBills, { productType });
       expect((await time.run(page)).data.rows).toHaveLength(20);
     }
     expect((await time.run(asking.client.ask(symbols, {}))).data).toHaveLength(60);
@@ -152,11 +156,13 @@ describe("an answer that is none", () => {
     ["HTTP 401", { status: 401, body: "" }, "unknown-code", 4, /HTTP 401.*prox/],
     [
       "HTTP 403",
-      { status: 403, body: "Just a moment" },
-      "unknown-code",
-      4,
-      /"Just a moment".*prox/,
+      { status: 403, body: "<p>Just a moment" },
+      "banned",
+      1,
+      /HTTP 403 "<p>Just a moment".*address is banned/,
     ],
+    ["HTTP 418", { status: 418, body: "" }, "banned", 1, /HTTP 418 .*address is banned/],
+    ["HTTP 403 with a code", refusal("40014", "no", 403), "refused-permission", 1, /40014: no/],
     ["HTTP 407", { status: 407, body: "" }, "unknown-code", 4, /HTTP 407.*prox/],
     ...[301, 302, 303, 307, 308].map(
       (status): [string, Given, ExchangeErrorKind, number, RegExp] => [
@@ -184,9 +190,9 @@ describe("an answer that is none", () => {
 
   test("is shown in one short line, with nothing in it that a terminal acts on", async () => {
     const body = `\u001b[2J\u0007\r\nred\u202e${"x".repeat(10_000)}`;
-    await using server = await serveAnswers({ status: 403, body }, refusal("40014", body));
+    await using server = await serveAnswers({ status: 401, body }, refusal("40014", body));
     await using asking = openClient(server.url);
-    for (const code of ["HTTP 403", "40014"]) {
+    for (const code of ["HTTP 401", "40014"]) {
       const { failure } = await firstFailure(asking);
       expect(failure.code).toBe(code);
       expect(failure.message).toMatch(/^[\x20-\x7e]{1,500}$/);

@@ -1,15 +1,18 @@
+import { chmod, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";
 import { loanToValue } from "../src/contract/loan-to-value.ts";
-import { recordKey } from "../src/db/account-keys.ts";
+import { recordKey } from "../src/db/accounts/account-keys.ts";
+import { retire } from "../src/db/accounts/retirement.ts";
 import { openDatabase } from "../src/db/connect.ts";
-import { visitAccount } from "../src/db/guest.ts";
-import { holdAccount } from "../src/db/lease.ts";
+import { takeSyncLease } from "../src/db/lease/sync-lease.ts";
+import { takeVerifyLease } from "../src/db/lease/verify-lease.ts";
 import { openSandbox, type SandboxOptions } from "../src/sandbox/sandbox.ts";
 import { Secret } from "../src/secret.ts";
 import { entryOf, writeAccounts } from "./support/accounts-file.ts";
-import { type CliEnvironment, runCli, temporaryFolder } from "./support/cli.ts";
+import { type CliEnvironment, runCli, startCli, temporaryFolder } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
 
 type House = {
@@ -55,8 +58,12 @@ async function house(given: House = {}) {
     for (const canary of canaries) expect(end.stdout + end.stderr).not.toContain(canary);
     return end;
   };
-  return { sandbox, db, path, doctor, [Symbol.asyncDispose]: () => stack.disposeAsync() };
+  const start = () => startCli(["doctor"], { env: environment });
+  return { sandbox, db, path, doctor, start, [Symbol.asyncDispose]: () => stack.disposeAsync() };
 }
+
+const allTypes =
+  "USDT-FUTURES, COIN-FUTURES, USDC-FUTURES, SUSDT-FUTURES, SCOIN-FUTURES and SUSDC-FUTURES";
 
 const linesOf = (stdout: string) => stdout.trimEnd().split("\n");
 
@@ -76,16 +83,16 @@ test("a healthy set-up is one line a check, all ok, with a request for each key 
       /^ok {4}server settings {2}encoding UTF8, time zone \S+ for display, stored in UTC$/,
     ),
     expect.stringMatching(/^ok {4}migrations {7}up to date \(\d+ applied\)$/),
-    "ok    pooler           none seen between here and the server",
+    "ok    pooler           none between this machine and the server",
     expect.stringMatching(/^ok {4}exchange {9}http:\/\/127\.0\.0\.1:\d+ answers$/),
     expect.stringMatching(/^ok {4}clock {12}this machine is \d\.\d s \w+( of)? the exchange$/),
-    "ok    account a        its key reads bills of USDT-FUTURES and SUSDT-FUTURES",
+    `ok    account a        its key reads bills of ${allTypes}`,
     "ok    ltv a            its key reads the loan-to-value record of its own",
-    "ok    account b        its key reads bills of USDT-FUTURES and SUSDT-FUTURES",
+    `ok    account b        its key reads bills of ${allTypes}`,
     "ok    ltv b            its key reads the loan-to-value record of its own",
   ]);
   const { arrivals, refusals } = at.sandbox.statistics();
-  expect(arrivals).toMatchObject({ [accountBills.name]: 4, [loanToValue.name]: 2 });
+  expect(arrivals).toMatchObject({ [accountBills.name]: 12, [loanToValue.name]: 2 });
   expect(refusals).toEqual({});
 });
 
@@ -105,7 +112,40 @@ test("--json gives the same checks to a program; --account takes one account", a
   });
 });
 
-test("doctor writes nothing to the database but its place beside syncs", async () => {
+test("the key of a retired account is not tried, nor is one of a retired product type", async () => {
+  await using at = await house({ alter: withLtv });
+  await retire(at.db, "b", undefined);
+  await retire(at.db, "a", "COIN-FUTURES");
+  const end = await at.doctor();
+  expect(end.code).toBe(0);
+  expect(end.stdout).toMatch(/^ok {4}retired .*b: USDT-FUTURES, .* not read: retired/m);
+  expect(end.stdout).toMatch(/^ok {4}retired .*a: COIN-FUTURES configured, and not read: retired/m);
+  expect(end.stdout).not.toMatch(/^ok {4}(?:account|ltv) b/m);
+  expect(at.sandbox.statistics().arrivals).toMatchObject({
+    [accountBills.name]: 5,
+    [loanToValue.name]: 1,
+  });
+});
+
+test("a .env that others may read is told with the remedy, where it holds a credential", async () => {
+  await using folder = await temporaryFolder();
+  const path = join(folder.path, ".env");
+  const doctor = async (text: string, mode: number) => {
+    await writeFile(path, text);
+    await chmod(path, mode);
+    return (await runCli(["doctor"], { cwd: folder.path })).stdout;
+  };
+  const secret = "EXCHANGE_API_SECRET=canary\nDATABASE_URL=postgres://127.0.0.1:1/x\n";
+  expect(await doctor(secret, 0o666)).toMatch(
+    /^warn {2}env file {9}\.env holds credentials, and others than its owner may read it; chmod 600 \.env$/m,
+  );
+  expect(await doctor(secret, 0o600)).toMatch(
+    /^ok {4}env file {9}\.env shows no credential to other users$/m,
+  );
+  expect(await doctor("LOG_LEVEL=info\nDATA_DIR=x\n", 0o666)).not.toMatch(/env file/);
+});
+
+test("doctor writes nothing to the database but verify leases", async () => {
   await using at = await house();
   const written = async () => {
     const { rows } = await at.db.execute(sql`
@@ -125,7 +165,7 @@ test("doctor writes nothing to the database but its place beside syncs", async (
   expect(rows).toEqual(Array(2).fill({ holder: "", is_over: true }));
 });
 
-test("a sync that begins while doctor tries a key leaves it room", async () => {
+test("a sync that begins while doctor tries a key leaves it a rate share", async () => {
   const arrived = Promise.withResolvers<void>();
   const answers = Promise.withResolvers<void>();
   const wrapAnswer: SandboxOptions["wrapAnswer"] = (answer) => async (request) => {
@@ -139,28 +179,28 @@ test("a sync that begins while doctor tries a key leaves it room", async () => {
   const looking = at.doctor("--account", "a");
   await arrived.promise;
   const hasLeft = Promise.withResolvers<void>();
-  const room = { leave: async () => hasLeft.resolve(), takeBack: () => undefined };
+  const rateShare = { leaveShare: async () => hasLeft.resolve(), takeBack: () => undefined };
   const { signal } = new AbortController();
-  await using _lease = await holdAccount(at.db, "a", { signal, room });
+  await using _lease = await takeSyncLease(at.db, "a", { signal, rateShare });
   await hasLeft.promise;
   answers.resolve();
   expect((await looking).stdout).toMatch(/^ok {4}account a/m);
 });
 
-test("doctor leaves the exchange to another guest of the account, and says so", async () => {
+test("doctor leaves the exchange to another holder of the verify lease, and says so", async () => {
   await using at = await house();
   const { signal } = new AbortController();
-  await using _guest = await visitAccount(at.db, "a", { signal });
+  await using _lease = await takeVerifyLease(at.db, "a", { signal });
   const end = await at.doctor();
   expect(end.code).toBe(0);
   expect(end.stdout).toMatch(
     /^warn {2}account a +its key was not tried, another verify reads account a \(.+\); wait until/m,
   );
   expect(end.stdout).toMatch(/^ok {4}account b/m);
-  expect(at.sandbox.statistics().arrivals[accountBills.name]).toBe(2);
+  expect(at.sandbox.statistics().arrivals[accountBills.name]).toBe(6);
 });
 
-test("doctor tries no key where the database does not let it take its place beside syncs", async () => {
+test("doctor tries no key where the database does not let it take the verify lease", async () => {
   await using at = await house({
     alterUrl: ({ searchParams }) =>
       searchParams.set("options", "-cdefault_transaction_read_only=on"),
@@ -168,7 +208,7 @@ test("doctor tries no key where the database does not let it take its place besi
   const end = await at.doctor();
   expect(end.code).toBe(0);
   expect(end.stdout).toMatch(
-    /^warn {2}account a +its key was not tried, this user cannot tell .*; run doctor as the user/m,
+    /^warn {2}account a +its key was not tried, this database user may not see .*; run doctor as the user/m,
   );
   expect(at.sandbox.statistics().arrivals[accountBills.name]).toBeUndefined();
 });
@@ -176,7 +216,7 @@ test("doctor tries no key where the database does not let it take its place besi
 test("doctor waits for the last requests of a run that has just ended", async () => {
   await using at = await house({ alter: withLtv });
   const { signal } = new AbortController();
-  const lease = await holdAccount(at.db, "a", { signal });
+  const lease = await takeSyncLease(at.db, "a", { signal });
   await lease[Symbol.asyncDispose]();
   expect((await at.doctor()).stdout).toMatch(/^ok {4}account a/m);
 });
@@ -184,7 +224,7 @@ test("doctor waits for the last requests of a run that has just ended", async ()
 test("doctor leaves the exchange to a run that holds the account, and says so", async () => {
   await using at = await house({ alter: withLtv });
   const { signal } = new AbortController();
-  await using lease = await holdAccount(at.db, "a", { signal });
+  await using lease = await takeSyncLease(at.db, "a", { signal });
   const end = await at.doctor();
   expect(end.code).toBe(0);
   expect(end.stdout).toMatch(
@@ -192,7 +232,7 @@ test("doctor leaves the exchange to a run that holds the account, and says so", 
   );
   expect(end.stdout).toMatch(/^ok {4}account b/m);
   expect(at.sandbox.statistics().arrivals).toMatchObject({
-    [accountBills.name]: 2,
+    [accountBills.name]: 6,
     [loanToValue.name]: 1,
   });
   lease.assertHeld();
@@ -219,7 +259,10 @@ const broken: readonly [string, House, 0 | 1, readonly RegExp[]][] = [
     "no right to read bills",
     { sandbox: revoked("b", { permissions: [] }) },
     1,
-    [/^ok {4}account a/, /^FAIL {2}account b .*40014.*give it the right/],
+    [
+      /^ok {4}account a/,
+      /^FAIL {2}account b +its key reads no bills; refused .*40014.*give it the right/,
+    ],
   ],
   [
     "a unified account",
@@ -228,10 +271,21 @@ const broken: readonly [string, House, 0 | 1, readonly RegExp[]][] = [
     [/^FAIL {2}account a .*40085.*use the API key of a classic account$/],
   ],
   [
-    "a live key on demo products",
-    { sandbox: revoked("a", { environment: "live" }) },
+    "a demo key that is not called one",
+    { sandbox: revoked("a", { environment: "demo" }) },
     1,
-    [/^FAIL {2}account a .*40099.*leave the others out of PRODUCT_TYPES/],
+    [
+      /^FAIL {2}account a +its key reads no bills; refused are .*: .*40099.*"demo": true in ACCOUNTS_FILE/,
+    ],
+  ],
+  [
+    "a demo key that is called one",
+    {
+      sandbox: revoked("a", { environment: "demo" }),
+      alter: ([a, ...others]) => [{ ...a, demo: true }, ...others],
+    },
+    0,
+    [/^ok {4}account a +its key reads bills of USDT-FUTURES, COIN-FUTURES and USDC-FUTURES$/],
   ],
   [
     "no right to the loan-to-value record",
@@ -254,7 +308,7 @@ const broken: readonly [string, House, 0 | 1, readonly RegExp[]][] = [
     { sandbox: { now: () => Date.now() + 600_000 } },
     0,
     [
-      /^warn {2}clock {12}this machine is (599|600)\.\d s behind the exchange; set the clock/,
+      /^warn {2}clock {12}this machine is (?:9 m 59 s|10 m) behind the exchange; set the clock/,
       /^ok {4}account a/,
     ],
   ],
@@ -329,7 +383,7 @@ describe.concurrent("what is wrong is named with the remedy, and the rest is loo
     const newer = await at.doctor();
     expect(newer.code).toBe(1);
     expect(newer.stdout).toMatch(
-      /^FAIL {2}migrations .*newer than the program; update the program$/m,
+      /^FAIL {2}migrations .*this version does not know: a newer version of bill-sync has migrated it; update the program$/m,
     );
   });
 
@@ -340,7 +394,7 @@ describe.concurrent("what is wrong is named with the remedy, and the rest is loo
     expect(end.code).toBe(1);
     expect(end.stdout).toMatch(/^FAIL {2}account a .*is stored as account z/m);
     expect(end.stdout).toMatch(/^ok {4}account b/m);
-    expect(at.sandbox.statistics().arrivals[accountBills.name]).toBe(2);
+    expect(at.sandbox.statistics().arrivals[accountBills.name]).toBe(6);
   });
 
   test("time zone and encoding are shown as they are", async () => {
@@ -353,4 +407,38 @@ describe.concurrent("what is wrong is named with the remedy, and the rest is loo
       /^ok {4}server settings .* time zone Asia\/Tokyo for display/m,
     );
   });
+});
+
+describe.concurrent("doctor, where a server's clock was hours ahead", { timeout: 60_000 }, () => {
+  test.each([
+    ["was given back", ""],
+    ["was not given back", "elsewhere process 7"],
+  ])(
+    "tries the key of an account whose lease %s, once it has stood still for 15 s",
+    async (_, holder) => {
+      await using at = await house();
+      await at.db.execute(sql`
+      insert into account_leases (account, holder, epoch, expires_at)
+      values ('a', ${holder}, 3, clock_timestamp() + interval '6 hours')`);
+      const { code, stdout } = await at.doctor();
+      expect(stdout).toMatch(/^ok {4}account a {8}its key reads bills of /m);
+      expect(code).toBe(0);
+    },
+  );
+});
+
+test("doctor ends at the first signal, whatever it waits for", async () => {
+  await using at = await house();
+  const blocker = await at.db.$client.connect();
+  await blocker.query("begin");
+  await blocker.query("lock table key_salt");
+  await using doctor = await at.start();
+  await doctor.seen("stdout", /^ok {4}clock/m);
+  doctor.kill("SIGTERM");
+  const { code, stderr } = await doctor.ended;
+  expect({ code, stderr }).toEqual({
+    code: 1,
+    stderr: expect.stringMatching("stopped on request"),
+  });
+  blocker.release(true);
 });

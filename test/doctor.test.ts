@@ -1,7 +1,9 @@
 import { expect, test } from "vitest";
 import { diskCheck, migrationsCheck } from "../src/commands/doctor/database.ts";
-import { clockCheck } from "../src/commands/doctor/exchange.ts";
+import { clockCheck, keyCheck } from "../src/commands/doctor/exchange.ts";
+import type { ProductType } from "../src/contract/product-types.ts";
 import { type Pooler, poolerOf, type Sightings } from "../src/db/pooler.ts";
+import { ExchangeError } from "../src/errors.ts";
 
 const sightings: readonly [string, Sightings, Pooler][] = [
   [
@@ -49,6 +51,32 @@ test("less than 1 GiB free for the embedded server is warned of", () => {
   });
 });
 
+test("a disk that is too full for the database to write fails", () => {
+  const needed = 64 * 1_024 ** 2;
+  expect(diskCheck("./data", needed).status).toBe("warn");
+  expect(diskCheck("./data", needed - 1)).toMatchObject({
+    status: "FAIL",
+    found: "63 MiB free in ./data: too little for the database to write",
+    remedy: expect.stringContaining("free some space"),
+  });
+});
+
+test("product types that are refused alike are named together, and those that are read, too", () => {
+  const noRight = new ExchangeError("refused-permission", "no right");
+  const gone = new ExchangeError("refused-request", "no such product");
+  const refused = new Map<ProductType, ExchangeError>([
+    ["COIN-FUTURES", noRight],
+    ["SUSDT-FUTURES", gone],
+    ["USDC-FUTURES", noRight],
+  ]);
+  expect(keyCheck("a", ["USDT-FUTURES"], refused)).toEqual({
+    status: "FAIL",
+    name: "account a",
+    found:
+      "its key reads bills of USDT-FUTURES; refused are COIN-FUTURES and USDC-FUTURES: no right; SUSDT-FUTURES: no such product",
+  });
+});
+
 test("a clock more than 5 s off is warned of, and no error: the exchange's is signed with", () => {
   expect(clockCheck(5_000)).toMatchObject({
     status: "ok",
@@ -64,18 +92,18 @@ test("a clock more than 5 s off is warned of, and no error: the exchange's is si
   });
   expect(clockCheck(-90_000)).toMatchObject({
     status: "warn",
-    found: expect.stringContaining("90.0 s ahead of"),
+    found: expect.stringContaining("1 m 30 s ahead of"),
   });
   expect(clockCheck(undefined)).toMatchObject({ status: "warn" });
 });
 
 test("migrations that sync applies by itself are no failure", () => {
-  expect(migrationsCheck({ applied: 3, pending: 0 }).status).toBe("ok");
-  expect(migrationsCheck({ applied: 0, pending: 3 })).toMatchObject({
+  expect(migrationsCheck({ applied: 3, pending: 0, areViewsOld: false }).status).toBe("ok");
+  expect(migrationsCheck({ applied: 0, pending: 3, areViewsOld: false })).toMatchObject({
     status: "warn",
     found: "none applied yet",
   });
-  expect(migrationsCheck({ applied: 2, pending: 1 })).toMatchObject({
+  expect(migrationsCheck({ applied: 2, pending: 1, areViewsOld: false })).toMatchObject({
     status: "warn",
     found: "1 migration to apply",
   });

@@ -22,8 +22,10 @@ import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { Client } from "pg";
 import { expect, test } from "vitest";
-import { openEmbedded } from "../src/db/embedded.ts";
-import { DatabaseError } from "../src/errors.ts";
+import { openDatabase } from "../src/db/connect.ts";
+import { withDatabaseErrors } from "../src/db/database-errors.ts";
+import { openEmbedded } from "../src/db/embedded/embedded.ts";
+import { DatabaseError, messageOf } from "../src/errors.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const isRoot = process.getuid?.() === 0;
@@ -45,6 +47,19 @@ test.concurrent("data, URL and password outlive the server, which is stopped in 
   await using server = await openEmbedded(options);
   expect(server.url).toBe(url);
   expect(await query(url, "select amount from kept")).toEqual([{ amount: "0.10" }]);
+});
+
+test.concurrent("statements after the server was killed say that it was ended, and nothing of a DATABASE_URL", async () => {
+  await using dir = await temporaryDir();
+  await using server = await openEmbedded({ dataDir: dir.path });
+  await using database = openDatabase(server.url);
+  const ask = () => withDatabaseErrors(() => database.db.execute("select 1"));
+  await ask();
+  process.kill(await postmaster(dir.path), "SIGKILL");
+  await expect.poll(() => ask().catch(messageOf), { timeout: 20_000 }).toMatch(/ECONNREFUSED/);
+  const message = await ask().catch(messageOf);
+  expect(message).toMatch(/embedded Postgres was ended .*run again, which starts it/);
+  expect(message).not.toContain("DATABASE_URL");
 });
 
 test.concurrent("the database is UTF-8, sorts by bytes, is in UTC, has checksums and syncs to disk", async () => {
@@ -77,11 +92,11 @@ test.concurrent("the database is UTF-8, sorts by bytes, is in UTC, has checksums
 test.concurrent("PG variables that are meant for another server change nothing for this one", async () => {
   await using dir = await temporaryDir();
   const script = `
-    import { openEmbedded } from ${JSON.stringify(join(root, "src/db/embedded.ts"))};
+    import { openEmbedded } from ${JSON.stringify(join(root, "src/db/embedded/embedded.ts"))};
     import { migrate } from ${JSON.stringify(join(root, "src/db/migrate.ts"))};
     await using server = await openEmbedded({ dataDir: process.argv[1], durable: false });
     await migrate(server.url);
-    process.stdout.write("again: " + (await migrate(server.url)));`;
+    process.stdout.write("again: " + (await migrate(server.url)).migrations);`;
   const variables = {
     PGHOST: "192.0.2.1",
     PGPORT: "1",
@@ -291,7 +306,7 @@ async function checkOut(dir: string): Promise<string> {
   await cp(join(root, "package.json"), join(dir, "package.json"));
   await mkdir(join(dir, dirname(embeddedPackage)), { recursive: true });
   await symlink(join(root, "node_modules/pg"), join(dir, "node_modules/pg"));
-  return join(dir, "src/db/embedded.ts");
+  return join(dir, "src/db/embedded/embedded.ts");
 }
 
 type User = {
@@ -305,7 +320,7 @@ type User = {
 /** A process that has the server open until it is told to leave, or is killed. */
 async function startUser(
   dataDir: string,
-  source = join(root, "src/db/embedded.ts"),
+  source = join(root, "src/db/embedded/embedded.ts"),
 ): Promise<User> {
   const script = `
     import { openEmbedded } from ${JSON.stringify(source)};

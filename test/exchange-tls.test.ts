@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { constants, createSecureServer, type ServerHttp2Stream } from "node:http2";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
@@ -82,4 +83,52 @@ describe.each(["", "0"])("with NODE_TLS_REJECT_UNAUTHORIZED=%s", (setting) => {
     expect(answer.status).toBe(200);
     expect(server.requests()).toBe(1);
   });
+});
+
+/**
+ * A front that offers HTTP/2 and, where it is taken, refuses every third stream and ends the
+ * connection at every seventh: a client may send again what was refused so. Over HTTP/1.1 it answers.
+ */
+async function serveHttp2() {
+  const versions: string[] = [];
+  const server = createSecureServer({ key, cert: certificate, allowHTTP1: true });
+  server.on("stream", (stream: ServerHttp2Stream) => {
+    versions.push("2.0");
+    stream.on("error", () => undefined);
+    if (versions.length % 7 === 0) stream.session?.goaway(constants.NGHTTP2_NO_ERROR, stream.id);
+    if (versions.length % 3 === 0) return stream.close(constants.NGHTTP2_REFUSED_STREAM);
+    stream.respond({ ":status": 200 });
+    stream.end(JSON.stringify(emptyPage.body));
+  });
+  server.on("request", (request, response) => {
+    if (request.httpVersion === "2.0") return;
+    versions.push(request.httpVersion);
+    response.end(JSON.stringify(emptyPage.body));
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    versions,
+    async [Symbol.asyncDispose]() {
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
+
+test("a front that offers HTTP/2 gets each request once, over HTTP/1.1, and no more than were counted", async () => {
+  trust(certificate);
+  await using server = await serveHttp2();
+  await using transport = openTransport();
+  let sent = 0;
+  const onSent = () => {
+    sent += 1;
+  };
+  const asked = Array.from({ length: 40 }, () =>
+    transport({ url: new URL(server.url), headers: {}, onSent }).catch(() => undefined),
+  );
+  await Promise.all(asked);
+  expect(server.versions).toEqual(asked.map(() => "1.1"));
+  expect(sent).toBe(asked.length);
 });

@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { exportOptions } from "../src/commands/export-options.ts";
-import { exportWarnings } from "../src/commands/export-warnings.ts";
+import { type ExportWords, exportOptions } from "../src/commands/export/export-options.ts";
+import { exportNotes, exportWarnings } from "../src/commands/export/export-warnings.ts";
 import { dayMs, epochMs, hourMs, isoTime } from "../src/contract/time.ts";
-import { uncovered } from "../src/export/completeness.ts";
+import { holesIn } from "../src/export/completeness.ts";
+import { dayIn } from "../src/export/days.ts";
 
 const fromOf = (from: string) => exportOptions({ format: "csv", from }).from;
 
@@ -63,55 +64,120 @@ describe("what an export may lack", () => {
     open: [],
   };
 
-  test("is what no coverage holds, of the time that was asked for or ever known of", () => {
-    expect(uncovered(known, {}, now)).toEqual({
-      holes: [between(90 * dayMs, 80 * dayMs), between(60 * dayMs, 50 * dayMs)],
-      openFrom: ago(hourMs),
-    });
+  test("is what no coverage holds, of the time that was asked for or ever read", () => {
+    expect(holesIn(known, {}, now)).toEqual([
+      between(90 * dayMs, 80 * dayMs),
+      between(60 * dayMs, 50 * dayMs),
+    ]);
     const asked = { from: ago(70 * dayMs), to: ago(55 * dayMs) };
-    expect(uncovered(known, asked, now)).toEqual({
-      holes: [between(60 * dayMs, 55 * dayMs)],
-      openFrom: undefined,
-    });
-    expect(uncovered(known, { from: ago(2 * hourMs), to: now }, now)).toEqual({
-      holes: [between(hourMs, 0)],
-      openFrom: undefined,
-    });
+    expect(holesIn(known, asked, now)).toEqual([between(60 * dayMs, 55 * dayMs)]);
+    expect(holesIn(known, { from: ago(2 * hourMs), to: now }, now)).toEqual([between(hourMs, 0)]);
     const covered = { from: ago(40 * dayMs), to: ago(hourMs) };
-    expect(uncovered(known, covered, now)).toEqual({ holes: [], openFrom: undefined });
+    expect(holesIn(known, covered, now)).toEqual([]);
   });
 
   test("reaches up to an end that is asked for, and back to a beginning before all that is known", () => {
     const wide = { from: ago(100 * dayMs), to: epochMs(now + hourMs) };
-    expect(uncovered(known, wide, now).holes).toEqual([
+    expect(holesIn(known, wide, now)).toEqual([
       between(100 * dayMs, 80 * dayMs),
       between(60 * dayMs, 50 * dayMs),
       between(hourMs, -hourMs),
     ]);
-    expect(uncovered({ coverage: [], expired: [], open: [] }, {}, now).holes).toEqual([]);
+    expect(holesIn({ coverage: [], expired: [], open: [] }, {}, now)).toEqual([]);
     const begun = { coverage: [], expired: [], open: [{ window: between(dayMs, 0) }] };
-    expect(uncovered(begun, {}, now)).toEqual({ holes: [], openFrom: ago(dayMs) });
+    expect(holesIn(begun, {}, now)).toEqual([between(dayMs, 0)]);
   });
 
-  test("is told a line each: five holes of a stream at most, and one line for the newest time", () => {
+  test("is told a line each, five holes of a stream at most", () => {
     const stream = { account: "main", productType: "USDT-FUTURES" } as const;
     const other = { account: "main", productType: "COIN-FUTURES" } as const;
     const holes = [10, 9, 8, 7, 6, 5, 4].map((day) => between(day * dayMs, day * dayMs - hourMs));
     const warnings = exportWarnings({
       missing: ["fund/COIN-FUTURES"],
-      uncovered: [
-        { stream, holes, openFrom: ago(hourMs) },
-        { stream: other, holes: [], openFrom: ago(2 * hourMs) },
+      times: [
+        { stream, holes, through: ago(hourMs) },
+        { stream: other, holes: [], through: ago(2 * hourMs) },
       ],
       quarantined: [{ ...stream, rows: 2 }],
+      unreconciled: [other],
     });
     expect(warnings).toEqual([
       "fund/COIN-FUTURES: no sync of it is on record",
       "main/USDT-FUTURES: bills may be missing, 2026-11-11 12:00:00Z to 2026-11-11 13:00:00Z",
       ...[12, 13, 14, 15].map((day) => expect.stringContaining(`, 2026-11-${day} 12:00:00Z to`)),
       "main/USDT-FUTURES: and at 2 other times; see status",
-      "bills after 2026-11-21 10:00Z may be missing; --to leaves them out",
       "main/USDT-FUTURES: 2 rows in rejected_bills broke the API's contract and cannot be exported",
+      "main/COIN-FUTURES: no reconcile has looked at the newest bills; until one has, balances may seem not to follow",
     ]);
   });
+
+  test("is no warning where an end was not asked for: a note says where it ends", () => {
+    const notes = (through: readonly number[]) =>
+      exportNotes({ leftOut: [], through: through.map(ago), next: undefined });
+    expect(notes([hourMs, hourMs])).toEqual([
+      "up to 2026-11-21 11:00Z as far as it was read completely; --to takes in what is newer",
+    ]);
+    expect(notes([hourMs, 2 * hourMs, dayMs])[0]).toMatch(
+      /^up to 2026-11-20 12:00Z to 2026-11-21 11:00Z, each ledger as far as/,
+    );
+    expect(notes([])).toEqual([]);
+  });
+});
+
+describe("a time zone", () => {
+  const zoned = (words: Partial<ExportWords>) => {
+    const { from, to } = exportOptions({ format: "csv", timeZone: "Europe/Berlin", ...words });
+    return [from, to].map((time) => time && isoTime(time));
+  };
+
+  test("is what dates and months are of, through the change of the clocks", () => {
+    expect(zoned({ from: "2026-03-29", to: "2026-03-30" })).toEqual([
+      "2026-03-28T23:00:00.000Z",
+      "2026-03-29T22:00:00.000Z",
+    ]);
+    expect(zoned({ month: "2026-10" })).toEqual([
+      "2026-09-30T22:00:00.000Z",
+      "2026-10-31T23:00:00.000Z",
+    ]);
+    expect(zoned({ month: "2026-12", timeZone: "UTC" })).toEqual([
+      "2026-12-01T00:00:00.000Z",
+      "2027-01-01T00:00:00.000Z",
+    ]);
+    // A day that has no midnight begins with its first moment.
+    expect(zoned({ from: "2018-11-04", timeZone: "America/Sao_Paulo" })[0]).toBe(
+      "2018-11-04T03:00:00.000Z",
+    );
+    expect(zoned({ from: "2026-03-29T09:30Z" })[0]).toBe("2026-03-29T09:30:00.000Z");
+  });
+
+  test("has days of 23, 24 and 25 hours, and each moment lies in one of them", () => {
+    const dayOf = dayIn("Europe/Berlin");
+    const hours = new Map<string, number>();
+    for (let at = Date.UTC(2026, 0, 1); at < Date.UTC(2027, 0, 1); at += hourMs) {
+      const day = dayOf(epochMs(at));
+      hours.set(day, (hours.get(day) ?? 0) + 1);
+    }
+    expect([hours.get("2026-03-29"), hours.get("2026-10-25"), hours.get("2026-07-01")]).toEqual([
+      23, 25, 24,
+    ]);
+    expect(dayOf(epochMs(Date.UTC(2026, 0, 1)))).toBe("2026-01-01");
+  });
+});
+
+test.each([
+  [{ timeZone: "Berlin" }, '--time-zone "Berlin" is not a time zone: write UTC, or a name'],
+  [{ timeZone: "+02:00" }, '--time-zone "+02:00" is not a time zone'],
+  [{ month: "2026-13" }, '--month "2026-13" is not a month: write 2026-10'],
+  [{ month: "2026-10", to: "2026-11-01" }, "leave out --from and --to"],
+  [{ changedSince: "yesterday" }, '--changed-since "yesterday" is not a time'],
+  [{ format: "hledger", changedSince: "2026-01-01" }, "a journal needs every bill of its time"],
+  [{ continue: true, from: "2026-01-01" }, "--continue is of journals"],
+  [{ format: "hledger", continue: true }, "--continue needs --from or --month"],
+  [{ format: "hledger", continue: true, from: "2026-01-01T01:00Z" }, "begins a day"],
+  [
+    { format: "beancount", continue: "2026-02-01", month: "2026-02" },
+    "--continue 2026-02-01: the first file began before --from",
+  ],
+] as const)("%j is refused with what is meant", (words, message) => {
+  expect(() => exportOptions({ format: "csv", ...words })).toThrow(message);
 });

@@ -1,6 +1,6 @@
 import { parquetMetadata, parquetReadObjects } from "hyparquet";
 import { expect, test } from "vitest";
-import type { BillPages } from "../src/export/bill.ts";
+import type { BillPages } from "../src/export/exported-bill.ts";
 import { toParquet } from "../src/export/parquet.ts";
 import { anExportedBill } from "./support/bills.ts";
 

@@ -5,20 +5,21 @@ import { describe, expect, test } from "vitest";
 import { readBill } from "../src/contract/bill.ts";
 import { readLoanToValue } from "../src/contract/loan-to-value.ts";
 import { epochMs, hourMs } from "../src/contract/time.ts";
-import { recordKey } from "../src/db/account-keys.ts";
-import { readSyncedStreams } from "../src/db/checkpoints.ts";
-import { holdAccount } from "../src/db/lease.ts";
+import { recordKey } from "../src/db/accounts/account-keys.ts";
+import { takeSyncLease } from "../src/db/lease/sync-lease.ts";
+import { readSyncedStreams } from "../src/db/ledger/checkpoints.ts";
+import { openStore } from "../src/db/ledger/ledger-store.ts";
+import { readStoredBills } from "../src/db/ledger/stored-bills.ts";
+import { commitSymbols } from "../src/db/reference/stored-symbols.ts";
 import { beginRun, finishRun } from "../src/db/run-log.ts";
-import { openStore } from "../src/db/store.ts";
-import { readStoredBills } from "../src/db/stored-bills.ts";
-import { commitSymbols } from "../src/db/symbols.ts";
 import { DatabaseError } from "../src/errors.ts";
-import { readQuarantined } from "../src/reports/quarantine.ts";
+import { shellWord } from "../src/printable.ts";
 import { readRecords } from "../src/reports/records.ts";
+import { readQuarantined } from "../src/reports/rejected-rows.ts";
 import { readStatus } from "../src/reports/status.ts";
 import { Secret } from "../src/secret.ts";
 import type { Stream } from "../src/sync/store.ts";
-import { readSymbolList } from "../src/sync/symbols.ts";
+import { readSymbolList } from "../src/sync/sync-symbols.ts";
 import { fileDatabase } from "./support/database.ts";
 import { minutes, origin, provenWhole } from "./support/held-store.ts";
 
@@ -72,7 +73,7 @@ const runs = { numRuns: 150 };
 
 async function held(account: string, productType: string) {
   const stream = { account, productType } as Stream;
-  const lease = await holdAccount(db, account, { signal: new AbortController().signal });
+  const lease = await takeSyncLease(db, account, { signal: new AbortController().signal });
   const runId = randomUUID();
   return {
     stream,
@@ -134,7 +135,7 @@ describe("names in any shape", () => {
         expect(new Set(kept.map(({ received }) => received))).toEqual(
           new Set(rejected.map(({ received }) => JSON.stringify(received))),
         );
-        const status = await readStatus(db, [stream], epochMs(origin + hourMs));
+        const status = await readStatus(db, [stream], hourMs);
         expect(status.streams).toMatchObject([{ stream, bills: byId.size, rejected: kept.length }]);
         const quarantined = (await readQuarantined(db)).filter((one) => one.account === account);
         expect(quarantined).toEqual(kept.length === 0 ? [] : [{ ...stream, rows: kept.length }]);
@@ -173,7 +174,7 @@ describe("names in any shape", () => {
         expect(rows).toEqual([{ sub_account_uids: [uid, coin], coin }]);
         await recordKey(db, { account, key: new Secret(account) });
         await expect(recordKey(db, { account: uid, key: new Secret(account) })).rejects.toThrow(
-          `account = '${account.replaceAll("'", "''").replaceAll("\\", "\\\\")}';`.slice(10),
+          shellWord(account),
         );
       }),
       { ...runs, numRuns: 60 },

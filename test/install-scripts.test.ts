@@ -25,7 +25,10 @@ const notRun: Readonly<Record<string, string>> = {
 };
 
 test("npm runs no package's install script, nor this one's own", () => {
-  expect(readFileSync(".npmrc", "utf8")).toMatch(/^ignore-scripts=true$/m);
+  expect(manifest.allowScripts).toEqual(
+    Object.fromEntries(Object.keys(notRun).map((name) => [name, false])),
+  );
+  expect(readFileSync(".npmrc", "utf8")).toMatch(/^strict-allow-scripts=true$/m);
   const own = Object.keys(manifest.scripts);
   expect(own.filter((name) => /^(pre|post)?(install|prepare|publish)/.test(name))).toEqual([]);
 });

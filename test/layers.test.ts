@@ -2,55 +2,84 @@ import { globSync, readFileSync } from "node:fs";
 import { dirname, normalize } from "node:path";
 import { expect, test } from "vitest";
 
-/** What each part of src may import beside itself: data flows one way. */
+/** The rooms of src in the direction in which data flows: each may import those before it, as listed. */
+const core = ["contract", "exchange", "sync"];
+const stored = [...core, "db"];
+const judged = [...stored, "reconciliation", "reports", "export"];
 const allowed: Readonly<Record<string, readonly string[]>> = {
   contract: [],
   exchange: ["contract"],
   sync: ["contract", "exchange"],
-  db: ["contract", "exchange", "sync"],
-  reports: ["contract", "exchange", "sync", "db"],
-  export: ["contract", "exchange", "sync", "db", "reports"],
+  db: core,
+  reconciliation: stored,
+  reports: stored,
+  export: [...stored, "reconciliation"],
   server: ["contract"],
   sandbox: ["contract", "server"],
-  terminal: ["contract", "exchange", "sync"],
-  commands: [
-    "contract",
-    "exchange",
-    "sync",
-    "db",
-    "reports",
-    "export",
-    "sandbox",
-    "server",
-    "terminal",
-  ],
+  terminal: core,
+  config: ["contract", "exchange", "nearest"],
+  log: ["config"],
+  nearest: [],
+  app: [...judged, "terminal", "config", "nearest"],
+  commands: [...judged, "terminal", "config", "nearest", "log", "app", "sandbox"],
+  clock: ["contract"],
+  // The two entries: the process, and the library.
+  cli: ["app", "commands", "config", "db"],
+  index: [...judged, "config", "app", "commands"],
 };
-/** Files of src itself that any part may import: each knows one thing and imports no part. */
-const shared = ["clock", "errors", "printable", "secret"];
-const wiring = ["config", "log", "nearest"];
+/** Files of src itself that every room may import: each knows one thing. */
+const shared = ["clock", "errors", "open-files", "printable", "secret", "version"];
 
 const files = globSync("src/**/*.ts").map((path) => ({ path, text: readFileSync(path, "utf8") }));
 
-/** The part of src that a path belongs to: its folder, or its name where it lies in src itself. */
-const partOf = (path: string): string => path.split("/")[1]?.replace(/\.ts$/, "") ?? "";
+/** The room that a path lies in: its folder, or its name where it lies in src itself. */
+const roomOf = (path: string): string => path.split("/")[1]?.replace(/\.ts$/, "") ?? "";
 
 const imports = files.flatMap(({ path, text }) =>
   [...text.matchAll(/(?:from|import)\s*\(?\s*"(\.[^"]+)"/g)].map(([, target = ""]) => ({
-    path,
-    from: partOf(path),
-    to: partOf(normalize(`${dirname(path)}/${target}`)),
+    from: path,
+    to: normalize(`${dirname(path)}/${target}`),
   })),
 );
 
-test("every import follows the flow of data: contract, exchange, sync, db, reports", () => {
+test("every import between rooms is one that the direction of data allows", () => {
   expect(imports.length).toBeGreaterThan(100);
   const turned = imports.filter(({ from, to }) => {
-    if (from === to || from === "cli") return false;
-    if (shared.includes(to)) return false;
-    if (wiring.includes(to)) return from !== "commands" && !wiring.includes(from);
-    return !(allowed[from] ?? ["contract", "exchange"]).includes(to);
+    const [room, target] = [roomOf(from), roomOf(to)];
+    if (room === target) return false;
+    if (shared.includes(target)) return false;
+    return !(allowed[room] ?? []).includes(target);
   });
   expect(turned).toEqual([]);
+});
+
+test("the sandbox exchange is loaded by the two commands that run it, and by nothing else", () => {
+  const users = imports.filter(({ from, to }) => /^src\/(sandbox|server)\//.test(to) && from);
+  const outside = users.filter(({ from }) => !/^src\/(sandbox|server)\//.test(from));
+  expect([...new Set(outside.map(({ from }) => from))].toSorted()).toEqual([
+    "src/commands/demo.ts",
+    "src/commands/sandbox.ts",
+  ]);
+});
+
+test("no files import each other in a circle, types included", () => {
+  const targets = Map.groupBy(imports, ({ from }) => from);
+  const isDone = new Set<string>();
+  const circles: string[] = [];
+  const visit = (path: string, way: readonly string[]): void => {
+    const place = way.indexOf(path);
+    if (place !== -1) circles.push([...way.slice(place), path].join(" → "));
+    if (place !== -1 || isDone.has(path)) return;
+    for (const { to } of targets.get(path) ?? []) visit(to, [...way, path]);
+    isDone.add(path);
+  };
+  for (const { path } of files) visit(path, []);
+  expect(circles).toEqual([]);
+});
+
+test("no source file has more than 300 lines", () => {
+  const long = files.filter(({ text }) => text.split("\n").length > 301);
+  expect(long.map(({ path }) => path)).toEqual([]);
 });
 
 test("cli.ts alone reads the environment and ends the process", () => {
@@ -61,10 +90,7 @@ test("cli.ts alone reads the environment and ends the process", () => {
 });
 
 test("time and chance come from outside wherever a run is simulated", () => {
-  const simulated = ["contract", "exchange", "sync"];
   const clocks = /Date\.now\(|new Date\(\)|performance\.now\(|Math\.random\(|setTimeout\(/;
-  const own = files.filter(
-    ({ path, text }) => simulated.includes(partOf(path)) && clocks.test(text),
-  );
+  const own = files.filter(({ path, text }) => core.includes(roomOf(path)) && clocks.test(text));
   expect(own.map(({ path }) => path)).toEqual([]);
 });

@@ -80,6 +80,16 @@ describe("a ledger", () => {
     expect(new Set(ids).size).toBeLessThan(ids.length);
   });
 
+  test("shares no id with another account's, though both have funding in one millisecond", () => {
+    const [one, other] = [0, 1023].map((account) =>
+      everyBill(ledgerOf({ seed: account, account })),
+    );
+    const times = new Set(one?.map(({ cTime }) => cTime));
+    expect(other?.filter(({ cTime }) => times.has(cTime)).length).toBeGreaterThan(10);
+    const ids = new Set(one?.map(({ billId }) => billId));
+    expect(other?.filter(({ billId }) => ids.has(billId))).toEqual([]);
+  });
+
   test.each(seeds)("has every known kind of bill and some unheard of (seed %s)", (seed) => {
     const [horizon, end] = [now - historyMs, now];
     const kinds = new Set(

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";
 import { epochMs, minuteMs } from "../src/contract/time.ts";
 import { type Database, openDatabase } from "../src/db/connect.ts";
-import { readStoredBills } from "../src/db/stored-bills.ts";
+import { readStoredBills } from "../src/db/ledger/stored-bills.ts";
 import { addressLimit } from "../src/exchange/address-limits.ts";
 import { compareWithLedger } from "../src/sandbox/comparison.ts";
 import { openSandbox, type SandboxAccount } from "../src/sandbox/sandbox.ts";

@@ -10,16 +10,19 @@ import { describe, expect, test } from "vitest";
 import { businessTypes } from "../src/contract/business-types.ts";
 import { openDatabase } from "../src/db/connect.ts";
 import { hasSchema, migrate } from "../src/db/migrate.ts";
+import { tables } from "../src/db/schema/tables.ts";
 import { type ServerSettings, unfitness } from "../src/db/server-settings.ts";
-import { tables } from "../src/db/tables.ts";
 import { DatabaseError } from "../src/errors.ts";
 import { testDatabase } from "./support/database.ts";
+import { migrateBefore } from "./support/earlier-schema.ts";
 
 const folder = fileURLToPath(new URL("../migrations", import.meta.url));
 const journal: { entries: { idx: number; tag: string; when: number }[] } = JSON.parse(
   await readFile(join(folder, "meta/_journal.json"), "utf8"),
 );
 const migrationsCount = journal.entries.length;
+
+const nothingToDo = { migrations: 0, areViewsNew: false };
 
 const emptyDatabase = () => testDatabase({ isEmpty: true });
 
@@ -42,24 +45,28 @@ const ourTables = `
 describe("a migration", () => {
   test("makes the tables, and a second one changes nothing", async () => {
     await using database = await emptyDatabase();
-    expect(await migrate(database.url)).toBe(migrationsCount);
+    expect(await migrate(database.url)).toEqual({
+      migrations: migrationsCount,
+      areViewsNew: true,
+    });
     const contents = `
       select xmin::text, xmax::text, ctid::text, code from business_types
       union all
       select xmin::text, xmax::text, ctid::text, hash from drizzle.__drizzle_migrations
       union all
       select xmin::text, xmax::text, ctid::text, relname from pg_class
-        where relnamespace = 'public'::regnamespace
+        where relnamespace in ('public'::regnamespace, 'analytics'::regnamespace)
       order by 4`;
     const before = await query(database.url, contents);
-    expect(await migrate(database.url)).toBe(0);
+    expect(await migrate(database.url)).toEqual(nothingToDo);
     expect(await query(database.url, contents)).toEqual(before);
   });
 
   test("is applied once by four who start it at once", async () => {
     await using database = await emptyDatabase();
     const applied = await Promise.all([1, 2, 3, 4].map(() => migrate(database.url)));
-    expect(applied.sort()).toEqual([0, 0, 0, migrationsCount]);
+    const counts = applied.map(({ migrations }) => migrations);
+    expect(counts.sort()).toEqual([0, 0, 0, migrationsCount]);
     const rows = await query(database.url, "select from drizzle.__drizzle_migrations");
     expect(rows).toHaveLength(migrationsCount);
   });
@@ -74,7 +81,7 @@ describe("a migration", () => {
       await query(database.url, `grant all on schema public to ${role}`);
       url.username = role;
       url.password = "word";
-      expect(await migrate(url.href)).toBe(migrationsCount);
+      expect(await migrate(url.href)).toMatchObject({ migrations: migrationsCount });
     } finally {
       await query(database.url, `drop owned by ${role} cascade`);
       await query(database.url, `alter database ${url.pathname.slice(1)} owner to current_user`);
@@ -82,18 +89,28 @@ describe("a migration", () => {
     }
   });
 
-  test("fills the list of business types, and leaves what was met beside it", async () => {
+  test("fills the list of business types, and leaves what was met and what a user mapped", async () => {
     await using database = await emptyDatabase();
     await migrate(database.url);
     await query(
       database.url,
-      `insert into business_types values ('met', 'unknown', 'met', false);
-       update business_types set category = 'changed by hand' where code = 'open_long';
+      `insert into business_types (code, category, meaning, documented)
+         values ('met', 'unknown', 'met', false);
+       update business_types set category = 'bonus', category_by_user = 'bonus' where code = 'sell';
+       update business_types set category = 'copy', listed_category = 'copy', meaning = 'older'
+         where code = 'open_long';
        delete from business_types where code = 'buy'`,
     );
     await migrate(database.url);
-    const found = await query(database.url, "select * from business_types where code <> 'met'");
+    const found = await query(
+      database.url,
+      `select code, listed_category as category, meaning, documented
+       from business_types
+       where code <> 'met'`,
+    );
     expect(new Set(found)).toEqual(new Set(businessTypes));
+    const own = "select code, category from business_types where category <> listed_category";
+    expect(await query(database.url, own)).toEqual([{ code: "sell", category: "bonus" }]);
     expect(await query(database.url, "select from business_types")).toHaveLength(
       businessTypes.length + 1,
     );
@@ -113,8 +130,11 @@ describe("a migration", () => {
     expect(await query(database.url, ourTables)).toEqual(before);
 
     await using mended = await withMigration("create table whole ()");
-    expect(await migrate(database.url, mended.folder)).toBe(1);
-    expect(await migrate(database.url, mended.folder)).toBe(0);
+    expect(await migrate(database.url, mended.folder)).toEqual({
+      migrations: 1,
+      areViewsNew: false,
+    });
+    expect(await migrate(database.url, mended.folder)).toEqual(nothingToDo);
   });
 });
 
@@ -129,11 +149,7 @@ test("a migration's statement may take an hour", async () => {
 
 test("bills that were stored before they were counted are counted by the migration", async () => {
   await using database = await testDatabase({ isEmpty: true });
-  const isEarlier = ({ tag }: { tag: string }) => !tag.endsWith("_counts");
-  const count = journal.entries.findIndex((entry) => !isEarlier(entry));
-  await using earlier = await withJournal(journal.entries.slice(0, count));
-  // It is refused at its end: this program wants the table that is not there yet.
-  await expect(migrate(database.url, earlier.folder)).rejects.toThrow("bill_counts");
+  await migrateBefore(database.url, "_counts");
   await query(
     database.url,
     `insert into bills (
@@ -154,16 +170,52 @@ test("bills that were stored before they were counted are counted by the migrati
   ]);
 });
 
-/** The program's migrations, but for this journal of them. */
-async function withJournal(entries: readonly object[]) {
-  const dir = await mkdtemp(join(tmpdir(), "bill-sync-migrations-"));
-  await cp(folder, dir, { recursive: true });
-  await writeFile(join(dir, "meta/_journal.json"), JSON.stringify({ ...journal, entries }));
-  return {
-    folder: dir,
-    [Symbol.asyncDispose]: () => rm(dir, { recursive: true, force: true }),
-  };
-}
+test("what users wrote over categories is theirs after the migration that gives it a place", async () => {
+  await using database = await testDatabase({ isEmpty: true });
+  await migrateBefore(database.url, "_own_categories");
+  await query(
+    database.url,
+    `insert into business_types values
+       ('met', 'unknown', 'met', false),
+       ('mapped', 'bonus', 'met', false),
+       ('mistyped', 'bonuses', 'met', false),
+       ('sell', 'funding', 'sold', true),
+       ('open_long', 'trade', 'opened', true)`,
+  );
+  await migrate(database.url);
+  const found = await query(
+    database.url,
+    `select code, category, category_by_user, listed_category, meaning
+     from business_types
+     where code in ('met', 'mapped', 'mistyped', 'sell') or category_by_user is not null
+     order by code`,
+  );
+  const row = (
+    code: string,
+    category: string,
+    byUser: string | null,
+    listed: string,
+    meaning: string,
+  ) => ({
+    code,
+    category,
+    category_by_user: byUser,
+    listed_category: listed,
+    meaning,
+  });
+  expect(found).toEqual([
+    row("mapped", "bonus", "bonus", "unknown", "met"),
+    row("met", "unknown", null, "unknown", "met"),
+    row(
+      "mistyped",
+      "unknown",
+      null,
+      "unknown",
+      'met (was mapped to "bonuses", which is no category)',
+    ),
+    row("sell", "funding", "funding", "trade", "sell in one-way mode"),
+  ]);
+});
 
 /** The program's migrations and one more, whose statements these are. */
 async function withMigration(statements: string) {
@@ -188,7 +240,7 @@ describe("a database is refused, with the remedy, and left as it is", () => {
     [
       "whose journal knows a migration that the program does not",
       "insert into drizzle.__drizzle_migrations (hash, created_at) values ('x', 9999999999999)",
-      /^the database has 1 migrations that this program does not know: .*update the program$/,
+      /^the database has 1 migration that this version does not know: .*update the program$/,
     ],
     [
       "whose journal is whole and whose tables are gone",

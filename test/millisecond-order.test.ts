@@ -4,7 +4,7 @@ import {
   chainedOrder,
   type Millisecond,
   type Step,
-} from "../src/reports/reconciliation/millisecond-order.ts";
+} from "../src/reconciliation/millisecond-order.ts";
 
 /** Bills in true order from a balance on: what each moves, and whether it shows its balance. */
 function trueSteps(start: bigint, moves: readonly { moved: bigint; isShown: boolean }[]): Step[] {

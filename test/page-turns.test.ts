@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import PQueue from "p-queue";
 import { expect, test } from "vitest";
-import { inGroups } from "../src/db/page-groups.ts";
+import { batchCommits } from "../src/db/ledger/batch-commits.ts";
 import { aPage, minutes } from "./support/held-store.ts";
 
 const stream = { account: "main", productType: "USDT-FUTURES" } as const;
@@ -11,7 +11,7 @@ test("however many pages come while a group is written, what else waits is next 
   let pagesCommitted = 0;
   let commits = 0;
   let waitingMost = 0;
-  const commitPage = inGroups(turns, async (pages) => {
+  const commitPage = batchCommits(turns, async (pages) => {
     await sleep(1);
     waitingMost = Math.max(waitingMost, turns.size);
     pagesCommitted += pages.length;

@@ -35,7 +35,7 @@ test("the plan names each product type's windows, and the least that they cost",
     "COIN-FUTURES        0        0     -                  -",
     "",
     "main/USDT-FUTURES: lost 2026-10-29 03:24:59Z to 2026-11-01 03:24:59Z",
-    "13 windows, 14 requests at least, 1.4 s at the exchange's limits",
+    "13 windows, 27 requests at least, 2.7 s at the exchange's limits",
     "and a request more for every page of up to 100 bills",
   ]);
 });
@@ -43,11 +43,11 @@ test("the plan names each product type's windows, and the least that they cost",
 test("symbols and loan-to-value are counted, and named beside the bills", () => {
   const plans = [plan("main", "USDT-FUTURES", 1)];
   const records = { symbols: 1, loanToValue: new Map([["main", 2]]) };
-  // 2 of 10 a second for bills, and before them 2 of 5 a second for loan-to-value.
-  expect(planCost(plans, records)).toEqual({ windows: 1, requestsMin: 5, durationMs: 600 });
+  // 3 of 10 a second for bills, and before them 2 of 5 a second for loan-to-value.
+  expect(planCost(plans, records)).toEqual({ windows: 1, requestsMin: 6, durationMs: 700 });
   expect(planText(plans, records).split("\n").slice(3)).toEqual([
     "1 request for symbols, 2 requests for loan-to-value",
-    "1 window, 5 requests at least, 0.6 s at the exchange's limits",
+    "1 window, 6 requests at least, 0.7 s at the exchange's limits",
     "and a request more for every page of up to 100 bills",
   ]);
 });
@@ -74,12 +74,12 @@ test("accounts are synced side by side: the longest decides the time, all of the
     plan("main", "COIN-FUTURES", 13),
     plan("desk", "USDT-FUTURES", 1),
   ];
-  expect(planCost(plans)).toEqual({ windows: 27, requestsMin: 29, durationMs: 2_700 });
+  expect(planCost(plans)).toEqual({ windows: 27, requestsMin: 56, durationMs: 5_300 });
   expect(planText(plans)).toContain("\nmain/USDT-FUTURES ");
 });
 
 test("many accounts are slowed by the limit that their address has over all of them", () => {
   const plans = Array.from({ length: 20 }, (_, index) => plan(`desk-${index}`, "USDT-FUTURES", 17));
-  // 18 each, which alone take 1.8 s; 360 at 90 a second.
-  expect(planCost(plans)).toEqual({ windows: 340, requestsMin: 360, durationMs: 4_000 });
+  // 35 each, which alone take 3.5 s; 700 at 90 a second.
+  expect(planCost(plans)).toEqual({ windows: 340, requestsMin: 700, durationMs: 70_000 / 9 });
 });

@@ -15,7 +15,6 @@ import {
 import {
   completeThrough,
   dividedWalk,
-  gapsOf,
   horizonAt,
   planStream,
   startSlackMs,
@@ -119,6 +118,10 @@ const knownTime = fc
       open,
     }),
   );
+
+/** The time that is wanted, not complete, and not lost yet. */
+const gapsOf = ({ coverage, expired }: KnownTime, at: EpochMs): readonly Interval[] =>
+  subtract(interval(horizonAt(at), at), [...coverage, ...expired]);
 
 const windowsOf = (known: KnownTime, at: EpochMs = now): readonly Interval[] =>
   planStream(stream, known, { now: at, settleLagMs: 0 }).walks.map(({ window }) => window);

@@ -1,14 +1,22 @@
+import { execFileSync } from "node:child_process";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { reconciliationText } from "../src/commands/reconcile.ts";
+import { reconciliationText } from "../src/commands/reconcile/reconcile.ts";
 import { replayText } from "../src/commands/replay.ts";
-import { Findings, verificationText } from "../src/commands/verify-result.ts";
+import { Findings, verificationText } from "../src/commands/verify/verify-result.ts";
 import { dayMs, epochMs, hourMs } from "../src/contract/time.ts";
-import { printable, printableJson, printableLine } from "../src/printable.ts";
-import type { Break } from "../src/reports/reconciliation/breaks.ts";
-import { strayBill } from "../src/sync/unbelievable-pages.ts";
+import { printable, printableJson, printableLine, shellWord } from "../src/printable.ts";
+import type { Break } from "../src/reconciliation/breaks.ts";
+import { strayBill } from "../src/sync/walk/page-validation.ts";
 import { streamColumn, streamName } from "../src/terminal/stream-names.ts";
 import { aBill } from "./support/bills.ts";
+
+test("a name is one word of a shell's command, whatever it holds", () => {
+  const names = ["main", "a b", "it's", "$(id)", "`id`", "a\\", '"', "", "*", "a;b", "~"];
+  const line = `printf '%s\\n' ${names.map(shellWord).join(" ")}`;
+  expect(execFileSync("sh", ["-c", line], { encoding: "utf8" })).toBe(`${names.join("\n")}\n`);
+  expect(shellWord("main-2.x")).toBe("main-2.x");
+});
 
 /** What a terminal acts on, spelled by code so that this file holds none of it. */
 const acting = [
@@ -85,7 +93,7 @@ describe("what the exchange sent forges no line", () => {
     findings.add({ ...bill, kind: "changed", fields, isHealed: false, isLate: false });
     findings.add({ stream, kind: "rejected", billId: forged, fault, isAccepted: false });
     const streams = [{ stream, span: [span], compared: 4, requests: 1, error: undefined }];
-    const reports = [{ account: "main", streams, error: undefined }];
+    const reports = [{ account: "main", streams, recounted: [], error: undefined }];
     const text = verificationText({ span, reports, findings });
     expect(text.match(/^main: /gm)).toBe(null);
     expect(text.match(/1\\nmain: all equal/g)).toHaveLength(7);
@@ -127,7 +135,7 @@ describe("what the exchange sent forges no line", () => {
       isWhole: true,
       chains: [{ ...chain, days }],
       rules: [],
-      breaks: [found],
+      breaks: [{ ...found, isRetired: false }],
     });
     expect(text.match(/^main: /gm)).toBe(null);
     expect(text.match(/1\\nmain: all equal/g)).toHaveLength(6);

@@ -281,14 +281,14 @@ describe("a limit that is resized", () => {
         given,
         fc.array(fate, { minLength: 20, maxLength: 60 }),
         fc.array(fate, { minLength: 5, maxLength: 20 }),
-        async ({ at, forMs }, fates, guestFates) => {
+        async ({ at, forMs }, fates, verifyFates) => {
           const { time, limiter, askAll, ask, arrived } = world(limit);
-          const guest = createRateLimiter({ ...limit, requests: 2 }, time.clock);
+          const verify = createRateLimiter({ ...limit, requests: 2 }, time.clock);
           const visit = async () => {
             await time.clock.sleep(at);
             await limiter.resize(8);
-            const asked = guestFates.map(async ({ there, back }) =>
-              guest.run(async () => {
+            const asked = verifyFates.map(async ({ there, back }) =>
+              verify.run(async () => {
                 await time.clock.sleep(there);
                 arrived.push(time.now());
                 await time.clock.sleep(back);

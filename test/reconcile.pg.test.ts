@@ -1,13 +1,16 @@
 import { readFile } from "node:fs/promises";
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
-import { reconciliationText } from "../src/commands/reconcile.ts";
+import { markRetired } from "../src/commands/reconcile/break-text.ts";
+import { reconciliationText } from "../src/commands/reconcile/reconcile.ts";
 import type { Bill } from "../src/contract/bill.ts";
 import { dayMs, epochMs } from "../src/contract/time.ts";
 import { inTransaction, openDatabase } from "../src/db/connect.ts";
-import { upsertBills } from "../src/db/upsert-bills.ts";
-import { acceptBreak } from "../src/reports/reconciliation/breaks.ts";
-import { reconcile } from "../src/reports/reconciliation/reconcile.ts";
+import { upsertBills } from "../src/db/ledger/upsert-bills.ts";
+import { mapType } from "../src/db/reference/stored-business-types.ts";
+import { readUnreconciled } from "../src/export/completeness.ts";
+import { reconcile } from "../src/reconciliation/reconcile.ts";
+import { acceptBreaks } from "../src/reconciliation/sign-off.ts";
 import { snowflake } from "../src/sandbox/ledger.ts";
 import { decimalText, units } from "../src/sandbox/money.ts";
 import { integer, seededRandom, shuffled } from "../src/sandbox/random.ts";
@@ -22,6 +25,8 @@ let accounts = 0;
 const newAccount = () => `account-${++accounts}`;
 const of = (account: string) => ({ accounts: [account], productTypes: undefined });
 const check = (account: string, isFull = false) => reconcile(db, of(account), { isFull });
+const accept = (breakId: number, note: string) =>
+  acceptBreaks(db, { breakIds: [breakId], note, by: undefined });
 const store = (account: string, bills: readonly Bill[]) =>
   inTransaction(db, (tx) =>
     upsertBills(tx, [{ stream: { account, productType: "USDT-FUTURES" }, bills }]),
@@ -81,6 +86,9 @@ describe("a break", () => {
         firstBadBill: bills[6]?.billId,
         lastGoodBill: bills[4]?.billId,
         happenedAt: "2026-03-01T06:00:00.000Z",
+        explanation:
+          "either bills totalling 10 are missing before this one, or bills totalling -10 before it " +
+          "do not belong there, or the amount, the fee or the balance of this one is wrong by as much",
         state: "open",
       },
     ]);
@@ -102,8 +110,8 @@ describe("a break", () => {
   test("that was accepted stays so, with its note, as long as its difference is the same", async () => {
     const { account, bills } = await brokenLedger();
     const [found] = (await check(account)).breaks;
-    expect(await acceptBreak(db, found?.breakId ?? 0, "lost in the move")).toBe(true);
-    expect(await acceptBreak(db, found?.breakId ?? 0, "twice")).toBe(false);
+    expect(await accept(found?.breakId ?? 0, "lost in the move")).toEqual([]);
+    expect(await accept(found?.breakId ?? 0, "twice")).toEqual([found?.breakId]);
     expect((await check(account, true)).breaks).toEqual([]);
     expect(await states(account)).toEqual([["chain", "explained", "10", "lost in the move"]]);
 
@@ -165,6 +173,7 @@ describe("a break", () => {
     const first = await check(account);
     expect(first.breaks).toEqual([]);
     expect(first.chains).toMatchObject([{ days: { reconciled: 0, incomplete: 1 } }]);
+    expect(first.rules).toMatchObject([{ category: "trade", tested: 9, fitting: 9 }]);
     // None of its bills is new.
     await db.execute(sql`
       update checkpoints
@@ -172,6 +181,47 @@ describe("a break", () => {
       where account = ${account}`);
     expect((await check(account)).breaks).toMatchObject([{ kind: "chain", difference: "10" }]);
   });
+});
+
+test("what a check looked at is looked at, judged or not, until a bill or a mapping is new", async () => {
+  const account = newAccount();
+  const bills = plainLedger(tens);
+  const unread = smallLedgerStart + 2 * 3_600_000;
+  await storeLedgers(db, new Map([[account, without(bills, 5)]]), {
+    unread: new Map([[account, [unread, smallLedgerStart + 40 * dayMs]]]),
+  });
+  const unreconciled = () =>
+    inTransaction(db, async (tx) => (await readUnreconciled(tx, { accounts: [account] })).length);
+  expect(await unreconciled()).toBe(1);
+  await check(account);
+  expect(await unreconciled()).toBe(0);
+  await mapType(db, "settle_interest", "copy");
+  expect(await unreconciled()).toBe(1);
+  await mapType(db, "settle_interest", undefined);
+  await check(account);
+  expect(await unreconciled()).toBe(0);
+  await store(account, bills);
+  expect(await unreconciled()).toBe(1);
+});
+
+test("what each category moves is learned anew once a type was mapped, or its mapping taken back", async () => {
+  const account = newAccount();
+  const bills = plainLedger(tens);
+  await storeLedgers(db, new Map([[account, bills]]));
+  const businessType = bills[0]?.businessType ?? "";
+  const rules = async () =>
+    (await check(account)).rules.map((rule) => [rule.category, rule.tested, rule.fitting]);
+  expect(await rules()).toEqual([["trade", 11, 11]]);
+  await mapType(db, businessType, "copy");
+  expect(await rules()).toEqual([
+    ["copy", 11, 11],
+    ["trade", 0, 0],
+  ]);
+  await mapType(db, businessType, undefined);
+  expect(await rules()).toEqual([
+    ["copy", 0, 0],
+    ["trade", 11, 11],
+  ]);
 });
 
 describe("other checks", () => {
@@ -205,7 +255,7 @@ describe("other checks", () => {
     await store(account, restated(3));
     const [first] = (await check(account)).breaks;
     expect(first).toMatchObject({ kind: "restatement", observed: "1" });
-    await acceptBreak(db, first?.breakId ?? 0, "asked them");
+    await accept(first?.breakId ?? 0, "asked them");
     expect((await check(account)).breaks).toEqual([]);
     await store(account, restated(4));
     const [second] = (await check(account)).breaks;
@@ -213,7 +263,7 @@ describe("other checks", () => {
     expect(second?.breakId).not.toBe(first?.breakId);
     // Who signs that one off has not seen what a sync has stored since.
     await store(account, restated(5));
-    await acceptBreak(db, second?.breakId ?? 0, "asked them again");
+    await accept(second?.breakId ?? 0, "asked them again");
     expect((await check(account)).breaks).toMatchObject([{ kind: "restatement", observed: "1" }]);
   });
 });
@@ -225,7 +275,7 @@ test("a category whose bills fit nothing is untestable, and no break", async () 
   const result = await check(account);
   const { breaks, rules } = result;
   expect(breaks).toEqual([]);
-  expect(reconciliationText(result)).toContain(
+  expect(reconciliationText({ ...result, breaks: result.breaks.map(markRetired([])) })).toContain(
     "nothing is open: but for what is untestable, the ledger adds up",
   );
   expect(rules.filter(({ isTestable }) => !isTestable)).toMatchObject([
@@ -418,4 +468,35 @@ test("what is checked after each change is what a whole check finds", async () =
     );
   }
   expect((await seen()).length).toBeGreaterThan(3);
+});
+
+test("each check says when a chain was checked and through when it was read, whether or not it changed", async () => {
+  const account = newAccount();
+  await storeLedgers(db, new Map([[account, plainLedger(tens)]]));
+  const read = async () => {
+    const { rows } = await db.execute<{ at: string; through: string; is_now: boolean }>(sql`
+      select
+        reconciled_at::text as at,
+        reconciled_through::text as through,
+        reconciled_through = (
+          select max(window_end)
+          from checkpoints
+          where checkpoints.account = reconciled_chains.account
+            and state = 'complete'
+        ) as is_now
+      from reconciled_chains
+      where account = ${account}`);
+    return rows;
+  };
+  await check(account);
+  const [first] = await read();
+  expect(first).toMatchObject({ is_now: true });
+  await db.execute(sql`
+    update checkpoints set window_end = window_end + interval '1 hour' where account = ${account}`);
+  await check(newAccount());
+  expect(await read()).toEqual([{ ...first, is_now: false }]);
+  await check(account);
+  const [second] = await read();
+  expect(second).toMatchObject({ is_now: true });
+  expect([first?.at, first?.through]).not.toEqual([second?.at, second?.through]);
 });

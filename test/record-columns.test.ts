@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { billFields } from "../src/contract/bill.ts";
 import { collateralFields, debtFields, loanToValueFields } from "../src/contract/loan-to-value.ts";
 import { symbolFields } from "../src/contract/symbols.ts";
-import { tables } from "../src/db/tables.ts";
+import { tables } from "../src/db/schema/tables.ts";
 
 type Mapped = readonly [name: string, fields: object, tables: readonly PgTable[], wire: string];
 

@@ -1,12 +1,18 @@
 import { describe, expect, test } from "vitest";
-import { recordsJson, recordsText, wantedRiskUnits } from "../src/commands/records-status.ts";
-import { exitCodeOf, type SyncRun, syncResult } from "../src/commands/sync-result.ts";
-import { errorText, summaryJson, summaryText } from "../src/commands/sync-summary.ts";
-import { epochMs, hourMs, isoTime } from "../src/contract/time.ts";
+import { jsonTime } from "../src/app/json-times.ts";
+import { errorText } from "../src/app/outcome.ts";
+import {
+  recordsJson,
+  recordsText,
+  wantedRiskUnits,
+} from "../src/commands/status/records-status.ts";
+import { errorsOf, type SyncRun, syncResult } from "../src/commands/sync/sync-result.ts";
+import { summaryJson, summaryText } from "../src/commands/sync/sync-summary.ts";
+import { epochMs, hourMs } from "../src/contract/time.ts";
 import { AccountHeldError, ExchangeError, StoppedError } from "../src/errors.ts";
-import type { LoanToValueReport } from "../src/sync/loan-to-value.ts";
 import type { AccountReport } from "../src/sync/run.ts";
-import type { SymbolsReport } from "../src/sync/symbols.ts";
+import type { LoanToValueReport } from "../src/sync/sync-loan-to-value.ts";
+import type { SymbolsReport } from "../src/sync/sync-symbols.ts";
 
 const at = epochMs(Date.UTC(2026, 10, 21, 3, 24, 59));
 
@@ -86,7 +92,7 @@ describe("the summary says", () => {
       "main/loan-to-value, main/loan-to-value/12: the API key lacks a permission",
       "NOT complete, after 5.2 s",
     ]);
-    expect(errorText(run)).toBe("no answer; the API key lacks a permission");
+    expect(errorText(errorsOf(result(run)))).toBe("no answer; the API key lacks a permission");
   });
 
   test("which pairs were not stored, and how many more there are", () => {
@@ -142,19 +148,24 @@ test.each<[string, Partial<SyncRun>, string, number]>([
     1,
   ],
 ])("the outcome and exit code where %s", (_, run, outcome, exitCode) => {
-  expect(result(run).outcome).toBe(outcome);
-  expect(exitCodeOf(result(run))).toBe(exitCode);
+  expect(result(run)).toMatchObject({ outcome, exitCode });
 });
 
 test("programs get the records as JSON", () => {
   const broken = [{ name: "X", fault }];
   const run = { symbols: symbols({ broken }), reports: [account([unit(), unit(failed)])] };
   expect(JSON.parse(JSON.stringify(summaryJson(result(run))))).toMatchObject({
-    symbols: { ...counts, pairs: 3_204, readAt: isoTime(at), requests: 1, broken: [{ name: "X" }] },
+    symbols: {
+      ...counts,
+      pairs: 3_204,
+      readAt: jsonTime(at),
+      requests: 1,
+      broken: [{ name: "X" }],
+    },
     accounts: [
       {
         loanToValue: [
-          { riskUnitId: null, takenAt: isoTime(at), change: "unchanged", ltv: "0.4321" },
+          { riskUnitId: null, takenAt: jsonTime(at), change: "unchanged", ltv: "0.4321" },
           { riskUnitId: null, error: "the API key lacks a permission" },
         ],
       },
@@ -194,14 +205,14 @@ describe("status", () => {
 
   test("says the same to programs", () => {
     expect(recordsJson(records)).toEqual({
-      symbols: { pairs: 3_204, gone: 2, readAt: isoTime(at) },
+      symbols: { pairs: 3_204, gone: 2, readAt: jsonTime(at) },
       loanToValue: [
         {
           account: "main",
           riskUnitId: "12",
           ltv: "0.4321",
-          takenAt: isoTime(epochMs(at - hourMs)),
-          heldUntil: isoTime(at),
+          takenAt: jsonTime(epochMs(at - hourMs)),
+          heldUntil: jsonTime(at),
         },
       ],
     });

@@ -2,9 +2,9 @@ import { createHash, randomUUID } from "node:crypto";
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { inTransaction, openDatabase } from "../src/db/connect.ts";
-import { holdAccount } from "../src/db/lease.ts";
-import { rejectRows, supersedeRows } from "../src/db/rejected-bills.ts";
-import { replayBatch } from "../src/db/replay.ts";
+import { takeSyncLease } from "../src/db/lease/sync-lease.ts";
+import { rejectRows, supersedeRows } from "../src/db/ledger/rejected-bills.ts";
+import { replayBatch } from "../src/db/ledger/replay-rows.ts";
 import { LeaseLostError } from "../src/errors.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
 import type { RejectedRow, Stream } from "../src/sync/store.ts";
@@ -329,25 +329,32 @@ describe("what was served last wins in a replay", () => {
     },
   );
 
-  test("of a page's rows of one bill the last does, and the page can come again without a change", async () => {
-    const { stream, runId } = await served("");
-    const both = [broken({ amount: "1" }), broken({ amount: "2" })];
-    const reject = () =>
-      inTransaction(tables.db, async (tx) => {
-        await supersedeRows(tx, [{ stream, bills: [aBill()], rejected: both }]);
-        return rejectRows(tx, stream, runId, both);
-      });
-    expect(await reject()).toBe(2);
-    const versions = () =>
-      tables.db.execute(
-        sql`select digest, xmin::text from rejected_bills where account = ${stream.account} order by 1`,
-      );
-    const before = (await versions()).rows;
-    await reject();
-    expect((await versions()).rows).toEqual(before);
-    await replay(stream);
-    expect(await storedOf(stream)).toEqual([`${aRow().billId} 2`]);
-  });
+  // In one of the two orders the digests rise: there a replay, which goes by them, would be right by luck.
+  test.each([
+    ["1", "2"],
+    ["2", "1"],
+  ])(
+    "of a page's rows of one bill, of amount %s and %s, the last does, and the page can come again without a change",
+    async (first, last) => {
+      const { stream, runId } = await served("");
+      const both = [broken({ amount: first }), broken({ amount: last })];
+      const reject = () =>
+        inTransaction(tables.db, async (tx) => {
+          await supersedeRows(tx, [{ stream, bills: [aBill()], rejected: both }]);
+          return rejectRows(tx, stream, runId, both);
+        });
+      expect(await reject()).toBe(2);
+      const versions = () =>
+        tables.db.execute(
+          sql`select digest, xmin::text from rejected_bills where account = ${stream.account} order by 1`,
+        );
+      const before = (await versions()).rows;
+      await reject();
+      expect((await versions()).rows).toEqual(before);
+      await replay(stream);
+      expect(await storedOf(stream)).toEqual([`${aRow().billId} ${last}`]);
+    },
+  );
 });
 
 describe("the command", () => {
@@ -383,7 +390,7 @@ describe("the command", () => {
     const end = await at.run("replay");
     expect(end).toMatchObject({ code: 0, stderr: "" });
     expect(end.stdout).toMatch(
-      /^main +new +unchanged +restated +outdated +left\nUSDT-FUTURES +1 +0 +0 +0 +0\n\nno row is left open in rejected_bills\n$/,
+      /^main +new +unchanged +restated +outdated +left\nUSDT-FUTURES +1 +0 +0 +0 +0\n\nno rejected row is left in rejected_bills\n$/,
     );
     const after = await at.run("sync");
     expect(after.code).toBe(0);
@@ -400,7 +407,10 @@ describe("the command", () => {
     await reject(main, [{ row: aRow({ amount: "abc" }) }, { row: aRow() }], at.own);
     await reject({ account: "gone", productType: "COIN-FUTURES" }, [{ row: aRow() }], at.own);
     const narrow = await at.run("replay", "--account", "main", "--product", "COIN-FUTURES");
-    expect(narrow).toMatchObject({ code: 0, stdout: "no row is left open in rejected_bills\n" });
+    expect(narrow).toMatchObject({
+      code: 0,
+      stdout: "no rejected row is left in rejected_bills\n",
+    });
     const json = await at.run("replay", "--json");
     expect(json.code).toBe(1);
     expect(JSON.parse(json.stdout)).toMatchObject({
@@ -422,7 +432,7 @@ describe("the command", () => {
     const text = await at.run("replay");
     expect(text.code).toBe(1);
     expect(text.stdout).toMatch(
-      /\nmain\/USDT-FUTURES: row [0-9a-f]{12}: amount: is not a decimal [^\n]+\n1 row still breaks the API's contract and stays in rejected_bills/,
+      /\nmain\/USDT-FUTURES: row [0-9a-f]{64}: amount: is not a decimal [^\n]+\n1 row still breaks the API's contract and stays in rejected_bills/,
     );
     const { rows } = await at.own.db.execute(
       sql`select command, outcome from sync_runs order by started_at`,
@@ -434,14 +444,47 @@ describe("the command", () => {
     ]);
   });
 
+  test("accepts the rows whose digests it lists, all of them or none, and keeps the note", async () => {
+    await using at = await house();
+    await reject(main, [{ row: { billId: "1" } }, { row: { billId: "2" } }], at.own);
+    const listed = (await at.run("replay")).stdout;
+    const digests = [...listed.matchAll(/: row ([0-9a-f]{64}): /g)].map(
+      ([, digest = ""]) => digest,
+    );
+    expect(digests).toHaveLength(2);
+    const accept = (words: string, ...others: readonly string[]) =>
+      at.run("replay", "--accept", words, ...others);
+    const note = ["--note", "asked support"];
+    const isOpen = sql`select 1 from rejected_bills where resolved_at is null`;
+    for (const [words, others, said] of [
+      [digests.join(), [], "--accept needs --note"],
+      ["12ab", note, '--accept "12ab" is not a digest of 64 hexadecimal digits'],
+      [`${digests[0]},${"0".repeat(64)}`, note, `--accept ${"0".repeat(64)}: no open row`],
+    ] as const) {
+      const refused = await accept(words, ...others);
+      expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining(said) });
+      expect((await at.own.db.execute(isOpen)).rowCount).toBe(2);
+    }
+    expect(await accept(digests.join(), ...note)).toMatchObject({
+      code: 0,
+      stdout: "no rejected row is left in rejected_bills\n",
+    });
+    const { rows } = await at.own.db.execute(sql`
+      select note, resolved_at is not null as resolved from rejected_bills`);
+    const accepted = { note: "asked support", resolved: true };
+    expect(rows).toEqual([accepted, accepted]);
+  });
+
   test("exits with 3 where a sync holds the account", async () => {
     await using at = await house();
     await reject(main, [{ row: aRow() }], at.own);
     const { signal } = new AbortController();
-    await using lease = await holdAccount(at.own.db, "main", { signal });
+    await using lease = await takeSyncLease(at.own.db, "main", { signal });
     const end = await at.run("replay");
     expect(end.code).toBe(3);
-    expect(end.stdout).toMatch(/^main: another run holds account main \(.+\nNOT all was tried/);
+    expect(end.stdout).toMatch(
+      /^main: another run holds account main \(.+\nNOT all rejected rows were tried/,
+    );
     lease.assertHeld();
     const { rows } = await at.own.db.execute(sql`select 1 from bills`);
     expect(rows).toEqual([]);

@@ -60,11 +60,13 @@ describe("a refusal", () => {
     [302, "refused-request", /redirects.*EXCHANGE_BASE_URL/],
     [400, "unknown-code", /proxies/],
     [401, "unknown-code", /proxies/],
-    [403, "unknown-code", /proxies/],
+    [403, "banned", /address is banned.*five minutes.*proxies/],
     [404, "unknown-code", /EXCHANGE_BASE_URL/],
     [407, "unknown-code", /proxies/],
     [408, "unavailable", /later/],
+    [418, "banned", /address is banned/],
     [429, "rate-limited", /limit/],
+    [451, "banned", /serves this machine's place/],
     [500, "unavailable", /later/],
     [502, "unavailable", /later/],
     [503, "unavailable", /later/],
@@ -81,6 +83,8 @@ describe("a refusal", () => {
   test("with a code that nobody knows is judged by its status where that says enough", () => {
     expect(refusalOf("99999", 500).kind).toBe("unavailable");
     expect(refusalOf("99999", 429).kind).toBe("rate-limited");
+    expect(refusalOf("99999", 418).kind).toBe("banned");
+    expect(refusalOf("99999", 403).kind).toBe("unknown-code");
     expect(refusalOf("40009", 500).kind).toBe("refused-credentials");
   });
 });
@@ -88,6 +92,7 @@ describe("a refusal", () => {
 const attempts: Readonly<Record<ExchangeErrorKind, number>> = {
   "refused-credentials": 1,
   "refused-permission": 1,
+  banned: 3,
   "refused-request": 1,
   "time-range": 1,
   clock: 3,
@@ -97,7 +102,7 @@ const attempts: Readonly<Record<ExchangeErrorKind, number>> = {
   "rate-limited": 10,
 };
 const kinds = Object.entries(attempts) as [ExchangeErrorKind, number][];
-const backingOff = kinds.flatMap(([kind, most]) => (most > 3 ? [kind] : []));
+const backingOff = kinds.flatMap(([kind, most]) => (most > 3 || kind === "banned" ? [kind] : []));
 
 const failure = (kind: ExchangeErrorKind, afterMs?: number) => ({ kind, retryAfterMs: afterMs });
 /** [0, 1), both ends tried often. */
@@ -109,7 +114,7 @@ const chance = fc.oneof(
 describe("the delay before another attempt", () => {
   test.each(kinds)("after %s ends with failure %i of the kind", (kind, most) => {
     const delays = Array.from({ length: most + 3 }, (_, failed) =>
-      retryDelayMs(failure(kind), failed + 1, () => 0.5),
+      retryDelayMs(failure(kind, 0), failed + 1, () => 0.5),
     );
     expect(delays.map((delay) => delay === "stop")).toEqual(
       delays.map((_, failed) => failed + 1 >= most),
@@ -117,8 +122,12 @@ describe("the delay before another attempt", () => {
   });
 
   test("ends however the kinds follow each other", () => {
-    expect(attemptsBound).toBe(35);
+    expect(attemptsBound).toBe(38);
     expect(attemptsBound).toBeGreaterThan(kinds.reduce((sum, [, most]) => sum + most - 1, 0));
+  });
+
+  test("is none after a ban that does not tell its end", () => {
+    expect(retryDelayMs(failure("banned"), 1, () => 0.5)).toBe("stop");
   });
 
   test("is none after the clock was set", () => {

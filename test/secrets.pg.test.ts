@@ -1,11 +1,14 @@
+import { readFile } from "node:fs/promises";
 import { createServer } from "node:net";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { dayMs } from "../src/contract/time.ts";
 import { canariesOf, canaryPassword, canarySearch, spellingsMax } from "./support/canaries.ts";
 import { type CanaryHouse, type CanaryRun, openCanaryHouse } from "./support/canary-runs.ts";
-import { type CliEnvironment, type RunningCli, runCli } from "./support/cli.ts";
+import { type CliEnvironment, type RunningCli, runCli, temporaryFolder } from "./support/cli.ts";
+import { testDatabase } from "./support/database.ts";
 import { echoes } from "./support/echoes.ts";
 
 const lanes = 4;
@@ -15,6 +18,13 @@ const crasher = fileURLToPath(new URL("support/crash-at-request.ts", import.meta
 let house: CanaryHouse;
 beforeAll(async () => {
   house = await openCanaryHouse();
+  await using database = await testDatabase();
+  await using folder = await temporaryFolder();
+  const made = join(folder.path, "given.gz");
+  expect(await runCli(["backup", made], { env: { DATABASE_URL: database.url } })).toMatchObject({
+    code: 0,
+  });
+  backup = await readFile(made);
 });
 afterAll(async () => {
   const { secrets, spellingsMax, commands, failures, runs, leaks } = house.figures();
@@ -51,6 +61,11 @@ const seenThenStop =
 const dayBefore = (days: number): string =>
   new Date(Date.now() - days * dayMs).toISOString().slice(0, 10);
 
+let backup: Buffer;
+const givenBackup = () => ({ "given.gz": backup });
+/** What is restored goes into the embedded Postgres, which is empty. */
+const noDatabase = () => ({ DATABASE_URL: "" });
+
 /** How each command is run where nothing is wrong. One that is not here fails the test. */
 const commands: Readonly<Record<string, readonly Omit<CanaryRun, "failure">[]>> = {
   sync: [{ args: ["sync"] }, { args: ["sync", "--json", "--only", "bills,ltv"] }],
@@ -63,9 +78,19 @@ const commands: Readonly<Record<string, readonly Omit<CanaryRun, "failure">[]>> 
   ],
   replay: [{ args: ["replay"] }, { args: ["replay", "--json"] }],
   reconcile: [{ args: ["reconcile"] }, { args: ["reconcile", "--json"] }],
+  report: ["text", "html", "json"].map((format) => ({
+    args: ["report", "--month", dayBefore(2).slice(0, 7), "--format", format],
+  })),
+  accounts: [{ args: ["accounts", "list"] }],
   doctor: [{ args: ["doctor"] }, { args: ["doctor", "--json"] }],
   migrate: [{ args: ["migrate"] }],
   db: [{ args: ["db"] }],
+  backup: [{ args: ["backup", "ledger.gz"] }, { args: ["backup", "ledger.gz", "--json"] }],
+  restore: [
+    { args: ["restore", "given.gz"], env: noDatabase, files: givenBackup },
+    { args: ["restore", "given.gz", "--json"], env: noDatabase, files: givenBackup },
+  ],
+  types: [{ args: ["types"] }, { args: ["types", "--json"] }],
   sandbox: [{ args: ["sandbox"], act: seenThenStop("stderr", /is up/) }],
   demo: [{ args: ["demo"], act: seenThenStop("stdout", /bill-sync sync/, 1_500) }],
   help: [{ args: ["help"] }],

@@ -50,7 +50,8 @@ test("wrong usage is one line on standard error, and exit code 2", async () => {
 test("a history from a file plays as the seed that it is of, to the same digest and trace", async () => {
   await using folder = await temporaryFolder();
   const file = join(folder.path, "history.json");
-  await writeFile(file, JSON.stringify(drawHistory(7)));
+  const history = drawHistory(7);
+  await writeFile(file, JSON.stringify(history));
   const env = { TEST_DATABASE_URL: inject("databaseUrl") };
   const ends = [
     await start(["--history", file, "--trace"], env).ended,
@@ -65,9 +66,10 @@ test("a history from a file plays as the seed that it is of, to the same digest 
   expect(seeded.filter((line, place) => line !== given[place])).toEqual([]);
   expect(seeded.length).toBe(given.length);
   expect(untraced).toEqual(given.filter((line) => !isTrace.test(line)));
-  const begins = "2026-04-30T23:59:58.765Z asks ?limit=1&productType=USDC-FUTURES";
+  const [productType] = history.ledger.productTypes;
+  const begins = `2026-04-30T23:59:58.765Z asks ?limit=1&productType=${productType}`;
   expect(given.filter((line) => isTrace.test(line))[0]).toBe(begins);
-  const row = /^USDC-FUTURES bills: \{"billId":"\d+"/;
+  const row = new RegExp(`^${productType} bills: \\{"billId":"\\d+"`);
   expect(given.filter((line) => row.test(line)).length).toBeGreaterThan(100);
 });
 

@@ -1,7 +1,16 @@
 import { describe, expect, test } from "vitest";
-import { statusText } from "../src/commands/status.ts";
-import { dayMs, epochMs, historyMs, hourMs, minuteMs, secondMs } from "../src/contract/time.ts";
-import { coverageShare, type LastRun, type StreamStatus } from "../src/reports/status.ts";
+import { statusText } from "../src/commands/status/status.ts";
+import {
+  dayMs,
+  type EpochMs,
+  epochMs,
+  historyMs,
+  hourMs,
+  minuteMs,
+  secondMs,
+} from "../src/contract/time.ts";
+import type { LastRun, StreamStatus } from "../src/reports/status.ts";
+import { coverageShare } from "../src/reports/stream-times.ts";
 
 const now = epochMs(Date.UTC(2026, 10, 21, 12));
 const ago = (ms: number) => epochMs(now - ms);
@@ -10,16 +19,20 @@ const between = (fromAgoMs: number, toAgoMs: number) => ({
   to: ago(toAgoMs),
 });
 
-/** A stream that is complete but for its newest ten minutes. */
+/** A stream that was read to its end a minute ago. */
 const stream = (changes: Partial<StreamStatus> = {}): StreamStatus => ({
   stream: { account: "main", productType: "USDT-FUTURES" },
   bills: 1_234,
   rejected: 0,
-  completeThrough: ago(10 * minuteMs),
-  coverage: [between(historyMs, 10 * minuteMs)],
-  gaps: [between(10 * minuteMs, 0)],
+  completeThrough: ago(11 * minuteMs),
+  coverage: [between(historyMs, 11 * minuteMs)],
+  settling: [between(11 * minuteMs, minuteMs)],
+  unproven: [],
+  gaps: [],
   expired: [],
-  expiresAt: epochMs(now - 10 * minuteMs + historyMs),
+  unread: [between(minuteMs, 0)],
+  retiredAt: undefined,
+  expiresAt: epochMs(now - 11 * minuteMs + historyMs),
   ...changes,
 });
 
@@ -31,63 +44,91 @@ const lastRun: LastRun = {
   error: null,
 };
 
-const linesOf = (streams: readonly StreamStatus[], run: LastRun | undefined = lastRun) =>
-  statusText({ lastRun: run, streams }, now).split("\n");
+const linesOf = (streams: readonly StreamStatus[], run: LastRun | null = lastRun) =>
+  statusText(
+    { now, lastRun: run ?? undefined, streams },
+    new Set(["main/USDT-FUTURES", "main/COIN-FUTURES"]),
+  ).split("\n");
 
-test("a stream's row says through when it is complete, what is missing, lost, and when more is", () => {
+test("a stream's row says through when it is complete, what is settling, missing, lost, and when more is", () => {
   const interrupted = stream({
     stream: { account: "main", productType: "COIN-FUTURES" },
     bills: 9,
     rejected: 2,
     completeThrough: ago(60 * dayMs),
     coverage: [between(80 * dayMs, 60 * dayMs), between(50 * dayMs, 30 * dayMs)],
-    gaps: [between(60 * dayMs, 50 * dayMs), between(30 * dayMs, 0)],
+    settling: [],
+    gaps: [between(60 * dayMs, 50 * dayMs), between(30 * dayMs, dayMs)],
     expired: [between(95 * dayMs, 89 * dayMs - hourMs)],
+    unread: [between(dayMs, 0)],
     expiresAt: ago(60 * dayMs - historyMs),
   });
   expect(linesOf([stream(), interrupted])).toEqual([
-    "main          bills   complete through  coverage  gaps     lost  expires in",
-    "USDT-FUTURES  1,234  2026-11-21 11:50Z     99.9%  10 m        -   89 d 23 h",
-    "COIN-FUTURES      9  2026-09-22 12:00Z     46.4%  40 d  6 d 1 h        30 d",
+    "main          bills   complete through  coverage  settling  behind  gaps     lost  expires in",
+    "USDT-FUTURES  1,234  2026-11-21 11:49Z    100.0%      10 m     1 m     -        -   89 d 23 h",
+    "COIN-FUTURES      9  2026-09-22 12:00Z     47.0%         -     1 d  39 d  6 d 1 h        30 d",
     "",
     "main/COIN-FUTURES: missing 2026-09-22 12:00:00Z to 2026-10-02 12:00:00Z",
+    "main/COIN-FUTURES: missing 2026-10-22 12:00:00Z to 2026-11-20 12:00:00Z",
     "main/COIN-FUTURES: lost 2026-08-18 12:00:00Z to 2026-08-24 13:00:00Z",
     "main/COIN-FUTURES: 2 rows in rejected_bills broke the API's contract; after an upgrade, npm run replay",
     "last run: sync, 2026-11-21 11:00:00Z to 2026-11-21 11:00:19Z: complete",
   ]);
 });
 
-test("before the first sync, nothing is complete and what is oldest is being lost now", () => {
+test("before the first sync, it is not read yet, and nothing is being lost", () => {
   const fresh = stream({
     bills: 0,
     completeThrough: undefined,
     coverage: [],
+    settling: [],
+    unread: [],
     gaps: [between(historyMs - secondMs, 0)],
-    expiresAt: epochMs(now + secondMs),
+    expiresAt: undefined,
   });
-  expect(statusText({ lastRun: undefined, streams: [] }, now)).toBe(
+  expect(statusText({ now, lastRun: undefined, streams: [] }, new Set())).toBe(
     "nothing is stored yet; run sync",
   );
-  expect(statusText({ lastRun: undefined, streams: [fresh] }, now).split("\n")).toEqual([
-    "main          bills  complete through  coverage       gaps  lost  expires in",
-    "USDT-FUTURES      0                 -      0.0%  89 d 23 h     -         now",
+  expect(linesOf([fresh], null)).toEqual([
+    "main          bills  complete through  coverage  settling  behind       gaps  lost  expires in",
+    "USDT-FUTURES      0      not read yet      0.0%         -       -  89 d 23 h     -           -",
     "",
     "no run yet",
   ]);
 });
 
-test("a hole is told where no newer gap follows it, as by a clock behind the exchange's", () => {
-  const hole = between(3 * dayMs, 2 * dayMs);
-  expect(linesOf([stream({ gaps: [hole] })])[3]).toBe(
-    "main/USDT-FUTURES: missing 2026-11-18 12:00:00Z to 2026-11-19 12:00:00Z",
-  );
+test("what is retired is a line an account, and what is not configured is told how it is retired", () => {
+  const old = (productType: StreamStatus["stream"]["productType"], retiredAt?: EpochMs) =>
+    stream({ stream: { account: "old", productType }, retiredAt });
+  const lines = linesOf([
+    ...[stream(), old("USDT-FUTURES", ago(dayMs)), old("COIN-FUTURES", ago(dayMs))],
+    old("USDC-FUTURES"),
+  ]);
+  expect(lines.slice(1, 3).map((line) => line.split(" ")[0])).toEqual([
+    "main/USDT-FUTURES",
+    "old/USDC-FUTURES",
+  ]);
+  expect(lines.slice(4, 6)).toEqual([
+    "old/USDC-FUTURES: not configured, so no sync reads it; if it has ended: " +
+      "bill-sync accounts retire old --product USDC-FUTURES",
+    "old: retired: USDT-FUTURES, COIN-FUTURES, 2,468 bills kept",
+  ]);
+  expect(linesOf([old("USDT-FUTURES", now)])).toHaveLength(2);
 });
 
-test("without a gap, nothing expires", () => {
-  const complete = stream({ gaps: [], expiresAt: undefined });
-  expect(linesOf([complete])[1]).toBe(
-    "USDT-FUTURES  1,234  2026-11-21 11:50Z    100.0%     -     -           -",
-  );
+test("five of a stream's gaps are named, and the others counted", () => {
+  const gaps = [9, 8, 7, 6, 5, 4, 3].map((day) => between(day * dayMs, day * dayMs - hourMs));
+  const lines = linesOf([stream({ gaps })]).filter((line) => line.includes(": missing "));
+  expect(lines).toHaveLength(6);
+  expect(lines.at(-1)).toBe("main/USDT-FUTURES: missing 2 more: see --json");
+});
+
+test("what expires within the minute does so now, and what is behind the 90 days has passed", () => {
+  const cellOf = (expiresAt: number) =>
+    linesOf([stream({ expiresAt: epochMs(expiresAt) })])[1]
+      ?.split(/ {2,}/)
+      .at(-1);
+  expect([cellOf(now + secondMs), cellOf(now - secondMs)]).toEqual(["now", "passed"]);
 });
 
 describe("the last run", () => {
@@ -109,12 +150,17 @@ describe("the last run", () => {
 });
 
 test("coverage is never rounded up to 100 percent, and is 0 where nothing is known", () => {
-  const almost = stream({ coverage: [between(historyMs, 1)], gaps: [between(1, 0)] });
+  const almost = stream({ coverage: [between(historyMs, 1)], settling: [], gaps: [between(1, 0)] });
   expect(linesOf([almost])[1]).toContain(" 99.9% ");
-  expect(coverageShare(stream({ coverage: [], gaps: [], expired: [] }))).toBe(0);
+  const nothing = { coverage: [], settling: [], unproven: [], gaps: [], expired: [] };
+  expect(coverageShare(nothing)).toBe(0);
   expect(
-    coverageShare(
-      stream({ coverage: [between(4, 3)], gaps: [between(3, 1)], expired: [between(1, 0)] }),
-    ),
-  ).toBe(0.25);
+    coverageShare({
+      coverage: [between(9, 8)],
+      settling: [between(8, 7)],
+      unproven: [between(7, 5)],
+      gaps: [between(5, 2)],
+      expired: [between(2, 1)],
+    }),
+  ).toBe(0.5);
 });

@@ -2,7 +2,7 @@ import { sql } from "drizzle-orm";
 import type { PoolClient } from "pg";
 import { expect, test } from "vitest";
 import type { Database } from "../src/db/connect.ts";
-import { openStore } from "../src/db/store.ts";
+import { openStore } from "../src/db/ledger/ledger-store.ts";
 import { DatabaseError } from "../src/errors.ts";
 import type { PageCommit, Stream } from "../src/sync/store.ts";
 import { bills } from "./support/bills.ts";

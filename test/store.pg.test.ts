@@ -1,10 +1,12 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { parseExactJson } from "../src/contract/json.ts";
 import { dayMs, epochMs, hourMs, minuteMs } from "../src/contract/time.ts";
-import { openDatabase } from "../src/db/connect.ts";
-import { readStoredBills } from "../src/db/stored-bills.ts";
-import { CommitsLostError } from "../src/errors.ts";
+import { inTransaction, openDatabase } from "../src/db/connect.ts";
+import { readStoredBills } from "../src/db/ledger/stored-bills.ts";
+import { upsertBills } from "../src/db/ledger/upsert-bills.ts";
+import { CommitsLostError, OutdatedPageError } from "../src/errors.ts";
 import { windowMaxMs } from "../src/sync/plan.ts";
 import type { PageCommit, RejectedRow, Stream, WalkEnd } from "../src/sync/store.ts";
 import { aBill, bills } from "./support/bills.ts";
@@ -137,6 +139,43 @@ describe("a page", () => {
       expect(await readStoredBills(tables.db, stream)).toEqual([]);
     },
   );
+
+  describe("with a bill that was stored otherwise since it was asked for", () => {
+    const [bill = expect.unreachable()] = bills(1);
+    const repair = (amount: string) =>
+      inTransaction(tables.db, (tx) => upsertBills(tx, [{ stream, bills: [{ ...bill, amount }] }]));
+    const commitAfter = (askedAfter: string | undefined) =>
+      commit(0, 10, { cursor: "c2" }, { after: "c1", askedAfter, bills: bills(2) });
+    const storedAmounts = async () =>
+      (await readStoredBills(tables.db, stream)).map(({ amount }) => amount);
+
+    test("is refused and stores nothing, and is taken once it was asked for again", async () => {
+      const { store } = await planned([0, 10]);
+      await commit(0, 10, { cursor: "c1" }, { bills: [bill] });
+      const askedAfter = store.time();
+      await repair("7");
+      await sleep(2);
+      await expect(commitAfter(askedAfter)).rejects.toThrow(OutdatedPageError);
+      expect(await rows()).toEqual(["0-10 open c1 1p 1b"]);
+      expect(await storedAmounts()).toEqual(["7"]);
+      expect(await commitAfter(store.time())).toMatchObject({ new: 1, restated: 1 });
+    });
+
+    test("just as the page says it is taken, and so it is where the server's clock dated that ahead", async () => {
+      const { store } = await planned([0, 10]);
+      await commit(0, 10, { cursor: "c1" });
+      const askedAfter = store.time();
+      await repair(bill.amount);
+      expect(await commitAfter(askedAfter)).toMatchObject({ new: 1, unchanged: 1 });
+      await repair("7");
+      await tables.db.execute(sql`
+        update bills
+        set ingested_at = clock_timestamp() + interval '1 year'
+        where account = ${stream.account}`);
+      const again = { after: "c2", askedAfter, bills: [bill] };
+      expect(await commit(0, 10, { cursor: "c3" }, again)).toMatchObject({ restated: 1 });
+    });
+  });
 
   test("that comes after its window's end is refused, and leaves the coverage", async () => {
     await planned([0, 10]);
@@ -411,9 +450,9 @@ test("odd settings of the server's sessions change no time and no lock", async (
   const odds = [aBill({ symbol: "a\\nb'\\", cTime: epochMs(origin + 3) })];
   const blocker = await tables.db.$client.connect();
   await blocker.query("begin");
-  await blocker.query("update account_leases set expires_at = expires_at where account = $1", [
-    own.account,
-  ]);
+  const ofOwn = "where account = $1";
+  await blocker.query(`select 1 from account_leases ${ofOwn} for update`, [own.account]);
+  await blocker.query(`update account_leases set expires_at = expires_at ${ofOwn}`, [own.account]);
   const page = store.commitPage(aPage(own, window, provenWhole(window), { bills: odds }));
   await untilBlocked(tables.db, 1);
   await blocker.query("commit");

@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { exitCodeOf, type SyncRun, syncResult } from "../src/commands/sync-result.ts";
-import { countsOf, errorText, summaryJson, summaryText } from "../src/commands/sync-summary.ts";
+import { errorText } from "../src/app/outcome.ts";
+import { errorsOf, type SyncRun, syncResult } from "../src/commands/sync/sync-result.ts";
+import { countsOf, summaryJson, summaryText } from "../src/commands/sync/sync-summary.ts";
 import { dayMs, epochMs } from "../src/contract/time.ts";
-import { AccountHeldError, ExchangeError, StoppedError } from "../src/errors.ts";
+import { AccountHeldError, ExchangeError, StoppedError, UsageError } from "../src/errors.ts";
 import type { AccountReport } from "../src/sync/run.ts";
 import type { StreamReport } from "../src/sync/stream-run.ts";
 
@@ -50,6 +51,7 @@ const linesOf = (...given: Parameters<typeof result>) => summaryText(result(...g
 const refused = new ExchangeError("refused-credentials", "there is no such API key");
 const unpermitted = new ExchangeError("refused-permission", "the API key lacks a permission");
 const held = new AccountHeldError("another run holds account main");
+const misnamed = new UsageError("this API key is not the account's");
 const stopped = new StoppedError("stopped on request");
 
 test("the summary counts each product type and all of them, complete through the earliest", () => {
@@ -185,6 +187,35 @@ const outcomes: readonly [string, readonly AccountReport[], Partial<SyncRun>, st
     3,
   ],
   [
+    "nobody could look whether rows are in quarantine",
+    [account([stream()])],
+    { quarantined: { error: refused } },
+    "incomplete",
+    1,
+  ],
+  [
+    "another run holds one account, and nobody could look for rows in quarantine",
+    [account([], held), other(account([stream()]))],
+    { quarantined: { error: refused } },
+    "incomplete",
+    1,
+  ],
+  ["its key is of the wrong account", [account([], misnamed)], {}, "failed", 2],
+  [
+    "one key is of the wrong account, and another account is held",
+    [account([], misnamed), other(account([], held))],
+    {},
+    "failed",
+    2,
+  ],
+  [
+    "one key is of the wrong account, and another account not complete",
+    [account([], misnamed), other(account([stream({ rejected: 1 })]))],
+    {},
+    "incomplete",
+    1,
+  ],
+  [
     "one is held and one refused",
     [account([], held), other(account([], refused))],
     {},
@@ -202,7 +233,7 @@ const outcomes: readonly [string, readonly AccountReport[], Partial<SyncRun>, st
 
 test.each(outcomes)("where %s: %#", (_title, reports, changes, outcome, exitCode) => {
   const ended = result(reports, changes);
-  expect([ended.outcome, exitCodeOf(ended)]).toEqual([outcome, exitCode]);
+  expect([ended.outcome, ended.exitCode]).toEqual([outcome, exitCode]);
 });
 
 test("the last line says whether the ledger is complete", () => {
@@ -224,16 +255,15 @@ test("the last line says whether the ledger is complete", () => {
 });
 
 test("the run log has each message once, and none for a stop", () => {
-  const textOf = (...reports: readonly AccountReport[]) =>
-    errorText({ symbols: undefined, reports });
+  const textOf = (...reports: readonly AccountReport[]) => errorText(errorsOf(result(reports)));
   expect(textOf(account([stream({ error: unpermitted }), coin({ error: unpermitted })]))).toBe(
     "the API key lacks a permission",
   );
   expect(textOf(account([], refused), other(account([stream({ error: unpermitted })])))).toBe(
     "there is no such API key; the API key lacks a permission",
   );
-  expect(textOf(account([stream({ error: stopped })]))).toBeUndefined();
-  expect(textOf(account([stream()]))).toBeUndefined();
+  expect(textOf(account([stream({ error: stopped })]))).toBeNull();
+  expect(textOf(account([stream()]))).toBeNull();
 });
 
 test("programs get the same as JSON, times as ISO 8601 and errors as their messages", () => {
@@ -261,8 +291,16 @@ test("programs get the same as JSON, times as ISO 8601 and errors as their messa
             pages: 24,
             requests: 25,
             windows: { planned: 13, walked: 13 },
-            completeThrough: "2026-11-21T03:24:59.000Z",
-            expired: [{ from: "2026-11-21T03:24:58.999Z", to: "2026-11-21T03:24:59.000Z" }],
+            completeThrough: "2026-11-21T03:24:59Z",
+            completeThroughMs: at,
+            expired: [
+              {
+                from: "2026-11-21T03:24:58Z",
+                to: "2026-11-21T03:24:59Z",
+                fromMs: at - 1,
+                toMs: at,
+              },
+            ],
             error: "the API key lacks a permission",
           },
           expect.objectContaining({ productType: "COIN-FUTURES", completeThrough: null }),

@@ -1,13 +1,13 @@
 import { sql } from "drizzle-orm";
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { describe, expect, expectTypeOf, test } from "vitest";
 import { type Bill, readBill } from "../src/contract/bill.ts";
 import { parseExactJson, sortedJson } from "../src/contract/json.ts";
 import { epochMs } from "../src/contract/time.ts";
-import { inTransaction } from "../src/db/connect.ts";
-import { openStore } from "../src/db/store.ts";
-import { readStoredBills } from "../src/db/stored-bills.ts";
-import { upsertBills } from "../src/db/upsert-bills.ts";
+import { type Database, inTransaction, type Transaction } from "../src/db/connect.ts";
+import { openStore } from "../src/db/ledger/ledger-store.ts";
+import { readStoredBills } from "../src/db/ledger/stored-bills.ts";
+import { upsertBills } from "../src/db/ledger/upsert-bills.ts";
 import type { Interval } from "../src/sync/intervals.ts";
 import type { Stream } from "../src/sync/store.ts";
 import { aBill, aStream, bills } from "./support/bills.ts";
@@ -22,6 +22,12 @@ const store = (stream: Stream, page: readonly Bill[]) =>
     if (counts === undefined) throw new Error("the page was not counted");
     return counts;
   });
+
+test("bills are written in a transaction only: neither type stands for the other", () => {
+  expectTypeOf<Parameters<typeof upsertBills>[0]>().toEqualTypeOf<Transaction>();
+  expectTypeOf<Database>().not.toExtend<Transaction>();
+  expectTypeOf<Transaction>().not.toExtend<Database>();
+});
 
 const stored = (stream: Stream) => readStoredBills(tables.db, stream);
 

@@ -1,29 +1,47 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { dayMs, epochMs, historyMs, hourMs, minuteMs, secondMs } from "../src/contract/time.ts";
-import type { PageCommit } from "../src/sync/store.ts";
-import { type Divide, type PageRequest, walkWindow } from "../src/sync/walk.ts";
+import { ContradictionError, OutdatedPageError } from "../src/errors.ts";
+import type { PageCommit, Walk } from "../src/sync/store.ts";
+import { IdOrder } from "../src/sync/walk/id-order.ts";
+import type { FetchedPage, PageRequest } from "../src/sync/walk/page-request.ts";
+import { isAnew } from "../src/sync/walk/resume-place.ts";
+import { type Divide, walkWindow } from "../src/sync/walk/walk.ts";
 
 const stream = { account: "main", productType: "USDT-FUTURES" } as const;
 const noon = Date.UTC(2026, 5, 1, 12);
 
-test("a clock that is set back during a walk takes the claim back with it", async () => {
-  let now = noon + 2 * hourMs;
+// Answers may set the clock forth and back: of what a jump made later, nothing is claimed.
+test.each([
+  ["the plan was made, though the clock jumped ahead since", { plannedAt: noon }],
+  ["its first page was asked for, and taken", { begunAt: noon }],
+  ["it ended, though all before was by a clock that was ahead", { endedAt: noon }],
+])("a walk claims no time but what was settled when %s", async (_, times) => {
+  const ahead = noon + 2 * hourMs;
+  const { plannedAt, begunAt, endedAt } = {
+    plannedAt: ahead,
+    begunAt: ahead,
+    endedAt: ahead,
+    ...times,
+  };
+  let now = begunAt;
   const commits: PageCommit[] = [];
-  const window = { from: epochMs(noon - dayMs), to: epochMs(noon + 2 * hourMs) };
+  const window = { from: epochMs(noon - dayMs), to: epochMs(ahead) };
   await walkWindow(
     {
       async fetchPage(request) {
         request();
-        now = noon;
-        return { ...nothing, requestTime: epochMs(now) };
+        const requestTime = epochMs(now);
+        now = endedAt;
+        return { ...nothing, requestTime };
       },
       async commitPage(page) {
         commits.push(page);
         return { new: 0, unchanged: 0, restated: 0, rejected: 0 };
       },
       exchangeNow: () => epochMs(now),
-      plannedAt: epochMs(now),
+      plannedAt: epochMs(plannedAt),
       settleLagMs: 10 * minuteMs,
+      idOrder: new IdOrder(),
       onPage: () => undefined,
       signal: new AbortController().signal,
     },
@@ -31,22 +49,19 @@ test("a clock that is set back during a walk takes the claim back with it", asyn
     { window },
   );
   const proven = [{ from: window.from, to: noon - 10 * minuteMs }];
-  expect(commits.map(({ next }) => next)).toEqual([{ end: { proven, expired: [] } }]);
+  expect(commits.at(-1)?.next).toEqual({ end: { proven, expired: [] } });
 });
 
 test("nothing is claimed that is newer than the first page by the exchange's own clock, however late it is reckoned to be", async () => {
   const commits: PageCommit[] = [];
   const window = { from: epochMs(noon - dayMs), to: epochMs(noon) };
   const takenAt = epochMs(noon - 2 * secondMs);
-  const pages = [
-    { ...aPage, requestTime: takenAt },
-    { ...nothing, requestTime: epochMs(noon) },
-  ];
+  const times = [takenAt, epochMs(noon), epochMs(noon)].values();
   await walkWindow(
     {
       async fetchPage(request) {
-        request();
-        return pages[commits.length] ?? expect.unreachable();
+        const requestTime = times.next().value ?? expect.unreachable();
+        return { ...served([row], request()), requestTime };
       },
       async commitPage(page) {
         commits.push(page);
@@ -55,6 +70,7 @@ test("nothing is claimed that is newer than the first page by the exchange's own
       exchangeNow: () => window.to,
       plannedAt: window.to,
       settleLagMs: 0,
+      idOrder: new IdOrder(),
       onPage: () => undefined,
       signal: new AbortController().signal,
     },
@@ -80,7 +96,17 @@ const row = {
   balance: "1",
   cTime: String(noon - hourMs),
 };
-const aPage = { ...nothing, rows: [row], endId: row.billId };
+
+/** What an exchange that has these rows answers. */
+function served(rows: readonly { billId?: string; cTime: string }[], request: PageRequest) {
+  const { startTime, endTime, idLessThan, limit } = request;
+  const matching = rows
+    .filter(({ cTime }) => Number(cTime) >= startTime && Number(cTime) <= endTime)
+    .filter(({ billId = "98" }) => idLessThan === undefined || BigInt(billId) < BigInt(idLessThan))
+    .toSorted((a, b) => Number(b.cTime) - Number(a.cTime))
+    .slice(0, limit);
+  return { ...nothing, rows: matching, endId: matching.at(-1)?.billId };
+}
 
 /** Walks the day before noon, the first of the history; after a page the horizon passes its start by so much. */
 async function walkPastHorizon(divide: Divide, pastMs = 18 * hourMs) {
@@ -90,11 +116,11 @@ async function walkPastHorizon(divide: Divide, pastMs = 18 * hourMs) {
   await walkWindow(
     {
       async fetchPage(request) {
-        requests.push(request());
+        const asked = request();
+        requests.push(asked);
         const requestTime = epochMs(now);
-        if (requests.length > 1) return { ...nothing, requestTime };
-        now = noon - dayMs + pastMs + historyMs;
-        return { ...aPage, requestTime };
+        if (requests.length === 1) now = noon - dayMs + pastMs + historyMs;
+        return { ...served([row], asked), requestTime };
       },
       async commitPage(page) {
         commits.push(page);
@@ -103,6 +129,7 @@ async function walkPastHorizon(divide: Divide, pastMs = 18 * hourMs) {
       exchangeNow: () => epochMs(now),
       plannedAt: epochMs(now),
       settleLagMs: 0,
+      idOrder: new IdOrder(),
       onPage: () => undefined,
       divide,
       signal: new AbortController().signal,
@@ -141,72 +168,232 @@ test("a walk that kept all of its window keeps the start of the history too: the
   expect(beyond.end).toMatchObject({ end: { expired: [{ from: noon - dayMs }] } });
 });
 
-/** Walks a day of such pages, told apart by what they are asked by; the last one is empty. */
-async function walkPages(
-  pages: ReadonlyMap<string | undefined, { rows: unknown[]; endId: string }>,
+type Pages = (request: PageRequest) => Pick<FetchedPage, "rows" | "endId">;
+
+/** Walks a day of such pages. @param isOutdated whether the store refuses a page. */
+function walkPages(
+  pages: Pages,
+  walk: Partial<Walk> = {},
+  isOutdated: (page: PageCommit) => boolean = () => false,
 ) {
-  const stored: string[] = [];
-  const asked: (string | undefined)[] = [];
-  await walkWindow(
+  const commits: PageCommit[] = [];
+  const asked: PageRequest[] = [];
+  const pauses: number[] = [];
+  const doubts: string[] = [];
+  const walking = walkWindow(
     {
       async fetchPage(request) {
-        const { idLessThan } = request();
-        asked.push(idLessThan);
-        const page = { ...nothing, ...pages.get(idLessThan) };
-        return { ...page, requestTime: epochMs(noon) };
+        const sent = request();
+        asked.push(sent);
+        return { ...nothing, ...pages(sent), requestTime: epochMs(noon) };
       },
-      async commitPage({ bills }) {
-        for (const { billId } of bills) stored.push(billId);
+      async commitPage(page) {
+        if (isOutdated(page)) throw new OutdatedPageError("main/USDT-FUTURES");
+        commits.push(page);
         return { new: 0, unchanged: 0, restated: 0, rejected: 0 };
       },
       exchangeNow: () => epochMs(noon),
+      databaseTime: () => `after ${asked.length} requests`,
       plannedAt: epochMs(noon),
       settleLagMs: 0,
+      idOrder: new IdOrder(),
       onPage: () => undefined,
+      async pause() {
+        pauses.push(asked.length);
+      },
+      onDoubt: (what) => doubts.push(what),
       signal: new AbortController().signal,
     },
     stream,
-    { window: { from: epochMs(noon - dayMs), to: epochMs(noon) } },
+    { window: { from: epochMs(noon - dayMs), to: epochMs(noon) }, ...walk },
   );
-  return { stored, asked };
+  const stored = () => commits.flatMap(({ bills }) => bills.map(({ billId }) => billId));
+  walking.catch(() => undefined);
+  return { walking, stored, asked, commits, doubts, pauses };
 }
 
-const billOf = (id: number) => ({ ...row, billId: String(id), cTime: String(noon - hourMs + id) });
-
-test("a cursor that no bill of its page has is not believed because of a row without an id", async () => {
-  const { billId: _, ...withoutId } = billOf(98);
-  const { stored, asked } = await walkPages(
-    new Map([
-      [undefined, { rows: [billOf(99), billOf(100), withoutId], endId: "50" }],
-      ["99", { rows: [withoutId, billOf(97)], endId: "97" }],
-    ]),
-  );
-  expect(asked).toEqual([undefined, "99", "97"]);
-  expect(stored).toEqual(["99", "100", "97"]);
+const billOf = (id: number) => ({
+  ...row,
+  billId: String(id),
+  cTime: String(noon - hourMs + id * 10),
 });
+const billsOf = (count: number) => Array.from({ length: count }, (_, place) => billOf(place + 1));
 
-test("a row without an id may be its page's final bill: the page's cursor is all there is", async () => {
+test("a row without an id may be its page's final bill: the page's cursor is all there is to go on by", async () => {
   const { billId: _, ...withoutId } = billOf(98);
-  const { stored, asked } = await walkPages(
-    new Map([
-      [undefined, { rows: [withoutId], endId: "98" }],
-      ["98", { rows: [billOf(97)], endId: "97" }],
-    ]),
-  );
-  expect(asked).toEqual([undefined, "98", "97"]);
-  expect(stored).toEqual(["97"]);
+  const { walking, stored, asked } = walkPages((request) => {
+    const page = served([withoutId, billOf(97)], { ...request, limit: 1 });
+    return { ...page, endId: page.endId ?? "98" };
+  });
+  await walking;
+  expect(asked.slice(0, 2).map(({ idLessThan }) => idLessThan)).toEqual([undefined, "98"]);
+  expect(stored()).toContain("97");
 });
 
 test("a page of another time is refused where a row that broke the contract tells so", async () => {
   const old = { ...billOf(97), amount: "abc", cTime: String(noon - 12 * dayMs) };
-  const pages = new Map([[undefined, { rows: [old], endId: "97" }]]);
-  await expect(walkPages(pages)).rejects.toThrow(
-    /the page is of another time: bill 97 of 2026-05-20/,
-  );
+  const { walking } = walkPages(() => ({ rows: [old], endId: "97" }));
+  await expect(walking).rejects.toThrow(/the page is of another time: bill 97 of 2026-05-20/);
+});
+
+test("a window of which nothing was served is asked about again after a pause, and no other one", async () => {
+  const empty = walkPages(() => ({ rows: [], endId: undefined }));
+  await empty.walking;
+  expect([empty.asked.length, empty.pauses]).toEqual([2, [1]]);
+  const full = walkPages((request) => served(billsOf(120), request));
+  await full.walking;
+  expect(full.pauses).toEqual([]);
 });
 
 test("a page of more rows than a call takes arguments is read", async () => {
-  const rows = Array.from({ length: 150_000 }, (_, id) => billOf(150_000 - id));
-  const { stored } = await walkPages(new Map([[undefined, { rows, endId: "1" }]]));
-  expect(stored).toHaveLength(rows.length);
+  const rows = billsOf(150_000).map((bill, place) => ({
+    ...bill,
+    cTime: String(noon - hourMs + place),
+  }));
+  const { walking, stored } = walkPages((request) =>
+    served(rows, { ...request, limit: rows.length }),
+  );
+  await walking;
+  expect(stored()).toHaveLength(rows.length);
+});
+
+test("what a page's overlap serves again is handed on once, unless it changed", async () => {
+  const rows = billsOf(250);
+  const once = walkPages((request) => served(rows, request));
+  await once.walking;
+  expect(once.stored()).toHaveLength(250);
+  const changing = rows.map((bill) => ({ ...bill }));
+  let answers = 0;
+  const restated = walkPages((request) => {
+    answers += 1;
+    return served(
+      answers === 1 ? rows : changing.map((bill) => ({ ...bill, amount: "2" })),
+      request,
+    );
+  });
+  await restated.walking;
+  // Ten of the first page, and the oldest once more at the end, where it was served before so.
+  expect(restated.stored()).toHaveLength(260);
+});
+
+test("each page that stores something leaves another place than it found, and the last finds it there", async () => {
+  for (const count of [0, 1, 99, 250]) {
+    const { walking, commits } = walkPages((request) => served(billsOf(count), request));
+    await walking;
+    const places = commits.map(({ next }) => ("cursor" in next ? next.cursor : "end"));
+    expect(commits.map(({ after }) => after)).toEqual([undefined, ...places.slice(0, -1)]);
+    for (const { bills, after, next } of commits) {
+      if (bills.length > 0 && "cursor" in next) expect(next.cursor).not.toBe(after);
+    }
+    const ids = places.filter((place) => place !== undefined && !isAnew(place) && place !== "end");
+    for (const id of ids) expect(Number(id)).toBeGreaterThan(1);
+  }
+});
+
+test("a window whose ids do not follow the times is to be walked anew by the next run", async () => {
+  const rows = billsOf(256);
+  const swapped = rows.map((bill, place) => ({
+    ...bill,
+    billId: rows[place ^ 15]?.billId ?? "300",
+  }));
+  const { walking, commits, stored } = walkPages((request) => served(swapped, request));
+  await walking;
+  expect(new Set(stored()).size).toBe(256);
+  const places = commits.flatMap(({ next }) => ("cursor" in next ? [next.cursor ?? ""] : []));
+  expect(places.some(isAnew)).toBe(true);
+});
+
+test("an exchange that takes the cursor for below itself ends its windows", async () => {
+  const rows = billsOf(250);
+  const { walking, stored, doubts } = walkPages(({ idLessThan, ...request }) => {
+    const inclusive = idLessThan === undefined ? undefined : String(BigInt(idLessThan) + 1n);
+    return served(rows, { ...request, idLessThan: inclusive });
+  });
+  await walking;
+  expect([stored().length, doubts]).toEqual([250, []]);
+});
+
+describe("a page of which a bill was stored otherwise since it was asked for", () => {
+  test("is asked for again, its bills are stored as they are served then, and the walk goes on", async () => {
+    const rows = billsOf(250);
+    let answers = 0;
+    const { walking, stored, asked, commits } = walkPages(
+      (request) => {
+        answers += 1;
+        return served(
+          answers === 1 ? rows : rows.map((bill) => ({ ...bill, amount: "2" })),
+          request,
+        );
+      },
+      {},
+      ({ bills }) => bills.some(({ amount }) => amount === "1"),
+    );
+    await walking;
+    expect(asked[1]).toEqual(asked[0]);
+    expect(commits[0]).toMatchObject({ after: undefined, askedAfter: "after 1 requests" });
+    expect(new Set(commits.flatMap(({ bills }) => bills.map(({ amount }) => amount)))).toEqual(
+      new Set(["2"]),
+    );
+    expect(new Set(stored()).size).toBe(250);
+  });
+
+  test("is asked for again four times at most", async () => {
+    const { walking, asked, commits } = walkPages(
+      (request) => served(billsOf(250), request),
+      {},
+      () => true,
+    );
+    await expect(walking).rejects.toThrow(OutdatedPageError);
+    expect([asked.length, commits.length]).toEqual([5, 0]);
+  });
+
+  test("is not stored without a bill that is served no more", async () => {
+    let answers = 0;
+    const { walking, commits } = walkPages(
+      (request) => {
+        answers += 1;
+        return served(answers === 1 ? billsOf(9) : billsOf(8), request);
+      },
+      {},
+      ({ askedAfter }) => askedAfter === "after 0 requests",
+    );
+    await expect(walking).rejects.toThrow(/were repaired while a page of them was under way/);
+    expect(commits).toEqual([]);
+  });
+});
+
+describe("an answer that contradicts another", () => {
+  test("is asked for again, told, and read on where it is right then", async () => {
+    const rows = billsOf(250);
+    let answers = 0;
+    const { walking, stored, doubts, asked } = walkPages((request) => {
+      answers += 1;
+      return answers === 2 || answers === 3 ? nothing : served(rows, request);
+    });
+    await walking;
+    expect(stored()).toHaveLength(250);
+    expect(doubts).toHaveLength(2);
+    expect(asked.slice(1, 4)).toEqual([asked[1], asked[1], asked[1]]);
+  });
+
+  test("five times in a row is an error that says so; nothing is claimed, and the next run begins anew", async () => {
+    const rows = billsOf(250);
+    const { walking, commits, asked } = walkPages((request) =>
+      request.idLessThan === undefined && request.limit === 100 ? served(rows, request) : nothing,
+    );
+    await expect(walking).rejects.toThrow(ContradictionError);
+    await expect(walking).rejects.toThrow(
+      /bill \d+ was served before, and is missing.* 5 times; the window stays unread/,
+    );
+    expect(asked).toHaveLength(6);
+    const [last] = commits.slice(-1).map(({ next }) => ("cursor" in next ? next.cursor : "end"));
+    expect(last).toSatisfy(isAnew);
+  });
+
+  test("in serving what is above the cursor is an error too: the exchange does not heed it", async () => {
+    const { walking } = walkPages((request) =>
+      served(billsOf(250), { ...request, idLessThan: undefined }),
+    );
+    await expect(walking).rejects.toThrow(/bill \d+ came where ids below \d+ were asked for/);
+  });
 });

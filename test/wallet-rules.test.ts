@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { candidates, learnRule } from "../src/reports/reconciliation/wallet-rules.ts";
+import { candidates, learnRule } from "../src/reconciliation/wallet-rules.ts";
 
 const rules = {
   "amount + fee": [true, true, false],

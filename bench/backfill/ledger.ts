@@ -43,14 +43,14 @@ const isHeavy = (type: number, week: number) => type === 0 && week === 8;
 
 /**
  * What no client can do without, that proves what it reads: the pages with bills, and for each
- * window the one answer that says that nothing is left.
+ * window the two answers, to two questions, that say that nothing is left.
  */
 export function necessaryRequests(bills: BillsOf, now: EpochMs): number {
   let requests = 0;
   for (const { from, to } of windowsAt(now)) {
     for (const productType of productTypes) {
       const inside = bills[productType].filter(({ cTime }) => cTime >= from && cTime < to);
-      requests += Math.ceil(inside.length / pageSizeMax) + 1;
+      requests += Math.ceil(inside.length / pageSizeMax) + 2;
     }
   }
   return requests;

@@ -1,5 +1,4 @@
 import { pageSizeMax } from "../../src/contract/account-bills.ts";
-import { isDemoProductType, type ProductType } from "../../src/contract/product-types.ts";
 import { loopByHand } from "./store-page.ts";
 
 /* The bitget-api SDK, looped by hand. It has no limiter: one request after the other. */
@@ -21,18 +20,14 @@ const { env } = process;
 const { RestClientV2 } = (await import("bitget-api" as string)) as {
   RestClientV2: new (options: object) => RestClient;
 };
-const clientFor = (demoTrading: boolean) =>
-  new RestClientV2({
-    apiKey: env["EXCHANGE_API_KEY"],
-    apiSecret: env["EXCHANGE_API_SECRET"],
-    apiPass: env["EXCHANGE_API_PASSPHRASE"],
-    baseUrl: env["EXCHANGE_BASE_URL"],
-    demoTrading,
-  });
-const clients = { live: clientFor(false), demo: clientFor(true) };
+const client = new RestClientV2({
+  apiKey: env["EXCHANGE_API_KEY"],
+  apiSecret: env["EXCHANGE_API_SECRET"],
+  apiPass: env["EXCHANGE_API_PASSPHRASE"],
+  baseUrl: env["EXCHANGE_BASE_URL"],
+});
 
 await loopByHand(async ({ productType, from, to }, idLessThan) => {
-  const client = isDemoProductType(productType as ProductType) ? clients.demo : clients.live;
   const { data } = await client.getFuturesAccountBills({
     productType,
     startTime: String(from),

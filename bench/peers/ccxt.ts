@@ -1,5 +1,4 @@
 import { pageSizeMax } from "../../src/contract/account-bills.ts";
-import { isDemoProductType, type ProductType } from "../../src/contract/product-types.ts";
 import { loopByHand } from "./store-page.ts";
 
 /* ccxt's fetchLedger, looped by hand. Its own limiter is on, as it is by default. */
@@ -13,7 +12,6 @@ type Entry = {
 };
 type Bitget = {
   urls: { api: unknown };
-  headers: Readonly<Record<string, string>>;
   markets: object;
   fetchLedger(
     code: undefined,
@@ -37,7 +35,6 @@ exchange.urls.api = { mix: baseUrl, spot: baseUrl, common: baseUrl };
 exchange.markets = {};
 
 await loopByHand(async ({ productType, from, to }, idLessThan) => {
-  exchange.headers = isDemoProductType(productType as ProductType) ? { paptrading: "1" } : {};
   const entries = await exchange.fetchLedger(undefined, from, pageSizeMax, {
     type: "swap",
     productType,

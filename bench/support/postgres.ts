@@ -2,7 +2,7 @@ import { chmod, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
-import { openEmbedded } from "../../src/db/embedded.ts";
+import { openEmbedded } from "../../src/db/embedded/embedded.ts";
 import { migrate } from "../../src/db/migrate.ts";
 
 export type BenchServer = AsyncDisposable & {

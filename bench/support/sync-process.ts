@@ -4,8 +4,9 @@ import { systemClock } from "../../src/clock.ts";
 import { type ProductType, productTypes } from "../../src/contract/product-types.ts";
 import { minuteMs } from "../../src/contract/time.ts";
 import { openDatabase } from "../../src/db/connect.ts";
-import { holdAccount } from "../../src/db/lease.ts";
-import { openStore } from "../../src/db/store.ts";
+import { takeSyncLease } from "../../src/db/lease/sync-lease.ts";
+import { openStore } from "../../src/db/ledger/ledger-store.ts";
+import { createAddressLimits } from "../../src/exchange/address-limits.ts";
 import { createClient } from "../../src/exchange/client.ts";
 import { createExchangeClock } from "../../src/exchange/exchange-clock.ts";
 import type { RateLimiter } from "../../src/exchange/rate-limiter.ts";
@@ -37,7 +38,7 @@ await using transport = openTransport();
 const { db } = database;
 
 const held = async (account: string) => {
-  const lease = await holdAccount(db, account, { signal: new AbortController().signal });
+  const lease = await takeSyncLease(db, account, { signal: new AbortController().signal });
   return {
     store: openStore(db, lease, randomUUID()),
     assertHeld: lease.assertHeld,
@@ -60,6 +61,7 @@ const exchangeOf = () => {
     exchangeClock,
     random: Math.random,
     limiterOf: () => unlimited,
+    address: createAddressLimits(systemClock),
   });
   return { client, exchangeNow: exchangeClock.now };
 };
@@ -68,8 +70,9 @@ const sync = (name: string, wanted: readonly ProductType[]) =>
   syncAccount(
     {
       exchangeOf,
-      holdAccount: held,
+      takeSyncLease: held,
       settleLagMs: 10 * minuteMs,
+      sleep: systemClock.sleep,
       signal: new AbortController().signal,
       onProgress: () => undefined,
       onFailure: () => undefined,

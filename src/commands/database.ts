@@ -1,17 +1,18 @@
+import { type ExitCode, type Io, print, printSummary, tell } from "../app/io.ts";
+import { migratedText } from "../app/migrated-text.ts";
+import { stopped } from "../app/stopped.ts";
 import type { Config } from "../config/config.ts";
 import { migrate } from "../db/migrate.ts";
 import { openCommandDatabase } from "../db/open.ts";
-import { formatCounted } from "../terminal/format.ts";
-import { type ExitCode, type Io, print, tell } from "./io.ts";
-import { stopped } from "./stopped.ts";
+import { addReader } from "../db/reader-role.ts";
+import { UsageError } from "../errors.ts";
 
 /** `migrate`: brings the database to this program's schema. */
 export async function migrateCommand(config: Config, io: Io): Promise<ExitCode> {
   await using database = await openCommandDatabase(config.database, (message) => tell(io, message));
-  const applied = await migrate(database.url.reveal());
-  print(
+  printSummary(
     io,
-    applied === 0 ? "the schema is up to date" : `applied ${formatCounted(applied, "migration")}`,
+    migratedText(await migrate(database.url.reveal())) ?? "the schema is up to date",
   );
   return 0;
 }
@@ -19,19 +20,34 @@ export async function migrateCommand(config: Config, io: Io): Promise<ExitCode> 
 /**
  * `db`: prints the database's address and keeps the embedded server up until Ctrl-C. The embedded
  * one's password goes with it, since nobody has set it; a configured one is its owner's to know.
+ * @param write whether the embedded one's address is its owner's, who may do everything.
  */
-export async function databaseCommand(config: Config, io: Io): Promise<ExitCode> {
+export async function databaseCommand(
+  config: Config,
+  io: Io,
+  { write }: { readonly write: boolean },
+): Promise<ExitCode> {
+  if (write && "url" in config.database) {
+    throw new UsageError(
+      "--write is for the embedded Postgres; DATABASE_URL itself names who connects",
+    );
+  }
   await using database = await openCommandDatabase(config.database, (message) => tell(io, message));
-  await migrate(database.url.reveal());
+  const url = database.url.reveal();
+  await migrate(url);
   if ("url" in config.database) {
-    print(io, withoutPassword(database.url.reveal()));
+    print(io, withKnownScheme(withoutPassword(url)));
     return 0;
   }
-  print(io, database.url.reveal());
-  tell(io, "the embedded Postgres is up until Ctrl-C; connect psql or a BI tool to it");
+  print(io, withKnownScheme(write ? url : await addReader(database.db, url)));
+  const rights = write ? "may change everything" : "only reads (--write prints one that writes)";
+  tell(io, `this address ${rights}; the embedded Postgres is up until Ctrl-C`);
   await stopped(io.signal);
   return 0;
 }
+
+/** libpq takes `postgres:` too, SQLAlchemy does not. */
+const withKnownScheme = (url: string): string => url.replace(/^postgres:/, "postgresql:");
 
 /** The driver takes one from the query too. */
 function withoutPassword(address: string): string {

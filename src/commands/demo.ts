@@ -1,21 +1,21 @@
 import { join } from "node:path";
 import { sql } from "drizzle-orm";
+import { type ExitCode, type Io, print } from "../app/io.ts";
+import { everyLedger } from "../app/selection.ts";
 import { readConfig } from "../config/config.ts";
 import type { Environment } from "../config/environment.ts";
 import { productTypes } from "../contract/product-types.ts";
 import { type EpochMs, epochMs } from "../contract/time.ts";
 import type { Database } from "../db/connect.ts";
+import { readStoredBills } from "../db/ledger/stored-bills.ts";
 import { openCommandDatabase } from "../db/open.ts";
-import { readStoredBills } from "../db/stored-bills.ts";
 import { type Comparison, compareWithLedger } from "../sandbox/comparison.ts";
 import { type OpenSandbox, openSandbox } from "../sandbox/sandbox.ts";
 import { horizonAt } from "../sync/plan.ts";
 import { formatCount } from "../terminal/format.ts";
-import { type ExitCode, type Io, print } from "./io.ts";
-import { reconcileCommand } from "./reconcile.ts";
-import { everyLedger } from "./selection.ts";
-import { statusCommand } from "./status.ts";
-import { syncCommand } from "./sync.ts";
+import { reconcileCommand } from "./reconcile/reconcile.ts";
+import { statusCommand } from "./status/status.ts";
+import { syncCommand } from "./sync/sync.ts";
 
 /**
  * `demo`: the real sync of a sandbox exchange into an embedded Postgres of its own, then what
@@ -54,6 +54,8 @@ export async function demoCommand(environment: Environment, io: Io): Promise<Exi
     full: false,
     repair: false,
     accept: undefined,
+    reopen: undefined,
+    list: undefined,
     selection: everyLedger,
   });
   const isEqual = await printComparison(database.db, sandbox, startedAt, io);

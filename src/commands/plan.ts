@@ -1,18 +1,24 @@
+import { exchangeOf } from "../app/exchange-session.ts";
+import { type ExitCode, type Io, print, printJson, tell } from "../app/io.ts";
+import { jsonInterval, jsonTime } from "../app/json-times.ts";
+import { withoutRetired } from "../app/retired.ts";
+import { everything, type Parts } from "../app/targets.ts";
 import { systemClock } from "../clock.ts";
 import type { Config } from "../config/config.ts";
 import { accountBills, pageSizeMax } from "../contract/account-bills.ts";
 import { loanToValue } from "../contract/loan-to-value.ts";
 import type { Operation } from "../contract/operation.ts";
 import { symbols } from "../contract/symbols.ts";
-import { type EpochMs, isoTime } from "../contract/time.ts";
-import { readKnownTime } from "../db/checkpoints.ts";
+import type { EpochMs } from "../contract/time.ts";
+import { readRetirements } from "../db/accounts/retirement.ts";
+import { readKnownTime } from "../db/ledger/checkpoints.ts";
 import { hasSchema } from "../db/migrate.ts";
 import { openCommandDatabase } from "../db/open.ts";
 import { addressLimit } from "../exchange/address-limits.ts";
 import { openTransport, type Transport } from "../exchange/transport.ts";
-import { riskUnitsOf } from "../sync/loan-to-value.ts";
 import { planStream } from "../sync/plan.ts";
 import type { StreamPlan } from "../sync/store.ts";
+import { riskUnitsOf } from "../sync/sync-loan-to-value.ts";
 import {
   formatCount,
   formatCounted,
@@ -21,23 +27,22 @@ import {
   formatLength,
   formatMinute,
   formatTable,
-  isoInterval,
 } from "../terminal/format.ts";
 import { streamColumn, streamName } from "../terminal/stream-names.ts";
-import { exchangeOf } from "./exchange.ts";
-import { type ExitCode, type Io, print, printJson, tell } from "./io.ts";
-import { everything, type Parts } from "./parts.ts";
 
 /** `plan`: what sync would fetch. Writes nothing and asks the exchange for its time only. */
 export async function planCommand(
-  config: Config,
+  given: Config,
   io: Io,
   options: { readonly json: boolean; readonly parts?: Parts },
 ): Promise<ExitCode> {
-  await using database = await openCommandDatabase(config.database, (message) => tell(io, message));
+  await using database = await openCommandDatabase(given.database, (message) => tell(io, message));
   await using transport = openTransport();
-  const now = await exchangeTime(config, transport, io.signal);
+  const now = await exchangeTime(given, transport, io.signal);
   const isNew = !(await hasSchema(database.db));
+  const retired = isNew ? [] : await readRetirements(database.db);
+  const { config, notices } = withoutRetired(given, retired);
+  for (const line of notices) tell(io, line);
   const plans: StreamPlan[] = [];
   for (const { name, productTypes } of config.accounts) {
     for (const productType of productTypes) {
@@ -91,9 +96,12 @@ export type PlanCost = {
   readonly durationMs: number;
 };
 
+// An empty window's: it is asked for twice, in two ways.
+const requestsPerWindow = 2;
+
 /**
- * The least that a plan takes: each window a request at least, which finds it empty, each account
- * one to greet, and what its loan-to-value takes before. Accounts are synced side by side, each
+ * The least that a plan takes: each window two requests, which find it empty, each account
+ * one probe, and what its loan-to-value takes before. Accounts are synced side by side, each
  * under limits of its own and one of the address.
  */
 export function planCost(
@@ -104,7 +112,7 @@ export function planCost(
   const accounts = new Set([...byAccount.keys(), ...records.loanToValue.keys()]);
   const requests = [...accounts].map((account) => {
     const own = byAccount.get(account);
-    const bills = own === undefined ? 0 : 1 + windowsOf(own);
+    const bills = own === undefined ? 0 : 1 + requestsPerWindow * windowsOf(own);
     return { bills, ltv: records.loanToValue.get(account) ?? 0 };
   });
   const durations = requests.map(
@@ -176,7 +184,7 @@ function planCells({ walks }: StreamPlan): readonly string[] {
 function planJson(plans: readonly StreamPlan[], now: EpochMs, records: RecordRequests): object {
   const { windows, requestsMin, durationMs } = planCost(plans, records);
   return {
-    exchangeTime: isoTime(now),
+    exchangeTime: jsonTime(now),
     windows,
     requestsMin,
     durationMs,
@@ -185,10 +193,10 @@ function planJson(plans: readonly StreamPlan[], now: EpochMs, records: RecordReq
     streams: plans.map(({ stream, walks, expired }) => ({
       ...stream,
       windows: walks.map(({ window, cursor }) => ({
-        ...isoInterval(window),
+        ...jsonInterval(window),
         resumed: cursor !== undefined,
       })),
-      expired: expired.map(isoInterval),
+      expired: expired.map(jsonInterval),
     })),
   };
 }

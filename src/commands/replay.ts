@@ -1,24 +1,27 @@
-import { randomUUID } from "node:crypto";
+import { type ExitCode, type Io, print, printJson, tell } from "../app/io.ts";
+import { type LoggedEnd, loggedRun } from "../app/logged-run.ts";
+import { endOf } from "../app/outcome.ts";
+import { isSelected, type Selection, selectedStreams } from "../app/selection.ts";
 import type { Config } from "../config/config.ts";
-import { readSyncedStreams } from "../db/checkpoints.ts";
 import type { Database } from "../db/connect.ts";
-import { holdAccount } from "../db/lease.ts";
+import { takeSyncLease } from "../db/lease/sync-lease.ts";
+import { type Acceptance, acceptRejected } from "../db/ledger/accept-rejected.ts";
+import { readSyncedStreams } from "../db/ledger/checkpoints.ts";
+import { type LeftRow, type ReplayCursor, replayBatch } from "../db/ledger/replay-rows.ts";
 import { migrate } from "../db/migrate.ts";
 import { openCommandDatabase } from "../db/open.ts";
-import { type LeftRow, type ReplayCursor, replayBatch } from "../db/replay.ts";
-import { beginRun, finishRun, type Outcome } from "../db/run-log.ts";
-import { AccountHeldError, firstThrown, messageOf, StoppedError } from "../errors.ts";
+import { firstThrown, messageOf, UsageError } from "../errors.ts";
 import { printableLine } from "../printable.ts";
-import { readQuarantined } from "../reports/quarantine.ts";
+import { readQuarantined } from "../reports/rejected-rows.ts";
 import type { Stream } from "../sync/store.ts";
 import { formatCount, formatCounted, formatTable } from "../terminal/format.ts";
 import { streamColumn, streamName } from "../terminal/stream-names.ts";
-import { type ExitCode, type Io, print, printJson } from "./io.ts";
-import { isSelected, type Selection, selectedStreams } from "./selection.ts";
 
 export type ReplayOptions = {
   readonly json: boolean;
   readonly selection: Selection;
+  /** The rows to accept as they are, before the others are tried. */
+  readonly accept?: Acceptance | undefined;
 };
 
 /** What came of one stream's quarantine. */
@@ -50,34 +53,61 @@ export async function replayCommand(
   io: Io,
   options: ReplayOptions,
 ): Promise<ExitCode> {
-  const notice = (message: string) => {
-    io.err.write(`${message}\n`);
-  };
+  const notice = (message: string) => tell(io, message);
   await using database = await openCommandDatabase(config.database, notice);
   const { db } = database;
   await migrate(database.url.reveal());
-  const runId = randomUUID();
+  if (options.accept !== undefined) await acceptRejected(db, options.accept);
   const wanted = await quarantinedStreams(db, config, options.selection);
-  await beginRun(db, runId, "replay");
   const rowsMax = options.json ? Number.POSITIVE_INFINITY : rowsShownMax;
-  const reports: AccountReplay[] = [];
-  for (const [account, streams] of Map.groupBy(wanted, (stream) => stream.account)) {
-    reports.push(await replayAccount({ db, notice, signal: io.signal, rowsMax }, account, streams));
-  }
-  const exitCode = exitCodeOf(reports);
-  if (options.json) printJson(io, replayJson(reports));
-  else print(io, replayText(reports));
-  await finishRun(db, runId, {
-    outcome: outcomeOf(reports, exitCode),
+  return await loggedRun(db, "replay", async () => {
+    const reports: AccountReplay[] = [];
+    for (const [account, own] of Map.groupBy(wanted, (stream) => stream.account)) {
+      reports.push(await replayAccount({ db, notice, signal: io.signal, rowsMax }, account, own));
+    }
+    if (options.json) printJson(io, replayJson(reports));
+    else print(io, replayText(reports));
+    return endOfReplay(reports);
+  });
+}
+
+const endOfReplay = (reports: readonly AccountReplay[]): LoggedEnd => {
+  const errors = errorsOf(reports);
+  const streams = reports.flatMap((report) => report.streams);
+  return {
+    ...endOf({
+      errors,
+      isOpen: streams.some(({ left }) => left > 0),
+      isAnythingDone: streams.length > 0,
+    }),
     counts: {
-      accounts: reports.map(({ streams, account }) => ({
+      accounts: reports.map(({ account, streams: own }) => ({
         account,
-        streams: streams.map(countsOf),
+        streams: own.map(countsOf),
       })),
     },
-    error: errorsOf(reports).map(messageOf).join("; ") || null,
-  });
-  return exitCode;
+    errors,
+  };
+};
+
+/** The digests after `--accept`, and the note that has to come with them. */
+export function acceptanceOf(
+  digests: string | undefined,
+  note: string | undefined,
+): Acceptance | undefined {
+  if (digests === undefined && note === undefined) return undefined;
+  if (digests === undefined) throw new UsageError("--note needs --accept with a row's digest");
+  const words = digests.split(",").map((word) => word.trim());
+  const odd = words.find((word) => !/^[0-9a-f]{64}$/.test(word));
+  if (odd !== undefined) {
+    throw new UsageError(
+      `--accept "${odd}" is not a digest of 64 hexadecimal digits; replay lists the digests`,
+    );
+  }
+  if (note === undefined || note.trim() === "") {
+    throw new UsageError('--accept needs --note "why it is accepted"');
+  }
+  return { digests: words, note: note.trim() };
 }
 
 /** The streams that have open rows. */
@@ -110,7 +140,7 @@ async function replayAccount(
   const { db, notice, signal } = deps;
   const done: StreamReplay[] = [];
   try {
-    await using lease = await holdAccount(db, account, { onWait: notice, signal });
+    await using lease = await takeSyncLease(db, account, { onWait: notice, signal });
     for (const stream of streams) done.push(await replayStream(deps, lease, stream));
     return { account, streams: done, error: undefined };
   } catch (error) {
@@ -142,25 +172,6 @@ async function replayStream(
 const errorsOf = (reports: readonly AccountReplay[]): readonly unknown[] =>
   reports.flatMap(({ error }) => (error === undefined ? [] : [error]));
 
-const isHeld = (error: unknown): boolean => error instanceof AccountHeldError;
-
-function exitCodeOf(reports: readonly AccountReplay[]): ExitCode {
-  const errors = errorsOf(reports);
-  const isAllIn = reports.every(({ streams }) => streams.every(({ left }) => left === 0));
-  if (!isAllIn || !errors.every(isHeld)) return 1;
-  return errors.length === 0 ? 0 : 3;
-}
-
-function outcomeOf(reports: readonly AccountReplay[], exitCode: ExitCode): Outcome {
-  const errors = errorsOf(reports);
-  if (exitCode === 0) return "complete";
-  if (errors.some((error) => error instanceof StoppedError)) return "stopped";
-  if (errors.length > 0 && errors.length === reports.length) {
-    return errors.every(isHeld) ? "held" : "failed";
-  }
-  return "incomplete";
-}
-
 const titles = ["new", "unchanged", "restated", "outdated", "left"];
 
 export function replayText(reports: readonly AccountReplay[]): string {
@@ -188,7 +199,7 @@ function leftLines({ stream, left, rows }: StreamReplay): readonly string[] {
   return [
     ...shown.map(
       ({ digest, path, reason }) =>
-        `${name}: row ${digest.slice(0, 12)}: ${printableLine(`${path === "" ? "" : `${path}: `}${reason}`)}`,
+        `${name}: row ${digest}: ${printableLine(`${path === "" ? "" : `${path}: `}${reason}`)}`,
     ),
     ...(left > shown.length ? [`${name}: and ${formatCount(left - shown.length)} more`] : []),
   ];
@@ -200,11 +211,12 @@ function lastLine(reports: readonly AccountReplay[]): string {
   if (left > 0) {
     return (
       `${formatCounted(left, "row")} still ${left === 1 ? "breaks" : "break"} the API's contract ` +
-      `and ${left === 1 ? "stays" : "stay"} in rejected_bills; to accept one for good, set its resolved_at`
+      `and ${left === 1 ? "stays" : "stay"} in rejected_bills; to accept one for good: ` +
+      'replay --accept DIGEST --note "…"'
     );
   }
-  if (errorsOf(reports).length > 0) return "NOT all was tried; run replay again";
-  return "no row is left open in rejected_bills";
+  if (errorsOf(reports).length > 0) return "NOT all rejected rows were tried; run replay again";
+  return "no rejected row is left in rejected_bills";
 }
 
 const countsOf = ({ stream, rows: _, ...counts }: StreamReplay): object => ({

@@ -1,3 +1,5 @@
+import { type ExitCode, type Io, print, tell } from "../app/io.ts";
+import { stopped } from "../app/stopped.ts";
 import { messageOf, ReportableError, UsageError } from "../errors.ts";
 import { drawFaultSchedule } from "../sandbox/fault-draw.ts";
 import { describeFault } from "../sandbox/fault-schedule.ts";
@@ -9,8 +11,6 @@ import {
   type SandboxOptions,
   sandboxEnvironment,
 } from "../sandbox/sandbox.ts";
-import { type ExitCode, type Io, print, tell } from "./io.ts";
-import { stopped } from "./stopped.ts";
 
 export type SandboxCommandOptions = {
   readonly port: number;
@@ -68,7 +68,7 @@ function faultsOf(
     faults: {
       schedule: drawFaultSchedule(seededRandom(faults), { requests: faultyRequests, count }),
       onFault: (fault, request) =>
-        io.err.write(`request ${request} for bills: ${describeFault(fault)}\n`),
+        tell(io, `request ${request} for bills: ${describeFault(fault)}`),
     },
   };
 }

@@ -1,14 +1,14 @@
-import { readFileSync, statSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import {
-  productTypes as allProductTypes,
+  demoKeyProductTypes,
   isDemoProductType,
   type ProductType,
 } from "../contract/product-types.ts";
 import type { Credentials } from "../exchange/client.ts";
 import { didYouMean } from "../nearest.ts";
 import { Secret } from "../secret.ts";
-import type { Account } from "./config.ts";
+import type { Account } from "./account.ts";
 import {
   accountName,
   credentialOrigin,
@@ -17,6 +17,7 @@ import {
   isProductType,
   productTypeFault,
 } from "./environment.ts";
+import { exposureOf } from "./exposed-files.ts";
 
 export type AccountsFile = {
   readonly accounts: readonly Account[];
@@ -40,7 +41,7 @@ const accountKeys = ["name", ...credentialKeys, "productTypes", "riskUnitIds", "
 export function readAccountsFile(path: string, deps: AccountsDeps): AccountsFile {
   const reader = new AccountsReader(path, deps);
   const accounts = reader.accounts(parsedFile(path, deps.fault));
-  return { accounts, warnings: reader.holdsSecret ? modeWarnings(path) : [] };
+  return { accounts, warnings: reader.holdsSecret ? exposureOf(path) : [] };
 }
 
 function parsedFile(path: string, fault: AccountsDeps["fault"]): unknown {
@@ -61,12 +62,6 @@ const placeOf = ({ message }: SyntaxError): string => {
 
 const codeOf = (error: unknown): string =>
   error instanceof Error && "code" in error ? String(error.code) : "for an unknown reason";
-
-function modeWarnings(path: string): readonly string[] {
-  return (statSync(path).mode & 0o077) === 0
-    ? []
-    : [`${path} holds credentials, and others than its owner may read it; chmod 600 ${path}`];
-}
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -110,9 +105,11 @@ class AccountsReader {
       this.#credential(`${at}.${name}`, fields[name]),
     );
     this.#refuseTwice(`${at}.apiKey`, key?.reveal(), this.#placeOfKey, "is the same key as");
+    const demo = this.#flag(`${at}.demo`, fields["demo"]) ?? false;
     const account = {
       name,
-      productTypes: this.#productTypes(at, fields),
+      productTypes: this.#productTypes(at, fields, demo),
+      ...(demo && { demo }),
       ...this.#loanToValue(at, fields),
     };
     if (!this.#deps.needsCredentials) return [account];
@@ -193,8 +190,7 @@ class AccountsReader {
     }
   }
 
-  #productTypes(at: string, fields: Fields): readonly ProductType[] {
-    const demo = this.#flag(`${at}.demo`, fields["demo"]) ?? false;
+  #productTypes(at: string, fields: Fields, demo: boolean): readonly ProductType[] {
     const given = fields["productTypes"];
     if (given === undefined)
       return demo ? demoTypesOf(this.#deps.productTypes) : this.#deps.productTypes;
@@ -207,8 +203,9 @@ class AccountsReader {
     const known = words.filter((word) => {
       const reason = !isProductType(word)
         ? productTypeFault(word)
-        : demo && !isDemoProductType(word)
-          ? `"${word}" is none of demo trading's, which "demo": true says the key is for`
+        : demo && isDemoProductType(word)
+          ? `"${word}" is read by live keys only; "demo": true says that this one is of demo ` +
+            `trading, which has ${demoKeyProductTypes.join(", ")}`
           : undefined;
       if (reason !== undefined) this.#fault(place, reason);
       return reason === undefined;
@@ -259,8 +256,8 @@ class AccountsReader {
   }
 }
 
-/** A demo key cannot read live products: of what is wanted, those of demo trading, or all of these. */
+/** Of what is wanted, what a key of demo trading can read, or all that it can. */
 function demoTypesOf(wanted: readonly ProductType[]): readonly ProductType[] {
-  const own = wanted.filter(isDemoProductType);
-  return own.length > 0 ? own : allProductTypes.filter(isDemoProductType);
+  const own = wanted.filter((productType) => demoKeyProductTypes.includes(productType));
+  return own.length > 0 ? own : demoKeyProductTypes;
 }

@@ -1,9 +1,8 @@
-import type { ProductType } from "../contract/product-types.ts";
 import { UsageError } from "../errors.ts";
-import type { Credentials } from "../exchange/client.ts";
 import { didYouMean } from "../nearest.ts";
-import type { Secret } from "../secret.ts";
+import type { Account } from "./account.ts";
 import { readAccountsFile } from "./accounts.ts";
+import type { DatabaseConfig } from "./database-url.ts";
 import {
   accountName,
   type Environment,
@@ -11,19 +10,6 @@ import {
   isProductType,
   productTypeFault,
 } from "./environment.ts";
-
-export type Account = {
-  readonly name: string;
-  readonly productTypes: readonly ProductType[];
-  /** Absent where a command does not need them. */
-  readonly credentials?: Credentials;
-  /** Whether its loan-to-value is synced: most accounts have no loan. */
-  readonly ltv?: boolean;
-  /** A parent account's risk units; none for a risk unit's own account. */
-  readonly riskUnitIds?: readonly string[];
-};
-
-export type DatabaseConfig = { readonly url: Secret } | { readonly dataDir: string };
 
 export type Config = {
   readonly database: DatabaseConfig;

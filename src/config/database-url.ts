@@ -1,3 +1,8 @@
+import type { Secret } from "../secret.ts";
+
+/** A server's address, or where the embedded one lies. */
+export type DatabaseConfig = { readonly url: Secret } | { readonly dataDir: string };
+
 /** Whether the driver can read it as it was meant. */
 export function isDatabaseUrl(text: string): boolean {
   const url = URL.parse(text);

@@ -4,8 +4,7 @@ import { UsageError } from "../errors.ts";
 import type { Credentials } from "../exchange/client.ts";
 import { didYouMean, nearest } from "../nearest.ts";
 import { Secret } from "../secret.ts";
-import type { DatabaseConfig } from "./config.ts";
-import { isDatabaseUrl, withTlsByDefault } from "./database-url.ts";
+import { type DatabaseConfig, isDatabaseUrl, withTlsByDefault } from "./database-url.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -25,14 +24,22 @@ const credentialNames = [
   "EXCHANGE_API_PASSPHRASE",
 ] as const;
 
-const variables = [
+const otherNames = ["ACCOUNTS_FILE", "DATABASE_URL", "PRODUCT_TYPES", "RISK_UNIT_IDS"] as const;
+
+/** Every variable that the program reads. */
+export const variables: readonly string[] = [
   ...Object.keys(defaults),
   ...credentialNames,
-  "ACCOUNTS_FILE",
-  "DATABASE_URL",
-  "PRODUCT_TYPES",
-  "RISK_UNIT_IDS",
-] as const;
+  ...otherNames,
+];
+
+/** What can be set, by the names of the variables. */
+export type Settings = {
+  readonly [name in
+    | keyof typeof defaults
+    | (typeof credentialNames)[number]
+    | (typeof otherNames)[number]]?: string | undefined;
+};
 
 // What starts so is meant for this program, whatever else the environment holds.
 const ownPrefix = /^(ACCOUNTS?|EXCHANGE|SYNC|PRODUCT|RISK_UNIT)_/;

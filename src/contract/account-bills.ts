@@ -12,7 +12,8 @@ const digits = /^\d{1,3}$/;
 
 const query = z
   .strictObject({
-    productType: z.enum(productTypes),
+    /** In any case: the exchange's own examples write `susdt-futures`. */
+    productType: z.string().toUpperCase().pipe(z.enum(productTypes)),
     /** Accepted with the two transfer types only. */
     coin: z.string().optional(),
     businessType: z.string().optional(),

@@ -1,16 +1,22 @@
 /** What an entry of the ledger is about; reports group by it. */
-export type Category =
-  | "transfer"
-  | "trade"
-  | "liquidation"
-  | "funding"
-  | "margin"
-  | "bonus"
-  | "copy"
-  | "delivery"
-  | "interest"
-  | "conversion"
-  | "unknown";
+export const categories = [
+  "transfer",
+  "trade",
+  "liquidation",
+  "funding",
+  "margin",
+  "bonus",
+  "copy",
+  "delivery",
+  "interest",
+  "conversion",
+  "unknown",
+] as const;
+
+export type Category = (typeof categories)[number];
+
+export const isCategory = (word: string): word is Category =>
+  categories.some((category) => category === word);
 
 export type BusinessType = {
   readonly code: string;

@@ -3,26 +3,36 @@ import { drizzle, type NodePgDatabase } from "drizzle-orm/node-postgres";
 import pg from "pg";
 import { minuteMs, secondMs } from "../contract/time.ts";
 import { DatabaseError, messageOf } from "../errors.ts";
+import { Connections, connectMaxMs } from "./connections.ts";
 
+declare const isTransaction: unique symbol;
+
+/** For what reads, or is one statement: it runs in a transaction or outside of one. */
+export type Queryable = Omit<NodePgDatabase, "transaction">;
 /** A pool of connections. Its transactions are {@link inTransaction}'s, not Drizzle's. */
-export type Database = Omit<NodePgDatabase, "transaction"> & { readonly $client: pg.Pool };
-/** Inside a transaction. */
-export type Transaction = Omit<NodePgDatabase, "transaction"> & {
-  /** For what Drizzle has no word for. */
+export type Database = Queryable & { readonly $client: pg.Pool };
+/**
+ * One connection, in a transaction: made by {@link inTransaction} only, so that what must be written
+ * in one transaction cannot be written through a {@link Database}.
+ */
+export type Transaction = Connection & { readonly [isTransaction]: true };
+/** One connection, outside of a transaction. */
+export type Connection = Queryable & {
+  /** For statements that Drizzle does not have. */
   readonly $client: { query<Sent extends pg.Submittable>(query: Sent): Sent };
 };
 
-/** Each statement and each wait for a connection is bounded. */
+/** Each statement is bounded, and with it the wait for a connection. */
 export type OpenDatabase = AsyncDisposable & { readonly db: Database };
 
-const connectionsMax = 4;
-const connectMaxMs = 10 * secondMs;
 const usualStatementMaxMs = 2 * minuteMs;
-// A statement that still hangs at the end is not waited for.
-const farewellMaxMs = 2 * secondMs;
+// Closing the pool does not wait longer for a statement that hangs.
+const closeTimeoutMs = 2 * secondMs;
 // A process that stands still in a transaction, or whose machine is gone, holds its locks no
 // longer than this; without it the server's TCP keepalive decides, which is two hours.
 const transactionIdleMaxMs = 15 * secondMs;
+// Others alter tables and build indexes, too. Longer, and somebody should know.
+const usualLockMaxMs = minuteMs;
 
 /** How long a statement may take. Default two minutes. */
 export type StatementLimit = { readonly statementMaxMs?: number };
@@ -37,8 +47,6 @@ export function openDatabase(
 ): OpenDatabase {
   const config: pg.PoolConfig = {
     connectionString: withVerifiedTls(url),
-    max: connectionsMax,
-    connectionTimeoutMillis: connectMaxMs,
     // At the client: a pooler in transaction mode refuses a statement_timeout at the start. Later
     // than the server's own limit in a transaction, so that the server can say it first.
     query_timeout: statementMaxMs + connectMaxMs,
@@ -48,7 +56,7 @@ export function openDatabase(
     sslnegotiation: "postgres",
   };
   refuseUnusable(config);
-  const pool = new pg.Pool(config);
+  const pool = new Connections(config);
   // Whatever prints a pool, or an error that holds one, would print the password with the URL.
   Object.defineProperty(pool.options, "connectionString", { enumerable: false });
   // A connection that breaks between two statements would end the process: the next statement
@@ -58,7 +66,7 @@ export function openDatabase(
   return {
     db: drizzle(pool),
     async [Symbol.asyncDispose]() {
-      await Promise.race([pool.end(), delay(farewellMaxMs, undefined, { ref: false })]);
+      await Promise.race([pool.end(), delay(closeTimeoutMs, undefined, { ref: false })]);
     },
   };
 }
@@ -93,6 +101,15 @@ export type TransactionOptions = StatementLimit & {
   readonly isolation?: "read committed" | "repeatable read" | "repeatable read read only";
   /** How long the transaction may wait for this process. Default 15 s. */
   readonly idleMaxMs?: number;
+  /** How long each of its statements may wait for a lock. Default a minute. */
+  readonly lockMaxMs?: number;
+  /**
+   * Whether a statement may be sent before the last one is answered: what need not wait for one
+   * another takes one round trip. A stream of COPY cannot be among them. Default true.
+   */
+  readonly isPipelined?: boolean;
+  /** Goes with the beginning, in one round trip, and before the work. Writes nothing. */
+  readonly check?: (tx: Transaction) => Promise<unknown>;
 };
 
 /** One message. */
@@ -100,9 +117,11 @@ const beginText = ({
   isolation = "read committed",
   statementMaxMs = usualStatementMaxMs,
   idleMaxMs = transactionIdleMaxMs,
+  lockMaxMs = usualLockMaxMs,
 }: TransactionOptions) => `
   begin isolation level ${isolation};
   set local statement_timeout = ${statementMaxMs};
+  set local lock_timeout = ${lockMaxMs};
   set local idle_in_transaction_session_timeout = ${idleMaxMs}`;
 
 /**
@@ -116,13 +135,45 @@ export async function inTransaction<T>(
   options: TransactionOptions = {},
 ): Promise<T> {
   const client = await db.$client.connect();
+  pipeline(client, options.isPipelined ?? true);
   try {
-    const tx = drizzle(client);
-    await tx.execute(beginText(options));
+    const tx = transactionOn(client);
+    // Drizzle sends when it is waited for: the beginning must be first.
+    await Promise.all([client.query({ text: beginText(options) }), options.check?.(tx)]);
     const result = await work(tx);
     const { command } = await tx.execute("commit");
     // What the server answers where a statement had failed and the work went on.
     if (command !== "COMMIT") throw new Error(`defect: the commit ended in ${command}`);
+    pipeline(client, false);
+    client.release();
+    return result;
+  } catch (error) {
+    client.release(true);
+    throw error;
+  }
+}
+
+/** The one place that says that a connection is in a transaction. */
+const transactionOn = (client: pg.PoolClient) => drizzle(client) as Connection as Transaction;
+
+/** While nothing is under way. The driver's types let it be said only when the pool is made. */
+const pipeline = (client: pg.PoolClient, isPipelined: boolean): void =>
+  void Object.assign(client, { pipeline: isPipelined });
+
+/**
+ * Runs statements outside of a transaction, on a connection that is had before all other work: for
+ * what must be in time.
+ */
+export async function urgently<T>(
+  db: Database,
+  work: (connection: Connection) => Promise<T>,
+): Promise<T> {
+  const pool = db.$client;
+  const client = await (pool instanceof Connections ? pool.connectFirst() : pool.connect());
+  pipeline(client, true);
+  try {
+    const result = await work(drizzle(client));
+    pipeline(client, false);
     client.release();
     return result;
   } catch (error) {

@@ -1,21 +1,30 @@
 import { DrizzleQueryError } from "drizzle-orm/errors";
 import pg from "pg";
 import { DatabaseError, DatabaseSilentError, messageOf, ReportableError } from "../errors.ts";
+import { openFilesRemedy } from "../open-files.ts";
+import { isOfEmbedded } from "./embedded/embedded.ts";
 
 const serverIsLost = "the connection to the server was lost; run again";
+const embeddedIsGone =
+  "the embedded Postgres was ended while it was at work; run again, which starts it, and see " +
+  "postgres/server.log in DATA_DIR for the cause";
 const serverIsSilent = "the server does not answer; check the network and DATABASE_URL";
 const isUnanswered = "a statement was not answered; look for locks on the server";
+const isLocked = "another session holds a lock; let it end, and run again";
 const isForeign =
   "the database holds tables that are not this program's or were half restored; use an empty " +
   "database, or remove them";
 const isOtherSchema = "its tables are not this program's, or older; run bill-sync migrate";
+
+/** Where another try would wait as long again. */
+const silences = [serverIsSilent, isUnanswered, isLocked];
 
 /** Remedies by SQLSTATE, or by the operating system's name of a failed connection. */
 const remedies: Readonly<Record<string, string>> = {
   "25006":
     "DATABASE_URL leads to where nothing may be written, a replica or a user with " +
     "default_transaction_read_only; point it at the primary, with a user who writes",
-  "25P03": "this program stood still in a transaction, which was undone; run again",
+  "25P03": "this program was frozen during a transaction, which was undone; run again",
   "28000": "check the user in DATABASE_URL and the server's pg_hba.conf",
   "28P01": "check the user and the password in DATABASE_URL",
   "3D000": "create the database, or correct its name in DATABASE_URL",
@@ -23,7 +32,7 @@ const remedies: Readonly<Record<string, string>> = {
   "40P01": "another session was in the way; run again",
   "42501":
     "this user lacks a right; run it with the address of a user who has it, or, after an update, " +
-    "let the owner of the tables run the grants again that README.md lists under Roles",
+    "let the owner of the tables run the grants again that docs/operations.md lists under Roles",
   "42701": isForeign,
   "42703": isOtherSchema,
   "42710": isForeign,
@@ -33,6 +42,7 @@ const remedies: Readonly<Record<string, string>> = {
   "53100": "the server's disk is full; free some space and run again",
   "53200": "the server is out of memory; run again when it has some",
   "53300": "the server has no connection left; raise the limit, or close some and run again",
+  "55P03": isLocked,
   "57014": "the statement took too long; look for locks on the server and run again",
   "57P01": "the server was shut down; run again when it is up",
   "57P02": "the server crashed; run again when it is up",
@@ -40,6 +50,8 @@ const remedies: Readonly<Record<string, string>> = {
   EAI_AGAIN: "the host's name cannot be looked up now; check the network",
   ECONNREFUSED: "start the server, or correct host and port in DATABASE_URL",
   ECONNRESET: serverIsLost,
+  EMFILE: openFilesRemedy,
+  ENFILE: openFilesRemedy,
   EHOSTUNREACH: serverIsSilent,
   ENETUNREACH: serverIsSilent,
   ENOTFOUND: "correct the host in DATABASE_URL",
@@ -77,12 +89,15 @@ export function explained(error: unknown): unknown {
   const isServers = cause instanceof pg.DatabaseError;
   const code = codeOf(cause);
   const message = messageOf(cause);
-  const remedy = remedyOf(code, message);
+  const isEmbeddedGone = code === "ECONNREFUSED" && isOfEmbedded(cause);
+  const remedy = isEmbeddedGone ? embeddedIsGone : remedyOf(code, message);
   // Drizzle's own message is the statement with all its values.
   if (remedy === undefined && !isServers) return cause;
   const what = isServers ? `${message}, ${code}` : message;
   const tail = remedy === undefined ? "" : `: ${remedy}`;
-  const isSilent = remedy === serverIsSilent || remedy === isUnanswered;
+  // Of the same code as one that somebody cancelled, which may be tried again.
+  const isOverdue = code === "57014" && /statement timeout/.test(message);
+  const isSilent = isOverdue || silences.some((silence) => silence === remedy);
   return new (isSilent ? DatabaseSilentError : DatabaseError)(
     `the database failed (${what})${tail}; what was committed is kept`,
     { cause },
@@ -108,6 +123,12 @@ export function lacksRight(error: unknown): boolean {
   const code = error instanceof DatabaseError ? codeOf(error.cause) : undefined;
   return code === "42501" || code === "25006";
 }
+
+/** Whether what failed is that a statement took longer than it was given. */
+export const isOverdue = (error: unknown): boolean =>
+  codeOf(
+    error instanceof DrizzleQueryError || error instanceof DatabaseError ? error.cause : error,
+  ) === "57014";
 
 /** Runs database work; its failures come out explained. */
 export async function withDatabaseErrors<T>(work: () => Promise<T>): Promise<T> {

@@ -5,11 +5,18 @@ import { getTableConfig, type PgTable } from "drizzle-orm/pg-core";
 import { businessTypes as businessTypeTable } from "../contract/business-types.ts";
 import { hourMs } from "../contract/time.ts";
 import { DatabaseError, messageOf } from "../errors.ts";
-import { textArray } from "./array-literal.ts";
-import { type Database, inTransaction, openDatabase, type Transaction } from "./connect.ts";
+import {
+  type Database,
+  inTransaction,
+  openDatabase,
+  type Queryable,
+  type Transaction,
+} from "./connect.ts";
 import { explained, withDatabaseErrors } from "./database-errors.ts";
+import { tables } from "./schema/tables.ts";
 import { refuseUnfitServer } from "./server-settings.ts";
-import { tables } from "./tables.ts";
+import { textArray } from "./sql/array-literal.ts";
+import { areViewsCurrent, makeViews, readViews } from "./views.ts";
 
 const migrationsFolder = fileURLToPath(new URL("../../migrations", import.meta.url));
 
@@ -24,26 +31,38 @@ const statementMaxMs = hourMs;
 // Any number that no other program is likely to use.
 const migrationLock = 7_305_491_262;
 
+export type Migrated = {
+  /** How many migrations were applied. */
+  readonly migrations: number;
+  /** Whether the views were made anew. */
+  readonly areViewsNew: boolean;
+};
+
 /**
  * Brings a database to this program's schema; two at once take turns. Cheap where nothing is
  * to be done.
  *
- * @returns how many migrations were applied.
  * @throws DatabaseError where the database is newer than the program, half migrated, on a server
  *   that is not fit, or refuses.
  */
-export async function migrate(databaseUrl: string, folder = migrationsFolder): Promise<number> {
+export async function migrate(databaseUrl: string, folder = migrationsFolder): Promise<Migrated> {
   return withDatabaseErrors(async () => {
     await using database = openDatabase(databaseUrl, { statementMaxMs });
     const { db } = database;
     await refuseUnfitServer(db);
     const migrations = readMigrationFiles({ migrationsFolder: folder });
-    const pending = await pendingMigrations(db, migrations);
-    const applied = pending.length === 0 ? 0 : await applyPending(db, migrations);
-    await refuseForeignSchema(db);
+    const migrated = (await isCurrent(db, migrations))
+      ? { migrations: 0, areViewsNew: false }
+      : await applyPending(db, migrations);
     await seedBusinessTypes(db);
-    return applied;
+    return migrated;
   });
+}
+
+async function isCurrent(db: Database, migrations: readonly MigrationMeta[]): Promise<boolean> {
+  if ((await pendingMigrations(db, migrations)).length > 0) return false;
+  await refuseForeignSchema(db);
+  return areViewsCurrent(db, readViews());
 }
 
 /** Whether any migration was ever applied. */
@@ -51,24 +70,32 @@ export async function hasSchema(db: Database): Promise<boolean> {
   return withDatabaseErrors(async () => (await appliedMigrations(db)).length > 0);
 }
 
+const countedMigrations = (count: number): string =>
+  `${count} ${count === 1 ? "migration" : "migrations"}`;
+
 /**
  * How far a database is migrated. Changes nothing.
  * @throws DatabaseError where it is newer than the program, or half migrated.
  */
-export async function migrationState(
-  db: Database,
-): Promise<{ readonly applied: number; readonly pending: number }> {
+export async function migrationState(db: Database): Promise<MigrationState> {
   return withDatabaseErrors(async () => {
     const migrations = readMigrationFiles({ migrationsFolder });
     const pending = (await pendingMigrations(db, migrations)).length;
-    if (pending === 0) await refuseForeignSchema(db);
-    return { applied: migrations.length - pending, pending };
+    const areViewsOld = pending === 0 && !(await isCurrent(db, migrations));
+    return { applied: migrations.length - pending, pending, areViewsOld };
   });
 }
 
+export type MigrationState = {
+  readonly applied: number;
+  readonly pending: number;
+  /** Whether the tables are right, and the views are not those of this program. */
+  readonly areViewsOld: boolean;
+};
+
 /** The migrations that the database lacks, oldest first. */
 async function pendingMigrations(
-  db: Transaction,
+  db: Queryable,
   migrations: readonly MigrationMeta[],
 ): Promise<readonly MigrationMeta[]> {
   const applied = await appliedMigrations(db);
@@ -76,14 +103,15 @@ async function pendingMigrations(
   const unknown = applied.filter((time) => !ours.includes(time));
   if (unknown.length > 0) {
     throw new DatabaseError(
-      `the database has ${unknown.length} migrations that this program does not know: ` +
-        "it is newer than the program; update the program",
+      `the database has ${countedMigrations(unknown.length)} that this version does not know: a newer ` +
+        "version of bill-sync has migrated it; update the program",
     );
   }
   return migrations.filter(({ folderMillis }) => !applied.includes(folderMillis));
 }
 
-async function appliedMigrations(db: Transaction): Promise<readonly number[]> {
+/** By the times under which the journal has them; none where nothing was ever applied. */
+export async function appliedMigrations(db: Queryable): Promise<readonly number[]> {
   const { rows: found } = await db.execute(
     sql`select 1 where to_regclass(${journalName}) is not null`,
   );
@@ -93,12 +121,16 @@ async function appliedMigrations(db: Transaction): Promise<readonly number[]> {
 }
 
 /**
- * All that is pending, the journal included, in one transaction. Drizzle's own migrator takes no
+ * All that is pending, the journal and the views included, in one transaction. Drizzle's own migrator takes no
  * lock, and one around it needs a second connection, which a small pooler may not have.
  */
-async function applyPending(db: Database, migrations: readonly MigrationMeta[]): Promise<number> {
+async function applyPending(db: Database, migrations: readonly MigrationMeta[]): Promise<Migrated> {
   try {
-    return await inTransaction(db, (tx) => apply(tx, migrations), { statementMaxMs });
+    return await inTransaction(db, (tx) => apply(tx, migrations), {
+      statementMaxMs,
+      // Another one that migrates is waited for.
+      lockMaxMs: statementMaxMs,
+    });
   } catch (error) {
     const known = explained(error);
     if (!(known instanceof DatabaseError)) throw error;
@@ -109,9 +141,35 @@ async function applyPending(db: Database, migrations: readonly MigrationMeta[]):
   }
 }
 
-async function apply(tx: Transaction, migrations: readonly MigrationMeta[]): Promise<number> {
-  // Of the transaction: session locks do not hold behind a pooler in transaction mode.
-  await tx.execute(sql`select pg_advisory_xact_lock(${migrationLock})`);
+async function apply(tx: Transaction, migrations: readonly MigrationMeta[]): Promise<Migrated> {
+  await lockMigrations(tx);
+  const applied = await applyTables(tx, migrations);
+  await refuseForeignSchema(tx);
+  return { migrations: applied, areViewsNew: await makeViews(tx, readViews()) };
+}
+
+/** Until the transaction ends: session locks do not hold behind a pooler in transaction mode. */
+export const lockMigrations = (tx: Transaction) =>
+  tx.execute(sql`select pg_advisory_xact_lock(${migrationLock})`);
+
+/**
+ * Makes the tables as they were after these migrations alone, by their times, without the views.
+ * @throws DatabaseError for a migration that the program does not know.
+ */
+export async function migrateTo(tx: Transaction, times: readonly number[]): Promise<void> {
+  const migrations = readMigrationFiles({ migrationsFolder });
+  const wanted = migrations.filter(({ folderMillis }) => times.includes(folderMillis));
+  if (wanted.length < times.length) {
+    throw new DatabaseError(
+      `the backup has ${countedMigrations(times.length - wanted.length)} that this version does not ` +
+        "know: a newer version of bill-sync has written it; update the program",
+    );
+  }
+  await applyTables(tx, wanted);
+}
+
+/** @returns how many were applied. */
+async function applyTables(tx: Transaction, migrations: readonly MigrationMeta[]): Promise<number> {
   await tx.execute(sql`create schema if not exists ${journalSchema}`);
   await tx.execute(sql`
     create table if not exists ${journal} (
@@ -142,7 +200,7 @@ const mayNotMigrate = (cause: DatabaseError): DatabaseError =>
   );
 
 /** The journal may say that all is applied where tables were dropped or only half restored. */
-async function refuseForeignSchema(db: Database): Promise<void> {
+async function refuseForeignSchema(db: Queryable): Promise<void> {
   const wanted = Object.values(tables).flatMap((table: PgTable) =>
     getTableConfig(table).columns.map((column) => `${getTableName(table)}.${column.name}`),
   );
@@ -165,13 +223,16 @@ async function refuseForeignSchema(db: Database): Promise<void> {
   );
 }
 
-/** The program's list of business types, as a table for queries; codes met beside it stay. */
+/**
+ * The program's list of business types, as a table for queries; codes met beside it stay, and so
+ * does what a user mapped.
+ */
 async function seedBusinessTypes(db: Database): Promise<void> {
   const listed = businessTypeTable.toSorted((a, b) => (a.code < b.code ? -1 : 1));
   const column = (pick: (type: (typeof listed)[number]) => string) => textArray(listed.map(pick));
   await db.execute(sql`
-    insert into business_types (code, category, meaning, documented)
-    select code, category, meaning, documented
+    insert into business_types (code, category, listed_category, meaning, documented)
+    select code, category, category, meaning, documented
     from unnest(
       ${column(({ code }) => code)}::text[],
       ${column(({ category }) => category)}::text[],
@@ -181,9 +242,13 @@ async function seedBusinessTypes(db: Database): Promise<void> {
     where not exists (
       select 1
       from business_types as known
-      where (known.code, known.category, known.meaning, known.documented)
+      where (known.code, known.listed_category, known.meaning, known.documented)
         = (listed.code, listed.category, listed.meaning, listed.documented)
     )
     on conflict (code) do update
-    set category = excluded.category, meaning = excluded.meaning, documented = excluded.documented`);
+    set
+      category = coalesce(business_types.category_by_user, excluded.listed_category),
+      listed_category = excluded.listed_category,
+      meaning = excluded.meaning,
+      documented = excluded.documented`);
 }

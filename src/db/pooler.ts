@@ -1,6 +1,8 @@
-import type pg from "pg";
+import pg from "pg";
 import type { Database } from "./connect.ts";
+import { isRefused } from "./connections.ts";
 import { withDatabaseErrors } from "./database-errors.ts";
+import { onlyRow } from "./sql/only-row.ts";
 
 /** What stands between this program and the server, as far as it can be told from here. */
 export type Pooler = "none" | "session" | "transaction";
@@ -27,15 +29,17 @@ export function poolerOf({ announced, first, second, firstAgain = first }: Sight
   return announced === first ? "none" : "session";
 }
 
-/** Tells what kind of pooler, if any, the connections of this pool go through. Writes nothing. */
-export function detectPooler(db: Database): Promise<Pooler> {
+/**
+ * Tells what kind of pooler, if any, the connections of this pool go through; undefined where one
+ * connection is all that can be had. Writes nothing.
+ */
+export function detectPooler(db: Database): Promise<Pooler | undefined> {
   return withDatabaseErrors(async () => {
     const one = await db.$client.connect();
-    const other = await db.$client.connect().catch((error: unknown) => {
-      one.release();
-      throw error;
-    });
+    // Beside the pool, which would wait for the first one's return.
+    const other = new pg.Client(db.$client.options);
     try {
+      await other.connect();
       const first = await servedBy(one);
       await other.query("begin");
       const second = await servedBy(other);
@@ -43,17 +47,20 @@ export function detectPooler(db: Database): Promise<Pooler> {
       const all = second === first ? seen : { ...seen, firstAgain: await servedBy(one) };
       await other.query("rollback");
       return poolerOf(all);
+    } catch (error) {
+      if (isRefused(error)) return undefined;
+      throw error;
     } finally {
-      // Closed, and not given back: what failed in a transaction leaves it open.
+      // Closed: what failed in a transaction leaves it open.
       one.release(true);
-      other.release(true);
+      await other.end();
     }
   });
 }
 
 async function servedBy(client: pg.ClientBase): Promise<number> {
   const { rows } = await client.query<{ pid: number }>("select pg_backend_pid() as pid");
-  return rows[0]?.pid ?? 0;
+  return onlyRow(rows, "a connection's process").pid;
 }
 
 /** The driver keeps the number, to cancel statements by; its types do not list it. */

@@ -1,7 +1,7 @@
 import { eq, sql } from "drizzle-orm";
 import type { Database } from "./connect.ts";
 import { withDatabaseErrors } from "./database-errors.ts";
-import { syncRuns } from "./schema.ts";
+import { syncRuns } from "./schema/schema.ts";
 
 export type Outcome = Exclude<typeof syncRuns.$inferSelect.outcome, "running">;
 

@@ -1,6 +1,7 @@
 import type { Clock } from "../clock.ts";
 import type { Operation } from "../contract/operation.ts";
 import { secondMs } from "../contract/time.ts";
+import type { ExchangeError } from "../errors.ts";
 import { createRateLimiter, type RateLimit, type RateLimiter } from "./rate-limiter.ts";
 
 /**
@@ -12,22 +13,75 @@ import { createRateLimiter, type RateLimit, type RateLimiter } from "./rate-limi
 export const addressLimit: RateLimit = { requests: 90, perMs: secondMs };
 
 /** The limits of this machine's address, which all accounts of a process share. */
-export type AddressLimits = {
+export type AddressLimits = AddressBan & {
   /** Puts an account's own limiter of an operation under the limits of the address. */
   under(operation: Operation, own: () => RateLimiter): RateLimiter;
 };
 
+/** What all accounts know of their address being banned. */
+export type AddressBan = {
+  /** Why nothing may be asked any more. */
+  ban(): ExchangeError | undefined;
+  /**
+   * How often the address was banned by now. Requests that were on their way together are told of
+   * one ban.
+   * @param sentAt when the request left that was told so.
+   */
+  countBan(sentAt: number): number;
+  /** All wait so long, then ask one at a time until an answer comes; "stop" ends all asking. */
+  banned(error: ExchangeError, delayMs: number | "stop"): void;
+  /** An answer came. */
+  admitted(sentAt: number): void;
+};
+
 export function createAddressLimits(clock: Clock): AddressLimits {
-  const everything = createRateLimiter(addressLimit, clock);
+  const allRequests = createRateLimiter(addressLimit, clock);
   const byOperation = new Map<string, RateLimiter>();
   return {
+    ...addressBan(allRequests, clock),
     under(operation, own) {
-      if (operation.limit.scope === "uid") return both(own(), everything);
+      if (operation.limit.scope === "uid") return both(own(), allRequests);
       const known = byOperation.get(operation.name);
       if (known !== undefined) return known;
-      const shared = both(createRateLimiter(operation.limit, clock), everything);
+      const shared = both(createRateLimiter(operation.limit, clock), allRequests);
       byOperation.set(operation.name, shared);
       return shared;
+    },
+  };
+}
+
+function addressBan(allRequests: RateLimiter, clock: Clock): AddressBan {
+  let ban: ExchangeError | undefined;
+  let times = 0;
+  let pausedUntil = Number.NEGATIVE_INFINITY;
+  let isTrying = false;
+  const resume = () => {
+    if (isTrying) void allRequests.resize(addressLimit.requests);
+    isTrying = false;
+  };
+  return {
+    ban: () => ban,
+    countBan(sentAt) {
+      if (sentAt >= pausedUntil) {
+        times += 1;
+        pausedUntil = clock.now();
+      }
+      return times;
+    },
+    banned(error, delayMs) {
+      if (delayMs === "stop") {
+        ban ??= error;
+        // Whoever waits learns of it at once.
+        resume();
+        return;
+      }
+      pausedUntil = Math.max(pausedUntil, clock.now() + delayMs);
+      allRequests.holdOff(delayMs);
+      void allRequests.resize(1);
+      isTrying = true;
+    },
+    admitted(sentAt) {
+      if (sentAt >= pausedUntil) resume();
     },
   };
 }

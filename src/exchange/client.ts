@@ -6,13 +6,14 @@ import { clockSkewMaxMs, signature } from "../contract/signature.ts";
 import { type EpochMs, epochMs } from "../contract/time.ts";
 import { ExchangeError, type ExchangeErrorKind } from "../errors.ts";
 import type { Secret } from "../secret.ts";
+import type { AddressBan } from "./address-limits.ts";
 import { dataOf, envelopeOf, failureOf } from "./answer.ts";
 import type { ClockSample, ExchangeClock } from "./exchange-clock.ts";
+import type { Arrival } from "./one-way-delay.ts";
 import type { RateLimiter } from "./rate-limiter.ts";
 import { attemptsBound, retryDelayMs } from "./retry.ts";
 import { holdsSecret, scrubber } from "./scrub.ts";
 import type { Transport } from "./transport.ts";
-import type { Arrival } from "./way-there.ts";
 
 export type Credentials = {
   readonly key: Secret;
@@ -24,11 +25,15 @@ export type ClientDeps = {
   readonly baseUrl: URL;
   /** Absent: only public operations can be asked for. */
   readonly credentials?: Credentials;
+  /** Whether they are of demo trading. Default false. */
+  readonly demo?: boolean;
   readonly locale: string;
   readonly transport: Transport;
   readonly clock: Clock;
   readonly exchangeClock: ExchangeClock;
   readonly limiterOf: (operation: Operation) => RateLimiter;
+  /** Of the address that the limits are of. */
+  readonly address: AddressBan;
   /** Uniform in [0, 1). */
   readonly random: () => number;
 };
@@ -38,8 +43,6 @@ export type AskOptions = {
   readonly signal?: AbortSignal;
   /** Of the requests that wait for the limit, those with the highest go first. Default 0. */
   readonly priority?: number;
-  /** Asks the exchange's demo trading. */
-  readonly demo?: boolean;
   /** Called right before each request; what it throws ends the asking. */
   readonly beforeSend?: () => void;
   /** Told of every request that was sent, right after its end, and of its failure. */
@@ -73,12 +76,11 @@ export type Client = {
 
 /** The exchange, asked for the operations of the contract: signed, paced and retried. */
 export function createClient(deps: ClientDeps): Client {
-  const { clock, exchangeClock } = deps;
+  const { clock, exchangeClock, address } = deps;
 
   async function attempt<Op extends Operation>(
     operation: Op,
     query: Query,
-    demo: boolean,
     arrived: (arrival: Arrival) => void,
   ): Promise<Answered<Op>> {
     const url = new URL(operation.path, deps.baseUrl);
@@ -89,7 +91,7 @@ export function createClient(deps: ClientDeps): Client {
     const onSent = () => {
       sentAt = clock.now();
     };
-    const headers = headersOf(deps, operation, query, demo);
+    const headers = headersOf(deps, operation, query);
     const answer = await deps.transport({ url, headers, onSent });
     const answeredAt = clock.now();
     const body = envelopeOf(answer);
@@ -115,32 +117,36 @@ export function createClient(deps: ClientDeps): Client {
   }
 
   return {
-    async ask(
-      operation,
-      query,
-      { signal, priority = 0, demo = false, beforeSend, onAttempt } = {},
-    ) {
+    async ask(operation, query, { signal, priority = 0, beforeSend, onAttempt } = {}) {
       const limiter = deps.limiterOf(operation);
       const failures = new Map<ExchangeErrorKind, number>();
       for (let attempts = 1; attempts <= attemptsBound; attempts++) {
+        let sentAt = clock.now();
         try {
           const answered = await limiter.run(
             (arrived) => {
+              const ban = address.ban();
+              if (ban !== undefined) throw ban;
               beforeSend?.();
+              sentAt = clock.now();
               const asked = typeof query === "function" ? query() : query;
-              return attempt(operation, asked, demo, arrived);
+              return attempt(operation, asked, arrived);
             },
             signal,
             priority,
           );
           onAttempt?.(undefined);
+          address.admitted(sentAt);
           return answered;
         } catch (error) {
-          if (!(error instanceof ExchangeError)) throw error;
-          onAttempt?.(error);
-          const failed = (failures.get(error.kind) ?? 0) + 1;
+          // Of a ban that another request was told of, nothing was sent.
+          if (!(error instanceof ExchangeError) || error === address.ban()) throw error;
+          const isBan = error.kind === "banned";
+          const failed = isBan ? address.countBan(sentAt) : (failures.get(error.kind) ?? 0) + 1;
           failures.set(error.kind, failed);
           const delayMs = retryDelayMs(error, failed, deps.random);
+          if (isBan) address.banned(error, delayMs);
+          onAttempt?.(error);
           if (delayMs === "stop") throw attempts === 1 ? error : afterAttempts(error, attempts);
           if (error.kind === "rate-limited") limiter.holdOff(delayMs);
           await clock.sleep(delayMs, signal);
@@ -199,10 +205,9 @@ function refuseImpossibleTime(
 }
 
 function headersOf(
-  { credentials, exchangeClock, locale }: ClientDeps,
+  { credentials, demo = false, exchangeClock, locale }: ClientDeps,
   operation: Operation,
   query: Query,
-  demo: boolean,
 ): Record<string, string> {
   if (operation.access === "public") return {};
   if (credentials === undefined) {

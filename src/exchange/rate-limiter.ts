@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import PQueue from "p-queue";
 import type { Clock } from "../clock.ts";
-import { type Arrival, createWayThere } from "./way-there.ts";
+import { type Arrival, createOneWayDelay } from "./one-way-delay.ts";
 
 export type RateLimiter = {
   /**
@@ -30,15 +30,15 @@ export type RateLimit = { readonly requests: number; readonly perMs: number };
 const marginMs = 2;
 
 /**
- * Holds a rate limit as the exchange counts it, at the arrival of requests there, over a way
+ * Holds a rate limit as the exchange counts it, at the arrival of requests there, over a network
  * whose delays are not known. A request has a slot, and the next one in it must not arrive
  * within a period of the first. So it is sent a period after the first one's arrival, as the
- * answer's `requestTime` tells it, less the shortest way there (way-there.ts), and at the latest
- * a period after the answer: that holds whatever the way does, and is what remains where times
+ * answer's `requestTime` tells it, less the shortest one-way delay (one-way-delay.ts), and at the
+ * latest a period after the answer: that holds whatever the network does, and is what remains where times
  * are missing, absurd, or jump. At the earliest it is sent a period after the first one was,
- * whatever the times say: an arrival is told no earlier than by its own way after the sending.
+ * whatever the times say: an arrival is never dated earlier than the sending plus its own delay.
  *
- * The price is what a way there has on top of the shortest: at round trips of 50 ± 5, 300 ± 30
+ * The price is what a delay has on top of the shortest one: at round trips of 50 ± 5, 300 ± 30
  * and 800 ± 80 ms, 99.4, 98.1 and 95.5 % of the limit are used, and none of 10,000 requests is
  * refused. Waiting a second after the answer uses 95, 77 and 55 %; less the fastest round trip,
  * up to 1,199 are refused where each takes another route. A window counted at the sender,
@@ -47,14 +47,15 @@ const marginMs = 2;
  */
 export function createRateLimiter(limit: RateLimit, clock: Clock): RateLimiter {
   const queue = new PQueue({ concurrency: limit.requests });
-  const wayThere = createWayThere();
+  const oneWayDelay = createOneWayDelay();
   let heldUntil = 0;
 
   /** When the next request may be sent in the slot of one that ended at `endedAt`. */
   function freeAt(endedAt: number, arrival: Arrival | undefined): number {
-    const leastWayMs = wayThere.leastMs();
-    if (arrival === undefined || leastWayMs === undefined) return endedAt + limit.perMs + marginMs;
-    const leftMs = Math.min(endedAt, arrival.requestTime - leastWayMs);
+    const leastDelayMs = oneWayDelay.leastMs();
+    if (arrival === undefined || leastDelayMs === undefined)
+      return endedAt + limit.perMs + marginMs;
+    const leftMs = Math.min(endedAt, arrival.requestTime - leastDelayMs);
     return leftMs + limit.perMs + marginMs;
   }
 
@@ -66,12 +67,12 @@ export function createRateLimiter(limit: RateLimit, clock: Clock): RateLimiter {
     let arrival: Arrival | undefined;
     const arrived = (told: Arrival) => {
       arrival = told;
-      wayThere.observe(told);
+      oneWayDelay.observe(told);
     };
     await send(arrived).then(settle.resolve, settle.reject);
     const endedAt = clock.now();
     await sleepUntil(clock, () => sentAt + limit.perMs);
-    // Looked up again at each waking: what came in meanwhile tells more of the way there.
+    // Computed again at each waking: what came in meanwhile tells more of the delay.
     await sleepUntil(clock, () => freeAt(endedAt, arrival));
   }
 

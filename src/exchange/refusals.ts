@@ -22,6 +22,14 @@ const slower: Refusal = {
   remedy: "another program may be using up the account's limit; stop it, or try again later",
 };
 
+const banned: Refusal = {
+  kind: "banned",
+  remedy:
+    "this machine's address is banned by what stands before the exchange, and nothing more is " +
+    "asked from it; wait at least five minutes before you run it again, stop other programs that " +
+    "ask from this address, and check proxies and whether the exchange serves this machine's place",
+};
+
 const toCheck = {
   key: "check EXCHANGE_API_KEY, or its apiKey in ACCOUNTS_FILE",
   secret: "check EXCHANGE_API_SECRET, or its apiSecret in ACCOUNTS_FILE",
@@ -52,8 +60,8 @@ const refusals: Readonly<Record<string, Refusal>> = {
   ),
   "40014": permission("the API key lacks a permission; give it the right to read futures"),
   "40099": permission(
-    "a demo key was used on live products, or a live key on demo products; " +
-      "leave the others out of PRODUCT_TYPES, or out of its productTypes in ACCOUNTS_FILE",
+    "a demo key was used as a live one, or a live key as a demo one; a demo key is told by " +
+      '"demo": true in ACCOUNTS_FILE, and reads no product type that begins with S',
   ),
   "40004": clock,
   "40005": clock,
@@ -83,10 +91,14 @@ const refusals: Readonly<Record<string, Refusal>> = {
 const unknown = (remedy: string): Refusal => ({ kind: "unknown-code", remedy });
 const unknownCode = unknown("the code is not a known one; see its message");
 
+/** By which a firewall refuses, with a page of its own; the exchange's own refusals carry a code. */
+const bans: readonly number[] = [403, 451];
+
 /** What a refusal with this code and HTTP status means. The status decides without a known code. */
 export function refusalOf(code: string | undefined, status: number): Refusal {
   const known = code !== undefined && Object.hasOwn(refusals, code) ? refusals[code] : undefined;
   if (known !== undefined) return known;
+  if (status === 418 || (code === undefined && bans.includes(status))) return banned;
   if (status === 429) return slower;
   if (status === 408 || status >= 500) return later;
   return code === undefined ? withoutCode(status) : unknownCode;

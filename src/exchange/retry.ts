@@ -6,12 +6,13 @@ const delayMaxMs = 30 * secondMs;
 const retryAfterMaxMs = 2 * minuteMs;
 
 /**
- * How often a request may fail in each way; the last time ends it. Counted for each way of
+ * How often a request, or all from an address that is banned, may fail in each way; the last time ends it. Counted for each way of
  * its own: a network that was away for five attempts must not use up the one that sets the
  * clock after it.
  */
 const attemptsMax: Readonly<Record<ExchangeErrorKind, number>> = {
   "refused-credentials": 1,
+  banned: 3,
   "refused-permission": 1,
   "refused-request": 1,
   "time-range": 1,
@@ -39,6 +40,8 @@ export function retryDelayMs(
 ): number | "stop" {
   if (attempt >= attemptsMax[failure.kind]) return "stop";
   if (failure.kind === "clock") return 0;
+  // Each request more may prolong a ban: only one that tells its end is waited for.
+  if (failure.kind === "banned" && failure.retryAfterMs === undefined) return "stop";
   const retryAfterMs = failure.retryAfterMs ?? 0;
   if (retryAfterMs > retryAfterMaxMs) return "stop";
   const backoffMs = random() * Math.min(delayMaxMs, firstDelayMs * 2 ** (attempt - 1));

@@ -2,6 +2,7 @@ import { isUtf8 } from "node:buffer";
 import { Agent, type Dispatcher, request } from "undici";
 import { secondMs } from "../contract/time.ts";
 import { ExchangeError, messageOf } from "../errors.ts";
+import { openFilesRemedy, saysOutOfFiles } from "../open-files.ts";
 
 export type HttpRequest = {
   readonly url: URL;
@@ -41,9 +42,15 @@ export const transportLimits: TransportLimits = {
   bodyMaxBytes: 16 * 1_024 * 1_024,
 };
 
-/** The real transport: keep-alive connections of undici, each wait and size bounded. */
+/**
+ * The real transport: keep-alive connections of undici, each wait and size bounded. A request is sent
+ * once, since what is sent again unseen is counted by the exchange's limit and not by ours.
+ */
 export function openTransport(limits = transportLimits): Transport & AsyncDisposable {
   const agent = new Agent({
+    // undici sends again what an HTTP/2 server refused, or left unanswered at a GOAWAY: 40 requests
+    // arrived as 76. Over HTTP/1.1, one at a time on each connection, it sends nothing again.
+    allowH2: false,
     connect: { timeout: limits.connectMaxMs, rejectUnauthorized: true },
     headersTimeout: limits.silenceMaxMs,
     bodyTimeout: limits.silenceMaxMs,
@@ -119,12 +126,27 @@ const tellOfSending =
     return dispatch(options, handler);
   };
 
+/** Why no answer came. The client's own words are of its timers and its sockets. */
 function reasonOf(error: unknown, limits: TransportLimits): string {
-  if (codeOf(error) === "UND_ERR_RES_EXCEEDED_MAX_SIZE") {
-    return `the body is larger than ${limits.bodyMaxBytes} bytes`;
-  }
   if (error instanceof DOMException && error.name === "TimeoutError") {
     return `the whole answer took longer than ${limits.wholeAnswerMaxMs / secondMs} s`;
   }
-  return messageOf(error);
+  const silent = `${limits.silenceMaxMs / secondMs} s`;
+  switch (codeOf(error)) {
+    case "UND_ERR_RES_EXCEEDED_MAX_SIZE":
+      return `the body is larger than ${limits.bodyMaxBytes} bytes`;
+    case "UND_ERR_CONNECT_TIMEOUT":
+      return `no connection came about within ${limits.connectMaxMs / secondMs} s`;
+    case "UND_ERR_HEADERS_TIMEOUT":
+      return `nothing was answered within ${silent}`;
+    case "UND_ERR_BODY_TIMEOUT":
+      return `the answer stopped in its middle for ${silent}`;
+    case "UND_ERR_SOCKET":
+      return "the connection was closed before the whole answer was here";
+    default: {
+      // Node says from where, which it does not know.
+      const message = messageOf(error).replace(" - Local (undefined:undefined)", "");
+      return saysOutOfFiles(message) ? `${message}: ${openFilesRemedy}` : message;
+    }
+  }
 }

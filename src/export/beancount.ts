@@ -1,33 +1,43 @@
 import { dayMs, epochMs, isoTime } from "../contract/time.ts";
-import type { BillPages, Chunks, ExportedBill } from "./bill.ts";
-import { decimalText } from "./decimal.ts";
-import { type Adjustment, dayOf, type JournalEntry, journalOf, type Posting } from "./journal.ts";
-import { fingerprint, namesBy } from "./names.ts";
+import { ReportableError } from "../errors.ts";
+import { printableLine } from "../printable.ts";
+import { add, type Decimal, decimalText, hasAtMostDigits, zero } from "./decimal.ts";
+import type { BillPages, Chunks, ExportedBill, FormatOptions } from "./exported-bill.ts";
+import {
+  type Adjustment,
+  type JournalEntry,
+  type Posting,
+  printJournal,
+  type TimeOf,
+  timeIn,
+} from "./journal.ts";
+import { endsLikeFingerprint, fingerprint, joinParts, namesBy, spellParts } from "./names.ts";
 
-const heading = `; the bills of an exchange's futures account, in UTC days: export --format beancount
-option "title" "bill-sync"
+const heading = `; the bills of an exchange's futures account: export --format beancount
+`;
+const title = `option "title" "bill-sync"
 `;
 
 // Accounts that several ledgers share are met in no order of time: all are open from the first day.
 const openedOn = "1970-01-01";
 
 /** A journal that `bean-check` accepts. Every balance is asserted with no tolerance at all. */
-export async function* toBeancount(pages: BillPages): Chunks {
-  yield heading;
-  const printer = openPrinter();
-  for await (const entries of journalOf(pages)) yield entries.map(printer).join("");
+export async function* toBeancount(pages: BillPages, options: FormatOptions = {}): Chunks {
+  yield options.before === undefined ? heading + title : heading;
+  yield* printJournal(pages, options, openPrinter(timeIn(options.zone)));
 }
 
-function openPrinter(): (entry: JournalEntry) => string {
+function openPrinter(timeOf: TimeOf): (entry: JournalEntry) => string {
   const accountName = namesBy(spellAccount, { tool: "beancount", what: "account" });
   const commodity = namesBy(commodityName, { tool: "beancount", what: "commodity" });
   const declared = new Set<string>();
+  const refuseInexact = openSums();
   const declare = (line: string, details = ""): string => {
     if (declared.has(line)) return "";
     declared.add(line);
     return `\n${openedOn} ${line}\n${details}`;
   };
-  const accountOf = ({ account }: Pick<Posting, "account">) => accountName(account.join("\n"));
+  const accountOf = ({ account }: Pick<Posting, "account">) => accountName(joinParts(account));
   const declarations = (posting: Posting) =>
     declare(`commodity ${commodity(posting.coin)}`, `  name: ${quoted(posting.coin)}\n`) +
     declare(`open ${accountOf(posting)}`);
@@ -38,20 +48,44 @@ function openPrinter(): (entry: JournalEntry) => string {
       const { day, coin, balance } = entry;
       return `\n${dayAfter(day)} balance ${accountOf(entry)}  ${decimalText(balance)} ~ 0 ${commodity(coin)}\n`;
     }
-    const { bill, postings } = entry;
-    const head = entry.kind === "bill" ? billHead(bill) : adjustmentHead(bill, entry.kind);
-    return `${postings.map(declarations).join("")}\n${dayOf(bill)} * ${head}${postings.map(postingLine).join("")}`;
+    const { bill, postings, day } = entry;
+    for (const posting of postings) refuseInexact(bill, posting);
+    const head =
+      entry.kind === "bill"
+        ? billHead(bill, timeOf(bill))
+        : adjustmentHead(bill, entry.kind, timeOf(bill));
+    return `${postings.map(declarations).join("")}\n${day} * ${head}${postings.map(postingLine).join("")}`;
+  };
+}
+
+// The digits with which Python's decimals compute, and beancount by them. No option of it sets more.
+const digitsMax = 28;
+
+/** Adds the wallets up as beancount will, and refuses what it would round. */
+function openSums(): (bill: ExportedBill, posting: Posting) => void {
+  const sums = new Map<string, Decimal>();
+  return ({ account, productType, billId }, { account: parts, amount }) => {
+    const isWallet = parts[0] === "Assets";
+    const key = joinParts(parts);
+    const sum = isWallet ? add(sums.get(key) ?? zero, amount) : amount;
+    if (isWallet) sums.set(key, sum);
+    const long = [amount, sum].find((decimal) => !hasAtMostDigits(decimal, digitsMax));
+    if (long === undefined) return;
+    throw new ReportableError(
+      `bill ${account}/${productType} ${printableLine(billId)} leads to ${printableLine(decimalText(long))}, and beancount ` +
+        `computes with ${digitsMax} digits; use another format, or leave the bill out by --from and --to`,
+    );
   };
 }
 
 /** An assertion holds at the beginning of its day, so that of a day's end is dated the next. */
 const dayAfter = (day: string): string => isoTime(epochMs(Date.parse(day) + dayMs)).slice(0, 10);
 
-function billHead(bill: ExportedBill): string {
+function billHead(bill: ExportedBill, time: string): string {
   const { billId, businessType, symbol, category, feeByCoupon, amount } = bill;
   const metadata = [
     ["bill_id", billId],
-    ["time", timeOf(bill)],
+    ["time", time],
     ["category", category],
     ...(symbol === null ? [] : [["symbol", symbol]]),
     ...(feeByCoupon === null ? [] : [["fee_by_coupon", feeByCoupon]]),
@@ -60,19 +94,23 @@ function billHead(bill: ExportedBill): string {
   return `${quoted(businessType)} ${quoted(symbol ?? "")}\n${metadataLines(metadata)}`;
 }
 
-const adjustmentHead = (bill: ExportedBill, kind: Adjustment): string =>
+const adjustmentHead = (bill: ExportedBill, kind: Adjustment, time: string): string =>
   `${quoted(kind)} ${quoted(`as the balance of bill ${bill.billId} shows`)}\n${metadataLines([
-    ["time", timeOf(bill)],
+    ["time", time],
     ["category", kind],
   ])}`;
 
 const metadataLines = (metadata: readonly (readonly string[])[]): string =>
   metadata.map(([key, value = ""]) => `  ${key}: ${quoted(value)}\n`).join("");
 
-/** @param name its parts, a line each. */
-const spellAccount = (name: string): string => name.split("\n").map(accountPart).join(":");
-
-const timeOf = ({ cTime }: ExportedBill): string => isoTime(cTime).slice(11);
+const spellAccount = (name: string): string =>
+  spellParts(name, (part, place, parts) => {
+    const safe = accountPart(part);
+    // The last part of a wallet is a coin, and a stream may have stETH beside STETH.
+    const isCoin = parts[0] === "Assets" && place === parts.length - 1;
+    const isTold = isCoin ? safe === part && !endsLikeFingerprint(part) : /^[\w.-]+$/.test(part);
+    return isTold ? safe : `${safe}-${fingerprint(part)}`;
+  });
 
 const quoted = (text: string): string =>
   `"${text.replace(/\p{C}/gu, " ").replace(/["\\]/g, "\\$&")}"`;

@@ -46,7 +46,7 @@ export const bookings: Readonly<Record<Category, CategoryBooking>> = {
   trade: { ...both({ root: "Income", name: "RealisedPnl" }), koinly: profitAndLoss },
   liquidation: { ...both({ root: "Expenses", name: "Liquidation" }), koinly: profitAndLoss },
   funding: { ...bySign("Funding"), koinly: profitAndLoss },
-  // Moves nothing: see wallet-change.ts.
+  // Mostly moves nothing: where it does, reconcile has learned so.
   margin: { ...both({ root: "Equity", name: "Margin" }), koinly: unlabelled },
   bonus: {
     ...both({ root: "Income", name: "Bonus" }),

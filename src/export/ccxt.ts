@@ -1,15 +1,16 @@
 import type { Category } from "../contract/business-types.ts";
 import { parseExactJson } from "../contract/json.ts";
 import { isoTime } from "../contract/time.ts";
-import type { BillPages, Chunks, ExportedBill } from "./bill.ts";
 import { decimalOf, decimalText, magnitude, negate, subtract } from "./decimal.ts";
+import type { BillPages, Chunks, ExportedBill } from "./exported-bill.ts";
 import { walletChange } from "./wallet-change.ts";
 
 /**
  * A JSON array of ccxt's unified ledger entries, one a line. Numbers are text, as with ccxt's
  * `exchange.number = String`: a float would lose digits. Amounts are absolute, as ccxt has them,
  * and `direction` is their sign; a cost below zero is a rebate. Then
- * `after = before ± amount - fee.cost`, but for margin moves, which move no wallet.
+ * `after = before ± amount - fee.cost`, but where a bill's kind moves the wallet otherwise: margin
+ * moves mostly do not.
  */
 export async function* toCcxt(pages: BillPages): Chunks {
   let separator = "[\n";

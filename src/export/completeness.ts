@@ -1,46 +1,75 @@
+import { sql } from "drizzle-orm";
 import { type EpochMs, epochMs } from "../contract/time.ts";
-import { readKnownTime } from "../db/checkpoints.ts";
 import type { Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
+import { readKnownTime } from "../db/ledger/checkpoints.ts";
 import { type Interval, interval, subtract } from "../sync/intervals.ts";
 import type { KnownTime, Stream } from "../sync/store.ts";
-import type { Selection } from "./read-bills.ts";
+import { isSelected, type Selection } from "./read-bills.ts";
 
-/** What an export may lack of a stream. */
-export type Uncovered = {
+/** What is known of the time of a stream that is exported. */
+export type ExportedTime = {
   readonly stream: Stream;
+  /** Up to when it was read; undefined before the first time that was read to its end. */
+  readonly through: EpochMs | undefined;
   /** Time of the export that is not proven complete. */
   readonly holes: readonly Interval[];
-  /** Where no end was asked for: from when on the newest bills are not all read. */
-  readonly openFrom: EpochMs | undefined;
 };
 
-/** What of the selected time is not proven complete, for each of these streams that lacks some. */
-export async function readUncovered(
+export async function readExportedTimes(
   tx: Transaction,
   streams: readonly Stream[],
   selection: Selection,
   now: EpochMs,
-): Promise<readonly Uncovered[]> {
-  const found: Uncovered[] = [];
+): Promise<readonly ExportedTime[]> {
+  const found: ExportedTime[] = [];
   for (const stream of streams) {
     const known = await withDatabaseErrors(() => readKnownTime(tx, stream));
-    const lack = uncovered(known, selection, now);
-    if (lack.holes.length > 0 || lack.openFrom !== undefined) found.push({ stream, ...lack });
+    const through = known.coverage.at(-1)?.to;
+    found.push({ stream, through, holes: holesIn(known, selection, now) });
   }
   return found;
 }
 
-/** Without a beginning, what was ever known of counts; without an end, up to now. */
-export function uncovered(
+/**
+ * What of the selected time is not proven complete. Without a beginning, what was ever known of
+ * counts; without an end, what was read: the newest minutes are left out of such an export.
+ */
+export function holesIn(
   { coverage, expired, open }: Pick<KnownTime, "coverage" | "expired" | "open">,
-  { from, to }: Selection,
+  { from, to }: Pick<Selection, "from" | "to">,
   now: EpochMs,
-): Omit<Uncovered, "stream"> {
+): readonly Interval[] {
   const times = [...coverage, ...expired, ...open.map(({ window }) => window)];
   const start = from ?? Math.min(...times.map((time) => time.from), now);
-  const holes = subtract(interval(start, to ?? now), coverage);
-  const last = holes.at(-1);
-  if (to !== undefined || last?.to !== now) return { holes, openFrom: undefined };
-  return { holes: holes.slice(0, -1), openFrom: epochMs(last.from) };
+  const end = to ?? coverage.at(-1)?.to ?? now;
+  return subtract(interval(start, epochMs(end)), coverage);
+}
+
+/**
+ * The streams with selected bills that no `reconcile` has looked at since they were stored or since
+ * a type of theirs was mapped: the order within their milliseconds, and what their kinds do to the
+ * wallet, may not be known yet.
+ */
+export async function readUnreconciled(
+  tx: Transaction,
+  selection: Selection,
+): Promise<readonly Stream[]> {
+  const { rows } = await withDatabaseErrors(() =>
+    tx.execute<Stream>(sql`
+      select account, product_type as "productType"
+      from bills
+      left join reconciled_chains using (account, product_type, coin)
+      where ${isSelected(selection)}
+        and (
+          reconciled_chains.account is null
+          -- What types set or unset changed is to be learned anew.
+          or ingested_before = '-infinity'
+          -- Where bills were not judged yet, the next check begins before what this one looked at.
+          or ingested_at >= greatest(ingested_before, reconciled_at)
+        )
+      group by account, product_type
+      order by account, product_type`),
+  );
+  return rows;
 }

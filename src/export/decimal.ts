@@ -48,3 +48,10 @@ export function unitsOf(decimal: Decimal, scale: number): bigint | undefined {
   const factor = 10n ** BigInt(decimal.scale - scale);
   return decimal.units % factor === 0n ? decimal.units / factor : undefined;
 }
+
+/** Whether a number can be written with so many digits, zeros at its end left out. */
+export function hasAtMostDigits({ units }: Decimal, digits: number): boolean {
+  const limit = 10n ** BigInt(digits);
+  if (units < limit && units > -limit) return true;
+  return String(units).replace(/^-/, "").replace(/0+$/, "").length <= digits;
+}

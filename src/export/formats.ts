@@ -1,4 +1,4 @@
-import type { Format } from "./bill.ts";
+import type { Format } from "./exported-bill.ts";
 
 /** Each is loaded when it is asked for. */
 const formats = {
@@ -18,3 +18,12 @@ export const loadFormat = (name: FormatName): Promise<Format> => formats[name]()
 
 /** What no terminal can show. */
 export const isBinary = (name: FormatName): boolean => name === "parquet";
+
+/** What has a transaction a bill, and asserts balances. */
+export const isJournal = (name: FormatName): boolean => name === "hledger" || name === "beancount";
+
+/** Where a demo coin would be taken for money. */
+export const isPriced = (name: FormatName): boolean => isJournal(name) || name === "koinly";
+
+/** Whether it shows what a bill does to its wallet, as `reconcile` learned it. */
+export const showsWallets = (name: FormatName): boolean => isPriced(name) || name === "ccxt";

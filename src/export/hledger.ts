@@ -1,21 +1,28 @@
-import { isoTime } from "../contract/time.ts";
-import type { BillPages, Chunks, ExportedBill } from "./bill.ts";
+import { ReportableError } from "../errors.ts";
+import { printableLine } from "../printable.ts";
 import { decimalText } from "./decimal.ts";
-import { type Adjustment, dayOf, type JournalEntry, journalOf, type Posting } from "./journal.ts";
-import { fingerprint, namesBy } from "./names.ts";
+import type { BillPages, Chunks, ExportedBill, FormatOptions } from "./exported-bill.ts";
+import {
+  type Adjustment,
+  type JournalEntry,
+  type Posting,
+  printJournal,
+  type TimeOf,
+  timeIn,
+} from "./journal.ts";
+import { endsLikeFingerprint, fingerprint, joinParts, namesBy, spellParts } from "./names.ts";
 
-const heading = `; the bills of an exchange's futures account, in UTC days: export --format hledger
+const heading = `; the bills of an exchange's futures account: export --format hledger
 decimal-mark .
 `;
 
 /** A journal that `hledger check --strict` accepts: every account and commodity is declared. */
-export async function* toHledger(pages: BillPages): Chunks {
+export async function* toHledger(pages: BillPages, options: FormatOptions = {}): Chunks {
   yield heading;
-  const printer = openPrinter();
-  for await (const entries of journalOf(pages)) yield entries.map(printer).join("");
+  yield* printJournal(pages, options, openPrinter(timeIn(options.zone)));
 }
 
-function openPrinter(): (entry: JournalEntry) => string {
+function openPrinter(timeOf: TimeOf): (entry: JournalEntry) => string {
   const accountName = namesBy(spellAccount, { tool: "hledger", what: "account" });
   const commodity = namesBy(commodityName, { tool: "hledger", what: "commodity" });
   const declared = new Set<string>();
@@ -24,7 +31,7 @@ function openPrinter(): (entry: JournalEntry) => string {
     declared.add(line);
     return `\n${line}\n`;
   };
-  const accountOf = ({ account }: Pick<Posting, "account">) => accountName(account.join("\n"));
+  const accountOf = ({ account }: Pick<Posting, "account">) => accountName(joinParts(account));
   const declarations = (posting: Pick<Posting, "account" | "coin">) =>
     declare(`commodity ${commodity(posting.coin)}`) + declare(`account ${accountOf(posting)}`);
   const postingLine = (posting: Posting) =>
@@ -35,17 +42,32 @@ function openPrinter(): (entry: JournalEntry) => string {
       const amount = `0 ${commodity(coin)} = ${decimalText(balance)} ${commodity(coin)}`;
       return `\n${day} * balance at the end of the day\n    ${accountOf(entry)}  ${amount}\n`;
     }
-    const { bill, postings } = entry;
-    const head = entry.kind === "bill" ? billHead(bill) : adjustmentHead(bill, entry.kind);
-    return `${postings.map(declarations).join("")}\n${dayOf(bill)} * ${head}${postings.map(postingLine).join("")}`;
+    const { bill, postings, day } = entry;
+    for (const posting of postings) refuseLong(bill, posting);
+    const head =
+      entry.kind === "bill"
+        ? billHead(bill, timeOf(bill))
+        : adjustmentHead(bill, entry.kind, timeOf(bill));
+    return `${postings.map(declarations).join("")}\n${day} * ${head}${postings.map(postingLine).join("")}`;
   };
 }
 
-function billHead(bill: ExportedBill): string {
+// More places hledger does not read.
+const placesMax = 255;
+
+function refuseLong({ account, productType, billId }: ExportedBill, { amount }: Posting): void {
+  if (amount.scale <= placesMax) return;
+  throw new ReportableError(
+    `bill ${account}/${productType} ${printableLine(billId)} has ${amount.scale} decimal places, and hledger ` +
+      `reads ${placesMax}; use another format, or leave the bill out by --from and --to`,
+  );
+}
+
+function billHead(bill: ExportedBill, time: string): string {
   const { billId, businessType, symbol, category, feeByCoupon, amount } = bill;
   const description = symbol === null ? businessType : `${businessType} ${symbol}`;
   const tags = [
-    `time:${timeOf(bill)}`,
+    `time:${time}`,
     `category:${category}`,
     ...(symbol === null ? [] : [`symbol:${plain(symbol)}`]),
     ...(feeByCoupon === null ? [] : [`fee_by_coupon:${feeByCoupon}`]),
@@ -54,13 +76,10 @@ function billHead(bill: ExportedBill): string {
   return `(${code(billId)}) ${plain(description)}\n    ; ${tags.join(", ")}\n`;
 }
 
-const adjustmentHead = (bill: ExportedBill, kind: Adjustment): string =>
-  `${kind}, as the balance of bill ${plain(bill.billId)} shows\n    ; time:${timeOf(bill)}, category:${kind}\n`;
+const adjustmentHead = (bill: ExportedBill, kind: Adjustment, time: string): string =>
+  `${kind}, as the balance of bill ${plain(bill.billId)} shows\n    ; time:${time}, category:${kind}\n`;
 
-/** @param name its parts, a line each. */
-const spellAccount = (name: string): string => name.split("\n").map(accountPart).join(":");
-
-const timeOf = ({ cTime }: ExportedBill): string => isoTime(cTime).slice(11);
+const spellAccount = (name: string): string => spellParts(name, accountPart);
 
 /** Text that begins no comment, ends no line and separates no tag. */
 const plain = (text: string): string => text.replace(/[;,|\p{C}\p{Z}]+/gu, " ").trim();
@@ -69,12 +88,13 @@ const code = (text: string): string => plain(text).replaceAll(/[()]/g, "_");
 /** A colon would begin a sub-account, two spaces the amount, brackets a virtual posting. */
 function accountPart(name: string): string {
   const safe = name.replace(/[:;()[\]"*!|\p{C}\p{Z}]/gu, "_");
-  return safe === name ? name : `${safe}_${fingerprint(name)}`;
+  return safe === name && !endsLikeFingerprint(name) ? name : `${safe}_${fingerprint(name)}`;
 }
 
 /** Quoted where it holds anything but letters: "1INCH". */
 function commodityName(coin: string): string {
   if (/^[A-Za-z]+$/.test(coin)) return coin;
-  const safe = coin.replace(/["; \p{C}]/gu, "_");
-  return `"${safe === coin ? coin : `${safe}_${fingerprint(coin)}`}"`;
+  const safe = coin.replace(/[";\p{C}\p{Z}]/gu, "_");
+  const isKept = safe === coin && !endsLikeFingerprint(coin);
+  return `"${isKept ? coin : `${safe}_${fingerprint(coin)}`}"`;
 }

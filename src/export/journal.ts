@@ -1,5 +1,4 @@
 import { isoTime } from "../contract/time.ts";
-import type { BillPages, ExportedBill } from "./bill.ts";
 import {
   type Booking,
   bookings,
@@ -8,7 +7,7 @@ import {
   roundingBooking,
   unexplainedBooking,
 } from "./bookings.ts";
-import { inChainOrder } from "./chain-order.ts";
+import { type DayOf, utcDay } from "./days.ts";
 import {
   add,
   type Decimal,
@@ -18,7 +17,9 @@ import {
   magnitude,
   negate,
   subtract,
+  zero,
 } from "./decimal.ts";
+import type { BillPages, ExportedBill, FormatOptions } from "./exported-bill.ts";
 import { walletChange } from "./wallet-change.ts";
 
 /** An account's name in parts: the first is one of the five roots, the others are anyone's words. */
@@ -33,22 +34,22 @@ export type Posting = {
 /** What an entry that no bill stands for is about. */
 export type Adjustment = "opening" | "rounding" | "unexplained";
 
-export type JournalEntry =
-  | { readonly kind: "bill"; readonly bill: ExportedBill; readonly postings: readonly Posting[] }
+/** Each with its day: 2026-11-21. */
+export type JournalEntry = { readonly day: string } & (
   | {
-      readonly kind: Adjustment;
-      /** The bill whose balance shows it. */
+      readonly kind: "bill" | Adjustment;
+      /** Of an adjustment, the one whose balance shows it. */
       readonly bill: ExportedBill;
       readonly postings: readonly Posting[];
     }
   | {
+      /** At the day's end. */
       readonly kind: "balance";
-      /** UTC, at its end: 2026-11-21. */
-      readonly day: string;
       readonly account: AccountName;
       readonly coin: string;
       readonly balance: Decimal;
-    };
+    }
+);
 
 /**
  * What one step of the balance may be off and still count as the exchange's rounding: one unit in
@@ -62,9 +63,40 @@ type Wallet = {
   /** What was moved before the first balance that is known. */
   moved: Decimal;
   balance: Decimal | undefined;
-  /** The day of the last balance that the exchange reported, until it is asserted. */
+  /** Bills since the last balance that the exchange reported: each may have been rounded. */
+  steps: bigint;
+  /** The day of that balance, until it is asserted. */
   reportedOn: string | undefined;
 };
+
+/** A bill's time as its day's entry shows it. */
+export type TimeOf = (bill: ExportedBill) => string;
+
+/** Of the day in UTC; where a day is another zone's, with the date that the moment has in UTC. */
+export const timeIn =
+  (zone = "UTC"): TimeOf =>
+  ({ cTime }) =>
+    zone === "UTC" ? isoTime(cTime).slice(11) : isoTime(cTime);
+
+/** The text of a journal. */
+export async function* printJournal(
+  pages: BillPages,
+  { dayOf = utcDay, before }: FormatOptions,
+  print: (entry: JournalEntry) => string,
+): AsyncIterable<string> {
+  const journal = new Journal(dayOf);
+  const text = (entries: readonly JournalEntry[]) => entries.map(print).join("");
+  if (before !== undefined) {
+    // Printed for nobody: what is declared or opened here is not again.
+    for await (const bills of before) {
+      text(journal.book(bills));
+      yield "";
+    }
+    text(journal.end());
+  }
+  for await (const bills of pages) yield text(journal.book(bills));
+  yield text(journal.end());
+}
 
 /**
  * The bills as balanced entries, one each, with a balance assertion at the end of every day on
@@ -73,96 +105,71 @@ type Wallet = {
  * The journal always checks. What does not add up is booked where it shows, to Equity:Rounding or
  * Equity:Unexplained; what was there before the first known balance, to Equity:Opening.
  */
-export async function* journalOf(pages: BillPages): AsyncIterable<readonly JournalEntry[]> {
-  let stream = "";
-  let day = "";
-  let wallets = new Map<string, Wallet>();
-  for await (const groups of millisecondsOf(pages)) {
+class Journal {
+  readonly #dayOf: DayOf;
+  readonly #streams = new Map<string, Map<string, Wallet>>();
+  #stream = "";
+  #day = "";
+
+  constructor(dayOf: DayOf) {
+    this.#dayOf = dayOf;
+  }
+
+  book(bills: readonly ExportedBill[]): readonly JournalEntry[] {
     const entries: JournalEntry[] = [];
-    for (const group of groups) {
-      const [first] = group;
-      if (first === undefined) continue;
-      const nextStream = streamKey(first);
-      const nextDay = dayOf(first);
-      if (nextStream !== stream || nextDay !== day) entries.push(...assertions(wallets, day));
-      if (nextStream !== stream) wallets = new Map();
-      stream = nextStream;
-      day = nextDay;
-      bookGroup(wallets, group, entries);
-    }
-    yield entries;
-  }
-  yield [...assertions(wallets, day)];
-}
-
-const streamKey = ({ account, productType }: ExportedBill): string => `${account}\n${productType}`;
-
-/** The UTC day: 2026-11-21. */
-export const dayOf = ({ cTime }: ExportedBill): string => isoTime(cTime).slice(0, 10);
-
-/** The pages cut into the bills of one stream and one millisecond, which may span two pages. */
-async function* millisecondsOf(
-  pages: BillPages,
-): AsyncIterable<readonly (readonly ExportedBill[])[]> {
-  let open: ExportedBill[] = [];
-  for await (const bills of pages) {
-    const done: (readonly ExportedBill[])[] = [];
     for (const bill of bills) {
-      const [first] = open;
-      if (first?.cTime === bill.cTime && streamKey(first) === streamKey(bill)) open.push(bill);
-      else {
-        if (first !== undefined) done.push(open);
-        open = [bill];
-      }
+      const stream = `${bill.account}\n${bill.productType}`;
+      const day = this.#dayOf(bill.cTime);
+      if (stream !== this.#stream || day !== this.#day) entries.push(...this.end());
+      this.#stream = stream;
+      this.#day = day;
+      const wallets = this.#streams.get(stream) ?? new Map<string, Wallet>();
+      this.#streams.set(stream, wallets);
+      const wallet = wallets.get(bill.coin) ?? openWallet(bill);
+      wallets.set(bill.coin, wallet);
+      entries.push(...bookBill(wallet, bill, day));
     }
-    yield done;
+    return entries;
   }
-  yield [open];
-}
 
-function bookGroup(
-  wallets: Map<string, Wallet>,
-  group: readonly ExportedBill[],
-  entries: JournalEntry[],
-): void {
-  for (const [coin, bills] of Map.groupBy(group, (bill) => bill.coin)) {
-    const wallet = wallets.get(coin) ?? openWallet(bills[0], coin);
-    wallets.set(coin, wallet);
-    for (const bill of inChainOrder(bills, wallet.balance)) bookBill(wallet, bill, entries);
+  /** The assertions of the day that is booked. */
+  end(): readonly JournalEntry[] {
+    return [...assertions(this.#streams.get(this.#stream) ?? new Map(), this.#day)];
   }
 }
 
-function openWallet(bill: ExportedBill | undefined, coin: string): Wallet {
-  const { account = "", productType = "" } = bill ?? {};
-  return {
-    account: ["Assets", "Exchange", account, productType, coin],
-    moved: { units: 0n, scale: 0 },
-    balance: undefined,
-    reportedOn: undefined,
-  };
-}
+const openWallet = ({ account, productType, coin }: ExportedBill): Wallet => ({
+  account: ["Assets", "Exchange", account, productType, coin],
+  moved: zero,
+  balance: undefined,
+  steps: 0n,
+  reportedOn: undefined,
+});
 
-function bookBill(wallet: Wallet, bill: ExportedBill, entries: JournalEntry[]): void {
+function bookBill(wallet: Wallet, bill: ExportedBill, day: string): readonly JournalEntry[] {
   const change = walletChange(bill);
-  entries.push({ kind: "bill", bill, postings: billPostings(wallet, bill, change) });
+  const entry: JournalEntry = { kind: "bill", day, bill, postings: billPostings(wallet, bill) };
   const computed = wallet.balance === undefined ? undefined : add(wallet.balance, change);
+  wallet.steps += 1n;
   if (bill.balance === null) {
     if (computed === undefined) wallet.moved = add(wallet.moved, change);
     else wallet.balance = computed;
-    return;
+    return [entry];
   }
   const reported = decimalOf(bill.balance);
   const difference = subtract(reported, computed ?? add(wallet.moved, change));
-  if (!isZero(difference)) {
-    const kind = computed === undefined ? "opening" : differenceKind(difference);
-    entries.push({ kind, bill, postings: adjustment(wallet, bill, kind, difference) });
-  }
+  const kind = computed === undefined ? "opening" : differenceKind(difference, wallet.steps);
   wallet.balance = reported;
-  wallet.reportedOn = dayOf(bill);
+  wallet.steps = 0n;
+  wallet.reportedOn = day;
+  if (isZero(difference)) return [entry];
+  return [entry, { kind, day, bill, postings: adjustment(wallet, bill, kind, difference) }];
 }
 
-const differenceKind = (difference: Decimal): Adjustment =>
-  isAtMost(magnitude(difference), roundingMax) ? "rounding" : "unexplained";
+function differenceKind(difference: Decimal, steps: bigint): Adjustment {
+  const most = { ...roundingMax, units: roundingMax.units * steps };
+  return isAtMost(magnitude(difference), most) ? "rounding" : "unexplained";
+}
 
 const adjustmentBookings: Readonly<Record<Adjustment, Booking>> = {
   opening: openingBooking,
@@ -182,12 +189,12 @@ function adjustment(
   ];
 }
 
-function billPostings(wallet: Wallet, bill: ExportedBill, change: Decimal): readonly Posting[] {
-  const postings: Posting[] = [{ account: wallet.account, coin: bill.coin, amount: change }];
-  if (bill.category === "margin") return postings;
+function billPostings(wallet: Wallet, bill: ExportedBill): readonly Posting[] {
+  const { coin, category, walletAmount, walletFee } = bill;
+  const postings: Posting[] = [{ account: wallet.account, coin, amount: walletChange(bill) }];
   for (const [text, booking] of [
-    [bill.amount, bookings[bill.category]],
-    [bill.fee, feeBooking],
+    [walletAmount, bookings[category]],
+    [walletFee, feeBooking],
   ] as const) {
     const amount = decimalOf(text);
     if (isZero(amount)) continue;

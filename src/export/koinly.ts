@@ -1,8 +1,8 @@
 import { isoTime } from "../contract/time.ts";
-import type { BillPages, Chunks, ExportedBill } from "./bill.ts";
 import { bookings, feeBooking, type KoinlyLabel } from "./bookings.ts";
-import { csvLines } from "./csv.ts";
+import { csvLines, harmless } from "./csv.ts";
 import { decimalOf, decimalText, isZero, magnitude } from "./decimal.ts";
+import type { BillPages, Chunks, ExportedBill } from "./exported-bill.ts";
 
 // The header of Koinly's universal template, as its help and several open exporters have it.
 const header = [
@@ -21,8 +21,8 @@ const header = [
 ];
 
 /**
- * Koinly's universal CSV: a row for what a bill's amount moved and one for its fee, since a deposit
- * has no fee at Koinly. A bill that moved nothing has no row.
+ * Koinly's universal CSV: a row for what of a bill's amount moved the wallet and one for its fee,
+ * since a deposit has no fee at Koinly. A bill that moved nothing has no row.
  */
 export async function* toKoinly(pages: BillPages): Chunks {
   yield csvLines([header]);
@@ -30,13 +30,12 @@ export async function* toKoinly(pages: BillPages): Chunks {
 }
 
 function koinlyRows(bill: ExportedBill): readonly (readonly string[])[] {
-  const { account, productType, billId, category, amount, fee } = bill;
-  if (category === "margin") return [];
+  const { account, productType, billId, category, walletAmount, walletFee } = bill;
   // An id alone may stand in two product types, and Koinly takes equal hashes for one transaction.
   const hash = `${account}/${productType}/${billId}`;
   return [
-    ...movement(bill, amount, bookings[category].koinly, hash),
-    ...movement(bill, fee, feeBooking.koinly, `${hash}/fee`),
+    ...movement(bill, walletAmount, bookings[category].koinly, hash),
+    ...movement(bill, walletFee, feeBooking.koinly, `${hash}/fee`),
   ];
 }
 
@@ -52,11 +51,14 @@ function movement(
   const amount = decimalText(magnitude(decimal));
   const isReceived = decimal.units > 0n;
   const description = [businessType, symbol, `${account}/${productType}`].filter(Boolean).join(" ");
-  const [sent, received] = isReceived ? [none, [amount, coin]] : [[amount, coin], none];
+  const moves = [amount, harmless(coin)];
+  const [sent, received] = isReceived ? [none, moves] : [moves, none];
   const fee = none;
   const netWorth = none;
   const tag = isReceived ? label.received : label.sent;
-  return [[date, ...sent, ...received, ...fee, ...netWorth, tag, description, hash]];
+  return [
+    [date, ...sent, ...received, ...fee, ...netWorth, tag, harmless(description), harmless(hash)],
+  ];
 }
 
 /** No amount, and no currency of it. */

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { ReportableError } from "../errors.ts";
+import { printableLine } from "../printable.ts";
 
 /**
  * Names as a journal allows them. Each is made once and remembered; two that would become one are
@@ -28,8 +29,22 @@ export function namesBy(
   };
 }
 
-const shown = (name: string): string => name.replaceAll("\n", ":");
+// What no text in Postgres can hold.
+const separator = "\0";
+
+/** A name of several parts as one text, to be made by {@link spellParts}. */
+export const joinParts = (parts: readonly string[]): string => parts.join(separator);
+
+export const spellParts = (
+  name: string,
+  spell: (part: string, place: number, parts: readonly string[]) => string,
+): string => name.split(separator).map(spell).join(":");
+
+const shown = (name: string): string => printableLine(name.replaceAll(separator, ":"));
 
 /** Six hexadecimal digits that tell apart names which lost what made them differ. */
 export const fingerprint = (name: string): string =>
   createHash("sha256").update(name).digest("hex").slice(0, 6).toUpperCase();
+
+/** Whether a name could be another's with its {@link fingerprint}. */
+export const endsLikeFingerprint = (name: string): boolean => /[-_][0-9A-F]{6}$/.test(name);

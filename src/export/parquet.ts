@@ -1,8 +1,8 @@
 import type { SchemaElement } from "hyparquet";
 import { ByteWriter, ParquetWriter } from "hyparquet-writer";
 import { ReportableError } from "../errors.ts";
-import type { BillPages, Chunks, ExportedBill } from "./bill.ts";
 import { decimalOf, unitsOf } from "./decimal.ts";
+import type { BillPages, Chunks, ExportedBill } from "./exported-bill.ts";
 
 // The widest decimal that every reader knows: 20 digits before the point, 18 behind it, which is
 // what the finest coins have.
@@ -59,6 +59,7 @@ const columns: readonly Column[] = [
     element: { name: "ingested_at", ...time, ...required },
     read: ({ ingestedAt }) => BigInt(ingestedAt),
   },
+  { element: { name: "category", ...text, ...required }, read: ({ category }) => category },
 ];
 
 function moneyOf(field: Money): (bill: ExportedBill) => bigint | null {
@@ -83,7 +84,7 @@ const schema: SchemaElement[] = [
 const rowGroupRows = 20_000;
 
 /**
- * The columns of `bills`: money as DECIMAL(38, 18), times in UTC milliseconds, all else as text.
+ * The columns of `bills` and the category: money as DECIMAL(38, 18), times in UTC milliseconds, all else as text.
  * Compressed with Snappy.
  * @throws ReportableError that names the first bill whose number does not fit.
  */

@@ -1,18 +1,24 @@
 import { type SQL, sql } from "drizzle-orm";
 import { type EpochMs, epochMs, isoTime } from "../contract/time.ts";
-import { textArray } from "../db/array-literal.ts";
 import type { Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
-import { type BillText, billTextColumns } from "../db/stored-bills.ts";
-import { type BillPages, categoryOf, type ExportedBill } from "./bill.ts";
+import { type BillText, billTextColumns } from "../db/ledger/stored-bills.ts";
+import { textArray } from "../db/sql/array-literal.ts";
+import { walletAmountByRule, walletFeeByRule } from "../reconciliation/entries.ts";
+import type { Stream } from "../sync/store.ts";
+import { type BillPages, categoryOf, type ExportedBill } from "./exported-bill.ts";
 
 /** Which bills. What is undefined narrows nothing. */
 export type Selection = {
   readonly accounts?: readonly string[] | undefined;
   readonly productTypes?: readonly string[] | undefined;
   readonly from?: EpochMs | undefined;
-  /** Not included itself. */
+  /** Exclusive. */
   readonly to?: EpochMs | undefined;
+  /** Up to when, where streams end apart: nothing of one that ends at 0, all of one that is not here. */
+  readonly ends?: readonly (Stream & { readonly to: EpochMs })[] | undefined;
+  /** Those whose content was stored at or after this time of the database's clock. */
+  readonly changedSince?: EpochMs | undefined;
 };
 
 // A page is 2 MB of text.
@@ -23,11 +29,13 @@ type Row = BillText & {
   readonly productType: string;
   readonly ingestedAtMs: string;
   readonly category: string | null;
+  readonly walletAmount: string;
+  readonly walletFee: string;
 };
 
 /**
  * The selected bills, a page at a time, through a cursor: the whole is never in memory. Inside one
- * transaction, of which this is the only user until it ends.
+ * transaction, of which this is the only user until it ended.
  */
 export async function* readBills(tx: Transaction, selection: Selection): BillPages {
   await withDatabaseErrors(() => tx.execute(declareCursor(selection)));
@@ -35,8 +43,9 @@ export async function* readBills(tx: Transaction, selection: Selection): BillPag
   for (;;) {
     const { rows } = await withDatabaseErrors(() => tx.execute<Row>(fetch));
     if (rows.length > 0) yield rows.map(billOf);
-    if (rows.length < pageBills) return;
+    if (rows.length < pageBills) break;
   }
+  await withDatabaseErrors(() => tx.execute(sql`close exported`));
 }
 
 function billOf({ cTimeMs, ingestedAtMs, category, ...row }: Row): ExportedBill {
@@ -56,18 +65,42 @@ const declareCursor = (selection: Selection): SQL => sql`
     product_type as "productType",
     ${billTextColumns},
     (extract(epoch from ingested_at) * 1000)::bigint::text as "ingestedAtMs",
-    category
+    category,
+    ${walletAmountByRule}::text as "walletAmount",
+    ${walletFeeByRule}::text as "walletFee"
   from bills
   left join business_types on code = business_type
+  left join wallet_rules using (account, product_type, category)
+  left join bill_order using (account, product_type, bill_id)
   where ${isSelected(selection)}
-  order by account, product_type, c_time, length(bill_id), bill_id`;
+  order by account, product_type, c_time, coalesce(place, 0), length(bill_id), bill_id`;
 
-function isSelected({ accounts, productTypes, from, to }: Selection): SQL {
+/** The condition on rows of `bills`. */
+export function isSelected(selection: Selection): SQL {
+  const { accounts, productTypes, from, to, ends = [], changedSince } = selection;
+  const among = (column: SQL, values: readonly string[]) =>
+    sql`${column} = any (${textArray(values)}::text[])`;
   const conditions = [
-    accounts && sql`account = any (${textArray(accounts)}::text[])`,
-    productTypes && sql`product_type = any (${textArray(productTypes)}::text[])`,
+    accounts && among(sql`account`, accounts),
+    productTypes && among(sql`product_type`, productTypes),
     from === undefined ? undefined : sql`c_time >= ${isoTime(from)}::timestamptz`,
     to === undefined ? undefined : sql`c_time < ${isoTime(to)}::timestamptz`,
+    changedSince === undefined
+      ? undefined
+      : sql`ingested_at >= ${isoTime(changedSince)}::timestamptz`,
+    ends.length === 0 ? undefined : isInTime(ends),
   ].filter((condition) => condition !== undefined);
   return conditions.length === 0 ? sql`true` : sql.join(conditions, sql` and `);
 }
+
+const isInTime = (ends: NonNullable<Selection["ends"]>): SQL => sql`not exists (
+      select 1
+      from unnest(
+        ${textArray(ends.map(({ account }) => account))}::text[],
+        ${textArray(ends.map(({ productType }) => productType))}::text[],
+        ${textArray(ends.map(({ to }) => isoTime(to)))}::timestamptz[]
+      ) as ends (name, type, until)
+      where name = account
+        and type = product_type
+        and c_time >= until
+    )`;

@@ -1,13 +1,9 @@
-import type { ExportedBill } from "./bill.ts";
-import { add, type Decimal, decimalOf, zero } from "./decimal.ts";
+import { add, type Decimal, decimalOf } from "./decimal.ts";
+import type { ExportedBill } from "./exported-bill.ts";
 
-/**
- * What a bill does to the balance of its coin: amount plus fee, both signed. Margin moves shift
- * money inside the account, and what a coupon paid never was in the balance.
- */
+/** What a bill does to the balance of its coin. */
 export const walletChange = ({
-  category,
-  amount,
-  fee,
-}: Pick<ExportedBill, "category" | "amount" | "fee">): Decimal =>
-  category === "margin" ? zero : add(decimalOf(amount), decimalOf(fee));
+  walletAmount,
+  walletFee,
+}: Pick<ExportedBill, "walletAmount" | "walletFee">): Decimal =>
+  add(decimalOf(walletAmount), decimalOf(walletFee));

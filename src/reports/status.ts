@@ -1,11 +1,13 @@
 import { sql } from "drizzle-orm";
-import { type EpochMs, epochMs, historyMs } from "../contract/time.ts";
-import { readKnownTime } from "../db/checkpoints.ts";
+import { type EpochMs, epochMs } from "../contract/time.ts";
+import { readRetirements, retiredSince } from "../db/accounts/retirement.ts";
 import type { Database } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
-import { type Interval, lengthMs, union } from "../sync/intervals.ts";
-import { completeThrough, gapsOf, planStream } from "../sync/plan.ts";
+import { readExchangeTime } from "../db/exchange-time.ts";
+import { readKnownTime } from "../db/ledger/checkpoints.ts";
+import { interval } from "../sync/intervals.ts";
 import type { Stream } from "../sync/store.ts";
+import { type Reading, type StreamTimes, streamTimes } from "./stream-times.ts";
 
 export type LastRun = {
   readonly command: string;
@@ -15,43 +17,52 @@ export type LastRun = {
   readonly error: string | null;
 };
 
-export type StreamStatus = {
+export type StreamStatus = StreamTimes & {
   readonly stream: Stream;
   readonly bills: number;
   readonly rejected: number;
-  /** Up to when nothing is missing; undefined before the first complete window. */
-  readonly completeThrough: EpochMs | undefined;
-  readonly coverage: readonly Interval[];
-  /** Time without coverage that can still be read; the newest reaches up to now. */
-  readonly gaps: readonly Interval[];
-  /** Time that is lost. */
-  readonly expired: readonly Interval[];
-  /** When the oldest gap begins to be lost; undefined without a gap. */
-  readonly expiresAt: EpochMs | undefined;
+  /** Since when it is read no more; nothing of it is a gap, settles or expires then. */
+  readonly retiredAt: EpochMs | undefined;
 };
 
 export type Status = {
+  /** The exchange's time by now, as far as it is known here. */
+  readonly now: EpochMs;
   readonly lastRun: LastRun | undefined;
   readonly streams: readonly StreamStatus[];
 };
 
-/** What the database holds, stream by stream. Asks the exchange nothing. */
+/**
+ * What the database holds, stream by stream. Asks the exchange nothing.
+ * @param settleLagMs the newest time that a run leaves unsettled, in ms.
+ */
 export async function readStatus(
   db: Database,
   streams: readonly Stream[],
-  now: EpochMs,
+  settleLagMs: number,
 ): Promise<Status> {
   return withDatabaseErrors(async () => {
     const lastRun = await readLastRun(db);
+    const now = await readExchangeTime(db);
+    const retirements = await readRetirements(db);
     const found: StreamStatus[] = [];
-    for (const stream of streams) found.push(await readStream(db, stream, now));
-    return { lastRun, streams: found };
+    for (const stream of streams) {
+      const status = await readStream(db, stream, { now, settleLagMs });
+      const retiredAt = retiredSince(retirements, stream);
+      found.push({ ...status, ...(retiredAt === undefined ? {} : nothingWanted), retiredAt });
+    }
+    return { now, lastRun, streams: found };
   });
 }
 
-async function readStream(db: Database, stream: Stream, now: EpochMs): Promise<StreamStatus> {
+const nothingWanted = { settling: [], gaps: [], unread: [], expiresAt: undefined };
+
+async function readStream(
+  db: Database,
+  stream: Stream,
+  at: Parameters<typeof streamTimes>[2],
+): Promise<Omit<StreamStatus, "retiredAt">> {
   const known = await readKnownTime(db, stream);
-  const gaps = gapsOf(known, now);
   const { rows } = await db.execute<{ bills: string | null; rejected: string }>(sql`
     select
       (
@@ -67,23 +78,50 @@ async function readStream(db: Database, stream: Stream, now: EpochMs): Promise<S
           and product_type = ${stream.productType}
           and resolved_at is null
       ) as rejected`);
-  const [oldest] = gaps;
   return {
     stream,
     bills: Number(rows[0]?.bills ?? 0),
     rejected: Number(rows[0]?.rejected),
-    completeThrough: completeThrough(known, now),
-    coverage: known.coverage,
-    gaps,
-    // What fell behind the horizon since the last run is lost too, before a run records it.
-    expired: union([
-      ...known.expired,
-      ...planStream(stream, known, { now, settleLagMs: 0 }).expired,
-    ]),
-    expiresAt: oldest === undefined ? undefined : epochMs(oldest.from + historyMs),
+    ...streamTimes(known, await readReading(db, stream), at),
   };
 }
 
+/** A window is read from its newest bill on: down to its cursor's, all is stored. */
+async function readReading(db: Database, { account, productType }: Stream): Promise<Reading> {
+  const { rows } = await db.execute<{
+    to: string;
+    read_from: string | null;
+    started_at: string;
+    is_last_run: boolean;
+  }>(sql`
+    select
+      extract(epoch from window_end) * 1000 as to,
+      case
+        when state = 'open' then extract(epoch from greatest(window_start, c_time)) * 1000
+      end as read_from,
+      extract(epoch from started_at) * 1000 as started_at,
+      checkpoints.run_id = first_value(checkpoints.run_id) over (order by started_at desc)
+        as is_last_run
+    from checkpoints
+    left join bills
+      on bills.account = checkpoints.account
+      and bills.product_type = checkpoints.product_type
+      and bills.bill_id = checkpoints.cursor
+    where checkpoints.account = ${account}
+      and checkpoints.product_type = ${productType}
+      and started_at is not null`);
+  return {
+    parts: rows.flatMap(({ read_from, to }) =>
+      // Of the cursor's own millisecond, more may be on the next page.
+      read_from === null ? [] : interval(Number(read_from) + 1, Number(to)),
+    ),
+    startedAt: rows
+      .filter(({ is_last_run }) => is_last_run)
+      .map(({ started_at }) => epochMs(Number(started_at))),
+  };
+}
+
+/** Of those that may change the ledger: a check of it would hide how its sync ended. */
 async function readLastRun(db: Database): Promise<LastRun | undefined> {
   const { rows } = await db.execute<{
     command: string;
@@ -100,6 +138,7 @@ async function readLastRun(db: Database): Promise<LastRun | undefined> {
       error
     from sync_runs
     where outcome <> 'held'
+      and command <> 'reconcile'
     order by started_at desc
     limit 1`);
   const [row] = rows;
@@ -110,11 +149,4 @@ async function readLastRun(db: Database): Promise<LastRun | undefined> {
     startedAt: epochMs(Number(startedAtMs)),
     finishedAt: finishedAtMs === null ? undefined : epochMs(Number(finishedAtMs)),
   };
-}
-
-/** The share of a stream's known time that is proven complete, from 0 to 1. */
-export function coverageShare({ coverage, gaps, expired }: StreamStatus): number {
-  const coveredMs = lengthMs(coverage);
-  const wholeMs = coveredMs + lengthMs(gaps) + lengthMs(expired);
-  return wholeMs === 0 ? 0 : coveredMs / wholeMs;
 }

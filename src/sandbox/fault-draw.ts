@@ -26,7 +26,9 @@ export function drawFaultSchedule(
   return Array.from({ length: count }, (): ScheduledFault => {
     const atRequest = integer(random, 1, requests);
     const fault = draw[pick(random, kinds)](random);
-    return { ...fault, atRequest, times: integer(random, 1, 3) };
+    const times = integer(random, 1, 3);
+    // What tells the same lie to every question cannot be seen through.
+    return { ...fault, atRequest, times: fault.kind === "false-end" ? 1 : times };
   }).toSorted((a, b) => a.atRequest - b.atRequest);
 }
 
@@ -78,6 +80,8 @@ const draw: { readonly [Kind in FaultKind]: (random: Random) => Fault & { kind: 
   "end-id-cycles": (random) => ({ kind: "end-id-cycles", pagesBack: integer(random, 1, 4) }),
   "end-id-foreign": () => ({ kind: "end-id-foreign" }),
   "end-id-newest": () => ({ kind: "end-id-newest" }),
+  "end-id-null": () => ({ kind: "end-id-null" }),
+  "false-end": () => ({ kind: "false-end" }),
   "wrong-time": (random) => ({
     kind: "wrong-time",
     offMs: sign(random) * integer(random, 1, 25) * pick(random, [secondMs, hourMs]),

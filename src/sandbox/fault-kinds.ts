@@ -44,6 +44,10 @@ export type Fault =
   | { readonly kind: "end-id-foreign" }
   /** An endId that is the page's newest bill. */
   | { readonly kind: "end-id-newest" }
+  /** No endId, as if nothing lay behind the page. */
+  | { readonly kind: "end-id-null" }
+  /** An empty page in the place of one with bills, as if nothing were left. */
+  | { readonly kind: "false-end" }
   /** The answer says a wrong time; the exchange itself goes by the right one. */
   | { readonly kind: "wrong-time"; readonly offMs: number }
   /** The exchange's clock is off while it takes the request. */
@@ -87,14 +91,16 @@ export const expectations = {
   drip: "recovers",
   "late-answer": "recovers",
   "late-request": "recovers",
-  "page-again": "stops",
+  "page-again": "recovers",
   "rows-reordered": "recovers",
   "page-of-another-time": "stops",
   "page-skipped": "cannot-know",
-  "end-id-repeats": "stops",
-  "end-id-cycles": "stops",
-  "end-id-foreign": "stops",
+  "end-id-repeats": "recovers",
+  "end-id-cycles": "recovers",
+  "end-id-foreign": "recovers",
   "end-id-newest": "recovers",
+  "end-id-null": "recovers",
+  "false-end": "recovers",
   "wrong-time": "recovers",
   "clock-jump": "stops",
   "edge-refuses": "recovers",

@@ -1,8 +1,8 @@
 import { productTypes } from "../contract/product-types.ts";
 import { dayMs, epochMs, historyMs, hourMs, minuteMs, secondMs } from "../contract/time.ts";
 import type { WireBill } from "./entry.ts";
-import type { Ledger, LedgerBill } from "./ledger.ts";
-import { type Random, seededRandom, shuffled } from "./random.ts";
+import { type Ledger, type LedgerBill, snowflake } from "./ledger.ts";
+import { integer, type Random, seededRandom, shuffled } from "./random.ts";
 
 /** The ways a row can break the contract. Each must be set aside without stopping its page. */
 export const brokenRows = {
@@ -89,6 +89,43 @@ export function withLateBills(
   const random = seededRandom(`${seed}/late`);
   const late = (bill: LedgerBill) => ({ ...bill, visibleAt: epochMs(bill.cTime + lateMs) });
   return changed(ledger, random, count, late, ({ cTime }) => cTime > ledger.now - lateMs);
+}
+
+/** The ledger with the id of each bill up to so much time beside its own: ids do not follow the times. */
+export function withDisorderedIds(
+  ledger: Ledger,
+  { seed, jitterMs }: { readonly seed: string | number; readonly jitterMs: number },
+): Ledger {
+  const bills = Object.fromEntries(
+    productTypes.map((productType): [string, readonly LedgerBill[]] => {
+      const nextId = disorderedIds(`${seed}/${productType}`, jitterMs);
+      return [productType, ledger.bills[productType].map((bill) => renamed(bill, nextId))];
+    }),
+  ) as Ledger["bills"];
+  return { ...ledger, bills };
+}
+
+/** Ids up to so much time beside a bill's own, none of them twice: each has a number from the first on. */
+export function disorderedIds(
+  seed: string,
+  jitterMs: number,
+  first = 0,
+): (cTime: number) => string {
+  const random = seededRandom(`${seed}/ids`);
+  let count = first;
+  return (cTime) => snowflake(cTime + integer(random, -jitterMs, jitterMs), count++);
+}
+
+function renamed(bill: LedgerBill, nextId: (cTime: number) => string): LedgerBill {
+  const billId = nextId(bill.cTime);
+  const row = isWireBill(bill.row) && "billId" in bill.row ? { ...bill.row, billId } : bill.row;
+  const { restated } = bill;
+  return {
+    ...bill,
+    billId,
+    row,
+    ...(restated && { restated: { ...restated, row: { ...restated.row, billId } } }),
+  };
 }
 
 /** How late the bills of {@link withLateAndRestated} are: within every settle lag, and far behind it. */

@@ -49,6 +49,8 @@ export type LedgerOptions = {
    * seventh day from the horizon on.
    */
   readonly edges?: readonly number[];
+  /** Which of an exchange's accounts it is of, below 1,024: no two of them share an id. Default 0. */
+  readonly account?: number;
 };
 
 /**
@@ -56,7 +58,7 @@ export type LedgerOptions = {
  * plus fee, to the last digit. The same options give the same ledger, letter for letter.
  */
 export function makeLedger(options: LedgerOptions): Ledger {
-  const { seed, days = 100, futureDays = 2, density = 1 } = options;
+  const { seed, days = 100, futureDays = 2, density = 1, account = 0 } = options;
   const now = Math.floor(options.now);
   const wanted = options.productTypes ?? productTypes;
   const bills = Object.fromEntries(
@@ -80,7 +82,7 @@ export function makeLedger(options: LedgerOptions): Ledger {
       });
       const events = seededRandom(`${seed}/${productType}/events`);
       const all = withEvents(moments, { seed, productType, now, from, to });
-      return [productType, book({ random, events }, profile, all)];
+      return [productType, book({ random, events }, profile, all, account)];
     }),
   ) as Record<ProductType, LedgerBill[]>;
   return { now: epochMs(now), bills };
@@ -91,6 +93,7 @@ function book(
   draws: { readonly random: Random; readonly events: Random },
   profile: Profile,
   moments: readonly Moment[],
+  account: number,
 ): LedgerBill[] {
   const openings = new Map(profile.coins.map(({ coin, opening }) => [coin, opening]));
   const balances = new Map<string, Units>();
@@ -108,7 +111,7 @@ function book(
     const moved = movesBalance(businessType) ? movement.amount + movement.fee : 0n;
     const balance = (before ?? 0n) + moved;
     balances.set(coin, balance);
-    const billId = snowflake(cTime, isEvent ? 0 : nextCounter(cTime));
+    const billId = snowflake(cTime, accountCounter(isEvent ? 0 : nextCounter(cTime), account));
     return {
       billId,
       cTime: epochMs(cTime),
@@ -124,6 +127,12 @@ function book(
 export const snowflake = (cTime: number, counter: number): string =>
   String((BigInt(cTime - snowflakeStartMs) << counterBits) | BigInt(counter));
 
+const accountBits = 10;
+
+/** A counter whose low bits are the account's own: funding falls on one millisecond in all accounts. */
+const accountCounter = (counter: number, account: number): number =>
+  (counter << accountBits) | account;
+
 /**
  * Counters within a millisecond. Half of them begin at 0, so that product types share ids
  * where they share a millisecond: whether real ids are unique across types is not known.
@@ -136,7 +145,7 @@ function counters(random: Random): (cTime: number) => number {
         ? last.counter + integer(random, 1, 3)
         : random() < 0.5
           ? 0
-          : integer(random, 0, 2 ** 20);
+          : integer(random, 0, 2 ** 11);
     last = { cTime, counter };
     return counter;
   };

@@ -21,7 +21,7 @@ export type SandboxAccount = {
   readonly ledger: Ledger;
 };
 
-export type SandboxOptions = Omit<LedgerOptions, "now"> & {
+export type SandboxOptions = Omit<LedgerOptions, "now" | "account"> & {
   /** The exchange's clock, milliseconds since the Unix epoch. Default the machine's. */
   readonly now?: () => number;
   /** Each has a ledger and keys of its own. Default `["main"]`. */
@@ -58,7 +58,9 @@ export type OpenSandbox = Sandbox & AsyncDisposable & { readonly url: string };
 export function createSandbox(options: SandboxOptions): Sandbox {
   const { seed, now = machineClock, accountNames = ["main"], quirks, symbols } = options;
   const openedAt = Math.floor(now());
-  const [first, ...others] = accountNames.map((name) => makeAccount(options, name, openedAt));
+  const [first, ...others] = accountNames.map((name, index) =>
+    makeAccount({ ...options, account: index }, name, openedAt),
+  );
   if (first === undefined) throw new RangeError("a sandbox needs at least one account");
   const accounts = [first, ...others];
   const pairs = makeSymbols(seededRandom(`${seed}/symbols`), openedAt);
@@ -119,7 +121,11 @@ export const sandboxEnvironment = ({
 // Finer than Date.now(), whose whole milliseconds would blur the edge of a rolling second.
 const machineClock = (): number => performance.timeOrigin + performance.now();
 
-function makeAccount(options: SandboxOptions, name: string, now: number): SandboxAccount {
+function makeAccount(
+  options: SandboxOptions & Pick<LedgerOptions, "account">,
+  name: string,
+  now: number,
+): SandboxAccount {
   const { seed, alterLedger } = options;
   const token = (what: string) =>
     createHash("sha256").update(`${seed}/${name}/${what}`).digest("hex");

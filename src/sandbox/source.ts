@@ -15,6 +15,10 @@ export type Quirks = {
   readonly shortLastPage?: boolean;
   /** Whether any page may hold fewer bills than asked for. Default false. */
   readonly shortPages?: boolean;
+  /** What decides which bills are on a page. Where ids rise with times it is all one. Default time. */
+  readonly sortedBy?: "time" | "id";
+  /** Whether idLessThan takes the bill of that id for below it. Default false. */
+  readonly inclusiveCursor?: boolean;
   /** The order inside a page; endId is the oldest row's in any order. Default newest-first. */
   readonly pageOrder?: "newest-first" | "oldest-first" | "shuffled";
 };
@@ -130,11 +134,11 @@ function lastPage(
   }
 }
 
-/** The bills that match, at most so many, newest first. */
+/** The bills that match, at most so many, newest first or by falling ids. */
 function newestFirst(
-  bills: readonly LedgerBill[],
+  ledger: readonly LedgerBill[],
   request: BillsRequest,
-  { bounds = "both" }: Quirks,
+  { bounds = "both", sortedBy = "time", inclusiveCursor = false }: Quirks,
   most: number,
 ): LedgerBill[] {
   const { startTime = 0, endTime = Number.POSITIVE_INFINITY, horizon = 0 } = request;
@@ -143,20 +147,53 @@ function newestFirst(
     horizon,
   );
   const includesEnd = bounds === "both" || bounds === "end";
-  const cursor = request.idLessThan === undefined ? undefined : BigInt(request.idLessThan);
-  const end = firstIndex(
-    bills,
-    ({ cTime, billId }) =>
-      (includesEnd ? cTime > endTime : cTime >= endTime) ||
-      (cursor !== undefined && BigInt(billId) >= cursor),
+  const isTooNew = ({ cTime }: LedgerBill) => (includesEnd ? cTime > endTime : cTime >= endTime);
+  const cursor =
+    request.idLessThan === undefined
+      ? undefined
+      : BigInt(request.idLessThan) + (inclusiveCursor ? 1n : 0n);
+  const isTooHigh = ({ billId }: LedgerBill) => cursor !== undefined && BigInt(billId) >= cursor;
+  const { bills, isOrdered } = sorted(ledger, sortedBy);
+  const end = firstIndex(bills, (bill) =>
+    isOrdered
+      ? isTooNew(bill) || isTooHigh(bill)
+      : (sortedBy === "id" ? isTooHigh : isTooNew)(bill),
   );
   const found: LedgerBill[] = [];
   for (let index = end - 1; index >= 0 && found.length < most; index--) {
     const bill = bills[index];
-    if (bill === undefined || bill.cTime < least) break;
+    if (bill === undefined || (bill.cTime < least && (isOrdered || sortedBy === "time"))) break;
+    if (bill.cTime < least || isTooNew(bill) || isTooHigh(bill)) continue;
     if (bill.visibleAt <= request.now && matches(bill, request)) found.push(bill);
   }
   return found;
+}
+
+type Sorted = {
+  readonly length: number;
+  readonly bills: readonly LedgerBill[];
+  /** Whether ids rise with times. */
+  readonly isOrdered: boolean;
+};
+
+const sortedLedgers = new WeakMap<readonly LedgerBill[], Partial<Record<"time" | "id", Sorted>>>();
+
+/** A ledger in the order of its pages, oldest or lowest first. Simulations add bills to it. */
+function sorted(ledger: readonly LedgerBill[], by: "time" | "id"): Sorted {
+  const known = sortedLedgers.get(ledger);
+  const before = known?.[by];
+  if (before?.length === ledger.length) return before;
+  const byId = (a: LedgerBill, b: LedgerBill) => Number(BigInt(a.billId) - BigInt(b.billId));
+  const isOrdered = ledger.every((bill, index) => {
+    const last = ledger[index - 1];
+    return last === undefined || (last.cTime <= bill.cTime && byId(last, bill) < 0);
+  });
+  const inOrder =
+    by === "id" ? byId : (a: LedgerBill, b: LedgerBill) => a.cTime - b.cTime || byId(a, b);
+  const bills = isOrdered ? ledger : ledger.toSorted(inOrder);
+  const made = { length: ledger.length, bills, isOrdered };
+  sortedLedgers.set(ledger, { ...known, [by]: made });
+  return made;
 }
 
 function matches(
@@ -168,7 +205,7 @@ function matches(
   return !(request.onlyFunding && nonFinancialTypes.some((code) => code === businessType));
 }
 
-/** Where the bills from some point on are beyond a bound. Times and ids rise together. */
+/** Where the bills from some point on are beyond a bound. */
 function firstIndex(bills: readonly LedgerBill[], isBeyond: (bill: LedgerBill) => boolean): number {
   let low = 0;
   let high = bills.length;

@@ -74,6 +74,10 @@ async function spoiledPage(
     case "end-id-foreign":
       // A row without an id might be the one that is meant.
       return withEndId(page.bills.every(hasId) ? muchOlder(page.endId) : undefined);
+    case "end-id-null":
+      return { ...page, endId: null };
+    case "false-end":
+      return { bills: [], endId: "" };
     case "end-id-newest":
       return withEndId(newestId(page.bills));
     default:

@@ -10,6 +10,8 @@ export type ApiRequest = {
   readonly method: string;
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
+  /** What stood behind the question mark. Default the query, percent-encoded. */
+  readonly sentQuery?: string;
   /** Names in any case. */
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly clientAddress: string;

@@ -87,12 +87,19 @@ function readRequest({ method, url, headers, socket }: IncomingMessage): ApiRequ
     method: method ?? "",
     path: target.pathname,
     query: Object.fromEntries(target.searchParams),
+    sentQuery: sentQueryOf(url ?? ""),
     headers: Object.fromEntries(
       Object.entries(headers).map(([name, value]) => [name, value?.toString()]),
     ),
     clientAddress: socket.remoteAddress ?? "unknown",
   };
 }
+
+/** Letter for letter: URL would percent-encode some of it. */
+const sentQueryOf = (url: string): string => {
+  const at = url.indexOf("?");
+  return at === -1 ? "" : (url.slice(at + 1).split("#")[0] ?? "");
+};
 
 async function send(outgoing: ServerResponse, given: ApiAnswer): Promise<void> {
   const { delivery } = given;

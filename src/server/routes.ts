@@ -58,7 +58,7 @@ async function serveBills(context: Context, caller: Caller): Promise<object | Re
   const { source, now, clock, demo, pastHorizon } = context;
   const query = readQuery(accountBills.query, context.query);
   if (query instanceof Refusal) return query;
-  if (isDemoProductType(query.productType) !== demo) return wrongEnvironment();
+  if (isDemoProductType(query.productType) && demo) return wrongEnvironment();
   const startTime = optionalTime(query.startTime);
   const horizon = epochMs(clock - historyMs);
   if (pastHorizon === "refuse" && startTime !== undefined && startTime < horizon)

@@ -1,9 +1,9 @@
-import { accountBills, pageSizeMax } from "../contract/account-bills.ts";
+import { accountBills } from "../contract/account-bills.ts";
 import type { Query } from "../contract/operation.ts";
-import { isDemoProductType, type ProductType } from "../contract/product-types.ts";
+import type { ProductType } from "../contract/product-types.ts";
 import type { ExchangeError } from "../errors.ts";
 import type { Client } from "../exchange/client.ts";
-import type { FetchedPage, PageRequest } from "./walk.ts";
+import type { FetchedPage, PageRequest } from "./walk/page-request.ts";
 
 export type AskBillsDeps = {
   readonly client: Client;
@@ -15,16 +15,14 @@ export type AskBillsDeps = {
   readonly priority?: number;
 };
 
-/** Asks for bills of one product type. */
+/** Asks for bills. */
 export async function askBills(
   { client, assertHeld, onAttempt, priority = 0 }: AskBillsDeps,
-  productType: ProductType,
   query: Query | (() => Query),
   signal: AbortSignal,
 ): Promise<FetchedPage> {
   const { data, requestTime, written } = await client.ask(accountBills, query, {
     signal,
-    demo: isDemoProductType(productType),
     beforeSend: assertHeld,
     onAttempt,
     priority,
@@ -38,7 +36,7 @@ export function pageQuery(productType: ProductType, request: PageRequest): Query
     productType,
     startTime: String(request.startTime),
     endTime: String(request.endTime),
-    limit: String(pageSizeMax),
+    limit: String(request.limit),
     ...(request.idLessThan === undefined ? {} : { idLessThan: request.idLessThan }),
   };
 }

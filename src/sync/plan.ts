@@ -41,7 +41,7 @@ export function planStream(
   { now, settleLagMs }: { readonly now: EpochMs; readonly settleLagMs: number },
 ): StreamPlan {
   const horizon = horizonAt(now);
-  const start = wantedFrom(known, horizon);
+  const start = historyStart(known, horizon);
   const wanted = subtract(interval(start, now), [...known.coverage, ...known.expired]);
   const isStartOpen = wanted[0]?.from === start;
   // Planned from where it was wanted first: plan after plan, the slack does not add up.
@@ -87,22 +87,16 @@ export function dividedWalk(
   };
 }
 
-/** The time that is wanted, not complete, and not lost yet. */
-export function gapsOf(known: KnownTime, now: EpochMs): readonly Interval[] {
-  const horizon = horizonAt(now);
-  return subtract(interval(horizon, now), [...known.coverage, ...known.expired]);
-}
-
 /** Up to when nothing is missing but what expired; undefined before anything is complete. */
 export function completeThrough(known: KnownTime, now: EpochMs): EpochMs | undefined {
-  const start = wantedFrom(known, horizonAt(now));
+  const start = historyStart(known, horizonAt(now));
   const settled = [...known.coverage, ...known.expired];
   const firstGap = subtract(interval(start, now), settled)[0]?.from ?? now;
   return known.coverage.some(({ from }) => from < firstGap) ? firstGap : undefined;
 }
 
 /** Where a stream's history starts: with the oldest time that was ever planned, or at the horizon. */
-function wantedFrom({ coverage, expired, open }: KnownTime, horizon: EpochMs): EpochMs {
+export function historyStart({ coverage, expired, open }: KnownTime, horizon: EpochMs): EpochMs {
   const known = [...coverage, ...expired, ...open.map(({ window }) => window)];
   return epochMs(Math.min(horizon, ...known.map(({ from }) => from)));
 }

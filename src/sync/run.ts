@@ -1,9 +1,10 @@
 import type { ProductType } from "../contract/product-types.ts";
 import { ExchangeError } from "../errors.ts";
 import { syncBills } from "./bills.ts";
-import { type LoanToValueReport, syncLoanToValue } from "./loan-to-value.ts";
+import { failureScope } from "./failure-scope.ts";
 import type { HeldAccount } from "./store.ts";
 import type { BillsDeps, StreamReport } from "./stream-run.ts";
+import { type LoanToValueReport, syncLoanToValue } from "./sync-loan-to-value.ts";
 
 /** An account as a run needs it. */
 export type SyncAccount = {
@@ -21,7 +22,7 @@ export type RunDeps = Omit<BillsDeps, "held" | "client" | "exchangeNow"> & {
   /** Told of every request for loan-to-value that failed. */
   readonly onFailure: (failure: ExchangeError) => void;
   /** @throws AccountHeldError where another run holds it. */
-  readonly holdAccount: (account: string) => Promise<HeldAccount & AsyncDisposable>;
+  readonly takeSyncLease: (account: string) => Promise<HeldAccount & AsyncDisposable>;
 };
 
 export type AccountReport = {
@@ -40,7 +41,7 @@ export async function syncAccount(deps: RunDeps, account: SyncAccount): Promise<
   const { name, productTypes, ltv = false, riskUnitIds = [] } = account;
   let loanToValue: readonly LoanToValueReport[] = [];
   try {
-    await using held = await deps.holdAccount(name);
+    await using held = await deps.takeSyncLease(name);
     const own = { ...deps, ...deps.exchangeOf(account), held };
     if (ltv) loanToValue = await syncLoanToValue(own, name, riskUnitIds);
     // A key that is refused once is refused: the bills would only ask again.
@@ -54,7 +55,7 @@ export async function syncAccount(deps: RunDeps, account: SyncAccount): Promise<
 }
 
 const isRefusal = (error: unknown): boolean =>
-  error instanceof ExchangeError && error.kind === "refused-credentials";
+  error instanceof ExchangeError && failureScope(error) === "account";
 
 /** Whether nothing is missing: all stored, every window walked, no row rejected, no time found lost. */
 export function isComplete({ error, loanToValue, streams }: AccountReport): boolean {

@@ -12,7 +12,7 @@ export type Stream = { readonly account: string; readonly productType: ProductTy
 /** How far a window was walked: what a resume needs. */
 export type Walk = {
   readonly window: Interval;
-  /** The exchange's `endId` of the last page that was stored; absent before the first. */
+  /** The id below which the walk goes on; absent where it begins with the newest page. */
   readonly cursor?: string;
   /** The exchange's time when the first page was asked for. */
   readonly startedAt?: EpochMs;
@@ -54,13 +54,14 @@ export type PageCommit = {
   readonly stream: Stream;
   readonly window: Interval;
   readonly startedAt: EpochMs;
-  /** The cursor that the page was asked for by; undefined for the newest page. */
+  /** Where the window stood before the page: the `cursor` of the page before. */
   readonly after: string | undefined;
+  /** What `Store.time` said before the page was asked for; undefined where it was not asked. */
+  readonly askedAfter?: string | undefined;
   readonly bills: readonly Bill[];
   readonly rejected: readonly RejectedRow[];
   /**
-   * Where the walk goes on, or what it proved. Without a cursor the next run walks the window from
-   * its newest page: this page's could skip bills, and is never stored, not even for a moment.
+   * Where the window stands now (see resume-place.ts), or what its walk proved.
    */
   readonly next: { readonly cursor: string | undefined } | { readonly end: WalkEnd };
 };
@@ -125,7 +126,15 @@ export type Store = {
   knownTime(stream: Stream): Promise<KnownTime>;
   /** Replaces the stream's open windows by the plan's and records what expired. */
   recordPlan(plan: StreamPlan): Promise<void>;
-  /** @throws CommitsLostError where the window no longer stands at the page before. */
+  /**
+   * The database's time, as text, when the last of this account's transactions began; undefined
+   * before the first. What others store later is at least as late.
+   */
+  time(): string | undefined;
+  /**
+   * @throws CommitsLostError where the window no longer stands at the page before; OutdatedPageError
+   *   where a bill of the page is stored otherwise since `askedAfter`.
+   */
   commitPage(page: PageCommit): Promise<PageCounts>;
   /**
    * Puts several open windows in the place of one: cut at these times, oldest first, each inside

@@ -1,10 +1,11 @@
+import type { Clock } from "../clock.ts";
 import type { Query } from "../contract/operation.ts";
-import { dayMs, type EpochMs, epochMs, isoTime } from "../contract/time.ts";
-import { CommitsLostError, CursorError, ExchangeError } from "../errors.ts";
+import { dayMs, type EpochMs, epochMs, isoTime, secondMs } from "../contract/time.ts";
+import { CommitsLostError, type ExchangeError } from "../errors.ts";
 import type { Client } from "../exchange/client.ts";
-import { askBills, pageQuery } from "./ask-bills.ts";
-import { createDensity } from "./density.ts";
+import { pageQuery } from "./ask-bills.ts";
 import { evenCuts, type Interval, lengthMs, subtract } from "./intervals.ts";
+import { createPageEstimate } from "./page-estimate.ts";
 import { completeThrough, dividedWalk, horizonAt, planStream } from "./plan.ts";
 import type {
   HeldAccount,
@@ -15,14 +16,17 @@ import type {
   StreamPlan,
   Walk,
 } from "./store.ts";
-import { type FetchedPage, type PageProgress, type PageRequest, walkWindow } from "./walk.ts";
-import type { PoolMember } from "./walk-pool.ts";
+import { StreamReader } from "./stream-reader.ts";
+import type { PageRequest } from "./walk/page-request.ts";
+import { type PageProgress, walkWindow } from "./walk/walk.ts";
+import type { ScheduledWalk } from "./window-scheduler.ts";
 
 export type BillsDeps = {
   readonly client: Client;
   readonly exchangeNow: () => EpochMs;
   readonly held: HeldAccount;
   readonly settleLagMs: number;
+  readonly sleep: Clock["sleep"];
   /** Ends the run between two pages. */
   readonly signal: AbortSignal;
   readonly onProgress: (progress: BillsProgress) => void;
@@ -32,6 +36,7 @@ export type BillsProgress = { readonly stream: Stream } & (
   | { readonly event: "planned"; readonly windows: number; readonly plannedMs: number }
   | { readonly event: "request"; readonly failure: ExchangeError | undefined }
   | ({ readonly event: "page" } & PageProgress)
+  | { readonly event: "doubted"; readonly what: string }
   | { readonly event: "divided"; readonly window: Interval; readonly kept: Interval }
   | { readonly event: "failed"; readonly error: unknown }
 );
@@ -53,40 +58,21 @@ export type StreamReport = PageCounts & {
 // A window that begins so near to the horizon goes before all others, however short it is.
 const expiresSoonMs = dayMs;
 
-/** A walk's part in the pool of all walks. */
-export type WalkShare = PoolMember & {
+// The windows of a run wait side by side: a quiet account's sync takes so much longer, once.
+const emptyPauseMs = 2 * secondMs;
+
+/** A walk as the window scheduler runs it. */
+export type StreamWalk = ScheduledWalk & {
   /** Begins another walk of the same stream. */
   readonly begin: (walk: Walk) => void;
 };
 
-/** How much of a run an error ends. */
-export function reachOf(error: unknown): "window" | "stream" | "account" {
-  if (error instanceof CursorError) return "window";
-  if (!(error instanceof ExchangeError)) return "account";
-  switch (error.kind) {
-    case "malformed":
-    case "time-range":
-      return "window";
-    case "refused-permission":
-    case "refused-request":
-    case "unavailable":
-    case "rate-limited":
-    case "clock":
-    case "unknown-code":
-      return "stream";
-    case "refused-credentials":
-      return "account";
-    default:
-      return error.kind satisfies never;
-  }
-}
-
 /** One stream's part of a run: its plan, its walks and what came of them. */
 export class StreamRun {
   readonly stream: Stream;
+  readonly reader: StreamReader;
   readonly #deps: BillsDeps;
-  readonly #stopped = new AbortController();
-  readonly #counts = { new: 0, unchanged: 0, restated: 0, rejected: 0, pages: 0, requests: 0 };
+  readonly #counts = { new: 0, unchanged: 0, restated: 0, rejected: 0, pages: 0 };
   #known: KnownTime = { coverage: [], expired: [], open: [] };
   #plan: StreamPlan | undefined;
   #plannedAt = epochMs(0);
@@ -94,11 +80,21 @@ export class StreamRun {
   /** What was committed as complete. */
   readonly #proven: Interval[] = [];
   #divided = 0;
-  #error: unknown;
 
   constructor(deps: BillsDeps, stream: Stream) {
+    const { client, held, signal, onProgress } = deps;
     this.#deps = deps;
     this.stream = stream;
+    this.reader = new StreamReader(
+      {
+        client,
+        assertHeld: held.assertHeld,
+        signal,
+        onAttempt: (failure) => onProgress({ stream, event: "request", failure }),
+        onFirstFailure: (error) => onProgress({ stream, event: "failed", error }),
+      },
+      stream,
+    );
   }
 
   /** Decides and records what is to be walked. */
@@ -118,51 +114,52 @@ export class StreamRun {
    * Walks one window, or what is left to it after dividing it.
    * Never throws: what stopped it comes back, and into the report.
    */
-  async walk(walk: Walk, everything: AbortSignal, pool: WalkShare): Promise<unknown> {
-    const { exchangeNow, settleLagMs, signal: stop } = this.#deps;
-    const signal = AbortSignal.any([stop, everything, this.#stopped.signal]);
+  walk(walk: Walk, accountStopped: AbortSignal, scheduled: StreamWalk): Promise<unknown> {
+    return this.reader.read(accountStopped, async (signal) => {
+      await this.#walk(walk, signal, scheduled);
+      this.#walked += 1;
+    });
+  }
+
+  #walk(walk: Walk, signal: AbortSignal, scheduled: StreamWalk): Promise<void> {
+    const { exchangeNow, settleLagMs, sleep, onProgress } = this.#deps;
+    const { stream, reader } = this;
     let sentAt = exchangeNow();
     const sending = (request: PageRequest): Query => {
       sentAt = exchangeNow();
-      return pageQuery(this.stream.productType, request);
+      return pageQuery(stream.productType, request);
     };
     const expiresSoon = walk.window.from - horizonAt(exchangeNow()) < expiresSoonMs;
-    const fetchPage = (request: () => PageRequest) => {
-      const urgency = expiresSoon ? Number.POSITIVE_INFINITY : pool.urgency();
-      return this.ask(() => sending(request()), signal, urgency);
-    };
-    const onPage = (progress: PageProgress) => this.#countPage(progress);
-    const density = createDensity(walk.window.to);
-    const divide = async (window: Interval, oldest: EpochMs, bills: number) => {
-      density.page(oldest, bills);
-      // A run that stops has no walks that could begin: the others end, and slots seem to idle.
-      if (signal.aborted) return window;
-      const pagesLeft = density.pagesIn(oldest - window.from);
-      const parts = pool.afterPage({ pagesLeft, tookMs: exchangeNow() - sentAt });
-      const cuts = evenCuts({ from: window.from, to: oldest }, parts);
-      return cuts.length === 0 ? window : this.#divide(walk, window, cuts, pool);
-    };
-    try {
-      await walkWindow(
-        {
-          fetchPage,
-          commitPage: (page) => this.#commit(page),
-          exchangeNow,
-          plannedAt: this.#plannedAt,
-          settleLagMs,
-          onPage,
-          divide,
-          signal,
+    const pageEstimate = createPageEstimate(walk.window.to);
+    return walkWindow(
+      {
+        fetchPage: (request) => {
+          const priority = expiresSoon ? Number.POSITIVE_INFINITY : scheduled.priority();
+          return reader.ask(() => sending(request()), signal, priority);
         },
-        this.stream,
-        walk,
-      );
-      this.#walked += 1;
-      return undefined;
-    } catch (error) {
-      this.fail(error);
-      return error;
-    }
+        commitPage: (page) => this.#commit(page),
+        databaseTime: () => this.#deps.held.store.time(),
+        exchangeNow,
+        plannedAt: this.#plannedAt,
+        settleLagMs,
+        idOrder: reader.idOrder,
+        pause: () => sleep(emptyPauseMs, signal),
+        onPage: (progress) => this.#countPage(progress),
+        onDoubt: (what) => onProgress({ stream, event: "doubted", what }),
+        divide: async (window, oldest, bills) => {
+          pageEstimate.page(oldest, bills);
+          // A run that stops has no walks that could begin: the others end, and slots seem to idle.
+          if (signal.aborted) return window;
+          const pagesLeft = pageEstimate.pagesIn(oldest - window.from);
+          const parts = scheduled.afterPage({ pagesLeft, tookMs: exchangeNow() - sentAt });
+          const cuts = evenCuts({ from: window.from, to: oldest }, parts);
+          return cuts.length === 0 ? window : this.#divide(walk, window, cuts, scheduled);
+        },
+        signal,
+      },
+      stream,
+      walk,
+    );
   }
 
   /** Leaves all but the newest part to other walks. @returns the newest. */
@@ -170,37 +167,14 @@ export class StreamRun {
     walk: Walk,
     window: Interval,
     cuts: readonly EpochMs[],
-    pool: WalkShare,
+    scheduled: StreamWalk,
   ): Promise<Interval> {
     const { kept, older } = dividedWalk(walk, window, cuts);
     await this.#deps.held.store.divideWindow(this.stream, window, cuts);
     this.#divided += older.length;
     this.#deps.onProgress({ stream: this.stream, event: "divided", window, kept });
-    for (const part of older) pool.begin(part);
+    for (const part of older) scheduled.begin(part);
     return kept;
-  }
-
-  /** Sends one request of this stream. */
-  ask(query: Query | (() => Query), signal: AbortSignal, priority = 0): Promise<FetchedPage> {
-    const { client, held, onProgress } = this.#deps;
-    const onAttempt = (failure: ExchangeError | undefined) => {
-      this.#counts.requests += 1;
-      onProgress({ stream: this.stream, event: "request", failure });
-    };
-    const deps = { client, assertHeld: held.assertHeld, onAttempt, priority };
-    return askBills(deps, this.stream.productType, query, signal);
-  }
-
-  get hasFailed(): boolean {
-    return this.#error !== undefined;
-  }
-
-  fail(error: unknown): void {
-    if (this.#error === undefined) {
-      this.#error = error;
-      this.#deps.onProgress({ stream: this.stream, event: "failed", error });
-    }
-    if (reachOf(error) !== "window") this.#stopped.abort(error);
   }
 
   async report(): Promise<StreamReport> {
@@ -209,10 +183,11 @@ export class StreamRun {
     return {
       stream: this.stream,
       ...this.#counts,
+      requests: this.reader.requests,
       windows: { planned: (this.#plan?.walks.length ?? 0) + this.#divided, walked: this.#walked },
       completeThrough: completeThrough(known, this.#deps.exchangeNow()),
       expired: subtract(known.expired, this.#known.expired),
-      error: this.#error,
+      error: this.reader.error,
     };
   }
 
@@ -227,7 +202,7 @@ export class StreamRun {
     const [lost] = subtract(this.#proven, coverage);
     if (lost === undefined) return;
     const { account, productType } = this.stream;
-    this.fail(
+    this.reader.fail(
       new CommitsLostError(
         `${account}/${productType} ${isoTime(lost.from)} to ${isoTime(lost.to)}`,
       ),

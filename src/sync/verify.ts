@@ -5,14 +5,14 @@ import type { ProductType } from "../contract/product-types.ts";
 import { type EpochMs, isoTime, secondMs } from "../contract/time.ts";
 import { type ExchangeError, ReportableError } from "../errors.ts";
 import type { Client } from "../exchange/client.ts";
-import { askBills, pageQuery } from "./ask-bills.ts";
-import { greet } from "./bills.ts";
+import { pageQuery } from "./ask-bills.ts";
+import { failureScope } from "./failure-scope.ts";
 import { type Interval, intersect, interval, split } from "./intervals.ts";
 import { horizonAt, windowMaxMs } from "./plan.ts";
 import type { PageCommit, PageCounts, RejectedRow, Stream } from "./store.ts";
-import { reachOf } from "./stream-run.ts";
-import type { FieldChange, VerifyStore } from "./verify-store.ts";
-import { walkWindow } from "./walk.ts";
+import { probeAccount, StreamReader } from "./stream-reader.ts";
+import type { DifferingBill, FieldChange, VerifyStore } from "./verify-store.ts";
+import { walkWindow } from "./walk/walk.ts";
 import { WindowReading } from "./window-reading.ts";
 
 export type VerifyDeps = {
@@ -75,7 +75,7 @@ export type StreamVerification = {
 // A machine's clock may be so far ahead, and a span that ends now have been read to its end.
 const aheadMaxMs = 30 * secondMs;
 
-// Enough to keep a guest's slots busy while pages are compared; a walk's ids are in memory.
+// Enough to keep both slots of the rate share busy while pages are compared; a walk's ids are in memory.
 const walksAtOnce = 4;
 
 /**
@@ -93,16 +93,19 @@ export async function verifyBills(
   const streams = productTypes.map(
     (productType) => new StreamVerify(deps, { account, productType }),
   );
-  await greet(deps.signal, streams);
+  await probeAccount(
+    deps.signal,
+    streams.map(({ reader }) => reader),
+  );
   const queue = new PQueue({ concurrency: walksAtOnce });
-  const everything = new AbortController();
-  for (const stream of streams.filter(({ hasFailed }) => !hasFailed)) {
+  const accountStopped = new AbortController();
+  for (const stream of streams.filter(({ reader }) => !reader.hasFailed)) {
     const { forgotten, windows } = stream.plan(span);
     for (const part of forgotten) void queue.add(() => stream.listForgotten(part));
     for (const window of windows) {
       void queue.add(async () => {
-        const error = await stream.walk(window, everything.signal);
-        if (error !== undefined && reachOf(error) === "account") everything.abort(error);
+        const error = await stream.walk(window, accountStopped.signal);
+        if (error !== undefined && failureScope(error) === "account") accountStopped.abort(error);
       });
     }
   }
@@ -112,8 +115,8 @@ export async function verifyBills(
 
 class StreamVerify {
   readonly stream: Stream;
+  readonly reader: StreamReader;
   readonly #deps: VerifyDeps;
-  readonly #stopped = new AbortController();
   readonly #rejected = new Set<string>();
   /** Stored in a window that was read without them. */
   readonly #unserved = new Map<string, EpochMs>();
@@ -121,30 +124,15 @@ class StreamVerify {
   readonly #moved = new Set<string>();
   #span: readonly Interval[] = [];
   #compared = 0;
-  #requests = 0;
-  #error: unknown;
 
   constructor(deps: VerifyDeps, stream: Stream) {
+    const { client, assertHeld, signal, onFailure } = deps;
+    const onAttempt = (failure: ExchangeError | undefined) => {
+      if (failure !== undefined) onFailure(stream, failure);
+    };
     this.#deps = deps;
     this.stream = stream;
-  }
-
-  get hasFailed(): boolean {
-    return this.#error !== undefined;
-  }
-
-  fail(error: unknown): void {
-    this.#error ??= error;
-    if (reachOf(error) !== "window") this.#stopped.abort(error);
-  }
-
-  ask(query: Parameters<typeof askBills>[2], signal: AbortSignal) {
-    const { client, assertHeld, onFailure } = this.#deps;
-    const onAttempt = (failure: ExchangeError | undefined) => {
-      this.#requests += 1;
-      if (failure !== undefined) onFailure(this.stream, failure);
-    };
-    return askBills({ client, assertHeld, onAttempt }, this.stream.productType, query, signal);
+    this.reader = new StreamReader({ client, assertHeld, signal, onAttempt }, stream);
   }
 
   /** What the exchange has forgotten of the span by now, and the windows of what can be read. */
@@ -153,11 +141,15 @@ class StreamVerify {
     const horizon = horizonAt(now);
     this.#span = intersect([span], interval(horizon, now));
     if (this.#span.length === 0) {
-      this.fail(new ReportableError("nothing of the span can be read by the exchange's clock"));
+      this.reader.fail(
+        new ReportableError("nothing of the span can be read by the exchange's clock"),
+      );
     } else if (span.to > now + aheadMaxMs) {
-      this.#error ??= new ReportableError(
-        `the exchange's clock says ${isoTime(now)}: what is later could not be read; ` +
-          "set this machine's clock, or give an earlier end",
+      this.reader.note(
+        new ReportableError(
+          `the exchange's clock says ${isoTime(now)}: what is later could not be read; ` +
+            "set this machine's clock, or give an earlier end",
+        ),
       );
     }
     const forgotten = interval(span.from, Math.min(span.to, horizon));
@@ -176,37 +168,34 @@ class StreamVerify {
         }
       }
     } catch (error) {
-      this.fail(error);
+      this.reader.fail(error);
     }
   }
 
   /** Reads one window. Never throws: what stopped it comes back, and into the report. */
-  async walk(window: Interval, everything: AbortSignal): Promise<unknown> {
-    const { exchangeNow, signal: stop, store } = this.#deps;
-    const signal = AbortSignal.any([stop, everything, this.#stopped.signal]);
-    try {
+  walk(window: Interval, accountStopped: AbortSignal): Promise<unknown> {
+    const { exchangeNow, store } = this.#deps;
+    const { stream, reader } = this;
+    return reader.read(accountStopped, async (signal) => {
       signal.throwIfAborted();
       const reading = new WindowReading(window, await store.now());
       await walkWindow(
         {
           fetchPage: (request) =>
-            this.ask(() => pageQuery(this.stream.productType, request()), signal),
+            reader.ask(() => pageQuery(stream.productType, request()), signal),
           commitPage: (page) => this.#compare(reading, page),
           exchangeNow,
           plannedAt: exchangeNow(),
           settleLagMs: 0,
+          idOrder: reader.idOrder,
           onPage: () => undefined,
           signal,
         },
-        this.stream,
+        stream,
         { window },
       );
       await this.#findExtra(reading);
-      return undefined;
-    } catch (error) {
-      this.fail(error);
-      return error;
-    }
+    });
   }
 
   report(): StreamVerification {
@@ -215,8 +204,8 @@ class StreamVerify {
       if (this.#moved.has(billId)) continue;
       this.#deps.onFinding({ stream, kind: "extra", billId, cTime, reason: "unknown" });
     }
-    const [compared, requests] = [this.#compared, this.#requests];
-    return { stream, span: this.#span, compared, requests, error: this.#error };
+    const { requests, error } = this.reader;
+    return { stream, span: this.#span, compared: this.#compared, requests, error };
   }
 
   async #compare(reading: WindowReading, page: PageCommit): Promise<PageCounts> {
@@ -230,7 +219,12 @@ class StreamVerify {
     const healed = isWorth
       ? await store.heal({ stream, differing: sure, rejected })
       : new Set<string>();
-    for (const { bill, stored } of differing) {
+    const left = differing.filter(({ bill }) => !healed.has(bill.billId));
+    const judged = [
+      ...differing.filter(({ bill }) => healed.has(bill.billId)),
+      ...(heal ? await this.#lookAgain(reading, left) : left),
+    ];
+    for (const { bill, stored } of judged) {
       const { billId, cTime } = bill;
       const found = { stream, billId, cTime, isHealed: healed.has(billId) };
       if (stored === undefined) onFinding({ ...found, kind: "missing" });
@@ -244,6 +238,19 @@ class StreamVerify {
     }
     this.#compared += bills.length;
     return nothingCounted;
+  }
+
+  /**
+   * What was not healed was stored meanwhile, by a sync: mostly just as it is served, which is no
+   * difference any more.
+   */
+  async #lookAgain(
+    { since }: WindowReading,
+    left: readonly DifferingBill[],
+  ): Promise<readonly DifferingBill[]> {
+    const { store } = this.#deps;
+    const bills = left.map(({ bill }) => bill);
+    return bills.length === 0 ? left : store.compare(this.stream, bills, since);
   }
 
   /** The edges of windows are read twice. */

@@ -14,12 +14,6 @@ export const formatMinute = (time: EpochMs | undefined): string =>
 export const formatInterval = ({ from, to }: Interval): string =>
   `${formatTime(from)} to ${formatTime(to)}`;
 
-/** The same for programs. */
-export const isoInterval = ({ from, to }: Interval): { from: string; to: string } => ({
-  from: isoTime(from),
-  to: isoTime(to),
-});
-
 /** 1,234,567 */
 export const formatCount = (count: number): string => count.toLocaleString("en-US");
 

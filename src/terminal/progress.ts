@@ -1,8 +1,9 @@
 import { messageOf, StoppedError } from "../errors.ts";
 import type { BillsProgress } from "../sync/stream-run.ts";
 import { openLiveLines, type Terminal } from "./live-lines.ts";
-import { progressLines, rateSpanMs, type StreamProgress } from "./progress-lines.ts";
+import { progressLines } from "./progress-lines.ts";
 import { streamName } from "./stream-names.ts";
+import { StreamState } from "./stream-state.ts";
 
 export type Progress = {
   readonly update: (progress: BillsProgress) => void;
@@ -56,69 +57,8 @@ export function openProgress(terminal: Terminal, now: () => number): Progress {
 }
 
 function failureOf(progress: BillsProgress): unknown {
+  if (progress.event === "doubted") return `${progress.what}; asked again`;
   if (progress.event === "request") return progress.failure;
   if (progress.event !== "failed" || progress.error instanceof StoppedError) return undefined;
   return progress.error;
-}
-
-/** What was counted of one stream so far. */
-class StreamState {
-  readonly #name: string;
-  readonly #plannedMs: number;
-  readonly #startedAt: number;
-  readonly #walkedMsByWindow = new Map<number, number>();
-  #requestTimes: number[] = [];
-  #state: StreamProgress["state"] = "at work";
-  #pages = 0;
-  #bills = 0;
-
-  constructor(name: string, plannedMs: number, startedAt: number) {
-    this.#name = name;
-    this.#plannedMs = plannedMs;
-    this.#startedAt = startedAt;
-  }
-
-  count(progress: BillsProgress, now: number): void {
-    switch (progress.event) {
-      case "planned":
-        break;
-      case "request":
-        this.#requestTimes = this.#requestTimes.filter((time) => time > now - rateSpanMs);
-        this.#requestTimes.push(now);
-        break;
-      case "page": {
-        const { counts, window, walkedMs } = progress;
-        const before = this.#walkedMsByWindow.get(window.from) ?? 0;
-        this.#walkedMsByWindow.set(window.from, Math.max(before, walkedMs));
-        this.#pages += 1;
-        this.#bills += counts.new + counts.unchanged + counts.restated;
-        break;
-      }
-      case "divided": {
-        // What was walked so far lies in the part that is kept; the others begin at nothing.
-        const { window, kept } = progress;
-        this.#walkedMsByWindow.set(kept.from, this.#walkedMsByWindow.get(window.from) ?? 0);
-        this.#walkedMsByWindow.delete(window.from);
-        break;
-      }
-      case "failed":
-        this.#state = progress.error instanceof StoppedError ? "stopped" : "failed";
-        break;
-      default:
-        progress satisfies never;
-    }
-  }
-
-  at(now: number): StreamProgress {
-    return {
-      name: this.#name,
-      state: this.#state,
-      startedAt: this.#startedAt,
-      plannedMs: this.#plannedMs,
-      walkedMs: [...this.#walkedMsByWindow.values()].reduce((sum, ms) => sum + ms, 0),
-      pages: this.#pages,
-      bills: this.#bills,
-      requestTimes: this.#requestTimes.filter((time) => time > now - rateSpanMs),
-    };
-  }
 }

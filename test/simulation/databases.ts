@@ -1,4 +1,4 @@
-import { Client, escapeIdentifier } from "pg";
+import { Client, escapeIdentifier, Pool } from "pg";
 import { migrate } from "../../src/db/migrate.ts";
 import { openTestServer } from "../support/postgres-server.ts";
 
@@ -8,6 +8,20 @@ export type Databases = AsyncDisposable & {
   /** An empty database for a worker; gone with the others. */
   create(name: string): Promise<string>;
 };
+
+// Of all processes together: one alone has 10, and frozen ones hold theirs. Simulated time stands
+// still while a connection is waited for, and with it whoever would give one back.
+const connectionsMax = 40;
+const connectMaxMs = 30_000;
+
+/** The connections of a worker's simulated processes, without the program's own limit on them. */
+export function openPool(connectionString: string): Pool {
+  const limits = { max: connectionsMax, connectionTimeoutMillis: connectMaxMs };
+  const pool = new Pool({ connectionString, ...limits });
+  // One that breaks while it is idle is none that a history needs.
+  pool.on("error", () => undefined);
+  return pool;
+}
 
 /** Migrated databases on the Postgres that the tests use. */
 export async function openDatabases(): Promise<Databases> {

@@ -35,17 +35,22 @@ const pageOrders: readonly NonNullable<Quirks["pageOrder"]>[] = [
   "oldest-first",
   "shuffled",
 ];
+const sortings: readonly NonNullable<Quirks["sortedBy"]>[] = ["time", "id"];
 const pastHorizons: readonly PastHorizon[] = ["trim", "refuse", "serve"];
 
-/** Everything that the documentation leaves open, in every combination: 540. */
+/** Everything that the documentation leaves open, in every combination: 2,160. */
 export const exchangeKinds: readonly ExchangeKind[] = bounds.flatMap((bounds) =>
   lastPages.flatMap((lastPage) =>
     shortPages.flatMap((short) =>
       pageOrders.flatMap((pageOrder) =>
-        pastHorizons.map((pastHorizon) => ({
-          quirks: { bounds, lastPage, pageOrder, ...short },
-          pastHorizon,
-        })),
+        sortings.flatMap((sortedBy) =>
+          [false, true].flatMap((inclusiveCursor) =>
+            pastHorizons.map((pastHorizon) => ({
+              quirks: { bounds, lastPage, pageOrder, sortedBy, inclusiveCursor, ...short },
+              pastHorizon,
+            })),
+          ),
+        ),
       ),
     ),
   ),
@@ -54,7 +59,7 @@ export const exchangeKinds: readonly ExchangeKind[] = bounds.flatMap((bounds) =>
 /** The history of a seed; always the same. */
 export function drawHistory(seed: number): History {
   const random = seededRandom(`history ${seed}`);
-  // 101 and 540 share no factor: the seeds take all combinations in turn.
+  // 101 and 2,160 share no factor: the seeds take all combinations in turn.
   const kind = exchangeKinds[(seed * 101) % exchangeKinds.length];
   if (kind === undefined) throw new RangeError(`a seed is a whole number from 0, not ${seed}`);
   const steps = drawSteps(random);
@@ -88,9 +93,14 @@ function drawLedger(random: Random, seed: number, spanMs: number): LedgerKind {
     bursts,
     oddDecimals: integer(random, 0, 4),
     brokenRows: random() < 0.3 ? integer(random, 1, 8) : 0,
+    idJitterMs: drawIdJitter(seededRandom(`ids ${seed}`)),
     edgeBills: random() < 0.8,
   };
 }
+
+/** Half of the exchanges have ids that rise with the times; the others' lie up to an hour beside them. */
+const drawIdJitter = (random: Random): number =>
+  random() < 0.5 ? 0 : Math.round(hourMs ** random());
 
 function drawSteps(random: Random): readonly Step[] {
   const machineAheadMs = random() < 0.7 ? 0 : integer(random, -6 * hourMs, 6 * hourMs);
@@ -105,7 +115,9 @@ function drawSteps(random: Random): readonly Step[] {
       passMs: isFirst ? 0 : drawPause(random),
       aheadMs: random() < 0.8 ? machineAheadMs : integer(random, -6 * hourMs, 6 * hourMs),
       recent: drawRecent(random),
-      exchange: has(0.5) ? drawExchangeFaults(random, requests) : [],
+      exchange: has(0.5)
+        ? withOneFalseEnd(random, drawExchangeFaults(random, requests), requests)
+        : [],
       database: has(0.3)
         ? Array.from({ length: integer(random, 1, 2) }, () => drawDatabaseFault(random, effects))
         : [],
@@ -123,6 +135,7 @@ const cursorFaults = [
   "end-id-repeats",
   "end-id-cycles",
   "end-id-newest",
+  "end-id-null",
   "page-again",
   "page-of-another-time",
 ] as const;
@@ -138,6 +151,20 @@ function drawExchangeFaults(random: Random, requests: number): readonly Schedule
   // The first request is the one that proves the clock.
   const among = pick(random, [1, 5, requests]);
   return drawFaultSchedule(random, { requests: among, count: integer(random, 1, 4) });
+}
+
+const isNoFalseEnd = ({ kind }: ScheduledFault): boolean => kind !== "false-end";
+
+/** A second one might tell the same lie to a second question. */
+function withOneFalseEnd(
+  random: Random,
+  faults: readonly ScheduledFault[],
+  requests: number,
+): readonly ScheduledFault[] {
+  const others = faults.filter(isNoFalseEnd);
+  return random() < 0.5
+    ? others
+    : [...others, { kind: "false-end", atRequest: integer(random, 1, requests) }];
 }
 
 const pauses = [

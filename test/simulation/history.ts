@@ -32,6 +32,8 @@ export type LedgerKind = {
   readonly bursts: readonly { readonly atMs: number; readonly bills: number }[];
   readonly oddDecimals: number;
   readonly brokenRows: number;
+  /** How far an id may lie beside its bill's time; 0: ids rise with the times. */
+  readonly idJitterMs: number;
   /** Whether every new window has bills on its first and its last millisecond. */
   readonly edgeBills: boolean;
 };

@@ -2,7 +2,13 @@ import type { ProductType } from "../../src/contract/product-types.ts";
 import { type EpochMs, epochMs, secondMs } from "../../src/contract/time.ts";
 import type { WireBill } from "../../src/sandbox/entry.ts";
 import { type Ledger, type LedgerBill, snowflake } from "../../src/sandbox/ledger.ts";
-import { brokenRows, withBrokenRows, withOddDecimals } from "../../src/sandbox/ledger-faults.ts";
+import {
+  brokenRows,
+  disorderedIds,
+  withBrokenRows,
+  withDisorderedIds,
+  withOddDecimals,
+} from "../../src/sandbox/ledger-faults.ts";
 import type { Interval } from "../../src/sync/intervals.ts";
 import type { LedgerKind, RecentBill } from "./history.ts";
 
@@ -31,17 +37,20 @@ export function simulatedLedger({
   productTypes,
   oddDecimals,
   brokenRows: count,
+  idJitterMs: jitterMs,
 }: LedgerKind): SimulatedLedger {
   let all: Partial<Record<ProductType, LedgerBill[]>> = {};
   let byId = new Map<string, LedgerBill>();
+  const disorderedId = disorderedIds(`${seed}/added`, jitterMs, addedFrom);
   const billsOf = (productType: ProductType) => all[productType] ?? [];
 
   function add(productType: ProductType, cTime: number, change: (row: WireBill) => Made): void {
     const bills = billsOf(productType);
     const place = bills.findLastIndex((bill) => bill.cTime <= cTime) + 1;
     const before = bills[place - 1];
-    const billId =
+    const risingId =
       before?.cTime === cTime ? String(BigInt(before.billId) + 1n) : snowflake(cTime, 0);
+    const billId = jitterMs === 0 ? risingId : disorderedId(cTime);
     const like = bills.find(({ broken }) => broken === undefined);
     if (like === undefined) throw new Error(`the ledger of ${productType} has no bill`);
     const row = { ...(like.row as WireBill), billId, cTime: String(cTime) };
@@ -88,7 +97,8 @@ export function simulatedLedger({
       }
     },
     alter(ledger) {
-      const broken = withBrokenRows(ledger, { seed, count });
+      const named = jitterMs === 0 ? ledger : withDisorderedIds(ledger, { seed, jitterMs });
+      const broken = withBrokenRows(named, { seed, count });
       const altered = withOddDecimals(broken, { seed, count: oddDecimals });
       all = Object.fromEntries(
         Object.entries(altered.bills).map(([productType, bills]) => [productType, [...bills]]),
@@ -102,6 +112,9 @@ export function simulatedLedger({
     },
   };
 }
+
+// Above the ids' counters of all bills that a ledger begins with.
+const addedFrom = 2 ** 20;
 
 type Made = Pick<LedgerBill, "row"> & Partial<LedgerBill>;
 

@@ -9,28 +9,28 @@ export type Mutant = {
 export const mutants: readonly Mutant[] = [
   {
     name: "the checkpoint before the rows, in a transaction of its own",
-    file: "src/sync/walk.ts",
+    file: "src/sync/walk/walk.ts",
     changes: [
       [
-        "const counts = await deps.commitPage(page);",
-        `if ("cursor" in next) await deps.commitPage({ ...page, bills: [], rejected: [] });
-    const counts = await deps.commitPage("cursor" in next ? { ...page, after: next.cursor } : page);`,
+        "const counts = await commitNewest(page,",
+        `if ("cursor" in next) await this.#deps.commitPage({ ...page, bills: [], rejected: [] });
+    const counts = await commitNewest("cursor" in next ? { ...page, after: next.cursor } : page,`,
       ],
     ],
   },
   {
     name: "a page without a transaction",
     file: "src/db/connect.ts",
-    changes: [["await tx.execute(beginText(options));", ""]],
+    changes: [["client.query({ text: beginText(options) }), ", ""]],
   },
   {
     name: "windows asked for without the millisecond at their end",
-    file: "src/sync/walk.ts",
-    changes: [["endTime: window.to, idLessThan", "endTime: epochMs(window.to - 1), idLessThan"]],
+    file: "src/sync/walk/window-questions.ts",
+    changes: [["endTime: this.#to, limit", "endTime: (this.#to - 1) as EpochMs, limit"]],
   },
   {
     name: "windows asked for without the millisecond at their start",
-    file: "src/sync/walk.ts",
+    file: "src/sync/walk/edge-aware-fetch.ts",
     changes: [["Math.max(window.from - 1, edge)", "Math.max(window.from, edge)"]],
   },
   {
@@ -40,24 +40,26 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "coverage to the window's end after an early stop",
-    file: "src/sync/walk.ts",
+    file: "src/sync/walk/walk.ts",
     changes: [
       [
         "    deps.signal.throwIfAborted();\n",
-        `    if (deps.signal.aborted) {
-      const end = endOf(walk, window.from, epochMs(startedAt - deps.settleLagMs));
-      const page = { stream, window, startedAt, after: cursor, bills: [], rejected: [], next: { end } };
-      await deps.commitPage(page);
-      return;
-    }
-`,
+        "    if (deps.signal.aborted) return windowWalk.stop();\n",
+      ],
+      [
+        "  get name(): string {",
+        `  async stop() {
+    await this.#commit({ bills: [], rejected: [] }, 0, this.#endAt(this.#window.from));
+  }
+
+  get name(): string {`,
       ],
     ],
   },
   {
     name: "late bills ignored: coverage without the settle lag",
-    file: "src/sync/walk.ts",
-    changes: [["- deps.settleLagMs)", ")"]],
+    file: "src/sync/walk/walk.ts",
+    changes: [["exchangeNow()) - settleLagMs;", "exchangeNow());"]],
   },
   {
     name: "a window that is taken up proves what was not settled when it began",
@@ -66,32 +68,61 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "a short page taken for the last",
-    file: "src/sync/walk.ts",
+    file: "src/sync/walk/walk.ts",
     changes: [
-      ["rows.length === 0 || endId === undefined", "rows.length < 100 || endId === undefined"],
+      [
+        "this.#questions.next === undefined;",
+        "this.#questions.next === undefined || fetched.rows.length < 99;",
+      ],
     ],
   },
   {
-    name: "an empty page with a cursor not taken for the last",
-    file: "src/sync/walk.ts",
-    changes: [["rows.length === 0 || endId === undefined", "endId === undefined"]],
+    name: "one empty answer taken for the end",
+    file: "src/sync/walk/walk.ts",
+    changes: [
+      [
+        "this.#questions.next === undefined;",
+        "this.#questions.next === undefined || fetched.rows.length === 0;",
+      ],
+    ],
   },
   {
-    name: "a cursor that is no bill of its page believed",
-    file: "src/sync/unbelievable-pages.ts",
+    name: "a page without an endId taken for the last",
+    file: "src/sync/walk/walk.ts",
     changes: [
-      ["if (ids.includes(endId)) return", "if (ids.includes(endId) || bills.length > 0) return"],
+      [
+        "this.#questions.next === undefined;",
+        "this.#questions.next === undefined || endId === undefined;",
+      ],
     ],
+  },
+  {
+    name: "pages that do not overlap taken for pages that do",
+    file: "src/sync/walk/id-walk.ts",
+    changes: [
+      ["if (isFull && overlap !== undefined) {", "if (isFull && overlap === undefined) {"],
+      ["below === undefined ? Number.POSITIVE_INFINITY : spanMs", "Number.POSITIVE_INFINITY"],
+    ],
+  },
+  {
+    name: "no walk by time where ids do not follow the times",
+    file: "src/sync/walk/window-questions.ts",
+    changes: [["return 2 * this.#order.disorderMs <=", "return 0 * this.#order.disorderMs <="]],
   },
   {
     name: "a page of another time believed",
-    file: "src/sync/walk.ts",
-    changes: [["if (stray !== undefined) {", "if (false) {"]],
+    file: "src/sync/walk/walk.ts",
+    changes: [["if (stray === undefined) return;", "if (stray !== null) return;"]],
   },
   {
-    name: "a cursor that is wrong stored with its page",
-    file: "src/sync/walk.ts",
-    changes: [["      : { cursor: goesOnAt };", "      : { cursor: endId };"]],
+    name: "a cursor stored to go on from though ids do not follow the times",
+    file: "src/sync/walk/window-questions.ts",
+    changes: [
+      [
+        "return this.#doIdsFollow ? this.#byId.resumeBelow : undefined;",
+        "return this.#byId.resumeBelow;",
+      ],
+    ],
   },
   {
     name: "a retry outside the limiter",
@@ -113,12 +144,16 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "no epoch check",
-    file: "src/db/lease.ts",
-    changes: [["if (rows.length === 0) throw leases.lost(account);", ""]],
+    file: "src/db/ledger/ledger-store.ts",
+    changes: [
+      ["inTransaction(db, inTime, { ...limit, check });", "inTransaction(db, inTime, limit);"],
+      // A run that was frozen sees it by its own clock, too; one that slept does not.
+      ["lease.assertHeld?.();", ""],
+    ],
   },
   {
     name: "restatements dropped",
-    file: "src/db/upsert-bills.ts",
+    file: "src/db/ledger/upsert-bills.ts",
     changes: [
       [
         "where bill_id not in (select bill_id from stored where not is_restated)",
@@ -128,17 +163,17 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "what a restatement replaced not kept",
-    file: "src/db/upsert-bills.ts",
+    file: "src/db/ledger/upsert-bills.ts",
     changes: [["      where is_restated\n", "      where false\n"]],
   },
   {
     name: "bills that are stored again counted again",
-    file: "src/db/upsert-bills.ts",
+    file: "src/db/ledger/upsert-bills.ts",
     changes: [["counted.new -= unchanged + restated;", "counted.new -= unchanged;"]],
   },
   {
     name: "unchanged rows rewritten",
-    file: "src/db/upsert-bills.ts",
+    file: "src/db/ledger/upsert-bills.ts",
     changes: [
       ["where bill_id not in (select bill_id from stored where not is_restated)", ""],
       ['content("excluded")', 'sql.raw("(" + columns.map(() => "null").join(", ") + ")")'],
@@ -146,18 +181,18 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "decimals that pass through numbers",
-    file: "src/db/upsert-bills.ts",
+    file: "src/db/ledger/upsert-bills.ts",
     changes: [["({ amount }) => amount)", "({ amount }) => String(Number(amount)))"]],
   },
   {
     name: "rows that broke the contract dropped",
-    file: "src/db/store.ts",
-    changes: [["await rejectRows(tx, page.stream, runId, page.rejected)", "page.rejected.length"]],
+    file: "src/db/ledger/ledger-store.ts",
+    changes: [["await rejectRows(tx, stream, runId, rejected)", "rejected.length"]],
   },
   {
     name: "time that expired not recorded",
-    file: "src/db/checkpoints.ts",
-    changes: [["for (const window of plan.expired) {", "for (const window of []) {"]],
+    file: "src/db/ledger/checkpoints.ts",
+    changes: [["...plan.expired.map(", "...[].map("]],
   },
   {
     name: "what a first sync wanted, and did not read, forgotten",
@@ -187,22 +222,27 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "a verification that takes the whole limit",
-    file: "src/commands/exchange.ts",
-    changes: [["beGuest: () => resize(guestRequests)", "beGuest: () => resize(requests)"]],
+    file: "src/app/exchange-session.ts",
+    changes: [
+      [
+        "useVerifyShare: () => resize(verifyShareRequests)",
+        "useVerifyShare: () => resize(requests)",
+      ],
+    ],
   },
   {
-    name: "a verification that does not wait for room",
-    file: "src/db/guest.ts",
-    changes: [["await waitForRoom(db, guest, options);", ""]],
+    name: "a verification that does not wait for its rate share",
+    file: "src/db/lease/verify-lease.ts",
+    changes: [["await waitForShare(db, lease, options);", ""]],
   },
   {
     name: "a repair that writes nothing",
-    file: "src/db/verify-store.ts",
+    file: "src/db/ledger/verification-store.ts",
     changes: [["await upsertBills(tx, [{ stream, bills }]);", ""]],
   },
   {
     name: "a bill that is stored otherwise called equal",
-    file: "src/db/verify-store.ts",
+    file: "src/db/ledger/verification-store.ts",
     changes: [
       [
         "where kept.bill_id is null\n      or ${content",

@@ -1,4 +1,3 @@
-import { pageSizeMax } from "../../src/contract/account-bills.ts";
 import { parseExactJson } from "../../src/contract/json.ts";
 import type { ProductType } from "../../src/contract/product-types.ts";
 import type { HttpAnswer, Transport } from "../../src/exchange/transport.ts";
@@ -11,13 +10,11 @@ import type { SimulatedProcess } from "./process.ts";
 /** A page as it reached the sync, row by row. */
 export type ServedPage = {
   readonly productType: ProductType;
-  readonly endTime: string;
-  readonly endId: string | undefined;
   readonly rows: readonly { readonly billId: unknown; readonly text: string }[];
 };
 
 export type NetworkEvents = {
-  /** The page before, where this request goes on behind one. */
+  /** The page that holds the bill below which this request asks. */
   readonly onRequest: (behind: ServedPage | undefined) => void;
   readonly onPage: (page: ServedPage) => void;
   readonly trace: (line: string) => void;
@@ -53,10 +50,7 @@ export function networkOf(
       trace(`${time.now()} gets ${arrived.status}, ${arrived.body.length} characters`);
       const page = servedPage(query, arrived);
       if (page !== undefined) {
-        // Nothing goes on behind a page that names the cursor it was asked with.
-        if (page.endId !== idLessThan) {
-          pages.set(`${page.productType} ${page.endTime} ${page.endId}`, page);
-        }
+        for (const { billId } of page.rows) pages.set(`${productType} ${endTime} ${billId}`, page);
         onPage(page);
       }
       return arrived;
@@ -69,17 +63,16 @@ function servedPage(
   { productType, endTime, limit }: Readonly<Record<string, string>>,
   { status, body }: HttpAnswer,
 ): ServedPage | undefined {
-  if (status !== 200 || limit !== String(pageSizeMax) || endTime === undefined) return undefined;
+  if (status !== 200 || limit === undefined || endTime === undefined) return undefined;
   try {
     const { data } = parseExactJson(body) as {
-      data: { bills: readonly unknown[] | null; endId?: string | null };
+      data: { bills: readonly unknown[] | null };
     };
     const rows = (data.bills ?? []).map((row) => ({
       billId: (row as { billId?: unknown } | null)?.billId,
       text: JSON.stringify(row),
     }));
-    const endId = data.endId || undefined;
-    return { productType: productType as ProductType, endTime, endId, rows };
+    return { productType: productType as ProductType, rows };
   } catch {
     return undefined;
   }

@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { type AccountExchange, exchangeOf } from "../../src/commands/exchange.ts";
+import { type AccountExchange, exchangeOf } from "../../src/app/exchange-session.ts";
 import type { ProductType } from "../../src/contract/product-types.ts";
 import { epochMs } from "../../src/contract/time.ts";
 import { seededRandom } from "../../src/sandbox/random.ts";

@@ -40,10 +40,6 @@ const lastVerifications = [
   { name: "a look at it", days: 8 },
 ];
 
-// Of all processes together. With the 4 that one has, histories whose frozen processes held them
-// all waited ten real seconds for another.
-const connectionsMax = 20;
-
 /**
  * Plays a history on empty tables: its steps, then two runs in which nothing goes wrong, then two
  * verifications of all that the exchange still has.
@@ -54,7 +50,6 @@ export async function play(
   pool: pg.Pool,
   onTrace?: (line: string) => void,
 ): Promise<HistoryResult> {
-  pool.options.max = connectionsMax;
   await emptyTables(pool);
   const world = openWorld(history, pool, onTrace);
   const { verdicts } = world;

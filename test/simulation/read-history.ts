@@ -47,6 +47,8 @@ const ExchangeShape = z.strictObject({
     shortLastPage: z.boolean().exactOptional(),
     shortPages: z.boolean().exactOptional(),
     pageOrder: z.enum(["newest-first", "oldest-first", "shuffled"]).exactOptional(),
+    sortedBy: z.enum(["time", "id"]).exactOptional(),
+    inclusiveCursor: z.boolean().exactOptional(),
   }),
   pastHorizon: z.enum(["trim", "refuse", "serve"]),
   wayMs: spanMs,
@@ -61,6 +63,7 @@ const LedgerShape = z.strictObject({
   bursts: z.array(z.strictObject({ atMs: timeMs, bills: z.int().min(0).max(10_000) })),
   oddDecimals: z.int().min(0),
   brokenRows: z.int().min(0),
+  idJitterMs: spanMs,
   edgeBills: z.boolean(),
 });
 
@@ -84,7 +87,7 @@ const fault = <Kind extends FaultKind, Shape extends z.ZodRawShape>(
 
 const ExchangeFaultShape = z.discriminatedUnion("kind", [
   fault(["html-with-200", "reset-before-answer", "page-again", "page-skipped"], {}),
-  fault(["end-id-repeats", "end-id-foreign", "end-id-newest"], {}),
+  fault(["end-id-repeats", "end-id-foreign", "end-id-newest", "end-id-null", "false-end"], {}),
   fault(["too-many-requests"], { retryAfterSeconds: z.int().min(0).exactOptional() }),
   fault(["server-error"], { status: z.literal([500, 502, 503, 504]) }),
   fault(["refused-for-now"], {

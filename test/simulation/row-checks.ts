@@ -1,6 +1,7 @@
 import { epochMs, historyMs } from "../../src/contract/time.ts";
 import { compareWithLedger } from "../../src/sandbox/comparison.ts";
 import type { LedgerBill } from "../../src/sandbox/ledger.ts";
+import { isAnew } from "../../src/sync/walk/resume-place.ts";
 import { billAs, type CommittedStream } from "./committed.ts";
 import type { Checkpoint, StreamTables } from "./tables.ts";
 import { covers, type Tolerance } from "./time-checks.ts";
@@ -90,7 +91,7 @@ export function isBehindCursor(
 ): (bill: LedgerBill) => boolean {
   const horizon = now - historyMs + edgeMs;
   const begun = checkpoints.flatMap(({ state, from, to, cursor, startedAt }) =>
-    state === "open" && cursor !== null && startedAt !== undefined
+    state === "open" && cursor !== null && !isAnew(cursor) && startedAt !== undefined
       ? [{ from: Math.max(from, horizon), to, cursor: BigInt(cursor), startedAt }]
       : [],
   );

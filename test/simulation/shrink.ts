@@ -123,7 +123,7 @@ const unharmed = (fault: ProcessFault): readonly ProcessFault[] =>
 
 function simplerLedgers(history: History): readonly History[] {
   const { ledger } = history;
-  const { productTypes, bursts, oddDecimals, brokenRows, edgeBills, density } = ledger;
+  const { productTypes, bursts, oddDecimals, brokenRows, idJitterMs, edgeBills, density } = ledger;
   const buts: readonly Partial<LedgerKind>[] = [
     ...fewer(bursts).map((some) => ({ bursts: some })),
     ...fewer(productTypes)
@@ -131,6 +131,7 @@ function simplerLedgers(history: History): readonly History[] {
       .map((some) => ({ productTypes: some })),
     ...(oddDecimals > 0 ? [{ oddDecimals: 0 }] : []),
     ...(brokenRows > 0 ? [{ brokenRows: 0 }] : []),
+    ...(idJitterMs > 0 ? [{ idJitterMs: 0 }] : []),
     ...(brokenRows > 1 ? [{ brokenRows: 1 }] : []),
     ...(edgeBills ? [{ edgeBills: false }] : []),
     ...(density > 0.01 ? [{ density: density / 4 }] : []),

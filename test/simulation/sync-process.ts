@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { isoTime, minuteMs } from "../../src/contract/time.ts";
-import { holdAccount } from "../../src/db/lease.ts";
-import { openStore } from "../../src/db/store.ts";
+import { takeSyncLease } from "../../src/db/lease/sync-lease.ts";
+import { openStore } from "../../src/db/ledger/ledger-store.ts";
 import { type AccountReport, syncAccount } from "../../src/sync/run.ts";
 import type { HeldAccount, Store } from "../../src/sync/store.ts";
 import type { Write } from "./committed.ts";
@@ -43,7 +43,11 @@ export function startSync(options: SyncProcessOptions): SyncProcess {
   const { account } = sandbox;
   const hold = async (): Promise<HeldAccount & AsyncDisposable> => {
     const { clock, signal } = process;
-    const lease = await holdAccount(db, account.name, { clock, signal, room: exchange.room });
+    const lease = await takeSyncLease(db, account.name, {
+      clock,
+      signal,
+      rateShare: exchange.rateShare,
+    });
     events.onHeld(lease.epoch);
     const store = watched(openStore(db, lease, randomUUID()), writes, events.onPlan);
     return { ...lease, store };
@@ -51,8 +55,9 @@ export function startSync(options: SyncProcessOptions): SyncProcess {
   const sync = syncAccount(
     {
       exchangeOf: () => exchange,
-      holdAccount: hold,
+      takeSyncLease: hold,
       settleLagMs,
+      sleep: process.clock.sleep,
       signal: process.signal,
       onProgress: () => undefined,
       onFailure: () => undefined,

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type pg from "pg";
 import type { ProductType } from "../../src/contract/product-types.ts";
-import { visitAccount } from "../../src/db/guest.ts";
-import { openVerifyStore } from "../../src/db/verify-store.ts";
+import { takeVerifyLease } from "../../src/db/lease/verify-lease.ts";
+import { openVerifyStore } from "../../src/db/ledger/verification-store.ts";
 import type { Interval } from "../../src/sync/intervals.ts";
 import { type Finding, type StreamVerification, verifyBills } from "../../src/sync/verify.ts";
 import type { Repair, VerifyStore } from "../../src/sync/verify-store.ts";
@@ -60,14 +60,14 @@ export function startVerify(options: VerifyProcessOptions): VerifyProcess {
     const db = database.asDatabase();
     const { clock, signal } = process;
     try {
-      await using guest = await visitAccount(db, account.name, { clock, signal });
-      await exchange.beGuest();
+      await using lease = await takeVerifyLease(db, account.name, { clock, signal });
+      await exchange.useVerifyShare();
       const streams = await verifyBills(
         {
           client: exchange.client,
           exchangeNow: exchange.exchangeNow,
-          assertHeld: guest.assertHeld,
-          store: noting(openVerifyStore(db, guest, randomUUID()), repairs),
+          assertHeld: lease.assertHeld,
+          store: noting(openVerifyStore(db, lease, randomUUID()), repairs),
           heal,
           signal,
           onFinding: (finding) => findings.push(finding),

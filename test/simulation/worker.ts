@@ -42,19 +42,19 @@ if (mutantName !== undefined) {
 }
 
 // After the hook: what is imported before it is not the mutant.
-const { openDatabase } = await import("../../src/db/connect.ts");
+const { openPool } = await import("./databases.ts");
 const { play } = await import("./play.ts");
 const { drawHistory } = await import("./draw.ts");
 const { shrink } = await import("./shrink.ts");
 const { readable } = await import("./trace.ts");
-const { db } = openDatabase(url);
+const pool = openPool(url);
 
 async function playSafely(
   history: History,
   onTrace?: (line: string) => void,
 ): Promise<HistoryResult> {
   try {
-    return await play(history, db.$client, onTrace);
+    return await play(history, pool, onTrace);
   } catch (error) {
     return failed(history.seed, error instanceof Error ? String(error.stack) : String(error));
   }

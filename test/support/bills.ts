@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Bill } from "../../src/contract/bill.ts";
 import { epochMs } from "../../src/contract/time.ts";
-import type { ExportedBill } from "../../src/export/bill.ts";
+import type { ExportedBill } from "../../src/export/exported-bill.ts";
 import type { Stream } from "../../src/sync/store.ts";
 
 /** A bill like any other, but for what the test is about. */
@@ -29,12 +29,18 @@ export const bills = (count: number, but: Partial<Bill> = {}): Bill[] =>
 export const aStream = (): Stream => ({ account: randomUUID(), productType: "USDT-FUTURES" });
 
 /** The same as it is read for an export. */
-export const anExportedBill = (but: Partial<ExportedBill> = {}): ExportedBill => ({
-  ...aBill(),
-  account: "main",
-  productType: "USDT-FUTURES",
-  extra: null,
-  ingestedAt: epochMs(1_700_000_100_000),
-  category: "trade",
-  ...but,
-});
+export function anExportedBill(but: Partial<ExportedBill> = {}): ExportedBill {
+  const { amount, fee } = { ...aBill(), ...but };
+  const isMargin = but.category === "margin";
+  return {
+    ...aBill(),
+    account: "main",
+    productType: "USDT-FUTURES",
+    extra: null,
+    ingestedAt: epochMs(1_700_000_100_000),
+    category: "trade",
+    walletAmount: isMargin ? "0" : amount,
+    walletFee: isMargin ? "0" : fee,
+    ...but,
+  };
+}

@@ -27,7 +27,7 @@ export type CanaryRun = {
   /** Changes the environment; undefined takes a variable away. */
   readonly env?: (given: CliEnvironment, secrets: Secrets) => CliEnvironment;
   /** Files that its folder holds before, which are not searched. */
-  readonly files?: (secrets: Secrets) => Readonly<Record<string, string>>;
+  readonly files?: (secrets: Secrets) => Readonly<Record<string, string | Uint8Array>>;
   /** What is done to it while it runs. Default: SIGTERM after {@link patienceMs}. */
   readonly act?: (running: RunningCli) => Promise<unknown>;
 };

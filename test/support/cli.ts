@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { chmod, mkdtemp, open, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -15,6 +15,8 @@ export type CliOptions = {
   readonly env?: CliEnvironment;
   /** Default an empty folder of its own: no .env lies there, and what it writes goes with it. */
   readonly cwd?: string;
+  /** Where what it writes goes to a disk without room, `/dev/full`. Default nowhere. */
+  readonly full?: readonly ("stdout" | "stderr")[];
   /** When it is killed as overdue. Default below a test's own limit, so that its output is shown. */
   readonly maxMs?: number;
 };
@@ -52,18 +54,20 @@ export async function runCli(args: readonly string[], options: CliOptions = {}):
 /** Starts the real program in a process of its own; the end of the scope ends it too. */
 export async function startCli(
   args: readonly string[],
-  { env = {}, cwd, maxMs = runMaxMs }: CliOptions = {},
+  { env = {}, cwd, full = [], maxMs = runMaxMs }: CliOptions = {},
 ): Promise<RunningCli> {
   await using stack = new AsyncDisposableStack();
   const folder = cwd ?? stack.use(await temporaryFolder()).path;
+  const fullDisk = full.length === 0 ? undefined : stack.use(await open("/dev/full", "w"));
+  const end = (name: "stdout" | "stderr") => (full.includes(name) ? fullDisk?.fd : "pipe");
   const child = spawn(process.execPath, [program, ...args], {
     cwd: folder,
     env: { PATH: process.env["PATH"], ...env },
-    stdio: ["ignore", "pipe", "pipe"],
+    stdio: ["ignore", end("stdout"), end("stderr")],
   });
   const written = { stdout: "", stderr: "" };
   for (const name of ["stdout", "stderr"] as const) {
-    child[name].setEncoding("utf8").on("data", (text: string) => {
+    child[name]?.setEncoding("utf8").on("data", (text: string) => {
       written[name] += text;
     });
   }
@@ -88,7 +92,7 @@ export async function startCli(
     pid: child.pid ?? 0,
     seen: (stream, pattern) => seen(() => written[stream], pattern, ended),
     kill: (signal) => child.kill(signal),
-    close: (stream) => child[stream].destroy(),
+    close: (stream) => child[stream]?.destroy(),
     ended,
     [Symbol.asyncDispose]: () => cleanUp.disposeAsync(),
   };

@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { accountBills } from "../../src/contract/account-bills.ts";
 import type { Operation } from "../../src/contract/operation.ts";
+import { createAddressLimits } from "../../src/exchange/address-limits.ts";
 import { type AskOptions, type Client, createClient } from "../../src/exchange/client.ts";
 import { createExchangeClock, type ExchangeClock } from "../../src/exchange/exchange-clock.ts";
 import { createRateLimiter, type RateLimiter } from "../../src/exchange/rate-limiter.ts";
@@ -79,6 +80,7 @@ export type TestClientOptions = {
   readonly account?: Pick<SandboxAccount, "apiKey" | "apiSecret" | "apiPassphrase">;
   readonly time?: VirtualClock;
   readonly limits?: TransportLimits;
+  readonly demo?: boolean;
   /** Of each request, before it is sent. Default none. */
   readonly latencyMs?: () => number;
 };
@@ -88,12 +90,15 @@ export const testAccount = { apiKey: "key", apiSecret: "secret", apiPassphrase: 
 /** The real client over a real connection; only its waits are virtual. */
 export function openClient(url: string, options: TestClientOptions = {}): TestClient {
   const { account = testAccount, time = virtualClock(Date.UTC(2025, 5, 1)), limits } = options;
-  const { latencyMs = () => 0 } = options;
+  const { latencyMs = () => 0, demo = false } = options;
   const transport = openTransport(limits);
   const exchangeClock = createExchangeClock(time.clock.now);
+  const address = createAddressLimits(time.clock);
   const limiters = new Map<string, RateLimiter>();
-  const limiterOf = ({ name, limit }: Operation): RateLimiter => {
-    const limiter = limiters.get(name) ?? createRateLimiter(limit, time.clock);
+  const limiterOf = (operation: Operation): RateLimiter => {
+    const { name, limit } = operation;
+    const limiter =
+      limiters.get(name) ?? address.under(operation, () => createRateLimiter(limit, time.clock));
     limiters.set(name, limiter);
     return limiter;
   };
@@ -112,6 +117,8 @@ export function openClient(url: string, options: TestClientOptions = {}): TestCl
     clock: time.clock,
     exchangeClock,
     limiterOf,
+    address,
+    demo,
     random: () => 0.5,
   });
   const query = { productType: "USDT-FUTURES", limit: "3" };

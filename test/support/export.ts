@@ -1,11 +1,17 @@
 import { readFileSync } from "node:fs";
+import { Writable } from "node:stream";
+import type { Io } from "../../src/app/io.ts";
+import { exportCommand } from "../../src/commands/export/export.ts";
+import { type ExportWords, exportOptions } from "../../src/commands/export/export-options.ts";
+import { readConfig } from "../../src/config/config.ts";
+import type { Environment } from "../../src/config/environment.ts";
 import { type Bill, readBill } from "../../src/contract/bill.ts";
 import { type ProductType, productTypes } from "../../src/contract/product-types.ts";
 import { epochMs } from "../../src/contract/time.ts";
 import { type Database, inTransaction } from "../../src/db/connect.ts";
+import { upsertBills } from "../../src/db/ledger/upsert-bills.ts";
 import { inSnapshot } from "../../src/db/snapshot.ts";
-import { upsertBills } from "../../src/db/upsert-bills.ts";
-import type { ExportedBill } from "../../src/export/bill.ts";
+import type { ExportedBill } from "../../src/export/exported-bill.ts";
 import { type FormatName, loadFormat } from "../../src/export/formats.ts";
 import { readBills, type Selection } from "../../src/export/read-bills.ts";
 import type { Ledger } from "../../src/sandbox/ledger.ts";
@@ -70,6 +76,36 @@ export async function exported(
     for await (const chunk of write(readBills(tx, selection))) chunks.push(Buffer.from(chunk));
     return Buffer.concat(chunks);
   });
+}
+
+/** What the command writes and says, run in this process. */
+export async function exportedByCommand(
+  env: Environment,
+  words: ExportWords,
+  isTTY = false,
+): Promise<{ readonly out: string; readonly err: string }> {
+  const written = { out: "", err: "" };
+  const sink = (name: keyof typeof written) =>
+    Object.assign(
+      new Writable({
+        decodeStrings: false,
+        write(chunk, _encoding, done) {
+          written[name] += chunk;
+          done();
+        },
+      }),
+      { isTTY },
+    ) as unknown as NodeJS.WriteStream;
+  const io: Io = {
+    out: sink("out"),
+    err: sink("err"),
+    signal: new AbortController().signal,
+    lost: (error) => {
+      throw error;
+    },
+  };
+  await exportCommand(readConfig(env, { credentials: false }), io, exportOptions(words));
+  return written;
 }
 
 /** The selected bills themselves. */

@@ -1,13 +1,17 @@
+import { drizzle } from "drizzle-orm/node-postgres";
 import pg from "pg";
-import type { Database } from "../../src/db/connect.ts";
+import type { Connection, Database, Transaction } from "../../src/db/connect.ts";
+import { takeTurn } from "../../src/db/ledger/turns.ts";
 
-/** A process that stands still in the middle of a COPY, with the account's row locked. */
+/** A process that stands still in the middle of a COPY, with its turn and a share of the lease. */
 export async function freezeInCopy(db: Database, account: string) {
   const client = await db.$client.connect();
   /** Its connection's end. */
   const gone = new Promise<Error>((resolve) => client.once("error", resolve));
   await client.query("begin");
-  await client.query("select 1 from account_leases where account = $1 for update", [account]);
+  const connection: Connection = drizzle(client);
+  await takeTurn(connection as Transaction, account);
+  await client.query("select 1 from account_leases where account = $1 for key share", [account]);
   // Its first row never comes.
   const copying = new Promise((resolve) => {
     const copy = new pg.Query("copy bills (account) from stdin", resolve);

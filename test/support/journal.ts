@@ -160,6 +160,42 @@ const tools = {
 };
 
 /**
+ * What hledger prints of a journal and its prices; undefined where it is not installed, which is
+ * said aloud.
+ */
+export function hledgerPrints(
+  files: Readonly<Record<string, string>>,
+  args: readonly string[],
+): string | undefined {
+  const folder = mkdtempSync(join(tmpdir(), "bill-sync-journal-"));
+  try {
+    for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+    const env = { PATH: process.env["PATH"], LC_ALL: "C.UTF-8" };
+    const { error, status, stdout, stderr } = spawnSync("hledger", args, {
+      encoding: "utf8",
+      env,
+      cwd: folder,
+    });
+    if (isMissing(error)) {
+      sayMissing("hledger", "hledger");
+      return undefined;
+    }
+    if (error !== undefined || status !== 0) throw error ?? new Error(stderr);
+    return stdout;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+const isMissing = (error: Error | undefined): boolean =>
+  error !== undefined && "code" in error && error.code === "ENOENT";
+
+const sayMissing = (command: string, tool: string) =>
+  process.stderr.write(
+    `\n!! ${command} DID NOT RUN: it is not installed (apt-get install ${tool})\n`,
+  );
+
+/**
  * What the tool itself says: nothing where it accepts the journal. Where it is not installed, that
  * is said aloud, and the arithmetic above is all that was checked.
  */
@@ -173,10 +209,8 @@ export function refusalOf(tool: keyof typeof tools, text: string): string {
       encoding: "utf8",
       env: { PATH: process.env["PATH"], LC_ALL: "C.UTF-8" },
     });
-    if (error !== undefined && "code" in error && error.code === "ENOENT") {
-      process.stderr.write(
-        `\n!! ${command} DID NOT RUN: it is not installed (apt-get install ${tool})\n`,
-      );
+    if (isMissing(error)) {
+      sayMissing(command, tool);
       return "";
     }
     if (error !== undefined) throw error;

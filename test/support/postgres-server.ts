@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { PostgreSqlContainer } from "@testcontainers/postgresql";
 import { Client } from "pg";
 import { getContainerRuntimeClient } from "testcontainers";
-import { openEmbedded } from "../../src/db/embedded.ts";
+import { openEmbedded } from "../../src/db/embedded/embedded.ts";
 
 export type TestServer = {
   /** Of a role that may create databases. */

@@ -1,7 +1,7 @@
 import type { ProductType } from "../../src/contract/product-types.ts";
 import { epochMs, minuteMs } from "../../src/contract/time.ts";
 import type { Database } from "../../src/db/connect.ts";
-import { readStoredBills } from "../../src/db/stored-bills.ts";
+import { readStoredBills } from "../../src/db/ledger/stored-bills.ts";
 import { type Comparison, compareWithLedger } from "../../src/sandbox/comparison.ts";
 import type { Sandbox } from "../../src/sandbox/sandbox.ts";
 import { horizonAt } from "../../src/sync/plan.ts";
@@ -9,12 +9,14 @@ import { horizonAt } from "../../src/sync/plan.ts";
 /** What is stored of a product type, held against the sandbox's own ledger. */
 export async function heldAgainstLedger(
   db: Database,
-  { account }: Sandbox,
+  { account }: Pick<Sandbox, "account">,
   productType: ProductType,
   /** Bills that were served by then are expected. */
   syncedAt: number,
+  /** The account's name in the tables. */
+  name = "main",
 ): Promise<Comparison> {
-  const stored = await readStoredBills(db, { account: "main", productType });
+  const stored = await readStoredBills(db, { account: name, productType });
   return compareWithLedger(account.ledger.bills[productType], stored, {
     // The horizon moves while a test runs.
     from: epochMs(horizonAt(epochMs(syncedAt)) + minuteMs),

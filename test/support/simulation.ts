@@ -1,12 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { sql } from "drizzle-orm";
-import { exchangeOf } from "../../src/commands/exchange.ts";
+import { exchangeOf } from "../../src/app/exchange-session.ts";
 import { type ProductType, productTypes } from "../../src/contract/product-types.ts";
 import { epochMs, minuteMs } from "../../src/contract/time.ts";
 import { type Database, type OpenDatabase, openDatabase } from "../../src/db/connect.ts";
-import { holdAccount } from "../../src/db/lease.ts";
-import { openStore } from "../../src/db/store.ts";
-import { readStoredBills } from "../../src/db/stored-bills.ts";
+import { takeSyncLease } from "../../src/db/lease/sync-lease.ts";
+import { openStore } from "../../src/db/ledger/ledger-store.ts";
+import { readStoredBills } from "../../src/db/ledger/stored-bills.ts";
 import type { Transport } from "../../src/exchange/transport.ts";
 import { type Comparison, compareWithLedger } from "../../src/sandbox/comparison.ts";
 import { withLatency } from "../../src/sandbox/faults.ts";
@@ -69,8 +69,9 @@ export function simulate(url: string, options: SimulationOptions): Simulation & 
             clock,
             random: () => 0.5,
           }),
-        holdAccount: () => time.hold(() => hold(database.db, name, time, wrapStore)),
+        takeSyncLease: () => time.hold(() => hold(database.db, name, time, wrapStore)),
         settleLagMs,
+        sleep: clock.sleep,
         signal,
         onProgress: () => undefined,
         onFailure: () => undefined,
@@ -140,12 +141,13 @@ async function hold(
   time: VirtualClock,
   wrapStore: (store: Store) => Store,
 ): Promise<HeldAccount & AsyncDisposable> {
-  const lease = await holdAccount(db, name, { signal: new AbortController().signal });
+  const lease = await takeSyncLease(db, name, { signal: new AbortController().signal });
   const real = wrapStore(openStore(db, lease, randomUUID()));
   const store: Store = {
     knownTime: (...given) => time.hold(() => real.knownTime(...given)),
     recordPlan: (...given) => time.hold(() => real.recordPlan(...given)),
     commitPage: (...given) => time.hold(() => real.commitPage(...given)),
+    time: real.time,
     divideWindow: (...given) => time.hold(() => real.divideWindow(...given)),
     commitLoanToValue: (...given) => time.hold(() => real.commitLoanToValue(...given)),
   };

@@ -2,8 +2,8 @@ import { sql } from "drizzle-orm";
 import type { Bill } from "../../src/contract/bill.ts";
 import { businessTypes } from "../../src/contract/business-types.ts";
 import { dayMs, epochMs, hourMs, isoTime } from "../../src/contract/time.ts";
-import { type Database, inTransaction } from "../../src/db/connect.ts";
-import { upsertBills } from "../../src/db/upsert-bills.ts";
+import { type Database, inTransaction, type Transaction } from "../../src/db/connect.ts";
+import { upsertBills } from "../../src/db/ledger/upsert-bills.ts";
 import { drawMovement, movesBalance } from "../../src/sandbox/entry.ts";
 import { snowflake } from "../../src/sandbox/ledger.ts";
 import { decimalText, type Units, units } from "../../src/sandbox/money.ts";
@@ -114,7 +114,7 @@ function schedule(random: Random, { largestCluster = 12 }: Habits): readonly Mom
   });
 }
 
-const smallLedgerEnd = smallLedgerStart + 30 * dayMs;
+export const smallLedgerEnd = smallLedgerStart + 30 * dayMs;
 
 /** Stores ledgers as the sync does, each as an account, all of their time covered but what is not. */
 export async function storeLedgers(
@@ -131,15 +131,25 @@ export async function storeLedgers(
         [to, smallLedgerEnd],
       ] as const) {
         if (start >= end) continue;
-        await tx.execute(sql`
-          insert into checkpoints (
-            account, product_type, window_start, window_end, state, run_id, updated_at
-          )
-          values (
-            ${account}, 'USDT-FUTURES', ${isoTime(epochMs(start))}, ${isoTime(epochMs(end))},
-            'complete', gen_random_uuid(), clock_timestamp()
-          )`);
+        await cover(tx, account, start, end);
       }
     }
   });
+}
+
+/** Says that a span of an account's time was completely read, in milliseconds since the Unix epoch. */
+export async function cover(
+  db: Transaction,
+  account: string,
+  from: number,
+  to: number,
+): Promise<void> {
+  await db.execute(sql`
+    insert into checkpoints (
+      account, product_type, window_start, window_end, state, run_id, updated_at
+    )
+    values (
+      ${account}, 'USDT-FUTURES', ${isoTime(epochMs(from))}, ${isoTime(epochMs(to))},
+      'complete', gen_random_uuid(), clock_timestamp()
+    )`);
 }

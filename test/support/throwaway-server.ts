@@ -2,7 +2,13 @@ import { randomInt } from "node:crypto";
 import { chmod, chown, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { findBinaries, hasCode, run, serverAccount } from "../../src/db/embedded-binaries.ts";
+import {
+  type Binaries,
+  findBinaries,
+  hasCode,
+  run,
+  serverAccount,
+} from "../../src/db/embedded/embedded-binaries.ts";
 
 /** A Postgres of the test's own, to be stopped, crashed, frozen and starved. */
 export type ThrowawayServer = AsyncDisposable & {
@@ -28,9 +34,10 @@ const blockBytes = 512;
 /** The least that {@link ServerLimits.fileBytesMax} may be: a file of its log is as long. */
 export const logFileBytes = 1024 * 1024;
 
-/** Makes and starts one from the bundled binaries; its data goes with its scope. */
+/** Makes and starts one, from the bundled binaries unless told; its data goes with its scope. */
 export async function throwawayServer(
   settings: Readonly<Record<string, string>> = {},
+  binaries?: Binaries,
 ): Promise<ThrowawayServer> {
   await using stack = new AsyncDisposableStack();
   const dir = await mkdtemp(join(tmpdir(), "bill-sync-server-"));
@@ -38,7 +45,7 @@ export async function throwawayServer(
   const account = await serverAccount(join(dir, "data"));
   if (account !== undefined) await chown(dir, account.uid, account.gid);
   await chmod(dir, 0o700);
-  const { initdb, pgCtl } = await findBinaries(account);
+  const { initdb, pgCtl } = binaries ?? (await findBinaries(account));
   const tool = async (command: string, args: readonly string[]) => {
     const { ok, output } = await run(command, args, account);
     if (!ok) throw new Error(`${command} ${args.join(" ")}: ${output}`);

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
-import { exchangeOf } from "../../src/commands/exchange.ts";
+import { exchangeOf } from "../../src/app/exchange-session.ts";
 import { type ProductType, productTypes } from "../../src/contract/product-types.ts";
 import type { Database } from "../../src/db/connect.ts";
-import { visitAccount } from "../../src/db/guest.ts";
-import { openVerifyStore } from "../../src/db/verify-store.ts";
+import { takeVerifyLease } from "../../src/db/lease/verify-lease.ts";
+import { openVerifyStore } from "../../src/db/ledger/verification-store.ts";
 import type { Interval } from "../../src/sync/intervals.ts";
 import { type Finding, type StreamVerification, verifyBills } from "../../src/sync/verify.ts";
 import type { StoredBill, VerifyStore } from "../../src/sync/verify-store.ts";
@@ -24,7 +24,7 @@ export type Verified = {
   readonly streams: readonly StreamVerification[];
 };
 
-/** A verification as the command does it, in the simulation's time, with a real guest's row. */
+/** A verification as the command does it, in the simulation's time, with a real verify lease's row. */
 export async function verifyIn(
   db: Database,
   { sandbox, time }: Simulation,
@@ -37,15 +37,15 @@ export async function verifyIn(
   // A sync's lease is still warm.
   const timing = { leaseMs: 15_000, renewMs: 3_000, pollMs: 20, cooldownMs: 1 };
   const verify = async (): Promise<Verified> => {
-    const guest = await time.hold(() => visitAccount(db, account.name, { signal, timing }));
-    const { client, exchangeNow, beGuest } = exchangeOf(
+    const lease = await time.hold(() => takeVerifyLease(db, account.name, { signal, timing }));
+    const { client, exchangeNow, useVerifyShare } = exchangeOf(
       { baseUrl: new URL("http://127.0.0.1"), locale: "en-US" },
       account,
       { transport: transportOf(sandbox, time, options), clock: time.clock, random: () => 0.5 },
     );
-    await beGuest();
+    await useVerifyShare();
     const findings: Finding[] = [];
-    const real = wrapStore(openVerifyStore(db, guest, randomUUID()));
+    const real = wrapStore(openVerifyStore(db, lease, randomUUID()));
     const store: VerifyStore = {
       now: () => time.hold(() => real.now()),
       compare: (...given) => time.hold(() => real.compare(...given)),
@@ -59,7 +59,7 @@ export async function verifyIn(
       {
         client,
         exchangeNow,
-        assertHeld: guest.assertHeld,
+        assertHeld: lease.assertHeld,
         store,
         heal,
         signal,
@@ -70,7 +70,7 @@ export async function verifyIn(
       wanted,
       span,
     );
-    await time.hold(async () => guest[Symbol.asyncDispose]());
+    await time.hold(async () => lease[Symbol.asyncDispose]());
     return { findings, streams };
   };
   return time.run(verify());

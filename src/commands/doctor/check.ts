@@ -20,8 +20,11 @@ export const failed = (name: string, thrown: unknown): Check => ({
   found: messageOf(explained(firstThrown(thrown))),
 });
 
-/** Runs a check that may throw. */
-export async function checked(name: string, check: () => Promise<Check>): Promise<Check> {
+/** Runs a check that may throw, or find that there is nothing to check. */
+export async function checked<Found extends Check | undefined>(
+  name: string,
+  check: () => Promise<Found>,
+): Promise<Found | Check> {
   try {
     return await check();
   } catch (error) {

@@ -1,15 +1,21 @@
 import { statfs } from "node:fs/promises";
+import { join } from "node:path";
 import { sql } from "drizzle-orm";
-import type { DatabaseConfig } from "../../config/config.ts";
+import type { DatabaseConfig } from "../../config/database-url.ts";
+import { secondMs } from "../../contract/time.ts";
 import type { Database } from "../../db/connect.ts";
-import { migrationState } from "../../db/migrate.ts";
+import { connectionsMax } from "../../db/connections.ts";
+import { type MigrationState, migrationState } from "../../db/migrate.ts";
 import { type CommandDatabase, openCommandDatabase } from "../../db/open.ts";
 import { detectPooler, type Pooler } from "../../db/pooler.ts";
-import { refuseUnfitServer } from "../../db/server-settings.ts";
+import { connectionLimit, refuseUnfitServer } from "../../db/server-settings.ts";
 import { formatCounted } from "../../terminal/format.ts";
 import { type Check, checked, failed, ok } from "./check.ts";
 
 type Tell = (check: Check) => void;
+
+// Who looks wants to know it now. An answer is waited for ten seconds longer.
+const statementMaxMs = 10 * secondMs;
 
 /** Checks the database, which stays open for the checks that follow; undefined where it is away. */
 export async function checkDatabase(
@@ -17,7 +23,8 @@ export async function checkDatabase(
   tell: Tell,
   notify: (message: string) => void,
 ): Promise<CommandDatabase | undefined> {
-  const database = await openCommandDatabase(where, notify).catch((error: unknown) => {
+  const limit = { statementMaxMs };
+  const database = await openCommandDatabase(where, notify, limit).catch((error: unknown) => {
     tell(failed("database", error));
     return undefined;
   });
@@ -30,6 +37,7 @@ export async function checkDatabase(
     );
     tell(await checked("server settings", () => settings(db)));
     tell(await checked("migrations", async () => migrationsCheck(await migrationState(db))));
+    await tellLimit(db, tell);
     tell(await checked("pooler", async () => poolerCheck(await detectPooler(db))));
   }
   if ("dataDir" in where) tell(await checked("disk", () => disk(where.dataDir, database?.db)));
@@ -58,29 +66,50 @@ async function settings(db: Database): Promise<Check> {
   return ok("server settings", `encoding UTF8, ${shown}`);
 }
 
-export function migrationsCheck(state: { applied: number; pending: number }): Check {
+export function migrationsCheck({ applied, pending, areViewsOld }: MigrationState): Check {
   const name = "migrations";
-  const { applied, pending } = state;
-  if (pending === 0) return ok(name, `up to date (${applied} applied)`);
   const remedy = "run sync, which applies them first, or migrate";
+  if (areViewsOld) {
+    const found = "the views of schema analytics are of another version of bill-sync";
+    return { status: "warn", name, found, remedy: "run sync, which makes them anew, or migrate" };
+  }
+  if (pending === 0) return ok(name, `up to date (${applied} applied)`);
   const found =
     applied === 0 ? "none applied yet" : `${formatCounted(pending, "migration")} to apply`;
   return { status: "warn", name, found, remedy };
 }
 
 const poolerTexts: Readonly<Record<Pooler, string>> = {
-  none: "none seen between here and the server",
+  none: "none between this machine and the server",
   session: "one in session mode, which works",
-  transaction: "one in transaction mode, which works: nothing here is kept in a session",
+  transaction: "one in transaction mode, which works: bill-sync keeps nothing in a session",
 };
 
-const poolerCheck = (pooler: Pooler): Check => ok("pooler", poolerTexts[pooler]);
+const poolerCheck = (pooler: Pooler | undefined): Check =>
+  ok(
+    "pooler",
+    pooler === undefined ? "not checked: that takes a second connection" : poolerTexts[pooler],
+  );
+
+/** Told where there is a limit for this user alone. */
+async function tellLimit(db: Database, tell: Tell): Promise<void> {
+  const limit = await connectionLimit(db).catch(() => undefined);
+  if (limit === undefined) return;
+  const found = `this user may have ${formatCounted(limit, "connection")} at once`;
+  tell(
+    ok("connections", `${found}; one is enough, a sync of many accounts uses ${connectionsMax}`),
+  );
+}
 
 const mebibyte = 1_024 ** 2;
 const freeMin = 1_024 * mebibyte;
+// Postgres stops where it cannot make the next file of its log, which is 16 MiB; a day of bills and
+// their index entries takes less than what is left of this.
+const neededMin = 64 * mebibyte;
 
 async function disk(dataDir: string, db: Database | undefined): Promise<Check> {
-  const { bavail, bsize } = await statfs(dataDir);
+  // Root's may be kept elsewhere, with a link to it.
+  const { bavail, bsize } = await statfs(join(dataDir, "postgres")).catch(() => statfs(dataDir));
   const taken = await db?.execute<{ bytes: string }>(
     sql`select pg_database_size(current_database()) as bytes`,
   );
@@ -93,7 +122,9 @@ export function diskCheck(dataDir: string, freeBytes: number, takenBytes?: numbe
   const found = `${inMebibytes(freeBytes)} free in ${dataDir}${taken}`;
   if (freeBytes >= freeMin) return ok("disk", found);
   const remedy = "free some space, or let DATA_DIR name a folder on a larger disk";
-  return { status: "warn", name: "disk", found, remedy };
+  if (freeBytes >= neededMin) return { status: "warn", name: "disk", found, remedy };
+  const full = `${found}: too little for the database to write`;
+  return { status: "FAIL", name: "disk", found: full, remedy };
 }
 
 const inMebibytes = (bytes: number): string =>

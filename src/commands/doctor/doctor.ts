@@ -1,17 +1,21 @@
-import {
-  type Config,
-  type DatabaseConfig,
-  narrowed,
-  readConfig,
-  readDatabaseConfig,
-} from "../../config/config.ts";
+import { type ExitCode, type Io, print, printJson, tell as tellUser } from "../../app/io.ts";
+import { withoutRetired } from "../../app/retired.ts";
+import { stopped } from "../../app/stopped.ts";
+import { systemClock } from "../../clock.ts";
+import { type Config, narrowed, readConfig, readDatabaseConfig } from "../../config/config.ts";
+import type { DatabaseConfig } from "../../config/database-url.ts";
 import type { Environment } from "../../config/environment.ts";
+import { envFileExposure } from "../../config/exposed-files.ts";
+import { secondMs } from "../../contract/time.ts";
+import { readRetirements } from "../../db/accounts/retirement.ts";
+import type { Database } from "../../db/connect.ts";
 import { migrationState } from "../../db/migrate.ts";
 import type { CommandDatabase } from "../../db/open.ts";
 import { UsageError } from "../../errors.ts";
+import { openFilesMax, openFilesNeeded, openFilesRemedy } from "../../open-files.ts";
 import { formatCounted } from "../../terminal/format.ts";
-import { type ExitCode, type Io, print, printJson, tell as tellUser } from "../io.ts";
-import { type Check, ok } from "./check.ts";
+import { type Check, checked, ok } from "./check.ts";
+import { checkCounts } from "./counts.ts";
 import { checkDatabase } from "./database.ts";
 import { checkExchange } from "./exchange.ts";
 
@@ -20,9 +24,26 @@ export type DoctorOptions = { readonly json: boolean; readonly account?: readonl
 /**
  * `doctor`: tries everything that a sync needs, and says what is wrong and what to do. It goes on
  * where a check fails, as far as the next ones can. Writes nothing to the database's tables
- * but its place beside the syncs of the accounts whose keys it tries.
+ * but the verify leases of the accounts whose keys it tries.
  */
-export async function doctorCommand(
+export function doctorCommand(
+  readEnvironment: () => Environment,
+  io: Io,
+  options: DoctorOptions,
+): Promise<ExitCode> {
+  return Promise.race([examine(readEnvironment, io, options), stoppedFor(graceMs, io.signal)]);
+}
+
+// What is under way gives back its lease of the account; a statement that hangs is not waited for.
+const graceMs = 2 * secondMs;
+
+async function stoppedFor(ms: number, signal: AbortSignal): Promise<never> {
+  await stopped(signal);
+  await systemClock.sleep(ms);
+  throw signal.reason;
+}
+
+async function examine(
   readEnvironment: () => Environment,
   io: Io,
   { json, account = [] }: DoctorOptions,
@@ -32,16 +53,27 @@ export async function doctorCommand(
     checks.push(check);
     if (!json) print(io, lineOf(check));
   };
+  const tooFew = openFilesCheck(openFilesMax());
+  if (tooFew !== undefined) tell(tooFew);
   const { config, database: where } = checkConfig(readEnvironment, tell);
   const wanted = config && narrowed(config, { accounts: account, productTypes: [] });
   await using database =
     where && (await checkDatabase(where, tell, (message) => tellUser(io, message)));
-  if (wanted !== undefined) {
-    await checkExchange(wanted, await migrated(database), tell, io.signal);
-  }
+  const db = await migrated(database);
+  const counts = db && (await checked("counts", () => checkCounts(db)));
+  if (counts !== undefined) tell(counts);
+  const configured = wanted && (await withoutRetiredAccounts(wanted, db, tell));
+  if (configured !== undefined) await checkExchange(configured, db, tell, io.signal);
   const isWell = checks.every(({ status }) => status !== "FAIL");
   if (json) printJson(io, { outcome: isWell ? "ok" : "FAIL", checks });
   return isWell ? 0 : 1;
+}
+
+/** Told where it is too low: nearly nobody's is. */
+export function openFilesCheck(max: number | undefined): Check | undefined {
+  if (max === undefined || max >= openFilesNeeded) return undefined;
+  const found = `this process may have ${max} open`;
+  return { status: "warn", name: "open files", found, remedy: openFilesRemedy };
 }
 
 const lineOf = ({ status, name, found, remedy }: Check): string =>
@@ -58,6 +90,7 @@ function checkConfig(readEnvironment: () => Environment, tell: (check: Check) =>
   let environment: Environment | undefined;
   try {
     environment = readEnvironment();
+    checkEnvFile(tell);
     const config = readConfig(environment, { credentials: true });
     tell(ok(name, `${formatCounted(config.accounts.length, "account")} configured`));
     checkAccountsFile(environment, config, tell);
@@ -75,6 +108,13 @@ function checkConfig(readEnvironment: () => Environment, tell: (check: Check) =>
   }
 }
 
+function checkEnvFile(tell: (check: Check) => void): void {
+  const name = "env file";
+  const warnings = envFileExposure();
+  for (const found of warnings ?? []) tell({ status: "warn", name, found });
+  if (warnings?.length === 0) tell(ok(name, ".env shows no credential to other users"));
+}
+
 function checkAccountsFile(
   environment: Environment,
   { warnings }: Config,
@@ -84,6 +124,19 @@ function checkAccountsFile(
   const path = environment["ACCOUNTS_FILE"]?.trim();
   for (const found of warnings) tell({ status: "warn", name, found });
   if (path && warnings.length === 0) tell(ok(name, `${path} shows no credential to other users`));
+}
+
+/** No sync asks for what is retired, whose key may be gone. */
+async function withoutRetiredAccounts(
+  wanted: Config,
+  db: Database | undefined,
+  tell: (check: Check) => void,
+): Promise<Config> {
+  const retirements = db && (await readRetirements(db).catch(() => undefined));
+  if (retirements === undefined) return wanted;
+  const { config, notices } = withoutRetired(wanted, retirements);
+  for (const found of notices) tell(ok("retired", found));
+  return config;
 }
 
 /** A database whose tables can be read. */

@@ -1,21 +1,25 @@
+import { type AccountExchange, exchangeOf } from "../../app/exchange-session.ts";
+import { proofText, proveKey } from "../../app/key-proof.ts";
 import { systemClock } from "../../clock.ts";
-import type { Account, Config } from "../../config/config.ts";
+import type { Account } from "../../config/account.ts";
+import type { Config } from "../../config/config.ts";
 import { accountBills } from "../../contract/account-bills.ts";
 import { loanToValue } from "../../contract/loan-to-value.ts";
 import type { Operation, Query } from "../../contract/operation.ts";
-import { isDemoProductType } from "../../contract/product-types.ts";
+import type { ProductType } from "../../contract/product-types.ts";
 import { symbols } from "../../contract/symbols.ts";
 import { secondMs } from "../../contract/time.ts";
-import { refuseTakenKey } from "../../db/account-keys.ts";
+import { refuseTakenKey } from "../../db/accounts/account-keys.ts";
 import type { Database } from "../../db/connect.ts";
 import { lacksRight } from "../../db/database-errors.ts";
-import { type Guest, visitAccount } from "../../db/guest.ts";
-import { holderAtWork } from "../../db/lease.ts";
-import { AccountHeldError } from "../../errors.ts";
+import { syncLeaseHolder } from "../../db/lease/sync-lease.ts";
+import { takeVerifyLease, type VerifyLease } from "../../db/lease/verify-lease.ts";
+import { AccountHeldError, ExchangeError } from "../../errors.ts";
 import { createAddressLimits } from "../../exchange/address-limits.ts";
 import type { AskOptions, Client } from "../../exchange/client.ts";
 import { openTransport } from "../../exchange/transport.ts";
-import { type AccountExchange, exchangeOf } from "../exchange.ts";
+import { isOfProductType } from "../../sync/failure-scope.ts";
+import { formatDuration } from "../../terminal/format.ts";
 import { type Check, checked, failed, ok } from "./check.ts";
 
 type Tell = (check: Check) => void;
@@ -58,17 +62,18 @@ export function clockCheck(offsetMs: number | undefined): Check {
   const name = "clock";
   if (offsetMs === undefined) {
     const remedy = "see that EXCHANGE_BASE_URL is the exchange";
-    return { status: "warn", name, found: "the exchange's answer tells no time", remedy };
+    return { status: "warn", name, found: "the exchange's answer has no time", remedy };
   }
-  const seconds = (Math.abs(offsetMs) / secondMs).toFixed(1);
-  const found = `this machine is ${seconds} s ${offsetMs > 0 ? "behind" : "ahead of"} the exchange`;
+  const duration = formatDuration(Math.abs(offsetMs));
+  const found = `this machine is ${duration} ${offsetMs > 0 ? "behind" : "ahead of"} the exchange`;
   if (Math.abs(offsetMs) <= skewMax) return ok(name, found);
-  const remedy = "set the clock, by NTP for one; requests are signed with the exchange's time";
+  const remedy =
+    "set the clock, for example by NTP; until then requests are signed with the exchange's time";
   return { status: "warn", name, found, remedy };
 }
 
 type AccountDeps = {
-  readonly exchange: Pick<AccountExchange, "client" | "beGuest">;
+  readonly exchange: Pick<AccountExchange, "client" | "exchangeNow" | "useVerifyShare">;
   readonly db: Database | undefined;
   readonly signal: AbortSignal;
 };
@@ -88,43 +93,72 @@ async function checkKey(deps: AccountDeps, account: Account): Promise<Check> {
   const { name, credentials } = account;
   if (db === undefined || credentials === undefined) return tryKey(deps, account);
   try {
-    await refuseTakenKey(db, { account: name, key: credentials.key });
-    const holder = await holderAtWork(db, name);
+    const named = { account: name, key: credentials.key };
+    await refuseTakenKey(db, named);
+    const holder = await syncLeaseHolder(db, name, signal);
     // Two requests beside those of a sync got 38 of the sync's refused.
     if (holder !== undefined) {
-      const why = `${holder} holds the account and may use all of its limit`;
+      const why = `${holder} holds the account and may use all of its rate limit`;
       return notTried(name, why, "run doctor again when that has ended");
     }
-    await using guest = await visitAccount(db, name, { signal });
-    await exchange.beGuest();
-    return await tryKey(deps, account, guest);
+    await using lease = await takeVerifyLease(db, name, { signal });
+    await exchange.useVerifyShare();
+    const tried = await tryKey(deps, account, lease);
+    if (tried.status !== "ok") return tried;
+    const proving = { ...deps, db, assertHeld: lease.assertHeld, onFailure: () => undefined };
+    const proof = await proveKey(proving, named, account);
+    const text = proofText(proof);
+    return text === undefined ? tried : { ...tried, found: `${tried.found}; ${text}` };
   } catch (error) {
     if (error instanceof AccountHeldError) return notTried(name, error.message);
     if (!lacksRight(error)) throw error;
     return notTried(
       name,
-      "this user cannot tell a sync of it",
+      "this database user may not see whether a sync of the account runs",
       "run doctor as the user that syncs",
     );
   }
 }
 
-/** A key is for live or for demo trading: one bill of each that the account is to read. */
+/** Asks for one bill of each product type that the account is to read. */
 async function tryKey(
   { exchange, signal }: AccountDeps,
   { name, productTypes }: Account,
-  guest?: Guest,
+  lease?: VerifyLease,
 ): Promise<Check> {
-  const one = [false, true].flatMap((demo) =>
-    productTypes.filter((type) => isDemoProductType(type) === demo).slice(0, 1),
-  );
-  for (const productType of one) {
-    const demo = isDemoProductType(productType);
-    guest?.assertHeld();
-    await ask(exchange.client, accountBills, { productType, limit: "1" }, { demo, signal });
+  const read: ProductType[] = [];
+  const refused = new Map<ProductType, ExchangeError>();
+  for (const productType of productTypes) {
+    lease?.assertHeld();
+    try {
+      await ask(exchange.client, accountBills, { productType, limit: "1" }, { signal });
+      read.push(productType);
+    } catch (error) {
+      if (!(error instanceof ExchangeError) || !isOfProductType(error.kind)) throw error;
+      refused.set(productType, error);
+    }
   }
-  return ok(`account ${name}`, `its key reads bills of ${one.join(" and ")}`);
+  return keyCheck(name, read, refused);
 }
+
+/** Product types that are refused alike are named together. */
+export function keyCheck(
+  account: string,
+  read: readonly ProductType[],
+  refused: ReadonlyMap<ProductType, ExchangeError>,
+): Check {
+  const name = `account ${account}`;
+  const able = read.length === 0 ? "reads no bills" : `reads bills of ${listed(read)}`;
+  if (refused.size === 0) return ok(name, `its key ${able}`);
+  const alike = Map.groupBy(refused, ([, { message }]) => message);
+  const refusals = [...alike].map(
+    ([message, types]) => `${listed(types.map(([type]) => type))}: ${message}`,
+  );
+  return { status: "FAIL", name, found: `its key ${able}; refused are ${refusals.join("; ")}` };
+}
+
+const listed = (words: readonly string[]): string =>
+  words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`;
 
 const notTried = (account: string, why: string, remedy?: string): Check => ({
   status: "warn",
@@ -144,11 +178,11 @@ async function checkLoanToValue(
   return ok(`ltv ${name}`, `its key reads the loan-to-value record of ${units}`);
 }
 
-/** Asks, and does not wait for an exchange that is away: whoever looks wants to know it now. */
+/** Asks once: `doctor` reports an exchange that is away, or a ban, and does not wait for its end. */
 const ask = (client: Client, operation: Operation, query: Query, options: AskOptions) =>
   client.ask(operation, query, {
     ...options,
     onAttempt(failure) {
-      if (failure?.kind === "unavailable") throw failure;
+      if (failure?.kind === "unavailable" || failure?.kind === "banned") throw failure;
     },
   });

@@ -1,0 +1,1 @@
+CREATE INDEX "bills_ingested" ON "bills" USING brin ("ingested_at") WITH (autosummarize=true);

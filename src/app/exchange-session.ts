@@ -1,0 +1,79 @@
+import type { Clock } from "../clock.ts";
+import type { Account } from "../config/account.ts";
+import type { Config } from "../config/config.ts";
+import { accountBills } from "../contract/account-bills.ts";
+import type { Operation } from "../contract/operation.ts";
+import type { EpochMs } from "../contract/time.ts";
+import type { RateShare } from "../db/lease/sync-lease.ts";
+import { verifyShareRequests } from "../db/lease/verify-lease.ts";
+import { type AddressLimits, createAddressLimits } from "../exchange/address-limits.ts";
+import { type Client, createClient } from "../exchange/client.ts";
+import { createExchangeClock, type ExchangeClock } from "../exchange/exchange-clock.ts";
+import { createRateLimiter, type RateLimiter } from "../exchange/rate-limiter.ts";
+import type { Transport } from "../exchange/transport.ts";
+
+/** The exchange as one account sees it. */
+export type AccountExchange = {
+  readonly client: Client;
+  readonly exchangeNow: () => EpochMs;
+  readonly clock: ExchangeClock;
+  /** How a sync leaves a verify its share of the bills' rate limit. */
+  readonly rateShare: RateShare;
+  /** Sends no more than a verify's rate share from now on. */
+  readonly useVerifyShare: () => Promise<void>;
+};
+
+/** Wires a client for an account: its own clock, and its own limits under those of the address. */
+export function exchangeOf(
+  config: Pick<Config, "baseUrl" | "locale">,
+  account: Pick<Account, "credentials" | "demo">,
+  deps: {
+    readonly transport: Transport;
+    readonly clock: Clock;
+    readonly random: () => number;
+    /** Where accounts are asked for side by side, all of them share these. */
+    readonly addressLimits?: AddressLimits;
+  },
+): AccountExchange {
+  const { addressLimits = createAddressLimits(deps.clock) } = deps;
+  const exchangeClock = createExchangeClock(deps.clock.now);
+  const limiters = new Map<string, RateLimiter>();
+  const limiterOf = (operation: Operation): RateLimiter => {
+    const known = limiters.get(operation.name);
+    if (known !== undefined) return known;
+    const limiter = addressLimits.under(operation, () =>
+      createRateLimiter(operation.limit, deps.clock),
+    );
+    limiters.set(operation.name, limiter);
+    return limiter;
+  };
+  const { baseUrl, locale } = config;
+  const { credentials, demo = false } = account;
+  const client = createClient({
+    baseUrl,
+    locale,
+    ...deps,
+    exchangeClock,
+    limiterOf,
+    address: addressLimits,
+    demo,
+    ...(credentials === undefined ? {} : { credentials }),
+  });
+  const { requests, perMs } = accountBills.limit;
+  const resize = (to: number) => limiterOf(accountBills).resize(to);
+  const rateShare: RateShare = {
+    async leaveShare() {
+      await resize(requests - verifyShareRequests);
+      // A slot is freed by this process's one-way delay; the verify's may be shorter.
+      await deps.clock.sleep(perMs);
+    },
+    takeBack: () => void resize(requests),
+  };
+  return {
+    client,
+    exchangeNow: exchangeClock.now,
+    clock: exchangeClock,
+    rateShare,
+    useVerifyShare: () => resize(verifyShareRequests),
+  };
+}

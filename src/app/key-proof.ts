@@ -1,0 +1,58 @@
+import type { Account } from "../config/account.ts";
+import { isKnownKey, type NamedKey } from "../db/accounts/account-keys.ts";
+import { openProofStore } from "../db/accounts/account-proof.ts";
+import type { Database } from "../db/connect.ts";
+import type { ExchangeError } from "../errors.ts";
+import { type Proof, proveAccount } from "../sync/account-proof.ts";
+import { askBills } from "../sync/ask-bills.ts";
+import type { AccountExchange } from "./exchange-session.ts";
+
+export type KeyProofDeps = {
+  readonly db: Database;
+  readonly exchange: Pick<AccountExchange, "client" | "exchangeNow">;
+  /** @throws LeaseLostError where the account may be another's by now. */
+  readonly assertHeld: () => void;
+  readonly signal: AbortSignal;
+  /** Told of every request that failed. */
+  readonly onFailure: (failure: ExchangeError) => void;
+};
+
+/**
+ * Lets a key that was not used for its account before prove itself: see {@link proveAccount}. One
+ * that was costs no request.
+ *
+ * @throws UsageError where it is another account's.
+ */
+export async function proveKey(
+  { db, exchange, assertHeld, signal, onFailure }: KeyProofDeps,
+  { account, key }: NamedKey,
+  { productTypes }: Pick<Account, "productTypes">,
+): Promise<Proof | "known"> {
+  if (await isKnownKey(db, { account, key })) return "known";
+  const onAttempt = (failure: ExchangeError | undefined) => {
+    if (failure !== undefined) onFailure(failure);
+  };
+  const { client, exchangeNow } = exchange;
+  return proveAccount(
+    {
+      store: openProofStore(db),
+      ask: (query) => askBills({ client, assertHeld, onAttempt }, query, signal),
+      exchangeNow,
+    },
+    account,
+    productTypes,
+  );
+}
+
+const proofTexts: Readonly<Record<Proof | "known", string | undefined>> = {
+  known: undefined,
+  // A ledger that begins.
+  "nothing-stored": undefined,
+  served: "its API key is a new one, and serves bills that are stored: the account is the same",
+  "out-of-reach":
+    "its API key is a new one, and is taken unproven: none of the bills that are stored lies " +
+    "within the exchange's 90 days",
+};
+
+/** What somebody should know of it; undefined where that is nothing. */
+export const proofText = (proof: Proof | "known"): string | undefined => proofTexts[proof];

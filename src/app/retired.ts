@@ -1,0 +1,38 @@
+import type { Account } from "../config/account.ts";
+import type { Config } from "../config/config.ts";
+import { type Retirement, retiredSince } from "../db/accounts/retirement.ts";
+
+/** The configuration without what is retired, and a line for each account that was to be read so. */
+export function withoutRetired(
+  config: Config,
+  retirements: readonly Retirement[],
+): { readonly config: Config; readonly notices: readonly string[] } {
+  const kept = config.accounts.map((account) => withoutRetiredParts(account, retirements));
+  const notices = config.accounts.flatMap(({ name, productTypes }, index) => {
+    const wanted = kept[index]?.productTypes ?? [];
+    const left = productTypes.filter((type) => !wanted.includes(type));
+    if (left.length === 0) return [];
+    return [
+      `${name}: ${left.join(", ")} configured, and not read: retired; ` +
+        `bill-sync accounts unretire ${name} takes up again what is to be read`,
+    ];
+  });
+  const isLeft = ({ productTypes, ltv = false }: Account) => productTypes.length > 0 || ltv;
+  // An account that wanted nothing from the start is as it was.
+  const accounts = kept.filter((one, at) => isLeft(one) || one === config.accounts[at]);
+  return { config: { ...config, accounts }, notices };
+}
+
+function withoutRetiredParts(account: Account, retirements: readonly Retirement[]): Account {
+  const { name } = account;
+  const own = retirements.filter((one) => one.account === name);
+  if (own.length === 0) return account;
+  const isWhole = own.some(({ productType }) => productType === undefined);
+  return {
+    ...account,
+    productTypes: account.productTypes.filter(
+      (productType) => retiredSince(own, { account: name, productType }) === undefined,
+    ),
+    ltv: account.ltv === true && !isWhole,
+  };
+}

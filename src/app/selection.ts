@@ -1,0 +1,80 @@
+import type { Config } from "../config/config.ts";
+import { isProductType, productTypeFault } from "../config/environment.ts";
+import type { ProductType } from "../contract/product-types.ts";
+import { UsageError } from "../errors.ts";
+import { didYouMean } from "../nearest.ts";
+import type { Stream } from "../sync/store.ts";
+import { streamName } from "../terminal/stream-names.ts";
+
+/** The ledgers that a command reads of what is stored; undefined for all of them. */
+export type Selection = {
+  readonly accounts: readonly string[] | undefined;
+  readonly productTypes: readonly ProductType[] | undefined;
+};
+
+export const everyLedger: Selection = { accounts: undefined, productTypes: undefined };
+
+/** @throws UsageError for a word that is no product type. */
+export function selectionOf(words: {
+  readonly account?: readonly string[];
+  readonly product?: readonly string[];
+}): Selection {
+  return {
+    accounts: words.account,
+    productTypes: words.product?.flatMap((word) => word.split(",")).map(productTypeOf),
+  };
+}
+
+/** @throws UsageError for a word that is none. */
+export function productTypeOf(word: string): ProductType {
+  if (isProductType(word)) return word;
+  throw new UsageError(`--product ${productTypeFault(word)}`);
+}
+
+/**
+ * The ledgers that are configured or stored, of those selected.
+ * @throws UsageError for a name that is neither.
+ */
+export function selectedStreams(
+  selection: Selection,
+  config: Config,
+  stored: readonly Stream[],
+): readonly Stream[] {
+  refuseUnknownAccounts(selection, config, stored);
+  const known = [...configuredStreams(config), ...stored];
+  const byName = new Map(known.map((stream) => [streamName(stream), stream]));
+  const selected = [...byName.values()].filter((stream) => isSelected(selection, stream));
+  for (const type of selection.productTypes ?? []) {
+    if (selected.some(({ productType }) => productType === type)) continue;
+    throw new UsageError(`--product ${type} is neither configured nor stored`);
+  }
+  return selected;
+}
+
+/** An account whose key is gone from the configuration still has its history. */
+export function refuseUnknownAccounts(
+  selection: Selection,
+  config: Config,
+  stored: readonly Stream[],
+): void {
+  const names = [...config.accounts.map(({ name }) => name), ...stored.map((one) => one.account)];
+  const known = [...new Set(names)];
+  for (const name of selection.accounts ?? []) {
+    if (known.includes(name)) continue;
+    throw new UsageError(
+      `--account ${name}: there is no such account${didYouMean(name, known)} (known: ${known.join(", ")})`,
+    );
+  }
+}
+
+export const isSelected = (
+  { accounts, productTypes }: Selection,
+  { account, productType }: Stream,
+): boolean =>
+  (accounts?.includes(account) ?? true) && (productTypes?.includes(productType) ?? true);
+
+/** What the configuration names. */
+export const configuredStreams = ({ accounts }: Config): readonly Stream[] =>
+  accounts.flatMap(({ name, productTypes }) =>
+    productTypes.map((productType) => ({ account: name, productType })),
+  );

@@ -1,0 +1,123 @@
+import { type Selection, selectionOf } from "../../app/selection.ts";
+import { monthOf, timeOf, zoneOf } from "../../app/typed-times.ts";
+import type { EpochMs } from "../../contract/time.ts";
+import { UsageError } from "../../errors.ts";
+import { dayIn, monthIn } from "../../export/days.ts";
+import { type FormatName, formatNames, isJournal } from "../../export/formats.ts";
+import { didYouMean } from "../../nearest.ts";
+
+/** What was typed behind `export`. */
+export type ExportWords = {
+  readonly format: string;
+  readonly account?: readonly string[];
+  readonly product?: readonly string[];
+  readonly from?: string;
+  readonly to?: string;
+  readonly month?: string;
+  readonly timeZone?: string;
+  readonly changedSince?: string;
+  /** True where no time was typed behind it. */
+  readonly continue?: string | true;
+  readonly demo?: boolean;
+  readonly output?: string;
+  readonly force?: boolean;
+};
+
+export type ExportOptions = Selection & {
+  readonly format: FormatName;
+  readonly from: EpochMs | undefined;
+  readonly to: EpochMs | undefined;
+  /** Of the IANA's list: what a date is a day of, and a journal's days. */
+  readonly zone: string;
+  /** Only bills whose content was stored at or after this time of the database's clock. */
+  readonly changedSince: EpochMs | undefined;
+  /** Since when the bills before `from` are in files that this one continues. */
+  readonly continues: { readonly since: EpochMs | undefined } | undefined;
+  /** Whether demo trading is wanted where it would pass for money. */
+  readonly demo: boolean;
+  /** Standard output where there is none. */
+  readonly output: string | undefined;
+  /** Whether a file that exists may be replaced. */
+  readonly force: boolean;
+};
+
+/** @throws UsageError for a word that cannot be meant, with the nearest that can. */
+export function exportOptions(words: ExportWords): ExportOptions {
+  const zone = zoneOf(words.timeZone);
+  const { from, to } = spanOf(words, zone);
+  const format = formatOf(words.format);
+  const changedSince =
+    words.changedSince === undefined
+      ? undefined
+      : timeOf("--changed-since", words.changedSince, zone);
+  if (changedSince !== undefined && isJournal(format)) {
+    throw new UsageError(
+      `--changed-since and --format ${format} do not go together: a journal needs every bill of its time`,
+    );
+  }
+  return {
+    format,
+    ...selectionOf(words),
+    from,
+    to,
+    zone,
+    changedSince,
+    continues: continuesOf(words, { format, from, zone }),
+    demo: words.demo ?? false,
+    output: words.output,
+    force: words.force ?? false,
+  };
+}
+
+function spanOf(
+  { from, to, month }: ExportWords,
+  zone: string,
+): { readonly from: EpochMs | undefined; readonly to: EpochMs | undefined } {
+  if (month !== undefined) {
+    if (from === undefined && to === undefined) return monthIn(monthOf(month), zone);
+    throw new UsageError("--month says from when to when: leave out --from and --to");
+  }
+  const span = {
+    from: from === undefined ? undefined : timeOf("--from", from, zone),
+    to: to === undefined ? undefined : timeOf("--to", to, zone),
+  };
+  if (span.from !== undefined && span.to !== undefined && span.from >= span.to) {
+    throw new UsageError(
+      `--from ${from} --to ${to} holds no time: --to is not in it, and must be later`,
+    );
+  }
+  return span;
+}
+
+function continuesOf(
+  words: ExportWords,
+  { format, from, zone }: Pick<ExportOptions, "format" | "from" | "zone">,
+): ExportOptions["continues"] {
+  if (words.continue === undefined) return undefined;
+  if (!isJournal(format)) {
+    throw new UsageError(`--continue is of journals: a file of ${format} needs nothing before it`);
+  }
+  if (from === undefined) {
+    throw new UsageError("--continue needs --from or --month: where the file before it ended");
+  }
+  const dayOf = dayIn(zone);
+  if (dayOf(from) === dayOf((from - 1) as EpochMs)) {
+    throw new UsageError(
+      "--continue needs a --from that begins a day: a journal asserts balances at the ends of days",
+    );
+  }
+  const since = words.continue === true ? undefined : timeOf("--continue", words.continue, zone);
+  if (since !== undefined && since >= from) {
+    throw new UsageError(
+      `--continue ${words.continue}: the first file began before --from, or there is nothing to continue`,
+    );
+  }
+  return { since };
+}
+
+function formatOf(word: string): FormatName {
+  const format = formatNames.find((name) => name === word);
+  if (format !== undefined) return format;
+  const meant = didYouMean(word, formatNames) || ` (there are ${formatNames.join(", ")})`;
+  throw new UsageError(`--format "${word}" is not a format${meant}`);
+}

@@ -1,0 +1,119 @@
+import { sql } from "drizzle-orm";
+import { isSelected, refuseUnknownAccounts } from "../../app/selection.ts";
+import { systemClock } from "../../clock.ts";
+import type { Config } from "../../config/config.ts";
+import { isDemoProductType } from "../../contract/product-types.ts";
+import { epochMs, isoTime, minuteMs } from "../../contract/time.ts";
+import type { Transaction } from "../../db/connect.ts";
+import { readSyncedStreams } from "../../db/ledger/checkpoints.ts";
+import {
+  type ExportedTime,
+  readExportedTimes,
+  readUnreconciled,
+} from "../../export/completeness.ts";
+import { isPriced, showsWallets } from "../../export/formats.ts";
+import type { Selection } from "../../export/read-bills.ts";
+import { readQuarantined } from "../../reports/rejected-rows.ts";
+import type { Stream } from "../../sync/store.ts";
+import { streamName } from "../../terminal/stream-names.ts";
+import type { ExportOptions } from "./export-options.ts";
+import { exportNotes, exportWarnings } from "./export-warnings.ts";
+
+/** What an export reads, how it is written, and what is said beside it, a line each. */
+export type ExportPlan = {
+  readonly selection: Selection;
+  /** Of a journal, the bills that stand in files which it continues. */
+  readonly before: Selection | undefined;
+  readonly said: readonly string[];
+};
+
+export async function planExport(
+  tx: Transaction,
+  config: Config,
+  options: ExportOptions,
+): Promise<ExportPlan> {
+  const stored = await readSyncedStreams(tx);
+  refuseUnknownAccounts(options, config, stored);
+  const isLeftOut = unaskedDemo(config, options);
+  const chosen = stored.filter((stream) => isSelected(options, stream));
+  const synced = chosen.filter((stream) => !isLeftOut(stream));
+  const leftOut = chosen.filter(isLeftOut);
+  const times = await readExportedTimes(tx, synced, options, systemClock.now());
+  const isCut = options.to === undefined && options.changedSince === undefined;
+  const through = isCut ? endsOf(times) : [];
+  const ends = [...through, ...leftOut.map((stream) => ({ ...stream, to: epochMs(0) }))];
+  const { accounts, productTypes, from, to, changedSince, continues } = options;
+  const selection = { accounts, productTypes, from, to, changedSince, ends };
+  return {
+    selection,
+    before: continues && { ...selection, from: continues.since, to: from },
+    said: [
+      ...exportWarnings({
+        missing: missingOf(options, stored, synced),
+        times,
+        quarantined: (await readQuarantined(tx)).filter((row) =>
+          synced.some((stream) => streamName(stream) === streamName(row)),
+        ),
+        unreconciled: showsWallets(options.format) ? await readUnreconciled(tx, selection) : [],
+      }).map((text) => `warning: ${text}`),
+      ...exportNotes({
+        leftOut,
+        through: through.map(({ to }) => to),
+        next: changedSince === undefined ? undefined : await nextChangedSince(tx),
+      }),
+    ],
+  };
+}
+
+/** What is demo trading, would be taken for money in this format, and was not asked for. */
+function unaskedDemo(
+  { accounts }: Config,
+  { format, demo, ...asked }: ExportOptions,
+): (stream: Stream) => boolean {
+  if (demo || !isPriced(format)) return () => false;
+  const demoAccounts = accounts.filter((account) => account.demo).map(({ name }) => name);
+  return ({ account, productType }) => {
+    const isDemoAccount = demoAccounts.includes(account);
+    const isDemoProduct = isDemoProductType(productType);
+    return (
+      (isDemoAccount || isDemoProduct) &&
+      !(isDemoAccount && asked.accounts?.includes(account)) &&
+      !(isDemoProduct && asked.productTypes?.includes(productType))
+    );
+  };
+}
+
+/** Asked for by name, and never synced. */
+function missingOf(
+  options: ExportOptions,
+  stored: readonly Stream[],
+  synced: readonly Stream[],
+): readonly string[] {
+  const has = (account: string, productType: string | undefined) =>
+    stored.some(
+      (stream) =>
+        stream.account === account && (productType ?? stream.productType) === stream.productType,
+    );
+  const accounts = options.accounts ?? new Set(synced.map(({ account }) => account));
+  return [...accounts].flatMap((account) =>
+    (options.productTypes ?? [undefined])
+      .filter((productType) => !has(account, productType))
+      .map((productType) => [account, productType].filter(Boolean).join("/")),
+  );
+}
+
+const endsOf = (times: readonly ExportedTime[]): NonNullable<Selection["ends"]> =>
+  times.flatMap(({ stream, through }) =>
+    through === undefined ? [] : [{ ...stream, to: through }],
+  );
+
+// What a transaction has stored before this moment is seen when it ends: none lasts so long.
+const underWayMaxMs = 10 * minuteMs;
+
+/** The time that the next increment has to begin with, by the database's clock. */
+async function nextChangedSince(tx: Transaction): Promise<string> {
+  const { rows } = await tx.execute<{ now: string }>(
+    sql`select extract(epoch from transaction_timestamp()) * 1000 as now`,
+  );
+  return isoTime(epochMs(Math.floor(Number(rows[0]?.now)) - underWayMaxMs));
+}

@@ -1,0 +1,77 @@
+import type { EpochMs } from "../../contract/time.ts";
+import type { ExportedTime } from "../../export/completeness.ts";
+import type { Quarantined } from "../../reports/rejected-rows.ts";
+import type { Stream } from "../../sync/store.ts";
+import { formatCounted, formatInterval, formatMinute } from "../../terminal/format.ts";
+import { streamName } from "../../terminal/stream-names.ts";
+
+const holesShownMax = 5;
+
+/** What an export may lack, one line each. */
+export function exportWarnings({
+  missing,
+  times,
+  quarantined,
+  unreconciled,
+}: {
+  /** Account and product type, or an account of which nothing is stored. */
+  readonly missing: readonly string[];
+  readonly times: readonly ExportedTime[];
+  readonly quarantined: readonly Quarantined[];
+  readonly unreconciled: readonly Stream[];
+}): readonly string[] {
+  return [
+    ...missing.map((name) => `${name}: no sync of it is on record`),
+    ...times.flatMap(holesOf),
+    ...quarantined.map(
+      (stream) =>
+        `${streamName(stream)}: ${formatCounted(stream.rows, "row")} in rejected_bills broke the API's ` +
+        "contract and cannot be exported",
+    ),
+    ...unreconciled.map(
+      (stream) =>
+        `${streamName(stream)}: no reconcile has looked at the newest bills; until one has, balances may ` +
+        "seem not to follow",
+    ),
+  ];
+}
+
+function holesOf({ stream, holes }: ExportedTime): readonly string[] {
+  const name = streamName(stream);
+  const rest = holes.length - holesShownMax;
+  return [
+    ...holes
+      .slice(0, holesShownMax)
+      .map((hole) => `${name}: bills may be missing, ${formatInterval(hole)}`),
+    ...(rest > 0 ? [`${name}: and at ${formatCounted(rest, "other time")}; see status`] : []),
+  ];
+}
+
+/** What an export is, beside what it may lack. */
+export function exportNotes({
+  leftOut,
+  through,
+  next,
+}: {
+  /** Ledgers of demo trading. */
+  readonly leftOut: readonly Stream[];
+  /** Where no end was asked for, the one of each ledger. */
+  readonly through: readonly EpochMs[];
+  /** Where an increment was asked for. */
+  readonly next: string | undefined;
+}): readonly string[] {
+  const [first, ...others] = [...new Set(through.toSorted((a, b) => a - b).map(formatMinute))];
+  const last = others.at(-1);
+  const end = last === undefined ? first : `${first} to ${last}, each ledger`;
+  return [
+    ...(leftOut.length === 0
+      ? []
+      : [
+          `left out, since it is demo trading: ${leftOut.map(streamName).join(", ")}; --demo takes it in`,
+        ]),
+    ...(end === undefined
+      ? []
+      : [`up to ${end} as far as it was read completely; --to takes in what is newer`]),
+    ...(next === undefined ? [] : [`what changes after this: --changed-since ${next}`]),
+  ];
+}

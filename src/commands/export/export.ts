@@ -1,0 +1,90 @@
+import { type ExitCode, type Io, tell } from "../../app/io.ts";
+import type { Config } from "../../config/config.ts";
+import type { Transaction } from "../../db/connect.ts";
+import { withDatabaseErrors } from "../../db/database-errors.ts";
+import { hasSchema } from "../../db/migrate.ts";
+import { openCommandDatabase } from "../../db/open.ts";
+import { inSnapshot } from "../../db/snapshot.ts";
+import { ReportableError, UsageError } from "../../errors.ts";
+import { dayIn } from "../../export/days.ts";
+import type { BillPages } from "../../export/exported-bill.ts";
+import { isBinary, loadFormat } from "../../export/formats.ts";
+import { readBills } from "../../export/read-bills.ts";
+import { printable, printableJson } from "../../printable.ts";
+import { formatCounted } from "../../terminal/format.ts";
+import type { ExportOptions } from "./export-options.ts";
+import {
+  fileOutput,
+  type Output,
+  OutputClosedError,
+  refuseTakenOutput,
+  standardOutput,
+} from "./export-output.ts";
+import { type ExportPlan, planExport } from "./export-plan.ts";
+
+/**
+ * `export`: the stored bills in another program's format, as they are at one moment. What they may
+ * lack is told on standard error, and is no failure: they are all that is stored.
+ */
+export async function exportCommand(
+  config: Config,
+  io: Io,
+  options: ExportOptions,
+): Promise<ExitCode> {
+  if (options.output !== undefined) await refuseTakenOutput(options.output, options.force);
+  else if (isBinary(options.format) && io.out.isTTY) {
+    throw new UsageError(`${options.format} is no text: name a file with --output, or a pipe`);
+  }
+  const say = (message: string) => tell(io, message);
+  await using database = await openCommandDatabase(config.database, say);
+  if (!(await withDatabaseErrors(() => hasSchema(database.db)))) {
+    throw new ReportableError("nothing is stored yet; run sync");
+  }
+  await withDatabaseErrors(() =>
+    inSnapshot(database.db, async (tx) => {
+      const plan = await planExport(tx, config, options);
+      for (const line of plan.said) say(line);
+      const bills = await writeBills(tx, io, options, plan);
+      if (bills !== undefined) say(`${options.output}: ${formatCounted(bills, "bill")}`);
+    }),
+  );
+  return 0;
+}
+
+/** @returns how many were written to a file; undefined for standard output. */
+async function writeBills(
+  tx: Transaction,
+  io: Io,
+  options: ExportOptions,
+  { selection, before }: ExportPlan,
+): Promise<number | undefined> {
+  const { format, output: path } = options;
+  let count = 0;
+  const counted = async function* (pages: BillPages): BillPages {
+    for await (const bills of pages) {
+      count += bills.length;
+      yield bills;
+    }
+  };
+  const write = await loadFormat(format);
+  const formatOptions = {
+    dayOf: dayIn(options.zone),
+    zone: options.zone,
+    ...(before === undefined ? {} : { before: readBills(tx, before) }),
+  };
+  await using output: Output =
+    path === undefined
+      ? standardOutput(io, format === "ccxt" ? printableJson : printable)
+      : await fileOutput(path);
+  try {
+    for await (const chunk of write(counted(readBills(tx, selection)), formatOptions)) {
+      io.signal.throwIfAborted();
+      if (chunk.length > 0) await output.write(chunk);
+    }
+  } catch (error) {
+    if (error instanceof OutputClosedError) return undefined;
+    throw error;
+  }
+  await output.commit();
+  return path === undefined ? undefined : count;
+}

@@ -1,0 +1,57 @@
+import { type Command, Option } from "commander";
+import { productTypeOf } from "../../app/selection.ts";
+import { readConfig } from "../../config/config.ts";
+import { type ExitWith, jsonOption, type ProgramDeps } from "./options.ts";
+
+/** `accounts` and what it can do. */
+export function addAccountCommands(
+  program: Command,
+  { io, readEnvironment }: ProgramDeps,
+  exitWith: ExitWith,
+): void {
+  const configOf = () => readConfig(readEnvironment(), { credentials: false });
+  const named = (name: string, { product }: { readonly product?: string }) => ({
+    name,
+    product: product === undefined ? undefined : productTypeOf(product),
+  });
+  const list = async (options: { readonly json: boolean }) => {
+    const { listAccounts } = await import("../accounts.ts");
+    return listAccounts(configOf(), io, options);
+  };
+  const retire = async (name: string, options: { readonly product?: string }) => {
+    const { retireAccount } = await import("../accounts.ts");
+    return retireAccount(configOf(), io, named(name, options));
+  };
+  const unretire = async (name: string, options: { readonly product?: string }) => {
+    const { unretireAccount } = await import("../accounts.ts");
+    return unretireAccount(configOf(), io, named(name, options));
+  };
+  const rename = async (from: string, to: string) => {
+    const { renameStored } = await import("../accounts.ts");
+    return renameStored(configOf(), io, { from, to });
+  };
+  const accounts = program
+    .command("accounts")
+    .description("list what is stored by account; retire, bring back or rename an account");
+  accounts
+    .command("list")
+    .description("every account and product type that is configured or stored")
+    .addOption(jsonOption("a table"))
+    .action(exitWith(list));
+  accounts
+    .command("retire <name>")
+    .description("keep its history, and read it no more: nothing of it counts as missing")
+    .addOption(oneProduct())
+    .action(exitWith(retire));
+  accounts
+    .command("unretire <name>")
+    .description("read it again, from where the last sync ended")
+    .addOption(oneProduct())
+    .action(exitWith(unretire));
+  accounts
+    .command("rename <old> <new>")
+    .description("give all that is stored of an account another name")
+    .action(exitWith(rename));
+}
+
+const oneProduct = () => new Option("--product <type>", "this product type only");

@@ -1,0 +1,41 @@
+import type { Command } from "commander";
+import { readConfig } from "../../config/config.ts";
+import { backupHelp, restoreHelp } from "./help.ts";
+import { type ExitWith, jsonOption, type ProgramDeps } from "./options.ts";
+
+type BackupFlags = { readonly check: boolean; readonly force: boolean; readonly json: boolean };
+
+/** What takes the whole ledger out of a database, and puts it into another. */
+export function addBackupCommands(
+  program: Command,
+  { io, readEnvironment }: ProgramDeps,
+  exitWith: ExitWith,
+): void {
+  const backup = async (path: string, { check, force, json }: BackupFlags) => {
+    const { backupCommand, checkCommand } = await import("../backup.ts");
+    if (check) return checkCommand(path, io, { json });
+    const config = readConfig(readEnvironment(), { credentials: false });
+    return backupCommand(config, path, io, { force, json });
+  };
+  const restore = async (path: string, options: Pick<BackupFlags, "json">) => {
+    const config = readConfig(readEnvironment(), { credentials: false });
+    const { restoreCommand } = await import("../backup.ts");
+    return restoreCommand(config, path, io, options);
+  };
+  program
+    .command("backup")
+    .argument("<file>", "the file to write")
+    .description("write the whole ledger to one file, whatever Postgres it is in")
+    .option("--check", "read such a file again instead, and compare its digests", false)
+    .option("--force", "replace the file if it exists", false)
+    .addOption(jsonOption("a line"))
+    .addHelpText("after", backupHelp)
+    .action(exitWith(backup));
+  program
+    .command("restore")
+    .argument("<file>", "what backup wrote")
+    .description("put such a file into an empty database, of any Postgres")
+    .addOption(jsonOption("a line"))
+    .addHelpText("after", restoreHelp)
+    .action(exitWith(restore));
+}

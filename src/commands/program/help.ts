@@ -1,0 +1,141 @@
+// What --help says below the options.
+
+export const programHelp = `
+Exit codes: 0 done and complete, 1 not complete, 2 wrong usage or configuration,
+3 another run holds the account.`;
+
+export const syncHelp = `
+The summary counts, for each product type:
+  new               bills stored for the first time
+  unchanged         bills served again as they are stored
+  restated          bills served with other content; bill_revisions keeps what
+                    it replaced
+  rejected          rows that broke the API's contract; rejected_bills keeps
+                    them as served
+  complete through  no bill up to this time is missing that was there when it
+                    was read
+Below it, how many spot pairs are new, changed, gone, or listed again; and each
+risk unit's loan-to-value, and whether it has changed.
+
+--account and --product choose the accounts and product types, --only chooses
+among bills, ltv and symbols. --only symbols needs no API key.
+
+An API key that is new for an account must serve bills that are stored of that
+account; otherwise nothing is written. Where all stored bills are too old to be
+read again, the key is taken, with a notice. --new-key takes it in any case.`;
+
+export const statusHelp = `
+For each product type:
+  complete through  no bill up to this time is missing that was there when it
+                    was read
+  coverage          the share that was read and stored of all the time since
+                    the start of the first sync's 90 days
+  settling          the newest time that was read; the next sync reads it
+                    again, for bills that appear late
+  behind            how long ago the newest time lies that was read
+  gaps              time that an interrupted or failed sync has not read; the
+                    next sync reads it
+  lost              time that no sync read before the exchange deleted its
+                    bills, after 90 days
+  expires in        when the oldest time that is not complete begins to be lost
+The time is the exchange's: what it told the last sync, plus the time since.
+A retired account or product type has one line, which says so.
+Below it, how old the symbols and each risk unit's loan-to-value are.`;
+
+export const exportHelp = `
+For each format:
+  csv        RFC 4180, the columns of the table bills and the category, as text
+  parquet    the same, with DECIMAL(38, 18) and UTC milliseconds
+  hledger    a journal, one transaction a bill, a balance assertion a day
+  beancount  the same
+  ccxt       a JSON array of ccxt's ledger entries, one a line, numbers as text
+  koinly     Koinly's universal CSV
+
+The bills are those of one moment, in the order of account, product type, time
+and, within a millisecond, of the balance. --from is inclusive, --to exclusive;
+a date is its midnight in UTC, or in --time-zone. Without --to an export ends
+where each ledger was read completely. A file is there as a whole or not at all.
+
+--continue TIME writes a journal to be appended to earlier ones, the first of
+which began at TIME, or with the first bill: together they are one journal.
+--changed-since TIME takes the bills whose ingested_at is not before it: those
+that are new and those that were restated.
+
+Warnings about bills that may be missing go to standard error; the exit code
+stays 0, since all stored bills were written. status shows more.`;
+
+export const reportHelp = `
+For each account and product type, as of one moment: which part of the month
+was read and what proves it; opening, what each category moved, what is
+unexplained, and closing of each coin; rejected rows, restatements, open and
+signed-off breaks with their notes; versions; and a SHA-256 over the month's
+bills, with the line of shell that computes it again from the exported CSV.
+
+What is missing or not settled yet stands at the top. Exit code 0 where the
+report was written. html is one file without scripts, ready to print:
+report --month 2026-10 --format html > 2026-10.html`;
+
+export const doctorHelp = `
+One line a check: ok, warn (it works, but needs a look) or FAIL, with a remedy.
+doctor sends the exchange one request for its time and, for each account, one
+for a single bill of each product type and one for each loan-to-value record
+that is asked for. A key is not tried while a sync of its account runs; a sync
+that begins meanwhile leaves doctor a share of the rate limit.
+Exit code 1 where a check failed.`;
+
+export const sandboxHelp = `
+With --faults it refuses, delays and cuts requests, sends wrong answers and is
+away for minutes, always so that a client can recover. Each fault is printed to
+standard error with the number of the request for bills that it hit. A sync
+against it may end with code 1; run again often enough, it must be complete.
+Some bills are restated after a minute, and some appear a second, an hour or 8
+days late: verify finds and heals those that are later than a sync's settle lag.`;
+
+export const verifyHelp = `
+The bills of the span, --from inclusive and --to exclusive, are read from the
+exchange again and compared field by field with those that are stored:
+  missing   served, and not stored
+  changed   stored with other content: each field, old and new
+  extra     stored, and not served: expired (older than the exchange's 90 days
+            by now), late (made or stored after the reading began) or unknown
+  rejected  rows that broke the API's contract
+Times are ISO 8601; a date alone is midnight UTC. --heal writes what is missing,
+restates what is changed and keeps rejected rows in rejected_bills; it deletes
+nothing. It may run beside a sync of the account: it takes 2 of the 10 requests
+a second, which the sync leaves free. It also counts the stored bills of what it
+read, and corrects the number that status shows.
+Exit code 0 where all bills are equal or healed, 1 where a difference remains.`;
+
+export const replayHelp = `
+Reads each unresolved row of rejected_bills again, as this version reads rows. A
+row that can be read now is stored as a bill and resolved:
+  new        bills that were not stored
+  unchanged  bills that are stored with the same content
+  restated   bills that were stored with older content; bill_revisions keeps it
+  outdated   rows older than their stored bill, which stays as it is
+  left       rows that still break the API's contract, with where and how
+Exit code 0 where none is left. No request is sent to the exchange. To sign off
+a row for good: --accept with its digest, and --note with the reason.`;
+
+export const backupHelp = `
+The file holds all tables of the ledger as they were at one moment, gzipped and
+readable by its owner only: bills, checkpoints, records, runs, breaks, and the
+fingerprints of the API keys, never the keys; the leases of running syncs are
+left out. A sync may run meanwhile. The file can be restored into any Postgres
+from 14 on, also of another version, and into the embedded one. It is written
+whole or not at all. --check reads a file and compares its digests; it needs no
+database.
+Exit code 0 where the file was written or, with --check, is intact.`;
+
+export const restoreHelp = `
+The database must be empty, or migrated by the same version and without rows.
+All rows are inserted, compared with the file's counts and digests, and
+committed in one transaction; where anything differs, nothing is changed. A file
+of an older version is migrated afterwards. The next sync reads what came since.`;
+
+export const typesHelp = `
+Categories: transfer, trade, liquidation, funding, margin, bonus, copy,
+delivery, interest, conversion, unknown. A type that is not listed is unknown
+until you map it; its bills are in the column "unmapped" of the rollforwards.
+Views, exports and reconcile use the same categories; after a change reconcile
+checks all bills again.`;

@@ -1,0 +1,44 @@
+import { type Command, Option } from "commander";
+import type { ExitCode, Io } from "../../app/io.ts";
+import { type Config, narrowed, readConfig } from "../../config/config.ts";
+import type { Environment } from "../../config/environment.ts";
+
+export type ProgramDeps = {
+  readonly io: Io;
+  /** npm keeps options for itself that are typed before two dashes. */
+  readonly isRunByNpm: boolean;
+  /** Read only by a command that needs it: help is shown whatever the environment holds. */
+  readonly readEnvironment: () => Environment;
+};
+
+/** Runs a command, and keeps its exit code. */
+export type ExitWith = <Args extends unknown[]>(
+  command: (...args: Args) => Promise<ExitCode>,
+) => (...args: Args) => Promise<void>;
+
+/** The options of a command that reports. */
+export type Reporting = {
+  readonly json: boolean;
+  readonly account?: string[];
+  readonly product?: string[];
+  readonly only?: string[];
+};
+
+export const reporting = (command: Command): Command =>
+  command.addOption(accountOption()).addOption(productOption()).addOption(jsonOption("a table"));
+
+export const accountOption = () => new Option("--account <name...>", "these accounts only");
+export const productOption = () => new Option("--product <type...>", "these product types only");
+export const jsonOption = (otherwise: string) =>
+  new Option("--json", "print the result as JSON").default(false, otherwise);
+
+/** The configuration, for the accounts and product types that were named. */
+export const narrowedConfig = (
+  readEnvironment: ProgramDeps["readEnvironment"],
+  credentials: boolean,
+  options: Reporting,
+): Config =>
+  narrowed(readConfig(readEnvironment(), { credentials }), {
+    accounts: options.account ?? [],
+    productTypes: options.product ?? [],
+  });

@@ -1,0 +1,243 @@
+import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { asksForJson, printErrorJson } from "../../app/error-json.ts";
+import { type ExitCode, print, tell } from "../../app/io.ts";
+import { selectionOf } from "../../app/selection.ts";
+import { needsCredentials, partsOf, withParts } from "../../app/targets.ts";
+import { readConfig } from "../../config/config.ts";
+import { UsageError } from "../../errors.ts";
+import { withShortWords } from "../../printable.ts";
+import type { ExportWords } from "../export/export-options.ts";
+import type { SandboxCommandOptions } from "../sandbox.ts";
+import { addAccountCommands } from "./account-commands.ts";
+import { addBackupCommands } from "./backup-commands.ts";
+import { addReconcileCommand, addRepairCommands, addReportCommand } from "./checking-commands.ts";
+import { doctorHelp, exportHelp, programHelp, sandboxHelp, statusHelp, syncHelp } from "./help.ts";
+import {
+  accountOption,
+  type ExitWith,
+  jsonOption,
+  narrowedConfig,
+  type ProgramDeps,
+  productOption,
+  type Reporting,
+  reporting,
+} from "./options.ts";
+import { addTypesCommands } from "./types-commands.ts";
+
+/**
+ * Runs what was typed.
+ * @throws whatever stopped the command; wrong usage is told and comes back as its exit code.
+ */
+export async function runProgram(args: readonly string[], deps: ProgramDeps): Promise<ExitCode> {
+  let exitCode: ExitCode = 0;
+  const exitWith =
+    <Args extends unknown[]>(command: (...args: Args) => Promise<ExitCode>) =>
+    async (...args: Args): Promise<void> => {
+      exitCode = await command(...args);
+    };
+  try {
+    await programOf(deps, exitWith).parseAsync(args, { from: "user" });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    if (error.exitCode === 0) return 0;
+    const wrongUsage = new UsageError(error.message.replace(/^error: /, ""));
+    if (asksForJson(args)) printErrorJson(deps.io, wrongUsage, 2);
+    return 2;
+  }
+  return exitCode;
+}
+
+/** All that can be typed: commands, arguments and options. Nothing runs until it parses. */
+export function programOf(deps: ProgramDeps, exitWith: ExitWith): Command {
+  const program = openProgram(deps);
+  addLedgerCommands(program, deps, exitWith);
+  addExport(program, deps, exitWith);
+  addRepairCommands(program, deps, exitWith);
+  addReconcileCommand(program, deps, exitWith);
+  addReportCommand(program, deps, exitWith);
+  addAccountCommands(program, deps, exitWith);
+  addDatabaseCommands(program, deps, exitWith);
+  addBackupCommands(program, deps, exitWith);
+  addTypesCommands(program, deps, exitWith);
+  addSandboxCommands(program, deps, exitWith);
+  return program;
+}
+
+function openProgram({ io, isRunByNpm }: ProgramDeps): Command {
+  return new Command("bill-sync")
+    .description("Keeps the whole history of a futures account's bills in Postgres.")
+    .exitOverride()
+    .configureOutput({
+      // commander ends each text with a line end, and so do these.
+      writeOut: (text) => print(io, text.replace(/\n$/, "")),
+      writeErr: (text) => tell(io, withShortWords(text).replace(/\n$/, "")),
+    })
+    .showHelpAfterError(`(--help shows what there is${isRunByNpm ? npmHint : ""})`)
+    .addHelpText("after", programHelp);
+}
+
+const npmHint = "; options go behind two dashes: npm run verify -- --help";
+
+// Each command is loaded when it is run: all of them take half a second, which help and a
+// wrong word need not wait for.
+
+function addLedgerCommands(
+  program: Command,
+  { io, readEnvironment }: ProgramDeps,
+  exitWith: ExitWith,
+): void {
+  const configOf = (credentials: boolean, options: Reporting) =>
+    narrowedConfig(readEnvironment, credentials, options);
+  const sync = async (options: Reporting & { readonly newKey: boolean }) => {
+    const parts = partsOf(options.only);
+    const config = withParts(configOf(needsCredentials(parts), options), parts);
+    const { syncCommand } = await import("../sync/sync.ts");
+    return syncCommand(config, io, { json: options.json, parts, newKey: options.newKey });
+  };
+  const plan = async (options: Reporting) => {
+    const parts = partsOf(options.only);
+    const config = withParts(configOf(false, options), parts);
+    const { planCommand } = await import("../plan.ts");
+    return planCommand(config, io, { json: options.json, parts });
+  };
+  const status = async (options: Reporting) => {
+    const config = readConfig(readEnvironment(), { credentials: false });
+    const { statusCommand } = await import("../status/status.ts");
+    return statusCommand(config, io, { json: options.json, selection: selectionOf(options) });
+  };
+  reporting(program.command("sync"))
+    .addOption(only())
+    .option("--new-key", "take API keys that cannot be proven to belong to their accounts", false)
+    .description("fetch what is missing, up to now; run it from cron")
+    .addHelpText("after", syncHelp)
+    .action(exitWith(sync));
+  reporting(program.command("plan"))
+    .addOption(only())
+    .description("show what sync would fetch; asks the exchange only for its time")
+    .action(exitWith(plan));
+  reporting(program.command("status"))
+    .description("show through when each ledger is complete, and what is missing or lost")
+    .addHelpText("after", statusHelp)
+    .action(exitWith(status));
+}
+
+const only = () => new Option("--only <part...>", "only these parts: bills, ltv, symbols");
+
+function addExport(
+  program: Command,
+  { io, readEnvironment }: ProgramDeps,
+  exitWith: ExitWith,
+): void {
+  const exportBills = async (words: ExportWords) => {
+    const { exportOptions } = await import("../export/export-options.ts");
+    const options = exportOptions(words);
+    const config = readConfig(readEnvironment(), { credentials: false });
+    const { exportCommand } = await import("../export/export.ts");
+    return exportCommand(config, io, options);
+  };
+  program
+    .command("export")
+    .description("write the stored bills as csv, parquet, a journal, or for ccxt or Koinly")
+    .requiredOption("--format <format>", "csv, parquet, hledger, beancount, ccxt or koinly")
+    .addOption(accountOption())
+    .addOption(productOption())
+    .option("--from <time>", "from this time on, inclusive: 2026-01-31 or 2026-01-31T09:30Z")
+    .option(
+      "--to <time>",
+      "bills before this time, exclusive; default: as far as was read completely",
+    )
+    .option("--month <month>", "2026-10, instead of both")
+    .option(
+      "--time-zone <zone>",
+      "of these dates and a journal's days: Europe/Berlin; default: UTC",
+    )
+    .option("--continue [time]", "a journal to append to earlier ones; the first began then")
+    .option("--changed-since <time>", "only what was stored, or restated, since then")
+    .option("--demo", "demo trading too, in journals and for Koinly")
+    .option("--output <file>", "a new file instead of standard output")
+    .option("--force", "replace the file if it exists")
+    .addHelpText("after", exportHelp)
+    .action(exitWith(exportBills));
+}
+
+function addDatabaseCommands(
+  program: Command,
+  { io, readEnvironment }: ProgramDeps,
+  exitWith: ExitWith,
+): void {
+  const readDatabaseConfig = () => readConfig(readEnvironment(), { credentials: false });
+  const migrate = async () => {
+    const config = readDatabaseConfig();
+    const { migrateCommand } = await import("../database.ts");
+    return migrateCommand(config, io);
+  };
+  const db = async (options: { readonly write: boolean }) => {
+    const config = readDatabaseConfig();
+    const { databaseCommand } = await import("../database.ts");
+    return databaseCommand(config, io, options);
+  };
+  const doctor = async (options: Pick<Reporting, "json" | "account">) => {
+    const { doctorCommand } = await import("../doctor/doctor.ts");
+    return doctorCommand(readEnvironment, io, options);
+  };
+  program
+    .command("doctor")
+    .description("check all that sync needs; say what is wrong and what to do")
+    .addOption(accountOption())
+    .addOption(jsonOption("lines"))
+    .addHelpText("after", doctorHelp)
+    .action(exitWith(doctor));
+  program
+    .command("migrate")
+    .description("create or update the tables; sync does it too")
+    .action(exitWith(migrate));
+  program
+    .command("db")
+    .description("print the database's address and keep the embedded Postgres running until Ctrl-C")
+    .option("--write", "an address that may also write, not only read", false)
+    .action(exitWith(db));
+}
+
+function addSandboxCommands(
+  program: Command,
+  { io, readEnvironment }: ProgramDeps,
+  exitWith: ExitWith,
+): void {
+  const sandbox = async (options: SandboxCommandOptions) => {
+    const { sandboxCommand } = await import("../sandbox.ts");
+    return sandboxCommand(io, options);
+  };
+  const demo = async () => {
+    const { demoCommand } = await import("../demo.ts");
+    return demoCommand(readEnvironment(), io);
+  };
+  program
+    .command("sandbox")
+    .description("run a sandbox exchange until Ctrl-C; prints the lines for .env")
+    .option("--port <port>", "0 takes a free one", portOf, 0)
+    .option("--seed <text>", "the same seed gives the same ledger", "1")
+    .option("--faults <seed>", "make it a faulty exchange; the same seed, the same faults")
+    .option(
+      "--fault-rate <share>",
+      "share of the requests for bills that fail; default 0.05",
+      shareOf,
+    )
+    .addHelpText("after", sandboxHelp)
+    .action(exitWith(sandbox));
+  program
+    .command("demo")
+    .description("sync a sandbox exchange into an embedded Postgres and show the result")
+    .action(exitWith(demo));
+}
+
+function shareOf(text: string): number {
+  const share = Number(text);
+  if (/^\d*\.?\d+$/.test(text) && share <= 1) return share;
+  throw new InvalidArgumentError("It is not a share from 0 to 1.");
+}
+
+function portOf(text: string): number {
+  const port = Number(text);
+  if (/^\d{1,5}$/.test(text) && port <= 65_535) return port;
+  throw new InvalidArgumentError("It is not a port from 0 to 65535.");
+}

@@ -1,0 +1,40 @@
+import type { Command } from "commander";
+import { readConfig } from "../../config/config.ts";
+import { typesHelp } from "./help.ts";
+import { type ExitWith, jsonOption, type ProgramDeps } from "./options.ts";
+
+/** What says what each kind of bill is about. */
+export function addTypesCommands(
+  program: Command,
+  { io, readEnvironment }: ProgramDeps,
+  exitWith: ExitWith,
+): void {
+  const readDatabaseConfig = () => readConfig(readEnvironment(), { credentials: false });
+  const list = async (options: { readonly json: boolean }) => {
+    const config = readDatabaseConfig();
+    const { typesCommand } = await import("../types.ts");
+    return typesCommand(config, io, options);
+  };
+  const map = async (code: string, word: string | undefined) => {
+    const config = readDatabaseConfig();
+    const { mapTypeCommand } = await import("../types.ts");
+    return mapTypeCommand(config, io, { code, word });
+  };
+  const types = program
+    .command("types")
+    .description("list what each business type is taken for, or map one yourself")
+    .addOption(jsonOption("a table"))
+    .addHelpText("after", typesHelp)
+    .action(exitWith(list));
+  types
+    .command("set")
+    .argument("<code>", "the business type, as the exchange names it")
+    .argument("<category>", "what its bills are about")
+    .description("map a business type; this wins over the program's list, in every version")
+    .action(exitWith((code: string, category: string) => map(code, category)));
+  types
+    .command("unset")
+    .argument("<code>", "the business type, as the exchange names it")
+    .description("go back to the program's list")
+    .action(exitWith((code: string) => map(code, undefined)));
+}

@@ -1,0 +1,81 @@
+import { jsonTime, jsonTimeOrNull } from "../../app/json-times.ts";
+import { epochMs } from "../../contract/time.ts";
+import { type Retirement, retiredSince } from "../../db/accounts/retirement.ts";
+import { printableLine } from "../../printable.ts";
+import { type Break, breakKinds } from "../../reconciliation/breaks.ts";
+import type { ListedBreak, PastDecision } from "../../reconciliation/sign-off.ts";
+
+/** A break, and whether no sync reads its ledger any more, which keeps its breaks. */
+export type Marked<Entry extends Break> = Entry & { readonly isRetired: boolean };
+
+export const markRetired =
+  (retirements: readonly Retirement[]) =>
+  <Entry extends Break>(entry: Entry): Marked<Entry> => ({
+    ...entry,
+    isRetired: retiredSince(retirements, entry) !== undefined,
+  });
+
+/** A break, on a few lines. */
+export function breakText(entry: Marked<Break>): string {
+  const where = [entry.account, entry.productType].filter((part) => part !== "").join("/");
+  const amounts =
+    entry.expected === null || entry.observed === null
+      ? []
+      : [`expected ${entry.expected}, observed ${entry.observed}, off by ${entry.difference}`];
+  const bills =
+    entry.firstBadBill === null
+      ? []
+      : [`first bad bill ${entry.firstBadBill}, last good bill ${entry.lastGoodBill ?? "none"}`];
+  const place = [where, entry.coin, entry.happenedAt ?? entry.anchor];
+  return [
+    `#${entry.breakId} ${entry.kind}: ${breakKinds[entry.kind]}`,
+    `   ${printableLine(place.filter((part) => part !== "").join(" "))}${entry.isRetired ? " (retired)" : ""}`,
+    ...[...amounts, ...bills, entry.explanation].map((line) => `   ${printableLine(line)}`),
+    `   first seen ${entry.firstSeenAt}`,
+  ].join("\n");
+}
+
+/** The same with its state, and with who decided what about it. */
+export function listedText(entry: Marked<ListedBreak>): string {
+  const state = {
+    open: [],
+    explained: [],
+    resolved: [`   resolved ${entry.resolvedAt}: a check did not find it any more`],
+  }[entry.state];
+  return [breakText(entry), ...state, ...entry.decisions.map(decisionText)].join("\n");
+}
+
+const decisionText = ({ decision, decidedAt, decidedBy, note }: PastDecision): string => {
+  const by = decidedBy === null ? "" : ` by ${decidedBy}`;
+  const why = note === null ? "" : `: ${note}`;
+  return `   ${printableLine(`${decision} ${decidedAt}${by}${why}`)}`;
+};
+
+/** A break for programs: its times in whole seconds, as everywhere. */
+export function breakJson<Entry extends Marked<Break>>({
+  happenedAt,
+  firstSeenAt,
+  ...entry
+}: Entry) {
+  const happenedAtMs = happenedAt === null ? undefined : epochMs(Date.parse(happenedAt));
+  return {
+    ...entry,
+    happenedAt: jsonTimeOrNull(happenedAtMs),
+    happenedAtMs: happenedAtMs ?? null,
+    firstSeenAt: jsonTime(epochMs(Date.parse(firstSeenAt))),
+  };
+}
+
+const secondsOf = (time: string | null): string | null =>
+  time === null ? null : jsonTime(epochMs(Date.parse(time)));
+
+/** The same with who decided what about it. */
+export const listedJson = (entry: Marked<ListedBreak>): object => ({
+  ...breakJson(entry),
+  signedOffAt: secondsOf(entry.signedOffAt),
+  resolvedAt: secondsOf(entry.resolvedAt),
+  decisions: entry.decisions.map(({ decidedAt, ...decision }) => ({
+    ...decision,
+    decidedAt: secondsOf(decidedAt),
+  })),
+});

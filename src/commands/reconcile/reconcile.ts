@@ -1,0 +1,194 @@
+import { type ExitCode, type Io, print, printJson, tell } from "../../app/io.ts";
+import { type LoggedEnd, loggedRun } from "../../app/logged-run.ts";
+import { endOf } from "../../app/outcome.ts";
+import { recount, recountText } from "../../app/recount.ts";
+import { isSelected, type Selection, selectedStreams } from "../../app/selection.ts";
+import { systemClock } from "../../clock.ts";
+import type { Config } from "../../config/config.ts";
+import { epochMs, isoTime } from "../../contract/time.ts";
+import { readRetirements } from "../../db/accounts/retirement.ts";
+import type { Database } from "../../db/connect.ts";
+import { type BillCount, readCountedStreams } from "../../db/ledger/bill-counts.ts";
+import { readSyncedStreams } from "../../db/ledger/checkpoints.ts";
+import { hasSchema } from "../../db/migrate.ts";
+import { openCommandDatabase } from "../../db/open.ts";
+import { type Break, type BrokenSpan, readBrokenSpans } from "../../reconciliation/breaks.ts";
+import { type Reconciliation, reconcile, statementMaxMs } from "../../reconciliation/reconcile.ts";
+import { listBreaks } from "../../reconciliation/sign-off.ts";
+import type { ChainSummary, RuleSummary } from "../../reconciliation/summary.ts";
+import { horizonAt } from "../../sync/plan.ts";
+import { formatCount, formatCounted, formatTable } from "../../terminal/format.ts";
+import { streamName } from "../../terminal/stream-names.ts";
+import { verifyCommand } from "../verify/verify.ts";
+import {
+  breakJson,
+  breakText,
+  listedJson,
+  listedText,
+  type Marked,
+  markRetired,
+} from "./break-text.ts";
+import { type Decisions, decide } from "./decisions.ts";
+
+export type ReconcileOptions = {
+  readonly selection: Selection;
+  readonly json: boolean;
+  /** All bills again, not only those that changed. */
+  readonly full: boolean;
+  /** Read the time around each break again, write what differs, and look once more. */
+  readonly repair: boolean;
+  /** List what the last check left, and check nothing. */
+  readonly list: { readonly isAll: boolean } | undefined;
+} & Decisions;
+
+/** `reconcile`: holds the ledger against itself. Exit code 0 only where nothing is open. */
+export async function reconcileCommand(
+  config: Config,
+  io: Io,
+  options: ReconcileOptions,
+): Promise<ExitCode> {
+  const notify = (message: string) => tell(io, message);
+  await using database = await openCommandDatabase(config.database, notify, { statementMaxMs });
+  const { db } = database;
+  if (!(await hasSchema(db))) {
+    if (options.json) printJson(io, reconciliationJson(nothingStored, []));
+    else print(io, "nothing is stored yet; run sync");
+    return 0;
+  }
+  const { list, selection } = options;
+  // Refuses names that nothing is known of.
+  selectedStreams(selection, config, await readSyncedStreams(db));
+  await decide(io, db, options);
+  if (list !== undefined) return await listBreaksOf(io, db, { ...options, ...list });
+  return await loggedRun(db, "reconcile", () => check(config, io, db, options));
+}
+
+/** Exit code 0 only where nothing is open, as after a check. */
+async function listBreaksOf(
+  io: Io,
+  db: Database,
+  { selection, json, isAll }: Pick<ReconcileOptions, "selection" | "json"> & { isAll: boolean },
+): Promise<ExitCode> {
+  const listed = await listBreaks(db, selection, { isAll });
+  const breaks = listed.map(markRetired(await readRetirements(db)));
+  if (json) printJson(io, { breaks: breaks.map(listedJson) });
+  else print(io, breaks.length === 0 ? nothingListed(isAll) : breaks.map(listedText).join("\n"));
+  return breaks.some(({ state }) => state === "open") ? 1 : 0;
+}
+
+const nothingListed = (isAll: boolean): string =>
+  isAll ? "no break was ever found" : "nothing is open; --all lists what is signed off or resolved";
+
+/** What a check came to, with the breaks of retired ledgers marked. */
+type Checked = Omit<Reconciliation, "breaks"> & { readonly breaks: readonly Marked<Break>[] };
+
+const nothingStored: Checked = { isWhole: true, chains: [], rules: [], breaks: [] };
+
+async function check(
+  config: Config,
+  io: Io,
+  db: Database,
+  { selection, full: isFull, repair: isRepair, json }: ReconcileOptions,
+): Promise<LoggedEnd> {
+  let result = await reconcile(db, selection, { isFull });
+  if (isRepair && result.breaks.length > 0) {
+    await repair(config, io, await readBrokenSpans(db, selection));
+    result = await reconcile(db, selection, { isFull });
+  }
+  const counted = isFull ? await readCountedStreams(db) : [];
+  const recounted = await recount(
+    db,
+    counted.filter((stream) => isSelected(selection, stream)),
+  );
+  const { chains, isWhole } = result;
+  const breaks = result.breaks.map(markRetired(await readRetirements(db)));
+  const checked = { ...result, breaks };
+  if (json) printJson(io, reconciliationJson(checked, recounted));
+  else print(io, [...recounted.map(recountText), reconciliationText(checked)].join("\n"));
+  const errors = io.signal.aborted ? [io.signal.reason] : [];
+  return {
+    ...endOf({ errors, isOpen: breaks.length > 0, isAnythingDone: true }),
+    counts: { isWhole, chains: chains.length, breaks: breaks.length },
+    errors,
+  };
+}
+
+/** Reads the spans again, as `verify --heal` does, which tells on standard error what it wrote. */
+async function repair(config: Config, io: Io, spans: readonly BrokenSpan[]): Promise<void> {
+  const now = systemClock.now();
+  const horizon = horizonAt(now);
+  for (const { account, productType, from, to } of spans) {
+    const name = `${streamName({ account, productType })} ${isoTime(from)} to ${isoTime(to)}`;
+    const wanted = config.accounts.filter(
+      (known) => known.name === account && known.productTypes.includes(productType),
+    );
+    const obstacle =
+      (to <= horizon && "lies behind the exchange's 90 days") ||
+      (from >= now && "lies ahead of this machine's clock") ||
+      (wanted.length === 0 && "is not configured");
+    if (obstacle) {
+      tell(io, `${name} ${obstacle}: it cannot be read again`);
+      continue;
+    }
+    const narrow = {
+      ...config,
+      accounts: wanted.map((one) => ({ ...one, productTypes: [productType] })),
+    };
+    // The exchange's clock, which dated the bills, may be ahead of this machine's.
+    const span = { from: isoTime(from), to: isoTime(epochMs(Math.min(to, now))) };
+    // What it says is not the result here: that it was lost is no failure.
+    const beside = { ...io, out: io.err, lost: () => undefined };
+    await verifyCommand(narrow, beside, { ...span, heal: true, json: false, counts: false });
+  }
+}
+
+const reconciliationJson = (result: Checked, recounted: readonly BillCount[]): object => ({
+  ...result,
+  breaks: result.breaks.map(breakJson),
+  recounted,
+});
+
+export function reconciliationText({ chains, rules, breaks, isWhole }: Checked): string {
+  const odd = rules.filter(
+    ({ category, moves, tested, fitting }) =>
+      tested !== fitting || moves !== (category === "margin" ? "nothing" : "amount + fee"),
+  );
+  const isTestable = rules.every((rule) => rule.isTestable);
+  const end =
+    breaks.length === 0
+      ? `nothing is open: ${isTestable ? "" : "but for what is untestable, "}the ledger adds up`
+      : `${formatCounted(breaks.length, "break")} open; ` +
+        'sign one off with: reconcile --accept NUMBER --note "…"';
+  return [
+    chains.length === 0 ? "no bill was stored since the last check" : chainTable(chains),
+    ...(odd.length === 0 ? [] : ["", ruleTable(odd)]),
+    ...(breaks.length === 0 ? [] : ["", ...breaks.map(breakText)]),
+    "",
+    isWhole ? end : `${end} (checked what changed; --full checks all)`,
+  ].join("\n");
+}
+
+const chainTable = (chains: readonly ChainSummary[]): string =>
+  formatTable(
+    ["checked", "bills", "tested", "rounded", "days reconciled", "not all read", "broken"],
+    chains.map(({ account, productType, coin, bills, tested, rounded, rounding, days }) => [
+      `${account}/${productType} ${coin}`,
+      formatCount(bills),
+      formatCount(tested),
+      rounded === 0 ? "-" : `${formatCount(rounded)} (${rounding})`,
+      formatCount(days.reconciled),
+      formatCount(days.incomplete),
+      formatCount(days.broken),
+    ]),
+  );
+
+const ruleTable = (rules: readonly RuleSummary[]): string =>
+  formatTable(
+    ["what moves the balance", "category", "by", "fits"],
+    rules.map(({ account, productType, category, moves, tested, fitting, isTestable }) => [
+      `${account}/${productType}`,
+      category,
+      isTestable ? moves : "untestable",
+      `${formatCount(fitting)} of ${formatCount(tested)}`,
+    ]),
+  );

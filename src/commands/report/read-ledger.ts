@@ -1,0 +1,248 @@
+import { type SQL, sql } from "drizzle-orm";
+import { type EpochMs, isoTime } from "../../contract/time.ts";
+import type { Transaction } from "../../db/connect.ts";
+import { readKnownTime } from "../../db/ledger/checkpoints.ts";
+import { timeText } from "../../db/sql/time-text.ts";
+import { readUnreconciled } from "../../export/completeness.ts";
+import { readBills } from "../../export/read-bills.ts";
+import { type Interval, intersect, subtract } from "../../sync/intervals.ts";
+import type { Stream } from "../../sync/store.ts";
+import { digestOf } from "./digest.ts";
+import {
+  type Coverage,
+  type LedgerMonth,
+  type Listed,
+  type Movement,
+  movements,
+  type Rejected,
+  type ReportedBreak,
+  type Restatement,
+  type Rollforward,
+} from "./month-report.ts";
+
+// A page for a person; the tables hold the rest.
+const shownMax = 100;
+
+/** All of a ledger's month, in one snapshot. */
+export async function readLedgerMonth(
+  tx: Transaction,
+  stream: Stream,
+  span: Interval,
+): Promise<LedgerMonth> {
+  const { account, productType } = stream;
+  const selection = { accounts: [account], productTypes: [productType], ...span };
+  const restatements = await readRestatements(tx, stream, span);
+  return {
+    stream,
+    coverage: await readCoverage(tx, stream, span),
+    reconciledAt: await readReconciledAt(tx, stream),
+    isReconciled: (await readUnreconciled(tx, selection)).length === 0,
+    rollforward: await readRollforward(tx, stream, span.from),
+    digest: await digestOf(readBills(tx, selection)),
+    rejected: await readRejected(tx, stream),
+    restatements,
+    breaks: await readBreaks(tx, stream, span, restatements.total > 0),
+  };
+}
+
+const isOf = ({ account, productType }: Stream): SQL =>
+  sql`account = ${account} and product_type = ${productType}`;
+
+const isWithin = (column: SQL, { from, to }: Interval): SQL =>
+  sql`${column} >= ${isoTime(from)}::timestamptz and ${column} < ${isoTime(to)}::timestamptz`;
+
+async function readCoverage(tx: Transaction, stream: Stream, span: Interval): Promise<Coverage> {
+  const known = await readKnownTime(tx, stream);
+  const complete = intersect([span], known.coverage);
+  const expired = subtract(intersect([span], known.expired), complete);
+  const { rows } = await tx.execute<{
+    windows: string;
+    pages: string;
+    rows: string;
+    last_read_at: string | null;
+  }>(sql`
+    select
+      count(*) as windows,
+      coalesce(sum(pages), 0) as pages,
+      coalesce(sum(bills), 0) as rows,
+      ${timeText(sql`max(updated_at)`)} as last_read_at
+    from checkpoints
+    where ${isOf(stream)}
+      and state = 'complete'
+      and window_start < ${isoTime(span.to)}::timestamptz
+      and window_end > ${isoTime(span.from)}::timestamptz`);
+  return {
+    complete,
+    expired,
+    missing: subtract([span], [...complete, ...expired]),
+    windows: Number(rows[0]?.windows),
+    pages: Number(rows[0]?.pages),
+    rows: Number(rows[0]?.rows),
+    lastReadAt: rows[0]?.last_read_at ?? null,
+  };
+}
+
+async function readReconciledAt(tx: Transaction, stream: Stream): Promise<string | null> {
+  const { rows } = await tx.execute<{ reconciled_at: string | null }>(sql`
+    select ${timeText(sql`min(reconciled_at)`)} as reconciled_at
+    from reconciled_chains
+    where ${isOf(stream)}`);
+  return rows[0]?.reconciled_at ?? null;
+}
+
+async function readRollforward(
+  tx: Transaction,
+  stream: Stream,
+  from: EpochMs,
+): Promise<readonly Rollforward[]> {
+  const columns = sql.raw(movements.map(([name]) => `${name}::text`).join(",\n      "));
+  const { rows } = await tx.execute<
+    Record<Movement, string> & {
+      coin: string;
+      bills: string;
+      opening: string | null;
+      closing: string | null;
+    }
+  >(sql`
+    select
+      coin,
+      bills,
+      opening::text,
+      reported_closing::text as closing,
+      ${columns}
+    from analytics.monthly_rollforward
+    where ${isOf(stream)}
+      and month = ${isoTime(from).slice(0, 10)}::date
+    order by coin`);
+  return rows.map((row) => ({ ...row, bills: Number(row.bills) }));
+}
+
+/** What is not resolved: of which time a broken row is, nobody can tell, so all are shown. */
+async function readRejected(tx: Transaction, stream: Stream): Promise<Listed<Rejected>> {
+  const { rows } = await tx.execute<Rejected & { total: string }>(sql`
+    select
+      digest,
+      bill_id as "billId",
+      fault_path as "faultPath",
+      fault,
+      ${timeText(sql`rejected_at`)} as "rejectedAt",
+      count(*) over () as total
+    from rejected_bills
+    where ${isOf(stream)}
+      and resolved_at is null
+    order by rejected_at, digest
+    limit ${shownMax}`);
+  return listed(rows);
+}
+
+const listed = <Item>(rows: readonly (Item & { readonly total: string })[]): Listed<Item> => ({
+  total: Number(rows[0]?.total ?? 0),
+  shown: rows.map(({ total: _, ...row }) => row as Item),
+});
+
+const compared = [
+  "symbol",
+  "amount",
+  "fee",
+  "fee_by_coupon",
+  "business_type",
+  "coin",
+  "balance",
+  "c_time",
+  "extra",
+];
+
+/** Contents that were replaced, of bills that are or were of the month. */
+async function readRestatements(
+  tx: Transaction,
+  stream: Stream,
+  span: Interval,
+): Promise<Listed<Restatement>> {
+  const textOf = (table: string, name: string) =>
+    name === "c_time" ? timeText(sql.raw(`${table}.c_time`)) : sql.raw(`${table}.${name}::text`);
+  const pairs = compared.map(
+    (name) => sql`(${sql.raw(`'${name}'`)}, ${textOf("old", name)}, ${textOf("present", name)})`,
+  );
+  const { rows } = await tx.execute<Restatement & { total: string }>(sql`
+    with contents as (
+      select account, product_type, bill_id, revision, replaced_at, ${sql.raw(compared.join(", "))}
+      from bill_revisions
+      where ${isOf(stream)}
+      union all
+      select account, product_type, bill_id, null, null, ${sql.raw(compared.join(", "))}
+      from bills
+      where ${isOf(stream)}
+        and bill_id in (select bill_id from bill_revisions where ${isOf(stream)})
+    ),
+    chained as (
+      select
+        old.bill_id,
+        old.revision,
+        old.replaced_at,
+        (
+          select json_agg(json_build_object('field', field, 'old', was, 'new', now))
+          from (values ${sql.join(pairs, sql`, `)}) as pairs (field, was, now)
+          where was is distinct from now
+        ) as changes
+      from contents as old
+      join lateral (
+        select next.*
+        from contents as next
+        where next.bill_id = old.bill_id
+          and (next.revision > old.revision or next.revision is null)
+        order by next.revision
+        limit 1
+      ) as present on true
+      where old.revision is not null
+        and (${isWithin(sql`old.c_time`, span)} or ${isWithin(sql`present.c_time`, span)})
+    )
+    select
+      bill_id as "billId",
+      revision,
+      ${timeText(sql`replaced_at`)} as "replacedAt",
+      coalesce(changes, '[]') as changes,
+      count(*) over () as total
+    from chained
+    order by replaced_at, bill_id, revision
+    limit ${shownMax}`);
+  return listed(rows);
+}
+
+/**
+ * Open and signed-off breaks of the month. What happened later and speaks of it is in it, too:
+ * restatements where it has some, and rows in quarantine, which may be of any month.
+ */
+async function readBreaks(
+  tx: Transaction,
+  stream: Stream,
+  span: Interval,
+  isRestated: boolean,
+): Promise<Listed<ReportedBreak>> {
+  const { rows } = await tx.execute<ReportedBreak & { breakId: string; total: string }>(sql`
+    select
+      break_id::text as "breakId",
+      kind,
+      coin,
+      ${timeText(sql`happened_at`)} as "happenedAt",
+      difference::text,
+      explanation,
+      state,
+      note,
+      signed_off_by as "signedOffBy",
+      ${timeText(sql`signed_off_at`)} as "signedOffAt",
+      count(*) over () as total
+    from ledger_breaks
+    where account = ${stream.account}
+      and product_type in (${stream.productType}, '')
+      and state <> 'resolved'
+      and (
+        happened_at is null
+        or (${isWithin(sql`happened_at`, span)} and kind not in ('quarantine', 'restatement'))
+        or kind = 'quarantine'
+        or (kind = 'restatement' and ${isRestated})
+      )
+    order by state desc, happened_at, break_id
+    limit ${shownMax}`);
+  const { total, shown } = listed<ReportedBreak>(rows);
+  return { total, shown: shown.map((row) => ({ ...row, breakId: Number(row.breakId) })) };
+}

@@ -1,0 +1,95 @@
+import { type ExitCode, type Io, print, printJson, tell } from "../../app/io.ts";
+import { jsonInterval } from "../../app/json-times.ts";
+import {
+  isSelected,
+  refuseUnknownAccounts,
+  type Selection,
+  selectionOf,
+} from "../../app/selection.ts";
+import { monthOf } from "../../app/typed-times.ts";
+import type { Config } from "../../config/config.ts";
+import { withDatabaseErrors } from "../../db/database-errors.ts";
+import { readSyncedStreams } from "../../db/ledger/checkpoints.ts";
+import { hasSchema } from "../../db/migrate.ts";
+import { openCommandDatabase } from "../../db/open.ts";
+import { inSnapshot } from "../../db/snapshot.ts";
+import { ReportableError, UsageError } from "../../errors.ts";
+import { didYouMean } from "../../nearest.ts";
+import { digestCommand } from "./digest.ts";
+import { reportHtml } from "./html.ts";
+import type { MonthReport } from "./month-report.ts";
+import { readMonthReport } from "./read-month.ts";
+import { exportOf } from "./rows.ts";
+import { reportText } from "./text.ts";
+
+const formats = ["text", "html", "json"] as const;
+
+/** What was typed behind `report`. */
+export type ReportWords = {
+  readonly month: string;
+  readonly format: string;
+  readonly account?: readonly string[];
+  readonly product?: readonly string[];
+};
+
+export type ReportOptions = {
+  readonly month: string;
+  readonly format: (typeof formats)[number];
+  readonly selection: Selection;
+};
+
+/** @throws UsageError for a word that cannot be meant. */
+export function reportOptions(words: ReportWords): ReportOptions {
+  const format = formats.find((name) => name === words.format);
+  if (format === undefined) {
+    const meant = didYouMean(words.format, formats) || ` (there are ${formats.join(", ")})`;
+    throw new UsageError(`--format "${words.format}" is not a format${meant}`);
+  }
+  return { month: monthOf(words.month), format, selection: selectionOf(words) };
+}
+
+/** `report`: a month's close. Exit code 0 where it was written: what it lacks stands in it. */
+export async function reportCommand(
+  config: Config,
+  io: Io,
+  { month, format, selection }: ReportOptions,
+): Promise<ExitCode> {
+  await using database = await openCommandDatabase(config.database, (message) => tell(io, message));
+  if (!(await withDatabaseErrors(() => hasSchema(database.db)))) {
+    throw new ReportableError("nothing is stored yet; run sync");
+  }
+  const report = await withDatabaseErrors(() =>
+    inSnapshot(database.db, async (tx) => {
+      const stored = await readSyncedStreams(tx);
+      refuseUnknownAccounts(selection, config, stored);
+      const streams = stored.filter((stream) => isSelected(selection, stream));
+      return readMonthReport(tx, streams, month);
+    }),
+  );
+  if (format === "json") printJson(io, jsonOf(report));
+  else print(io, format === "html" ? reportHtml(report).trimEnd() : reportText(report));
+  return 0;
+}
+
+const jsonOf = ({ month, span, lacking, ledgers, ...report }: MonthReport): object => ({
+  month,
+  ...jsonInterval(span),
+  ...report,
+  isComplete: lacking.length === 0,
+  lacking,
+  ledgers: ledgers.map(({ stream, coverage, digest, ...ledger }) => ({
+    ...stream,
+    coverage: {
+      ...coverage,
+      complete: coverage.complete.map(jsonInterval),
+      missing: coverage.missing.map(jsonInterval),
+      expired: coverage.expired.map(jsonInterval),
+    },
+    digest: {
+      ...digest,
+      export: exportOf(stream, month),
+      command: digestCommand("bills.csv"),
+    },
+    ...ledger,
+  })),
+});

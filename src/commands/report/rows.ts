@@ -1,0 +1,53 @@
+import type { Stream } from "../../sync/store.ts";
+import type { Rejected, ReportedBreak, Restatement } from "./month-report.ts";
+
+// The tables below the figures, as rows of text: the same for a terminal and for a page.
+
+export const titles = {
+  rejected: ["rejected", "bill", "where", "fault", "digest"],
+  restatements: ["replaced", "bill", "revision", "what changed"],
+  breaks: ["number", "state", "kind", "coin", "happened", "off by", "explanation", "note"],
+} as const;
+
+export const rejectedRow = (row: Rejected): readonly string[] => [
+  row.rejectedAt,
+  row.billId ?? "-",
+  row.faultPath,
+  row.fault,
+  row.digest,
+];
+
+export const restatementRow = ({
+  replacedAt,
+  billId,
+  revision,
+  changes,
+}: Restatement): readonly string[] => [
+  replacedAt,
+  billId,
+  String(revision),
+  changes
+    .map((change) => `${change.field}: ${change.old ?? "none"} → ${change.new ?? "none"}`)
+    .join("; "),
+];
+
+export const breakRow = (row: ReportedBreak): readonly string[] => [
+  `#${row.breakId}`,
+  row.state === "explained" ? "signed off" : "OPEN",
+  row.kind,
+  row.coin || "-",
+  row.happenedAt ?? "-",
+  row.difference ?? "-",
+  row.explanation,
+  row.state === "explained"
+    ? `${row.note ?? ""} (${[row.signedOffBy, row.signedOffAt].filter(Boolean).join(", ")})`.trim()
+    : "-",
+];
+
+/** The command that exports the bills of the digest, to be typed in a POSIX shell. */
+export const exportOf = ({ account, productType }: Stream, month: string): string =>
+  `npm run --silent export -- --format csv --account ${quoted(account)} --product ${quoted(productType)} ` +
+  `--month ${month}`;
+
+const quoted = (word: string): string =>
+  /^[\w.-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;

@@ -1,0 +1,61 @@
+import { jsonTime } from "../../app/json-times.ts";
+import type { Account } from "../../config/account.ts";
+import type { EpochMs } from "../../contract/time.ts";
+import type { LoanToValueStatus, RecordsStatus } from "../../reports/records.ts";
+import { riskUnitsOf } from "../../sync/sync-loan-to-value.ts";
+import { formatCounted, formatDuration, formatMinute } from "../../terminal/format.ts";
+import { riskUnitName } from "../../terminal/stream-names.ts";
+
+// What status says of symbols and of loan-to-value.
+
+type RiskUnit = Pick<LoanToValueStatus, "account" | "riskUnitId">;
+
+/** The risk units that these accounts ask for. */
+export const wantedRiskUnits = (
+  accounts: readonly Pick<Account, "name" | "ltv" | "riskUnitIds">[],
+): readonly RiskUnit[] =>
+  accounts
+    .filter(({ ltv = false }) => ltv)
+    .flatMap(({ name, riskUnitIds = [] }) =>
+      riskUnitsOf(riskUnitIds).map((riskUnitId) => ({ account: name, riskUnitId })),
+    );
+
+/** A line for the pairs and one for each risk unit, stored or wanted: how old each is. */
+export function recordsText(
+  { symbols, loanToValue }: RecordsStatus,
+  wanted: readonly RiskUnit[],
+  now: EpochMs,
+): string {
+  const missing = wanted.filter((unit) => !loanToValue.some((stored) => isSame(stored, unit)));
+  const symbolsLine =
+    symbols === undefined
+      ? "none yet"
+      : `${formatCounted(symbols.pairs, "pair")}, ${symbols.gone} of them gone, ` +
+        `read ${ageText(symbols.readAt, now)}`;
+  return [
+    `symbols: ${symbolsLine}`,
+    ...loanToValue.map(
+      (unit) =>
+        `${riskUnitName(unit)}: ltv ${unit.ltv ?? "-"} since ${formatMinute(unit.takenAt)}, ` +
+        `read ${ageText(unit.heldUntil, now)}`,
+    ),
+    ...missing.map((unit) => `${riskUnitName(unit)}: none yet`),
+  ].join("\n");
+}
+
+const isSame = (a: RiskUnit, b: RiskUnit): boolean =>
+  a.account === b.account && a.riskUnitId === b.riskUnitId;
+
+const ageText = (time: EpochMs, now: EpochMs): string =>
+  `${formatMinute(time)}, ${formatDuration(Math.max(0, now - time))} ago`;
+
+/** The same for programs. */
+export const recordsJson = ({ symbols, loanToValue }: RecordsStatus): object => ({
+  symbols: symbols === undefined ? null : { ...symbols, readAt: jsonTime(symbols.readAt) },
+  loanToValue: loanToValue.map((unit) => ({
+    ...unit,
+    riskUnitId: unit.riskUnitId ?? null,
+    takenAt: jsonTime(unit.takenAt),
+    heldUntil: jsonTime(unit.heldUntil),
+  })),
+});

@@ -1,0 +1,117 @@
+import type { Io } from "../../app/io.ts";
+import { errorText } from "../../app/outcome.ts";
+import { type Clock, systemClock } from "../../clock.ts";
+import type { LogLevel } from "../../config/config.ts";
+import { isoTime } from "../../contract/time.ts";
+import { messageOf, StoppedError } from "../../errors.ts";
+import { type Log, openLog } from "../../log.ts";
+import type { BillsProgress } from "../../sync/stream-run.ts";
+import { openHeartbeat } from "../../terminal/heartbeat.ts";
+import { openProgress } from "../../terminal/progress.ts";
+import { errorsOf, type SyncResult } from "./sync-result.ts";
+
+/** How a run is watched: bars on a terminal; NDJSON lines elsewhere, one a minute at least. */
+export type Reporter = Disposable & {
+  readonly progress: (progress: BillsProgress) => void;
+  readonly notice: (message: string) => void;
+  readonly warn: (message: string) => void;
+  /** How it ended. Nothing more is shown; what follows on the terminal is not overwritten. */
+  readonly end: (result: SyncResult) => void;
+};
+
+export function openReporter(level: LogLevel, io: Io, clock: Clock = systemClock): Reporter {
+  if (io.err.isTTY) {
+    const { update, notice, stop } = openProgress(io.err, clock.now);
+    return { progress: update, notice, warn: notice, end: stop, [Symbol.dispose]: stop };
+  }
+  const log = openLog(level);
+  const heartbeat = openHeartbeat(clock, (beat) => log.info(beat, "at work"));
+  return {
+    progress(event) {
+      heartbeat.update(event);
+      logProgress(log, event);
+    },
+    notice: (message) => log.info(message),
+    warn: (message) => log.warn(message),
+    end(result) {
+      heartbeat[Symbol.dispose]();
+      logEnd(log, result);
+    },
+    [Symbol.dispose]: heartbeat[Symbol.dispose],
+  };
+}
+
+const levelOf = {
+  complete: "info",
+  stopped: "warn",
+  incomplete: "error",
+  failed: "error",
+  held: "warn",
+} as const satisfies Record<SyncResult["outcome"], keyof Log>;
+
+function logEnd(log: Log, result: SyncResult): void {
+  const { runId, outcome, elapsedMs } = result;
+  const error = errorText(errorsOf(result));
+  const end = {
+    runId,
+    outcome,
+    elapsedMs: Math.round(elapsedMs),
+    ...totalsOf(result),
+    ...(error !== null && { error }),
+  };
+  log[levelOf[outcome]](end, `sync ended: ${outcome}`);
+}
+
+const counted = ["pages", "requests", "new", "unchanged", "restated", "rejected"] as const;
+
+/** Over all product types of all accounts. */
+function totalsOf({ reports }: SyncResult): Readonly<Record<(typeof counted)[number], number>> {
+  const totals = { pages: 0, requests: 0, new: 0, unchanged: 0, restated: 0, rejected: 0 };
+  for (const stream of reports.flatMap(({ streams }) => streams)) {
+    for (const name of counted) totals[name] += stream[name];
+  }
+  return totals;
+}
+
+function logProgress(log: Log, progress: BillsProgress): void {
+  const { account, productType } = progress.stream;
+  switch (progress.event) {
+    case "planned":
+      log.info({ account, productType, windows: progress.windows }, "planned");
+      break;
+    case "request":
+      if (progress.failure !== undefined) {
+        const { code, kind, message } = progress.failure;
+        log.warn({ account, productType, code, kind }, `a request failed: ${message}`);
+      }
+      break;
+    case "page": {
+      const { counts } = progress;
+      const window = { from: isoTime(progress.window.from), to: isoTime(progress.window.to) };
+      log.debug({ account, productType, window, ...counts }, "page stored");
+      if (counts.rejected > 0) {
+        log.warn(
+          { account, productType, window, rejected: counts.rejected },
+          "rows that broke the contract were put into rejected_bills",
+        );
+      }
+      break;
+    }
+    case "doubted":
+      log.warn({ account, productType }, `${progress.what}; asked again`);
+      break;
+    case "divided": {
+      const { from, to } = progress.window;
+      const window = { from: isoTime(from), to: isoTime(to) };
+      const kept = { from: isoTime(progress.kept.from), to: isoTime(progress.kept.to) };
+      log.debug({ account, productType, window, kept }, "window divided: slots were idle");
+      break;
+    }
+    case "failed":
+      if (progress.error instanceof StoppedError) break;
+      log.error({ account, productType }, messageOf(progress.error));
+      break;
+    default:
+      progress satisfies never;
+  }
+}

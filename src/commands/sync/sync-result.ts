@@ -1,0 +1,65 @@
+import { endOf, type RunEnd } from "../../app/outcome.ts";
+import type { Quarantined } from "../../reports/rejected-rows.ts";
+import { type AccountReport, isComplete } from "../../sync/run.ts";
+import type { SymbolsReport } from "../../sync/sync-symbols.ts";
+
+/** What a run did. */
+export type SyncRun = {
+  readonly runId: string;
+  /** Undefined where symbols were not asked for. */
+  readonly symbols: SymbolsReport | undefined;
+  readonly reports: readonly AccountReport[];
+  /**
+   * The rows in quarantine by now, those of earlier runs among them; or why they could not be
+   * looked up, without which nobody knows whether the ledger is complete.
+   */
+  readonly quarantined: readonly Quarantined[] | { readonly error: unknown };
+  readonly elapsedMs: number;
+};
+
+/** And what came of it. */
+export type SyncResult = SyncRun & RunEnd;
+
+/** Only what this run set out to sync counts: another stream's quarantine is left out. */
+export function syncResult(given: SyncRun): SyncResult {
+  const { reports } = given;
+  const quarantined =
+    "error" in given.quarantined
+      ? given.quarantined
+      : given.quarantined.filter(({ account, productType }) =>
+          reports.some(({ streams }) =>
+            streams.some(
+              ({ stream }) => stream.account === account && stream.productType === productType,
+            ),
+          ),
+        );
+  const run = { ...given, quarantined };
+  return { ...run, ...endOf({ errors: errorsOf(run), ...factsOf(run) }) };
+}
+
+/** All that failed in a run. */
+export const errorsOf = ({
+  symbols,
+  reports,
+  quarantined,
+}: Pick<SyncRun, "symbols" | "reports" | "quarantined">): readonly unknown[] =>
+  [
+    symbols?.error,
+    ...reports.flatMap(({ error, loanToValue, streams }) => [
+      error,
+      ...[...loanToValue, ...streams].map((part) => part.error),
+    ]),
+    "error" in quarantined ? quarantined.error : undefined,
+  ].filter((error) => error !== undefined);
+
+function factsOf({ symbols, reports, quarantined }: SyncRun) {
+  const wholeReports = reports.filter(({ error }) => error === undefined);
+  return {
+    isOpen:
+      // A row in quarantine is none of the ledger's: without it, the ledger is not complete.
+      (!("error" in quarantined) && quarantined.length > 0) ||
+      (symbols?.broken.length ?? 0) > 0 ||
+      !wholeReports.every(isComplete),
+    isAnythingDone: reports.length === 0 ? symbols?.stored !== undefined : wholeReports.length > 0,
+  };
+}

@@ -1,0 +1,161 @@
+import { jsonInterval, jsonTimeOrNull } from "../../app/json-times.ts";
+import { type EpochMs, epochMs } from "../../contract/time.ts";
+import type { Outcome } from "../../db/run-log.ts";
+import { firstThrown, messageOf, StoppedError } from "../../errors.ts";
+import type { Quarantined } from "../../reports/rejected-rows.ts";
+import { lengthMs } from "../../sync/intervals.ts";
+import { type AccountReport, isComplete } from "../../sync/run.ts";
+import type { StreamReport } from "../../sync/stream-run.ts";
+import {
+  formatCount,
+  formatDuration,
+  formatInterval,
+  formatMinute,
+  formatTable,
+} from "../../terminal/format.ts";
+import { riskUnitName, streamColumn, streamName } from "../../terminal/stream-names.ts";
+import { loanToValueJson, loanToValueLine, symbolsJson, symbolsLines } from "./records-summary.ts";
+import type { SyncResult, SyncRun } from "./sync-result.ts";
+
+const titles = ["new", "unchanged", "restated", "rejected", "requests", "complete through"];
+
+const outcomeWords: Readonly<Record<Outcome, string>> = {
+  complete: "complete",
+  incomplete: "NOT complete",
+  stopped: "stopped before the end; run sync again to go on",
+  failed: "FAILED",
+  held: "NOT begun",
+};
+
+/** What a run did, for a person. */
+export function summaryText(result: SyncResult): string {
+  const { symbols, reports, quarantined, outcome, elapsedMs } = result;
+  const streams = reports.flatMap((report) => report.streams);
+  const { title, nameOf } = streamColumn(streams.map(({ stream }) => stream));
+  const rows = streams.map((report) => [nameOf(report.stream), ...streamCells(report)]);
+  const total = streams.length > 1 ? [["all", ...totalCells(streams)]] : [];
+  // Closer together than other tables: a million bills still fit on 80 columns.
+  const table = formatTable([title, ...titles], [...rows, ...total], " ");
+  return [
+    ...(streams.length === 0 ? [] : [table, ""]),
+    ...(symbols === undefined ? [] : symbolsLines(symbols)),
+    ...reports.flatMap(({ loanToValue }) => loanToValue.flatMap(loanToValueLine)),
+    ...failures(result).map(({ names, message }) => `${names.join(", ")}: ${message}`),
+    ...streams.flatMap(streamRemarks),
+    ...("error" in quarantined ? [] : quarantined.map(quarantineRemark)),
+    `${outcomeWords[outcome]}${shareText(reports, outcome)}${lossText(streams)}, after ` +
+      formatDuration(elapsedMs),
+  ].join("\n");
+}
+
+/** How many accounts are done, where there are several and not all are. */
+function shareText(reports: readonly AccountReport[], outcome: Outcome): string {
+  if (outcome === "complete" || reports.length < 2) return "";
+  return ` (${reports.filter(isComplete).length} of ${reports.length} accounts are complete)`;
+}
+
+const lossText = (streams: readonly StreamReport[]): string =>
+  streams.some(({ expired }) => expired.length > 0) ? "; the lost time cannot be had any more" : "";
+
+type Counts = Pick<StreamReport, "new" | "unchanged" | "restated" | "rejected" | "requests">;
+
+const countCells = (counts: Counts): readonly string[] =>
+  [counts.new, counts.unchanged, counts.restated, counts.rejected, counts.requests].map(
+    formatCount,
+  );
+
+const streamCells = (stream: StreamReport): readonly string[] => [
+  ...countCells(stream),
+  formatMinute(stream.completeThrough),
+];
+
+function totalCells(streams: readonly StreamReport[]): readonly string[] {
+  const sum = (pick: (stream: StreamReport) => number) =>
+    streams.reduce((total, stream) => total + pick(stream), 0);
+  const totals = {
+    new: sum((stream) => stream.new),
+    unchanged: sum((stream) => stream.unchanged),
+    restated: sum((stream) => stream.restated),
+    rejected: sum((stream) => stream.rejected),
+    requests: sum((stream) => stream.requests),
+  };
+  return [...countCells(totals), formatMinute(allThrough(streams))];
+}
+
+function allThrough(streams: readonly StreamReport[]): EpochMs | undefined {
+  const times = streams.map(({ completeThrough }) => completeThrough);
+  const known = times.filter((time) => time !== undefined);
+  return known.length < times.length ? undefined : epochMs(Math.min(...known));
+}
+
+type Failure = { readonly message: string; readonly names: readonly string[] };
+
+/** Each message once, with all that it ended. What the user stopped has not failed. */
+function failures({ symbols, reports, quarantined }: SyncRun): readonly Failure[] {
+  const named = [
+    { name: "symbols", error: symbols?.error },
+    ...reports.flatMap(({ account, error, loanToValue, streams }) => [
+      { name: account, error },
+      ...loanToValue.map((unit) => ({ name: riskUnitName(unit), error: unit.error })),
+      ...streams.map((stream) => ({ name: streamName(stream.stream), error: stream.error })),
+    ]),
+    { name: "rejected_bills", error: "error" in quarantined ? quarantined.error : undefined },
+  ];
+  const byMessage = Map.groupBy(
+    named.filter(({ error }) => error !== undefined && !isStop(error)),
+    ({ error }) => messageOf(error),
+  );
+  return [...byMessage].map(([message, those]) => ({
+    message,
+    names: those.map(({ name }) => name),
+  }));
+}
+
+const isStop = (error: unknown): boolean => firstThrown(error) instanceof StoppedError;
+
+function streamRemarks({ stream, windows, expired }: StreamReport): readonly string[] {
+  const missing = windows.planned - windows.walked;
+  return [
+    ...(missing === 0
+      ? []
+      : [`${streamName(stream)}: ${missing} of ${windows.planned} windows were not finished`]),
+    ...expired.map(
+      (time) =>
+        `${streamName(stream)}: ${formatDuration(lengthMs([time]))} is lost, it fell behind the ` +
+        `exchange's 90 days before it was read: ${formatInterval(time)}`,
+    ),
+  ];
+}
+
+const quarantineRemark = ({ rows, ...stream }: Quarantined): string =>
+  `${streamName(stream)}: ${formatCount(rows)} ${rows === 1 ? "row is" : "rows are"} in ` +
+  "rejected_bills and not among the bills; each says how it broke the API's contract, and after an " +
+  "upgrade npm run replay tries them again";
+
+/** What a run did, for a program. */
+export const summaryJson = (result: SyncResult): object => ({
+  runId: result.runId,
+  outcome: result.outcome,
+  ...countsOf(result),
+  ...("error" in result.quarantined
+    ? { quarantined: null, error: messageOf(result.quarantined.error) }
+    : { quarantined: result.quarantined }),
+});
+
+/** The counts of a run, for programs and for the run log. */
+export const countsOf = ({ symbols, reports }: Pick<SyncRun, "symbols" | "reports">): object => ({
+  symbols: symbols === undefined ? null : symbolsJson(symbols),
+  accounts: reports.map(({ account, loanToValue, streams, error }) => ({
+    account,
+    ...(error === undefined ? {} : { error: messageOf(error) }),
+    loanToValue: loanToValue.map(loanToValueJson),
+    streams: streams.map(({ stream, completeThrough, expired, error: streamError, ...counts }) => ({
+      productType: stream.productType,
+      ...counts,
+      completeThrough: jsonTimeOrNull(completeThrough),
+      completeThroughMs: completeThrough ?? null,
+      expired: expired.map(jsonInterval),
+      ...(streamError === undefined ? {} : { error: messageOf(streamError) }),
+    })),
+  })),
+});

@@ -1,0 +1,194 @@
+import PQueue from "p-queue";
+import { type AccountExchange, exchangeOf } from "../../app/exchange-session.ts";
+import { type ExitCode, type Io, printJson, printSummary } from "../../app/io.ts";
+import { proofText, proveKey } from "../../app/key-proof.ts";
+import { type LoggedEnd, loggedRun } from "../../app/logged-run.ts";
+import { migratedText } from "../../app/migrated-text.ts";
+import { withoutRetired } from "../../app/retired.ts";
+import { everything, type Parts } from "../../app/targets.ts";
+import { systemClock } from "../../clock.ts";
+import type { Account } from "../../config/account.ts";
+import type { Config } from "../../config/config.ts";
+import { accountBills } from "../../contract/account-bills.ts";
+import { refuseTakenKey, rememberingKey } from "../../db/accounts/account-keys.ts";
+import { readRetirements } from "../../db/accounts/retirement.ts";
+import type { Database } from "../../db/connect.ts";
+import { LockWaits } from "../../db/lease/lock-waits.ts";
+import type { Renewals } from "../../db/lease/renewals.ts";
+import { syncLeaseRenewals, takeSyncLease } from "../../db/lease/sync-lease.ts";
+import { openStore } from "../../db/ledger/ledger-store.ts";
+import { migrate } from "../../db/migrate.ts";
+import { type CommandDatabase, openCommandDatabase } from "../../db/open.ts";
+import { commitSymbols } from "../../db/reference/stored-symbols.ts";
+import type { ExchangeError } from "../../errors.ts";
+import { addressLimit, createAddressLimits } from "../../exchange/address-limits.ts";
+import { openTransport } from "../../exchange/transport.ts";
+import { readQuarantined } from "../../reports/rejected-rows.ts";
+import { type AccountReport, syncAccount } from "../../sync/run.ts";
+import { syncSymbols } from "../../sync/sync-symbols.ts";
+import { openReporter, type Reporter } from "./reporter.ts";
+import { errorsOf, type SyncResult, type SyncRun, syncResult } from "./sync-result.ts";
+import { countsOf, summaryJson, summaryText } from "./sync-summary.ts";
+
+/**
+ * Twice as many as use up the limit of this machine's address: more would only hold leases, and
+ * pages that wait for the database.
+ */
+const accountsAtOnce = 2 * Math.ceil(addressLimit.requests / accountBills.limit.requests);
+
+export type SyncOptions = {
+  readonly json: boolean;
+  /** Default all. Which parts of which accounts, the configuration says. */
+  readonly parts?: Parts;
+  /** Takes keys that were not used for their accounts before as they are. Default false. */
+  readonly newKey?: boolean;
+};
+
+/**
+ * `sync`: brings the symbols, and every account's loan-to-value and bills, up to now. Never throws
+ * for what a single one of them did.
+ */
+export async function syncCommand(given: Config, io: Io, options: SyncOptions): Promise<ExitCode> {
+  using reporter = openReporter(given.logLevel, io);
+  await using database = await openCommandDatabase(given.database, reporter.notice);
+  const { json, parts = everything, newKey = false } = options;
+  const onResult = (result: SyncResult) => {
+    if (json) printJson(io, summaryJson(result));
+    else printSummary(io, summaryText(result));
+  };
+  return await runSync(given, { database, reporter, signal: io.signal, parts, newKey, onResult });
+}
+
+export type SyncRunDeps = Pick<Deps, "reporter" | "signal" | "parts" | "newKey" | "onResult"> & {
+  readonly database: CommandDatabase;
+};
+
+/** The whole of a sync. Its result is told before it is written down, which may fail. */
+export async function runSync(given: Config, deps: SyncRunDeps): Promise<ExitCode> {
+  const { database, reporter } = deps;
+  for (const warning of given.warnings) reporter.warn(warning);
+  const { db } = database;
+  const migrated = migratedText(await migrate(database.url.reveal()));
+  if (migrated !== undefined) reporter.notice(migrated);
+  const { config, notices } = withoutRetired(given, await readRetirements(db));
+  for (const line of notices) reporter.warn(line);
+  await using transport = openTransport();
+  const way = {
+    transport,
+    clock: systemClock,
+    random: Math.random,
+    addressLimits: createAddressLimits(systemClock),
+  };
+  const renewals = syncLeaseRenewals(db);
+  const lockWaits = new LockWaits(db);
+  return await loggedRun(db, "sync", (runId) =>
+    sync({ ...deps, config, db, way, runId, renewals, lockWaits }),
+  );
+}
+
+async function sync(deps: Deps): Promise<LoggedEnd> {
+  const { config, signal, reporter, db, runId, parts, onResult } = deps;
+  const startedAt = performance.now();
+  const sayStopping = () =>
+    reporter.notice("stopping after the pages in hand; once more stops at once, which is safe too");
+  signal.addEventListener("abort", sayStopping);
+  const turns = new PQueue({ concurrency: accountsAtOnce });
+  // Symbols begin first, and where they fail, nobody waits for them.
+  const [symbols, ...reports] = await Promise.all([
+    parts.has("symbols") ? syncPairs(deps) : undefined,
+    ...config.accounts.map((account) => turns.add(() => syncOne(deps, account))),
+  ]);
+  const quarantined = reports.length === 0 ? [] : await lookUpQuarantine(db);
+  const elapsedMs = performance.now() - startedAt;
+  signal.removeEventListener("abort", sayStopping);
+  const result = syncResult({ runId, symbols, reports, quarantined, elapsedMs });
+  reporter.end(result);
+  onResult(result);
+  const { outcome, exitCode } = result;
+  return { outcome, exitCode, counts: countsOf(result), errors: errorsOf(result) };
+}
+
+const lookUpQuarantine = (db: Database): Promise<SyncRun["quarantined"]> =>
+  readQuarantined(db).catch((error: unknown) => ({ error }));
+
+type Deps = {
+  readonly config: Config;
+  readonly signal: AbortSignal;
+  readonly reporter: Reporter;
+  readonly parts: Parts;
+  readonly onResult: (result: SyncResult) => void;
+  readonly db: Database;
+  /** To the exchange; all accounts share it, and with it the limits of this machine's address. */
+  readonly way: Parameters<typeof exchangeOf>[2];
+  readonly runId: string;
+  readonly newKey: boolean;
+  readonly renewals: Renewals;
+  readonly lockWaits: LockWaits;
+};
+
+/** Symbols are public: this client has no key that it could send along. */
+function syncPairs({ config, signal, reporter, db, way }: Deps) {
+  return syncSymbols({
+    client: exchangeOf(config, {}, way).client,
+    commitSymbols: (list) => commitSymbols(db, list),
+    signal,
+    onFailure: noticeFailure(reporter, "symbols"),
+  });
+}
+
+const noticeFailure =
+  (reporter: Reporter, name: string) =>
+  ({ message }: ExchangeError): void =>
+    reporter.notice(`${name}: a request failed: ${message}`);
+
+function syncOne(deps: Deps, account: Account): Promise<AccountReport> {
+  const { config, signal, reporter, way } = deps;
+  const exchange = exchangeOf(config, account, way);
+  return syncAccount(
+    {
+      exchangeOf: () => exchange,
+      takeSyncLease: () => hold(deps, account, exchange),
+      settleLagMs: config.settleLagMs,
+      sleep: way.clock.sleep,
+      signal,
+      onProgress: reporter.progress,
+      onFailure: noticeFailure(reporter, `${account.name}/loan-to-value`),
+    },
+    account,
+  );
+}
+
+/**
+ * The account's lease and tables. A key that is stored under another name, or reads another
+ * account's ledger, writes nothing.
+ */
+async function hold(deps: Deps, account: Account, exchange: AccountExchange) {
+  const { db, signal, reporter, runId, renewals, lockWaits } = deps;
+  const { name, credentials } = account;
+  if (credentials === undefined) throw new Error(`defect: account ${name} has no credentials`);
+  const named = { account: name, key: credentials.key };
+  await refuseTakenKey(db, named);
+  await using stack = new AsyncDisposableStack();
+  const { rateShare } = exchange;
+  const options = { onWait: reporter.notice, signal, rateShare, renewals };
+  const lease = stack.use(await takeSyncLease(db, name, options));
+  if (!deps.newKey) {
+    const { assertHeld } = lease;
+    const onFailure = noticeFailure(reporter, name);
+    const found = await proveKey({ db, exchange, assertHeld, signal, onFailure }, named, account);
+    const text = proofText(found);
+    if (text !== undefined) reporter.notice(`${name}: ${text}`);
+  }
+  const store = openStore(db, lease, runId, lockWaits);
+  const withKey = rememberingKey(db, named);
+  const kept = stack.move();
+  return {
+    store: {
+      ...store,
+      commitPage: withKey(store.commitPage),
+      commitLoanToValue: withKey(store.commitLoanToValue),
+    },
+    assertHeld: lease.assertHeld,
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  };
+}

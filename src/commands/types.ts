@@ -1,0 +1,97 @@
+import { type ExitCode, type Io, print, printJson, tell } from "../app/io.ts";
+import type { Config } from "../config/config.ts";
+import { type Category, categories, isCategory } from "../contract/business-types.ts";
+import type { Database } from "../db/connect.ts";
+import { hasSchema, migrate } from "../db/migrate.ts";
+import { openCommandDatabase } from "../db/open.ts";
+import {
+  type MappedType,
+  mapType,
+  readMappedTypes,
+} from "../db/reference/stored-business-types.ts";
+import { UsageError } from "../errors.ts";
+import { didYouMean } from "../nearest.ts";
+import { printableLine } from "../printable.ts";
+
+/** `types`: lists what each business type is taken for, and by whom. */
+export async function typesCommand(
+  config: Config,
+  io: Io,
+  { json }: { readonly json: boolean },
+): Promise<ExitCode> {
+  await using database = await openCommandDatabase(config.database, (message) => tell(io, message));
+  const { db } = database;
+  const types = (await hasSchema(db)) ? await readMappedTypes(db) : [];
+  if (json) printJson(io, { types });
+  else print(io, types.length === 0 ? "nothing is stored yet; run sync" : typesText(types));
+  return 0;
+}
+
+/**
+ * `types set` and `types unset`.
+ * @param word the category; undefined to go back to the program's list.
+ * @throws UsageError for a code or a category that there is not.
+ */
+export async function mapTypeCommand(
+  config: Config,
+  io: Io,
+  { code, word }: { readonly code: string; readonly word: string | undefined },
+): Promise<ExitCode> {
+  const category = word === undefined ? undefined : categoryOf(word);
+  await using database = await openCommandDatabase(config.database, (message) => tell(io, message));
+  await migrate(database.url.reveal());
+  const mapped = await mapType(database.db, code, category);
+  if (mapped === undefined) throw await unknownType(database.db, code);
+  print(io, mappedText(mapped));
+  return 0;
+}
+
+function categoryOf(word: string): Category {
+  if (isCategory(word)) return word;
+  throw new UsageError(
+    `"${word}" is no category${didYouMean(word, categories)}: ${categories.join(", ")}`,
+  );
+}
+
+async function unknownType(db: Database, code: string): Promise<UsageError> {
+  const codes = (await readMappedTypes(db)).map((type) => type.code);
+  return new UsageError(
+    `"${code}" is no business type that is listed or was met in a bill` +
+      `${didYouMean(code, codes)}; "types" lists them`,
+  );
+}
+
+const mappedText = ({ code, category, listedCategory, categoryByUser }: MappedType): string =>
+  categoryByUser === null
+    ? `${code}: ${category}, as this program lists it`
+    : `${code}: ${category}, by you; this program lists it as ${listedCategory}`;
+
+function typesText(types: readonly MappedType[]): string {
+  const rows = types.map(({ code, category, listedCategory, categoryByUser, meaning }) => [
+    code,
+    category,
+    categoryByUser === null ? "list" : `you (list: ${listedCategory})`,
+    meaning,
+  ]);
+  const hasUnmapped = types.some(({ category }) => category === "unknown");
+  return [
+    ...flushLeft([["business type", "category", "by", "meaning"], ...rows]),
+    ...(hasUnmapped
+      ? ["", "what is unknown counts as unmapped; map it with: types set CODE CATEGORY"]
+      : []),
+  ].join("\n");
+}
+
+/** Lines of words, which a table of numbers would put to the right. */
+function flushLeft(rows: readonly (readonly string[])[]): readonly string[] {
+  const lines = rows.map((row) => row.map(printableLine));
+  const widths = (lines[0] ?? []).map((_, column) =>
+    Math.max(...lines.map((line) => line[column]?.length ?? 0)),
+  );
+  return lines.map((line) =>
+    line
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join("  ")
+      .trimEnd(),
+  );
+}

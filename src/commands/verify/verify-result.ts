@@ -1,0 +1,249 @@
+import { jsonInterval, jsonTime } from "../../app/json-times.ts";
+import { endOf, type RunEnd } from "../../app/outcome.ts";
+import { recountText } from "../../app/recount.ts";
+import type { EpochMs } from "../../contract/time.ts";
+import type { BillCount } from "../../db/ledger/bill-counts.ts";
+import { messageOf } from "../../errors.ts";
+import { printableLine } from "../../printable.ts";
+import type { Interval } from "../../sync/intervals.ts";
+import type { Stream } from "../../sync/store.ts";
+import type { Finding, StreamVerification } from "../../sync/verify.ts";
+import {
+  formatCount,
+  formatCounted,
+  formatInterval,
+  formatTable,
+  formatTime,
+} from "../../terminal/format.ts";
+import { streamColumn, streamName } from "../../terminal/stream-names.ts";
+
+export type AccountVerification = {
+  readonly account: string;
+  readonly streams: readonly StreamVerification[];
+  /** Whose number of bills was kept wrongly. */
+  readonly recounted: readonly BillCount[];
+  /** What ended the whole account. */
+  readonly error: unknown;
+};
+
+export type Verification = {
+  /** As it was asked for. */
+  readonly span: Interval;
+  readonly reports: readonly AccountVerification[];
+  readonly findings: Findings;
+};
+
+const kinds = ["missing", "changed", "extra", "rejected"] as const;
+type Kind = Finding["kind"];
+type Counts = { [kind in Kind]: number } & { healed: number; remaining: number };
+
+/** What was found: exact counts, and of each kind and stream as many as somebody reads. */
+export class Findings {
+  readonly #keptMax: number;
+  readonly #streams = new Map<string, { counts: Counts; kept: { [kind in Kind]: Finding[] } }>();
+
+  constructor(keptMax: number) {
+    this.#keptMax = keptMax;
+  }
+
+  add(finding: Finding): void {
+    const { counts, kept } = this.#of(finding.stream);
+    counts[finding.kind] += 1;
+    if (isHealed(finding)) counts.healed += 1;
+    if (isDifference(finding)) counts.remaining += 1;
+    const same = kept[finding.kind];
+    if (same.length < this.#keptMax) same.push(finding);
+  }
+
+  counts(stream: Stream): Readonly<Counts> {
+    return this.#of(stream).counts;
+  }
+
+  kept(stream: Stream, kind: Kind): readonly Finding[] {
+    return this.#of(stream).kept[kind];
+  }
+
+  #of(stream: Stream) {
+    const name = streamName(stream);
+    const known = this.#streams.get(name);
+    if (known !== undefined) return known;
+    const made = {
+      counts: { missing: 0, changed: 0, extra: 0, rejected: 0, healed: 0, remaining: 0 },
+      kept: { missing: [], changed: [], extra: [], rejected: [] },
+    };
+    this.#streams.set(name, made);
+    return made;
+  }
+}
+
+const isHealed = (finding: Finding): boolean =>
+  (finding.kind === "missing" || finding.kind === "changed") && finding.isHealed;
+
+/** What has expired, or came meanwhile, is as it should be. */
+function isDifference(finding: Finding): boolean {
+  switch (finding.kind) {
+    case "missing":
+    case "changed":
+      return !finding.isHealed;
+    case "extra":
+      return finding.reason === "unknown";
+    case "rejected":
+      return !finding.isAccepted;
+    default:
+      return finding satisfies never;
+  }
+}
+
+const streamsOf = ({ reports }: Verification): readonly StreamVerification[] =>
+  reports.flatMap(({ streams }) => streams);
+
+const remainingOf = (verification: Verification): number =>
+  streamsOf(verification).reduce(
+    (sum, { stream }) => sum + verification.findings.counts(stream).remaining,
+    0,
+  );
+
+const errorsOf = ({ reports }: Verification): readonly unknown[] =>
+  reports
+    .flatMap(({ error, streams }) => [error, ...streams.map((stream) => stream.error)])
+    .filter((error) => error !== undefined);
+
+export function endOfVerification(
+  verification: Verification,
+): RunEnd & { readonly errors: readonly unknown[] } {
+  const errors = errorsOf(verification);
+  const isOpen = remainingOf(verification) > 0;
+  const isAnythingDone = streamsOf(verification).some(
+    ({ compared, error }) => compared > 0 || error === undefined,
+  );
+  return { ...endOf({ errors, isOpen, isAnythingDone }), errors };
+}
+
+const titles = ["compared", ...kinds, "healed"];
+
+/** For a person. */
+export function verificationText(verification: Verification): string {
+  const { reports, findings } = verification;
+  const streams = streamsOf(verification);
+  const { title, nameOf } = streamColumn(streams.map(({ stream }) => stream));
+  const rows = streams.map(({ stream, compared }) => {
+    const counts = findings.counts(stream);
+    const cells = [compared, ...kinds.map((kind) => counts[kind]), counts.healed];
+    return [nameOf(stream), ...cells.map(formatCount)];
+  });
+  return [
+    ...(streams.length === 0 ? [] : [formatTable([title, ...titles], rows), ""]),
+    ...streams.flatMap(({ stream }) => kinds.flatMap((kind) => kindLines(findings, stream, kind))),
+    ...reports.flatMap(({ recounted }) => recounted.map(recountText)),
+    ...reports.flatMap(({ account, error, streams: own }) => [
+      ...(error === undefined ? [] : [`${account}: ${messageOf(error)}`]),
+      ...own.flatMap((one) =>
+        one.error === undefined
+          ? []
+          : [`${streamName(one.stream)}: not read to its end: ${messageOf(one.error)}`],
+      ),
+    ]),
+    lastLine(verification),
+  ].join("\n");
+}
+
+function kindLines(findings: Findings, stream: Stream, kind: Kind): readonly string[] {
+  const kept = findings.kept(stream, kind);
+  const more = findings.counts(stream)[kind] - kept.length;
+  const name = streamName(stream);
+  return [
+    ...kept.map((finding) => `${name}: ${kind} ${findingText(finding)}`),
+    ...(more > 0 ? [`${name}: and ${formatCount(more)} more ${kind}; --json lists all`] : []),
+  ];
+}
+
+function findingText(finding: Finding): string {
+  if (finding.kind === "rejected") {
+    const { billId = "a row without an id", fault, isAccepted } = finding;
+    const place = fault.path === "" ? "" : `${fault.path} `;
+    const what = printableLine(`${place}${fault.reason}`);
+    return `${printableLine(billId)}: ${what}${isAccepted ? " (accepted)" : ""}`;
+  }
+  const bill = `${printableLine(finding.billId)} of ${formatTime(finding.cTime)}`;
+  switch (finding.kind) {
+    case "missing":
+      return `${bill}${finding.isHealed ? ", healed" : ""}`;
+    case "changed": {
+      const fields = finding.fields.map(
+        ({ field, stored, served }) => `${field} ${valueText(stored)} → ${valueText(served)}`,
+      );
+      const remark = finding.isLate ? ", stored while it was read: verify again" : "";
+      return `${bill}: ${fields.join(", ")}${finding.isHealed ? ", healed" : remark}`;
+    }
+    case "extra":
+      return `${bill}: ${extraReasons[finding.reason]}`;
+    default:
+      return finding satisfies never;
+  }
+}
+
+const valueText = (value: string | null): string => printableLine(value ?? "null");
+
+const extraReasons = {
+  expired: "expired, it is behind the exchange's 90 days by now",
+  late: "late, it was made or stored after the reading began",
+  unknown: "unknown, the exchange does not serve it in this span",
+} as const;
+
+/** From where on the span could be read, where that is not all of it. */
+function cutAt({ span, reports }: Verification): EpochMs | undefined {
+  const starts = reports.flatMap(({ streams }) => streams.flatMap((one) => one.span[0] ?? []));
+  const servedFrom = starts.map(({ from }) => from).sort((a, b) => b - a)[0];
+  return servedFrom === undefined || servedFrom <= span.from ? undefined : servedFrom;
+}
+
+function lastLine(verification: Verification): string {
+  const { span } = verification;
+  const healed = streamsOf(verification).reduce(
+    (sum, { stream }) => sum + verification.findings.counts(stream).healed,
+    0,
+  );
+  const remaining = remainingOf(verification);
+  const servedFrom = cutAt(verification);
+  const cut =
+    servedFrom === undefined
+      ? ""
+      : ` (from ${formatTime(servedFrom)} on: what is older, the exchange has forgotten)`;
+  const differences =
+    remaining === 0
+      ? healed === 0
+        ? "equal"
+        : `equal, after ${formatCounted(healed, "bill")} ${healed === 1 ? "was" : "were"} healed`
+      : `NOT equal: ${formatCounted(remaining, "difference")} ${remaining === 1 ? "remains" : "remain"}`;
+  const unread = errorsOf(verification).length > 0 ? "NOT all was read; of what was: " : "";
+  return `${formatInterval(span)}${cut}: ${unread}${differences}`;
+}
+
+/** For a program: all that was found. */
+export const verificationJson = (verification: Verification): object => ({
+  ...jsonInterval(verification.span),
+  wasCut: cutAt(verification) !== undefined,
+  differences: remainingOf(verification),
+  accounts: verification.reports.map(({ account, error, recounted, streams }) => ({
+    account,
+    ...(recounted.length === 0 ? {} : { recounted }),
+    ...(error === undefined ? {} : { error: messageOf(error) }),
+    streams: streams.map((one) => ({
+      productType: one.stream.productType,
+      read: one.span.map(jsonInterval),
+      compared: one.compared,
+      requests: one.requests,
+      ...(one.error === undefined ? {} : { error: messageOf(one.error) }),
+      healed: verification.findings.counts(one.stream).healed,
+      ...Object.fromEntries(
+        kinds.map((kind) => [kind, verification.findings.kept(one.stream, kind).map(findingJson)]),
+      ),
+    })),
+  })),
+});
+
+function findingJson({ stream: _, kind: __, ...finding }: Finding): object {
+  if (!("cTime" in finding)) return finding;
+  const { cTime } = finding;
+  return { ...finding, cTime: jsonTime(cTime), cTimeMs: cTime };
+}

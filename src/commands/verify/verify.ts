@@ -1,0 +1,169 @@
+import { randomUUID } from "node:crypto";
+import { exchangeOf } from "../../app/exchange-session.ts";
+import { type ExitCode, type Io, print, printJson, tell } from "../../app/io.ts";
+import { proofText, proveKey } from "../../app/key-proof.ts";
+import { type LoggedEnd, loggedRun } from "../../app/logged-run.ts";
+import { recount } from "../../app/recount.ts";
+import { systemClock } from "../../clock.ts";
+import type { Account } from "../../config/account.ts";
+import type { Config } from "../../config/config.ts";
+import { refuseTakenKey, rememberingKey } from "../../db/accounts/account-keys.ts";
+import type { Database } from "../../db/connect.ts";
+import type { Renewals } from "../../db/lease/renewals.ts";
+import { takeVerifyLease, verifyLeaseRenewals } from "../../db/lease/verify-lease.ts";
+import { openVerifyStore } from "../../db/ledger/verification-store.ts";
+import { migrate } from "../../db/migrate.ts";
+import { type CommandDatabase, openCommandDatabase } from "../../db/open.ts";
+import { type ExchangeError, firstThrown } from "../../errors.ts";
+import { createAddressLimits } from "../../exchange/address-limits.ts";
+import { openTransport } from "../../exchange/transport.ts";
+import type { Interval } from "../../sync/intervals.ts";
+import { type StreamVerification, verifyBills } from "../../sync/verify.ts";
+import { streamName } from "../../terminal/stream-names.ts";
+import {
+  type AccountVerification,
+  endOfVerification,
+  Findings,
+  type Verification,
+  verificationJson,
+  verificationText,
+} from "./verify-result.ts";
+import { readSpan } from "./verify-span.ts";
+
+export type VerifyOptions = {
+  readonly from: string;
+  readonly to: string;
+  readonly heal: boolean;
+  readonly json: boolean;
+  /** Whether the bills of what was read are counted anew. Default true. */
+  readonly counts?: boolean;
+};
+
+/** What a person is shown of each kind; JSON has all. */
+const shownMax = 100;
+
+/**
+ * `verify`: reads a span from the exchange again, under the verify lease, beside a sync, and
+ * compares it with what is stored; with `heal` it writes what differs.
+ */
+export async function verifyCommand(
+  config: Config,
+  io: Io,
+  options: VerifyOptions,
+): Promise<ExitCode> {
+  const span = readSpan(options, systemClock.now());
+  const notice = (message: string) => tell(io, message);
+  await using database = await openCommandDatabase(config.database, notice);
+  const { heal, json, counts = true } = options;
+  const keptMax = json ? Number.POSITIVE_INFINITY : shownMax;
+  const onResult = (verification: Verification) => {
+    if (json) printJson(io, verificationJson(verification));
+    else print(io, verificationText(verification));
+  };
+  const deps = { database, notice, signal: io.signal, span, heal, counts, keptMax, onResult };
+  return await runVerification(config, deps);
+}
+
+export type VerificationDeps = Pick<Deps, "notice" | "signal" | "span" | "heal" | "counts"> & {
+  readonly database: CommandDatabase;
+  /** How many findings of each kind and stream are kept; all are counted. */
+  readonly keptMax: number;
+  readonly onResult: (verification: Verification) => void;
+};
+
+/** The whole of a verification. Its result is told before it is written down, which may fail. */
+export async function runVerification(config: Config, given: VerificationDeps): Promise<ExitCode> {
+  const { database, notice, span, heal, keptMax, onResult } = given;
+  for (const warning of config.warnings) notice(warning);
+  const { db } = database;
+  await migrate(database.url.reveal());
+  await using transport = openTransport();
+  const way = {
+    transport,
+    clock: systemClock,
+    random: Math.random,
+    addressLimits: createAddressLimits(systemClock),
+  };
+  const renewals = verifyLeaseRenewals(db);
+  const verify = async (runId: string): Promise<LoggedEnd> => {
+    const findings = new Findings(keptMax);
+    const deps = { ...given, config, db, way, runId, findings, renewals };
+    const reports = await Promise.all(config.accounts.map((account) => verifyOne(deps, account)));
+    const verification = { span, reports, findings };
+    onResult(verification);
+    return { ...endOfVerification(verification), counts: countsOf(verification) };
+  };
+  // What writes nothing leaves no row.
+  if (heal) return await loggedRun(db, "verify", verify);
+  return (await verify(randomUUID())).exitCode;
+}
+
+type Deps = {
+  readonly config: Config;
+  readonly signal: AbortSignal;
+  readonly notice: (message: string) => void;
+  readonly db: Database;
+  readonly way: Parameters<typeof exchangeOf>[2];
+  readonly runId: string;
+  readonly span: Interval;
+  readonly heal: boolean;
+  readonly counts: boolean;
+  readonly findings: Findings;
+  readonly renewals: Renewals;
+};
+
+/** Never throws: what stopped it is in the report. */
+async function verifyOne(deps: Deps, account: Account): Promise<AccountVerification> {
+  const { config, signal, notice, db, way, runId, span, heal, findings, renewals } = deps;
+  const { name, productTypes, credentials } = account;
+  let streams: readonly StreamVerification[] = [];
+  try {
+    if (credentials === undefined) throw new Error(`defect: account ${name} has no credentials`);
+    const named = { account: name, key: credentials.key };
+    await refuseTakenKey(db, named);
+    await using lease = await takeVerifyLease(db, name, { onWait: notice, signal, renewals });
+    const exchange = exchangeOf(config, account, way);
+    const { client, exchangeNow, useVerifyShare } = exchange;
+    await useVerifyShare();
+    const { assertHeld } = lease;
+    const onFailure = ({ message }: ExchangeError) =>
+      notice(`${name}: a request failed: ${message}`);
+    const proof = await proveKey({ db, exchange, assertHeld, signal, onFailure }, named, account);
+    const text = proofText(proof);
+    if (text !== undefined) notice(`${name}: ${text}`);
+    const opened = openVerifyStore(db, lease, runId);
+    const store = { ...opened, heal: rememberingKey(db, named)(opened.heal) };
+    streams = await verifyBills(
+      {
+        client,
+        exchangeNow,
+        assertHeld,
+        store,
+        heal,
+        signal,
+        onFinding: (finding) => findings.add(finding),
+        onFailure: (stream, { message }) =>
+          notice(`${streamName(stream)}: a request failed: ${message}`),
+      },
+      name,
+      productTypes,
+      span,
+    );
+    const read = streams.map(({ stream }) => stream);
+    const recounted = deps.counts ? await recount(db, read) : [];
+    return { account: name, streams, recounted, error: undefined };
+  } catch (error) {
+    return { account: name, streams, recounted: [], error: firstThrown(error) };
+  }
+}
+
+const countsOf = ({ reports, findings }: Verification): object => ({
+  accounts: reports.map(({ account, streams }) => ({
+    account,
+    streams: streams.map(({ stream, compared }) => ({
+      productType: stream.productType,
+      compared,
+      ...findings.counts(stream),
+    })),
+  })),
+});

@@ -1,0 +1,15 @@
+import type { ProductType } from "../contract/product-types.ts";
+import type { Credentials } from "../exchange/client.ts";
+
+export type Account = {
+  readonly name: string;
+  readonly productTypes: readonly ProductType[];
+  /** Absent where a command does not need them. */
+  readonly credentials?: Credentials;
+  /** Whether its key is of demo trading. Default false. */
+  readonly demo?: boolean;
+  /** Whether its loan-to-value is synced: most accounts have no loan. */
+  readonly ltv?: boolean;
+  /** A parent account's risk units; none for a risk unit's own account. */
+  readonly riskUnitIds?: readonly string[];
+};

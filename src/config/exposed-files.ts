@@ -1,0 +1,23 @@
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { parseEnv } from "node:util";
+
+/** What is to be said of a file with credentials that others than its owner may read or write. */
+export function exposureOf(path: string): readonly string[] {
+  return (statSync(path).mode & 0o077) === 0
+    ? []
+    : [`${path} holds credentials, and others than its owner may read it; chmod 600 ${path}`];
+}
+
+const credentialNames = [
+  "EXCHANGE_API_KEY",
+  "EXCHANGE_API_SECRET",
+  "EXCHANGE_API_PASSPHRASE",
+  "DATABASE_URL",
+];
+
+/** The same of the file `.env`; undefined where there is none, or it holds no credential. */
+export function envFileExposure(path = ".env"): readonly string[] | undefined {
+  if (!existsSync(path)) return undefined;
+  const set = parseEnv(readFileSync(path, "utf8"));
+  return credentialNames.some((name) => set[name]?.trim()) ? exposureOf(path) : undefined;
+}

@@ -1,0 +1,91 @@
+import { getTableName, type SQL, sql } from "drizzle-orm";
+import { getTableConfig, type PgTable } from "drizzle-orm/pg-core";
+import { hourMs } from "../../contract/time.ts";
+import { AccountHeldError, UsageError } from "../../errors.ts";
+import { printableLine } from "../../printable.ts";
+import { type Database, inTransaction, type Queryable, type Transaction } from "../connect.ts";
+import { withDatabaseErrors } from "../database-errors.ts";
+import { checkSyncLease, takeSyncLease } from "../lease/sync-lease.ts";
+import { tables } from "../schema/tables.ts";
+
+// Millions of rows are written anew.
+const statementMaxMs = hourMs;
+
+/**
+ * Gives all that is stored of an account another name, in one transaction, while no sync and no
+ * verification is at work on either name.
+ *
+ * @throws UsageError where nothing is stored under the old name, or anything under the new one;
+ *   AccountHeldError where a run is at work.
+ */
+export async function renameAccount(
+  db: Database,
+  { from, to }: { readonly from: string; readonly to: string },
+  options: Parameters<typeof takeSyncLease>[2],
+): Promise<void> {
+  await withDatabaseErrors(async () => {
+    // Looked at first, too: a lease leaves a row behind, and a slip of the pen should not.
+    await refuseUnfit(db, from, to);
+    await using oldName = await takeSyncLease(db, from, options);
+    await using newName = await takeSyncLease(db, to, options);
+    const rename = async (tx: Transaction) => {
+      for (const lease of [oldName, newName]) await checkSyncLease(tx, lease);
+      await refuseVerifyLeases(tx, [from, to]);
+      await refuseUnfit(tx, from, to);
+      for (const table of namedTables) {
+        await tx.execute(sql`update ${table} set account = ${to} where account = ${from}`);
+      }
+    };
+    await inTransaction(db, rename, { statementMaxMs });
+  });
+}
+
+/** The tables that hold an account's data. Its leases are none of it. */
+const namedTables: readonly PgTable[] = (() => {
+  const { accountLeases: _leases, accountGuests: _guests, ...others } = tables;
+  return Object.values(others).filter((table: PgTable) =>
+    getTableConfig(table).columns.some(({ name }) => name === "account"),
+  );
+})();
+
+async function refuseUnfit(db: Queryable, from: string, to: string): Promise<void> {
+  const taken = await tablesWith(db, to);
+  if (taken.length > 0) {
+    throw new UsageError(
+      `account ${to} has rows of its own already (${taken.join(", ")}), and two ledgers are not ` +
+        "put into one; choose another name",
+    );
+  }
+  if ((await tablesWith(db, from)).length === 0) {
+    throw new UsageError(
+      `nothing is stored of an account ${printableLine(from)}; accounts list names those there are`,
+    );
+  }
+}
+
+async function tablesWith(db: Queryable, account: string): Promise<readonly string[]> {
+  const held = namedTables.map(
+    (table): SQL => sql`
+      select ${getTableName(table)} as name
+      where exists (select 1 from ${table} where account = ${account})`,
+  );
+  const { rows } = await db.execute<{ name: string }>(sql.join(held, sql` union all `));
+  return rows.map(({ name }) => name);
+}
+
+/** One that comes later is refused its first write: the key is the new name's by then. */
+async function refuseVerifyLeases(tx: Transaction, accounts: readonly string[]): Promise<void> {
+  for (const account of accounts) {
+    const { rows } = await tx.execute<{ holder: string }>(sql`
+      select holder
+      from account_guests
+      where account = ${account}
+        and holder <> ''
+        and expires_at > clock_timestamp()`);
+    const [lease] = rows;
+    if (lease === undefined) continue;
+    throw new AccountHeldError(
+      `account ${account} is being verified by ${lease.holder}; wait until it has ended`,
+    );
+  }
+}

@@ -1,0 +1,77 @@
+import { sql } from "drizzle-orm";
+import type { ProductType } from "../../contract/product-types.ts";
+import { type EpochMs, epochMs } from "../../contract/time.ts";
+import type { Database } from "../connect.ts";
+import { withDatabaseErrors } from "../database-errors.ts";
+
+/** An account, or one of its product types, that is not to be read any more; its history stays. */
+export type Retirement = {
+  readonly account: string;
+  /** Undefined for the whole account. */
+  readonly productType: ProductType | undefined;
+  readonly retiredAt: EpochMs;
+};
+
+export async function readRetirements(db: Database): Promise<readonly Retirement[]> {
+  return withDatabaseErrors(async () => {
+    const { rows } = await db.execute<{
+      account: string;
+      product_type: ProductType | null;
+      retired_at: string;
+    }>(sql`
+      select
+        account,
+        nullif(product_type, '') as product_type,
+        extract(epoch from retired_at) * 1000 as retired_at
+      from stream_states
+      where retired_at is not null
+      order by account, product_type`);
+    return rows.map((row) => ({
+      account: row.account,
+      productType: row.product_type ?? undefined,
+      retiredAt: epochMs(Number(row.retired_at)),
+    }));
+  });
+}
+
+/** Since when a ledger is retired, by itself or with its account; undefined where it is not. */
+export const retiredSince = (
+  retirements: readonly Retirement[],
+  { account, productType }: { readonly account: string; readonly productType: string },
+): EpochMs | undefined =>
+  retirements.find(
+    (one) =>
+      one.account === account && (one.productType === undefined || one.productType === productType),
+  )?.retiredAt;
+
+/** What is retired already keeps its time. */
+export async function retire(
+  db: Database,
+  account: string,
+  productType: ProductType | undefined,
+): Promise<void> {
+  await withDatabaseErrors(() =>
+    db.execute(sql`
+      insert into stream_states as known (account, product_type, retired_at)
+      values (${account}, ${productType ?? ""}, clock_timestamp())
+      on conflict (account, product_type) do update
+      set retired_at = excluded.retired_at
+      where known.retired_at is null`),
+  );
+}
+
+/** A whole account comes back with all of its product types. The rows stay: no role may delete them. */
+export async function unretire(
+  db: Database,
+  account: string,
+  productType: ProductType | undefined,
+): Promise<void> {
+  await withDatabaseErrors(() =>
+    db.execute(sql`
+      update stream_states
+      set retired_at = null
+      where account = ${account}
+        and (${productType ?? null}::text is null or product_type = ${productType ?? null})
+        and retired_at is not null`),
+  );
+}

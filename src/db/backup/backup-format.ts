@@ -1,0 +1,77 @@
+import { createHash, type Hash } from "node:crypto";
+import { z } from "zod";
+
+/*
+ * A backup is a gzip of lines:
+ *
+ *   {"format":"bill-sync backup","version":1,…}        the header
+ *   …                                                  a table's rows in COPY's text format,
+ *   \.                                                 their end,
+ *   {"table":"bills","rows":2,"sha256":"…"}            their number and digest; so each table,
+ *   {"end":"bill-sync backup","rows":9,"sha256":"…"}   and the digest of all lines before this one
+ *
+ * COPY writes a newline or a backslash within a value by a backslash, so that a row is one line,
+ * and none is `\.`. Its text format is the same in every version of Postgres.
+ */
+
+export const formatName = "bill-sync backup";
+export const formatVersion = 1;
+export const rowsEnd = "\\.\n";
+
+const count = z.number().int().nonnegative();
+const digest = z.string().regex(/^[0-9a-f]{64}$/);
+const name = z.string().min(1).max(63);
+
+/** What the first line says of the rest. */
+export const BackupHeader = z.object({
+  format: z.literal(formatName),
+  version: z.literal(formatVersion),
+  /** The version of bill-sync that made it. */
+  program: z.string(),
+  /** Of the server that it was made from, such as 18.4. */
+  postgres: z.string(),
+  /** The server's time of the snapshot, ISO 8601 in UTC. */
+  takenAt: z.iso.datetime(),
+  /** The migrations that the tables had, by the times that the journal has them under. */
+  migrations: z.array(count).nonempty(),
+  /** In the order in which their rows follow. */
+  tables: z.array(z.object({ name, columns: z.array(name).nonempty(), rows: count })),
+});
+export type BackupHeader = z.infer<typeof BackupHeader>;
+export type BackupTable = BackupHeader["tables"][number];
+
+export const TableEnd = z.object({ table: name, rows: count, sha256: digest });
+export type TableEnd = z.infer<typeof TableEnd>;
+
+export const BackupEnd = z.object({ end: z.literal(formatName), rows: count, sha256: digest });
+export type BackupEnd = z.infer<typeof BackupEnd>;
+
+export const lineOf = (value: BackupHeader | TableEnd | BackupEnd): string =>
+  `${JSON.stringify(value)}\n`;
+
+export const rowsOfAll = (tables: readonly Pick<BackupTable, "rows">[]): number =>
+  tables.reduce((sum, { rows }) => sum + rows, 0);
+
+const newline = 0x0a;
+
+/** Counts rows and digests them as they pass. */
+export class RowsDigest {
+  rows = 0;
+  readonly #hash: Hash = createHash("sha256");
+
+  update(chunk: Buffer): void {
+    this.#hash.update(chunk);
+    for (let at = chunk.indexOf(newline); at >= 0; at = chunk.indexOf(newline, at + 1)) {
+      this.rows++;
+    }
+  }
+
+  end(table: string): TableEnd {
+    return { table, rows: this.rows, sha256: this.#hash.digest("hex") };
+  }
+}
+
+export const quoted = (identifier: string): string => `"${identifier.replaceAll('"', '""')}"`;
+
+/** `"account", "bill_id"` */
+export const columnList = (columns: readonly string[]): string => columns.map(quoted).join(", ");

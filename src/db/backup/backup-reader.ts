@@ -1,0 +1,213 @@
+import { createHash } from "node:crypto";
+import { createReadStream } from "node:fs";
+import { pipeline } from "node:stream/promises";
+import { createGunzip } from "node:zlib";
+import type { z } from "zod";
+import { messageOf, ReportableError, UsageError } from "../../errors.ts";
+import {
+  BackupEnd,
+  BackupHeader,
+  type BackupTable,
+  RowsDigest,
+  rowsEnd,
+  rowsOfAll,
+  TableEnd,
+} from "./backup-format.ts";
+
+/** The file is damaged: it was cut off or changed after it was written. */
+export class BackupDamagedError extends ReportableError {
+  override name = "BackupDamagedError";
+}
+
+export type BackupReading = {
+  readonly header: BackupHeader;
+  readonly tables: readonly TableEnd[];
+  readonly sha256: string;
+};
+
+type Take = (table: BackupTable, rows: AsyncIterable<Buffer>) => Promise<void>;
+
+const chunkBytes = 256 * 1024;
+// A row holds at most one answer's bill or record, or the counts of a run.
+const lineBytesMax = 64 * 1024 * 1024;
+const newline = 0x0a;
+
+/**
+ * Reads a backup from its begin to its end. `begin` is told of the header, then `take` is given the
+ * rows of each table in turn, and reads all of them. Both may have seen rows of a damaged file: what
+ * they did with them holds only once this returns.
+ *
+ * @throws UsageError for a file that is no backup; BackupDamagedError for one that is not as it
+ *   was written.
+ */
+export async function readBackup(
+  path: string,
+  {
+    begin,
+    take,
+  }: { readonly begin?: (header: BackupHeader) => Promise<void>; readonly take: Take },
+): Promise<BackupReading> {
+  const reading = Promise.withResolvers<BackupReading>();
+  try {
+    await pipeline(
+      createReadStream(path),
+      createGunzip({ chunkSize: chunkBytes }),
+      async (chunks: AsyncIterable<Buffer>) => {
+        reading.resolve(await read(new Lines(path, chunks), path, begin, take));
+      },
+    );
+  } catch (error) {
+    throw fileError(path, error);
+  }
+  return await reading.promise;
+}
+
+async function read(
+  lines: Lines,
+  path: string,
+  begin: ((header: BackupHeader) => Promise<void>) | undefined,
+  take: Take,
+): Promise<BackupReading> {
+  const header = headerOf(path, await lines.next());
+  await begin?.(header);
+  const ends: TableEnd[] = [];
+  for (const table of header.tables) {
+    const digest = new RowsDigest();
+    await take(table, digested(lines.rows(), digest));
+    const found = digest.end(table.name);
+    const wanted = parsed(path, TableEnd, await lines.next());
+    const isSame = wanted.sha256 === found.sha256 && wanted.table === found.table;
+    if (!isSame || found.rows !== table.rows || wanted.rows !== table.rows) {
+      throw damaged(path, `the rows of ${table.name} are not those that were written`);
+    }
+    ends.push(found);
+  }
+  const sha256 = lines.digest();
+  const end = parsed(path, BackupEnd, await lines.next());
+  if (end.sha256 !== sha256 || end.rows !== rowsOfAll(header.tables)) {
+    throw damaged(path, "its digest is not that of what was written");
+  }
+  if (!(await lines.isOver())) throw damaged(path, "something follows its end");
+  return { header, tables: ends, sha256 };
+}
+
+async function* digested(rows: AsyncIterable<Buffer>, digest: RowsDigest): AsyncGenerator<Buffer> {
+  for await (const chunk of rows) {
+    digest.update(chunk);
+    yield chunk;
+  }
+}
+
+function headerOf(path: string, line: string): BackupHeader {
+  const value = jsonOf(line);
+  const { format, version } = Object(value);
+  if (format !== "bill-sync backup") throw foreign(path);
+  if (version !== 1) {
+    throw new UsageError(
+      `${path} is a backup of format ${version}, which this program does not know: it was made ` +
+        "by a newer one; update the program",
+    );
+  }
+  return parsed(path, BackupHeader, line);
+}
+
+function parsed<T>(path: string, schema: z.ZodType<T>, line: string): T {
+  const { data, success } = schema.safeParse(jsonOf(line));
+  if (!success) throw damaged(path, "a line of it is not what belongs there");
+  return data;
+}
+
+function jsonOf(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+}
+
+const foreign = (path: string): UsageError =>
+  new UsageError(`${path} is not a backup of bill-sync; name a file that bill-sync backup wrote`);
+
+const damaged = (path: string, how: string, cause?: unknown): BackupDamagedError =>
+  new BackupDamagedError(`${path} is damaged (${how}); take another backup`, { cause });
+
+function fileError(path: string, error: unknown): unknown {
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  if (code === "Z_BUF_ERROR") return damaged(path, "it is cut off", error);
+  const isOfGzip = code.startsWith("Z_");
+  if (isOfGzip && /incorrect header check/.test(messageOf(error))) return foreign(path);
+  if (isOfGzip) return damaged(path, messageOf(error), error);
+  if (["ENOENT", "EACCES", "EISDIR", "ENOTDIR"].includes(code)) {
+    return new UsageError(`${path} cannot be read (${code}); correct the path or its permissions`);
+  }
+  return error;
+}
+
+/** Lines of chunks of any size, with a digest of those that were taken. */
+class Lines {
+  readonly #path: string;
+  readonly #chunks: AsyncIterator<Buffer>;
+  readonly #hash = createHash("sha256");
+  #rest: Buffer = Buffer.alloc(0);
+
+  constructor(path: string, chunks: AsyncIterable<Buffer>) {
+    this.#path = path;
+    this.#chunks = chunks[Symbol.asyncIterator]();
+  }
+
+  async next(): Promise<string> {
+    for (;;) {
+      const at = this.#rest.indexOf(newline);
+      if (at >= 0) return this.#take(at + 1).toString("utf8");
+      if (!(await this.#more())) throw damaged(this.#path, "it ends too early");
+    }
+  }
+
+  /** Whole lines up to the end of a table's rows, which is taken and left out. */
+  async *rows(): AsyncGenerator<Buffer> {
+    for (;;) {
+      const end = this.#rest.lastIndexOf(newline) + 1;
+      const stop = endOfRows(this.#rest.subarray(0, end));
+      const taken = this.#take(stop ?? end);
+      if (taken.length > 0) yield taken;
+      if (stop !== undefined) {
+        this.#take(rowsEnd.length);
+        return;
+      }
+      if (!(await this.#more())) throw damaged(this.#path, "it ends too early");
+    }
+  }
+
+  /** Of all lines so far. */
+  digest(): string {
+    return this.#hash.copy().digest("hex");
+  }
+
+  async isOver(): Promise<boolean> {
+    return this.#rest.length === 0 && !(await this.#more());
+  }
+
+  #take(bytes: number): Buffer {
+    const taken = this.#rest.subarray(0, bytes);
+    this.#rest = this.#rest.subarray(bytes);
+    this.#hash.update(taken);
+    return taken;
+  }
+
+  async #more(): Promise<boolean> {
+    if (this.#rest.length > lineBytesMax) {
+      throw damaged(this.#path, `a line of it is longer than ${lineBytesMax} bytes`);
+    }
+    const { value, done } = await this.#chunks.next();
+    if (done) return false;
+    this.#rest = this.#rest.length === 0 ? value : Buffer.concat([this.#rest, value]);
+    return true;
+  }
+}
+
+/** Where the line that ends a table's rows begins, in whole lines that begin with a row's. */
+function endOfRows(lines: Buffer): number | undefined {
+  if (lines.subarray(0, rowsEnd.length).equals(Buffer.from(rowsEnd))) return 0;
+  const at = lines.indexOf(`\n${rowsEnd}`);
+  return at < 0 ? undefined : at + 1;
+}

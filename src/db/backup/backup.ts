@@ -1,0 +1,199 @@
+import { createHash } from "node:crypto";
+import { getTableName, sql } from "drizzle-orm";
+import { to as copyTo } from "pg-copy-streams";
+import { hourMs } from "../../contract/time.ts";
+import { DatabaseError, ReportableError } from "../../errors.ts";
+import { programVersion } from "../../version.ts";
+import { type Database, inTransaction, type Transaction } from "../connect.ts";
+import { appliedMigrations } from "../migrate.ts";
+import { accountGuests, accountLeases, analyticsViews } from "../schema/schema.ts";
+import { tables } from "../schema/tables.ts";
+import {
+  type BackupHeader,
+  type BackupTable,
+  columnList,
+  formatName,
+  formatVersion,
+  lineOf,
+  quoted,
+  RowsDigest,
+  rowsEnd,
+  rowsOfAll,
+} from "./backup-format.ts";
+
+/** How long one table may take, to and from a file. */
+export const tableMaxMs = 6 * hourMs;
+
+// Who holds an account, and which views were made, says nothing of another database.
+const ofOneDatabase: readonly string[] = [accountLeases, accountGuests, analyticsViews].map(
+  (table) => getTableName(table),
+);
+/** The tables of the program whose rows a backup holds. */
+export const keptTables: readonly string[] = Object.values(tables)
+  .map((table) => getTableName(table))
+  .filter((table) => !ofOneDatabase.includes(table))
+  .sort();
+
+type KeptTable = BackupTable & {
+  /** The columns by which its rows are ordered, so that equal tables have equal digests. */
+  readonly key: readonly string[];
+};
+
+export type BackupPart = Buffer | string;
+
+/**
+ * Hands all that is kept to `write`, see {@link formatName}, as it was at one moment; writes
+ * nothing to the database.
+ * @throws DatabaseError where there is nothing to keep, or this user may not read all of it.
+ */
+export function backUp(
+  db: Database,
+  write: (lines: AsyncIterable<BackupPart>) => Promise<void>,
+  signal: AbortSignal,
+): Promise<BackupHeader> {
+  const isolation = "repeatable read read only";
+  const limits = { statementMaxMs: tableMaxMs, idleMaxMs: hourMs, isPipelined: false };
+  return inTransaction(
+    db,
+    async (tx) => {
+      await usePlainText(tx);
+      const kept = await readTables(tx);
+      const header = await headerOf(tx, kept);
+      await write(withEnd(header, linesOf(tx, header, kept, signal)));
+      return header;
+    },
+    { isolation, ...limits },
+  );
+}
+
+/** Values are written and read as text, in ways that a session's settings change. */
+export const usePlainText = (tx: Transaction) =>
+  tx.execute(`
+    set local datestyle = 'ISO, YMD';
+    set local timezone = 'UTC';
+    set local search_path = public`);
+
+async function headerOf(tx: Transaction, kept: readonly KeptTable[]): Promise<BackupHeader> {
+  const [first, ...others] = await appliedMigrations(tx);
+  if (first === undefined) {
+    throw new DatabaseError("there is nothing to back up: the database has no tables; run sync");
+  }
+  const { rows } = await tx.execute<{ postgres: string; taken_at: string }>(sql`
+    select
+      current_setting('server_version') as postgres,
+      to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as taken_at`);
+  const [server] = rows;
+  if (server === undefined) throw new Error("defect: a select without a row");
+  return {
+    format: formatName,
+    version: formatVersion,
+    program: programVersion(),
+    postgres: server.postgres,
+    takenAt: server.taken_at,
+    migrations: [first, ...others],
+    tables: kept.map(({ name, columns, rows }) => ({ name, columns, rows })),
+  };
+}
+
+/** As the database has them, which may be older than the program. */
+async function readTables(tx: Transaction): Promise<readonly KeptTable[]> {
+  const kept: KeptTable[] = [];
+  for (const table of await readShapes(tx)) {
+    kept.push({ ...table, rows: await countOf(tx, table.name) });
+  }
+  return kept;
+}
+
+/** The columns of each table that is kept and there. */
+export async function readColumns(
+  tx: Transaction,
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  return new Map((await readShapes(tx)).map(({ name, columns }) => [name, columns]));
+}
+
+type Shape = { name: string; columns: [string, ...string[]]; key: string[] };
+
+async function readShapes(tx: Transaction): Promise<readonly Shape[]> {
+  const { rows } = await tx.execute<Shape>(sql`
+    select
+      relname as name,
+      array(
+        select attname::text
+        from pg_attribute
+        where attrelid = pg_class.oid
+          and attnum > 0
+          and not attisdropped
+          and attgenerated = ''
+        order by attnum
+      ) as columns,
+      array(
+        select attname::text
+        from pg_index
+        cross join unnest(indkey::int2[]) with ordinality as part (attnum, place)
+        join pg_attribute on attrelid = indrelid and pg_attribute.attnum = part.attnum
+        where indrelid = pg_class.oid
+          and indisprimary
+        order by place
+      ) as key
+    from pg_class
+    where relnamespace = 'public'::regnamespace
+      and relkind in ('r', 'p')
+      and relname in ${keptTables}
+    order by relname collate "C"`);
+  return rows;
+}
+
+export async function countOf(tx: Transaction, table: string): Promise<number> {
+  const { rows } = await tx.execute<{ rows: string }>(
+    sql`select count(*) as rows from ${sql.identifier(table)}`,
+  );
+  return Number(rows[0]?.rows);
+}
+
+async function* linesOf(
+  tx: Transaction,
+  header: BackupHeader,
+  kept: readonly KeptTable[],
+  signal: AbortSignal,
+): AsyncGenerator<BackupPart> {
+  yield lineOf(header);
+  for (const table of kept) {
+    const digest = new RowsDigest();
+    for await (const chunk of rowsOf(tx, table)) {
+      signal.throwIfAborted();
+      digest.update(chunk);
+      yield chunk;
+    }
+    const end = digest.end(table.name);
+    if (end.rows !== table.rows) {
+      throw new ReportableError(
+        `the snapshot has ${table.rows} rows of ${table.name}, and ${end.rows} were read; run again`,
+      );
+    }
+    yield rowsEnd;
+    yield lineOf(end);
+  }
+}
+
+async function* rowsOf(tx: Transaction, { name, columns, key }: KeptTable): AsyncGenerator<Buffer> {
+  const order = key.length === 0 ? "" : ` order by ${columnList(key)}`;
+  const rows = `select ${columnList(columns)} from public.${quoted(name)}${order}`;
+  const copy: ReturnType<typeof copyTo> & { callback?: () => void } = tx.$client.query(
+    copyTo(`copy (${rows}) to stdout with (format text, encoding 'UTF8')`),
+  );
+  for await (const chunk of copy) yield chunk;
+  // Without it the driver's timer goes on, and calls the statement unanswered at its end.
+  copy.callback?.();
+}
+
+async function* withEnd(
+  { tables }: BackupHeader,
+  lines: AsyncGenerator<BackupPart>,
+): AsyncGenerator<BackupPart> {
+  const hash = createHash("sha256");
+  for await (const part of lines) {
+    hash.update(part);
+    yield part;
+  }
+  yield lineOf({ end: formatName, rows: rowsOfAll(tables), sha256: hash.digest("hex") });
+}

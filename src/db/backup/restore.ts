@@ -1,0 +1,159 @@
+import { pipeline } from "node:stream/promises";
+import { sql } from "drizzle-orm";
+import { from as copyFrom } from "pg-copy-streams";
+import { hourMs } from "../../contract/time.ts";
+import { AccountHeldError, DatabaseError, UsageError } from "../../errors.ts";
+import { inTransaction, openDatabase, type Transaction } from "../connect.ts";
+import { withDatabaseErrors } from "../database-errors.ts";
+import { appliedMigrations, lockMigrations, migrate, migrateTo } from "../migrate.ts";
+import { refuseUnfitServer } from "../server-settings.ts";
+import { countOf, keptTables, readColumns, tableMaxMs, usePlainText } from "./backup.ts";
+import { type BackupHeader, type BackupTable, columnList, quoted } from "./backup-format.ts";
+import { type BackupReading, readBackup } from "./backup-reader.ts";
+
+/** What `migrate` fills by itself, and a backup brings whole. */
+const seeded = ["business_types"];
+const lockMaxMs = 10_000;
+
+export type Restored = BackupReading & {
+  /** How many migrations the program had that the file did not. */
+  readonly migrated: number;
+};
+
+/**
+ * Puts a backup into a database that holds nothing yet, whole or not at all, then brings it to
+ * this program's schema.
+ *
+ * @throws UsageError where the file is no backup, or the database holds something;
+ *   BackupDamagedError; AccountHeldError where a run is at work there; DatabaseError.
+ */
+export async function restore(
+  databaseUrl: string,
+  path: string,
+  signal: AbortSignal,
+): Promise<Restored> {
+  const reading = await withDatabaseErrors(async () => {
+    await using database = openDatabase(databaseUrl, { statementMaxMs: tableMaxMs });
+    await refuseUnfitServer(database.db);
+    return await inTransaction(
+      database.db,
+      async (tx) => {
+        const loaded = new Map<string, number>();
+        const done = await readBackup(path, {
+          begin: (header) => prepare(tx, header, path),
+          take: async ({ name, columns }, rows) => {
+            loaded.set(name, await load(tx, { name, columns }, untilStopped(rows, signal)));
+          },
+        });
+        for (const { table, rows } of done.tables) {
+          if (loaded.get(table) !== rows) throw notAllTaken(table, rows, loaded.get(table));
+        }
+        return done;
+      },
+      // A file on a slow disk is read between two statements.
+      { statementMaxMs: tableMaxMs, idleMaxMs: hourMs, isPipelined: false },
+    );
+  });
+  return { ...reading, migrated: (await migrate(databaseUrl)).migrations };
+}
+
+/** Makes the tables as the file's database had them, where there are none, and holds them. */
+async function prepare(tx: Transaction, header: BackupHeader, path: string): Promise<void> {
+  await usePlainText(tx);
+  await lockMigrations(tx);
+  const applied = await appliedMigrations(tx);
+  if (applied.length === 0) await migrateTo(tx, header.migrations);
+  else await takeTables(tx, header, applied);
+  for (const table of seeded) await tx.execute(sql`delete from ${sql.identifier(table)}`);
+  const columns = await readColumns(tx);
+  for (const table of header.tables) {
+    const there = columns.get(table.name) ?? [];
+    const missing = table.columns.find((column) => !there.includes(column));
+    if (missing === undefined) continue;
+    throw new UsageError(
+      `${path} holds ${table.name}.${missing}, which the program's own tables do not have: it was ` +
+        "added by hand; run migrate, add it to the new database too, and restore again",
+    );
+  }
+}
+
+async function takeTables(
+  tx: Transaction,
+  { migrations }: BackupHeader,
+  applied: readonly number[],
+): Promise<void> {
+  const [{ name = "" } = {}] = (
+    await tx.execute<{ name: string }>(sql`select current_database() as name`)
+  ).rows;
+  const elsewhere =
+    "restore into an empty one: another name in DATABASE_URL or, for the embedded Postgres, " +
+    "another DATA_DIR";
+  if (applied.toSorted().join() !== migrations.toSorted().join()) {
+    throw new UsageError(
+      `the tables of the database ${name} are of another version than the backup's; ${elsewhere}`,
+    );
+  }
+  const there = [...(await readColumns(tx)).keys()];
+  await lockTables(tx, name, there);
+  // Bills first: they are what is looked for.
+  for (const table of ["bills", ...there.filter((table) => !seeded.includes(table))]) {
+    const rows = await countOf(tx, table);
+    if (rows === 0) continue;
+    throw new UsageError(
+      `the database ${name} is not empty, its table ${table} holds ${rows.toLocaleString("en-US")} ` +
+        `${rows === 1 ? "row" : "rows"}: nothing was restored; ${elsewhere}`,
+    );
+  }
+}
+
+async function lockTables(tx: Transaction, name: string, tables: readonly string[]): Promise<void> {
+  const all = [...tables, "account_leases"].map((table) => `public.${quoted(table)}`);
+  await tx.execute(`
+    set local lock_timeout = ${lockMaxMs};
+    lock table ${all.join(", ")} in exclusive mode`);
+  const { rows } = await tx.execute<{ holder: string }>(sql`
+    select holder
+    from account_leases
+    where holder <> ''
+      and expires_at > clock_timestamp()`);
+  const [running] = rows;
+  if (running === undefined) return;
+  throw new AccountHeldError(
+    `${running.holder} is at work in the database ${name}; restore when it has ended`,
+  );
+}
+
+/** @returns how many rows the server took. */
+async function load(
+  tx: Transaction,
+  { name, columns }: Pick<BackupTable, "name" | "columns">,
+  rows: AsyncIterable<Buffer>,
+): Promise<number> {
+  if (!keptTables.includes(name)) {
+    throw new DatabaseError(`the backup holds a table ${name}, which this program does not know`);
+  }
+  const copy = tx.$client.query(
+    copyFrom(
+      `copy public.${quoted(name)} (${columnList(columns)}) from stdin ` +
+        "with (format text, encoding 'UTF8')",
+    ),
+  );
+  await pipeline(rows, copy);
+  return copy.rowCount;
+}
+
+const notAllTaken = (table: string, rows: number, taken: number | undefined) =>
+  new DatabaseError(
+    `of ${rows} rows of ${table} the server took ${taken ?? 0}, so nothing was restored; look for ` +
+      "rules and triggers that were added there",
+  );
+
+async function* untilStopped(
+  lines: AsyncIterable<Buffer>,
+  signal: AbortSignal,
+): AsyncGenerator<Buffer> {
+  for await (const chunk of lines) {
+    signal.throwIfAborted();
+    yield chunk;
+  }
+}

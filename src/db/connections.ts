@@ -1,0 +1,101 @@
+import { setTimeout as delay } from "node:timers/promises";
+import PQueue from "p-queue";
+import pg from "pg";
+import { secondMs } from "../contract/time.ts";
+
+/** How long a new connection may take. */
+export const connectMaxMs = 10 * secondMs;
+
+/**
+ * As many as 60 accounts need at 300 ms of round trip. On a line of 24 kB/s, which all share, a page
+ * of 100 bills takes nine of them 7 s.
+ */
+export const connectionsMax = 10;
+
+// A connection that was just closed counts at the server until its process has ended.
+const refusedPauseMs = 250;
+const tooManyConnections = "53300";
+
+type Checkout = (
+  error: Error | undefined,
+  client: pg.PoolClient | undefined,
+  done: pg.PoolClient["release"],
+) => void;
+
+/**
+ * A pool that makes do with the connections it gets: a role, a server or a pooler may refuse the
+ * next one, and one is enough. Who asks waits for its turn here for as long as those before it
+ * take, each of whose statements is bounded. One connection is kept for what is urgent, where there
+ * are two.
+ */
+export class Connections extends pg.Pool {
+  /** One task for each client that is lent out. */
+  readonly #lent = new PQueue({ concurrency: connectionsMax - 1 });
+
+  constructor(config: pg.PoolConfig) {
+    super({ ...config, max: connectionsMax, connectionTimeoutMillis: connectMaxMs });
+  }
+
+  override connect(): Promise<pg.PoolClient>;
+  override connect(callback: Checkout): void;
+  override connect(callback?: Checkout): Promise<pg.PoolClient> {
+    const lent = this.#lend();
+    if (callback !== undefined) {
+      lent.then(
+        (client) => callback(undefined, client, client.release),
+        (error: Error) => callback(error, undefined, () => undefined),
+      );
+    }
+    return lent;
+  }
+
+  /** A client that is had before all who wait for their turn: with the only connection, the next. */
+  async connectFirst(): Promise<pg.PoolClient> {
+    const askedAt = performance.now();
+    for (;;) {
+      try {
+        return await super.connect();
+      } catch (error) {
+        if (this.totalCount > 0 && isForWantOfConnections(error)) this.#makeDo();
+        else if (!isRefused(error) || performance.now() - askedAt > connectMaxMs) throw error;
+      }
+      await delay(refusedPauseMs);
+    }
+  }
+
+  #lend(): Promise<pg.PoolClient> {
+    const { promise, resolve, reject } = Promise.withResolvers<pg.PoolClient>();
+    void this.#lent.add(async () => {
+      try {
+        const client = await this.connectFirst();
+        const returned = Promise.withResolvers<void>();
+        const { release } = client;
+        client.release = (end) => {
+          release(end);
+          returned.resolve();
+        };
+        resolve(client);
+        await returned.promise;
+      } catch (error) {
+        reject(error);
+      }
+    });
+    return promise;
+  }
+
+  /** From now on with as many connections as there are. */
+  #makeDo(): void {
+    this.options.max = this.totalCount;
+    this.#lent.concurrency = Math.max(1, this.totalCount - 1);
+  }
+}
+
+/** The role, the database or the server has as many connections as it may have. */
+export const isRefused = (error: unknown): boolean =>
+  error instanceof pg.DatabaseError && error.code === tooManyConnections;
+
+/** A pooler in session mode does not refuse: the next connection waits there for another's end. */
+const isForWantOfConnections = (error: unknown): boolean =>
+  isRefused(error) ||
+  (error instanceof Error &&
+    /connection timeout|timeout exceeded when trying to connect/.test(error.message));

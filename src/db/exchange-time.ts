@@ -1,0 +1,40 @@
+import { sql } from "drizzle-orm";
+import { type EpochMs, epochMs } from "../contract/time.ts";
+import type { Queryable } from "./connect.ts";
+import { withDatabaseErrors } from "./database-errors.ts";
+
+/**
+ * The exchange's time by now, without asking it: the time that its answers told the last run, and
+ * what has passed on the database's clock since they were stored. It may be late by as long as the
+ * run took for a window, and is never early for a clock that is wrong all along.
+ *
+ * @returns the database's own time where no run was told the exchange's yet.
+ */
+export async function readExchangeTime(db: Queryable): Promise<EpochMs> {
+  return withDatabaseErrors(async () => {
+    const { rows } = await db.execute<{ now: string }>(sql`
+      with told as (
+        select
+          run_id,
+          started_at,
+          updated_at
+        from checkpoints
+        where started_at is not null
+      ),
+      last_run as (
+        select
+          max(started_at) as told_at,
+          min(updated_at - started_at) as ahead
+        from told
+        where run_id = (select run_id from told order by started_at desc limit 1)
+      )
+      select
+        extract(epoch from coalesce(
+          -- A clock that was set back since may say less than was told already.
+          greatest(clock_timestamp() - ahead, told_at),
+          clock_timestamp()
+        )) * 1000 as now
+      from last_run`);
+    return epochMs(Math.floor(Number(rows[0]?.now)));
+  });
+}

@@ -1,0 +1,121 @@
+import { sql } from "drizzle-orm";
+import pg from "pg";
+import { systemClock } from "../../clock.ts";
+import { minuteMs, secondMs } from "../../contract/time.ts";
+import { DatabaseSilentError } from "../../errors.ts";
+import { printableLine } from "../../printable.ts";
+import { type Database, urgently } from "../connect.ts";
+
+const lockTimedOut = "55P03";
+
+type Timing = { readonly maxMs: number; readonly nextMaxMs: number; readonly lookEveryMs: number };
+
+const usualTiming: Timing = {
+  // Others alter tables and build indexes, too.
+  maxMs: minuteMs,
+  // Once a run has waited for so long, what is still locked is not waited for again.
+  nextMaxMs: secondMs,
+  lookEveryMs: 5 * secondMs,
+};
+
+/**
+ * A run's waiting for locks that others hold: one deadline for all of it, and not one for each page
+ * and account after the other. Whoever is in the way is named.
+ */
+export class LockWaits {
+  readonly #db: Database;
+  readonly #timing: Timing;
+  #isSpent = false;
+  #blocker: Blocker | undefined;
+
+  constructor(db: Database, timing: Timing = usualTiming) {
+    this.#db = db;
+    this.#timing = timing;
+  }
+
+  /**
+   * Runs work that waits for no lock longer than it is told.
+   * @throws DatabaseSilentError where it does.
+   */
+  async limit<T>(work: (lockMaxMs: number) => Promise<T>): Promise<T> {
+    const over = new AbortController();
+    this.#look(over.signal).catch(() => undefined);
+    const maxMs = this.#isSpent ? this.#timing.nextMaxMs : this.#timing.maxMs;
+    try {
+      return await work(maxMs);
+    } catch (error) {
+      if (!isLockTimeout(error)) throw error;
+      this.#isSpent = true;
+      throw new DatabaseSilentError(waitedInVain(this.#timing.maxMs, this.#blocker), {
+        cause: error,
+      });
+    } finally {
+      over.abort();
+    }
+  }
+
+  /** While it waits: afterwards nobody can tell. */
+  async #look(signal: AbortSignal): Promise<void> {
+    for (;;) {
+      await systemClock.sleep(this.#timing.lookEveryMs, signal);
+      this.#blocker = (await readBlocker(this.#db)) ?? this.#blocker;
+    }
+  }
+}
+
+function isLockTimeout(error: unknown): boolean {
+  const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
+  return cause instanceof pg.DatabaseError && cause.code === lockTimedOut;
+}
+
+type Blocker = {
+  readonly pid: number;
+  readonly user: string | null;
+  readonly application: string | null;
+  readonly minutes: number | null;
+  /** Its last statement's beginning; of another role's session that may be hidden. */
+  readonly query: string | null;
+};
+
+/** Who holds what this user's sessions wait for, and waits for nobody. */
+async function readBlocker(db: Database): Promise<Blocker | undefined> {
+  const { rows } = await urgently(db, (connection) =>
+    connection.execute<Blocker>(sql`
+      select
+        blocker.pid,
+        blocker.usename as user,
+        nullif(blocker.application_name, '') as application,
+        floor(extract(epoch from clock_timestamp() - blocker.xact_start) / 60)::int as minutes,
+        left(blocker.query, 80) as query
+      from pg_stat_activity as waiting
+      cross join unnest(pg_blocking_pids(waiting.pid)) as blocking (pid)
+      join pg_stat_activity as blocker on blocker.pid = blocking.pid
+      where waiting.datname = current_database()
+        and waiting.usename = current_user
+        and waiting.wait_event_type = 'Lock'
+        and blocker.wait_event_type is distinct from 'Lock'
+      order by blocker.xact_start
+      limit 1`),
+  );
+  return rows[0];
+}
+
+function waitedInVain(ms: number, blocker: Blocker | undefined): string {
+  const waited = `this run waited ${ms / secondMs} s for a lock that another session holds`;
+  const kept = "what was committed is kept";
+  if (blocker === undefined) {
+    return `${waited}; find it in pg_locks and pg_stat_activity, let it end, and run again; ${kept}`;
+  }
+  const { pid, user, application, minutes, query } = blocker;
+  const who = [
+    `process ${pid}`,
+    ...(user === null ? [] : [`of user ${user}`]),
+    ...(application === null ? [] : [`(${application})`]),
+    ...(minutes === null ? [] : [`in a transaction for ${minutes} min`]),
+    ...(query === null || query === "" ? [] : [`with "${query}"`]),
+  ].join(" ");
+  return (
+    `${waited}: ${printableLine(who)}; let it end, or end it by ` +
+    `select pg_terminate_backend(${pid}), and run again; ${kept}`
+  );
+}

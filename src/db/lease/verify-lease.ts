@@ -1,0 +1,124 @@
+import { sql } from "drizzle-orm";
+import { systemClock } from "../../clock.ts";
+import { minuteMs, secondMs } from "../../contract/time.ts";
+import { AccountHeldError, LeaseLostError } from "../../errors.ts";
+import type { Database, Transaction } from "../connect.ts";
+import { withDatabaseErrors } from "../database-errors.ts";
+import { takeTurn } from "../ledger/turns.ts";
+import { timeText } from "../sql/time-text.ts";
+import { type LeaseInUse, type LeaseKind, leaseTiming, type RenewableLease } from "./lease-kind.ts";
+import { type LeaseOptions, type LeaseState, RenewalWatch, takeLease } from "./renewable-lease.ts";
+import { Renewals } from "./renewals.ts";
+
+/** Whoever holds it reads the account beside a sync, with a rate share: see renewable-lease.ts. */
+export type VerifyLease = RenewableLease;
+
+/** The rate share of a verify lease's holder, in requests a second. */
+export const verifyShareRequests = 2;
+
+// A sync sees the verify lease within 3 s, and frees slots once their answers have come, for which it
+// waits 30 s at most.
+const shareMaxMs = minuteMs;
+
+const verifyLeaseKind: LeaseKind = {
+  table: "account_guests",
+  onTake: sql``,
+  seen: sql`null::text`,
+  isHeldBy: (account, holder) => `account ${account} is being verified by ${holder}`,
+  isAtWork: (account, holder) => `another verify reads account ${account} (${holder})`,
+  overtaken: (account, holder) =>
+    new LeaseLostError(
+      `this run lost the verify lease of account ${account} to another run` +
+        `${holder === "" ? "" : ` (${holder})`} and wrote nothing more; run it again`,
+    ),
+  ranOut: (account) =>
+    new LeaseLostError(
+      `this run lost the verify lease of account ${account}, which was not renewed in time, and ` +
+        "wrote nothing more: the database did not answer, its clock was set, or this process was " +
+        "frozen; run it again",
+    ),
+};
+
+/** Renews the verify leases of all accounts that a run reads, together. */
+export const verifyLeaseRenewals = (db: Database): Renewals => new Renewals(db, verifyLeaseKind);
+
+export type VerifyLeaseOptions = LeaseOptions & { readonly shareMaxMs?: number };
+
+/**
+ * Takes an account's verify lease, and waits until a sync that is running has left the rate share.
+ * @throws AccountHeldError where another process holds the verify lease, or the sync left no share.
+ */
+export function takeVerifyLease(
+  db: Database,
+  account: string,
+  options: VerifyLeaseOptions,
+): Promise<VerifyLease> {
+  return withDatabaseErrors(async () => {
+    await using stack = new AsyncDisposableStack();
+    const lease = stack.use(await takeLease(db, verifyLeaseKind, account, options));
+    await waitForShare(db, lease, options);
+    const kept = stack.move();
+    return { ...lease, [Symbol.asyncDispose]: () => kept.disposeAsync() };
+  });
+}
+
+async function waitForShare(
+  db: Database,
+  { account, epoch, assertHeld }: VerifyLease,
+  options: VerifyLeaseOptions,
+): Promise<void> {
+  const { onWait, signal, clock = systemClock, timing = leaseTiming } = options;
+  const waitMaxMs = options.shareMaxMs ?? shareMaxMs;
+  const polls = Math.ceil(waitMaxMs / timing.pollMs);
+  const renewalWatch = new RenewalWatch(clock, timing.leaseMs);
+  let holder = "";
+  for (let poll = 0; poll < polls; poll++) {
+    signal.throwIfAborted();
+    assertHeld();
+    const wasAbandoned = renewalWatch.isAbandoned();
+    // The holder of an expired lease may have sent its last request when it expired.
+    const { rows } = await db.execute<LeaseState & { has_share: boolean }>(sql`
+      select
+        holder,
+        epoch::text as epoch,
+        ${timeText(sql`expires_at`)} as "expiresAt",
+        coalesce(yielded_to = ${epoch}, false)
+          or expires_at <= clock_timestamp() - ${leaseTiming.cooldownMs} * interval '1 ms'
+          as has_share
+      from account_leases
+      where account = ${account}`);
+    const [lease] = rows;
+    renewalWatch.see(lease);
+    // Where it was abandoned before this statement was sent, and has not changed since.
+    if (lease === undefined || lease.has_share || (wasAbandoned && renewalWatch.isAbandoned()))
+      return;
+    if (holder === "" && lease.holder !== "") {
+      onWait?.(
+        `account ${account} is held by ${lease.holder}; waiting for a share of its rate limit`,
+      );
+    }
+    holder = lease.holder;
+    await clock.sleep(timing.pollMs, signal);
+  }
+  throw new AccountHeldError(
+    `${holder} holds account ${account} and left no share of its rate limit within ${waitMaxMs / secondMs} s; ` +
+      "wait until it has ended, and check that it is the same version of bill-sync",
+  );
+}
+
+/** Fails a transaction whose run lost the verify lease, and makes the account's writers take turns. */
+export async function checkVerifyLease(tx: Transaction, lease: LeaseInUse): Promise<void> {
+  // In this order, in one round trip.
+  await Promise.all([takeTurn(tx, lease.account), refuseLost(tx, lease)]);
+}
+
+async function refuseLost(tx: Transaction, { account, epoch }: LeaseInUse): Promise<void> {
+  const { rows } = await tx.execute<{ holder: string; epoch: string; is_current: boolean }>(sql`
+    select holder, epoch, expires_at > clock_timestamp() as is_current
+    from account_guests
+    where account = ${account}
+    for key share`);
+  const [row] = rows;
+  if (Number(row?.epoch) !== epoch) throw verifyLeaseKind.overtaken(account, row?.holder ?? "");
+  if (row?.is_current !== true) throw verifyLeaseKind.ranOut(account);
+}

@@ -1,0 +1,92 @@
+import type PQueue from "p-queue";
+import { DatabaseSilentError, LeaseLostError } from "../../errors.ts";
+import type { PageCommit, PageCounts } from "../../sync/store.ts";
+
+/** Commits pages in one transaction. Calls `onWritten` right before the commit. */
+export type CommitBatch = (
+  pages: readonly PageCommit[],
+  onWritten: () => void,
+) => Promise<readonly PageCounts[]>;
+
+type Waiting = PromiseWithResolvers<PageCounts> & { readonly page: PageCommit };
+
+// It bounds what one statement writes: 1,600 bills take 10 s on a line of 24 kB/s, and a COPY that
+// takes more than 15 s counts as stalled.
+const pagesMax = 16;
+
+/**
+ * Commits the pages that wait for their turn together, as one batch. Each page is still stored whole
+ * or not at all: where a batch fails, its pages are tried again one by one, and only those that fail
+ * by themselves fail.
+ */
+export function batchCommits(
+  turns: PQueue,
+  commit: CommitBatch,
+): (page: PageCommit) => Promise<PageCounts> {
+  const waiting: Waiting[] = [];
+  let isTurnAsked = false;
+
+  // One turn for all that wait, and not one each: most would find nothing left to do, and delay
+  // what else waits for its turn.
+  function askForTurn(): void {
+    if (isTurnAsked || waiting.length === 0) return;
+    isTurnAsked = true;
+    void turns.add(commitWaiting);
+  }
+
+  async function commitWaiting(): Promise<void> {
+    isTurnAsked = false;
+    const batch = takeBatch(waiting);
+    askForTurn();
+    let isWritten = false;
+    const onWritten = () => {
+      isWritten = true;
+    };
+    try {
+      const counts = await commit(
+        batch.map(({ page }) => page),
+        onWritten,
+      );
+      for (const [place, { resolve }] of batch.entries()) resolve(countsAt(counts, place));
+    } catch (error) {
+      // A commit whose answer was lost may have succeeded: a second one would count pages twice.
+      const isFinal =
+        batch.length === 1 ||
+        isWritten ||
+        error instanceof LeaseLostError ||
+        error instanceof DatabaseSilentError;
+      if (isFinal) for (const { reject } of batch) reject(error);
+      else for (const { page, resolve, reject } of batch) await alone(page).then(resolve, reject);
+    }
+  }
+
+  const alone = async (page: PageCommit): Promise<PageCounts> =>
+    countsAt(await commit([page], () => undefined), 0);
+
+  return (page) => {
+    const entry = { page, ...Promise.withResolvers<PageCounts>() };
+    waiting.push(entry);
+    askForTurn();
+    return entry.promise;
+  };
+}
+
+/**
+ * The pages that have waited longest, at most one of each window: its checkpoint moves once a
+ * transaction.
+ */
+function takeBatch(waiting: Waiting[]): Waiting[] {
+  const windows = new Set<string>();
+  const repeated = waiting.findIndex(({ page: { stream, window } }) => {
+    const known = windows.size;
+    windows.add(`${stream.productType} ${window.from} ${window.to}`);
+    return windows.size === known;
+  });
+  return waiting.splice(0, Math.min(pagesMax, repeated === -1 ? waiting.length : repeated));
+}
+
+function countsAt(counts: readonly PageCounts[], place: number): PageCounts {
+  const found = counts[place];
+  if (found === undefined) throw new Error("defect: a page was committed and not counted");
+  return found;
+}

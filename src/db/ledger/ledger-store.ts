@@ -1,0 +1,108 @@
+import PQueue from "p-queue";
+import { DatabaseSilentError } from "../../errors.ts";
+import type { PageCommit, PageCounts, Store } from "../../sync/store.ts";
+import { type Database, inTransaction, type Transaction } from "../connect.ts";
+import { withDatabaseErrors } from "../database-errors.ts";
+import type { LeaseInUse } from "../lease/lease-kind.ts";
+import type { LockWaits } from "../lease/lock-waits.ts";
+import { checkSyncLease } from "../lease/sync-lease.ts";
+import { commitLoanToValue } from "../reference/stored-loan-to-value.ts";
+import { onlyRow } from "../sql/only-row.ts";
+import { batchCommits } from "./batch-commits.ts";
+import { divideWindow, endWindows, moveCursors, readKnownTime, recordPlan } from "./checkpoints.ts";
+import { rejectRows, supersedeRows } from "./rejected-bills.ts";
+import { upsertBills } from "./upsert-bills.ts";
+
+/**
+ * The tables of one held account, as the sync writes them. Where the server was silent, or held a
+ * lock for too long, nothing is tried again: each page would wait as long as the one before.
+ *
+ * @param lockWaits those of the whole run. Default a limit for each transaction.
+ */
+export function openStore(
+  db: Database,
+  lease: LeaseInUse,
+  runId: string,
+  lockWaits?: Pick<LockWaits, "limit">,
+): Store {
+  // What two of them count, they would count alike: one at a time. Who waits has no connection.
+  const turns = new PQueue({ concurrency: 1 });
+  let silence: DatabaseSilentError | undefined;
+  let time: string | undefined;
+  const unlessSilent = async <T>(work: () => Promise<T>): Promise<T> => {
+    if (silence !== undefined) throw silence;
+    try {
+      return await withDatabaseErrors(work);
+    } catch (error) {
+      if (error instanceof DatabaseSilentError) silence = error;
+      throw error;
+    }
+  };
+  /** One transaction, in which the account is certainly still this run's. */
+  const transact = <T>(work: (tx: Transaction) => Promise<T>): Promise<T> => {
+    const inTime = async (tx: Transaction): Promise<T> => {
+      const result = await work(tx);
+      // What is called lost is lost: nothing is committed after that was said.
+      lease.assertHeld?.();
+      return result;
+    };
+    const check = async (tx: Transaction): Promise<void> => {
+      time = await checkSyncLease(tx, lease);
+    };
+    const run = (limit: { readonly lockMaxMs?: number }) =>
+      inTransaction(db, inTime, { ...limit, check });
+    return unlessSilent(() =>
+      lockWaits === undefined ? run({}) : lockWaits.limit((lockMaxMs) => run({ lockMaxMs })),
+    );
+  };
+  const write = <T>(work: (tx: Transaction) => Promise<T>): Promise<T> =>
+    turns.add(() => transact(work));
+
+  return {
+    knownTime: (stream) => unlessSilent(() => readKnownTime(db, stream)),
+    time: () => time,
+    recordPlan: (plan) => write((tx) => recordPlan(tx, plan, runId)),
+    commitPage: batchCommits(turns, (pages, onWritten) =>
+      transact(async (tx) => {
+        const counts = await writePages(tx, pages, runId);
+        onWritten();
+        return counts;
+      }),
+    ),
+    divideWindow: (stream, window, cuts) =>
+      write((tx) => divideWindow(tx, stream, window, cuts, runId)),
+    commitLoanToValue: (commit) => write((tx) => commitLoanToValue(tx, commit)),
+  };
+}
+
+/** Writes pages of one account, no two of them of one window, and all that they change. */
+async function writePages(
+  tx: Transaction,
+  pages: readonly PageCommit[],
+  runId: string,
+): Promise<readonly PageCounts[]> {
+  const counts = await upsertBills(tx, pages);
+  // Each of them looks at other tables or rows: one round trip where nothing was rejected.
+  const [rejected] = await Promise.all([
+    keepRejected(tx, pages, runId),
+    endWindows(tx, pages, runId),
+    moveCursors(tx, pages, runId),
+  ]);
+  return counts.map((counted, place) => ({
+    ...counted,
+    rejected: onlyRow(rejected.slice(place, place + 1), "a page's rejected rows"),
+  }));
+}
+
+async function keepRejected(
+  tx: Transaction,
+  pages: readonly PageCommit[],
+  runId: string,
+): Promise<readonly number[]> {
+  await supersedeRows(tx, pages);
+  const counts: number[] = [];
+  for (const { stream, rejected } of pages) {
+    counts.push(await rejectRows(tx, stream, runId, rejected));
+  }
+  return counts;
+}

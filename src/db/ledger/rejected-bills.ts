@@ -1,0 +1,135 @@
+import { createHash } from "node:crypto";
+import { sql } from "drizzle-orm";
+import { billIdOf } from "../../contract/bill.ts";
+import { unstorable } from "../../contract/json.ts";
+import type { PageCommit, RejectedRow, Stream } from "../../sync/store.ts";
+import type { Queryable, Transaction } from "../connect.ts";
+import { textArray } from "../sql/array-literal.ts";
+
+/**
+ * Keeps rows that broke the contract as they were received, once each. The last that was served of
+ * a bill is marked as such by not being superseded: a replay must not let an older one win.
+ * @returns how many were served, the known ones among them included, but for those that are resolved.
+ */
+export async function rejectRows(
+  tx: Transaction,
+  stream: Stream,
+  runId: string,
+  rows: readonly RejectedRow[],
+): Promise<number> {
+  if (rows.length === 0) return 0;
+  const served = new Map(rows.map((row) => [digestOf(row), { ...row, billId: idOf(row) }]));
+  const lastOf = new Map([...served].map(([digest, { billId }]) => [billId, digest]));
+  await supersede(tx, stream, { billIds: [...lastOf.keys()], but: [...served.keys()] });
+  const column = (pick: (row: RejectedRow & { billId: string | null }) => string | null) =>
+    textArray([...served.values()].map(pick));
+  const isLast = [...served].map(
+    ([digest, { billId }]) => billId === null || lastOf.get(billId) === digest,
+  );
+  await tx.execute(sql`
+    insert into rejected_bills (
+      account, product_type, digest, bill_id, received, fault_path, fault, run_id, rejected_at,
+      superseded_at
+    )
+    select
+      ${stream.account}, ${stream.productType}, digest, bill_id, received, fault_path, fault,
+      ${runId}, clock_timestamp(), case when not is_last then clock_timestamp() end
+    from unnest(
+      ${textArray([...served.keys()])}::text[],
+      ${column(({ billId }) => billId)}::text[],
+      ${column(({ text }) => text)}::text[],
+      ${column(({ fault }) => fault.path)}::text[],
+      ${column(({ fault }) => fault.reason)}::text[],
+      ${textArray(isLast.map(String))}::boolean[]
+    ) as page (digest, bill_id, received, fault_path, fault, is_last)
+    on conflict (account, product_type, digest) do update
+    set bill_id = excluded.bill_id, superseded_at = excluded.superseded_at
+    where rejected_bills.resolved_at is null
+      and (
+        rejected_bills.bill_id is distinct from excluded.bill_id
+        or (rejected_bills.superseded_at is null) <> (excluded.superseded_at is null)
+      )`);
+  const resolved = await areResolved(tx, stream, rows);
+  return resolved.filter((isResolved) => !isResolved).length;
+}
+
+/**
+ * Notes of the open rows of these bills that something was served after them. Where no row is open,
+ * which is nearly always, that is one look into an empty index for all pages.
+ * @param pages of one account. Of what comes together, the rejected rows count as the later ones.
+ */
+export async function supersedeRows(
+  tx: Transaction,
+  pages: readonly Pick<PageCommit, "stream" | "bills" | "rejected">[],
+): Promise<void> {
+  const account = pages.find(({ bills }) => bills.length > 0)?.stream.account;
+  if (account === undefined || !(await hasCurrentRows(tx, account))) return;
+  for (const [productType, own] of Map.groupBy(pages, ({ stream }) => stream.productType)) {
+    const billIds = new Set(own.flatMap(({ bills }) => bills.map(({ billId }) => billId)));
+    for (const row of own.flatMap(({ rejected }) => rejected)) billIds.delete(idOf(row) ?? "");
+    await supersede(tx, { account, productType }, { billIds: [...billIds], but: [] });
+  }
+}
+
+async function hasCurrentRows(tx: Transaction, account: string): Promise<boolean> {
+  const { rows } = await tx.execute(sql`
+    select 1
+    from rejected_bills
+    where account = ${account}
+      and bill_id is not null
+      and resolved_at is null
+      and superseded_at is null
+    limit 1`);
+  return rows.length > 0;
+}
+
+type Superseded = {
+  readonly billIds: readonly (string | null)[];
+  /** The digests of rows that stay as they are. */
+  readonly but: readonly string[];
+};
+
+async function supersede(
+  tx: Transaction,
+  { account, productType }: Stream,
+  { billIds, but }: Superseded,
+): Promise<void> {
+  await tx.execute(sql`
+    update rejected_bills
+    set superseded_at = clock_timestamp()
+    where account = ${account}
+      and product_type = ${productType}
+      and bill_id = any (${textArray(billIds)}::text[])
+      and digest <> all (${textArray(but)}::text[])
+      and resolved_at is null
+      and superseded_at is null`);
+}
+
+/** For each of the rows, whether it is kept and resolved: accepted for good, or put in by a replay. */
+export async function areResolved(
+  db: Queryable,
+  { account, productType }: Stream,
+  rows: readonly RejectedRow[],
+): Promise<readonly boolean[]> {
+  if (rows.length === 0) return [];
+  const digests = rows.map(digestOf);
+  const { rows: resolved } = await db.execute<{ digest: string }>(sql`
+    select digest
+    from rejected_bills
+    where account = ${account}
+      and product_type = ${productType}
+      and digest = any (${textArray(digests)}::text[])
+      and resolved_at is not null`);
+  const known = new Set(resolved.map(({ digest }) => digest));
+  return digests.map((digest) => known.has(digest));
+}
+
+// Of the row's content, not of how it was written: that may change from one answer to the next.
+const digestOf = ({ received }: RejectedRow): string =>
+  createHash("sha256").update(JSON.stringify(received)).digest("hex");
+
+/** Null where there is none that Postgres could keep. */
+function idOf({ received }: RejectedRow): string | null {
+  const billId = billIdOf(received);
+  return billId === undefined || unstorable(billId) !== undefined ? null : billId;
+}

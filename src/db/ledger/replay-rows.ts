@@ -1,0 +1,230 @@
+import { sql } from "drizzle-orm";
+import { type Bill, readBill } from "../../contract/bill.ts";
+import { type Fault, parseExactJson } from "../../contract/json.ts";
+import type { Stream } from "../../sync/store.ts";
+import { type Database, inTransaction, type Transaction } from "../connect.ts";
+import { withDatabaseErrors } from "../database-errors.ts";
+import { checkSyncLease, type SyncLease } from "../lease/sync-lease.ts";
+import { textArray } from "../sql/array-literal.ts";
+import { timeText } from "../sql/time-text.ts";
+import { upsertBills } from "./upsert-bills.ts";
+
+/** A row that still breaks the contract. */
+export type LeftRow = Fault & { readonly digest: string };
+
+/** What came of some rows of a stream's quarantine. */
+export type Replayed = {
+  /** Bills that were not stored. */
+  readonly new: number;
+  /** Rows that the bill which is stored says too. */
+  readonly unchanged: number;
+  /** Bills whose stored content, older than the row, was replaced. */
+  readonly restated: number;
+  /** Rows that are older than what is stored under their id: the bill stays as it is. */
+  readonly outdated: number;
+  readonly left: readonly LeftRow[];
+};
+
+/** Where in a stream's quarantine to go on. */
+export type ReplayCursor = { readonly rejectedAt: string; readonly digest: string };
+
+// Rows are small, and a failure loses one batch's work.
+const batchRows = 500;
+
+/**
+ * Tries the next open rows of a stream's quarantine, oldest first, in one transaction in which the
+ * account is certainly still this run's.
+ * @returns where to go on; undefined at the end.
+ */
+export function replayBatch(
+  db: Database,
+  lease: Pick<SyncLease, "account" | "epoch">,
+  stream: Stream,
+  after: ReplayCursor | undefined,
+): Promise<Replayed & { readonly next: ReplayCursor | undefined }> {
+  return withDatabaseErrors(() =>
+    inTransaction(db, async (tx) => {
+      await checkSyncLease(tx, lease);
+      const rows = await openRows(tx, stream, after);
+      const readings = rows.map((row) => ({ ...row, ...readAgain(row.received) }));
+      const readable = readings.flatMap((row) => ("bill" in row ? [row] : []));
+      const left = readings.flatMap((row) =>
+        "fault" in row ? [{ digest: row.digest, ...row.fault }] : [],
+      );
+      const counts = await putIn(tx, stream, readable);
+      await retell(tx, stream, left);
+      const next = rows.length < batchRows ? undefined : rows.at(-1);
+      return { ...counts, left, next };
+    }),
+  );
+}
+
+/** The same reading as a page's row gets, after the same parsing as an answer gets. */
+function readAgain(received: string): { readonly bill: Bill } | { readonly fault: Fault } {
+  try {
+    return readBill(parseExactJson(received));
+  } catch (error) {
+    if (error instanceof SyntaxError) return { fault: { path: "", reason: "is not JSON" } };
+    throw error;
+  }
+}
+
+type OpenRow = ReplayCursor & {
+  readonly received: string;
+  readonly billId: string | null;
+  readonly isSuperseded: boolean;
+};
+
+async function openRows(
+  tx: Transaction,
+  { account, productType }: Stream,
+  after: ReplayCursor | undefined,
+): Promise<readonly OpenRow[]> {
+  const { rejectedAt, digest } = after ?? { rejectedAt: "-infinity", digest: "" };
+  const { rows } = await tx.execute<OpenRow>(sql`
+    select
+      digest,
+      received,
+      ${timeText(sql`rejected_at`)} as "rejectedAt",
+      bill_id as "billId",
+      superseded_at is not null as "isSuperseded"
+    from rejected_bills
+    where account = ${account}
+      and product_type = ${productType}
+      and resolved_at is null
+      and (rejected_at, digest) > (${rejectedAt}::timestamptz, ${digest})
+    order by rejected_at, digest
+    limit ${batchRows}`);
+  return rows;
+}
+
+type ReadableRow = OpenRow & { readonly bill: Bill };
+
+async function putIn(
+  tx: Transaction,
+  stream: Stream,
+  rows: readonly ReadableRow[],
+): Promise<Omit<Replayed, "left">> {
+  if (rows.length === 0) return { new: 0, unchanged: 0, restated: 0, outdated: 0 };
+  const isKnown = ({ billId, bill }: ReadableRow) => billId === bill.billId;
+  // Whose id could not be read when it came goes by its time.
+  const outdated = new Set([
+    ...rows.filter((row) => isKnown(row) && row.isSuperseded).map(({ digest }) => digest),
+    ...(await outdatedOf(
+      tx,
+      stream,
+      rows.filter((row) => !isKnown(row)),
+    )),
+  ]);
+  const current = rows.filter(({ digest }) => !outdated.has(digest));
+  const began = await tx.execute<{ at: string }>(
+    sql`select ${timeText(sql`clock_timestamp()::timestamptz(3)`)} as at`,
+  );
+  // Oldest first: of two rows of one bill the later one wins.
+  const bills = current.map(({ bill }) => bill);
+  const [counts] = await upsertBills(tx, [{ stream, bills }]);
+  await resolve(tx, stream, rows, outdated, began.rows[0]?.at ?? "infinity");
+  return { new: 0, unchanged: 0, restated: 0, ...counts, outdated: outdated.size };
+}
+
+/** A batch's rows as a table: digest, bill_id, rejected_at. */
+const tried = (rows: readonly ReadableRow[]) => sql`
+      unnest(
+        ${textArray(rows.map(({ digest }) => digest))}::text[],
+        ${textArray(rows.map(({ bill }) => bill.billId))}::text[],
+        ${textArray(rows.map(({ rejectedAt }) => rejectedAt))}::timestamptz[]
+      ) as tried (digest, bill_id, rejected_at)`;
+
+/**
+ * The rows that came before what is stored under their id. Content that a replay put in came when
+ * its row was rejected, not when it was put in: such a row was resolved in that very millisecond.
+ */
+async function outdatedOf(
+  tx: Transaction,
+  { account, productType }: Stream,
+  rows: readonly ReadableRow[],
+): Promise<ReadonlySet<string>> {
+  if (rows.length === 0) return new Set();
+  const { rows: newer } = await tx.execute<{
+    digest: string;
+    bill_id: string;
+    origin: string | null;
+    is_origin_older: boolean | null;
+  }>(sql`
+    select
+      tried.digest,
+      tried.bill_id,
+      origin.received as origin,
+      origin.rejected_at <= tried.rejected_at as is_origin_older
+    from ${tried(rows)}
+    join bills
+      on bills.account = ${account}
+      and bills.product_type = ${productType}
+      and bills.bill_id = tried.bill_id
+    left join rejected_bills as origin
+      on origin.account = ${account}
+      and origin.product_type = ${productType}
+      and origin.resolved_at = bills.ingested_at
+      and strpos(origin.received, tried.bill_id) > 0
+    where bills.ingested_at > tried.rejected_at
+    order by origin.rejected_at`);
+  const outdated = new Set(newer.map(({ digest }) => digest));
+  // The latest origin has the last word.
+  for (const { digest, bill_id, origin, is_origin_older } of newer) {
+    if (origin === null || billOf(origin)?.billId !== bill_id) continue;
+    if (is_origin_older) outdated.delete(digest);
+    else outdated.add(digest);
+  }
+  return outdated;
+}
+
+function billOf(received: string): Bill | undefined {
+  const reading = readAgain(received);
+  return "bill" in reading ? reading.bill : undefined;
+}
+
+/** What a row put in, and the row, get the same time: see {@link outdatedOf}. */
+async function resolve(
+  tx: Transaction,
+  { account, productType }: Stream,
+  rows: readonly ReadableRow[],
+  outdated: ReadonlySet<string>,
+  began: string,
+): Promise<void> {
+  await tx.execute(sql`
+    update rejected_bills
+    set resolved_at = case
+      when bills.ingested_at >= ${began}
+        and tried.digest <> all (${textArray([...outdated])}::text[])
+      then bills.ingested_at
+      else clock_timestamp()
+    end
+    from ${tried(rows)}
+    left join bills
+      on bills.account = ${account}
+      and bills.product_type = ${productType}
+      and bills.bill_id = tried.bill_id
+    where rejected_bills.account = ${account}
+      and rejected_bills.product_type = ${productType}
+      and rejected_bills.digest = tried.digest`);
+}
+
+/** A row may break the contract in another way now. */
+async function retell(
+  tx: Transaction,
+  { account, productType }: Stream,
+  rows: readonly LeftRow[],
+): Promise<void> {
+  await tx.execute(sql`
+    update rejected_bills
+    set fault_path = told.path, fault = told.reason
+    from unnest(
+      ${textArray(rows.map(({ digest }) => digest))}::text[],
+      ${textArray(rows.map(({ path }) => path))}::text[],
+      ${textArray(rows.map(({ reason }) => reason))}::text[]
+    ) as told (digest, path, reason)
+    where account = ${account}
+      and product_type = ${productType}
+      and rejected_bills.digest = told.digest
+      and (fault_path, fault) is distinct from (told.path, told.reason)`);
+}

@@ -1,0 +1,44 @@
+import { sql } from "drizzle-orm";
+import type { Stream } from "../../sync/store.ts";
+import type { Database } from "../connect.ts";
+
+/** A bill's columns, each as the text that Postgres prints. */
+export type BillText = {
+  readonly billId: string;
+  readonly symbol: string | null;
+  readonly amount: string;
+  readonly fee: string;
+  readonly feeByCoupon: string | null;
+  readonly businessType: string;
+  readonly coin: string;
+  readonly balance: string | null;
+  readonly cTimeMs: string;
+  readonly extra: string | null;
+};
+
+/** What to select for a {@link BillText}. */
+export const billTextColumns = sql`
+      bill_id as "billId",
+      symbol,
+      amount::text,
+      fee::text,
+      fee_by_coupon::text as "feeByCoupon",
+      business_type as "businessType",
+      coin,
+      balance::text,
+      (extract(epoch from c_time) * 1000)::bigint::text as "cTimeMs",
+      extra::text`;
+
+/** A stream's bills, oldest first. */
+export async function readStoredBills(
+  db: Database,
+  { account, productType }: Stream,
+): Promise<readonly BillText[]> {
+  const { rows } = await db.execute<BillText>(sql`
+    select ${billTextColumns}
+    from bills
+    where account = ${account}
+      and product_type = ${productType}
+    order by c_time, bill_id`);
+  return rows;
+}

@@ -1,0 +1,187 @@
+import { sql } from "drizzle-orm";
+import PQueue from "p-queue";
+import { systemClock } from "../../clock.ts";
+import type { Bill } from "../../contract/bill.ts";
+import { type EpochMs, epochMs, isoTime } from "../../contract/time.ts";
+import type { Interval } from "../../sync/intervals.ts";
+import type { Stream } from "../../sync/store.ts";
+import type { DifferingBill, Repair, StoredBill, VerifyStore } from "../../sync/verify-store.ts";
+import { type Database, inTransaction, type Transaction } from "../connect.ts";
+import { withDatabaseErrors } from "../database-errors.ts";
+import { type LeaseInUse, leaseTiming } from "../lease/lease-kind.ts";
+import { checkVerifyLease } from "../lease/verify-lease.ts";
+import { textArray } from "../sql/array-literal.ts";
+import { pastStalledCopies, type StalledOptions } from "../sql/stalled-copies.ts";
+import { timeText } from "../sql/time-text.ts";
+import { areResolved, rejectRows, supersedeRows } from "./rejected-bills.ts";
+import {
+  content,
+  contentColumns,
+  incomingRows,
+  isKept,
+  keptBill,
+  upsertBills,
+} from "./upsert-bills.ts";
+
+const stalledCopies: StalledOptions = {
+  clock: systemClock,
+  stalledAfterMs: leaseTiming.leaseMs,
+  everyMs: leaseTiming.renewMs,
+};
+
+/** The tables of one account, as a verify compares them with what is served, and repairs them. */
+export function openVerifyStore(
+  db: Database,
+  lease: LeaseInUse,
+  runId: string,
+  stalled = stalledCopies,
+): VerifyStore {
+  // They wait here, not each with a connection: the verify lease's renewal needs one too.
+  const turns = new PQueue({ concurrency: 1 });
+  return {
+    now: () => withDatabaseErrors(() => databaseNow(db)),
+    compare: (stream, bills, since) =>
+      withDatabaseErrors(() => compareBills(db, stream, bills, since)),
+    stored: (stream, window, since) => storedBills(db, stream, window, since),
+    accepted: (stream, rows) => withDatabaseErrors(() => areResolved(db, stream, rows)),
+    heal: (repair) =>
+      turns.add(() =>
+        withDatabaseErrors(() =>
+          inTransaction(db, async (tx) => {
+            await pastStalledCopies(db, stalled, checkVerifyLease(tx, lease));
+            const healed = await heal(tx, repair, runId);
+            lease.assertHeld?.();
+            return healed;
+          }),
+        ),
+      ),
+  };
+}
+
+async function databaseNow(db: Database): Promise<string> {
+  // As precise as what it is compared with.
+  const { rows } = await db.execute<{ now: string }>(
+    sql`select ${timeText(sql`clock_timestamp()::timestamptz(3)`)} as now`,
+  );
+  return rows[0]?.now ?? "";
+}
+
+/** Each column of a bill's content as text. */
+const texts = (table: string) => {
+  const columns = contentColumns.map((name) => ({ name, column: sql.raw(`${table}.${name}`) }));
+  const asText = columns.map(({ name, column }) =>
+    name === "c_time" ? timeText(column) : sql`${column}::text`,
+  );
+  return sql`array[${sql.join(asText, sql`, `)}]`;
+};
+
+async function compareBills(
+  db: Database,
+  stream: Stream,
+  bills: readonly Bill[],
+  since: string,
+): Promise<readonly DifferingBill[]> {
+  if (bills.length === 0) return [];
+  const { rows } = await db.execute<{
+    billId: string;
+    ingestedAt: string | null;
+    isLate: boolean | null;
+    stored: readonly (string | null)[];
+    served: readonly (string | null)[];
+  }>(sql`
+    with incoming as (${incomingRows(bills.map((bill) => ({ page: 0, stream, bill })))})
+    select
+      incoming.bill_id as "billId",
+      ${timeText(sql`kept.ingested_at`)} as "ingestedAt",
+      kept.ingested_at >= ${since}::timestamptz as "isLate",
+      ${texts("kept")} as stored,
+      ${texts("incoming")} as served
+    from incoming
+    left join ${keptBill(stream)}
+      on ${isKept(stream)}
+    where kept.bill_id is null
+      or ${content("kept")} is distinct from ${content("incoming")}`);
+  const differing = new Map(rows.map((row) => [row.billId, row]));
+  return bills.flatMap((bill): DifferingBill[] => {
+    const row = differing.get(bill.billId);
+    if (row === undefined) return [];
+    const { ingestedAt, isLate, stored, served } = row;
+    if (ingestedAt === null) return [{ bill, stored: undefined }];
+    const fields = contentColumns.flatMap((field, index) => {
+      const change = { field, stored: stored[index] ?? null, served: served[index] ?? null };
+      return change.stored === change.served ? [] : [change];
+    });
+    return [{ bill, stored: { ingestedAt, isLate: isLate === true, fields } }];
+  });
+}
+
+// Some 100 bytes each.
+const batchRows = 10_000;
+
+async function* storedBills(
+  db: Database,
+  { account, productType }: Stream,
+  { from, to }: Interval,
+  since: string,
+): AsyncGenerator<readonly StoredBill[]> {
+  let after: { readonly cTime: EpochMs; readonly billId: string } = { cTime: from, billId: "" };
+  for (;;) {
+    const { rows } = await withDatabaseErrors(() =>
+      db.execute<{ billId: string; cTimeMs: string; isLate: boolean }>(sql`
+        select
+          bill_id as "billId",
+          (extract(epoch from c_time) * 1000)::bigint::text as "cTimeMs",
+          ingested_at >= ${since}::timestamptz as "isLate"
+        from bills
+        where account = ${account}
+          and product_type = ${productType}
+          and c_time >= ${isoTime(after.cTime)}
+          and c_time < ${isoTime(to)}
+          and (c_time, bill_id) > (${isoTime(after.cTime)}::timestamptz, ${after.billId})
+        order by c_time, bill_id
+        limit ${batchRows}`),
+    );
+    const batch = rows.map(({ cTimeMs, ...bill }) => ({
+      ...bill,
+      cTime: epochMs(Number(cTimeMs)),
+    }));
+    yield batch;
+    const last = batch.at(-1);
+    if (last === undefined || batch.length < batchRows) return;
+    after = last;
+  }
+}
+
+async function heal(
+  tx: Transaction,
+  { stream, differing, rejected }: Repair,
+  runId: string,
+): Promise<ReadonlySet<string>> {
+  const same = await stillAsCompared(tx, stream, differing);
+  const bills = differing.map(({ bill }) => bill).filter(({ billId }) => same.has(billId));
+  await upsertBills(tx, [{ stream, bills }]);
+  await supersedeRows(tx, [{ stream, bills, rejected }]);
+  await rejectRows(tx, stream, runId, rejected);
+  return same;
+}
+
+/**
+ * The bills whose stored content is the one that was compared, or which are still not stored. What
+ * a sync has stored meanwhile may be newer than what was read here, and stays.
+ */
+async function stillAsCompared(
+  tx: Transaction,
+  stream: Stream,
+  differing: readonly DifferingBill[],
+): Promise<ReadonlySet<string>> {
+  const { rows } = await tx.execute<{ bill_id: string }>(sql`
+    select incoming.bill_id
+    from unnest(
+      ${textArray(differing.map(({ bill }) => bill.billId))}::text[],
+      ${textArray(differing.map(({ stored }) => stored?.ingestedAt ?? null))}::timestamptz[]
+    ) as incoming (bill_id, ingested_at)
+    left join ${keptBill(stream)}
+      on ${isKept(stream)}
+    where kept.ingested_at is not distinct from incoming.ingested_at`);
+  return new Set(rows.map(({ bill_id }) => bill_id));
+}

@@ -1,0 +1,38 @@
+import { createHmac } from "node:crypto";
+import { escapeLiteral } from "pg";
+import { type Database, inTransaction } from "./connect.ts";
+import { withDatabaseErrors } from "./database-errors.ts";
+import { lockMigrations } from "./migrate.ts";
+
+const reader = "bill_sync_reader";
+const ofKeys = ["account_keys", "account_leases", "account_guests", "key_salt"];
+
+/**
+ * Makes a role that reads all but what is kept of keys, and writes nothing; one that is there gets
+ * its rights anew. Its password follows from the owner's, so that an address stays the same.
+ *
+ * @param ownerUrl of a migrated database, with the password of a role that may make roles.
+ * @returns the same database's address for the reader.
+ */
+export async function addReader(db: Database, ownerUrl: string): Promise<string> {
+  const url = new URL(ownerUrl);
+  const password = createHmac("sha256", url.password).update(reader).digest("base64url");
+  const database = decodeURIComponent(url.pathname.slice(1));
+  await withDatabaseErrors(() =>
+    inTransaction(db, async (tx) => {
+      // Two who change a role at once fail.
+      await lockMigrations(tx);
+      const { rows } = await tx.execute(`select 1 from pg_roles where rolname = '${reader}'`);
+      if (rows.length === 0) await tx.execute(`create role ${reader}`);
+      await tx.execute(`
+        alter role ${reader} login password ${escapeLiteral(password)};
+        alter role ${reader} set default_transaction_read_only = on;
+        revoke temporary on database ${database} from public;
+        grant usage on schema public, analytics, drizzle to ${reader};
+        grant select on all tables in schema public, analytics, drizzle to ${reader};
+        revoke all on ${ofKeys.join(", ")} from ${reader};
+        alter default privileges in schema public, analytics grant select on tables to ${reader}`);
+    }),
+  );
+  return Object.assign(url, { username: reader, password }).href;
+}

@@ -1,0 +1,75 @@
+import { getTableColumns, type SQL, sql } from "drizzle-orm";
+import type { PgTable } from "drizzle-orm/pg-core";
+import { sortedJson } from "../../contract/json.ts";
+import { epochMs, isoTime } from "../../contract/time.ts";
+import { textArray } from "../sql/array-literal.ts";
+import { timeText } from "../sql/time-text.ts";
+
+/** A record as the contract reads it: text and null, and what the columns do not know. */
+type ReadRecord = object;
+
+export type RecordColumns = {
+  /** `base_coin, quote_coin, …` */
+  readonly list: SQL;
+  /** `kept.base_coin, kept.quote_coin, …` */
+  listOf(table: string): SQL;
+  /** A row of text: 1.0 that becomes 1.00 is a change. */
+  contentOf(table: string): SQL;
+  /** The arrays of these records for `unnest`, in the order of the list. */
+  arraysOf(records: readonly ReadRecord[]): SQL;
+  /** `base_coin::text as "baseCoin", …` */
+  readonly asFields: SQL;
+  /** `base_coin = excluded.base_coin, …` */
+  readonly assignments: SQL;
+};
+
+/**
+ * The columns of a table that hold a record's fields, in SQL. The table names each column's
+ * property as the contract names the field, so that no list of them is written down twice.
+ */
+export function recordColumns(table: PgTable, fields: readonly string[]): RecordColumns {
+  const known = getTableColumns(table);
+  const columns = [...fields, "extra"].map((field) => {
+    const column = known[field];
+    if (column === undefined) throw new Error(`defect: no column for ${field}`);
+    return { field, name: column.name, type: column.getSQLType() };
+  });
+  const joined = (spell: (name: string) => string) =>
+    sql.raw(columns.map(({ name }) => spell(name)).join(", "));
+  const asTexts = (spell: (text: SQL, field: string) => SQL, prefix = "") =>
+    sql.join(
+      columns.map(({ name, type, field }) => {
+        const column = sql.raw(`${prefix}${name}`);
+        return spell(isTime(type) ? timeText(column) : sql`${column}::text`, field);
+      }),
+      sql`, `,
+    );
+  const arrayOf = (records: readonly ReadRecord[], field: string, type: string) =>
+    sql`${textArray(records.map((record) => columnText(record, field, type)))}::${sql.raw(elementOf(type))}[]`;
+  return {
+    list: joined((name) => name),
+    listOf: (alias) => joined((name) => `${alias}.${name}`),
+    contentOf: (alias) => sql`row(${asTexts((text) => text, `${alias}.`)})`,
+    arraysOf: (records) =>
+      sql.join(
+        columns.map(({ field, type }) => arrayOf(records, field, type)),
+        sql`, `,
+      ),
+    asFields: asTexts((text, field) => sql`${text} as ${sql.identifier(field)}`),
+    assignments: joined((name) => `${name} = excluded.${name}`),
+  };
+}
+
+/** A field's value as the text that its column is cast from. */
+function columnText(record: ReadRecord, field: string, type: string): string | null {
+  const value = (record as Readonly<Record<string, unknown>>)[field];
+  if (value === null || value === undefined) return null;
+  if (type === "json") return sortedJson(value);
+  if (typeof value !== "string") throw new Error(`defect: ${field} is neither text nor null`);
+  return isTime(type) ? isoTime(epochMs(Number(value))) : value;
+}
+
+const isTime = (type: string): boolean => type.startsWith("timestamp");
+
+/** An array takes its order from its column, not from its type. */
+const elementOf = (type: string): string => type.replace(/ COLLATE .*$/, "");

@@ -1,0 +1,240 @@
+import { sql } from "drizzle-orm";
+import {
+  bigint,
+  boolean,
+  check,
+  index,
+  integer,
+  json,
+  jsonb,
+  numeric,
+  pgTable,
+  primaryKey,
+  text,
+  uuid,
+} from "drizzle-orm/pg-core";
+import { categories } from "../../contract/business-types.ts";
+import { finite, key, time } from "./columns.ts";
+
+const stream = () => ({
+  account: key("account").notNull(),
+  productType: key("product_type").notNull(),
+});
+
+const billContent = () => ({
+  symbol: text("symbol"),
+  amount: numeric("amount").notNull(),
+  fee: numeric("fee").notNull(),
+  feeByCoupon: numeric("fee_by_coupon"),
+  businessType: key("business_type").notNull(),
+  coin: key("coin").notNull(),
+  balance: numeric("balance"),
+  cTime: time("c_time").notNull(),
+  /**
+   * Fields the contract does not list, and decimals whose spelling the columns do not keep.
+   * Not jsonb, which would respell numbers.
+   */
+  extra: json("extra"),
+  /** When this content was first stored. */
+  ingestedAt: time("ingested_at").notNull(),
+});
+
+export const bills = pgTable(
+  "bills",
+  { ...stream(), billId: key("bill_id").notNull(), ...billContent() },
+  (t) => [
+    primaryKey({ columns: [t.account, t.productType, t.billId] }),
+    index("bills_time").on(t.account, t.productType, t.cTime),
+    // For increments. Rows lie as they were stored, so blocks' bounds are enough, and cost inserts nothing.
+    index("bills_ingested").using("brin", t.ingestedAt).with({ autosummarize: true }),
+    finite("bills_amount_finite", t.amount),
+    finite("bills_fee_finite", t.fee),
+    finite("bills_fee_by_coupon_finite", t.feeByCoupon),
+    finite("bills_balance_finite", t.balance),
+  ],
+);
+
+/** How many bills of a stream are stored: counting millions of them takes a second. */
+export const billCounts = pgTable(
+  "bill_counts",
+  { ...stream(), bills: bigint("bills", { mode: "number" }).notNull() },
+  (t) => [primaryKey({ columns: [t.account, t.productType] })],
+);
+
+/** The content that a restatement replaced; revision 1 is the first that was ever stored. */
+export const billRevisions = pgTable(
+  "bill_revisions",
+  {
+    ...stream(),
+    billId: key("bill_id").notNull(),
+    revision: integer("revision").notNull(),
+    ...billContent(),
+    replacedAt: time("replaced_at").notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.account, t.productType, t.billId, t.revision] })],
+);
+
+/** Rows that broke the contract, as they were received. */
+export const rejectedBills = pgTable(
+  "rejected_bills",
+  {
+    ...stream(),
+    /** SHA-256 of the row as `JSON.stringify` writes it, hexadecimal. */
+    digest: key("digest").notNull(),
+    /** The row's JSON, as it was written. Text, since jsonb cannot hold all that JSON can. */
+    received: text("received").notNull(),
+    faultPath: text("fault_path").notNull(),
+    fault: text("fault").notNull(),
+    runId: uuid("run_id").notNull(),
+    rejectedAt: time("rejected_at").notNull(),
+    resolvedAt: time("resolved_at"),
+    /** Why it was accepted as it is; null where it was not. */
+    note: text("note"),
+    /** The bill's id, where that much of the row can be read. */
+    billId: key("bill_id"),
+    /** Since when another row of that id, good or broken, is the last that was served. */
+    supersededAt: time("superseded_at"),
+  },
+  (t) => [
+    primaryKey({ columns: [t.account, t.productType, t.digest] }),
+    // Empty where nothing is open, and looked at with every page.
+    index("rejected_bills_current")
+      .on(t.account, t.productType, t.billId)
+      .where(sql`${t.resolvedAt} is null and ${t.supersededAt} is null`),
+  ],
+);
+
+/**
+ * The windows of a stream's time, half-open, and how far each was walked. Coverage is the union
+ * of the complete ones. Those that touch are joined up to a week, with their pages and bills
+ * added up, and the last one's run and times.
+ */
+export const checkpoints = pgTable(
+  "checkpoints",
+  {
+    ...stream(),
+    windowStart: time("window_start").notNull(),
+    windowEnd: time("window_end").notNull(),
+    /** open: planned or being walked · complete: proven · expired: lost behind the horizon */
+    state: text("state", { enum: ["open", "complete", "expired"] }).notNull(),
+    /** Where the walk goes on: the exchange's endId of the last page that was stored. */
+    cursor: text("cursor"),
+    pages: integer("pages").notNull().default(0),
+    bills: bigint("bills", { mode: "number" }).notNull().default(0),
+    runId: uuid("run_id").notNull(),
+    /** The exchange's time when the first page was asked for. */
+    startedAt: time("started_at"),
+    updatedAt: time("updated_at").notNull(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.account, t.productType, t.windowStart, t.windowEnd] }),
+    check("checkpoints_state", sql`${t.state} in ('open', 'complete', 'expired')`),
+    check("checkpoints_window", sql`${t.windowStart} < ${t.windowEnd}`),
+  ],
+);
+
+export const syncRuns = pgTable(
+  "sync_runs",
+  {
+    runId: uuid("run_id").primaryKey(),
+    command: text("command").notNull(),
+    startedAt: time("started_at").notNull(),
+    finishedAt: time("finished_at"),
+    /** running · complete · incomplete · stopped · failed · held: another run was at work */
+    outcome: text("outcome", {
+      enum: ["running", "complete", "incomplete", "stopped", "failed", "held"],
+    }).notNull(),
+    /** Per account and product type: what the run's summary says. */
+    counts: jsonb("counts"),
+    error: text("error"),
+  },
+  // A sync every five minutes leaves 105,000 rows a year, and the last one is asked for.
+  (t) => [index("sync_runs_time").on(t.startedAt)],
+);
+
+/** What a user decided of an account, or of one of its product types. */
+export const streamStates = pgTable(
+  "stream_states",
+  {
+    account: key("account").notNull(),
+    /** Empty for the whole account. */
+    productType: key("product_type").notNull(),
+    /** Since when nobody wants it to be read any more; null where it is wanted again. */
+    retiredAt: time("retired_at"),
+  },
+  (t) => [primaryKey({ columns: [t.account, t.productType] })],
+);
+
+/** Sync leases: see renewable-lease.ts. */
+export const accountLeases = pgTable("account_leases", {
+  account: key("account").primaryKey(),
+  /** Host and process of the holder; empty once the lease was given back. */
+  holder: text("holder").notNull(),
+  /** One more with each holder; a page is only written by the latest. */
+  epoch: bigint("epoch", { mode: "number" }).notNull(),
+  expiresAt: time("expires_at").notNull(),
+  /** The epoch of the verify lease whose holder was left its rate share. */
+  yieldedTo: bigint("yielded_to", { mode: "number" }),
+});
+
+/** Verify leases: see renewable-lease.ts. */
+export const accountGuests = pgTable("account_guests", {
+  account: key("account").primaryKey(),
+  /** Host and process of the holder; empty once the lease was given back. */
+  holder: text("holder").notNull(),
+  epoch: bigint("epoch", { mode: "number" }).notNull(),
+  expiresAt: time("expires_at").notNull(),
+});
+
+/**
+ * Which account a key's rows were stored under, by fingerprint: never the key. One row a key,
+ * whatever its account, so that the server itself keeps a key from two names.
+ */
+export const accountKeys = pgTable("account_keys", {
+  /** HMAC-SHA-256 of the API key under the database's salt, hexadecimal. */
+  fingerprint: key("fingerprint").primaryKey(),
+  account: key("account").notNull(),
+  seenAt: time("seen_at").notNull(),
+});
+
+/**
+ * The one salt of a database's fingerprints: with a salt for each, one key under two names would
+ * not be seen; without any, the same key could be recognised in two databases.
+ */
+export const keySalt = pgTable(
+  "key_salt",
+  { isOnly: boolean("is_only").primaryKey(), salt: text("salt").notNull() },
+  (t) => [check("key_salt_is_one_row", sql`${t.isOnly}`)],
+);
+
+const categoryNames = sql.raw(`(${categories.map((name) => `'${name}'`).join(", ")})`);
+
+/** What each kind of bill is about. A user's own mapping wins over the program's list. */
+export const businessTypes = pgTable(
+  "business_types",
+  {
+    code: key("code").primaryKey(),
+    /** The one that holds: the user's, else the listed one. */
+    category: text("category").notNull(),
+    meaning: text("meaning").notNull(),
+    documented: boolean("documented").notNull(),
+    /** What this program's list says; unknown where the code is not in it. */
+    listedCategory: text("listed_category").notNull().default("unknown"),
+    /** Set by the command types; survives every upgrade. */
+    categoryByUser: text("category_by_user"),
+  },
+  (t) => [
+    check("business_types_category_is_known", sql`${t.category} in ${categoryNames}`),
+    check(
+      "business_types_category_is_by_user_or_listed",
+      sql`${t.category} = coalesce(${t.categoryByUser}, ${t.listedCategory})`,
+    ),
+  ],
+);
+
+/** Which views of schema `analytics` were made, and from what: see views.ts. */
+export const analyticsViews = pgTable("analytics_views", {
+  name: key("name").primaryKey(),
+  /** SHA-256 of the view's file, hexadecimal. */
+  hash: text("hash").notNull(),
+});

@@ -1,0 +1,10 @@
+/**
+ * The row of a statement that always has one. What is not there must not pass for none, or for
+ * nothing found.
+ * @throws where there is no row, which is a defect.
+ */
+export function onlyRow<Row>(rows: readonly Row[], what: string): Row {
+  const [row] = rows;
+  if (row === undefined) throw new Error(`defect: ${what} came back without a row`);
+  return row;
+}

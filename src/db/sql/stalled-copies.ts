@@ -1,0 +1,50 @@
+import { sql } from "drizzle-orm";
+import type { Clock } from "../../clock.ts";
+import type { Database } from "../connect.ts";
+
+export type StalledOptions = {
+  readonly clock: Clock;
+  /** How long a COPY may take. */
+  readonly stalledAfterMs: number;
+  /** How often is looked for one. */
+  readonly everyMs: number;
+};
+
+/**
+ * Waits for a statement that a COPY of this program may hold up, and ends those that take too
+ * long. A process that is frozen in the middle of one keeps its locks: the server's limits end
+ * statements that run and transactions that idle, and this is neither, so that without an end put
+ * to it by someone else the account is locked until the connection breaks.
+ */
+export async function pastStalledCopies<T>(
+  db: Database,
+  { clock, stalledAfterMs, everyMs }: StalledOptions,
+  waited: Promise<T>,
+): Promise<T> {
+  const over = new AbortController();
+  const keepLooking = async () => {
+    for (;;) {
+      await clock.sleep(everyMs, over.signal);
+      await endStalledCopies(db, stalledAfterMs);
+    }
+  };
+  // Where looking fails, the wait itself says why.
+  keepLooking().catch(() => undefined);
+  try {
+    return await waited;
+  } finally {
+    over.abort();
+  }
+}
+
+/** Ends this role's own alone: those of others it may not end. */
+const endStalledCopies = (db: Database, stalledAfterMs: number) =>
+  db.execute(sql`
+    select pg_terminate_backend(pid)
+    from pg_stat_activity
+    where datname = current_database()
+      and usename = current_user
+      and state = 'active'
+      and wait_event = 'ClientRead'
+      and query like 'copy bills (%'
+      and query_start < clock_timestamp() - ${stalledAfterMs} * interval '1 ms'`);

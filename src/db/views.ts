@@ -1,0 +1,188 @@
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { sql } from "drizzle-orm";
+import pg from "pg";
+import { DatabaseError } from "../errors.ts";
+import type { Queryable, Transaction } from "./connect.ts";
+import { textArray } from "./sql/array-literal.ts";
+
+/** The views of schema `analytics`, each behind those that it reads. */
+export const viewNames = [
+  "entries",
+  "activity",
+  "coverage",
+  "daily_rollforward",
+  "monthly_rollforward",
+  "month_end_balances",
+  "funding_by_symbol_day",
+  "fees_by_symbol_day",
+  "realised_pnl_by_symbol_day",
+  "liquidations",
+  "transfers",
+  "bonuses",
+  "ltv_history",
+  "symbol_history",
+  "data_quality",
+  "breaks",
+  "break_history",
+] as const;
+
+/** A view's definition and comments, and their SHA-256 in hexadecimal. */
+export type View = { readonly name: string; readonly text: string; readonly hash: string };
+
+const folder = new URL("../sql/views/", import.meta.url);
+
+export const readViews = (): readonly View[] =>
+  viewNames.map((name) => {
+    const text = readFileSync(new URL(`${name}.sql`, folder), "utf8");
+    return { name, text, hash: createHash("sha256").update(text).digest("hex") };
+  });
+
+/** Whether each view is there as its file has it; one that somebody dropped is not. */
+export async function areViewsCurrent(db: Queryable, views: readonly View[]): Promise<boolean> {
+  const { rows } = await db.execute<{ name: string; hash: string }>(sql`
+    select name, hash
+    from analytics_views
+    join pg_class on relname = name
+    where relnamespace = to_regnamespace('analytics')
+      and relkind = 'v'`);
+  const made = new Map(rows.map(({ name, hash }) => [name, hash]));
+  return views.every(({ name, hash }) => made.get(name) === hash);
+}
+
+/**
+ * Makes all views anew where one differs from its file. Inside a transaction in which nobody else
+ * makes them. Who may read a view may read it afterwards.
+ * @returns whether it did.
+ * @throws DatabaseError where an object that is not this program's is in the way.
+ */
+export async function makeViews(tx: Transaction, views: readonly View[]): Promise<boolean> {
+  if (await areViewsCurrent(tx, views)) return false;
+  await refuseForeignNames(tx, views);
+  if (!(await replaceViews(tx, views))) await dropAndCreateViews(tx, views);
+  await tx.execute(sql`
+    insert into analytics_views (name, hash)
+    select name, hash
+    from unnest(
+      ${textArray(views.map(({ name }) => name))}::text[],
+      ${textArray(views.map(({ hash }) => hash))}::text[]
+    ) as made (name, hash)
+    on conflict (name) do update
+    set hash = excluded.hash`);
+  return true;
+}
+
+const textOf = (views: readonly View[]) => sql.raw(views.map(({ text }) => text).join("\n"));
+
+/**
+ * As long as columns only come behind those that there are, other objects may depend on a view.
+ * @returns false where the columns differ otherwise.
+ */
+async function replaceViews(tx: Transaction, views: readonly View[]): Promise<boolean> {
+  await tx.execute(sql`savepoint replaced_views`);
+  try {
+    await tx.execute(textOf(views));
+    return true;
+  } catch (error) {
+    if (serverErrorOf(error)?.code !== "42P16") throw error;
+    await tx.execute(sql`rollback to savepoint replaced_views`);
+    return false;
+  }
+}
+
+async function dropAndCreateViews(tx: Transaction, views: readonly View[]): Promise<void> {
+  const { rows: before } = await tx.execute<{ name: string; access: string }>(readAccess(views));
+  await dropViews(tx, views);
+  await tx.execute(textOf(views));
+  // What the default privileges have granted may have been revoked.
+  const { rows: revoked } = await tx.execute<{ name: string; revocation: string }>(sql`
+    select
+      relname as name,
+      format(
+        'revoke all on analytics.%I from %s',
+        relname,
+        case grantee when 0 then 'public' else format('%I', pg_get_userbyid(grantee)) end
+      ) as revocation
+    from pg_class
+    cross join aclexplode(relacl)
+    where relnamespace = 'analytics'::regnamespace
+      and grantee <> relowner`);
+  const known = new Set(before.map(({ name }) => name));
+  const statements = [
+    ...revoked.filter(({ name }) => known.has(name)).map(({ revocation }) => revocation),
+    ...before.map(({ access }) => access),
+  ];
+  await tx.execute(sql.raw(statements.join(";\n")));
+}
+
+/** The statements that give a view's owner and grants back to one that is made anew. */
+const readAccess = (views: readonly View[]) => sql`
+  with existing as (
+    select pg_class.oid, relname, relowner, relacl
+    from pg_class
+    where relnamespace = 'analytics'::regnamespace
+      and relkind = 'v'
+      and relname = any(${textArray(views.map(({ name }) => name))}::text[])
+  ),
+  lists as (
+    select relname, relowner, relacl as acl, '' as of_column
+    from existing
+    union all
+    select relname, relowner, attacl, format(' (%I)', attname)
+    from existing
+    join pg_attribute on attrelid = existing.oid
+  )
+  select
+    relname as name,
+    format('alter view analytics.%I owner to %I', relname, pg_get_userbyid(relowner)) as access
+  from existing
+  union all
+  select
+    relname,
+    format(
+      'grant %s%s on analytics.%I to %s%s',
+      privilege_type,
+      of_column,
+      relname,
+      case grantee when 0 then 'public' else format('%I', pg_get_userbyid(grantee)) end,
+      case when is_grantable then ' with grant option' end
+    )
+  from lists
+  cross join aclexplode(acl)
+  where grantee <> relowner`;
+
+async function dropViews(tx: Transaction, views: readonly View[]): Promise<void> {
+  const names = views.map(({ name }) => sql`analytics.${sql.identifier(name)}`);
+  try {
+    await tx.execute(sql`drop view if exists ${sql.join(names, sql`, `)}`);
+  } catch (error) {
+    const failure = serverErrorOf(error);
+    if (failure?.code !== "2BP01") throw error;
+    throw new DatabaseError(
+      "the views of schema analytics must be made anew, and objects that are not this program's " +
+        `depend on them: ${failure.detail?.replaceAll("\n", "; ")}. Drop these objects, run ` +
+        "bill-sync migrate, and create them again",
+      { cause: failure },
+    );
+  }
+}
+
+/** What has the name of a view and was not made by this program is its owner's, and stays. */
+async function refuseForeignNames(tx: Transaction, views: readonly View[]): Promise<void> {
+  const { rows } = await tx.execute<{ name: string }>(sql`
+    select relname as name
+    from pg_class
+    where relnamespace = to_regnamespace('analytics')
+      and relname = any(${textArray(views.map(({ name }) => name))}::text[])
+      and relname not in (select name from analytics_views)
+    order by relname`);
+  if (rows.length === 0) return;
+  const names = rows.map(({ name }) => `analytics.${name}`).join(", ");
+  throw new DatabaseError(
+    `this program is to make ${names}, and an object of that name is there that it has not made: ` +
+      "rename it or move it to another schema, and run bill-sync migrate",
+  );
+}
+
+const serverErrorOf = (error: unknown): pg.DatabaseError | undefined =>
+  error instanceof Error && error.cause instanceof pg.DatabaseError ? error.cause : undefined;

@@ -1,0 +1,51 @@
+import { Temporal } from "temporal-polyfill";
+import { type EpochMs, epochMs, isoTime } from "../contract/time.ts";
+
+/** The day on which a moment lies: 2026-11-21. */
+export type DayOf = (time: EpochMs) => string;
+
+export const utcDay: DayOf = (time) => isoTime(time).slice(0, 10);
+
+/** @param zone of the IANA's list, or "UTC". */
+export function dayIn(zone: string): DayOf {
+  if (zone === "UTC") return utcDay;
+  // Bills come in the order of time: a zone is asked once a day.
+  let last = { day: "", from: epochMs(0), to: epochMs(0) };
+  return (time) => {
+    if (time >= last.from && time < last.to) return last.day;
+    const date = Temporal.Instant.fromEpochMilliseconds(time)
+      .toZonedDateTimeISO(zone)
+      .toPlainDate();
+    last = {
+      day: date.toString(),
+      from: startOf(date, zone),
+      to: startOf(date.add({ days: 1 }), zone),
+    };
+    return last.day;
+  };
+}
+
+/** A date's first moment in a zone, which is not always its midnight. */
+export const startOfDay = (date: string, zone: string): EpochMs =>
+  startOf(Temporal.PlainDate.from(date), zone);
+
+/** @param month 2026-10 */
+export function monthIn(
+  month: string,
+  zone: string,
+): { readonly from: EpochMs; readonly to: EpochMs } {
+  const first = Temporal.PlainYearMonth.from(month).toPlainDate({ day: 1 });
+  return { from: startOf(first, zone), to: startOf(first.add({ months: 1 }), zone) };
+}
+
+export function isZone(zone: string): boolean {
+  try {
+    Temporal.Instant.fromEpochMilliseconds(0).toZonedDateTimeISO(zone);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const startOf = (date: Temporal.PlainDate, zone: string): EpochMs =>
+  epochMs(date.toZonedDateTime(zone).epochMilliseconds);

@@ -1,0 +1,234 @@
+// What other programs import. It reads no environment, ends no process and prints nothing.
+
+import { type Selection, selectedStreams } from "./app/selection.ts";
+import { needsCredentials, type Part, partsOf, withParts } from "./app/targets.ts";
+import { systemClock } from "./clock.ts";
+import { runSync } from "./commands/sync/sync.ts";
+import type { SyncResult } from "./commands/sync/sync-result.ts";
+import { runVerification } from "./commands/verify/verify.ts";
+import { endOfVerification, type Verification } from "./commands/verify/verify-result.ts";
+import { readSpan } from "./commands/verify/verify-span.ts";
+import { type Config, narrowed, readConfig } from "./config/config.ts";
+import type { Settings } from "./config/environment.ts";
+import type { ProductType } from "./contract/product-types.ts";
+import { epochMs } from "./contract/time.ts";
+import { readSyncedStreams } from "./db/ledger/checkpoints.ts";
+import { migrate } from "./db/migrate.ts";
+import { type CommandDatabase, openCommandDatabase } from "./db/open.ts";
+import { inSnapshot } from "./db/snapshot.ts";
+import { StoppedError } from "./errors.ts";
+import type { ExportedBill } from "./export/exported-bill.ts";
+import { readBills } from "./export/read-bills.ts";
+import { type Reconciliation, reconcile } from "./reconciliation/reconcile.ts";
+import { readStatus, type Status } from "./reports/status.ts";
+import type { BillsProgress } from "./sync/stream-run.ts";
+
+export type { Settings } from "./config/environment.ts";
+export type { ProductType } from "./contract/product-types.ts";
+export { productTypes } from "./contract/product-types.ts";
+export {
+  AccountHeldError,
+  DatabaseError,
+  ExchangeError,
+  ReportableError,
+  StoppedError,
+  UsageError,
+} from "./errors.ts";
+export type { BillsProgress, ExportedBill, Part, Reconciliation, Status, SyncResult, Verification };
+
+export type LedgerOptions = {
+  /** Told what a person should know: a migration that was applied, a request that failed. */
+  readonly onNotice?: (message: string) => void;
+};
+
+/** Which ledgers; what is left out narrows nothing. */
+export type Which = {
+  readonly accounts?: readonly string[] | undefined;
+  readonly productTypes?: readonly ProductType[] | undefined;
+};
+
+export type Stoppable = {
+  /** Ends the work after the pages in hand. What is stored by then stays, and is complete as told. */
+  readonly signal?: AbortSignal | undefined;
+};
+
+export type SyncOptions = Which &
+  Stoppable & {
+    /** Default all three. */
+    readonly only?: readonly Part[] | undefined;
+    /** Takes keys that were not used for their accounts before as they are. Default not. */
+    readonly newKey?: boolean | undefined;
+    readonly onProgress?: ((progress: BillsProgress) => void) | undefined;
+  };
+
+export type VerifyOptions = Which &
+  Stoppable & {
+    /** A text is ISO 8601; a date alone is its midnight in UTC. */
+    readonly from: Date | string;
+    /** Exclusive. */
+    readonly to: Date | string;
+    /** Whether what differs is written. Default not. */
+    readonly heal?: boolean | undefined;
+  };
+
+export type BillsOptions = Which &
+  Stoppable & {
+    readonly from?: Date | undefined;
+    /** Exclusive. */
+    readonly to?: Date | undefined;
+  };
+
+/** What is stored, and the exchange that it is read from. */
+export type Ledger = AsyncDisposable & {
+  /** Brings everything up to now. What failed is in the result: `outcome` is not "complete" then. */
+  sync(options?: SyncOptions): Promise<SyncResult>;
+  /** What is stored, and what is missing. Asks the exchange nothing. */
+  status(which?: Which): Promise<Status>;
+  /** Reads a span again and compares it with what is stored. */
+  verify(options: VerifyOptions): Promise<Verification & Pick<SyncResult, "outcome">>;
+  /** Holds the ledger against itself; `breaks` are what does not add up. */
+  reconcile(options?: Which & { readonly isFull?: boolean }): Promise<Reconciliation>;
+  /**
+   * The stored bills of one moment, by account, product type, time and id. Amounts are text, as the
+   * database has them, to the last digit; times are milliseconds since the Unix epoch.
+   */
+  bills(options?: BillsOptions): AsyncIterable<ExportedBill>;
+};
+
+/**
+ * Opens a ledger: the database of `DATABASE_URL`, or the embedded one under `DATA_DIR`, brought to
+ * this version's tables. A key is needed by `sync` and `verify` alone.
+ *
+ * @param settings by the names of the variables of the command line; nothing else is read.
+ * @throws UsageError for settings that are wrong; DatabaseError with the remedy.
+ */
+export async function openLedger(
+  settings: Settings,
+  { onNotice = () => undefined }: LedgerOptions = {},
+): Promise<Ledger> {
+  const config = readConfig(settings, { credentials: false });
+  await using stack = new AsyncDisposableStack();
+  const database = stack.use(await openCommandDatabase(config.database, onNotice));
+  await migrate(database.url.reveal());
+  const at = { settings, config, database, onNotice };
+  const kept = stack.move();
+  return {
+    sync: (options = {}) => sync(at, options),
+    status: async (which = {}) =>
+      readStatus(database.db, await streamsOf(at, which), config.settleLagMs),
+    verify: (options) => verify(at, options),
+    reconcile: async ({ isFull = false, ...which } = {}) => {
+      await streamsOf(at, which);
+      return reconcile(database.db, selectionOf(which), { isFull });
+    },
+    bills: (options = {}) => bills(at, options),
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  };
+}
+
+type At = {
+  readonly settings: Settings;
+  readonly config: Config;
+  readonly database: CommandDatabase;
+  readonly onNotice: (message: string) => void;
+};
+
+async function sync(at: At, options: SyncOptions): Promise<SyncResult> {
+  const { database, onNotice } = at;
+  const { newKey = false } = options;
+  const parts = partsOf(options.only);
+  const config = withParts(configFor(at, options, needsCredentials(parts)), parts);
+  const reporter = {
+    progress: options.onProgress ?? (() => undefined),
+    notice: onNotice,
+    warn: onNotice,
+    end: () => undefined,
+    [Symbol.dispose]: () => undefined,
+  };
+  const { promise, resolve } = Promise.withResolvers<SyncResult>();
+  using stop = stopOn(options.signal);
+  const deps = { database, reporter, signal: stop.signal, parts, newKey, onResult: resolve };
+  await runSync(config, deps);
+  return promise;
+}
+
+async function verify(at: At, options: VerifyOptions) {
+  const { database, onNotice: notice } = at;
+  const typed = { from: typedTime(options.from), to: typedTime(options.to) };
+  const span = readSpan(typed, systemClock.now());
+  const { promise, resolve } = Promise.withResolvers<Verification>();
+  using stop = stopOn(options.signal);
+  const kept = { keptMax: Number.POSITIVE_INFINITY, onResult: resolve };
+  const deps = {
+    database,
+    notice,
+    signal: stop.signal,
+    span,
+    heal: options.heal ?? false,
+    counts: true,
+  };
+  await runVerification(configFor(at, options, true), { ...deps, ...kept });
+  const verification = await promise;
+  const { outcome } = endOfVerification(verification);
+  return { ...verification, outcome };
+}
+
+/** What is no time stays one that `readSpan` can name. */
+const typedTime = (time: Date | string): string =>
+  typeof time === "string" || Number.isNaN(time.getTime()) ? String(time) : time.toISOString();
+
+async function* bills(at: At, options: BillsOptions): AsyncGenerator<ExportedBill> {
+  await streamsOf(at, options);
+  const timeOf = (date: Date | undefined) =>
+    date === undefined ? undefined : epochMs(date.getTime());
+  const selection = {
+    ...selectionOf(options),
+    from: timeOf(options.from),
+    to: timeOf(options.to),
+  };
+  using stop = stopOn(options.signal);
+  const { readable, writable } = new TransformStream<readonly ExportedBill[]>();
+  const writer = writable.getWriter();
+  const reading = inSnapshot(at.database.db, async (tx) => {
+    // A write waits for the reader, and fails once it has gone, which ends the transaction.
+    for await (const page of readBills(tx, selection)) await writer.write(page);
+  });
+  const ended = reading.then(
+    () => writer.close(),
+    (error: unknown) => writer.abort(error),
+  );
+  try {
+    for await (const page of readable) {
+      for (const bill of page) {
+        stop.signal.throwIfAborted();
+        yield bill;
+      }
+    }
+  } finally {
+    await Promise.allSettled([ended]);
+  }
+}
+
+const configFor = ({ settings }: At, which: Which, credentials: boolean): Config =>
+  narrowed(readConfig(settings, { credentials }), {
+    accounts: which.accounts ?? [],
+    productTypes: which.productTypes ?? [],
+  });
+
+const selectionOf = ({ accounts, productTypes }: Which): Selection => ({ accounts, productTypes });
+
+/** @throws UsageError for a name that is neither configured nor stored. */
+const streamsOf = async ({ config, database }: At, which: Which) =>
+  selectedStreams(selectionOf(which), config, await readSyncedStreams(database.db));
+
+/** Whatever a caller aborts for, it is no failure of the run: a run that was stopped says so. */
+function stopOn(signal: AbortSignal | undefined): Disposable & { readonly signal: AbortSignal } {
+  const stop = new AbortController();
+  const abort = () => stop.abort(new StoppedError("stopped on request"));
+  if (signal?.aborted === true) abort();
+  signal?.addEventListener("abort", abort);
+  return {
+    signal: stop.signal,
+    [Symbol.dispose]: () => signal?.removeEventListener("abort", abort),
+  };
+}

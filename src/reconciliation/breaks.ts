@@ -1,0 +1,285 @@
+import { sql } from "drizzle-orm";
+import type { ProductType } from "../contract/product-types.ts";
+import { type EpochMs, epochMs } from "../contract/time.ts";
+import type { Database, Transaction } from "../db/connect.ts";
+import { withDatabaseErrors } from "../db/database-errors.ts";
+import { textArray } from "../db/sql/array-literal.ts";
+import { timeText } from "../db/sql/time-text.ts";
+import { type Scope, within } from "./entries.ts";
+import { hasTransferLegs } from "./transfer-legs.ts";
+
+/** What can be wrong with a ledger. */
+export const breakKinds = {
+  chain: "a balance is not the one before it plus its bill",
+  balance: "one balance is off, and the next is right again",
+  duplicate: "a bill is there twice, under two ids",
+  "fee-sign": "a fee counts the other way round",
+  rounding: "off by one unit in the last place, where the ledger is otherwise exact",
+  unread: "a balance does not follow, beside time that was not read",
+  rollforward: "a day's bills do not add up to its balances",
+  transfer: "the two legs of a transfer are of different amounts",
+  "id-time": "a bill's id tells another time than the bill",
+  "ltv-assets": "the collateral does not add up to the assets",
+  "ltv-ratio": "the ratio is not debt by assets",
+  "ltv-haircut": "collateral counts for more than it is worth, or for less than nothing",
+  restatement: "bills were restated since the last sign-off",
+  quarantine: "rows in quarantine since the last sign-off",
+} as const;
+
+export type BreakKind = keyof typeof breakKinds;
+
+/** One place where the ledger does not add up. Amounts are decimals as text. */
+export type FoundBreak = {
+  readonly kind: BreakKind;
+  readonly account: string;
+  /** Empty where it is not of one. */
+  readonly productType: string;
+  readonly coin: string;
+  /** What is broken: a bill's id, a day, a snapshot's time. Together with the above its identity. */
+  readonly anchor: string;
+  /** ISO 8601. */
+  readonly happenedAt: string | null;
+  readonly expected: string | null;
+  readonly observed: string | null;
+  readonly difference: string | null;
+  readonly firstBadBill: string | null;
+  readonly lastGoodBill: string | null;
+  readonly explanation: string;
+};
+
+export type BreakState = "open" | "explained" | "resolved";
+
+export type Break = FoundBreak & {
+  readonly breakId: number;
+  readonly firstSeenAt: string;
+  readonly state: BreakState;
+  readonly note: string | null;
+};
+
+const columns: readonly (keyof FoundBreak)[] = [
+  "kind",
+  "account",
+  "productType",
+  "coin",
+  "anchor",
+  "happenedAt",
+  "expected",
+  "observed",
+  "difference",
+  "firstBadBill",
+  "lastGoodBill",
+  "explanation",
+];
+
+const snakeCase = (name: string) =>
+  name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+const names = sql.raw(columns.map(snakeCase).join(", "));
+const prefixed = (table: string) =>
+  sql.raw(columns.map((name) => `${table}.${snakeCase(name)}`).join(", "));
+
+/**
+ * Writes down what was found. A break that is known keeps its first time and its note; one that
+ * was signed off stays so as long as its difference is the same, and is open again where not.
+ * @returns their numbers.
+ */
+export async function recordFound(
+  tx: Transaction,
+  found: readonly FoundBreak[],
+): Promise<readonly string[]> {
+  const column = (name: keyof FoundBreak) => textArray(found.map((entry) => entry[name]));
+  await tx.execute(sql`
+    create temporary table found_breaks on commit drop as
+    select
+      kind, account, product_type, coin, anchor, happened_at::timestamptz, expected::numeric,
+      observed::numeric, difference::numeric, first_bad_bill, last_good_bill, explanation, place
+    from unnest(
+      ${sql.join(
+        columns.map((name) => sql`${column(name)}::text[]`),
+        sql`, `,
+      )}
+    ) with ordinality as found (${names}, place)`);
+  await noteReopened(tx);
+  const { rows } = await tx.execute<{ break_id: string }>(sql`
+    insert into ledger_breaks (break_id, ${names}, first_seen_at, last_seen_at, state)
+    select
+      -- The table is locked: nobody else takes a number, and one that is not used is not taken.
+      (select coalesce(max(break_id), 0) from ledger_breaks)
+        + count(*) filter (where known.break_id is null) over (order by place),
+      ${prefixed("found")}, transaction_timestamp(), transaction_timestamp(), 'open'
+    from found_breaks as found
+    left join ledger_breaks as known using (account, product_type, coin, kind, anchor)
+    on conflict (account, product_type, coin, kind, anchor) do update
+    set
+      happened_at = excluded.happened_at,
+      expected = excluded.expected,
+      observed = excluded.observed,
+      difference = excluded.difference,
+      first_bad_bill = excluded.first_bad_bill,
+      last_good_bill = excluded.last_good_bill,
+      explanation = excluded.explanation,
+      last_seen_at = excluded.last_seen_at,
+      state = case
+        when ledger_breaks.state = 'explained'
+          and ledger_breaks.difference is not distinct from excluded.difference
+        then 'explained'
+        else 'open'
+      end,
+      resolved_at = null
+    returning break_id`);
+  await tx.execute(sql`drop table found_breaks`);
+  return rows.map(({ break_id }) => break_id);
+}
+
+/** That a break is open again since its difference is another, by nobody's decision. */
+async function noteReopened(tx: Transaction): Promise<void> {
+  await tx.execute(sql`
+    insert into break_decisions (account, break_id, place, decision, decided_at, note, difference)
+    select
+      known.account,
+      known.break_id,
+      (
+        select count(*) + 1
+        from break_decisions as earlier
+        where earlier.account = known.account
+          and earlier.break_id = known.break_id
+      ),
+      'reopened',
+      transaction_timestamp(),
+      'its difference was ' || coalesce(known.difference::text, 'unknown') || ' when it was signed off',
+      found.difference
+    from found_breaks as found
+    join ledger_breaks as known using (account, product_type, coin, kind, anchor)
+    where known.state = 'explained'
+      and known.difference is distinct from found.difference`);
+}
+
+/**
+ * Breaks that were open and were not found again, among those that this check would have found.
+ * @param checked where the check began in each chain is in `chains_to_check`; "all" for a whole one.
+ * @returns how many they were.
+ */
+export async function resolveUnfound(
+  tx: Transaction,
+  { accounts, productTypes }: Scope,
+  { foundIds, checked }: { foundIds: readonly string[]; checked: "all" | "changed" },
+): Promise<number> {
+  const wasChecked =
+    checked === "all"
+      ? sql`true`
+      : sql`(
+          coin = ''
+          or kind = 'transfer' and ${hasTransferLegs}
+          or kind like 'ltv-%'
+          or exists (
+            select 1
+            from chains_to_check as chain
+            where chain.account = ledger_breaks.account
+              and chain.product_type = ledger_breaks.product_type
+              and chain.coin = ledger_breaks.coin
+              and chain.since < ledger_breaks.happened_at
+          )
+        )`;
+  const { rowCount } = await tx.execute(sql`
+    update ledger_breaks
+    set state = 'resolved', resolved_at = clock_timestamp()
+    where state = 'open'
+      and not break_id = any(${textArray(foundIds)}::bigint[])
+      and ${within("account", accounts)}
+      and (product_type = '' or ${within("product_type", productTypes)})
+      and ${wasChecked}`);
+  return rowCount ?? 0;
+}
+
+/** The columns of a {@link Break}, all but its number in their types. */
+export const breakText = sql`
+      break_id::text as "breakId",
+      kind,
+      account,
+      product_type as "productType",
+      coin,
+      anchor,
+      ${timeText(sql`happened_at`)} as "happenedAt",
+      expected::text,
+      observed::text,
+      difference::text,
+      first_bad_bill as "firstBadBill",
+      last_good_bill as "lastGoodBill",
+      explanation,
+      ${timeText(sql`first_seen_at`)} as "firstSeenAt",
+      state,
+      note`;
+
+/** The open breaks, oldest first. */
+export async function readOpenBreaks(
+  tx: Transaction,
+  { accounts, productTypes }: Scope,
+): Promise<readonly Break[]> {
+  const { rows } = await tx.execute<Break & { readonly breakId: string }>(sql`
+    select
+      ${breakText}
+    from ledger_breaks
+    where state = 'open'
+      and ${within("account", accounts)}
+      and (product_type = '' or ${within("product_type", productTypes)})
+    order by account, product_type, coin, happened_at, break_id`);
+  return rows.map((row) => ({ ...row, breakId: Number(row.breakId) }));
+}
+
+/** A stretch of a stream's time in which something does not add up. */
+export type BrokenSpan = {
+  readonly account: string;
+  readonly productType: ProductType;
+  readonly from: EpochMs;
+  readonly to: EpochMs;
+};
+
+/**
+ * The time around the open breaks of the balance: from the last good bill to the first bad one,
+ * both included, one span where several overlap.
+ */
+export function readBrokenSpans(db: Database, scope: Scope): Promise<readonly BrokenSpan[]> {
+  return withDatabaseErrors(async () => {
+    const { rows } = await db.execute<{
+      account: string;
+      product_type: ProductType;
+      from_ms: string;
+      to_ms: string;
+    }>(sql`
+      with spans as (
+        select
+          broken.account,
+          broken.product_type,
+          unnest(
+            range_agg(
+              tstzrange(
+                coalesce(good.c_time, broken.happened_at - interval '1 hour'),
+                broken.happened_at + interval '1 millisecond'
+              )
+            )
+          ) as span
+        from ledger_breaks as broken
+        left join bills as good
+          on good.account = broken.account
+          and good.product_type = broken.product_type
+          and good.bill_id = broken.last_good_bill
+        where state = 'open'
+          and first_bad_bill is not null
+          and ${within("broken.account", scope.accounts)}
+          and ${within("broken.product_type", scope.productTypes)}
+        group by broken.account, broken.product_type
+      )
+      select
+        account,
+        product_type,
+        extract(epoch from lower(span)) * 1000 as from_ms,
+        extract(epoch from upper(span)) * 1000 as to_ms
+      from spans
+      order by account, product_type, span`);
+    return rows.map((row) => ({
+      account: row.account,
+      productType: row.product_type,
+      from: epochMs(Number(row.from_ms)),
+      to: epochMs(Number(row.to_ms)),
+    }));
+  });
+}

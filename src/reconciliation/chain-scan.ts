@@ -1,0 +1,185 @@
+import { type SQL, sql } from "drizzle-orm";
+import type { Transaction } from "../db/connect.ts";
+import { type Entries, movedByRule } from "./entries.ts";
+import { lastPlace } from "./learn.ts";
+
+/**
+ * Finds, in one pass over the chains, the bills whose balance is not the one before plus what
+ * they move, and those for which that cannot be told from the two balances alone.
+ */
+export async function collectSuspects(tx: Transaction, entries: Entries): Promise<void> {
+  await tx.execute(sql`drop table if exists off_chain`);
+  await tx.execute(sql`drop table if exists suspects`);
+  const { join, place } = await knownOrder(tx);
+  await tx.execute(sql`
+    create temporary table off_chain on commit drop as
+    select *
+    from (
+      select
+        bills.account,
+        bills.product_type,
+        bills.coin,
+        bills.bill_id,
+        bills.c_time,
+        business_type,
+        amount,
+        fee,
+        fee_by_coupon,
+        balance,
+        ${entries.isException} as is_exception,
+        row_number() over chain as position,
+        lag(balance) over chain as previous,
+        lag(bills.bill_id) over chain as previous_bill_id
+      ${entries.from}
+      ${join}
+      where ${entries.where}
+      window chain as (
+        partition by bills.account, bills.product_type, bills.coin
+        order by bills.c_time, ${place} length(bills.bill_id), bills.bill_id
+      )
+    ) as chained
+    where balance is null
+      or previous is null
+      or is_exception
+      or balance - previous <> amount + fee`);
+  await tx.execute(sql`
+    create temporary table suspects on commit drop as
+    with candidates as (
+      select
+        off_chain.account,
+        off_chain.product_type,
+        off_chain.coin,
+        bill_id,
+        c_time,
+        business_type,
+        business_types.category,
+        coalesce(is_testable, true) as is_testable,
+        amount,
+        fee,
+        fee_by_coupon,
+        balance,
+        ${movedByRule} as moved,
+        position,
+        previous,
+        previous_bill_id
+      from off_chain
+      join business_types on code = business_type
+      left join wallet_rules
+        on wallet_rules.account = off_chain.account
+        and wallet_rules.product_type = off_chain.product_type
+        and wallet_rules.category = business_types.category
+    )
+    select candidates.*
+    from candidates
+    where balance is null
+      or previous is null
+      or balance - previous <> moved`);
+}
+
+/** What puts the bills of a millisecond in order. Where all chain by their ids, nothing is joined. */
+async function knownOrder(tx: Transaction): Promise<{ readonly join: SQL; readonly place: SQL }> {
+  const { rowCount } = await tx.execute(sql`select 1 from bill_order limit 1`);
+  if (rowCount === 0) return { join: sql``, place: sql`` };
+  return {
+    join: sql`
+      left join bill_order
+        on bill_order.account = bills.account
+        and bill_order.product_type = bills.product_type
+        and bill_order.bill_id = bills.bill_id`,
+    place: sql`coalesce(place, 0),`,
+  };
+}
+
+/**
+ * How far each of the suspects is off, by the last balance before it that was served. The first
+ * balance of a chain has nothing to be held against.
+ */
+export async function collectResiduals(tx: Transaction): Promise<void> {
+  await tx.execute(sql`drop table if exists residuals`);
+  await tx.execute(sql`
+    create temporary table residuals on commit drop as
+    with numbered as (
+      select
+        suspects.*,
+        -- A stretch begins behind a served balance, and ends with the next one.
+        count(*) filter (where previous is not null or position = 1) over chain as stretch
+      from suspects
+      window chain as (partition by account, product_type, coin order by position)
+    ),
+    stretched as (
+      select
+        numbered.*,
+        first_value(previous) over stretch as base,
+        first_value(previous_bill_id) over stretch as base_bill_id,
+        sum(moved) over stretch as moved_since,
+        count(*) over stretch as steps,
+        bool_and(is_testable) over stretch as are_testable
+      from numbered
+      window stretch as (
+        partition by account, product_type, coin, stretch
+        order by position
+        rows unbounded preceding
+      )
+    )
+    select
+      account,
+      product_type,
+      coin,
+      bill_id,
+      c_time,
+      business_type,
+      category,
+      amount,
+      fee,
+      balance,
+      moved,
+      position,
+      base_bill_id,
+      steps,
+      are_testable as is_testable,
+      base + moved_since as expected,
+      balance - base - moved_since as residual,
+      -- Each of the bills on the way may have been rounded.
+      abs(balance - base - moved_since) <= steps * ${lastPlace} as is_small
+    from stretched
+    where balance - base - moved_since <> 0`);
+}
+
+/**
+ * Adds the bills up by day and type, without regard to their order. What the sums move the wallet
+ * by is for their readers to say: joined to each bill, the rules cost a third of the pass.
+ */
+export async function collectDaySums(tx: Transaction, entries: Entries): Promise<void> {
+  await tx.execute(sql`drop table if exists day_sums`);
+  await tx.execute(sql`
+    create temporary table day_sums on commit drop as
+    select
+      account,
+      product_type,
+      coin,
+      business_type,
+      (day_start at time zone 'UTC')::date as day,
+      bills,
+      amount,
+      fee,
+      fee_by_coupon,
+      last_time
+    from (
+      select
+        bills.account,
+        bills.product_type,
+        bills.coin,
+        bills.business_type,
+        -- Cheaper for each bill than its date. No bill is older than the origin, before which old
+        -- servers round down twice.
+        date_bin('1 day', bills.c_time, timestamptz 'epoch') as day_start,
+        count(*) as bills,
+        sum(amount) as amount,
+        sum(fee) as fee,
+        sum(fee_by_coupon) as fee_by_coupon,
+        max(bills.c_time) as last_time
+      ${entries.from}
+      where ${entries.where}
+      group by 1, 2, 3, 4, 5
+    ) as summed`);
+}

@@ -1,0 +1,263 @@
+import { type SQL, sql } from "drizzle-orm";
+import type { Transaction } from "../db/connect.ts";
+import { timeText } from "../db/sql/time-text.ts";
+import type { BreakKind, FoundBreak } from "./breaks.ts";
+import { type Entries, movedByRule, type Scope, within } from "./entries.ts";
+import { find } from "./find.ts";
+import { hasTransferLegs, isBetweenProducts } from "./transfer-legs.ts";
+
+/**
+ * Days whose bills, added up by category and without regard to their order, do not make the
+ * step from one closing balance to the next: what the chain says, said once more by other sums.
+ */
+export const findRollforwardBreaks = (tx: Transaction): Promise<readonly FoundBreak[]> =>
+  find(
+    tx,
+    "rollforward",
+    sql`
+    with off as (
+      select account, product_type, coin, (c_time at time zone 'UTC')::date as day, sum(residual) as residual
+      from residuals
+      group by 1, 2, 3, 4
+    ),
+    days as (
+      select account, product_type, coin, day, sum(${movedByRule}) as moved, max(last_time) as last_time
+      from day_sums
+      join business_types on code = business_type
+      left join wallet_rules using (account, product_type, category)
+      group by account, product_type, coin, day
+    ),
+    closed as (
+      select
+        days.account,
+        days.product_type,
+        days.coin,
+        day,
+        last_time,
+        last_bill.bill_id,
+        last_bill.balance,
+        sum(days.moved + coalesce(residual, 0)) over (
+          partition by days.account, days.product_type, days.coin
+          order by day
+        ) as moved
+      from days
+      left join off using (account, product_type, coin, day)
+      cross join lateral (
+        select bill_id, balance
+        from bills
+        left join bill_order using (account, product_type, bill_id)
+        where bills.account = days.account
+          and bills.product_type = days.product_type
+          and bills.coin = days.coin
+          and bills.c_time = last_time
+        order by coalesce(place, 0) desc, length(bill_id) desc, bill_id desc
+        limit 1
+      ) as last_bill
+    ),
+    stepped as (
+      select
+        closed.*,
+        lag(balance) over chain + moved - lag(moved) over chain as expected,
+        lag(bill_id) over chain as last_good_bill
+      from closed
+      where balance is not null
+      window chain as (partition by account, product_type, coin order by day)
+    )
+    select
+      account,
+      product_type as "productType",
+      coin,
+      to_char(day, 'YYYY-MM-DD') as anchor,
+      ${timeText(sql`last_time`)} as "happenedAt",
+      expected::text,
+      balance::text as observed,
+      (balance - expected)::text as difference,
+      bill_id as "firstBadBill",
+      last_good_bill as "lastGoodBill",
+      'the day''s categories do not add up to its balances' as explanation
+    from stepped
+    where balance <> expected
+    order by account, product_type, coin, day`,
+  );
+
+/** Transfers between two product types of an account whose legs are of different amounts. */
+export async function findTransferBreaks(
+  tx: Transaction,
+  { accounts, productTypes }: Scope,
+): Promise<readonly FoundBreak[]> {
+  const { rowCount: legs } = await tx.execute(sql`select 1 where ${hasTransferLegs}`);
+  if (legs === 0) return [];
+  return find(
+    tx,
+    "transfer",
+    sql`
+    with legs as (
+      select account, product_type, coin, bill_id, c_time, amount
+      from analytics.transfers
+      where state = 'one_sided'
+        and ${isBetweenProducts}
+        and ${within("account", accounts)}
+    )
+    select distinct on (sent.account, sent.product_type, sent.bill_id)
+      sent.account,
+      sent.product_type as "productType",
+      sent.coin,
+      sent.bill_id as anchor,
+      ${timeText(sql`sent.c_time`)} as "happenedAt",
+      (-sent.amount)::text as expected,
+      received.amount::text as observed,
+      (received.amount + sent.amount)::text as difference,
+      received.bill_id as "firstBadBill",
+      sent.bill_id as "lastGoodBill",
+      'bill ' || received.bill_id || ' of ' || received.product_type
+        || ' looks like its other leg, with another amount' as explanation
+    from legs as sent
+    join legs as received
+      on received.account = sent.account
+      and received.coin = sent.coin
+      and received.product_type <> sent.product_type
+      and received.amount > 0
+      -- Of two equal transfers a second apart, the near legs pair, and leave the far ones.
+      and received.amount <> -sent.amount
+      and received.c_time between sent.c_time - interval '1 second' and sent.c_time + interval '10 seconds'
+    where sent.amount < 0
+      and ${within("sent.product_type", productTypes)}
+    order by sent.account, sent.product_type, sent.bill_id, received.c_time`,
+  );
+}
+
+const idTimeShareMax = 0.01;
+const findingsMax = 1_000;
+
+/**
+ * Whether a bill's id tells another time that is no known break: only all bills can tell whether
+ * nearly all of the ids tell theirs.
+ */
+export async function isAnyIdNew(tx: Transaction, entries: Entries): Promise<boolean> {
+  if (!(await hasOddIds(tx, entries, sql`true`))) return false;
+  const { rows } = await tx.execute(sql`
+    select 1
+    ${entries.fromView}
+    where ${entries.where}
+      and is_id_odd
+      and not exists (
+        select 1
+        from ledger_breaks
+        where ledger_breaks.kind = ${"id-time" satisfies BreakKind}
+          and ledger_breaks.state <> 'resolved'
+          and ledger_breaks.account = bills.account
+          and ledger_breaks.product_type = bills.product_type
+          and ledger_breaks.coin = bills.coin
+          and ledger_breaks.anchor = bills.bill_id
+      )
+    limit 1`);
+  return rows.length > 0;
+}
+
+const isSmallShare = sql`count(*) <= ${idTimeShareMax}::numeric * (select sum(bills) from day_sums)`;
+
+/** Asked apart from all else: of a million bills, their ids and sums in one pass took longer. */
+async function hasOddIds(tx: Transaction, entries: Entries, condition: SQL): Promise<boolean> {
+  const { rows } = await tx.execute<{ is_odd: boolean }>(sql`
+    select count(*) > 0 and ${condition} as is_odd
+    ${entries.fromView}
+    where ${entries.where}
+      and is_id_odd`);
+  return rows[0]?.is_odd === true;
+}
+
+/**
+ * Bills whose id tells another time, where nearly all of the ids tell theirs: among those that
+ * changed a check finds no others than one of all bills did, whatever their share is.
+ */
+export async function findIdBreaks(
+  tx: Transaction,
+  { entries, checked }: { readonly entries: Entries; readonly checked: "all" | "changed" },
+): Promise<readonly FoundBreak[]> {
+  const condition = checked === "all" ? isSmallShare : sql`true`;
+  if (!(await hasOddIds(tx, entries, condition))) return [];
+  return find(
+    tx,
+    "id-time",
+    sql`
+    select
+      bills.account,
+      bills.product_type as "productType",
+      bills.coin,
+      bills.bill_id as anchor,
+      ${timeText(sql`bills.c_time`)} as "happenedAt",
+      bills.bill_id as "firstBadBill",
+      'the bill''s id is not one of its time' as explanation
+    ${entries.fromView}
+    where ${entries.where}
+      and is_id_odd
+    order by bills.account, bills.product_type, bills.c_time, bills.bill_id
+    limit ${findingsMax}`,
+  );
+}
+
+/**
+ * Restatements and quarantined rows since the last check that counted those that somebody signed
+ * off: what came between that check and his signature he has not seen.
+ */
+export async function findUnsigned(
+  tx: Transaction,
+  { accounts, productTypes }: Scope,
+): Promise<readonly FoundBreak[]> {
+  const since = (kind: BreakKind) => sql`
+      select account, product_type, max(last_seen_at) as seen_at
+      from ledger_breaks
+      where kind = ${kind}
+        and signed_off_at is not null
+      group by account, product_type`;
+  const counted = (
+    table: string,
+    time: string,
+    kind: BreakKind,
+    condition: SQL,
+    what: string,
+  ) => sql`
+    select
+      entries.account,
+      entries.product_type as "productType",
+      'since ' || coalesce(${timeText(sql`seen_at`)}, 'the beginning') as anchor,
+      ${timeText(sql`min(${sql.raw(time)})`)} as "happenedAt",
+      '0' as expected,
+      count(*)::text as observed,
+      count(*)::text as difference,
+      count(*) || ${` ${what}`} as explanation
+    from ${sql.raw(table)} as entries
+    left join (${since(kind)}) as signed
+      on signed.account = entries.account
+      and signed.product_type = entries.product_type
+    where ${condition}
+      and (seen_at is null or ${sql.raw(time)} > seen_at)
+      and ${within("entries.account", accounts)}
+      and ${within("entries.product_type", productTypes)}
+    group by entries.account, entries.product_type, seen_at
+    order by 1, 2`;
+  return [
+    ...(await find(
+      tx,
+      "restatement",
+      counted(
+        "bill_revisions",
+        "replaced_at",
+        "restatement",
+        sql`true`,
+        "restated, see bill_revisions",
+      ),
+    )),
+    ...(await find(
+      tx,
+      "quarantine",
+      counted(
+        "rejected_bills",
+        "rejected_at",
+        "quarantine",
+        sql`resolved_at is null`,
+        "in rejected_bills",
+      ),
+    )),
+  ];
+}

@@ -1,0 +1,87 @@
+import { type SQL, sql } from "drizzle-orm";
+import type { Transaction } from "../db/connect.ts";
+import { timeText } from "../db/sql/time-text.ts";
+import type { FoundBreak } from "./breaks.ts";
+import { type Scope, within } from "./entries.ts";
+import { find } from "./find.ts";
+import { lastPlace } from "./learn.ts";
+
+const snapshotBreaks = ({ accounts }: Scope, columns: SQL, isBroken: SQL): SQL => sql`
+    with snapshots as (
+      select
+        account,
+        risk_unit_id,
+        taken_at,
+        ltv,
+        usdt_balance,
+        unpaid_usdt_amount,
+        (
+          select sum(converted_usdt_amount)
+          from ltv_collateral as part
+          where part.account = ltv_snapshots.account
+            and part.risk_unit_id = ltv_snapshots.risk_unit_id
+            and part.taken_at = ltv_snapshots.taken_at
+        ) as converted,
+        (
+          select count(*)
+          from ltv_collateral as part
+          where part.account = ltv_snapshots.account
+            and part.risk_unit_id = ltv_snapshots.risk_unit_id
+            and part.taken_at = ltv_snapshots.taken_at
+        ) as coins
+      from ltv_snapshots
+      where ${within("account", accounts)}
+    )
+    select
+      account,
+      concat_ws('/', nullif(risk_unit_id, ''), ${timeText(sql`taken_at`)}) as anchor,
+      ${timeText(sql`taken_at`)} as "happenedAt",
+      ${columns}
+    from snapshots
+    where ${isBroken}
+    order by account, risk_unit_id, taken_at`;
+
+/** What a loan-to-value record says about itself and does not keep. */
+export async function findLoanToValueBreaks(
+  tx: Transaction,
+  scope: Scope,
+): Promise<readonly FoundBreak[]> {
+  const assets = snapshotBreaks(
+    scope,
+    sql`
+      converted::text as expected,
+      usdt_balance::text as observed,
+      (usdt_balance - converted)::text as difference,
+      'usdtBalance is not the sum of convertedUsdtAmount' as explanation`,
+    sql`abs(usdt_balance - converted) > coins * ${lastPlace}`,
+  );
+  const ratio = snapshotBreaks(
+    scope,
+    sql`
+      round(unpaid_usdt_amount / usdt_balance, scale(ltv) + 2)::text as expected,
+      ltv::text as observed,
+      (ltv - round(unpaid_usdt_amount / usdt_balance, scale(ltv) + 2))::text as difference,
+      'ltv is not unpaidUsdtAmount / usdtBalance, to half a unit of its last place' as explanation`,
+    sql`usdt_balance <> 0
+      and abs(ltv - unpaid_usdt_amount / usdt_balance) > 0.5 * 10::numeric ^ -scale(ltv)`,
+  );
+  const haircut = sql`
+    select
+      account,
+      coin,
+      concat_ws('/', nullif(risk_unit_id, ''), ${timeText(sql`taken_at`)}) as anchor,
+      ${timeText(sql`taken_at`)} as "happenedAt",
+      (price * amount)::text as expected,
+      converted_usdt_amount::text as observed,
+      (converted_usdt_amount - price * amount)::text as difference,
+      'convertedUsdtAmount is not between 0 and price x amount' as explanation
+    from ltv_collateral
+    where ${within("account", scope.accounts)}
+      and (converted_usdt_amount < 0 or converted_usdt_amount > price * amount + ${lastPlace})
+    order by account, risk_unit_id, taken_at, coin`;
+  return [
+    ...(await find(tx, "ltv-assets", assets)),
+    ...(await find(tx, "ltv-ratio", ratio)),
+    ...(await find(tx, "ltv-haircut", haircut)),
+  ];
+}

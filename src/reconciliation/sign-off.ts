@@ -1,0 +1,164 @@
+import { type SQL, sql } from "drizzle-orm";
+import { type Database, inTransaction, type Transaction } from "../db/connect.ts";
+import { withDatabaseErrors } from "../db/database-errors.ts";
+import { textArray } from "../db/sql/array-literal.ts";
+import { timeText } from "../db/sql/time-text.ts";
+import { type Break, breakText } from "./breaks.ts";
+import { type Scope, within } from "./entries.ts";
+
+/** What somebody decides about breaks. */
+export type Decision = {
+  readonly breakIds: readonly number[];
+  readonly note: string | undefined;
+  /** Who decides. */
+  readonly by: string | undefined;
+};
+
+/**
+ * Signs open breaks off: all of them, or none. The records stay, with the note.
+ * @returns the numbers that no open break has; empty where all were signed off.
+ */
+export const acceptBreaks = (db: Database, decision: Decision): Promise<readonly number[]> =>
+  decide(db, decision, {
+    from: "open",
+    name: "signed off",
+    changes: sql`
+      state = 'explained',
+      note = ${decision.note ?? null},
+      signed_off_at = transaction_timestamp(),
+      signed_off_by = ${decision.by ?? null}`,
+  });
+
+/**
+ * Takes sign-offs back: all of them, or none.
+ * @returns the numbers that no break has that is signed off; empty where all were reopened.
+ */
+export const reopenBreaks = (db: Database, decision: Decision): Promise<readonly number[]> =>
+  decide(db, decision, {
+    from: "explained",
+    name: "reopened",
+    changes: sql`
+      state = 'open',
+      note = null,
+      signed_off_at = null,
+      signed_off_by = null`,
+  });
+
+type Change = {
+  readonly from: "open" | "explained";
+  readonly name: "signed off" | "reopened";
+  readonly changes: SQL;
+};
+
+function decide(db: Database, decision: Decision, change: Change): Promise<readonly number[]> {
+  const { breakIds, note, by } = decision;
+  const ids = sql`${textArray(breakIds.map(String))}::bigint[]`;
+  return withDatabaseErrors(() =>
+    inTransaction(db, async (tx) => {
+      // A check that is under way may be about to resolve them.
+      await tx.execute(sql`lock table ledger_breaks in share row exclusive mode`);
+      const missing = await withoutState(tx, breakIds, change.from);
+      if (missing.length > 0) return missing;
+      await tx.execute(sql`
+        insert into break_decisions (
+          account, break_id, place, decision, decided_at, decided_by, note, difference
+        )
+        select
+          account,
+          break_id,
+          (
+            select count(*) + 1
+            from break_decisions as earlier
+            where earlier.account = ledger_breaks.account
+              and earlier.break_id = ledger_breaks.break_id
+          ),
+          ${change.name},
+          transaction_timestamp(),
+          ${by ?? null},
+          ${note ?? null},
+          difference
+        from ledger_breaks
+        where break_id = any(${ids})`);
+      await tx.execute(sql`
+        update ledger_breaks
+        set ${change.changes}
+        where break_id = any(${ids})`);
+      return [];
+    }),
+  );
+}
+
+/** Those of the numbers that no break of this state has. */
+async function withoutState(
+  tx: Transaction,
+  breakIds: readonly number[],
+  state: Change["from"],
+): Promise<readonly number[]> {
+  const { rows } = await tx.execute<{ break_id: string }>(sql`
+    select break_id
+    from ledger_breaks
+    where state = ${state}
+      and break_id = any(${textArray(breakIds.map(String))}::bigint[])`);
+  const found = new Set(rows.map(({ break_id }) => Number(break_id)));
+  return breakIds.filter((id) => !found.has(id));
+}
+
+/** A sign-off or a reopening. */
+export type PastDecision = {
+  readonly decision: "signed off" | "reopened";
+  /** ISO 8601. */
+  readonly decidedAt: string;
+  readonly decidedBy: string | null;
+  readonly note: string | null;
+};
+
+export type ListedBreak = Break & {
+  readonly signedOffAt: string | null;
+  readonly signedOffBy: string | null;
+  readonly resolvedAt: string | null;
+  /** The oldest first. */
+  readonly decisions: readonly PastDecision[];
+};
+
+/**
+ * The breaks by their numbers, as the last check left them.
+ * @param isAll those that are signed off or resolved, too.
+ */
+export function listBreaks(
+  db: Database,
+  { accounts, productTypes }: Scope,
+  { isAll }: { readonly isAll: boolean },
+): Promise<readonly ListedBreak[]> {
+  return withDatabaseErrors(async () => {
+    const { rows } = await db.execute<ListedBreak & { readonly breakId: string }>(sql`
+      select
+        ${breakText},
+        ${timeText(sql`signed_off_at`)} as "signedOffAt",
+        signed_off_by as "signedOffBy",
+        ${timeText(sql`resolved_at`)} as "resolvedAt",
+        (
+          select
+            coalesce(
+              json_agg(
+                json_build_object(
+                  'decision', decision,
+                  'decidedAt', ${timeText(sql`decided_at`)},
+                  'decidedBy', decided_by,
+                  'note', break_decisions.note
+                )
+                order by place
+              ),
+              '[]'
+            )
+          from break_decisions
+          where break_decisions.account = ledger_breaks.account
+            and break_decisions.break_id = ledger_breaks.break_id
+        ) as decisions
+      from ledger_breaks
+      where (${isAll} or state = 'open')
+        and ${within("account", accounts)}
+        and (product_type = '' or ${within("product_type", productTypes)})
+      order by ledger_breaks.break_id`);
+    return rows.map((row) => ({ ...row, breakId: Number(row.breakId) }));
+  });
+}

@@ -1,0 +1,254 @@
+import { type SQL, sql } from "drizzle-orm";
+import type { Transaction } from "../db/connect.ts";
+import { type Scope, within } from "./entries.ts";
+
+/** What was checked of one chain: an account, a product type, a coin. */
+export type ChainSummary = {
+  readonly account: string;
+  readonly productType: string;
+  readonly coin: string;
+  readonly bills: number;
+  /** Bills whose balance could be computed. */
+  readonly tested: number;
+  /** Those off by one unit in the last place, and how much that is together. */
+  readonly rounded: number;
+  readonly rounding: string;
+  /** UTC days with bills: reconciled, not completely read, with an open break. */
+  readonly days: {
+    readonly reconciled: number;
+    readonly incomplete: number;
+    readonly broken: number;
+  };
+};
+
+/** What a category was found to move the wallet by, and how often that fits. */
+export type RuleSummary = {
+  readonly account: string;
+  readonly productType: string;
+  readonly category: string;
+  readonly moves: string;
+  readonly tested: number;
+  readonly fitting: number;
+  readonly isTestable: boolean;
+};
+
+// A ledger that rounds does so in one bill of five; one bill in a hundred is no habit.
+const roundingShareMin = sql.raw("0.01");
+const roundingMin = 3;
+const isHabit = (rounded: SQL, tested: SQL): SQL =>
+  sql`(${rounded} >= ${roundingMin} and ${rounded} >= (${tested}) * ${roundingShareMin})`;
+
+/**
+ * Counts what was checked, chain by chain, into `checked_chains`. Whether a chain rounds is what
+ * all of its bills say: those of this check, or of the last whole one.
+ */
+export async function summariseChains(tx: Transaction, checked: "all" | "changed"): Promise<void> {
+  await tx.execute(sql`drop table if exists checked_chains`);
+  await tx.execute(sql`
+    create temporary table checked_chains on commit drop as
+    with sums as (
+      select account, product_type, coin, sum(bills)::bigint as bills
+      from day_sums
+      group by account, product_type, coin
+    ),
+    unknown as (
+      select account, product_type, coin, count(*) as bills
+      from suspects
+      where balance is null
+        or previous is null
+      group by account, product_type, coin
+    ),
+    unsettled as (
+      select
+        residuals.account,
+        residuals.product_type,
+        residuals.coin,
+        min(ingested_at) as stored_at
+      from residuals
+      join covered_streams using (account, product_type)
+      join bills using (account, product_type, bill_id)
+      where residuals.c_time >= settled_to
+      group by residuals.account, residuals.product_type, residuals.coin
+    ),
+    small as (
+      select
+        account,
+        product_type,
+        coin,
+        count(*) as rounded,
+        sum(residual) as rounding
+      from residuals
+      where is_small
+      group by account, product_type, coin
+    )
+    select
+      account,
+      product_type,
+      coin,
+      sums.bills,
+      sums.bills - coalesce(unknown.bills, 0) as tested,
+      coalesce(small.rounded, 0) as rounded,
+      coalesce(rounding, 0) as rounding,
+      -- What was not judged yet is looked at again, whether or not it changes.
+      least(transaction_timestamp(), unsettled.stored_at) as ingested_before,
+      case
+        when ${checked === "all"} or reconciled_chains.tested is null
+        then ${isHabit(sql`coalesce(small.rounded, 0)`, sql`sums.bills - coalesce(unknown.bills, 0)`)}
+        else ${isHabit(sql`reconciled_chains.rounded`, sql`reconciled_chains.tested`)}
+      end as does_round
+    from sums
+    left join unknown using (account, product_type, coin)
+    left join small using (account, product_type, coin)
+    left join unsettled using (account, product_type, coin)
+    left join reconciled_chains using (account, product_type, coin)`);
+}
+
+/**
+ * Remembers what was checked, so that the next check begins there. The counts are those of the
+ * last check of the whole chain: ranges of bills that changed overlap, and cannot be added up.
+ */
+export async function writeChains(
+  tx: Transaction,
+  scope: Scope,
+  checked: "all" | "changed",
+): Promise<readonly ChainSummary[]> {
+  await tx.execute(sql`
+    insert into reconciled_chains (
+      account, product_type, coin, ingested_before, tested, rounded
+    )
+    select account, product_type, coin, ingested_before, tested, rounded
+    from checked_chains
+    on conflict (account, product_type, coin) do update
+    set
+      ingested_before = excluded.ingested_before,
+      tested = case when ${checked === "all"} then excluded.tested else reconciled_chains.tested end,
+      rounded = case when ${checked === "all"} then excluded.rounded else reconciled_chains.rounded end`);
+  await noteWhen(tx, scope);
+  const { rows } = await tx.execute<{
+    account: string;
+    product_type: string;
+    coin: string;
+    bills: string;
+    tested: string;
+    rounded: string;
+    rounding: string;
+    reconciled: string;
+    incomplete: string;
+    broken: string;
+  }>(sql`
+    with broken as (
+      select distinct account, product_type, coin, (happened_at at time zone 'UTC')::date as day
+      from ledger_breaks
+      where state = 'open'
+    ),
+    days as (
+      select distinct account, product_type, coin, day
+      from day_sums
+    ),
+    judged as (
+      select
+        days.account,
+        days.product_type,
+        days.coin,
+        broken.day is not null as is_broken,
+        coalesce(
+          covered.time @> tstzrange(days.day at time zone 'UTC', (days.day + 1) at time zone 'UTC'),
+          false
+        ) as is_complete
+      from days
+      left join covered_streams as covered using (account, product_type)
+      left join broken using (account, product_type, coin, day)
+    )
+    select
+      account,
+      product_type,
+      coin,
+      checked_chains.bills,
+      tested,
+      rounded,
+      rounding::text,
+      count(*) filter (where is_complete and not is_broken) as reconciled,
+      count(*) filter (where not is_complete and not is_broken) as incomplete,
+      count(*) filter (where is_broken) as broken
+    from checked_chains
+    join judged using (account, product_type, coin)
+    group by account, product_type, coin, checked_chains.bills, tested, rounded, rounding
+    order by account, product_type, coin`);
+  return rows.map((row) => ({
+    account: row.account,
+    productType: row.product_type,
+    coin: row.coin,
+    bills: Number(row.bills),
+    tested: Number(row.tested),
+    rounded: Number(row.rounded),
+    rounding: row.rounding,
+    days: {
+      reconciled: Number(row.reconciled),
+      incomplete: Number(row.incomplete),
+      broken: Number(row.broken),
+    },
+  }));
+}
+
+/** Chains of the scope in which nothing changed were looked at, too. */
+async function noteWhen(tx: Transaction, { accounts, productTypes }: Scope): Promise<void> {
+  await tx.execute(sql`
+    update reconciled_chains
+    set
+      reconciled_at = transaction_timestamp(),
+      reconciled_through = (
+        select settled_to
+        from covered_streams
+        where covered_streams.account = reconciled_chains.account
+          and covered_streams.product_type = reconciled_chains.product_type
+      )
+    where ${within("account", accounts)}
+      and ${within("product_type", productTypes)}`);
+}
+
+export async function readRules(
+  tx: Transaction,
+  { accounts, productTypes }: Scope,
+): Promise<readonly RuleSummary[]> {
+  const { rows } = await tx.execute<{
+    account: string;
+    product_type: string;
+    category: string;
+    moves: string;
+    tested: string;
+    fitting: string;
+    is_testable: boolean;
+  }>(sql`
+    select
+      account,
+      product_type,
+      category,
+      coalesce(
+        nullif(
+          concat_ws(
+            ' + ',
+            case when counts_amount then 'amount' end,
+            case when counts_fee then 'fee' end,
+            case when counts_coupon then 'coupon' end
+          ),
+          ''
+        ),
+        'nothing'
+      ) as moves,
+      tested,
+      fitting,
+      is_testable
+    from wallet_rules
+    where ${within("account", accounts)}
+      and ${within("product_type", productTypes)}
+    order by account, product_type, category`);
+  return rows.map((row) => ({
+    account: row.account,
+    productType: row.product_type,
+    category: row.category,
+    moves: row.moves,
+    tested: Number(row.tested),
+    fitting: Number(row.fitting),
+    isTestable: row.is_testable,
+  }));
+}

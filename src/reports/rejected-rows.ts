@@ -1,0 +1,28 @@
+import { sql } from "drizzle-orm";
+import type { Queryable } from "../db/connect.ts";
+import { withDatabaseErrors } from "../db/database-errors.ts";
+import type { Stream } from "../sync/store.ts";
+
+/** How many rows of a stream still wait in quarantine. */
+export type Quarantined = Stream & { readonly rows: number };
+
+/** The rows that broke the contract, in this run or an earlier one, and are not among the bills. */
+export async function readQuarantined(db: Queryable): Promise<readonly Quarantined[]> {
+  return withDatabaseErrors(async () => {
+    const { rows } = await db.execute<{
+      account: string;
+      product_type: Stream["productType"];
+      rows: string;
+    }>(sql`
+      select account, product_type, count(*) as rows
+      from rejected_bills
+      where resolved_at is null
+      group by account, product_type
+      order by account, product_type`);
+    return rows.map((row) => ({
+      account: row.account,
+      productType: row.product_type,
+      rows: Number(row.rows),
+    }));
+  });
+}

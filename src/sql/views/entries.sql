@@ -1,0 +1,64 @@
+create or replace view analytics.entries as
+select
+  bills.account,
+  bills.product_type,
+  bills.coin,
+  bills.product_type like 'S%' as is_demo,
+  bills.bill_id,
+  bills.c_time,
+  (bills.c_time at time zone 'UTC')::date as day,
+  bills.symbol,
+  bills.business_type,
+  coalesce(business_types.category, 'unknown') as category,
+  bills.amount,
+  bills.fee,
+  bills.fee_by_coupon,
+  bills.balance,
+  -- Until reconcile has learned what a category moves: amount and fee, and a margin move nothing.
+  case
+    when coalesce(counts_amount, business_types.category is distinct from 'margin') then bills.amount
+    else 0
+  end as wallet_amount,
+  case
+    when coalesce(counts_fee, business_types.category is distinct from 'margin') then bills.fee
+    else 0
+  end
+  + case when counts_coupon then coalesce(bills.fee_by_coupon, 0) else 0 end as wallet_fee,
+  -- An id's upper bits are milliseconds since 1 July 2015, 04:45:20.677 UTC; the ids of one
+  -- millisecond are compared as text, whatever an id holds. Those since 19 January 2023 have 19 digits.
+  octet_length(bills.bill_id) <> case
+    when bills.c_time >= timestamptz '2023-01-19T16:08:19.779Z' then 19
+    else octet_length(
+      (((date_part('epoch', bills.c_time) * 1000)::bigint - 1435725920677) << 22)::text
+    )
+  end
+  or bills.bill_id not between
+    (((date_part('epoch', bills.c_time) * 1000)::bigint - 1435725920677) << 22)::text
+    and ((((date_part('epoch', bills.c_time) * 1000)::bigint - 1435725920677) << 22) + 4194303)::text
+    as is_id_odd
+from bills
+left join business_types on business_types.code = bills.business_type
+left join wallet_rules
+  on wallet_rules.account = bills.account
+  and wallet_rules.product_type = bills.product_type
+  and wallet_rules.category = business_types.category;
+
+comment on view analytics.entries is
+  'One row a bill, in no order, with its category and what it moves the balance by: cheap where no balance is asked for.';
+comment on column analytics.entries.account is 'The account''s name in the configuration.';
+comment on column analytics.entries.product_type is 'USDT-FUTURES, COIN-FUTURES, USDC-FUTURES, or the one of demo trading with an S before it.';
+comment on column analytics.entries.coin is 'The coin that all amounts of the row are in. Amounts of different coins are never added up.';
+comment on column analytics.entries.is_demo is 'Whether it is demo trading, which is not money.';
+comment on column analytics.entries.bill_id is 'The exchange''s id of the bill: text, since it does not fit a floating-point number.';
+comment on column analytics.entries.c_time is 'When the exchange made the bill, to the millisecond.';
+comment on column analytics.entries.day is 'The UTC day.';
+comment on column analytics.entries.symbol is 'The contract, as the exchange names it; null where a bill has none.';
+comment on column analytics.entries.business_type is 'The kind of bill, as the exchange names it.';
+comment on column analytics.entries.category is 'What the bill is about: trade, funding, transfer and so on; unknown where nobody mapped its type.';
+comment on column analytics.entries.amount is 'The bill''s amount as it was served, signed, without the fee.';
+comment on column analytics.entries.fee is 'The bill''s fee as it was served, signed: negative is paid.';
+comment on column analytics.entries.fee_by_coupon is 'What a coupon paid of the fee.';
+comment on column analytics.entries.balance is 'The balance after the bill, as it was served; null where it was not.';
+comment on column analytics.entries.wallet_amount is 'The part of the amount that moves the balance: all of it or nothing, as its category was learned.';
+comment on column analytics.entries.wallet_fee is 'The part of fee and coupon that moves the balance.';
+comment on column analytics.entries.is_id_odd is 'Whether the id is not one of the millisecond that the bill has.';

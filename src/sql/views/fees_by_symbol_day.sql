@@ -1,0 +1,31 @@
+create or replace view analytics.fees_by_symbol_day as
+select
+  account,
+  product_type,
+  coin,
+  is_demo,
+  day,
+  coalesce(symbol, '') as symbol,
+  coalesce(sum(fee) filter (where fee < 0), 0) as fees,
+  coalesce(sum(fee) filter (where fee > 0), 0) as rebates,
+  coalesce(sum(fee_by_coupon), 0) as paid_by_coupon,
+  sum(fee) as net,
+  count(*) as bills
+from analytics.entries
+where fee <> 0
+  or fee_by_coupon <> 0
+group by account, product_type, coin, is_demo, day, coalesce(symbol, '');
+
+comment on view analytics.fees_by_symbol_day is
+  'Trading fees, by contract and day.';
+comment on column analytics.fees_by_symbol_day.account is 'The account''s name in the configuration.';
+comment on column analytics.fees_by_symbol_day.product_type is 'USDT-FUTURES, COIN-FUTURES, USDC-FUTURES, or the one of demo trading with an S before it.';
+comment on column analytics.fees_by_symbol_day.coin is 'The coin that all amounts of the row are in. Amounts of different coins are never added up.';
+comment on column analytics.fees_by_symbol_day.is_demo is 'Whether it is demo trading, which is not money.';
+comment on column analytics.fees_by_symbol_day.day is 'The UTC day.';
+comment on column analytics.fees_by_symbol_day.symbol is 'The contract, as the exchange names it; empty where a bill has none.';
+comment on column analytics.fees_by_symbol_day.fees is 'Paid, negative.';
+comment on column analytics.fees_by_symbol_day.rebates is 'Received as a maker, positive.';
+comment on column analytics.fees_by_symbol_day.paid_by_coupon is 'What coupons paid.';
+comment on column analytics.fees_by_symbol_day.net is 'Fees and rebates added up, coupons not.';
+comment on column analytics.fees_by_symbol_day.bills is 'How many bills are in the row''s sums.';

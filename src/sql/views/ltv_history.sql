@@ -1,0 +1,39 @@
+create or replace view analytics.ltv_history as
+select
+  ltv_snapshots.account,
+  ltv_snapshots.risk_unit_id,
+  ltv_snapshots.taken_at,
+  ltv_snapshots.held_until,
+  ltv_snapshots.ltv,
+  ltv_snapshots.usdt_balance,
+  ltv_snapshots.unpaid_usdt_amount,
+  parts.coin,
+  parts.price,
+  parts.amount,
+  parts.converted_usdt_amount,
+  1 - parts.converted_usdt_amount / nullif(parts.price * parts.amount, 0) as implied_haircut,
+  parts.unpaid_qty,
+  parts.unpaid_interest
+from ltv_snapshots
+left join (
+  ltv_collateral
+  full join ltv_debts using (account, risk_unit_id, taken_at, coin)
+) as parts
+  using (account, risk_unit_id, taken_at);
+
+comment on view analytics.ltv_history is
+  'Institutional loans: one row a snapshot and coin; several rows share a snapshot''s totals.';
+comment on column analytics.ltv_history.account is 'The account''s name in the configuration.';
+comment on column analytics.ltv_history.risk_unit_id is 'The risk unit as it was asked for; empty for the account''s own.';
+comment on column analytics.ltv_history.taken_at is 'When this record was first seen.';
+comment on column analytics.ltv_history.held_until is 'Until when it was seen unchanged.';
+comment on column analytics.ltv_history.ltv is 'The loan-to-value ratio as it was served.';
+comment on column analytics.ltv_history.usdt_balance is 'Total assets in USDT as served.';
+comment on column analytics.ltv_history.unpaid_usdt_amount is 'Total debt in USDT as served.';
+comment on column analytics.ltv_history.coin is 'The coin that all amounts of the row are in. Amounts of different coins are never added up.';
+comment on column analytics.ltv_history.price is 'The collateral coin''s price in USDT.';
+comment on column analytics.ltv_history.amount is 'How much of it there is.';
+comment on column analytics.ltv_history.converted_usdt_amount is 'What it counts for in USDT.';
+comment on column analytics.ltv_history.implied_haircut is 'The share of its value that does not count: 1 - converted / (price x amount).';
+comment on column analytics.ltv_history.unpaid_qty is 'Debt in the coin.';
+comment on column analytics.ltv_history.unpaid_interest is 'Interest on it.';

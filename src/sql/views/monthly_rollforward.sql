@@ -1,0 +1,69 @@
+create or replace view analytics.monthly_rollforward as
+select
+  account,
+  product_type,
+  coin,
+  is_demo,
+  date_trunc('month', day)::date as month,
+  (array_agg(opening order by day))[1] as opening,
+  sum(realised_pnl) as realised_pnl,
+  sum(trading_fees) as trading_fees,
+  sum(fee_rebates) as fee_rebates,
+  sum(funding_received) as funding_received,
+  sum(funding_paid) as funding_paid,
+  sum(liquidation) as liquidation,
+  sum(transfers_in) as transfers_in,
+  sum(transfers_out) as transfers_out,
+  sum(bonus) as bonus,
+  sum(copy) as copy,
+  sum(delivery) as delivery,
+  sum(margin) as margin,
+  sum(interest) as interest,
+  sum(conversion) as conversion,
+  sum(unmapped) as unmapped,
+  sum(rounding) as rounding,
+  (array_agg(opening order by day))[1]
+    + sum(
+      realised_pnl + trading_fees + fee_rebates + funding_received + funding_paid + liquidation
+        + transfers_in + transfers_out + bonus + copy + delivery + margin + interest + conversion
+        + unmapped + rounding
+    ) as computed_closing,
+  (array_agg(reported_closing order by day desc))[1] as reported_closing,
+  sum(difference) as difference,
+  sum(bills)::bigint as bills,
+  bool_and(is_complete)
+    and count(*) = extract(day from date_trunc('month', day) + interval '1 month - 1 day') as is_complete,
+  sum(unsettled) as unsettled
+from analytics.daily_rollforward
+group by account, product_type, coin, is_demo, date_trunc('month', day);
+
+comment on view analytics.monthly_rollforward is
+  'The same by month.';
+comment on column analytics.monthly_rollforward.account is 'The account''s name in the configuration.';
+comment on column analytics.monthly_rollforward.product_type is 'USDT-FUTURES, COIN-FUTURES, USDC-FUTURES, or the one of demo trading with an S before it.';
+comment on column analytics.monthly_rollforward.coin is 'The coin that all amounts of the row are in. Amounts of different coins are never added up.';
+comment on column analytics.monthly_rollforward.is_demo is 'Whether it is demo trading, which is not money.';
+comment on column analytics.monthly_rollforward.month is 'The first UTC day of the month.';
+comment on column analytics.monthly_rollforward.opening is 'The balance before the first bill. Null where no bill of the ledger shows a balance.';
+comment on column analytics.monthly_rollforward.realised_pnl is 'Profit and loss of closed positions, fees not included.';
+comment on column analytics.monthly_rollforward.trading_fees is 'Fees paid, negative.';
+comment on column analytics.monthly_rollforward.fee_rebates is 'Fees received as a maker, positive.';
+comment on column analytics.monthly_rollforward.funding_received is 'Funding fees received, positive.';
+comment on column analytics.monthly_rollforward.funding_paid is 'Funding fees paid, negative.';
+comment on column analytics.monthly_rollforward.liquidation is 'Profit and loss of liquidations and auto-deleveraging, and what the insurance fund took or gave.';
+comment on column analytics.monthly_rollforward.transfers_in is 'Transfers into this product type, positive.';
+comment on column analytics.monthly_rollforward.transfers_out is 'Transfers out of it, negative.';
+comment on column analytics.monthly_rollforward.bonus is 'Bonuses, coupons and grants: issued, taken back, expired.';
+comment on column analytics.monthly_rollforward.copy is 'Copy trading: paid, cashed back, earned as the trader who is copied.';
+comment on column analytics.monthly_rollforward.delivery is 'Settlement of delivery contracts.';
+comment on column analytics.monthly_rollforward.margin is 'Margin moved in or out of positions, where it moves the balance; mostly it does not.';
+comment on column analytics.monthly_rollforward.interest is 'Interest settled.';
+comment on column analytics.monthly_rollforward.conversion is 'Coins bought or sold by conversion.';
+comment on column analytics.monthly_rollforward.unmapped is 'Bills of a type that nobody put into a category.';
+comment on column analytics.monthly_rollforward.rounding is 'Balances that the exchange prints one unit in the last place off their own bills, added up.';
+comment on column analytics.monthly_rollforward.computed_closing is 'Opening, all categories and rounding, added up.';
+comment on column analytics.monthly_rollforward.reported_closing is 'The last balance that the exchange showed, moved on by later bills that show none.';
+comment on column analytics.monthly_rollforward.difference is 'What the exchange''s balance is off the sum of the bills: equal to unsettled, mostly both zero, unless a bill is missing or wrong.';
+comment on column analytics.monthly_rollforward.bills is 'How many bills are in the row''s sums.';
+comment on column analytics.monthly_rollforward.is_complete is 'Whether all of the time was proven to be read; until then numbers may still grow.';
+comment on column analytics.monthly_rollforward.unsettled is 'The part of the difference that reconcile has not judged yet: of bills newer than its last run, or than what is completely read. More bills may come between them.';

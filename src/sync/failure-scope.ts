@@ -1,0 +1,37 @@
+import {
+  ContradictionError,
+  CursorError,
+  ExchangeError,
+  type ExchangeErrorKind,
+  OutdatedPageError,
+} from "../errors.ts";
+
+/** The scope of a failure: how much of a run it ends. */
+export function failureScope(error: unknown): "window" | "stream" | "account" {
+  const ofWindow = [CursorError, ContradictionError, OutdatedPageError];
+  if (ofWindow.some((kind) => error instanceof kind)) return "window";
+  if (!(error instanceof ExchangeError)) return "account";
+  switch (error.kind) {
+    case "malformed":
+    case "time-range":
+      return "window";
+    case "refused-permission":
+    case "refused-request":
+    case "unavailable":
+    case "rate-limited":
+    case "clock":
+    case "unknown-code":
+      return "stream";
+    case "refused-credentials":
+    case "banned":
+      return "account";
+    default:
+      return error.kind satisfies never;
+  }
+}
+
+/** Whether the error concerns one product type only: another one may still be answered. */
+export const isOfProductType = (kind: ExchangeErrorKind): boolean =>
+  ["refused-permission", "refused-request", "time-range", "malformed", "unknown-code"].includes(
+    kind,
+  );

@@ -1,0 +1,112 @@
+import type { Query } from "../contract/operation.ts";
+import { ExchangeError } from "../errors.ts";
+import type { Client } from "../exchange/client.ts";
+import { askBills } from "./ask-bills.ts";
+import { failureScope, isOfProductType } from "./failure-scope.ts";
+import type { Stream } from "./store.ts";
+import { IdOrder } from "./walk/id-order.ts";
+import type { FetchedPage } from "./walk/page-request.ts";
+
+export type StreamReaderDeps = {
+  readonly client: Client;
+  /** @throws LeaseLostError where the account may be another's by now. */
+  readonly assertHeld: () => void;
+  /** Ends all reading between two pages. */
+  readonly signal: AbortSignal;
+  /** Told of every request, and of its failure. */
+  readonly onAttempt: (failure: ExchangeError | undefined) => void;
+  /** Told of the first failure. Default: nobody. */
+  readonly onFirstFailure?: (error: unknown) => void;
+};
+
+/** A stream as a sync and a verification read it: its requests, and what ended it. */
+export class StreamReader {
+  readonly stream: Stream;
+  /** What is known of the order of its ids: shared by its walks. */
+  readonly idOrder = new IdOrder();
+  readonly #deps: StreamReaderDeps;
+  readonly #stopped = new AbortController();
+  #requests = 0;
+  #error: unknown;
+
+  constructor(deps: StreamReaderDeps, stream: Stream) {
+    this.#deps = deps;
+    this.stream = stream;
+  }
+
+  /** How many were sent, retries included. */
+  get requests(): number {
+    return this.#requests;
+  }
+
+  /** The first failure; undefined where there was none. */
+  get error(): unknown {
+    return this.#error;
+  }
+
+  get hasFailed(): boolean {
+    return this.#error !== undefined;
+  }
+
+  /** Notes a failure, and ends the stream's other walks where it concerns them too. */
+  fail(error: unknown): void {
+    this.note(error);
+    if (failureScope(error) !== "window") this.#stopped.abort(error);
+  }
+
+  /** Notes a failure that ends no walk. */
+  note(error: unknown): void {
+    if (this.hasFailed) return;
+    this.#error = error;
+    this.#deps.onFirstFailure?.(error);
+  }
+
+  /** Sends one request. @param priority of those that wait for the limit, the highest goes first. */
+  ask(query: Query | (() => Query), signal: AbortSignal, priority = 0): Promise<FetchedPage> {
+    const { client, assertHeld, onAttempt } = this.#deps;
+    const counted = (failure: ExchangeError | undefined) => {
+      this.#requests += 1;
+      onAttempt(failure);
+    };
+    return askBills({ client, assertHeld, onAttempt: counted, priority }, query, signal);
+  }
+
+  /**
+   * Walks one window.
+   * @param walk is handed the signal that ends it.
+   * @param accountStopped where the whole account has failed.
+   * @returns what stopped it, and undefined where nothing did. Never throws.
+   */
+  async read(
+    accountStopped: AbortSignal,
+    walk: (signal: AbortSignal) => Promise<void>,
+  ): Promise<unknown> {
+    try {
+      await walk(AbortSignal.any([this.#deps.signal, accountStopped, this.#stopped.signal]));
+      return undefined;
+    } catch (error) {
+      this.fail(error);
+      return error;
+    }
+  }
+}
+
+/**
+ * Sends the run's first request, alone: refused credentials are then refused once and not ten times
+ * at once, and the answer to a signed request sets the exchange's clock, without which nothing can be
+ * planned. Where a product type is refused by itself, the next one is tried.
+ */
+export async function probeAccount(
+  signal: AbortSignal,
+  readers: readonly StreamReader[],
+): Promise<void> {
+  for (const reader of readers) {
+    try {
+      await reader.ask({ productType: reader.stream.productType, limit: "1" }, signal);
+      return;
+    } catch (error) {
+      if (!(error instanceof ExchangeError) || !isOfProductType(error.kind)) throw error;
+      reader.fail(error);
+    }
+  }
+}

@@ -1,0 +1,132 @@
+import type { Fault } from "../contract/json.ts";
+import { type LoanToValue, loanToValue, readLoanToValue } from "../contract/loan-to-value.ts";
+import type { EpochMs } from "../contract/time.ts";
+import { ExchangeError, ReportableError } from "../errors.ts";
+import type { Client } from "../exchange/client.ts";
+import { printableLine } from "../printable.ts";
+import { failureScope } from "./failure-scope.ts";
+import type { HeldAccount, LoanToValueChange } from "./store.ts";
+
+export type LoanToValueDeps = {
+  readonly client: Client;
+  readonly held: {
+    readonly store: Pick<HeldAccount["store"], "commitLoanToValue">;
+    readonly assertHeld: HeldAccount["assertHeld"];
+  };
+  readonly signal: AbortSignal;
+  /** Told of every request that failed. */
+  readonly onFailure: (failure: ExchangeError) => void;
+};
+
+/** What came of one risk unit in one run. */
+export type LoanToValueReport = {
+  readonly account: string;
+  /** As it was asked for: undefined for the account's own. */
+  readonly riskUnitId: string | undefined;
+  readonly stored:
+    | {
+        readonly record: LoanToValue;
+        readonly takenAt: EpochMs;
+        readonly change: LoanToValueChange;
+      }
+    | undefined;
+  readonly error: unknown;
+};
+
+/** The questions that an account's loan-to-value takes: one a risk unit, or one for its own. */
+export const riskUnitsOf = (ids: readonly string[]): readonly (string | undefined)[] =>
+  ids.length === 0 ? [undefined] : ids;
+
+/**
+ * Stores the record of each risk unit. A unit that fails leaves the others alone; its report
+ * carries the error. Credentials that are refused are refused once.
+ */
+export async function syncLoanToValue(
+  deps: LoanToValueDeps,
+  account: string,
+  riskUnitIds: readonly string[],
+): Promise<readonly LoanToValueReport[]> {
+  const reports: LoanToValueReport[] = [];
+  for (const riskUnitId of riskUnitsOf(riskUnitIds)) {
+    const last = reports.at(-1)?.error;
+    const isEnded = last !== undefined && endsAccount(last);
+    reports.push(
+      isEnded
+        ? { account, riskUnitId, stored: undefined, error: last }
+        : await syncRiskUnit(deps, account, riskUnitId),
+    );
+  }
+  return reports;
+}
+
+/** Whether the next risk unit would fail in the same way. */
+const endsAccount = (error: unknown): boolean =>
+  error instanceof ExchangeError
+    ? failureScope(error) === "account"
+    : !(error instanceof BrokenRecordError);
+
+async function syncRiskUnit(
+  { client, held, signal, onFailure }: LoanToValueDeps,
+  account: string,
+  riskUnitId: string | undefined,
+): Promise<LoanToValueReport> {
+  try {
+    const { data, requestTime } = await client.ask(
+      loanToValue,
+      riskUnitId === undefined ? {} : { riskUnitId },
+      {
+        signal,
+        beforeSend: held.assertHeld,
+        onAttempt: (failure) => failure !== undefined && onFailure(failure),
+      },
+    );
+    const reading = readLoanToValue(data);
+    if ("fault" in reading) throw new BrokenRecordError(reading.fault);
+    const commit = { account, riskUnitId, takenAt: requestTime, record: reading.record };
+    const change = await held.store.commitLoanToValue(commit);
+    return { account, riskUnitId, stored: { ...commit, change }, error: undefined };
+  } catch (error) {
+    return { account, riskUnitId, stored: undefined, error: withRemedy(error) };
+  }
+}
+
+/** A record that cannot be stored as it is. */
+class BrokenRecordError extends ReportableError {
+  override name = "BrokenRecordError";
+
+  constructor({ path, reason }: Fault) {
+    const place = ["data", path].filter((part) => part !== "").join(".");
+    super(
+      "the loan-to-value record was not stored, it broke the API's contract: " +
+        printableLine(`${place} ${reason}`),
+    );
+  }
+}
+
+const remedy =
+  "for loan-to-value, a parent account needs RISK_UNIT_IDS, a risk unit's own account goes " +
+  "without, and an account without an institutional loan leaves SYNC_LTV out";
+
+/** How the exchange refuses an account without a loan is not known: the remedy says so once. */
+function withRemedy(error: unknown): unknown {
+  if (!(error instanceof ExchangeError)) return error;
+  switch (error.kind) {
+    case "refused-permission":
+    case "refused-request":
+    case "unknown-code":
+      return new ExchangeError(error.kind, `${error.message}; ${remedy}`, {
+        ...(error.code === undefined ? {} : { code: error.code }),
+        cause: error,
+      });
+    case "refused-credentials":
+    case "banned":
+    case "time-range":
+    case "clock":
+    case "rate-limited":
+    case "unavailable":
+    case "malformed":
+      return error;
+    default:
+      return error.kind satisfies never;
+  }
+}

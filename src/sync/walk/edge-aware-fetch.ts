@@ -1,0 +1,59 @@
+import { type EpochMs, epochMs, minuteMs, secondMs } from "../../contract/time.ts";
+import { ExchangeError } from "../../errors.ts";
+import type { Interval } from "../intervals.ts";
+import { edgeMarginMs, horizonAt } from "../plan.ts";
+import type { FetchedPage, FetchPage, PageRequest } from "./page-request.ts";
+import type { Question } from "./window-questions.ts";
+
+// Where the exchange refuses the oldest time that its 90 days should hold, these are tried.
+const edgeMarginsMs = [edgeMarginMs, 3 * secondMs, 15 * secondMs, minuteMs, 10 * minuteMs] as const;
+const edgeReachMs = 10 * minuteMs;
+
+/** A page, what was asked for it, and from where on the exchange still served. */
+export type EdgePage = FetchedPage & {
+  readonly readFrom: EpochMs;
+  /** Undefined where the horizon has passed the whole window, and nothing was asked. */
+  readonly request: PageRequest | undefined;
+};
+
+/** Fetches pages whose oldest time keeps clear of the horizon, which moves with every page. */
+export function edgeAwareFetch(
+  {
+    fetchPage,
+    exchangeNow,
+  }: { readonly fetchPage: FetchPage; readonly exchangeNow: () => EpochMs },
+  window: Interval,
+) {
+  let margin = 0;
+  let readFrom = window.from;
+  return async ({ idLessThan, endTime, limit }: Question): Promise<EdgePage> => {
+    for (; margin < edgeMarginsMs.length; margin++) {
+      const requestNow = (): PageRequest => {
+        // One millisecond more on both sides: `to` is the millisecond after the last.
+        const edge = horizonAt(exchangeNow(), edgeMarginsMs[margin]);
+        const startTime = epochMs(Math.max(window.from - 1, edge));
+        // The horizon may be past the oldest bill, and with it past the end that is asked for.
+        return { startTime, endTime: epochMs(Math.max(endTime, startTime + 1)), idLessThan, limit };
+      };
+      let request = requestNow();
+      if (request.startTime >= window.to) break;
+      try {
+        const page = await fetchPage(() => {
+          request = requestNow();
+          return request;
+        });
+        // On a slow way the horizon may have passed the start before the request was taken.
+        const servedFrom = Math.max(request.startTime + 1, horizonAt(page.requestTime, 0));
+        readFrom = epochMs(Math.max(readFrom, Math.min(servedFrom, window.to)));
+        return { ...page, readFrom, request };
+      } catch (error) {
+        const isEdge = request.startTime - horizonAt(exchangeNow()) < edgeReachMs;
+        const isRefusal = error instanceof ExchangeError && error.kind === "time-range";
+        if (!isRefusal || !isEdge || margin === edgeMarginsMs.length - 1) throw error;
+      }
+    }
+    // The horizon has passed the whole window.
+    const nothing = { rows: [], rowTexts: () => [], endId: undefined, requestTime: exchangeNow() };
+    return { ...nothing, readFrom: window.to, request: undefined };
+  };
+}

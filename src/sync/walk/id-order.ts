@@ -1,0 +1,44 @@
+import type { EpochMs } from "../../contract/time.ts";
+
+/** What tells a row's place in the ledger; undefined where the row broke the contract there. */
+export type RowPlace = { readonly billId: string | undefined; readonly cTime: EpochMs | undefined };
+
+/** A row whose id and time could both be read. */
+export type PlacedRow = { readonly billId: string; readonly cTime: EpochMs };
+
+export const isPlaced = (row: RowPlace): row is PlacedRow =>
+  row.billId !== undefined && row.cTime !== undefined;
+
+/** Orders decimal ids by their value, however long they are: they exceed 2^53. */
+export function compareIds(left: string, right: string): number {
+  const [a, b] = [withoutZeros(left), withoutZeros(right)];
+  if (a.length !== b.length) return a.length - b.length;
+  return a < b ? -1 : Number(a > b);
+}
+
+const withoutZeros = (id: string): string => (id.startsWith("0") ? id.replace(/^0+(?=.)/, "") : id);
+
+/** The lowest of the ids; undefined where there is none. */
+export const lowestId = (ids: readonly string[]): string | undefined =>
+  ids.reduce<string | undefined>(
+    (lowest, id) => (lowest === undefined || compareIds(id, lowest) < 0 ? id : lowest),
+    undefined,
+  );
+
+/** How far the ids of a stream were seen to disagree with the times. */
+export class IdOrder {
+  #disorderMs = 0;
+
+  /** The most by which a bill was newer than one with a higher id. Bills of one millisecond are in no disorder. */
+  get disorderMs(): number {
+    return this.#disorderMs;
+  }
+
+  look(rows: readonly PlacedRow[]): void {
+    let newest = Number.NEGATIVE_INFINITY;
+    for (const { cTime } of rows.toSorted((a, b) => compareIds(a.billId, b.billId))) {
+      this.#disorderMs = Math.max(this.#disorderMs, newest - cTime);
+      newest = Math.max(newest, cTime);
+    }
+  }
+}

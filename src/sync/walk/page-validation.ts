@@ -1,0 +1,38 @@
+import { type Bill, billIdOf, cTimeOf } from "../../contract/bill.ts";
+import { type EpochMs, isoTime, minuteMs } from "../../contract/time.ts";
+import { printableLine } from "../../printable.ts";
+import type { PageCommit } from "../store.ts";
+
+// How the exchange rounds its bounds is not known; another request's page is days away.
+const boundsToleranceMs = minuteMs;
+
+/**
+ * What shows that a page answers another request: a bill far from the time that was asked for, or a
+ * row that broke the contract and has a time. Its cursor would lead away from what is left of the
+ * window, to an empty page: a false end.
+ */
+export function strayBill(
+  { bills, rejected }: Pick<PageCommit, "bills" | "rejected">,
+  { startTime, endTime }: { readonly startTime: EpochMs; readonly endTime: EpochMs },
+): string | undefined {
+  const isStray = (cTime: EpochMs) =>
+    cTime < startTime - boundsToleranceMs || cTime > endTime + boundsToleranceMs;
+  const stray = bills.find(({ cTime }) => isStray(cTime)) ?? strayRow(rejected, isStray);
+  if (stray === undefined) return undefined;
+  return (
+    `bill ${printableLine(stray.billId)} of ${isoTime(stray.cTime)} came in answer to a request for ` +
+    `${isoTime(startTime)} to ${isoTime(endTime)}`
+  );
+}
+
+function strayRow(
+  rejected: PageCommit["rejected"],
+  isStray: (cTime: EpochMs) => boolean,
+): Pick<Bill, "billId" | "cTime"> | undefined {
+  for (const { received } of rejected) {
+    const cTime = cTimeOf(received);
+    if (cTime === undefined || !isStray(cTime)) continue;
+    return { billId: billIdOf(received) ?? "without an id", cTime };
+  }
+  return undefined;
+}

@@ -1,0 +1,43 @@
+type Page = {
+  /** The id below which a later run may go on; undefined where it must begin with the newest page. */
+  readonly resumeBelow: string | undefined;
+  /** How many pages came before. */
+  readonly number: number;
+  /** Whether it stores anything. */
+  readonly isStoring: boolean;
+};
+
+/**
+ * Where a window stands: an id to go on below, or "anew" and a number. Each page that stores something
+ * leaves another place than it found: by that the page after it sees that it is still there.
+ */
+export class ResumePlace {
+  #text: string | undefined;
+  #below: string | undefined;
+
+  constructor(cursor: string | undefined) {
+    this.#text = cursor;
+    this.#below = cursor;
+  }
+
+  /** Undefined where the window's walk has not begun. */
+  get text(): string | undefined {
+    return this.#text;
+  }
+
+  get #isResumable(): boolean {
+    return this.#text !== undefined && !isAnew(this.#text);
+  }
+
+  pass({ resumeBelow, number, isStoring }: Page): void {
+    if (resumeBelow !== undefined && resumeBelow !== this.#below) {
+      this.#below = resumeBelow;
+      this.#text = resumeBelow;
+    } else if (isStoring || (resumeBelow === undefined && this.#isResumable)) {
+      this.#text = `anew ${number}`;
+    }
+  }
+}
+
+/** Whether a later run begins the window with its newest page. */
+export const isAnew = (place: string): boolean => place.startsWith("anew ");

@@ -1,0 +1,193 @@
+import { type EpochMs, epochMs } from "../../contract/time.ts";
+import { compareIds, isPlaced, lowestId, type PlacedRow, type RowPlace } from "./id-order.ts";
+import type { Answer } from "./id-walk.ts";
+import { type Doubt, missing, unservedWitness } from "./witnesses.ts";
+
+/** Where a walk by times is, by its oldest bill. */
+type Step =
+  /** Asks for what is not newer: that bill must be served again. */
+  | { readonly kind: "down" }
+  /** Asks up to the bill's own millisecond: does the exchange include its end? */
+  | { readonly kind: "bound" }
+  /** Asks for the bills of that millisecond that are left: those below this id. */
+  | { readonly kind: "inside"; readonly below: string | undefined }
+  /** Asks for what is older than that millisecond. */
+  | { readonly kind: "past" };
+
+/**
+ * The walk through a window by falling times: what a walk by ids is held against at its end, or all
+ * along the window where ids do not follow the times. There a page may be full of bills of one
+ * millisecond: those alone are walked by their ids.
+ */
+export class TimeWalk {
+  readonly #to: EpochMs;
+  #step: Step = { kind: "down" };
+  #oldest: PlacedRow | undefined;
+  #witnesses: readonly PlacedRow[] = [];
+  /** The oldest that any question brought. */
+  #known: PlacedRow | undefined;
+  #isEndIncluded: boolean | undefined;
+  #hasEnded = false;
+  /** Where the walk was before it left out some of the time. */
+  #skipped: { oldest: PlacedRow | undefined; witnesses: readonly PlacedRow[] } | undefined;
+
+  /** @param to where the window ends. */
+  constructor(to: EpochMs) {
+    this.#to = to;
+  }
+
+  get endTime(): EpochMs {
+    if (this.#oldest === undefined) return this.#to;
+    return epochMs(this.#oldest.cTime + this.#endOffsetMs());
+  }
+
+  get idLessThan(): string | undefined {
+    return this.#step.kind === "inside" ? this.#step.below : undefined;
+  }
+
+  /** Whether nothing older was served. */
+  get hasEnded(): boolean {
+    return this.#hasEnded;
+  }
+
+  /** The page that a walk by ids begins with was asked for without one: it is this walk's first, too. */
+  begin(rows: readonly RowPlace[]): void {
+    this.see(rows);
+    if (this.#oldest === undefined) this.#goTo(rows.filter(isPlaced));
+  }
+
+  /** Takes note of rows that another question brought. */
+  see(rows: readonly RowPlace[]): void {
+    this.#known = oldestOf([...rows.filter(isPlaced), ...(this.#known ? [this.#known] : [])]);
+    if (this.#known && this.#isOlder(this.#known)) this.#hasEnded = false;
+  }
+
+  /** Leaves out the time down to the oldest bill that is known. */
+  skipToKnown(): void {
+    if (this.#known === undefined || !this.#isOlder(this.#known)) return;
+    this.#skipped ??= { oldest: this.#oldest, witnesses: this.#witnesses };
+    this.#goTo([this.#known]);
+  }
+
+  /** Goes back to where the walk would be if it had left out nothing. */
+  skipNothing(): void {
+    if (this.#skipped === undefined) return;
+    this.#oldest = this.#skipped.oldest;
+    this.#witnesses = this.#skipped.witnesses;
+    this.#skipped = undefined;
+    this.#step = { kind: "down" };
+    this.#hasEnded = false;
+  }
+
+  /**
+   * @param doIdsFollow whether a walk by ids has read all bills of each millisecond.
+   * @returns why the answer cannot be believed; the question then stays.
+   */
+  take(answer: Answer, doIdsFollow: boolean): Doubt | undefined {
+    const placed = answer.rows.filter(isPlaced);
+    switch (this.#step.kind) {
+      case "down": {
+        // Of a millisecond that fills a page, others than those that are known may be served.
+        const isReached = placed.some((row) => this.#isOfOldest(row));
+        const doubt = isReached ? undefined : unservedWitness(this.#witnesses, answer);
+        const isCrowded = doubt !== undefined || answer.rows.length >= answer.limit;
+        // Bills of one millisecond more may have filled the page: it is asked for without them.
+        if (isCrowded && this.#learnsEnd(placed)) return undefined;
+        return doubt ?? this.#takeDown(placed, answer, doIdsFollow);
+      }
+      case "bound":
+        this.#isEndIncluded = placed.some((row) => this.#isOfOldest(row));
+        this.#step = doIdsFollow ? { kind: "past" } : this.#inside();
+        break;
+      case "inside": {
+        const { below } = this.#step;
+        const own = placed.filter((row) => this.#isOfOldest(row));
+        const lower = lowestId(own.map(({ billId }) => billId));
+        const isLower = lower !== undefined && below !== undefined && compareIds(lower, below) < 0;
+        this.#step = isLower ? { kind: "inside", below: lower } : { kind: "past" };
+        break;
+      }
+      case "past":
+        return this.#goDown(placed) ? undefined : this.#end(answer);
+      default:
+        this.#step satisfies never;
+    }
+    this.see(placed);
+    return undefined;
+  }
+
+  #takeDown(placed: readonly PlacedRow[], answer: Answer, doIdsFollow: boolean): Doubt | undefined {
+    if (this.#goDown(placed)) return undefined;
+    const isFull = answer.rows.length >= answer.limit;
+    if (this.#oldest === undefined || (doIdsFollow && !isFull)) return this.#end(answer);
+    this.#witnesses = placed.filter((row) => this.#isOfOldest(row));
+    if (this.#isEndIncluded === undefined) this.#step = { kind: "bound" };
+    else this.#step = doIdsFollow ? { kind: "past" } : this.#inside();
+    return undefined;
+  }
+
+  /** @returns whether the rows led on. */
+  #goDown(placed: readonly PlacedRow[]): boolean {
+    this.see(placed);
+    const oldest = oldestOf(placed);
+    if (oldest === undefined || !this.#isOlder(oldest)) return false;
+    this.#goTo(placed);
+    return true;
+  }
+
+  /** Nothing older came: what is known to be older, and not behind the horizon, says otherwise. */
+  #end({ servedFrom }: Answer): Doubt | undefined {
+    const known = this.#known;
+    if (known && this.#isOlder(known) && known.cTime >= servedFrom) return missing(known);
+    this.#hasEnded = true;
+    return undefined;
+  }
+
+  /** @returns whether the rows show for the first time that the exchange includes the end of time. */
+  #learnsEnd(placed: readonly PlacedRow[]): boolean {
+    if (this.#isEndIncluded === true || this.#oldest === undefined) return false;
+    const { endTime } = this;
+    if (!placed.some(({ cTime }) => cTime >= endTime)) return false;
+    this.#isEndIncluded = true;
+    return true;
+  }
+
+  #inside(): Step {
+    return { kind: "inside", below: lowestId(this.#witnesses.map(({ billId }) => billId)) };
+  }
+
+  #endOffsetMs(): number {
+    switch (this.#step.kind) {
+      case "down":
+        return this.#isEndIncluded ? 0 : 1;
+      case "bound":
+        return 0;
+      case "inside":
+        return this.#isEndIncluded ? 0 : 1;
+      case "past":
+        return this.#isEndIncluded ? -1 : 0;
+      default:
+        return this.#step satisfies never;
+    }
+  }
+
+  #isOfOldest({ cTime }: PlacedRow): boolean {
+    return cTime === this.#oldest?.cTime;
+  }
+
+  #isOlder({ cTime }: PlacedRow): boolean {
+    return this.#oldest === undefined || cTime < this.#oldest.cTime;
+  }
+
+  #goTo(rows: readonly PlacedRow[]): void {
+    this.#oldest = oldestOf(rows);
+    this.#witnesses = rows.filter((row) => this.#isOfOldest(row));
+    this.#step = { kind: "down" };
+  }
+}
+
+const oldestOf = (rows: readonly PlacedRow[]): PlacedRow | undefined =>
+  rows.reduce<PlacedRow | undefined>(
+    (oldest, row) => (oldest === undefined || row.cTime < oldest.cTime ? row : oldest),
+    undefined,
+  );

@@ -1,0 +1,253 @@
+import { type Bill, billIdOf, cTimeOf, readBill } from "../../contract/bill.ts";
+import { type EpochMs, epochMs, isoTime } from "../../contract/time.ts";
+import { ContradictionError, CursorError, ExchangeError } from "../../errors.ts";
+import { printableLine } from "../../printable.ts";
+import { type Interval, interval, lengthMs } from "../intervals.ts";
+import { startSlackMs } from "../plan.ts";
+import type { PageCommit, PageCounts, RejectedRow, Stream, Walk, WalkEnd } from "../store.ts";
+import { commitNewest } from "./commit-newest.ts";
+import { edgeAwareFetch } from "./edge-aware-fetch.ts";
+import type { IdOrder, RowPlace } from "./id-order.ts";
+import type { FetchedPage, FetchPage, PageRequest } from "./page-request.ts";
+import { strayBill } from "./page-validation.ts";
+import { ResumePlace } from "./resume-place.ts";
+import { type ReadRows, ServedRows } from "./served-rows.ts";
+import { type Question, WindowQuestions } from "./window-questions.ts";
+import type { Doubt } from "./witnesses.ts";
+
+export type WalkDeps = {
+  readonly fetchPage: FetchPage;
+  readonly commitPage: (page: PageCommit) => Promise<PageCounts>;
+  readonly exchangeNow: () => EpochMs;
+  /** The database's time (see `Store.time`). Default unknown: then no repair beside the walk is seen. */
+  readonly databaseTime?: () => string | undefined;
+  /** The exchange's time when the run was planned. */
+  readonly plannedAt: EpochMs;
+  /** The newest stretch that is stored but not yet called complete. */
+  readonly settleLagMs: number;
+  /** What is known of the order of the stream's ids: shared by its walks. */
+  readonly idOrder: IdOrder;
+  /** Waited for before a window of which nothing was served is asked about again. Default not at all. */
+  readonly pause?: () => Promise<void>;
+  readonly onPage: (progress: PageProgress) => void;
+  /** Told what an answer contradicts; it is asked for again. */
+  readonly onDoubt?: (what: string) => void;
+  /** Called after each page but the last; may leave the older part of what is left to other walks. */
+  readonly divide?: Divide;
+  /** Ends the walk between two pages. */
+  readonly signal: AbortSignal;
+};
+
+/**
+ * @param oldest nothing that was read so far is older; below it lies what is left.
+ * @param bills how many the page had.
+ * @returns the window that stays this walk's: its newer part, or all of it.
+ */
+export type Divide = (window: Interval, oldest: EpochMs, bills: number) => Promise<Interval>;
+
+export type PageProgress = {
+  readonly window: Interval;
+  readonly counts: PageCounts;
+  /** How much of the window's time is now behind the walk, in ms. */
+  readonly walkedMs: number;
+  readonly finished: boolean;
+};
+
+// 10 million bills in a week. The bound is there for an exchange that never ends a window.
+const pagesPerWindowMax = 100_000;
+
+// To one question, where they contradict what was served before.
+const answersMax = 5;
+
+/**
+ * Reads a window from its newest bill to its oldest, page by page, each committed with the place at
+ * which a later run goes on. What is asked, and when nothing is left to ask: {@link WindowQuestions}.
+ *
+ * @throws ContradictionError where the exchange's answers contradict each other; CursorError where
+ *   the window does not end; ExchangeError, also for a page of another time; whatever `commitPage`
+ *   throws; the signal's reason.
+ */
+export async function walkWindow(deps: WalkDeps, stream: Stream, walk: Walk): Promise<void> {
+  const windowWalk = new WindowWalk(deps, stream, walk);
+  for (let page = 0; page < pagesPerWindowMax; page++) {
+    deps.signal.throwIfAborted();
+    if (await windowWalk.readPage(page)) return;
+  }
+  throw new CursorError(
+    `${windowWalk.name} did not end within ${pagesPerWindowMax} pages; run again to go on`,
+  );
+}
+
+/** What is new of an answer, and what it led to. */
+type Answered = ReadRows & {
+  /** How many pages came before. */
+  readonly number: number;
+  readonly end: WalkEnd | undefined;
+  readonly question: Question;
+  readonly askedAfter: string | undefined;
+};
+
+/** One window, from question to question. */
+class WindowWalk {
+  readonly #deps: WalkDeps;
+  readonly #stream: Stream;
+  readonly #questions: WindowQuestions;
+  readonly #place: ResumePlace;
+  readonly #served = new ServedRows();
+  readonly #hasBegunBefore: boolean;
+  #startedAt: EpochMs;
+  #window: Interval;
+  #isHistoryStart: boolean;
+  #fetchPage: ReturnType<typeof edgeAwareFetch>;
+  #oldest: EpochMs;
+  #hasRows = false;
+  /** How often in a row an answer could not be believed. */
+  #doubts = 0;
+
+  constructor(deps: WalkDeps, stream: Stream, walk: Walk) {
+    const { window, cursor, startedAt, isHistoryStart = false } = walk;
+    this.#deps = deps;
+    this.#stream = stream;
+    this.#questions = new WindowQuestions(window.to, cursor, deps.idOrder);
+    this.#place = new ResumePlace(cursor);
+    this.#hasBegunBefore = startedAt !== undefined;
+    this.#startedAt = startedAt ?? deps.exchangeNow();
+    this.#window = window;
+    this.#isHistoryStart = isHistoryStart;
+    this.#fetchPage = edgeAwareFetch(deps, window);
+    this.#oldest = window.to;
+  }
+
+  get name(): string {
+    const { account, productType } = this.#stream;
+    return `${account}/${productType} ${isoTime(this.#window.from)} to ${isoTime(this.#window.to)}`;
+  }
+
+  /** @returns whether the window is read to its end. */
+  async readPage(number: number): Promise<boolean> {
+    const question = this.#questions.next;
+    if (question === undefined) return true;
+    // An exchange that serves nothing for a moment would say twice that the window is empty.
+    if (number > 0 && !this.#hasRows) await this.#deps.pause?.();
+    const { read, readFrom, request, endId, requestTime, askedAfter } = await this.#ask(question);
+    this.#hasRows ||= read.bills.length + read.rejected.length > 0;
+    // Our reckoning of the exchange's time may be ahead of it by half a round trip.
+    if (!this.#hasBegunBefore && number === 0) {
+      this.#startedAt = epochMs(Math.min(this.#startedAt, requestTime));
+    }
+    const answer = { rows: placesOf(read), endId, servedFrom: readFrom };
+    const doubt = request && this.#questions.take(answer);
+    this.#doubts = doubt === undefined ? 0 : this.#doubts + 1;
+    const isOver = request === undefined || this.#questions.next === undefined;
+    const rows = this.#served.unknown(read);
+    const end = isOver ? this.#endAt(readFrom) : undefined;
+    await this.#commit({ ...rows, number, end, question, askedAfter });
+    if (isOver) return true;
+    if (doubt !== undefined) this.#tell(doubt);
+    else if (this.#questions.isDescending) await this.#divide(rows.bills.length);
+    return false;
+  }
+
+  async #ask(question: Question) {
+    const askedAfter = this.#deps.databaseTime?.();
+    const page = await this.#fetchPage(question);
+    const read = readRows(page);
+    if (page.request !== undefined) refuseStray(read, page.request);
+    return { ...page, read, askedAfter };
+  }
+
+  async #commit({ bills, rejected, number, end, question, askedAfter }: Answered) {
+    const window = this.#window;
+    const after = this.#place.text;
+    const isStoring = bills.length + rejected.length > 0;
+    const resumeBelow = this.#hasFailed ? undefined : this.#questions.resumeBelow;
+    this.#place.pass({ resumeBelow, number, isStoring });
+    const changesNothing = !isStoring && end === undefined && this.#place.text === after;
+    if (changesNothing) return;
+    const next = end === undefined ? { cursor: this.#place.text } : { end };
+    const [stream, startedAt] = [this.#stream, this.#startedAt];
+    const page = { stream, window, startedAt, after, askedAfter, bills, rejected, next };
+    const counts = await commitNewest(page, this.#deps.commitPage, async () => {
+      const again = await this.#ask(question);
+      return { bills: again.read.bills, askedAfter: again.askedAfter };
+    });
+    this.#oldest = oldestOf(bills, this.#oldest);
+    const finished = end !== undefined;
+    const walkedMs = finished ? lengthMs([window]) : walkedTo(window, this.#oldest);
+    this.#deps.onPage({ window, counts, finished, walkedMs });
+  }
+
+  /** What a finished walk may claim: the time it read, but for what may still get late bills. */
+  #endAt(readFrom: EpochMs): WalkEnd {
+    const { plannedAt, exchangeNow, settleLagMs } = this.#deps;
+    const { from, to } = this.#window;
+    // By the earliest of three times: answers may have set the clock forth and back meanwhile.
+    const settledTo = Math.min(plannedAt, this.#startedAt, exchangeNow()) - settleLagMs;
+    const isStart = this.#isHistoryStart && readFrom - from <= startSlackMs;
+    return {
+      proven: interval(readFrom, Math.min(to, settledTo)),
+      expired: isStart ? [] : interval(from, Math.min(readFrom, to)),
+    };
+  }
+
+  get #hasFailed(): boolean {
+    return this.#doubts >= answersMax;
+  }
+
+  /** The question is asked again, until that was often enough. */
+  #tell(doubt: Doubt): void {
+    const what = `an answer of the exchange contradicts another: ${printableLine(doubt)}`;
+    this.#deps.onDoubt?.(what);
+    if (!this.#hasFailed) return;
+    throw new ContradictionError(
+      `${what}, in ${this.name}, ${answersMax} times; the window stays unread, and the ` +
+        "bills that came from it so far are kept; run again",
+    );
+  }
+
+  async #divide(bills: number): Promise<void> {
+    const left = await this.#deps.divide?.(this.#window, this.#oldest, bills);
+    if (left === undefined || left.from === this.#window.from) return;
+    // The older part is another walk's now, and with it where the history starts.
+    this.#window = left;
+    this.#isHistoryStart = false;
+    this.#fetchPage = edgeAwareFetch(this.#deps, left);
+  }
+}
+
+function refuseStray(read: ReadRows, request: PageRequest): void {
+  const stray = strayBill(read, request);
+  if (stray === undefined) return;
+  throw new ExchangeError(
+    "malformed",
+    `the page is of another time: ${stray}; it was not taken in, run again`,
+  );
+}
+
+function readRows({ rows, rowTexts }: FetchedPage): ReadRows {
+  const bills: Bill[] = [];
+  const rejected: RejectedRow[] = [];
+  let texts: readonly string[] | undefined;
+  for (const [place, row] of rows.entries()) {
+    const reading = readBill(row);
+    if ("bill" in reading) bills.push(reading.bill);
+    else {
+      texts ??= rowTexts();
+      const text = texts[place] ?? JSON.stringify(row);
+      rejected.push({ received: row, text, fault: reading.fault });
+    }
+  }
+  return { bills, rejected };
+}
+
+const placesOf = ({ bills, rejected }: ReadRows): readonly RowPlace[] => [
+  ...bills,
+  ...rejected.map(({ received }) => ({ billId: billIdOf(received), cTime: cTimeOf(received) })),
+];
+
+/** Without a spread: an exchange may send more rows than a call takes arguments. */
+const oldestOf = (bills: readonly Bill[], least: EpochMs): EpochMs =>
+  bills.reduce((oldest, { cTime }) => epochMs(Math.min(oldest, cTime)), least);
+
+/** How much of the window lies above the oldest bill so far, in ms. */
+const walkedTo = ({ from, to }: Interval, oldest: EpochMs): number => to - Math.max(from, oldest);

@@ -1,0 +1,56 @@
+import type { Clock } from "../clock.ts";
+import { minuteMs } from "../contract/time.ts";
+import type { BillsProgress } from "../sync/stream-run.ts";
+import { streamName } from "./stream-names.ts";
+import { StreamState } from "./stream-state.ts";
+
+/** How far a run is, over all its product types. */
+export type Beat = {
+  readonly pages: number;
+  readonly bills: number;
+  readonly requests: number;
+  /** The share of the planned time that is behind the walks, 0 to 1, in whole per milles. */
+  readonly done: number;
+};
+
+export type Heartbeat = Disposable & { readonly update: (progress: BillsProgress) => void };
+
+/**
+ * Tells how far a run is, once a minute until it is disposed of: a log would show nothing between
+ * the plan of a long run and its end.
+ */
+export function openHeartbeat(clock: Clock, tell: (beat: Beat) => void): Heartbeat {
+  const streams = new Map<string, StreamState>();
+  const end = new AbortController();
+  void beatUntil(end.signal, clock, () => tell(beatOf([...streams.values()])));
+  return {
+    update(progress) {
+      const name = streamName(progress.stream);
+      if (progress.event === "planned") {
+        streams.set(name, new StreamState(name, progress.plannedMs, clock.now()));
+      }
+      streams.get(name)?.count(progress, clock.now());
+    },
+    [Symbol.dispose]: () => end.abort(),
+  };
+}
+
+async function beatUntil(signal: AbortSignal, clock: Clock, beat: () => void): Promise<void> {
+  while (!signal.aborted) {
+    await clock.sleep(minuteMs, signal).catch(() => undefined);
+    if (!signal.aborted) beat();
+  }
+}
+
+function beatOf(streams: readonly StreamState[]): Beat {
+  const counts = streams.map((stream) => stream.counted());
+  const sum = (name: keyof (typeof counts)[number]) =>
+    counts.reduce((total, count) => total + count[name], 0);
+  const plannedMs = sum("plannedMs");
+  return {
+    pages: sum("pages"),
+    bills: sum("bills"),
+    requests: sum("requests"),
+    done: plannedMs === 0 ? 0 : Math.floor((1_000 * sum("walkedMs")) / plannedMs) / 1_000,
+  };
+}

@@ -1,0 +1,166 @@
+import { expect, test } from "vitest";
+import type { ProductType } from "../src/contract/product-types.ts";
+import { dayMs, type EpochMs, epochMs } from "../src/contract/time.ts";
+import { ExchangeError, ForeignKeyError, KeyTakenError } from "../src/errors.ts";
+import {
+  type BillMark,
+  type ProofStore,
+  proveAccount,
+  type StoredSpan,
+} from "../src/sync/account-proof.ts";
+import { aBill } from "./support/bills.ts";
+
+const now = epochMs(Date.UTC(2026, 10, 22));
+const daysAgo = (days: number): EpochMs => epochMs(now - days * dayMs);
+const markAt = (days: number): BillMark =>
+  aBill({ billId: `${days}`, cTime: daysAgo(days), amount: "1", fee: "0" });
+
+type Stored = Partial<Record<ProductType, readonly number[]>>;
+
+/** What is stored, by the days since each bill, of this account and of another one. */
+function storeOf(own: Stored, others: Stored = {}): ProofStore {
+  const marksOf = (stored: Stored, type: ProductType) => (stored[type] ?? []).map(markAt);
+  const isIn = (marks: readonly BillMark[], { billId, cTime }: BillMark) =>
+    marks.some((mark) => mark.billId === billId && mark.cTime === cTime);
+  const typesOf = (stored: Stored) => Object.keys(stored) as ProductType[];
+  return {
+    spans: async (_, since) =>
+      typesOf(own).flatMap((productType): StoredSpan[] => {
+        const times = marksOf(own, productType)
+          .map(({ cTime }) => cTime)
+          .filter((time) => time >= since);
+        const [oldest, newest] = [Math.min(...times), Math.max(...times)].map(epochMs);
+        if (times.length === 0 || oldest === undefined || newest === undefined) return [];
+        return [{ productType, oldest, newest }];
+      }),
+    hasBills: async () => typesOf(own).length > 0,
+    countStored: async ({ productType }, bills) =>
+      bills.filter((bill) => isIn(marksOf(own, productType), bill)).length,
+    productTypesOfOthers: async () => typesOf(others),
+    otherAccount: async ({ productType }, bills) =>
+      bills.some((bill) => isIn(marksOf(others, productType), bill)) ? "other" : undefined,
+  };
+}
+
+type Served = Partial<Record<ProductType, readonly number[] | ExchangeError>>;
+
+type AskedBills = {
+  readonly productType: ProductType;
+  readonly startTime?: string;
+  readonly endTime?: string;
+};
+
+/** Lets an account prove itself, at an exchange that serves these. */
+async function prove(
+  store: ProofStore,
+  served: Served,
+  exchangeNow = () => now,
+  /** Whose answers are empty, by their numbers from 1. */
+  falseEnds: readonly number[] = [],
+) {
+  const asked: ProductType[] = [];
+  const proof = proveAccount(
+    {
+      store,
+      exchangeNow,
+      async ask(query) {
+        const { productType, startTime = "0", endTime = `${now}` } = query() as AskedBills;
+        asked.push(productType);
+        const rows = served[productType] ?? [];
+        if (rows instanceof ExchangeError) throw rows;
+        const inside = (falseEnds.includes(asked.length) ? [] : rows)
+          .map(markAt)
+          .filter(({ cTime }) => cTime >= Number(startTime) && cTime <= Number(endTime))
+          .map((mark) => ({ ...mark, businessType: "buy", cTime: String(mark.cTime) }));
+        return { rows: inside, endId: undefined, requestTime: now, rowTexts: () => [] };
+      },
+    },
+    "main",
+    ["USDT-FUTURES", "COIN-FUTURES"],
+  );
+  return { ended: await proof.catch((error: unknown) => error), asked };
+}
+
+const unpermitted = new ExchangeError("refused-permission", "the key has no right to it");
+
+test("the newest bill that is stored proves a key by one request, if it is served again", async () => {
+  const store = storeOf({ "USDT-FUTURES": [80, 40, 3] });
+  const all = { "USDT-FUTURES": [80, 40, 3, 1] };
+  expect(await prove(store, all)).toEqual({ ended: "served", asked: ["USDT-FUTURES"] });
+});
+
+test("a key that serves none of what is stored is another account's, after two requests", async () => {
+  const store = storeOf({ "USDT-FUTURES": [80, 3] });
+  const { ended, asked } = await prove(store, { "USDT-FUTURES": [80.5, 4, 2] });
+  expect(ended).toBeInstanceOf(ForeignKeyError);
+  expect(String(ended)).toMatch(/account main before.*USDT-FUTURES up to.*--new-key/);
+  expect(asked).toHaveLength(2);
+});
+
+test("an answer without a bill is asked for again: it neither refuses a key nor lets one in", async () => {
+  const own = storeOf({ "USDT-FUTURES": [80, 3] });
+  const bills = { "USDT-FUTURES": [80, 3] };
+  expect(await prove(own, bills, undefined, [1])).toEqual({
+    ended: "served",
+    asked: ["USDT-FUTURES", "USDT-FUTURES"],
+  });
+  expect((await prove(own, bills, undefined, [1, 3])).ended).toBe("served");
+  const empty = await prove(own, {});
+  expect(empty.ended).toBeInstanceOf(ForeignKeyError);
+  expect(empty.asked).toHaveLength(4);
+  const twice = await prove(storeOf({}, bills), bills, undefined, [1]);
+  expect(twice.ended).toBeInstanceOf(KeyTakenError);
+});
+
+test("one bill that the exchange took back makes no account another one", async () => {
+  const store = storeOf({ "USDT-FUTURES": [80, 20, 3] });
+  const { ended } = await prove(store, { "USDT-FUTURES": [80, 20] });
+  expect(ended).toBe("served");
+});
+
+test("is compared where bills are, whatever product types the account is to sync", async () => {
+  const store = storeOf({ "USDC-FUTURES": [50, 5] });
+  expect(await prove(store, { "USDC-FUTURES": [50, 5] })).toEqual({
+    ended: "served",
+    asked: ["USDC-FUTURES"],
+  });
+  const { ended } = await prove(store, { "USDT-FUTURES": [50, 5] });
+  expect(ended).toBeInstanceOf(ForeignKeyError);
+});
+
+test("a product type that the key may not read leaves the proof to another one", async () => {
+  const store = storeOf({ "USDT-FUTURES": [3], "COIN-FUTURES": [9] });
+  const refused = { "USDT-FUTURES": unpermitted };
+  expect((await prove(store, { ...refused, "COIN-FUTURES": [9] })).ended).toBe("served");
+  const foreign = await prove(store, { ...refused, "COIN-FUTURES": [8] });
+  expect(foreign.ended).toBeInstanceOf(ForeignKeyError);
+  const none = await prove(store, { ...refused, "COIN-FUTURES": unpermitted });
+  expect(none.ended).toBe(unpermitted);
+});
+
+test("where nothing can be compared the key is taken, and it is told whether anything is stored", async () => {
+  expect(await prove(storeOf({}), {})).toEqual({ ended: "nothing-stored", asked: [] });
+  const forgotten = storeOf({ "USDT-FUTURES": [200, 95] });
+  expect(await prove(forgotten, {})).toEqual({ ended: "out-of-reach", asked: [] });
+});
+
+test("what lies within the 90 days is told by the exchange's clock, not by this machine's", async () => {
+  const store = storeOf({ "USDT-FUTURES": [90.5] });
+  // Behind until the first answer, by half a day and more.
+  const times = [daysAgo(0.8), daysAgo(0.8), daysAgo(0.8)];
+  const { ended, asked } = await prove(store, {}, () => times.pop() ?? now);
+  expect(ended).toBe("out-of-reach");
+  expect(asked.length).toBeGreaterThan(0);
+});
+
+test("what is stored as another account is refused, and what others have besides is not", async () => {
+  const others = { "COIN-FUTURES": [30, 4] };
+  const twice = await prove(storeOf({}, others), { "COIN-FUTURES": [30, 4, 1] });
+  expect(twice.ended).toBeInstanceOf(KeyTakenError);
+  expect(String(twice.ended)).toContain("stored as account other");
+  expect(twice.asked).toEqual(["COIN-FUTURES"]);
+  const apart = await prove(storeOf({}, others), { "COIN-FUTURES": [31, 5] });
+  expect(apart).toEqual({ ended: "nothing-stored", asked: ["COIN-FUTURES"] });
+  const unread = await prove(storeOf({}, others), { "COIN-FUTURES": unpermitted });
+  expect(unread.ended).toBe("nothing-stored");
+});

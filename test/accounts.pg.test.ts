@@ -1,0 +1,152 @@
+import { sql } from "drizzle-orm";
+import { expect, test } from "vitest";
+import { accountBills } from "../src/contract/account-bills.ts";
+import { openDatabase } from "../src/db/connect.ts";
+import { takeSyncLease } from "../src/db/lease/sync-lease.ts";
+import { openSandbox } from "../src/sandbox/sandbox.ts";
+import { type CliEnvironment, environmentFor, runCli } from "./support/cli.ts";
+import { testDatabase } from "./support/database.ts";
+
+const both = "USDT-FUTURES,COIN-FUTURES";
+
+/** A sandbox exchange, a database of its own, and the program pointed at both. */
+async function house() {
+  const stack = new AsyncDisposableStack();
+  const sandbox = stack.use(await openSandbox({ seed: "accounts", density: 0.05 }));
+  const database = stack.use(await testDatabase());
+  const { db } = stack.use(openDatabase(database.url));
+  const run = (args: readonly string[], env: CliEnvironment = {}) =>
+    runCli(args, { env: environmentFor(sandbox, database, { PRODUCT_TYPES: both, ...env }) });
+  const requests = () => sandbox.statistics().arrivals[accountBills.name] ?? 0;
+  const statusOf = async (productType: string) => {
+    const { stdout } = await run(["status", "--json"]);
+    const { streams } = JSON.parse(stdout) as { streams: { productType: string }[] };
+    return streams.find((stream) => stream.productType === productType);
+  };
+  return { db, run, requests, statusOf, [Symbol.asyncDispose]: () => stack.disposeAsync() };
+}
+
+const syncBills = ["sync", "--only", "bills"];
+
+test("a product type that is retired is read no more, fails no run and has no gap; unretired, it is read on", async () => {
+  await using at = await house();
+  expect(await at.run(syncBills)).toMatchObject({ code: 0 });
+  // A hole, a row in quarantine, and a year without a sync.
+  await at.db.execute(sql`
+    delete from checkpoints
+    where product_type = 'COIN-FUTURES'
+      and window_start = (
+        select window_start
+        from checkpoints
+        where product_type = 'COIN-FUTURES'
+        order by window_start
+        offset 5
+        limit 1
+      )`);
+  await at.db.execute(sql`
+    insert into rejected_bills (
+      account, product_type, digest, received, fault_path, fault, run_id, rejected_at
+    )
+    values (
+      'main', 'COIN-FUTURES', 'digest', '{}', 'billId', 'is missing', gen_random_uuid(),
+      clock_timestamp()
+    )`);
+  expect(await at.statusOf("COIN-FUTURES")).toMatchObject({ gaps: [{}], retiredAt: null });
+  expect(await at.run(syncBills, { PRODUCT_TYPES: "COIN-FUTURES" })).toMatchObject({ code: 1 });
+
+  const retired = await at.run(["accounts", "retire", "main", "--product", "COIN-FUTURES"]);
+  expect(retired).toMatchObject({
+    code: 0,
+    stdout: "main/COIN-FUTURES is retired: its history stays, and no sync reads it any more\n",
+  });
+  expect(await at.statusOf("COIN-FUTURES")).toMatchObject({
+    configured: true,
+    retiredAt: expect.stringMatching(/^\d{4}-.*Z$/),
+    gaps: [],
+    expiresAt: null,
+    behindMs: 0,
+  });
+  const before = at.requests();
+  const alone = await at.run(syncBills, { PRODUCT_TYPES: "COIN-FUTURES" });
+  expect(alone).toMatchObject({ code: 0 });
+  expect(alone.stderr).toContain("COIN-FUTURES configured, and not read: retired");
+  expect(at.requests()).toBe(before);
+  const synced = await at.run(syncBills);
+  expect(synced).toMatchObject({ code: 0 });
+  expect(synced.stdout).not.toContain("COIN-FUTURES");
+  expect((await at.run(["plan"])).stdout).not.toContain("COIN-FUTURES");
+  expect((await at.run(["status"])).stdout).toMatch(
+    /^main: retired: COIN-FUTURES, [\d,]+ bills kept$/m,
+  );
+  expect((await at.run(["accounts", "list"])).stdout).toMatch(
+    /^main\/USDT-FUTURES .* synced\nmain\/COIN-FUTURES .* retired \d{4}-/m,
+  );
+
+  const back = await at.run(["accounts", "unretire", "main", "--product", "COIN-FUTURES"]);
+  expect(back).toMatchObject({ code: 0, stdout: expect.stringContaining("no longer retired") });
+  expect(await at.statusOf("COIN-FUTURES")).toMatchObject({ retiredAt: null });
+  expect(await at.run(syncBills)).toMatchObject({ code: 1 });
+  expect(await at.statusOf("COIN-FUTURES")).toMatchObject({ rejected: 1 });
+});
+
+test("an account is retired whole, and what is not known is refused", async () => {
+  await using at = await house();
+  expect(await at.run(syncBills, { EXCHANGE_ACCOUNT: "old" })).toMatchObject({ code: 0 });
+  const retire = (...words: readonly string[]) => at.run(["accounts", ...words]);
+  expect((await at.run(["status"])).stdout).toContain(
+    "old/COIN-FUTURES: not configured, so no sync reads it; if it has ended: " +
+      "bill-sync accounts retire old --product COIN-FUTURES\n",
+  );
+  expect(await retire("retire", "od")).toMatchObject({
+    code: 2,
+    stderr: "--account od: there is no such account, did you mean old? (known: main, old)\n",
+  });
+  expect(await retire("retire", "old")).toMatchObject({ code: 0 });
+  expect(await retire("unretire", "old", "--product", "USDT-FUTURES")).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("account old is retired as a whole"),
+  });
+  const { streams } = JSON.parse((await at.run(["accounts", "list", "--json"])).stdout);
+  const own = streams.filter(({ account }: { account: string }) => account === "old");
+  expect(own).toHaveLength(2);
+  for (const stream of own) {
+    expect(stream).toMatchObject({ configured: false, retiredAt: expect.any(String) });
+  }
+  expect(await retire("unretire", "old")).toMatchObject({ code: 0 });
+  expect((await at.run(["status"])).stdout).not.toContain("retired:");
+});
+
+test("an account is renamed in all tables at once; two ledgers are never put into one", async () => {
+  await using at = await house();
+  expect(await at.run(syncBills, { EXCHANGE_ACCOUNT: "old" })).toMatchObject({ code: 0 });
+  const rename = (...names: readonly string[]) => at.run(["accounts", "rename", ...names]);
+  expect(await rename("od", "new")).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("nothing is stored of an account od"),
+  });
+  expect(await rename("old", "a name")).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/^"a name" is no name: 1 to 64 letters/),
+  });
+  await using elsewhere = await takeSyncLease(at.db, "old", {
+    signal: AbortSignal.timeout(50_000),
+  });
+  expect(await rename("old", "main")).toMatchObject({ code: 3 });
+  await elsewhere[Symbol.asyncDispose]();
+  expect(await rename("old", "main")).toMatchObject({
+    code: 0,
+    stdout: "what was stored as account old is stored as main\n",
+  });
+  // What is read on is the same ledger: its newest time alone, and under the same key.
+  const before = at.requests();
+  expect(await at.run(syncBills)).toMatchObject({ code: 0 });
+  expect(at.requests() - before).toBeLessThan(8);
+  await at.db.execute(sql`
+    insert into bill_counts (account, product_type, bills) values ('third', 'USDT-FUTURES', 0)`);
+  expect(await rename("main", "third")).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("account third has rows of its own already (bill_counts)"),
+  });
+  const { rows } = await at.db.execute(sql`select distinct account from bills`);
+  expect(rows).toEqual([{ account: "main" }]);
+});

@@ -1,0 +1,302 @@
+import { sql } from "drizzle-orm";
+import { beforeAll, describe, expect, test } from "vitest";
+import type { Bill } from "../src/contract/bill.ts";
+import { businessTypes } from "../src/contract/business-types.ts";
+import { epochMs, hourMs, isoTime } from "../src/contract/time.ts";
+import { inTransaction } from "../src/db/connect.ts";
+import { upsertBills } from "../src/db/ledger/upsert-bills.ts";
+import { snowflake } from "../src/sandbox/ledger.ts";
+import { integer, pick, type Random, seededRandom } from "../src/sandbox/random.ts";
+import { fileDatabase } from "./support/database.ts";
+
+// Each sum that a view shows, against the same sum made here from the bills as they were drawn:
+// in integers of the last place, by the contract's list of types, without a word of SQL.
+
+const { tables } = await fileDatabase();
+const { db } = tables;
+
+const places = 18;
+const exact = (decimal: string): bigint => {
+  const [, sign = "", whole = "", part = ""] = /^(-?)(\d+)(?:\.(\d+))?$/.exec(decimal) ?? [];
+  if (whole === "" || part.length > places) throw new Error(`"${decimal}" is not such a decimal`);
+  const magnitude = BigInt(whole + part.padEnd(places, "0"));
+  return sign === "-" ? -magnitude : magnitude;
+};
+
+type Stream = { readonly account: string; readonly productType: "USDT-FUTURES" | "SUSDT-FUTURES" };
+type Drawn = Bill & Stream;
+
+const sweep = "risk_captital_user_transfer";
+const liquidationTypes = ["burst_long_loss_query", "force_sell", sweep, sweep];
+const allTypes = [...businessTypes.map(({ code }) => code), "never_heard_of", "nor_of_this"];
+const categoryByCode = new Map(businessTypes.map(({ code, category }) => [code, category]));
+const categoryOf = ({ businessType }: Bill) => categoryByCode.get(businessType) ?? "unknown";
+
+const amountOf = (random: Random): string => {
+  const part = String(integer(random, 0, 10 ** 6)).padStart(integer(random, 6, places), "0");
+  return `${pick(random, ["", "-"])}${integer(random, 0, 9_999)}.${part}`;
+};
+
+/** Bills whose numbers say nothing of each other, many of them within seconds. */
+function drawBills(random: Random, stream: Stream): Drawn[] {
+  let time = Date.UTC(2026, 2, 28);
+  return Array.from({ length: 400 }, (_, index) => {
+    time += pick(random, [0, 1, 900, 9_999, 10_000, 10_001, hourMs, 9 * hourMs]);
+    const isLiquidation = random() < 0.5;
+    return {
+      ...stream,
+      billId: random() < 0.05 ? `odd-${index}` : snowflake(time, index),
+      symbol: pick(random, [null, "BTCUSDT", "ETHUSDT"]),
+      amount: random() < 0.2 ? "0" : amountOf(random),
+      fee: random() < 0.3 ? "0" : amountOf(random),
+      feeByCoupon: random() < 0.8 ? null : amountOf(random),
+      businessType: pick(random, isLiquidation ? liquidationTypes : allTypes),
+      coin: pick(random, ["USDT", "BTC"]),
+      balance: random() < 0.2 ? null : amountOf(random),
+      cTime: epochMs(time),
+      extra: random() < 0.05 ? { more: "1" } : null,
+    };
+  });
+}
+
+const streams: readonly Stream[] = Array.from({ length: 12 }, (_, index) => ({
+  account: `a${index % 8}`,
+  productType: index < 8 ? "USDT-FUTURES" : "SUSDT-FUTURES",
+}));
+const bills = streams.flatMap((stream) =>
+  drawBills(seededRandom(`${stream.account}/${stream.productType}`), stream),
+);
+
+beforeAll(async () => {
+  await inTransaction(db, async (tx) => {
+    for (const stream of streams) {
+      const own = bills.filter(
+        ({ account, productType }) =>
+          account === stream.account && productType === stream.productType,
+      );
+      await upsertBills(tx, [{ stream, bills: own }]);
+    }
+  });
+});
+
+type Sums = Readonly<Record<string, (bill: Drawn) => string | bigint | undefined>>;
+
+const dayOf = ({ cTime }: Bill) => isoTime(cTime).slice(0, 10);
+const monthOf = (bill: Bill) => `${dayOf(bill).slice(0, 7)}-01`;
+const isNegative = (decimal: string) => exact(decimal) < 0n;
+const ifPaid = (decimal: string) => (isNegative(decimal) ? decimal : undefined);
+const ifReceived = (decimal: string) => (isNegative(decimal) ? undefined : decimal);
+const amountIn =
+  (category: string, only: (decimal: string) => string | undefined = (decimal) => decimal) =>
+  (bill: Drawn) =>
+    categoryOf(bill) === category ? only(bill.amount) : undefined;
+// Before reconcile has learned anything, a margin move stays inside the account.
+const walletFee = (bill: Drawn) => (categoryOf(bill) === "margin" ? "0" : bill.fee);
+const walletNet = (bill: Drawn) =>
+  categoryOf(bill) === "margin" ? 0n : exact(bill.amount) + exact(bill.fee);
+
+const rollforward: Sums = {
+  realised_pnl: amountIn("trade"),
+  trading_fees: (bill) => ifPaid(walletFee(bill)),
+  fee_rebates: (bill) => ifReceived(walletFee(bill)),
+  funding_received: amountIn("funding", ifReceived),
+  funding_paid: amountIn("funding", ifPaid),
+  liquidation: amountIn("liquidation"),
+  transfers_in: amountIn("transfer", ifReceived),
+  transfers_out: amountIn("transfer", ifPaid),
+  bonus: amountIn("bonus"),
+  copy: amountIn("copy"),
+  delivery: amountIn("delivery"),
+  margin: () => 0n,
+  interest: amountIn("interest"),
+  conversion: amountIn("conversion"),
+  unmapped: amountIn("unknown"),
+  bills: () => "1",
+};
+
+const one = () => "1";
+const bySymbol = ["day", "symbol"];
+
+/** What a view's rows add up to; the bills of `of`, each once. */
+const views: readonly {
+  readonly name: string;
+  readonly by?: readonly string[];
+  readonly of: (bill: Drawn) => boolean;
+  /** By column, or by an expression of columns. */
+  readonly sums: Sums;
+}[] = [
+  {
+    name: "entries",
+    of: () => true,
+    sums: {
+      amount: ({ amount }) => amount,
+      fee: ({ fee }) => fee,
+      "wallet_amount + wallet_fee": walletNet,
+      "is_id_odd::int": ({ billId }) => (billId.startsWith("odd") ? "1" : "0"),
+    },
+  },
+  {
+    name: "activity",
+    by: ["day"],
+    of: () => true,
+    sums: { amount: ({ amount }) => amount, fee: ({ fee }) => fee, net: walletNet },
+  },
+  { name: "daily_rollforward", by: ["day"], of: () => true, sums: rollforward },
+  { name: "monthly_rollforward", by: ["month"], of: () => true, sums: rollforward },
+  { name: "month_end_balances", by: ["month"], of: () => true, sums: { bills: one } },
+  {
+    name: "funding_by_symbol_day",
+    by: bySymbol,
+    of: (bill) => categoryOf(bill) === "funding",
+    sums: {
+      received: ({ amount }) => ifReceived(amount),
+      paid: ({ amount }) => ifPaid(amount),
+      net: ({ amount }) => amount,
+      bills: one,
+    },
+  },
+  {
+    name: "fees_by_symbol_day",
+    by: bySymbol,
+    of: ({ fee, feeByCoupon }) => exact(fee) !== 0n || exact(feeByCoupon ?? "0") !== 0n,
+    sums: {
+      fees: ({ fee }) => ifPaid(fee),
+      rebates: ({ fee }) => ifReceived(fee),
+      paid_by_coupon: ({ feeByCoupon }) => feeByCoupon ?? undefined,
+      net: ({ fee }) => fee,
+      bills: one,
+    },
+  },
+  {
+    name: "realised_pnl_by_symbol_day",
+    by: bySymbol,
+    of: (bill) => categoryOf(bill) === "trade" && exact(bill.amount) !== 0n,
+    sums: {
+      profit: ({ amount }) => ifReceived(amount),
+      loss: ({ amount }) => ifPaid(amount),
+      net: ({ amount }) => amount,
+      bills: one,
+    },
+  },
+  {
+    name: "liquidations",
+    of: (bill) => categoryOf(bill) === "liquidation",
+    sums: {
+      net: ({ amount, fee }) => exact(amount) + exact(fee),
+      "amount + coalesce(swept, 0)": ({ amount }) => amount,
+      swept: ({ businessType, amount }) => (businessType === sweep ? amount : undefined),
+      "fee + coalesce(sweep_fee, 0)": ({ fee }) => fee,
+      "bills + sweeps": one,
+      sweeps: ({ businessType }) => (businessType === sweep ? "1" : "0"),
+    },
+  },
+  {
+    name: "transfers",
+    by: ["direction"],
+    of: (bill) => categoryOf(bill) === "transfer",
+    sums: { amount: ({ amount }) => amount, "1": one },
+  },
+  {
+    name: "bonuses",
+    of: (bill) => categoryOf(bill) === "bonus",
+    sums: { amount: ({ amount }) => amount, "1": one },
+  },
+  {
+    name: "data_quality",
+    by: ['"check"'],
+    of: (bill) => checksOf(bill).length > 0,
+    sums: { rows: one },
+  },
+];
+
+const checksOf = (bill: Drawn): readonly string[] => [
+  ...(bill.balance === null ? ["bills without a balance"] : []),
+  ...(categoryOf(bill) === "unknown" ? ["bills of an unmapped type"] : []),
+  ...(bill.billId.startsWith("odd") ? ["ids that tell another time"] : []),
+  ...(bill.extra === null ? [] : ["bills with fields that no contract lists"]),
+];
+
+const keys: Readonly<Record<string, (bill: Drawn) => readonly string[]>> = {
+  day: (bill) => [dayOf(bill)],
+  month: (bill) => [monthOf(bill)],
+  symbol: ({ symbol }) => [symbol ?? ""],
+  direction: ({ amount }) => [isNegative(amount) ? "out" : "in"],
+  '"check"': checksOf,
+};
+
+/** Sums that are not zero, by group and column. */
+type Totals = ReadonlyMap<string, bigint>;
+
+function expectedOf({ name, by = [], of, sums }: (typeof views)[number]): Totals {
+  const totals = new Map<string, bigint>();
+  for (const bill of bills.filter(of)) {
+    const stream = [
+      bill.account,
+      bill.productType,
+      ...(name === "data_quality" ? [] : [bill.coin]),
+    ];
+    const groups = by.reduce<readonly string[][]>(
+      (lists, key) =>
+        lists.flatMap((list) => (keys[key]?.(bill) ?? []).map((value) => [...list, value])),
+      [stream],
+    );
+    for (const [column, partOf] of Object.entries(sums)) {
+      const value = partOf(bill) ?? 0n;
+      const added = typeof value === "string" ? exact(value) : value;
+      for (const group of groups) {
+        const key = [...group, column].join(" | ");
+        totals.set(key, (totals.get(key) ?? 0n) + added);
+      }
+    }
+  }
+  return new Map([...totals].filter(([, total]) => total !== 0n).sort());
+}
+
+async function shownBy({ name, by = [], sums }: (typeof views)[number]): Promise<Totals> {
+  const columns = Object.keys(sums);
+  const group = ["account", "product_type", ...(name === "data_quality" ? [] : ["coin"]), ...by];
+  const { rows } = await db.execute<Record<string, string | null>>(
+    sql.raw(`
+      select
+        ${group.map((key, at) => `${key}::text as key_${at}`).join(", ")},
+        ${columns.map((column, at) => `sum(${column})::text as sum_${at}`).join(", ")}
+      from analytics.${name}
+      group by ${group.join(", ")}`),
+  );
+  const totals = rows.flatMap((row) =>
+    columns.map((column, at) => {
+      const key = [...group.map((_, place) => row[`key_${place}`]), column].join(" | ");
+      return [key, exact(row[`sum_${at}`] ?? "0")] as const;
+    }),
+  );
+  return new Map(totals.filter(([, total]) => total !== 0n).sort());
+}
+
+describe("a view's sums are those of the bills", () => {
+  test.each(views)("$name", async (view) => {
+    const expected = expectedOf(view);
+    expect(expected.size).toBeGreaterThan(10);
+    expect(await shownBy(view)).toEqual(expected);
+  });
+});
+
+test("what is outstanding of bonuses is all of them so far", async () => {
+  const { rows } = await db.execute<{ account: string; outstanding: string }>(sql`
+    select distinct on (account, product_type, coin) account, product_type, coin, outstanding::text
+    from analytics.bonuses
+    order by account, product_type, coin, c_time desc, length(bill_id) desc, bill_id desc`);
+  const total = rows.reduce((sum, { outstanding }) => sum + exact(outstanding), 0n);
+  const drawn = bills.filter((bill) => categoryOf(bill) === "bonus");
+  expect(total).toBe(drawn.reduce((sum, { amount }) => sum + exact(amount), 0n));
+});
+
+test("every view of the schema is summed here, or adds nothing up", async () => {
+  const { rows } = await db.execute<{ name: string }>(sql`
+    select relname as name
+    from pg_class
+    where relnamespace = 'analytics'::regnamespace`);
+  const addNothingUp = ["breaks", "break_history", "coverage", "ltv_history", "symbol_history"];
+  expect(rows.map(({ name }) => name).sort()).toEqual(
+    [...views.map(({ name }) => name), ...addNothingUp].sort(),
+  );
+});

@@ -1,0 +1,408 @@
+import { randomBytes } from "node:crypto";
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { gunzipSync, gzipSync } from "node:zlib";
+import { Client } from "pg";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { productTypes } from "../src/contract/product-types.ts";
+import { dayMs, epochMs } from "../src/contract/time.ts";
+import { backUp, keptTables } from "../src/db/backup/backup.ts";
+import { readBackup } from "../src/db/backup/backup-reader.ts";
+import { restore } from "../src/db/backup/restore.ts";
+import { inTransaction, openDatabase } from "../src/db/connect.ts";
+import { takeSyncLease } from "../src/db/lease/sync-lease.ts";
+import { readStoredBills } from "../src/db/ledger/stored-bills.ts";
+import { migrate, migrateTo } from "../src/db/migrate.ts";
+import { StoppedError } from "../src/errors.ts";
+import { compareWithLedger } from "../src/sandbox/comparison.ts";
+import { openSandbox } from "../src/sandbox/sandbox.ts";
+import { horizonAt } from "../src/sync/plan.ts";
+import { environmentFor, runCli } from "./support/cli.ts";
+import { type TestDatabase, testDatabase } from "./support/database.ts";
+import { otherPostgres } from "./support/debian-postgres.ts";
+import { throwawayServer } from "./support/throwaway-server.ts";
+
+const { signal } = new AbortController();
+const emptyDatabase = () => testDatabase({ isEmpty: true });
+
+async function query<Row>(url: string, statement: string): Promise<readonly Row[]> {
+  const client = new Client({ connectionString: url });
+  try {
+    await client.connect();
+    return (await client.query(statement)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+async function backup(url: string, path: string) {
+  const end = await runCli(["backup", path, "--force", "--json"], { env: { DATABASE_URL: url } });
+  expect(end).toMatchObject({ code: 0, stderr: "" });
+  return JSON.parse(end.stdout);
+}
+
+const readOver = async (_table: unknown, rows: AsyncIterable<Buffer>) => {
+  for await (const _ of rows);
+};
+
+const digestsOf = async (path: string) => (await readBackup(path, { take: readOver })).tables;
+
+// What a text format could lose: its own separators and escapes, digits, spellings, NULL beside "".
+const hostile = String.raw`
+  insert into bills values
+    ('a', 'USDT-FUTURES', e'1\\.', e'\\.\n\\.', 1e-400, 0.0, null, e'\t', e'\\N', -0.00, '1970-01-01Z',
+     '{"spelled" : 0E-8,  "text": "\\n\u00e9"}', '2026-01-01Z'),
+    ('a', 'USDT-FUTURES', e'2\r\n', '', 123456789012345678901234567890.123456789000, 0, 0, '\.', '',
+     null, '9999-12-31 23:59:59.999Z', null, '2026-01-01Z');
+  insert into rejected_bills values
+    ('a', 'USDT-FUTURES', 'd', e'{"x":"\\t\\\\."}\n\\.\n', '', e'\x01', '00000000-0000-0000-0000-00000000000a', now());
+  insert into ltv_snapshots values ('a', '', now(), now(), 0.10, array['1', null, '{},"', ''], 1, 2, null);
+  insert into account_guests values ('a', 'somebody', 7, now() - interval '1 day');`;
+
+let folder: string;
+let full: TestDatabase;
+let path: string;
+let made: Awaited<ReturnType<typeof backup>>;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "bill-sync-backup-"));
+  full = await testDatabase();
+  await using sandbox = await openSandbox({ seed: "backup", density: 0.2 });
+  const env = environmentFor(sandbox, full, { SYNC_LTV: "true" });
+  expect(await runCli(["sync"], { env })).toMatchObject({ code: 0 });
+  await query(
+    full.url,
+    `update bills set balance = balance + 1
+    where bill_id = (select bill_id from bills where balance is not null order by c_time limit 1 offset 9)`,
+  );
+  expect(await runCli(["reconcile"], { env })).toMatchObject({ code: 1 });
+  await query(full.url, hostile);
+  path = join(folder, "full.gz");
+  made = await backup(full.url, path);
+}, 120_000);
+
+afterAll(async () => {
+  await full[Symbol.asyncDispose]();
+  await rm(folder, { recursive: true, force: true });
+});
+
+describe("a backup", () => {
+  test("holds every table of the ledger whole, and not who holds an account", async () => {
+    for (const table of keptTables) {
+      const [{ rows } = { rows: "" }] = await query<{ rows: string }>(
+        full.url,
+        `select count(*) as rows from ${table}`,
+      );
+      expect(made.tables).toContainEqual({ table, rows: Number(rows) });
+    }
+    const filled = made.tables.filter(({ rows }: { rows: number }) => rows > 0);
+    expect(filled.length).toBeGreaterThan(13);
+    const names = made.tables.map(({ table }: { table: string }) => table);
+    expect(names).not.toContain("account_leases");
+    expect(names).not.toContain("account_guests");
+    const others = await query<{ name: string }>(
+      full.url,
+      "select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'",
+    );
+    expect(new Set([...names, "account_leases", "account_guests", "analytics_views"])).toEqual(
+      new Set(others.map(({ name }) => name)),
+    );
+  });
+
+  test("is its owner's alone, and nothing else is left beside it", async () => {
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+    expect((await readdir(folder)).filter((name) => name.startsWith("."))).toEqual([]);
+  });
+
+  test("is not written over a file that is there, but for --force", async () => {
+    const before = await readFile(path);
+    const end = await runCli(["backup", path], { env: { DATABASE_URL: full.url } });
+    expect(end).toMatchObject({ code: 2, stderr: `${path} exists; add --force to replace it\n` });
+    expect(await readFile(path)).toEqual(before);
+  });
+
+  test("leaves nothing where there is nothing to back up", async () => {
+    await using database = await emptyDatabase();
+    const nothing = join(folder, "nothing.gz");
+    const end = await runCli(["backup", nothing], { env: { DATABASE_URL: database.url } });
+    expect(end).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^there is nothing to back up/),
+    });
+    expect((await readdir(folder)).filter((name) => name.includes("nothing"))).toEqual([]);
+  });
+
+  test("holds one moment, whatever is committed while it is taken", async () => {
+    await using database = openDatabase(full.url);
+    await using own = await emptyDatabase();
+    await migrate(own.url);
+    const moment = join(folder, "moment.gz");
+    const parts: Buffer[] = [];
+    const header = await backUp(
+      database.db,
+      async (lines) => {
+        for await (const part of lines) {
+          if (parts.length === 0) {
+            await query(
+              full.url,
+              "update bills set symbol = symbol; insert into wallet_rules values ('later', 'x', 'x', true, true, true, true, 1, 1, now())",
+            );
+          }
+          parts.push(Buffer.from(part));
+        }
+      },
+      signal,
+    );
+    await query(full.url, "delete from wallet_rules where account = 'later'");
+    await writeFile(moment, gzipSync(Buffer.concat(parts)));
+    expect(header.tables.map(({ name, rows }) => ({ table: name, rows }))).toEqual(made.tables);
+    expect(await digestsOf(moment)).toEqual(await digestsOf(path));
+  });
+});
+
+test("a stop ends a backup and a restore with its reason, and leaves nothing", async () => {
+  const stopped = new StoppedError("stopped on request");
+  await using database = openDatabase(full.url);
+  const stop = new AbortController();
+  const writing = backUp(
+    database.db,
+    async (lines) => {
+      for await (const _ of lines) stop.abort(stopped);
+    },
+    stop.signal,
+  );
+  await expect(writing).rejects.toBe(stopped);
+  await using other = await emptyDatabase();
+  await expect(restore(other.url, path, stop.signal)).rejects.toBe(stopped);
+  const left = "select 1 from pg_class where relnamespace = 'public'::regnamespace";
+  expect(await query(other.url, left)).toEqual([]);
+});
+
+describe("restore", () => {
+  test("gives every row back as it was, in every table", async () => {
+    await using database = await emptyDatabase();
+    const env = { DATABASE_URL: database.url };
+    const end = await runCli(["restore", path], { env });
+    expect(end).toMatchObject({ code: 0, stderr: "" });
+    expect(end.stdout).toMatch(/^restored \S+: [\d,]+ bills, [\d,]+ rows of \d+ tables, taken /);
+    const again = join(folder, "again.gz");
+    await backup(database.url, again);
+    expect(await digestsOf(again)).toEqual(await digestsOf(path));
+    expect((await runCli(["status", "--json"], { env })).code).toBe(0);
+    expect(
+      await query(database.url, "select 1 from analytics.daily_rollforward limit 1"),
+    ).toHaveLength(1);
+  });
+
+  test("refuses a database that holds bills by name, and changes nothing there", async () => {
+    await using database = await testDatabase();
+    await query(
+      database.url,
+      "insert into bills (account, product_type, bill_id, amount, fee, business_type, coin, c_time, ingested_at) values ('a', 'p', '1', 1, 0, 'x', 'x', now(), now())",
+    );
+    const end = await runCli(["restore", path], { env: { DATABASE_URL: database.url } });
+    const name = new URL(database.url).pathname.slice(1);
+    expect(end).toMatchObject({ code: 2, stdout: "" });
+    expect(end.stderr).toMatch(
+      new RegExp(
+        `^the database ${name} is not empty, its table bills holds 1 row:.*another DATA_DIR\\n$`,
+      ),
+    );
+    expect(await query(database.url, "select bill_id from bills")).toEqual([{ bill_id: "1" }]);
+    expect(await query(database.url, "select 1 from checkpoints")).toEqual([]);
+  });
+
+  test("takes a database that was only migrated, and one where a run is at work not", async () => {
+    await using database = await testDatabase();
+    const { db, ...open } = openDatabase(database.url);
+    {
+      await using _lease = await takeSyncLease(db, "a", { signal });
+      const end = await runCli(["restore", path], { env: { DATABASE_URL: database.url } });
+      expect(end).toMatchObject({
+        code: 3,
+        stderr: expect.stringMatching(/is at work in the database/),
+      });
+    }
+    await open[Symbol.asyncDispose]();
+    expect(await restore(database.url, path, signal)).toMatchObject({ migrated: 0 });
+    expect((await runCli(["restore", path], { env: { DATABASE_URL: database.url } })).code).toBe(2);
+  });
+
+  test("works for a role that owns nothing but what it makes", async () => {
+    await using database = await emptyDatabase();
+    const url = new URL(database.url);
+    const role = `bs_${process.pid}_${randomBytes(3).toString("hex")}`;
+    const name = url.pathname.slice(1);
+    await query(
+      database.url,
+      `create role ${role} login password 'word'; grant create, temporary on database ${name} to ${role}; grant create, usage on schema public to ${role}`,
+    );
+    try {
+      Object.assign(url, { username: role, password: "word" });
+      expect(await runCli(["restore", path], { env: { DATABASE_URL: url.href } })).toMatchObject({
+        code: 0,
+      });
+    } finally {
+      await query(database.url, `drop owned by ${role} cascade; drop role ${role}`);
+    }
+  });
+
+  test("refuses files that are cut, changed, foreign or of a newer program, and leaves nothing behind", async () => {
+    await using database = await emptyDatabase();
+    const whole = await readFile(path);
+    const text = gunzipSync(whole);
+    const bad = join(folder, "bad.gz");
+    const refusal = async (bytes: Uint8Array) => {
+      await writeFile(bad, bytes);
+      return await restore(database.url, bad, signal).then(
+        () => "restored",
+        (error: Error) => `${error.name}: ${error.message}`,
+      );
+    };
+    const changed = (change: (copy: Buffer) => void) => {
+      const copy = Buffer.from(text);
+      change(copy);
+      return gzipSync(copy);
+    };
+    const damaged = new RegExp(
+      `^BackupDamagedError: ${bad} is damaged \\(.+\\); take another backup$`,
+    );
+    const cuts = [11, 2_000, Math.floor(whole.length / 2), whole.length - 9, whole.length - 1];
+    for (const bytes of cuts) expect(await refusal(whole.subarray(0, bytes))).toMatch(damaged);
+    const flipped = Buffer.from(whole);
+    flipped.writeUInt8(255 - flipped.readUInt8(whole.length >> 1), whole.length >> 1);
+    expect(await refusal(flipped)).toMatch(damaged);
+    const lineEnds = [...text.toString("latin1").matchAll(/\n/g)].map(({ index }) => index + 1);
+    for (const share of [0.001, 0.1, 0.5, 0.9, 1]) {
+      const at = lineEnds[Math.floor((lineEnds.length - 2) * share)] ?? 0;
+      expect(await refusal(gzipSync(text.subarray(0, at)))).toMatch(damaged);
+    }
+    // A digit of a bill, a row gone, a row twice, a count, the last digest.
+    const bill = text.indexOf('"table":"bills","rows"');
+    const digit = text.subarray(0, bill).lastIndexOf("2026-");
+    expect(await refusal(changed((copy) => copy.write("2025-", digit)))).toMatch(
+      /rows of bills are not/,
+    );
+    const row = lineEnds.findLast((end) => end < digit) ?? 0;
+    const next = lineEnds.find((end) => end > digit) ?? 0;
+    const without = Buffer.concat([text.subarray(0, row), text.subarray(next)]);
+    expect(await refusal(gzipSync(without))).toMatch(/rows of bills are not/);
+    const twice = Buffer.concat([text.subarray(0, next), text.subarray(row)]);
+    expect(await refusal(gzipSync(twice))).toMatch(/duplicate key|rows of bills are not/);
+    const last = text.length - 10;
+    const other = text[last] === 0x30 ? "1" : "0";
+    expect(await refusal(changed((copy) => copy.write(other, last)))).toMatch(/its digest is not/);
+    expect(await refusal(gzipSync(Buffer.concat([text, Buffer.from("more\n")])))).toMatch(
+      /something follows/,
+    );
+    expect(await refusal(Buffer.from("id,amount\n1,2\n"))).toMatch(
+      /^UsageError: .* is not a backup of bill-sync/,
+    );
+    expect(await refusal(gzipSync("id,amount\n1,2\n"))).toMatch(
+      /^UsageError: .* is not a backup of bill-sync/,
+    );
+    expect(await refusal(gzipSync(Buffer.alloc(300_000)))).toMatch(damaged);
+    expect(await refusal(Buffer.alloc(0))).toMatch(damaged);
+    const newer = text.toString("latin1").replace('"migrations":[', '"migrations":[9999999999999,');
+    expect(await refusal(gzipSync(Buffer.from(newer, "latin1")))).toMatch(/update the program$/);
+    const format = text.toString("latin1").replace('"version":1', '"version":2');
+    expect(await refusal(gzipSync(Buffer.from(format, "latin1")))).toMatch(
+      /^UsageError: .*update the program$/,
+    );
+    const left = "select 1 from pg_class where relnamespace = 'public'::regnamespace";
+    expect(await query(database.url, left)).toEqual([]);
+    expect(
+      await query(database.url, "select 1 from pg_namespace where nspname = 'drizzle'"),
+    ).toEqual([]);
+    expect(await restore(database.url, path, signal)).toMatchObject({ migrated: 0 });
+  }, 180_000);
+
+  test("brings a backup of an older version to this one", async () => {
+    await using old = await emptyDatabase();
+    {
+      await using database = openDatabase(old.url);
+      const { migrations } = (await readBackup(path, { take: readOver })).header;
+      await inTransaction(database.db, (tx) => migrateTo(tx, migrations.slice(0, 2)));
+    }
+    await query(
+      old.url,
+      hostile.replace(/insert into ltv[^;]*;/, "").replace(/insert into rejected[^;]*;/, ""),
+    );
+    const older = join(folder, "older.gz");
+    const { tables } = await backup(old.url, older);
+    expect(tables).toContainEqual({ table: "bills", rows: 2 });
+    expect(tables.map(({ table }: { table: string }) => table)).not.toContain("bill_counts");
+    await using database = await emptyDatabase();
+    const { migrated } = await restore(database.url, older, signal);
+    expect(migrated).toBeGreaterThan(3);
+    expect(await query(database.url, "select bills from bill_counts")).toEqual([{ bills: "2" }]);
+    await using current = await testDatabase();
+    await expect(restore(current.url, older, signal)).rejects.toThrow(
+      /are of another version than the backup's/,
+    );
+  });
+});
+
+test("a sync after an older backup was restored leaves exactly the ledger", async () => {
+  let ago = 12 * dayMs;
+  await using sandbox = await openSandbox({
+    seed: "older",
+    density: 0.3,
+    now: () => Date.now() - ago,
+  });
+  await using first = await testDatabase();
+  const types = { PRODUCT_TYPES: "USDT-FUTURES,USDC-FUTURES" };
+  expect(await runCli(["sync"], { env: environmentFor(sandbox, first, types) })).toMatchObject({
+    code: 0,
+  });
+  const old = join(folder, "old.gz");
+  const { rows: before } = await backup(first.url, old);
+  ago = 0;
+  expect(await runCli(["sync"], { env: environmentFor(sandbox, first) })).toMatchObject({
+    code: 0,
+  });
+  await using second = await emptyDatabase();
+  await restore(second.url, old, signal);
+  const visibleAt = epochMs(Date.now());
+  const end = await runCli(["sync", "--json"], { env: environmentFor(sandbox, second) });
+  expect(end).toMatchObject({ code: 0 });
+  await using database = openDatabase(second.url);
+  for (const productType of productTypes) {
+    const stored = await readStoredBills(database.db, { account: "main", productType });
+    const from = horizonAt(epochMs(Date.now()));
+    const ledger = sandbox.account.ledger.bills[productType];
+    const { missing, different } = compareWithLedger(ledger, stored, { from, visibleAt });
+    expect({ productType, missing, different }).toEqual({
+      productType,
+      missing: [],
+      different: [],
+    });
+    const served = new Set(ledger.map(({ billId }) => billId));
+    expect(stored.filter(({ billId }) => !served.has(billId))).toEqual([]);
+  }
+  expect(before).toBeGreaterThan(0);
+});
+
+test("a backup goes from one major version of Postgres to another and back, where two are installed", async () => {
+  const [{ major } = { major: "" }] = await query<{ major: string }>(
+    full.url,
+    "select current_setting('server_version_num')::int / 10000 || '' as major",
+  );
+  const other = otherPostgres(major);
+  process.stdout.write(
+    other === undefined
+      ? `no Postgres but ${major} is in /usr/lib/postgresql: backups were restored into ${major} alone\n`
+      : `a backup of Postgres ${major} was restored into ${other.major}, and back\n`,
+  );
+  await using server = await throwawayServer({}, other);
+  await restore(server.url, path, signal);
+  const there = join(folder, "there.gz");
+  const { postgres } = await backup(server.url, there);
+  if (other !== undefined) expect(postgres).toMatch(new RegExp(`^${other.major}\\.`));
+  expect(await digestsOf(there)).toEqual(await digestsOf(path));
+  await using back = await emptyDatabase();
+  await restore(back.url, there, signal);
+  await backup(back.url, there);
+  expect(await digestsOf(there)).toEqual(await digestsOf(path));
+});

@@ -1,0 +1,282 @@
+import { sql } from "drizzle-orm";
+import type { PoolClient } from "pg";
+import { expect, test } from "vitest";
+import type { Bill } from "../src/contract/bill.ts";
+import type { Database } from "../src/db/connect.ts";
+import { openStore } from "../src/db/ledger/ledger-store.ts";
+import { readStoredBills } from "../src/db/ledger/stored-bills.ts";
+import { DatabaseError, LeaseLostError } from "../src/errors.ts";
+import type { PageCommit, PageCounts } from "../src/sync/store.ts";
+import { bills } from "./support/bills.ts";
+import { fileDatabase } from "./support/database.ts";
+import {
+  aPage,
+  checkpoints,
+  type HeldStream,
+  holdStream,
+  minutes,
+  plan,
+  provenWhole,
+  untilBlocked,
+} from "./support/held-store.ts";
+
+const { tables } = await fileDatabase();
+
+const windowsCount = 6;
+const windowOf = (index: number) => minutes(index * 10, (index + 1) * 10);
+
+/** A stream with six windows planned. */
+async function planned(): Promise<HeldStream> {
+  const held = await holdStream(tables.db);
+  await plan(
+    held,
+    Array.from({ length: windowsCount }, (_, index) => windowOf(index)),
+  );
+  return held;
+}
+
+/** A page of each window but the first: two bills that no other one holds, each its own. */
+const onePageAWindow = ({ stream }: HeldStream, but: readonly Partial<PageCommit>[] = []) =>
+  Array.from({ length: windowsCount - 1 }, (_, index) =>
+    aPage(
+      stream,
+      windowOf(index + 1),
+      { cursor: `c${index + 1}` },
+      { bills: bills(20).slice(2 * index, 2 * index + 2), ...but[index] },
+    ),
+  );
+
+/**
+ * Commits a page of the first window, and while it waits for the account's row the others: they
+ * are a group.
+ */
+async function commitAsGroup(
+  { stream, runId }: HeldStream,
+  pages: readonly PageCommit[],
+  db: Database = tables.db,
+): Promise<readonly PromiseSettledResult<PageCounts>[]> {
+  const store = openStore(db, { account: stream.account, epoch: 1 }, runId);
+  const blocker = await tables.db.$client.connect();
+  try {
+    await blocker.query("begin");
+    await blocker.query("select from account_leases where account = $1 for update", [
+      stream.account,
+    ]);
+    const first = store.commitPage(aPage(stream, windowOf(0), { cursor: "c0" }));
+    await untilBlocked(tables.db, 1);
+    // Listened to at once: one that fails early would be nobody's.
+    const others = Promise.allSettled(pages.map((page) => store.commitPage(page)));
+    await blocker.query("commit");
+    await first;
+    return await others;
+  } finally {
+    blocker.release(true);
+  }
+}
+
+const countsOf = (results: readonly PromiseSettledResult<PageCounts>[]) =>
+  results.map((result) => (result.status === "fulfilled" ? result.value : "failed"));
+
+const twoNew = { new: 2, unchanged: 0, restated: 0, rejected: 0 };
+const moved = [0, 1, 2, 3, 4, 5].map(
+  (index) => `${index * 10}-${index * 10 + 10} open c${index} 1p ${index === 0 ? 0 : 2}b`,
+);
+
+/** How many transactions wrote the stream's bills. */
+async function writers({ stream }: HeldStream): Promise<number> {
+  const { rows } = await tables.db.execute<{ writers: number }>(sql`
+    select count(distinct xmin::text)::int as writers
+    from bills
+    where account = ${stream.account}`);
+  return rows[0]?.writers ?? Number.NaN;
+}
+
+test("pages that wait for their turn are committed in one transaction, each counted by itself", async () => {
+  const held = await planned();
+  const rejected = [
+    { received: "x", text: '"x"', fault: { path: "", reason: "is not an object" } },
+  ];
+  const end = provenWhole(windowOf(2));
+  const results = await commitAsGroup(
+    held,
+    onePageAWindow(held, [{ rejected }, { next: end, bills: [] }]),
+  );
+  expect(countsOf(results)).toEqual([
+    { ...twoNew, rejected: 1 },
+    { ...twoNew, new: 0 },
+    twoNew,
+    twoNew,
+    twoNew,
+  ]);
+  expect(await writers(held)).toBe(1);
+  expect(await checkpoints(tables.db, held.stream)).toEqual(
+    moved.with(1, "10-20 open c1 1p 3b").with(2, "20-30 complete 1p 0b"),
+  );
+});
+
+test("a page that fails in a group fails alone, and the others are stored once", async () => {
+  const held = await planned();
+  const results = await commitAsGroup(
+    held,
+    onePageAWindow(held, [{}, {}, { window: minutes(31, 40) }]),
+  );
+  expect(countsOf(results)).toEqual([twoNew, twoNew, "failed", twoNew, twoNew]);
+  expect(results[2]).toMatchObject({
+    reason: { message: expect.stringMatching("lost what it had confirmed") },
+  });
+  expect(await checkpoints(tables.db, held.stream)).toEqual(moved.with(3, "30-40 open 0p 0b"));
+  const ids = (await readStoredBills(tables.db, held.stream)).map(({ billId }) => billId);
+  expect(ids).toEqual([0, 1, 2, 3, 6, 7, 8, 9].map((index) => bills(20)[index]?.billId));
+});
+
+test("a page whose bill Postgres refuses fails alone", async () => {
+  const held = await planned();
+  const bad = bills(2, { amount: "NaN" });
+  const results = await commitAsGroup(held, onePageAWindow(held, [{}, { bills: bad }]));
+  expect(countsOf(results)).toEqual([twoNew, "failed", twoNew, twoNew, twoNew]);
+  expect(results[1]).toMatchObject({ reason: expect.any(DatabaseError) });
+  expect(await checkpoints(tables.db, held.stream)).toEqual(moved.with(2, "20-30 open 0p 0b"));
+});
+
+type Query = (config: { readonly text: string }, values: unknown[]) => Promise<unknown>;
+
+/** The database, but that its statements are sent like this. */
+function sending(by: (send: Query) => Query): Database {
+  const spoil = (client: PoolClient): PoolClient =>
+    new Proxy(client, {
+      get: (target, name) =>
+        name === "query"
+          ? by((config, values) => target.query(config, values))
+          : Reflect.get(target, name, target),
+    });
+  const connect = async () => spoil(await tables.db.$client.connect());
+  return Object.create(tables.db, { $client: { value: { connect } } });
+}
+
+/** The database, but that the connection is lost with the first statement like this, or its answer. */
+function losing(what: "the statement" | "its answer", like: RegExp, skipped = 0): Database {
+  let left = skipped;
+  let isLost = false;
+  return sending((send) => async (config, values) => {
+    if (isLost || !like.test(config.text) || left-- > 0) return send(config, values);
+    isLost = true;
+    if (what === "its answer") await send(config, values);
+    throw new Error("Connection terminated unexpectedly");
+  });
+}
+
+test.each([
+  ["copy", /^copy bills/],
+  ["cursors", /update checkpoints/],
+])(
+  "a group whose connection is lost at its %s is stored page by page, each once",
+  async (_, like) => {
+    const held = await planned();
+    const skipped = like.source.startsWith("^copy") ? 0 : 1;
+    const db = losing("the statement", like, skipped);
+    const results = await commitAsGroup(held, onePageAWindow(held), db);
+    expect(countsOf(results)).toEqual(Array(5).fill(twoNew));
+    expect(await writers(held)).toBe(5);
+    expect(await checkpoints(tables.db, held.stream)).toEqual(moved);
+  },
+);
+
+test("a group that the server does not answer is not tried page by page: each would wait as long", async () => {
+  const held = await planned();
+  let tries = 0;
+  const silent = sending((send) => async (config, values) => {
+    if (!config.text.startsWith("copy bills")) return send(config, values);
+    tries += 1;
+    throw new Error("Query read timeout");
+  });
+  const results = await commitAsGroup(held, onePageAWindow(held), silent);
+  expect(countsOf(results)).toEqual(Array(5).fill("failed"));
+  expect(tries).toBe(1);
+});
+
+test("a group whose commit was not answered is not committed again: each page fails, counted once", async () => {
+  const held = await planned();
+  const db = losing("its answer", /^commit/, 1);
+  const results = await commitAsGroup(held, onePageAWindow(held), db);
+  expect(countsOf(results)).toEqual(Array(5).fill("failed"));
+  expect(await checkpoints(tables.db, held.stream)).toEqual(moved);
+});
+
+test("a group of a run that lost its account stores nothing, and every page says so", async () => {
+  const held = await planned();
+  const { stream, runId } = held;
+  const store = openStore(tables.db, { account: stream.account, epoch: 2 }, runId);
+  const pages = onePageAWindow(held).map((page) => store.commitPage(page));
+  for (const result of await Promise.allSettled(pages)) {
+    expect(result).toMatchObject({ reason: expect.any(LeaseLostError) });
+  }
+  expect(await readStoredBills(tables.db, stream)).toEqual([]);
+});
+
+test("a bill that two pages of a group hold is stored once, and the later content wins", async () => {
+  const held = await planned();
+  const [bill] = bills(1);
+  if (bill === undefined) throw new Error("there is no bill");
+  const contents: readonly Partial<Bill>[] = [{}, {}, { amount: "7" }, { amount: "8" }, {}];
+  const results = await commitAsGroup(
+    held,
+    onePageAWindow(
+      held,
+      contents.map((but) => ({ bills: [{ ...bill, ...but }] })),
+    ),
+  );
+  const one = { new: 0, unchanged: 0, restated: 0, rejected: 0 };
+  expect(countsOf(results)).toEqual([
+    { ...one, new: 1 },
+    { ...one, unchanged: 1 },
+    { ...one, restated: 1 },
+    { ...one, restated: 1 },
+    { ...one, restated: 1 },
+  ]);
+  expect(await readStoredBills(tables.db, held.stream)).toMatchObject([{ amount: bill.amount }]);
+});
+
+test("the same id in two product types is two bills, in one group too", async () => {
+  const held = await planned();
+  const other = { ...held.stream, productType: "COIN-FUTURES" } as const;
+  await plan({ ...held, stream: other }, [windowOf(1)]);
+  const results = await commitAsGroup(held, [
+    aPage(held.stream, windowOf(1), { cursor: "c1" }, { bills: bills(2) }),
+    aPage(other, windowOf(1), { cursor: "c1" }, { bills: bills(2) }),
+  ]);
+  expect(countsOf(results)).toEqual([twoNew, twoNew]);
+  expect(await readStoredBills(tables.db, other)).toHaveLength(2);
+});
+
+test("bills beside, between and among those of a page are told apart from new ones", async () => {
+  const held = await planned();
+  const all = bills(9);
+  const at = (...places: readonly number[]) => places.flatMap((place) => all[place] ?? []);
+  let after: string | undefined;
+  const commit = (...places: readonly number[]) => {
+    const but = { bills: at(...places), after };
+    after = `c${places.join()}`;
+    return held.store.commitPage(aPage(held.stream, windowOf(0), { cursor: after }, but));
+  };
+  expect(await commit(4)).toMatchObject({ new: 1, unchanged: 0 });
+  expect(await commit(1, 2, 3)).toMatchObject({ new: 3, unchanged: 0 });
+  expect(await commit(7, 6, 5)).toMatchObject({ new: 3, unchanged: 0 });
+  expect(await commit(0, 1, 8)).toMatchObject({ new: 2, unchanged: 1 });
+  expect(await commit(0, 8)).toMatchObject({ new: 0, unchanged: 2 });
+  expect(await readStoredBills(tables.db, held.stream)).toHaveLength(9);
+});
+
+test("ids that Postgres and this program sort differently are stored, whichever comes first", async () => {
+  const held = await planned();
+  // In UTF-16 the second is the smaller one, in UTF-8 the first.
+  const ids = ["\uffee", "\u{1f600}"];
+  let after: string | undefined;
+  const page = (named: readonly string[]) => {
+    const but = { bills: named.map((billId) => ({ ...bills(1)[0], billId }) as Bill), after };
+    after = named.join();
+    return held.store.commitPage(aPage(held.stream, windowOf(0), { cursor: after }, but));
+  };
+  expect(await page(ids.slice(1))).toMatchObject({ new: 1 });
+  expect(await page(ids)).toMatchObject({ new: 1, unchanged: 1 });
+  expect(await page(ids)).toMatchObject({ new: 0, unchanged: 2 });
+});

@@ -1,0 +1,114 @@
+import { sql } from "drizzle-orm";
+import { expect, test } from "vitest";
+import { dayMs, epochMs, isoTime } from "../src/contract/time.ts";
+import { type Database, inTransaction, openDatabase } from "../src/db/connect.ts";
+import { recountBills } from "../src/db/ledger/bill-counts.ts";
+import { upsertBills } from "../src/db/ledger/upsert-bills.ts";
+import { openSandbox } from "../src/sandbox/sandbox.ts";
+import type { Stream } from "../src/sync/store.ts";
+import { aStream, bills } from "./support/bills.ts";
+import { environmentFor, runCli } from "./support/cli.ts";
+import { fileDatabase, testDatabase } from "./support/database.ts";
+
+const { database, tables } = await fileDatabase();
+const { db } = tables;
+
+const store = (at: Database, stream: Stream, given: ReturnType<typeof bills>) =>
+  inTransaction(at, (tx) => upsertBills(tx, [{ stream, bills: given }]));
+
+const shownOf = async ({ account, productType }: Stream) => {
+  const { rows } = await db.execute<{ bills: string }>(sql`
+    select bills from bill_counts where account = ${account} and product_type = ${productType}`);
+  return rows.map((row) => Number(row.bills));
+};
+
+test("a count that went wrong is set right, one that is right is not written", async () => {
+  const stream = aStream();
+  await store(db, stream, bills(20));
+  await db.execute(sql`
+    delete from bills where account = ${stream.account} and bill_id < '1000007'`);
+  expect(await recountBills(db, stream)).toEqual({ ...stream, counted: 20, stored: 13 });
+  expect(await shownOf(stream)).toEqual([13]);
+  const version = async () => {
+    const { rows } = await db.execute(sql`
+      select xmin::text from bill_counts where account = ${stream.account}`);
+    return rows;
+  };
+  const before = await version();
+  expect(await recountBills(db, stream)).toEqual({ ...stream, counted: 13, stored: 13 });
+  expect(await version()).toEqual(before);
+});
+
+test("bills that a version stored which counted none are counted", async () => {
+  const stream = aStream();
+  await store(db, stream, bills(9));
+  await db.execute(sql`delete from bill_counts where account = ${stream.account}`);
+  expect(await recountBills(db, stream)).toEqual({ ...stream, counted: 0, stored: 9 });
+  expect(await shownOf(stream)).toEqual([9]);
+  const empty = aStream();
+  expect(await recountBills(db, empty)).toEqual({ ...empty, counted: 0, stored: 0 });
+  expect(await shownOf(empty)).toEqual([]);
+});
+
+test("the count is that of the rows after any number of writers and recounts at once", async () => {
+  const stream = aStream();
+  const all = bills(600);
+  await store(db, stream, all.slice(0, 100));
+  await db.execute(sql`
+    delete from bills where account = ${stream.account} and bill_id < '1000040'`);
+  const turns = Array.from({ length: 50 }, (_, turn) =>
+    all.slice(100 + turn * 10, 110 + turn * 10),
+  );
+  let isWriting = true;
+  const write = async () => {
+    await using own = openDatabase(database.url);
+    for (const turn of turns) await store(own.db, stream, turn);
+    isWriting = false;
+  };
+  const recount = async () => {
+    await using own = openDatabase(database.url);
+    while (isWriting) await recountBills(own.db, stream);
+  };
+  await Promise.all([write(), recount(), recount(), recount()]);
+  expect(await shownOf(stream)).toEqual([560]);
+});
+
+test("verify and reconcile --full count anew what status shows, and doctor says where it is wrong", async () => {
+  await using sandbox = await openSandbox({ seed: "counts", density: 0.1 });
+  await using own = await testDatabase();
+  await using at = openDatabase(own.url);
+  const env = environmentFor(sandbox, own, { PRODUCT_TYPES: "USDT-FUTURES" });
+  const run = (...command: readonly string[]) => runCli(command, { env });
+  const status = async () => {
+    const [stream] = JSON.parse((await run("status", "--json")).stdout).streams;
+    return stream.bills as number;
+  };
+  expect((await run("sync", "--only", "bills")).code).toBe(0);
+  const whole = await status();
+  expect((await run("doctor")).stdout).toMatch(/^ok {4}counts +status shows as many/m);
+
+  await at.db.execute(sql`
+    delete from bills
+    where bill_id in (
+      select bill_id from bills where c_time > now() - interval '20 days' order by c_time limit 3
+    )`);
+  const doctor = await run("doctor");
+  expect(doctor.code).toBe(0);
+  expect(doctor.stdout).toMatch(
+    /^warn {2}counts +main\/USDT-FUTURES: status shows [\d,]+ bills, and [\d,]+ are stored; reconcile --full/m,
+  );
+  const reconciled = await run("reconcile", "--full", "--json");
+  expect(JSON.parse(reconciled.stdout)).toMatchObject({
+    recounted: [{ account: "main", counted: whole, stored: whole - 3 }],
+  });
+  expect(await status()).toBe(whole - 3);
+
+  await at.db.execute(sql`update bill_counts set bills = bills + 40`);
+  const day = (ago: number) => isoTime(epochMs(Date.now() - ago * dayMs));
+  const span = ["--from", day(21), "--to", day(1)];
+  const verified = await run("verify", ...span, "--heal");
+  expect(verified.code).toBe(0);
+  expect(verified.stdout).toMatch(/^main\/USDT-FUTURES: status showed [\d,]+ bills; [\d,]+ are/m);
+  expect(await status()).toBe(whole);
+  expect((await run("doctor")).stdout).toMatch(/^ok {4}counts /m);
+});

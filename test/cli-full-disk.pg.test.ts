@@ -1,0 +1,82 @@
+import { sql } from "drizzle-orm";
+import { describe, expect, test } from "vitest";
+import { openDatabase } from "../src/db/connect.ts";
+import { withRefusedProducts } from "../src/sandbox/faults.ts";
+import { openSandbox, type SandboxOptions } from "../src/sandbox/sandbox.ts";
+import { type CliOptions, environmentFor, runCli, startCli } from "./support/cli.ts";
+import { testDatabase } from "./support/database.ts";
+import { exactly, heldAgainstLedger } from "./support/sandbox-ledger.ts";
+
+/** A sandbox exchange, a database of its own, and the program pointed at both. */
+async function house(options: Partial<SandboxOptions> = {}) {
+  const stack = new AsyncDisposableStack();
+  const sandbox = stack.use(await openSandbox({ seed: "full disk", density: 0.1, ...options }));
+  const { url } = stack.use(await testDatabase());
+  const { db } = stack.use(openDatabase(url));
+  // As much as can be logged.
+  const env = environmentFor(
+    sandbox,
+    { url },
+    { PRODUCT_TYPES: "USDT-FUTURES,COIN-FUTURES", LOG_LEVEL: "trace" },
+  );
+  return {
+    sandbox,
+    db,
+    env,
+    run: (args: readonly string[], full: CliOptions["full"] = []) => runCli(args, { env, full }),
+    outcomes: async () => {
+      const { rows } = await db.execute<{ outcome: string }>(
+        sql`select outcome from sync_runs order by started_at`,
+      );
+      return rows.map(({ outcome }) => outcome);
+    },
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
+}
+
+const both = ["stdout", "stderr"] as const;
+
+describe.concurrent("where nothing that is written finds room", () => {
+  test("a sync brings every bill, its run is complete, and it exits with 0", async () => {
+    await using at = await house();
+    const begunAt = Date.now();
+    expect((await at.run(["migrate"], both)).code).toBe(0);
+    expect((await at.run(["sync"], both)).code).toBe(0);
+    expect(await at.outcomes()).toEqual(["complete"]);
+    const found = await heldAgainstLedger(at.db, at.sandbox, "USDT-FUTURES", begunAt);
+    expect(found).toMatchObject(exactly);
+    expect(found.equal).toBeGreaterThan(10);
+  });
+
+  test("a sync that is not complete exits with 1, and its row says so", async () => {
+    await using at = await house({
+      wrapAnswer: (answer) => withRefusedProducts(answer, ["COIN-FUTURES"]),
+    });
+    expect((await at.run(["sync"], both)).code).toBe(1);
+    expect(await at.outcomes()).toEqual(["incomplete"]);
+  });
+
+  test.each([
+    ["sync", "--json"],
+    ["status"],
+    ["reconcile"],
+    ["export", "--format", "csv"],
+    ["--help"],
+  ])("%s, whose output is its result, exits with 1 and says why", async (...args) => {
+    await using at = await house({ density: 0.02 });
+    expect((await at.run(["sync"])).code).toBe(0);
+    const end = await at.run(args, ["stdout"]);
+    expect(end.code).toBe(1);
+    expect(end.stderr).toMatch(/the output could not be written: ENOSPC/);
+  });
+});
+
+test("a sync whose log's reader has gone brings every bill and exits with 0", async () => {
+  await using at = await house();
+  await using running = await startCli(["sync"], { env: at.env });
+  await running.seen("stderr", /"planned"/);
+  running.close("stderr");
+  running.close("stdout");
+  expect((await running.ended).code).toBe(0);
+  expect(await at.outcomes()).toEqual(["complete"]);
+});

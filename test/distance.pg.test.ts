@@ -1,0 +1,71 @@
+import { sql } from "drizzle-orm";
+import { describe, expect, test } from "vitest";
+import { openDatabase } from "../src/db/connect.ts";
+import { openSandbox } from "../src/sandbox/sandbox.ts";
+import { entryOf, writeAccounts } from "./support/accounts-file.ts";
+import { environmentFor, runCli, temporaryFolder } from "./support/cli.ts";
+import { testDatabase } from "./support/database.ts";
+import { distantServer, type Way } from "./support/distant-server.ts";
+import { exactly, heldAgainstLedger } from "./support/sandbox-ledger.ts";
+
+const productType = "USDT-FUTURES";
+// Some 20 s where nothing else is at work.
+const maxMs = 5 * 60_000;
+
+const ways: readonly (readonly [string, Way])[] = [
+  ["at 120 ms of round trip", { roundTripMs: 120 }],
+  ["at 300 ms of round trip", { roundTripMs: 300 }],
+  ["at 20 ms, on a line of 24 kB/s", { roundTripMs: 20, bytesPerSecond: 24_000 }],
+];
+
+describe.concurrent("the first sync into a database that is far away", { timeout: maxMs }, () => {
+  test.each(ways)("ends with exactly the ledger, under one lease: %s", async (_, way) => {
+    await using sandbox = await openSandbox({ seed: "far", density: 0.2 });
+    await using database = await testDatabase();
+    await using far = await distantServer(database.url, way);
+    const env = environmentFor(sandbox, far, { PRODUCT_TYPES: productType });
+    const syncedAt = Date.now();
+    const end = await runCli(["sync"], { env, maxMs });
+    expect({ code: end.code, said: end.stdout }).toEqual({
+      code: 0,
+      said: expect.stringMatching(/^complete, after /m),
+    });
+    await using near = openDatabase(database.url);
+    const comparison = await heldAgainstLedger(near.db, sandbox, productType, syncedAt);
+    expect(comparison).toMatchObject(exactly);
+    expect(comparison.expected).toBeGreaterThan(300);
+    const { rows } = await near.db.execute(
+      sql`select account, holder, epoch::int from account_leases`,
+    );
+    expect(rows).toEqual([{ account: "main", holder: "", epoch: 1 }]);
+  });
+
+  test("of thirty accounts at 100 ms is complete for each of them, under one lease each", async () => {
+    const names = Array.from({ length: 30 }, (_, index) => `desk-${index + 1}`);
+    await using folder = await temporaryFolder();
+    await using sandbox = await openSandbox({
+      seed: "far desks",
+      accountNames: names,
+      productTypes: [productType],
+      density: 0.02,
+    });
+    await using database = await testDatabase();
+    await using far = await distantServer(database.url, { roundTripMs: 100 });
+    const env = {
+      DATABASE_URL: far.url,
+      EXCHANGE_BASE_URL: sandbox.url,
+      ACCOUNTS_FILE: await writeAccounts(folder.path, sandbox.accounts.map(entryOf)),
+      PRODUCT_TYPES: productType,
+    };
+    const end = await runCli(["sync"], { env, maxMs });
+    expect({ code: end.code, said: end.stdout.split("\n\n")[1] }).toEqual({
+      code: 0,
+      said: expect.stringMatching(/^complete, after /m),
+    });
+    await using near = openDatabase(database.url);
+    const { rows } = await near.db.execute(sql`select account, epoch::int from account_leases`);
+    expect(rows).toHaveLength(names.length);
+    expect(rows.filter(({ epoch }) => epoch !== 1)).toEqual([]);
+    expect(far.connections().most).toBeLessThanOrEqual(10);
+  });
+});

@@ -1,0 +1,230 @@
+import { existsSync, globSync, readFileSync } from "node:fs";
+import { dirname, join, normalize } from "node:path";
+import type { Command } from "commander";
+import { getTableName, is, Table } from "drizzle-orm";
+import { describe, expect, test } from "vitest";
+import { programOf } from "../src/commands/program/program.ts";
+import { variables } from "../src/config/environment.ts";
+import { tables } from "../src/db/schema/tables.ts";
+import { breakKinds } from "../src/reconciliation/breaks.ts";
+
+// The pages are held against the program, so that none of them speaks of what is not there.
+const textOf = (path: string): string => readFileSync(path, "utf8");
+const paths = [...globSync("*.md"), ...globSync("docs/*.md"), "test/README.md"].toSorted();
+const pages = paths.map((path) => ({ path, text: textOf(path) }));
+
+const withoutBlocks = (text: string): string => text.replaceAll(/^```.*?^```/gms, "");
+const codeOf = (text: string): readonly string[] => [
+  ...[...text.matchAll(/^```\w*\n(.*?)^```/gms)].flatMap(([, block = ""]) => block.split("\n")),
+  ...[...withoutBlocks(text).matchAll(/`([^`]+)`/g)].map(([, code = ""]) =>
+    code.replaceAll("\n", " "),
+  ),
+];
+
+/** As GitHub makes them. */
+const anchorsOf = (text: string): readonly string[] =>
+  [...withoutBlocks(text).matchAll(/^#{1,6} (.+)$/gm)].map(([, title = ""]) =>
+    title
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}_ -]/gu, "")
+      .replaceAll(" ", "-"),
+  );
+
+const linksOf = (text: string): readonly string[] =>
+  [...withoutBlocks(text).matchAll(/\]\(([^)\s]+)\)/g)]
+    .map(([, target = ""]) => target)
+    .filter((target) => !/^https:/.test(target));
+
+test("README.md has at most 150 lines", () => {
+  expect(textOf("README.md").split("\n").length - 1).toBeLessThanOrEqual(150);
+});
+
+describe("links", () => {
+  const links = pages.flatMap(({ path, text }) =>
+    linksOf(text).map((target) => {
+      const [file = "", anchor] = target.split("#");
+      return { from: path, to: file === "" ? path : normalize(join(dirname(path), file)), anchor };
+    }),
+  );
+
+  test("lead to a file, and to a heading in it", () => {
+    expect(links.length).toBeGreaterThan(50);
+    const broken = links.filter(({ to, anchor }) => {
+      if (!existsSync(to)) return true;
+      return anchor !== undefined && !anchorsOf(textOf(to)).includes(anchor);
+    });
+    expect(broken).toEqual([]);
+  });
+
+  test("of README.md lead to every page", () => {
+    const led = links.filter(({ from }) => from === "README.md").map(({ to }) => to);
+    const own = paths.filter((path) => path !== "README.md");
+    expect(own.filter((path) => !led.includes(path))).toEqual([]);
+  });
+});
+
+const silent = { write: () => true } as unknown as NodeJS.WriteStream;
+const io = { out: silent, err: silent, signal: AbortSignal.abort(), lost: () => undefined };
+const program = programOf(
+  { io, isRunByNpm: false, readEnvironment: () => ({}) },
+  () => () => Promise.reject(new Error("nothing is run here")),
+);
+const { scripts } = JSON.parse(textOf("package.json")) as { scripts: Record<string, string> };
+const commandNamed = (within: Command, name: string | undefined): Command | undefined =>
+  within.commands.find((command) => command.name() === name);
+const longOptions = ({ options }: Command): readonly string[] => [
+  "--help",
+  ...options.flatMap(({ long }) => long ?? []),
+];
+const optionsIn = (words: string): readonly string[] =>
+  [...words.matchAll(/(?<![\w-])--[a-z][a-z-]*/g)].map(([option]) => option);
+/** The options of scripts that are no commands of the program stand in these files. */
+const parsers: Readonly<Record<string, string>> = {
+  simulate: "test/simulation/command-line.ts",
+  bench: "bench/bench.ts",
+};
+
+/** What is wrong with `NAME WORDS`, as it stands behind npm run or bill-sync. */
+function faultsOf(name: string, words: string): readonly string[] {
+  const command = commandNamed(program, name);
+  const parser = parsers[name];
+  if (command !== undefined) {
+    const [next] = words
+      .replace(/^ *-- /, "")
+      .trim()
+      .split(" ");
+    const part = commandNamed(command, next) ?? command;
+    return optionsIn(words).filter((option) => !longOptions(part).includes(option));
+  }
+  if (scripts[name] === undefined) return ["there is no such command"];
+  if (parser === undefined) return [];
+  return optionsIn(words).filter(
+    (option) => !new RegExp(`\\b${option.slice(2)}\\b`).test(textOf(parser)),
+  );
+}
+
+describe("commands", () => {
+  const behind =
+    /(?:npm run (?:--silent )?|npx bill-sync |^bill-sync |^\$ bill-sync |run --rm bill-sync )([a-z]+)([^|&;>#)]*)/g;
+  const shown = pages.flatMap(({ path, text }) =>
+    codeOf(text).flatMap((code) => [
+      ...[...code.matchAll(behind)].map(([typed, name = "", words = ""]) => ({
+        path,
+        typed,
+        name,
+        words,
+      })),
+      // `verify --heal`, in a sentence
+      ...[...code.matchAll(/^([a-z]+)( --.*)$/g)]
+        .filter(([, name]) => commandNamed(program, name) !== undefined)
+        .map(([typed, name = "", words = ""]) => ({ path, typed, name, words })),
+    ]),
+  );
+
+  test("that are shown exist, with their options", () => {
+    expect(shown.length).toBeGreaterThan(80);
+    const wrong = shown.flatMap(({ path, typed, name, words }) =>
+      faultsOf(name, words).map((fault) => ({ path, typed, fault })),
+    );
+    expect(wrong).toEqual([]);
+  });
+
+  test("are all in the table of README.md", () => {
+    const rows = [...textOf("README.md").matchAll(/^\| `npm run ([a-z]+)/gm)].map(
+      ([, name]) => name,
+    );
+    expect(rows.toSorted()).toEqual(program.commands.map((command) => command.name()).toSorted());
+  });
+
+  test("options that stand alone are of some command", () => {
+    const known = program.commands.flatMap((command) =>
+      [command, ...command.commands].flatMap(longOptions),
+    );
+    // npm's own, and Node's.
+    const foreign = ["--ignore-scripts", "--max-old-space-size"];
+    const inOthers = Object.values(parsers).map(textOf).join();
+    const alone = pages.flatMap(({ path, text }) =>
+      codeOf(text)
+        .filter((code) => /^--[a-z]/.test(code))
+        .flatMap((code) => optionsIn(code).map((option) => ({ path, option }))),
+    );
+    expect(alone.length).toBeGreaterThan(20);
+    const unknown = alone.filter(
+      ({ option }) =>
+        !(known.includes(option) || foreign.includes(option) || inOthers.includes(option.slice(2))),
+    );
+    expect(unknown).toEqual([]);
+  });
+});
+
+describe("variables", () => {
+  const isOurs = /\b(?:EXCHANGE|ACCOUNTS|PRODUCT|SYNC|RISK|LOG|DATA|DATABASE)_[A-Z_]*[A-Z]\b/g;
+
+  test("that the pages name are ones that the program reads", () => {
+    const named = [...pages, { path: ".env.example", text: textOf(".env.example") }].flatMap(
+      ({ path, text }) => [...text.matchAll(isOurs)].map(([name]) => ({ path, name })),
+    );
+    expect(named.length).toBeGreaterThan(40);
+    expect(named.filter(({ name }) => !variables.includes(name))).toEqual([]);
+  });
+
+  test.each(["docs/configuration.md", ".env.example"])("are all in %s", (path) => {
+    const text = textOf(path);
+    expect(variables.filter((name) => !new RegExp(`\\b${name}\\b`).test(text))).toEqual([]);
+  });
+});
+
+test("docs/tables.md has every table", () => {
+  const named = Object.values(tables).flatMap((table) =>
+    is(table, Table) ? getTableName(table) : [],
+  );
+  expect(named.length).toBeGreaterThan(15);
+  const text = textOf("docs/tables.md");
+  const rows = [...text.matchAll(/^\| (`[^|]*`) \|/gm)].map(([, names = ""]) => names).join();
+  expect(named.filter((name) => !rows.includes(`\`${name}\``))).toEqual([]);
+});
+
+test("docs/reconcile.md has every kind of break, with its meaning", () => {
+  const kinds = Object.entries(breakKinds).map(([kind, meaning]) => `| \`${kind}\` | ${meaning} |`);
+  const lines = textOf("docs/reconcile.md").split("\n");
+  expect(kinds.filter((line) => !lines.includes(line))).toEqual([]);
+});
+
+test("test/README.md has every program that is broken on purpose", () => {
+  const source = textOf("test/simulation/mutants.ts");
+  const names = [...source.matchAll(/^ {4}name: "([^"]+)",$/gm)].map(([, name]) => name);
+  expect(names.length).toBeGreaterThan(30);
+  const text = textOf("test/README.md");
+  expect(names.filter((name) => !text.includes(`| ${name} |`))).toEqual([]);
+});
+
+describe("files", () => {
+  test("that the pages name exist", () => {
+    const rooms = /^(?:src|test|bench|docs|migrations)\/[\w./*-]+$/;
+    const named = pages.flatMap(({ path, text }) =>
+      codeOf(text).flatMap((code) => code.split(/\s+/).map((word) => ({ path, word }))),
+    );
+    const files = named
+      .map(({ path, word }) => ({
+        path,
+        // The tests of test/README.md stand there by their names alone.
+        file: /^[\w-]+(\.pg)?\.test\.ts$/.test(word) ? `test/${word}` : word,
+      }))
+      .filter(({ file }) => rooms.test(file) && !/FILE|^bench\/results/.test(file));
+    expect(files.length).toBeGreaterThan(100);
+    expect(files.filter(({ file }) => globSync(file).length === 0)).toEqual([]);
+  });
+
+  test("that the program and its tests name of the pages exist", () => {
+    const sources = [
+      ...globSync("{src,test,bench}/**/*.{ts,js,sql}"),
+      ".env.example",
+      "compose.yaml",
+    ];
+    const named = sources.flatMap((path) =>
+      [...textOf(path).matchAll(/\bdocs\/[\w-]+\.md\b/g)].map(([page]) => ({ path, page })),
+    );
+    expect(named.length).toBeGreaterThan(3);
+    expect(named.filter(({ page }) => !existsSync(page))).toEqual([]);
+  });
+});

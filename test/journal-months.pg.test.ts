@@ -1,0 +1,166 @@
+import { readFileSync } from "node:fs";
+import { sql } from "drizzle-orm";
+import { describe, expect, test } from "vitest";
+import type { Bill } from "../src/contract/bill.ts";
+import { dayMs, epochMs, hourMs, isoTime } from "../src/contract/time.ts";
+import { add, decimalOf, decimalText } from "../src/export/decimal.ts";
+import { reconcile } from "../src/reconciliation/reconcile.ts";
+import { snowflake } from "../src/sandbox/ledger.ts";
+import { aBill } from "./support/bills.ts";
+import { fileDatabase } from "./support/database.ts";
+import { exportedByCommand, storeBills, streamOf } from "./support/export.ts";
+import { exactUnits, hledgerPrints, refusalOf, verifiedSums } from "./support/journal.ts";
+
+const { database, tables } = await fileDatabase();
+const { db } = tables;
+const env = { DATABASE_URL: database.url };
+const year = { from: Date.UTC(2026, 0, 1), to: Date.UTC(2027, 0, 1) };
+
+/** Bills of one coin, three a day, from a balance on; some show none, and one is lost in May. */
+function bills(coin: string, opening: string, since: number): readonly Bill[] {
+  const kinds = ["close_long", "contract_settle_fee", "trans_from_exchange", "append_margin"];
+  let balance = decimalOf(opening);
+  const all: Bill[] = [];
+  for (let at = since, index = 0; at < year.to; at += 8 * hourMs, index++) {
+    const businessType = kinds[index % 7] ?? "close_short";
+    const amount = `${((index * 37) % 101) - 50}.25`;
+    const fee = businessType.startsWith("close") ? "-0.0125" : "0";
+    if (businessType !== "append_margin") {
+      balance = add(balance, add(decimalOf(amount), decimalOf(fee)));
+    }
+    all.push(
+      aBill({
+        billId: snowflake(at, index % 4_000),
+        cTime: epochMs(at + (index % 5) * 60_000),
+        coin,
+        businessType,
+        amount,
+        fee,
+        balance: index % 11 === 3 ? null : decimalText(balance),
+      }),
+    );
+  }
+  return all.filter(({ cTime }) => cTime < Date.UTC(2026, 4, 9) || cTime > Date.UTC(2026, 4, 9, 5));
+}
+
+const early = year.from - 40 * dayMs;
+await storeBills(db, streamOf("main"), [
+  ...bills("USDT", "100000", early),
+  // A wallet of another year: its next bill comes in August.
+  aBill({
+    billId: "5",
+    coin: "USDC",
+    cTime: epochMs(early),
+    balance: "777",
+    amount: "7",
+    fee: "0",
+  }),
+  aBill({
+    billId: snowflake(Date.UTC(2026, 7, 3), 4_090),
+    coin: "USDC",
+    cTime: epochMs(Date.UTC(2026, 7, 3)),
+    balance: "778",
+    amount: "1",
+    fee: "0",
+  }),
+]);
+await storeBills(db, streamOf("main", "COIN-FUTURES"), bills("BTC", "0", Date.UTC(2026, 5, 17)));
+for (const productType of ["USDT-FUTURES", "COIN-FUTURES"]) {
+  await db.execute(sql`
+    insert into checkpoints (
+      account, product_type, window_start, window_end, state, run_id, updated_at
+    )
+    values (
+      'main', ${productType}, ${isoTime(epochMs(early))}::timestamptz, '2027-01-02Z', 'complete',
+      gen_random_uuid(), now()
+    )`);
+}
+await reconcile(db, { accounts: undefined, productTypes: undefined }, { isFull: true });
+
+const months = Array.from(
+  { length: 12 },
+  (_, index) => `2026-${String(index + 1).padStart(2, "0")}`,
+);
+
+describe.each([
+  ["hledger", "UTC"],
+  ["hledger", "Europe/Berlin"],
+  ["beancount", "UTC"],
+  ["beancount", "America/New_York"],
+] as const)("twelve files of %s, by months of %s", (format, timeZone) => {
+  const written = async (words: object) => {
+    const { out, err } = await exportedByCommand(env, { format, timeZone, ...words });
+    expect(err).not.toContain("warning");
+    return out;
+  };
+
+  test("make one journal that checks, with the balances of one file of the year", async () => {
+    const whole = await written({ from: "2026-01-01", to: "2027-01-01" });
+    const files: string[] = [];
+    for (const month of months) {
+      files.push(
+        await written({ month, ...(files.length === 0 ? {} : { continue: "2026-01-01" }) }),
+      );
+    }
+    const together = files.join("\n");
+    expect(refusalOf(format, whole)).toBe("");
+    expect(refusalOf(format, together)).toBe("");
+    const sums = verifiedSums(format, together);
+    expect(sums).toEqual(verifiedSums(format, whole));
+    const name = format === "hledger" ? "main" : "Main";
+    expect(sums.get(`Assets:Exchange:${name}:USDT-FUTURES:USDC USDC`)).toBe(exactUnits("778"));
+    // Every wallet is opened once, the one of August by the balance before that bill; BTC began at 0.
+    expect(together.match(/category:? ?"?opening/g)).toHaveLength(2);
+    expect(together.match(/category:? ?"?unexplained/g)).toHaveLength(1);
+    const directives = together.match(/^(?:\S+ open |account |(?:\S+ )?commodity ).*$/gm) ?? [];
+    expect(new Set(directives).size).toBe(directives.length);
+    // Each transaction is in the file of its month alone.
+    for (const [index, file] of files.entries()) {
+      const days = [...file.matchAll(/^(\d{4}-\d\d)-\d\d \* /gm)].map(([, month]) => month);
+      expect(new Set(days)).toEqual(new Set([months[index]]));
+    }
+  });
+});
+
+test("without --continue each file opens for itself, and together they are wrong", async () => {
+  const files: string[] = [];
+  for (const month of ["2026-01", "2026-02"]) {
+    files.push((await exportedByCommand(env, { format: "hledger", month })).out);
+  }
+  expect(() => verifiedSums("hledger", files.join("\n"))).toThrow(/asserted/);
+});
+
+test("--continue without a time continues files that began with the first bill", async () => {
+  const first = (await exportedByCommand(env, { format: "hledger", to: "2026-02-01" })).out;
+  const rest = { format: "hledger", from: "2026-02-01", continue: true } as const;
+  const second = (await exportedByCommand(env, rest)).out;
+  const whole = (await exportedByCommand(env, { format: "hledger" })).out;
+  expect(verifiedSums("hledger", first + second)).toEqual(verifiedSums("hledger", whole));
+  expect(refusalOf("hledger", first + second)).toBe("");
+});
+
+test("the page's price file and commands value a journal in euros", async () => {
+  const page = readFileSync(new URL("../docs/accounting.md", import.meta.url), "utf8");
+  const [, prices = ""] = /```journal\n([^`]*)```/.exec(page) ?? [];
+  const commands = [...page.matchAll(/^hledger (-f prices\.journal .*)$/gm)].map(([, words = ""]) =>
+    words.split(" "),
+  );
+  expect(commands).toHaveLength(2);
+  const { out } = await exportedByCommand(env, {
+    format: "hledger",
+    from: "2026-01-01",
+    to: "2026-03-01",
+    product: ["USDT-FUTURES"],
+  });
+  const wallet = "Assets:Exchange:main:USDT-FUTURES:USDT";
+  const files = { "prices.journal": prices, "2026-all.journal": out };
+  const printed = commands.map((args) => hledgerPrints(files, args));
+  const units = verifiedSums("hledger", out).get(`${wallet} USDT`) ?? 0n;
+  const euros = Number((units * 91n) / 10n ** 28n) / 10_000;
+  for (const text of printed) {
+    // Where hledger is not installed, that was said.
+    if (text !== undefined) expect(text).toContain(" EUR");
+  }
+  const shown = /(-?[\d.]+) EUR {2}Assets:Exchange:main:USDT-FUTURES:USDT$/m.exec(printed[0] ?? "");
+  if (printed[0] !== undefined) expect(Number(shown?.[1])).toBeCloseTo(euros, 2);
+});

@@ -1,0 +1,132 @@
+import { sql } from "drizzle-orm";
+import { expect, test } from "vitest";
+import { accountBills } from "../src/contract/account-bills.ts";
+import { dayMs, epochMs, isoTime } from "../src/contract/time.ts";
+import { openDatabase } from "../src/db/connect.ts";
+import { openSandbox, type SandboxAccount } from "../src/sandbox/sandbox.ts";
+import { type CliEnvironment, environmentFor, runCli } from "./support/cli.ts";
+import { testDatabase } from "./support/database.ts";
+import { exactly, heldAgainstLedger } from "./support/sandbox-ledger.ts";
+
+const productType = "USDT-FUTURES";
+const daysAgo = (days: number) => isoTime(epochMs(Date.now() - days * dayMs));
+const heal = ["verify", "--from", daysAgo(20), "--to", daysAgo(1), "--heal"];
+const sync = ["sync", "--only", "bills"];
+
+/** An exchange with two accounts, a database, and the program pointed at one account of them. */
+async function house() {
+  const stack = new AsyncDisposableStack();
+  const sandbox = stack.use(
+    await openSandbox({ seed: "proof", density: 0.1, accountNames: ["main", "other"] }),
+  );
+  const database = stack.use(await testDatabase());
+  const { db } = stack.use(openDatabase(database.url));
+  const [main, other] = sandbox.accounts;
+  if (main === undefined || other === undefined) throw new Error("the sandbox has two accounts");
+  const arrivals = () => sandbox.statistics().arrivals[accountBills.name] ?? 0;
+  return {
+    sandbox,
+    db,
+    main,
+    other,
+    /** How many requests for bills an act takes. */
+    async requestsOf<Result>(act: Promise<Result>): Promise<readonly [Result, number]> {
+      const before = arrivals();
+      const result = await act;
+      return [result, arrivals() - before];
+    },
+    run: (account: SandboxAccount, command: readonly string[], others: CliEnvironment = {}) =>
+      runCli(command, {
+        env: environmentFor({ url: sandbox.url, account }, database, {
+          PRODUCT_TYPES: productType,
+          ...others,
+        }),
+      }),
+    /** All that a ledger consists of, and whose keys are known. */
+    async stored() {
+      const { rows } = await db.execute(sql`
+        select
+          (select count(*) from bills) as bills,
+          (select count(*) from bill_revisions) as revisions,
+          (select count(*) from rejected_bills) as rejected,
+          (select string_agg(checkpoints::text, ',' order by window_start) from checkpoints)
+            as checkpoints,
+          (select string_agg(account_keys::text, ',' order by seen_at) from account_keys) as keys`);
+      return rows[0];
+    },
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
+}
+
+test("another account's key under a known name writes nothing, by sync or by verify --heal, and doctor says so", async () => {
+  await using at = await house();
+  expect((await at.run(at.main, sync)).code).toBe(0);
+  const before = await at.stored();
+  for (const command of [sync, heal]) {
+    const [refused, requests] = await at.requestsOf(at.run(at.other, command));
+    expect(refused.code, refused.stdout).toBe(2);
+    expect(refused.stdout).toMatch(
+      /^main: this API key was not used for account main before, .*another account.*--new-key/m,
+    );
+    expect(requests).toBe(2);
+    expect(await at.stored()).toEqual(before);
+  }
+  const doctor = await at.run(at.other, ["doctor"]);
+  expect(doctor.code).toBe(1);
+  expect(doctor.stdout).toMatch(
+    /^FAIL {2}account main .*this API key was not used for account main/m,
+  );
+  // Its own key goes on as ever.
+  expect((await at.run(at.main, sync)).code).toBe(0);
+  // Whoever insists has it his way.
+  expect((await at.run(at.other, [...sync, "--new-key"])).code).toBe(0);
+  expect(await at.stored()).not.toEqual(before);
+  expect((await at.run(at.other, sync)).code).toBe(0);
+});
+
+test("another key of the same account is taken without options, by one request, and only once", async () => {
+  await using at = await house();
+  const [first, firstRequests] = await at.requestsOf(at.run(at.main, sync));
+  expect(first).toMatchObject({ code: 0 });
+  expect(first.stderr).not.toContain("API key");
+  // One to probeAccount and one a window, and what its pages take: a new account proves nothing.
+  const counted = / ([\d,]+) +20\d\d-[^\n]+\n/.exec(first.stdout)?.[1];
+  expect(counted).toBe(String(firstRequests));
+  // To the tables this is a key that they have not seen.
+  await at.db.execute(sql`update account_keys set fingerprint = 'of the key before'`);
+  const doctor = await at.run(at.main, ["doctor"]);
+  expect(doctor.stdout).toMatch(/^ok {4}account main .*new one, and serves bills that are stored/m);
+  const syncedAt = Date.now();
+  const [rotated, requests] = await at.requestsOf(at.run(at.main, sync));
+  expect(rotated).toMatchObject({ code: 0 });
+  expect(rotated.stderr).toContain("main: its API key is a new one, and serves bills that are");
+  const [known, fewer] = await at.requestsOf(at.run(at.main, sync));
+  expect(known.stderr).not.toContain("API key");
+  expect(requests - fewer).toBe(1);
+  expect(await heldAgainstLedger(at.db, at.sandbox, productType, syncedAt)).toMatchObject(exactly);
+});
+
+test("a key is taken unproven where no stored bill is within reach, and that is said", async () => {
+  await using at = await house();
+  expect((await at.run(at.main, sync)).code).toBe(0);
+  await at.db.execute(sql`update bills set c_time = c_time - interval '200 days'`);
+  const taken = await at.run(at.other, sync);
+  expect(taken.code).toBe(0);
+  expect(taken.stderr).toMatch(/main: its API key is a new one, and is taken unproven/);
+});
+
+test("two keys of one account under two names are refused, where the first is stored", async () => {
+  await using at = await house();
+  expect((await at.run(at.main, sync, { EXCHANGE_ACCOUNT: "first" })).code).toBe(0);
+  await at.db.execute(sql`update account_keys set fingerprint = 'of the other key'`);
+  const before = await at.stored();
+  const [refused, requests] = await at.requestsOf(
+    at.run(at.main, sync, { EXCHANGE_ACCOUNT: "second" }),
+  );
+  expect(refused.code).toBe(2);
+  expect(refused.stdout).toMatch(/^second: .* are stored as account first, .* stored twice/m);
+  expect(requests).toBe(1);
+  expect(await at.stored()).toEqual(before);
+  // Another account's does not come under it.
+  expect((await at.run(at.other, sync, { EXCHANGE_ACCOUNT: "second" })).code).toBe(0);
+});

@@ -1,0 +1,85 @@
+import { expect, test } from "vitest";
+import { openDatabase } from "../src/db/connect.ts";
+import { LockWaits } from "../src/db/lease/lock-waits.ts";
+import { openStore } from "../src/db/ledger/ledger-store.ts";
+import { DatabaseSilentError } from "../src/errors.ts";
+import { aBill } from "./support/bills.ts";
+import { fileDatabase } from "./support/database.ts";
+import { aPage, checkpoints, holdStream, minutes, plan } from "./support/held-store.ts";
+
+const { database, tables } = await fileDatabase();
+
+/** An administrator's session that has locked the table. */
+async function lockBills() {
+  const url = new URL(database.url);
+  url.searchParams.set("application_name", "psql");
+  const admin = openDatabase(url.href);
+  const client = await admin.db.$client.connect();
+  const { rows } = await client.query("select pg_backend_pid() as pid");
+  await client.query("begin");
+  await client.query("lock table bills");
+  return {
+    pid: Number(rows[0]?.pid),
+    async [Symbol.asyncDispose]() {
+      client.release(true);
+      await admin[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** A page in each of so many windows, of a store of its own. */
+async function pagesOf(lockWaits: LockWaits, windows: number) {
+  const held = await holdStream(tables.db);
+  const { stream, runId } = held;
+  const all = Array.from({ length: windows }, (_, index) => minutes(index * 10, index * 10 + 10));
+  await plan(held, all);
+  const store = openStore(tables.db, { account: stream.account, epoch: 1 }, runId, lockWaits);
+  const commit = () =>
+    Promise.allSettled(
+      all.map((window, index) => {
+        const bills = [aBill({ billId: String(2_000_000 + index) })];
+        return store.commitPage(aPage(stream, window, { cursor: "c" }, { bills }));
+      }),
+    );
+  return { stream, store, commit };
+}
+
+test("a locked table is waited for once for all pages and accounts, and who locked it is named", async () => {
+  const waits = new LockWaits(tables.db, { maxMs: 1_500, nextMaxMs: 50, lookEveryMs: 200 });
+  const [one, other] = [await pagesOf(waits, 40), await pagesOf(waits, 3)];
+  {
+    await using admin = await lockBills();
+    const results = await one.commit();
+    const errors = new Set(results.map((result) => result.status === "rejected" && result.reason));
+    // One error for all: no page waited by itself.
+    expect(errors.size).toBe(1);
+    const [error] = errors;
+    expect(error).toBeInstanceOf(DatabaseSilentError);
+    expect(error.message).toMatch(
+      new RegExp(
+        "^this run waited 1.5 s for a lock that another session holds: " +
+          `process ${admin.pid} of user \\S+ \\(psql\\) in a transaction for 0 min with ` +
+          '"lock table bills"; let it end, or end it by ' +
+          `select pg_terminate_backend\\(${admin.pid}\\), and run again; what was committed is kept$`,
+      ),
+    );
+    await expect(one.store.knownTime(one.stream)).rejects.toBe(error);
+    // It does not look any more: the run's time for waiting is spent.
+    for (const result of await other.commit()) {
+      expect(result).toMatchObject({ reason: { message: error.message } });
+    }
+  }
+  expect(new Set(await checkpoints(tables.db, one.stream)).size).toBe(40);
+  const next = openStore(tables.db, { account: one.stream.account, epoch: 1 }, crypto.randomUUID());
+  const page = aPage(one.stream, minutes(0, 10), { cursor: "c" }, { bills: [aBill()] });
+  expect(await next.commitPage(page)).toMatchObject({ new: 1 });
+});
+
+test("a lock that ends in time costs nothing but the wait", async () => {
+  const waits = new LockWaits(tables.db, { maxMs: 60_000, nextMaxMs: 50, lookEveryMs: 200 });
+  const { commit } = await pagesOf(waits, 3);
+  const admin = await lockBills();
+  const committed = commit();
+  await admin[Symbol.asyncDispose]();
+  expect((await committed).map(({ status }) => status)).toEqual(Array(3).fill("fulfilled"));
+});

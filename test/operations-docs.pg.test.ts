@@ -1,0 +1,93 @@
+import { spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { readdir, symlink, writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { text } from "node:stream/consumers";
+import { Client } from "pg";
+import { expect, test } from "vitest";
+import { dayMs } from "../src/contract/time.ts";
+import { openSandbox, sandboxEnvironment } from "../src/sandbox/sandbox.ts";
+import { temporaryFolder } from "./support/cli.ts";
+import { testDatabase } from "./support/database.ts";
+
+const page = readFileSync("docs/operations.md", "utf8");
+const dateBefore = (days: number): string =>
+  new Date(Date.now() - days * dayMs).toISOString().slice(0, 10);
+/** What the page's examples stand for here: its dates leave the exchange's 90 days one day. */
+const meant = (commands: string, url: string): string =>
+  commands
+    .replaceAll(ownersAddress, url)
+    .replaceAll("2026-11-01", dateBefore(20))
+    .replaceAll("2026-11-08", dateBefore(13));
+const ownersAddress = "postgres://bill_sync_owner:OWNER-PASSWORD@db.example.com:5432/ledger";
+
+/** The commands of the page in their order, with the reason where they are not to be run. */
+const blocks = [...page.matchAll(/(?:<!-- not run: ([^\n]+) -->\n)?```sh\n(.*?)```/gs)].map(
+  ([, reason, commands = ""]) => ({ reason, commands }),
+);
+
+/** A folder in which the program's commands are typed, with a .env and a database of its own. */
+async function installation(env: string) {
+  const folder = await temporaryFolder();
+  for (const name of ["package.json", "src", "migrations", "node_modules"]) {
+    await symlink(resolve(name), join(folder.path, name));
+  }
+  await writeFile(join(folder.path, ".env"), env, { mode: 0o600 });
+  const type = async (commands: string) => {
+    const child = spawn("sh", ["-euc", commands], {
+      cwd: folder.path,
+      env: { PATH: process.env["PATH"], HOME: folder.path },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    const closed = new Promise<number | null>((done) => child.on("close", done));
+    const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
+    return { commands, code: await closed, stdout, stderr };
+  };
+  return { path: folder.path, type, [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose]() };
+}
+
+async function billsOf(url: string): Promise<number> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  const { rows } = await client.query("select count(*)::int as bills from bills");
+  await client.end();
+  return rows[0].bills;
+}
+
+test("the commands of docs/operations.md, typed one after the other, do what the page says", async () => {
+  expect(blocks.map(({ reason }) => reason).filter((reason) => reason !== undefined)).toEqual([
+    "its names are an example",
+    "it needs the network, and another version",
+    "it needs the network, and a database of PostgreSQL 17",
+  ]);
+  await using sandbox = await openSandbox({ seed: "operations", density: 0.2 });
+  await using server = await testDatabase({ isEmpty: true });
+  await using at = await installation(
+    `${sandboxEnvironment(sandbox)}\nPRODUCT_TYPES=USDT-FUTURES\nLOG_LEVEL=warn\n`,
+  );
+  expect(await at.type("npm run --silent sync")).toMatchObject({ code: 0 });
+  const run = blocks.filter(({ reason }) => reason === undefined);
+  expect(run.length).toBeGreaterThan(5);
+  for (const { commands } of run) {
+    const end = await at.type(meant(commands, server.url));
+    expect(end).toMatchObject({ code: 0 });
+  }
+  expect((await readdir(join(at.path, "data"))).sort()).toEqual([
+    "postgres",
+    "postgres-before",
+    "postgres-old",
+  ]);
+  const served = sandbox.account.ledger.bills["USDT-FUTURES"].length;
+  const stored = await billsOf(server.url);
+  expect(stored).toBeGreaterThan(100);
+  expect(stored).toBeLessThanOrEqual(served);
+  const shown = await at.type("npm run --silent status -- --json");
+  expect(JSON.parse(shown.stdout).streams).toEqual([expect.objectContaining({ bills: stored })]);
+}, 300_000);
+
+test("each command of the page's prose is one that the program has", async () => {
+  const { scripts } = JSON.parse(readFileSync("package.json", "utf8"));
+  const named = [...page.matchAll(/npm run (?:--silent )?(\w+)/g)].map(([, name]) => name);
+  for (const name of named) expect(Object.keys(scripts)).toContain(name);
+  expect(page).toContain(ownersAddress);
+});

@@ -1,0 +1,270 @@
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { parse } from "csv-parse/sync";
+import { sql } from "drizzle-orm";
+import { expect, test } from "vitest";
+import type { Bill } from "../src/contract/bill.ts";
+import { epochMs } from "../src/contract/time.ts";
+import { reconcile } from "../src/reconciliation/reconcile.ts";
+import { acceptBreaks } from "../src/reconciliation/sign-off.ts";
+import { snowflake } from "../src/sandbox/ledger.ts";
+import { seededRandom } from "../src/sandbox/random.ts";
+import { aBill } from "./support/bills.ts";
+import { runCli, temporaryFolder } from "./support/cli.ts";
+import { fileDatabase } from "./support/database.ts";
+import { storeBills, streamOf } from "./support/export.ts";
+import { exactUnits } from "./support/journal.ts";
+import { smallLedger, storeLedgers } from "./support/small-ledger.ts";
+
+const { database, tables } = await fileDatabase();
+const { db } = tables;
+const env = { DATABASE_URL: database.url };
+const everything = { accounts: undefined, productTypes: undefined };
+
+const accountingPage = readFileSync(new URL("../docs/accounting.md", import.meta.url), "utf8");
+const hostile = `<script>alert("1")</script>&'\u001b[2J,\n"é`;
+const march = (day: number, hour = 0) => Date.UTC(2026, 2, day, hour);
+const plain = smallLedger(seededRandom("report"), { largestCluster: 20 });
+/** A coin with a bill in February, one in March and one in April, and a break in March. */
+const odd: readonly Bill[] = [
+  [Date.UTC(2026, 1, 20), "10.5", "100"],
+  [march(3, 1), "-0.25", "99.75"],
+  [march(5, 1), "1", "107.75"],
+  [march(9, 1), "2", "109.75"],
+  [Date.UTC(2026, 3, 2), "5", "114.75"],
+].map(([time = 0, amount = "", balance = ""], index) =>
+  aBill({
+    billId: snowflake(Number(time), index),
+    cTime: epochMs(Number(time)),
+    amount: String(amount),
+    fee: "0",
+    balance: String(balance),
+    coin: hostile,
+    symbol: index % 2 === 0 ? hostile : "ÄÖ😀,1",
+  }),
+);
+await storeLedgers(db, new Map([["main", plain]]));
+await storeBills(db, streamOf("main", "COIN-FUTURES"), odd);
+await cover("USDT-FUTURES", "2026-03-31", "2026-04-10");
+await cover("COIN-FUTURES", "2026-02-01", "2026-03-20");
+await cover("COIN-FUTURES", "2026-03-21", "2026-04-10");
+
+function cover(productType: string, from: string, to: string) {
+  return db.execute(sql`
+    insert into checkpoints (
+      account, product_type, window_start, window_end, state, pages, bills, run_id, updated_at
+    )
+    values (
+      'main', ${productType}, ${`${from}Z`}::timestamptz, ${`${to}Z`}::timestamptz, 'complete', 3, 7,
+      gen_random_uuid(), '2026-04-11T00:00:00Z'
+    )`);
+}
+
+async function run(...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await runCli(args, { env });
+  if (code !== 0) throw new Error(stderr);
+  return stdout;
+}
+
+const reported = async (...args: string[]) =>
+  JSON.parse(await run("report", "--month", "2026-03", "--format", "json", ...args));
+const csvOf = (product: string) =>
+  run("export", "--format", "csv", "--account", "main", "--product", product, "--month", "2026-03");
+
+/** Sums over the exported CSV, by nothing but its own columns. */
+function byHand(csv: string) {
+  const rows: Record<string, string>[] = parse(csv, { columns: true, record_delimiter: "\r\n" });
+  const sums = new Map<string, bigint>();
+  const count = (name: string, units: bigint) => sums.set(name, (sums.get(name) ?? 0n) + units);
+  const bySign = (name: [string, string], units: bigint) =>
+    count(units > 0n ? name[0] : name[1], units);
+  const names: Record<string, (units: bigint) => void> = {
+    trade: (units) => count("realised_pnl", units),
+    funding: (units) => bySign(["funding_received", "funding_paid"], units),
+    transfer: (units) => bySign(["transfers_in", "transfers_out"], units),
+    margin: () => undefined,
+    unknown: (units) => count("unmapped", units),
+  };
+  let opening: bigint | undefined;
+  let closing = 0n;
+  let moved = 0n;
+  for (const row of rows) {
+    const [amount, fee] = [exactUnits(row["amount"] ?? ""), exactUnits(row["fee"] ?? "")];
+    const category = row["category"] ?? "";
+    const change = category === "margin" ? 0n : amount + fee;
+    (names[category] ?? ((units: bigint) => count(category, units)))(amount);
+    if (category !== "margin") bySign(["fee_rebates", "trading_fees"], fee);
+    moved += change;
+    closing += change;
+    if (row["balance"] === "") continue;
+    closing = exactUnits(row["balance"] ?? "");
+    opening ??= closing - moved;
+  }
+  return { bills: rows.length, sums, opening: opening ?? 0n, closing };
+}
+
+const money = [
+  ...["realised_pnl", "trading_fees", "fee_rebates", "funding_received", "funding_paid"],
+  ...["liquidation", "transfers_in", "transfers_out", "bonus", "copy", "delivery", "margin"],
+  ...["interest", "conversion", "unmapped"],
+];
+
+test("the figures of a month are those of plain arithmetic over its exported CSV", async () => {
+  await reconcile(db, everything, { isFull: true });
+  const { ledgers, isComplete, lacking } = await reported("--product", "USDT-FUTURES");
+  expect([isComplete, lacking]).toEqual([true, []]);
+  const [{ rollforward, digest, coverage, isReconciled }] = ledgers;
+  expect(rollforward.map(({ coin }: { coin: string }) => coin)).toEqual(["USDT"]);
+  const [figures] = rollforward;
+  const hand = byHand(await csvOf("USDT-FUTURES"));
+  expect(hand.bills).toBeGreaterThan(100);
+  expect([figures.bills, digest.bills]).toEqual([hand.bills, hand.bills]);
+  for (const name of money) {
+    expect([name, exactUnits(figures[name])]).toEqual([name, hand.sums.get(name) ?? 0n]);
+  }
+  expect(exactUnits(figures.opening)).toBe(hand.opening);
+  expect(exactUnits(figures.closing)).toBe(hand.closing);
+  const all = [...money, "rounding", "difference", "unsettled"];
+  expect(all.reduce((sum, name) => sum + exactUnits(figures[name]), hand.opening)).toBe(
+    hand.closing,
+  );
+  expect(isReconciled).toBe(true);
+  expect(coverage.complete).toMatchObject([
+    { from: "2026-03-01T00:00:00Z", to: "2026-04-01T00:00:00Z" },
+  ]);
+  expect(coverage).toMatchObject({ missing: [], expired: [], windows: 2 });
+});
+
+test("a digest is what its line of shell computes from the exported CSV, and of the content alone", async () => {
+  await using folder = await temporaryFolder();
+  const shown = new Set<string>();
+  for (const product of ["USDT-FUTURES", "COIN-FUTURES"]) {
+    const digestOf = async () => (await reported("--product", product)).ledgers[0].digest;
+    const { sha256, command, export: exportLine } = await digestOf();
+    expect(accountingPage).toContain(`\n${command}\n`);
+    expect(exportLine).toBe(
+      `npm run --silent export -- --format csv --account main --product ${product} --month 2026-03`,
+    );
+    await writeFile(join(folder.path, "bills.csv"), await csvOf(product));
+    const computed = execFileSync("bash", ["-c", command], { cwd: folder.path, encoding: "utf8" });
+    expect(computed).toBe(`${sha256}  -\n`);
+    shown.add(sha256);
+    // When it was stored, and what a type was mapped to, is this database's own.
+    await db.execute(sql`update bills set ingested_at = ingested_at - interval '1 day'`);
+    expect((await digestOf()).sha256).toBe(sha256);
+    const change = sql`set fee = fee - 1 where product_type = ${product} and c_time >= '2026-03-05Z'`;
+    await db.execute(sql`update bills ${change}`);
+    expect((await digestOf()).sha256).not.toBe(sha256);
+    await db.execute(
+      sql`update bills set fee = fee + 1 where product_type = ${product} and c_time >= '2026-03-05Z'`,
+    );
+    expect((await digestOf()).sha256).toBe(sha256);
+  }
+  expect(shown.size).toBe(2);
+});
+
+test("what is missing, off, open, rejected or restated is said, in each format, and exit code 0 stays", async () => {
+  await storeBills(db, streamOf("main", "COIN-FUTURES"), [
+    { ...(odd[3] ?? aBill()), amount: "2.5" },
+  ]);
+  await storeBills(db, streamOf("main", "COIN-FUTURES"), [odd[3] ?? aBill()]);
+  await db.execute(sql`
+    insert into rejected_bills (
+      account, product_type, digest, received, fault_path, fault, run_id, rejected_at
+    )
+    values ('main', 'COIN-FUTURES', 'abc', '{}', ${hostile}, 'is odd', gen_random_uuid(), now())`);
+  const unchecked = await reported("--product", "COIN-FUTURES");
+  expect(unchecked.lacking).toContain(
+    "main/COIN-FUTURES: no reconcile has looked at its newest bills; run reconcile",
+  );
+  const { breaks } = await reconcile(db, everything, { isFull: true });
+  const signed = breaks.find(({ kind }) => kind === "quarantine");
+  const decision = { breakIds: [signed?.breakId ?? 0], note: `note: ${hostile}`, by: "Ada" };
+  expect(await acceptBreaks(db, decision)).toEqual([]);
+  const { isComplete, lacking, ledgers } = await reported("--product", "COIN-FUTURES");
+  expect(isComplete).toBe(false);
+  const [ledger] = ledgers;
+  expect(ledger.coverage.missing).toMatchObject([
+    { from: "2026-03-20T00:00:00Z", to: "2026-03-21T00:00:00Z" },
+  ]);
+  const [figures] = ledger.rollforward;
+  expect([figures.opening, figures.closing, figures.difference].map(exactUnits)).toEqual(
+    ["100", "109.75", "7"].map(exactUnits),
+  );
+  expect(lacking).toEqual([
+    "main/COIN-FUTURES: not read completely, 2026-03-20 00:00:00Z to 2026-03-21 00:00:00Z",
+    expect.stringContaining("the balance is off its bills by 7"),
+    "main/COIN-FUTURES: 1 rejected row of unknown time",
+    expect.stringMatching(/^main\/COIN-FUTURES: \d+ open breaks?$/),
+  ]);
+  expect(ledger.restatements).toMatchObject({
+    total: 2,
+    shown: [
+      { revision: 1, changes: [{ field: "amount", old: "2", new: "2.5" }] },
+      { revision: 2, changes: [{ field: "amount", old: "2.5", new: "2" }] },
+    ],
+  });
+  const states = ledger.breaks.shown.map(
+    ({ state, note }: { state: string; note: string | null }) => [state, note],
+  );
+  expect(states).toContainEqual(["explained", `note: ${hostile}`]);
+  expect(states).toContainEqual(["open", null]);
+  for (const format of ["text", "html"]) {
+    const page = await run("report", "--month", "2026-03", "--format", format);
+    for (const line of [
+      "2026-03-20 00:00:00Z to 2026-03-21 00:00:00Z",
+      "109.75",
+      "(Ada, 20",
+      ledger.digest.sha256,
+    ]) {
+      expect(page).toContain(line);
+    }
+    expect(page).toMatch(/not complete or not settled/i);
+    expect(page.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+  }
+});
+
+test("the page is one file: no script, nothing to load, and every text is escaped", async () => {
+  const page = await run("report", "--month", "2026-03", "--format", "html");
+  expect(page).toContain("&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;&amp;&#39;\\u{1b}[2J");
+  expect(page).not.toMatch(/<script|<img|<link|<iframe|src=|href=|url\(|@import|\son\w+=/i);
+  expect(page).toMatch(/^<!doctype html>\n<html lang="en">/);
+  // Every element that is opened is closed, in order.
+  const open: string[] = [];
+  const isVoid = (name: string) => ["meta", "!doctype"].includes(name);
+  for (const [, end, name = ""] of page.matchAll(/<(\/?)([!a-z][a-z0-9]*)[^>]*>/g)) {
+    if (isVoid(name)) continue;
+    if (end === "") open.push(name);
+    else expect(open.pop()).toBe(name);
+  }
+  expect(open).toEqual([]);
+});
+
+test("a month of which nothing was read, or that is not over, is told as that", async () => {
+  const before = JSON.parse(await run("report", "--month", "2025-12", "--format", "json"));
+  expect(before.isComplete).toBe(false);
+  expect(before.lacking).toContain(
+    "main/USDT-FUTURES: not read completely, 2025-12-01 00:00:00Z to 2026-01-01 00:00:00Z",
+  );
+  expect(before.ledgers[0]).toMatchObject({ rollforward: [], digest: { bills: 0 } });
+  const later = await run("report", "--month", "2999-01");
+  expect(later).toContain("2999-01 is not over yet: it ends 2999-02-01T00:00:00.000Z");
+});
+
+test.each([
+  [["--month", "2026-13"], '--month "2026-13" is not a month: write 2026-10\n'],
+  [
+    ["--month", "2026-03", "--format", "htm"],
+    '--format "htm" is not a format, did you mean html?\n',
+  ],
+  [
+    ["--month", "2026-03", "--account", "mian"],
+    "--account mian: there is no such account, did you mean main?",
+  ],
+])("report %j ends with code 2 and what is meant", async (args, message) => {
+  const end = await runCli(["report", ...args], { env });
+  expect(end).toMatchObject({ code: 2, stdout: "" });
+  expect(end.stderr).toContain(message);
+});

@@ -1,0 +1,138 @@
+import { sql } from "drizzle-orm";
+import { expect, test } from "vitest";
+import { dayMs, epochMs, isoTime } from "../src/contract/time.ts";
+import { openDatabase } from "../src/db/connect.ts";
+import { takeVerifyLease } from "../src/db/lease/verify-lease.ts";
+import { withLatency } from "../src/sandbox/faults.ts";
+import { openSandbox, type SandboxOptions } from "../src/sandbox/sandbox.ts";
+import { environmentFor, runCli, startCli } from "./support/cli.ts";
+import { testDatabase } from "./support/database.ts";
+
+/** A sandbox exchange, a database, and the program pointed at both. */
+async function house(options: Partial<SandboxOptions> = {}) {
+  const stack = new AsyncDisposableStack();
+  let arrivals = 0;
+  const sandbox = stack.use(
+    await openSandbox({
+      seed: "run-log",
+      density: 0.1,
+      wrapAnswer: (answer) =>
+        withLatency(answer, {
+          there() {
+            arrivals += 1;
+            return 100;
+          },
+          back: () => 0,
+        }),
+      ...options,
+    }),
+  );
+  const database = stack.use(await testDatabase());
+  const { db } = stack.use(openDatabase(database.url));
+  const env = environmentFor(sandbox, database, { PRODUCT_TYPES: "USDT-FUTURES" });
+  return {
+    db,
+    run: (...args: readonly string[]) => runCli(args, { env }),
+    start: (...args: readonly string[]) => startCli(args, { env }),
+    async untilArrivals(count: number) {
+      while (arrivals < count) await new Promise((resolve) => setTimeout(resolve, 10));
+    },
+    async runs() {
+      const { rows } = await db.execute<Record<string, unknown>>(sql`
+        select command, outcome, finished_at is not null as finished, error
+        from sync_runs
+        order by started_at`);
+      return rows;
+    },
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
+}
+
+const daysAgo = (days: number) => isoTime(epochMs(Date.now() - days * dayMs));
+const heal = ["verify", "--from", daysAgo(60), "--to", daysAgo(1), "--heal"];
+
+test("a verification that heals and is stopped is logged as stopped", async () => {
+  await using at = await house();
+  await using verify = await at.start(...heal);
+  await at.untilArrivals(3);
+  verify.kill("SIGINT");
+  expect((await verify.ended).code).toBe(1);
+  expect(await at.runs()).toEqual([
+    { command: "verify", outcome: "stopped", finished: true, error: null },
+  ]);
+});
+
+test("a verification that could read nothing is logged as failed, and one that met another as held", async () => {
+  await using at = await house({
+    alterCredential: (credential) => ({ ...credential, permissions: [] }),
+  });
+  expect((await at.run(...heal)).code).toBe(1);
+  const { signal } = new AbortController();
+  await using lease = await takeVerifyLease(at.db, "main", { signal });
+  expect((await at.run(...heal)).code).toBe(3);
+  lease.assertHeld();
+  expect(await at.runs()).toEqual([
+    { command: "verify", outcome: "failed", finished: true, error: expect.stringMatching(/40014/) },
+    { command: "verify", outcome: "held", finished: true, error: expect.stringMatching(/another/) },
+  ]);
+});
+
+test("a reconcile is logged, and does not hide how the last sync ended", async () => {
+  await using at = await house();
+  expect((await at.run("reconcile")).code).toBe(0);
+  expect((await at.run("sync", "--only", "bills")).code).toBe(0);
+  expect((await at.run("reconcile")).code).toBe(0);
+  await at.db.execute(sql`
+    delete from bills
+    where bill_id = (select bill_id from bills where amount <> 0 order by c_time offset 20 limit 1)`);
+  expect((await at.run("reconcile", "--full")).code).toBe(1);
+  expect((await at.runs()).map(({ command, outcome }) => [command, outcome])).toEqual([
+    ["reconcile", "complete"],
+    ["sync", "complete"],
+    ["reconcile", "complete"],
+    ["reconcile", "incomplete"],
+  ]);
+  const status = await at.run("status", "--json");
+  expect(JSON.parse(status.stdout)).toMatchObject({
+    lastRun: { command: "sync", outcome: "complete" },
+  });
+});
+
+test("a command that throws is logged as failed, with what it threw", async () => {
+  await using at = await house();
+  await at.db.execute(sql`alter table ledger_breaks rename to elsewhere`);
+  expect((await at.run("reconcile")).code).toBe(1);
+  expect(await at.runs()).toEqual([
+    {
+      command: "reconcile",
+      outcome: "failed",
+      finished: true,
+      error: expect.stringMatching(/ledger_breaks/),
+    },
+  ]);
+});
+
+test("a sync that could not look for rows in quarantine is not complete, and says why", async () => {
+  await using at = await house({
+    alterLedger: (ledger) => ({ ...ledger, bills: { ...ledger.bills, "USDT-FUTURES": [] } }),
+  });
+  await using sync = await at.start("sync", "--only", "bills", "--json");
+  await at.untilArrivals(2);
+  await at.db.execute(sql`alter table rejected_bills rename to elsewhere`);
+  const end = await sync.ended;
+  expect(end.code).toBe(1);
+  expect(JSON.parse(end.stdout)).toMatchObject({
+    outcome: "incomplete",
+    quarantined: null,
+    error: expect.stringMatching(/rejected_bills/),
+    accounts: [{ streams: [{ windows: { planned: 13, walked: 13 } }] }],
+  });
+  expect(await at.runs()).toEqual([
+    {
+      command: "sync",
+      outcome: "incomplete",
+      finished: true,
+      error: expect.stringMatching(/rejected_bills/),
+    },
+  ]);
+});

@@ -1,0 +1,281 @@
+import { sql } from "drizzle-orm";
+import { beforeAll, describe, expect, test } from "vitest";
+import type { Bill } from "../src/contract/bill.ts";
+import { epochMs, hourMs } from "../src/contract/time.ts";
+import { inTransaction, openDatabase } from "../src/db/connect.ts";
+import { upsertBills } from "../src/db/ledger/upsert-bills.ts";
+import { migrate } from "../src/db/migrate.ts";
+import { reconcile as reconcileLedger } from "../src/reconciliation/reconcile.ts";
+import { snowflake } from "../src/sandbox/ledger.ts";
+import { aBill } from "./support/bills.ts";
+import { runCli } from "./support/cli.ts";
+import { fileDatabase, testDatabase } from "./support/database.ts";
+import { migrateBefore } from "./support/earlier-schema.ts";
+import { smallLedgerStart, storeLedgers } from "./support/small-ledger.ts";
+
+const { database, tables } = await fileDatabase();
+const { db } = tables;
+const env = { DATABASE_URL: database.url };
+const reconcile = (...args: readonly string[]) => runCli(["reconcile", ...args], { env });
+
+/** Bills an hour apart, each of 10. */
+const ledger: readonly Bill[] = Array.from({ length: 30 }, (_, index) => {
+  const cTime = epochMs(smallLedgerStart + index * hourMs);
+  return aBill({
+    billId: snowflake(cTime, 0),
+    cTime,
+    amount: "10",
+    fee: "0",
+    balance: String(1_000 + index * 10),
+  });
+});
+const without = (...places: readonly number[]) =>
+  ledger.filter((_, index) => !places.includes(index));
+
+const numbers = async (account?: string) => {
+  const { rows } = await db.execute<{ break_id: string; state: string }>(sql`
+    select break_id, state
+    from ledger_breaks
+    where ${account === undefined ? sql`true` : sql`account = ${account}`}
+    order by break_id`);
+  return rows.map(({ break_id, state }) => `#${break_id} ${state}`);
+};
+
+const listed = async (...args: readonly string[]) => {
+  const { stdout } = await reconcile("--list", "--json", ...args);
+  return (JSON.parse(stdout) as { breaks: Record<string, unknown>[] }).breaks;
+};
+
+beforeAll(async () => {
+  await storeLedgers(db, new Map([["main", without(2, 5, 8, 11, 14)]]));
+});
+
+describe("breaks", () => {
+  test("are numbered without holes, however often they were found", async () => {
+    for (const args of [[], [], ["--full"]]) expect((await reconcile(...args)).code).toBe(1);
+    await storeLedgers(db, new Map([["other", without(3)]]));
+    await reconcile();
+    await reconcile("--full");
+    await storeLedgers(db, new Map([["third", without(3, 6)]]));
+    await reconcile();
+    const open = [1, 2, 3, 4, 5, 6, 7, 8].map((id) => `#${id} open`);
+    expect(await numbers()).toEqual(open);
+  });
+
+  test("are signed off several at a time, with a name, and it is said", async () => {
+    const end = await reconcile(
+      "--accept",
+      "1, 3-4,#6",
+      "--note",
+      "lost in the move",
+      "--by",
+      "Ann",
+    );
+    expect(end).toMatchObject({
+      code: 1,
+      stderr: "signed off 4 breaks (#1, #3, #4, #6) by Ann: lost in the move\n",
+    });
+    expect(end.stdout.match(/^#\d+/gm)).toEqual(["#2", "#5", "#7", "#8"]);
+  });
+
+  test("are listed without a check: the open ones, or all with who decided what", async () => {
+    const open = await reconcile("--list");
+    expect(open.code).toBe(1);
+    expect(open.stdout.match(/^#\d+/gm)).toEqual(["#2", "#5", "#7", "#8"]);
+    const all = await reconcile("--list", "--all", "--account", "main");
+    expect(all.stdout.match(/^#\d+/gm)).toEqual(["#1", "#2", "#3", "#4", "#5"]);
+    expect(all.stdout).toMatch(
+      /^#1 chain: .*\n(?: {3}.*\n)+ {3}signed off \d{4}-\S+Z by Ann: lost in the move\n#2/m,
+    );
+  });
+
+  test("of a retired ledger are marked so, where they are found and where they are listed", async () => {
+    const retire = (word: string) => runCli(["accounts", word, "third"], { env });
+    await retire("retire");
+    for (const args of [[], ["--list"]]) {
+      const { stdout } = await reconcile(...args);
+      expect(stdout).toMatch(/^ {3}third\/USDT-FUTURES .* \(retired\)$/m);
+      expect(stdout).not.toMatch(/^ {3}main\/.*\(retired\)$/m);
+      const { breaks } = JSON.parse((await reconcile("--json", ...args)).stdout);
+      for (const { account, isRetired } of breaks) expect(isRetired).toBe(account === "third");
+    }
+    await retire("unretire");
+    expect((await reconcile("--list")).stdout).not.toContain("(retired)");
+  });
+
+  test("are reopened, and every decision is kept", async () => {
+    const end = await reconcile(
+      "--reopen",
+      "3",
+      "--by",
+      "Bob",
+      "--note",
+      "found the mail",
+      "--list",
+    );
+    expect(end).toMatchObject({
+      code: 1,
+      stderr: "reopened 1 break (#3)\n",
+      stdout: expect.stringMatching(/^#3 /m),
+    });
+    expect((await reconcile()).stdout).toMatch(/^#3 chain/m);
+    await reconcile("--accept", "3", "--note", "again");
+    const [, , third] = await listed("--all");
+    expect(third).toMatchObject({
+      breakId: 3,
+      state: "explained",
+      note: "again",
+      signedOffBy: null,
+      decisions: [
+        { decision: "signed off", decidedBy: "Ann", note: "lost in the move" },
+        { decision: "reopened", decidedBy: "Bob", note: "found the mail" },
+        { decision: "signed off", decidedBy: null, note: "again" },
+      ],
+    });
+  });
+
+  test("are views: one of the breaks, one of their history", async () => {
+    const { rows } = await db.execute(sql`
+      select breaks.break_id::int, breaks.state, breaks.signed_off_by, count(place)::int as decisions
+      from analytics.breaks
+      left join analytics.break_history using (account, break_id)
+      where account = 'main'
+      group by breaks.break_id, breaks.state, breaks.signed_off_by
+      order by breaks.break_id`);
+    expect(rows.map((row) => Object.values(row))).toEqual([
+      [1, "signed off", "Ann", 1],
+      [2, "open", null, 0],
+      [3, "signed off", null, 3],
+      [4, "signed off", "Ann", 1],
+      [5, "open", null, 0],
+    ]);
+  });
+
+  test("of another difference than was signed off are open again, which the history tells", async () => {
+    const account = "other";
+    await db.execute(
+      sql`delete from bills where account = ${account} and bill_id = ${ledger[2]?.billId}`,
+    );
+    await reconcile("--full");
+    expect(await numbers(account)).toEqual(["#6 open"]);
+    const sixth = (await listed("--all")).find(({ breakId }) => breakId === 6);
+    expect(sixth).toMatchObject({
+      difference: "20",
+      decisions: [
+        { decision: "signed off", decidedBy: "Ann" },
+        {
+          decision: "reopened",
+          decidedBy: null,
+          note: "its difference was 10 when it was signed off",
+        },
+      ],
+    });
+  });
+
+  test.each<[string, readonly string[], RegExp]>([
+    [
+      "a number that no open break has, and none of the others is signed off",
+      ["--accept", "2,3,99", "--note", "x"],
+      /^--accept 3,99: no open break has these numbers; nothing was changed/m,
+    ],
+    [
+      "one that is not signed off",
+      ["--reopen", "1,2"],
+      /^--reopen 2: no break that is signed off/m,
+    ],
+    [
+      "a list that is none",
+      ["--accept", "2;3", "--note", "x"],
+      /is not the number of a break; several/,
+    ],
+    ["a range that goes backwards", ["--reopen", "7-3"], /7-3 goes backwards/],
+    ["too many", ["--reopen", "1-999999999"], /names more than 10000 breaks/],
+    ["no note", ["--accept", "2"], /^--accept 2 needs --note "why/m],
+    ["a name for nothing", ["--by", "Ann"], /^--by needs --accept or --reopen/m],
+    ["--all alone", ["--all"], /^--all goes with --list/m],
+  ])("refuse %s", async (_, args, message) => {
+    const before = await numbers();
+    expect(await reconcile(...args)).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(message),
+    });
+    expect(await numbers()).toEqual(before);
+  });
+});
+
+describe("a row in quarantine", () => {
+  const rejectedAs = (account: string, billId: string | null, received: object) =>
+    db.execute(sql`
+      insert into rejected_bills (
+        account, product_type, digest, received, fault_path, fault, run_id, rejected_at, bill_id
+      )
+      values (
+        ${account}, 'USDT-FUTURES', ${`digest-of-${account}`}, ${JSON.stringify(received)}, 'amount',
+        'is no decimal', gen_random_uuid(), clock_timestamp(), ${billId}
+      )`);
+  const chainBreak = async (account: string) => {
+    const scope = { accounts: [account], productTypes: undefined };
+    const { breaks } = await reconcileLedger(db, scope, { isFull: true });
+    return breaks.find(({ kind }) => kind === "chain")?.explanation;
+  };
+
+  test.each<[string, number, (bill: Bill) => readonly [string | null, object]]>([
+    ["by its time", 5, ({ cTime }) => [null, { cTime: String(cTime), amount: "ten" }]],
+    ["by its id", 5, ({ billId }) => [billId, { billId, cTime: "?", amount: "ten" }]],
+  ])("is named by the break that it stands beside, %s", async (name, place, rowOf) => {
+    const account = `beside ${name}`;
+    const missing = ledger[place];
+    if (missing === undefined) throw new Error("the ledger is too short");
+    await storeLedgers(db, new Map([[account, without(place)]]));
+    const [billId, received] = rowOf(missing);
+    await rejectedAs(account, billId, received);
+    expect(await chainBreak(account)).toMatch(
+      /; a row of rejected_bills lies between the two bills \((?:bill \d+, )?digest digest-of-be…, amount: is no decimal\): replay may put it in$/,
+    );
+  });
+
+  test("is not named where it lies elsewhere, or where its bill is stored", async () => {
+    await storeLedgers(db, new Map([["elsewhere", without(5)]]));
+    await rejectedAs("elsewhere", null, { cTime: String(ledger[8]?.cTime) });
+    expect(await chainBreak("elsewhere")).toMatch(/ of this one is wrong by as much$/);
+    await storeLedgers(db, new Map([["stored", without(5)]]));
+    const last = ledger[4]?.billId ?? "";
+    await rejectedAs("stored", last, { cTime: String(ledger[4]?.cTime) });
+    expect(await chainBreak("stored")).toMatch(/ of this one is wrong by as much$/);
+  });
+});
+
+test("what a category's bills fit is counted anew once a break is resolved, without --full", async () => {
+  const account = "counted";
+  const scope = { accounts: [account], productTypes: undefined };
+  const fits = async () => {
+    const { rules, isWhole } = await reconcileLedger(db, scope, { isFull: false });
+    return { isWhole, fits: rules.map(({ tested, fitting }) => [tested, fitting]) };
+  };
+  await storeLedgers(db, new Map([[account, without(5)]]));
+  expect(await fits()).toEqual({ isWhole: true, fits: [[28, 27]] });
+  await inTransaction(db, (tx) =>
+    upsertBills(tx, [{ stream: { account, productType: "USDT-FUTURES" }, bills: ledger }]),
+  );
+  expect(await fits()).toEqual({ isWhole: true, fits: [[29, 29]] });
+  expect(await fits()).toEqual({ isWhole: false, fits: [[29, 29]] });
+});
+
+test("what was signed off before there was a history begins it, with its number", async () => {
+  await using old = await testDatabase({ isEmpty: true });
+  await migrateBefore(old.url, "_break_decisions");
+  await using opened = openDatabase(old.url);
+  await opened.db.execute(sql`
+    insert into ledger_breaks (
+      kind, account, product_type, coin, anchor, difference, explanation, first_seen_at,
+      last_seen_at, state, note, signed_off_at
+    )
+    values
+      ('chain', 'b', 'p', 'c', '1', 5, '', now(), now(), 'explained', 'asked', '2026-03-01Z'),
+      ('chain', 'a', 'p', 'c', '1', 6, '', now(), now(), 'open', null, null)`);
+  await migrate(old.url);
+  const { rows } = await opened.db.execute(sql`
+    select break_id::int, account, decision, decided_at = '2026-03-01Z' as is_then, note, difference::int
+    from analytics.break_history`);
+  expect(rows.map((row) => Object.values(row))).toEqual([[1, "b", "signed off", true, "asked", 5]]);
+});

@@ -1,0 +1,83 @@
+import { sql } from "drizzle-orm";
+import { expect, test } from "vitest";
+import { dayMs, minuteMs, secondMs } from "../src/contract/time.ts";
+import { openDatabase } from "../src/db/connect.ts";
+import { openSandbox, type SandboxOptions } from "../src/sandbox/sandbox.ts";
+import { environmentFor, runCli, startCli } from "./support/cli.ts";
+import { testDatabase } from "./support/database.ts";
+
+/** A sandbox exchange, a database of its own, and the program pointed at both. */
+async function house(options: Partial<SandboxOptions> = {}) {
+  const stack = new AsyncDisposableStack();
+  const sandbox = stack.use(await openSandbox({ seed: "status", density: 0.05, ...options }));
+  const database = stack.use(await testDatabase());
+  const { db } = stack.use(openDatabase(database.url));
+  const env = environmentFor(sandbox, database, { PRODUCT_TYPES: "USDT-FUTURES" });
+  const run = (...args: readonly string[]) => runCli(args, { env });
+  const status = async () => JSON.parse((await run("status", "--json")).stdout);
+  return { db, env, run, status, [Symbol.asyncDispose]: () => stack.disposeAsync() };
+}
+
+test.each([
+  ["behind", -40 * dayMs],
+  ["ahead of", 40 * dayMs],
+])(
+  "an exchange's clock 40 days %s the machine's makes nothing lost, missing or late",
+  async (_is, offsetMs) => {
+    await using at = await house({ now: () => Date.now() + offsetMs });
+    const synced = await at.run("sync", "--only", "bills");
+    expect(synced).toMatchObject({ code: 0 });
+    const told = await at.status();
+    const [stream] = told.streams;
+    expect(stream).toMatchObject({ gaps: [], expired: [], unproven: [], coverageShare: 1 });
+    expect(stream.settlingMs).toBe(10 * minuteMs);
+    expect(stream.behindMs).toBeLessThan(minuteMs);
+    expect(Math.abs(Date.parse(told.asOf) - (Date.now() + offsetMs))).toBeLessThan(minuteMs);
+    const left = Date.parse(stream.expiresAt) - Date.parse(told.asOf);
+    expect(left).toBeGreaterThan(89 * dayMs);
+  },
+);
+
+test("a stream that was not read yet has no time that expires, and says so", async () => {
+  await using at = await house();
+  const [stream] = (await at.status()).streams;
+  expect(stream).toMatchObject({ bills: 0, gaps: [{}], expiresAt: null, coverageShare: 0 });
+  expect((await at.run("status")).stdout).toMatch(/^USDT-FUTURES +0 +not read yet +0\.0% /m);
+});
+
+test("a first sync that is stopped in the middle of its windows is shown with what it has stored", async () => {
+  // Thirteen windows of some twelve pages each, at ten pages a second.
+  await using at = await house({ density: 4 });
+  await using sync = await startCli(["sync", "--only", "bills"], { env: at.env });
+  const storedPages = async () => {
+    const { rows } = await at.db.execute<{ pages: string }>(
+      sql`select coalesce(sum(pages), 0) as pages from checkpoints`,
+    );
+    return Number(rows[0]?.pages);
+  };
+  while ((await storedPages()) < 20) await new Promise((resolve) => setTimeout(resolve, 20));
+  sync.kill("SIGKILL");
+  await sync.ended;
+  const [stream] = (await at.status()).streams;
+  // What each open window has above its oldest stored bill, said once more in SQL.
+  const { rows } = await at.db.execute<{ share: string }>(sql`
+    with windows as (
+      select
+        window_end - window_start as whole,
+        case
+          when state = 'complete' then window_end - window_start
+          when cursor is null then interval '0'
+          else window_end - (select c_time from bills where bill_id = cursor)
+        end as read
+      from checkpoints
+    )
+    select extract(epoch from sum(read)) / extract(epoch from sum(whole)) as share
+    from windows`);
+  const share = Number(rows[0]?.share);
+  expect(share).toBeGreaterThan(0.05);
+  expect(stream.coverageShare).toBeCloseTo(share, 3);
+  expect(stream.unproven.length).toBeGreaterThan(1);
+  const left = Date.parse(stream.expiresAt) - Date.now();
+  expect(left).toBeGreaterThan(minuteMs);
+  expect(left).toBeLessThan(2 * 3_600 * secondMs + minuteMs);
+});

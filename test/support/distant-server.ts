@@ -1,0 +1,106 @@
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+
+export type Way = {
+  readonly roundTripMs: number;
+  /** Of each direction, shared by all connections packet by packet. Default without a limit. */
+  readonly bytesPerSecond?: number;
+};
+
+export type DistantServer = AsyncDisposable & {
+  /** The server's URL, by way of this line. */
+  readonly url: string;
+  /** How many connections are open, and were at the most. */
+  readonly connections: () => { readonly now: number; readonly most: number };
+};
+
+const packetBytes = 1_400;
+// What a sender may have under way; it waits for the rest, as TCP does.
+const windowBytes = 65_536;
+
+/** A way to a Postgres server that takes its time: each byte half a round trip, one after the other. */
+export async function distantServer(serverUrl: string, way: Way): Promise<DistantServer> {
+  const { hostname, port } = new URL(serverUrl);
+  const sockets = new Set<Socket>();
+  const lines = { there: new Line(way), back: new Line(way) };
+  let [now, most] = [0, 0];
+  const keep = (socket: Socket): Socket => {
+    sockets.add(socket.setNoDelay());
+    socket.on("close", () => sockets.delete(socket));
+    socket.on("error", () => undefined);
+    return socket;
+  };
+  const server = createServer((client) => {
+    now += 1;
+    most = Math.max(most, now);
+    const upstream = keep(connect(Number(port), hostname));
+    lines.there.carry(keep(client), upstream);
+    lines.back.carry(upstream, client);
+    client.on("close", () => {
+      now -= 1;
+    });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const url = new URL(serverUrl);
+  url.host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return {
+    url: url.href,
+    connections: () => ({ now, most }),
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
+
+type Sending = { readonly to: Socket; readonly from: Socket; waiting: Buffer[]; bytes: number };
+
+/** One direction. */
+class Line {
+  readonly #delayMs: number;
+  readonly #bytesPerMs: number;
+  readonly #sending: Sending[] = [];
+  #freeAt = 0;
+  #isBusy = false;
+
+  constructor({ roundTripMs, bytesPerSecond = Number.POSITIVE_INFINITY }: Way) {
+    this.#delayMs = roundTripMs / 2;
+    this.#bytesPerMs = bytesPerSecond / 1_000;
+  }
+
+  carry(from: Socket, to: Socket): void {
+    const sending: Sending = { from, to, waiting: [], bytes: 0 };
+    from.on("data", (chunk: Buffer) => {
+      if (sending.bytes === 0) this.#sending.push(sending);
+      for (let at = 0; at < chunk.length; at += packetBytes) {
+        sending.waiting.push(chunk.subarray(at, at + packetBytes));
+      }
+      sending.bytes += chunk.length;
+      if (sending.bytes >= windowBytes) from.pause();
+      if (!this.#isBusy) void this.#send();
+    });
+    // After what is under way.
+    from.on("end", () => setTimeout(() => to.end(), this.#delayMs));
+    from.on("close", () => setTimeout(() => to.destroy(), this.#delayMs));
+  }
+
+  /** A packet of each sender in turn, as fast as the line takes them. */
+  async #send(): Promise<void> {
+    this.#isBusy = true;
+    for (;;) {
+      const sending = this.#sending.shift();
+      const packet = sending?.waiting.shift();
+      if (sending === undefined || packet === undefined) break;
+      this.#freeAt = Math.max(performance.now(), this.#freeAt) + packet.length / this.#bytesPerMs;
+      if (this.#freeAt - performance.now() > 1) await sleep(this.#freeAt - performance.now());
+      sending.bytes -= packet.length;
+      if (sending.bytes > 0) this.#sending.push(sending);
+      if (sending.bytes < windowBytes) sending.from.resume();
+      setTimeout(() => sending.to.write(packet), this.#delayMs);
+    }
+    this.#isBusy = false;
+  }
+}

@@ -1,0 +1,169 @@
+import { sql } from "drizzle-orm";
+import { describe, expect, test } from "vitest";
+import type { Bill } from "../src/contract/bill.ts";
+import { businessTypes, categories } from "../src/contract/business-types.ts";
+import { epochMs, hourMs } from "../src/contract/time.ts";
+import { migrate } from "../src/db/migrate.ts";
+import { snowflake } from "../src/sandbox/ledger.ts";
+import { runCli } from "./support/cli.ts";
+import { fileDatabase } from "./support/database.ts";
+import { smallLedgerStart, storeLedgers } from "./support/small-ledger.ts";
+
+const { database, tables } = await fileDatabase();
+const { db } = tables;
+const env = { DATABASE_URL: database.url };
+const types = (...args: readonly string[]) => runCli(["types", ...args], { env });
+
+/** Its kind, its amount, and what it moves the balance by, of each bill. */
+const ledgerOf = (entries: readonly (readonly [string, string, number])[]): Bill[] => {
+  let balance = 100;
+  return entries.map(([businessType, amount, moved], index) => {
+    const cTime = epochMs(smallLedgerStart + (index + 1) * hourMs);
+    balance += moved;
+    return {
+      billId: snowflake(cTime, 0),
+      symbol: null,
+      amount,
+      fee: "0",
+      feeByCoupon: null,
+      businessType,
+      coin: "USDT",
+      balance: String(balance),
+      cTime,
+      extra: null,
+    };
+  });
+};
+
+const listed = async () => {
+  const { code, stdout } = await types("--json");
+  expect(code).toBe(0);
+  const { types: rows } = JSON.parse(stdout) as { types: Record<string, string | null>[] };
+  return new Map(rows.map((row) => [row["code"], row]));
+};
+
+const shown = async () => {
+  const { rows } = await db.execute<{ unmapped: string; bonus: string; bonuses: string }>(sql`
+    select
+      sum(unmapped)::text as unmapped,
+      sum(bonus)::text as bonus,
+      (select sum(amount)::text from analytics.bonuses) as bonuses
+    from analytics.daily_rollforward`);
+  const journal = await runCli(["export", "--format", "hledger"], { env });
+  return { ...rows[0], isBooked: /Income:\S*:Bonus/.test(journal.stdout) };
+};
+
+describe("a user's own mapping", () => {
+  test("is what views, exports and reconcile go by, and survives migrate", async () => {
+    await storeLedgers(
+      db,
+      new Map([
+        [
+          "main",
+          ledgerOf([
+            ["buy", "1", 1],
+            ["lucky_draw", "5", 5],
+            ["lucky_draw", "2", 2],
+            ["lucky_draw", "3", 3],
+            ["inner_move", "9", 0],
+            ["buy", "1", 1],
+            ["inner_move", "-3", 0],
+          ]),
+        ],
+      ]),
+    );
+    expect(await shown()).toEqual({ unmapped: "16", bonus: "0", bonuses: null, isBooked: false });
+    const before = await runCli(["reconcile"], { env });
+    expect({ ...before, stdout: before.stdout.match(/^#\d+ \w+/gm) }).toMatchObject({
+      code: 1,
+      stdout: ["#1 chain", "#2 chain"],
+    });
+
+    expect(await types("set", "lucky_draw", "bonus")).toMatchObject({
+      code: 0,
+      stdout: "lucky_draw: bonus, by you; this program lists it as unknown\n",
+    });
+    await types("set", "inner_move", "margin");
+    await db.execute(sql`update business_types set meaning = 'of an older version'`);
+    await migrate(database.url);
+    expect((await listed()).get("lucky_draw")).toEqual({
+      code: "lucky_draw",
+      category: "bonus",
+      listedCategory: "unknown",
+      categoryByUser: "bonus",
+      meaning: "of an older version",
+    });
+    expect(await shown()).toEqual({ unmapped: "0", bonus: "10", bonuses: "10", isBooked: true });
+    // Without --full: that a mapping changed makes it look at all bills.
+    expect(await runCli(["reconcile"], { env })).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/nothing is open/),
+    });
+  });
+
+  test("is shown with who said so, and is taken back", async () => {
+    expect((await types()).stdout).toMatch(/^lucky_draw +bonus +you \(list: unknown\) /m);
+    expect(await types("unset", "lucky_draw")).toMatchObject({
+      code: 0,
+      stdout: "lucky_draw: unknown, as this program lists it\n",
+    });
+    expect((await types()).stdout).toMatch(/^lucky_draw +unknown +list /m);
+    expect(await shown()).toMatchObject({ unmapped: "10", bonus: "0" });
+  });
+
+  test("wins over a type of the program's list, too", async () => {
+    await types("set", "user_grid_profit_in", "trade");
+    await types("set", "sell", "conversion");
+    const rows = await listed();
+    expect(rows.size).toBe(businessTypes.length + 2);
+    expect(rows.get("sell")).toMatchObject({ category: "conversion", listedCategory: "trade" });
+    await types("unset", "sell");
+    expect((await listed()).get("sell")).toMatchObject({
+      category: "trade",
+      categoryByUser: null,
+    });
+  });
+});
+
+describe("is refused, with the remedy, and changes nothing", () => {
+  test.each<[string, readonly string[], RegExp]>([
+    [
+      "a category that there is not",
+      ["set", "lucky_draw", "bonuses"],
+      /^"bonuses" is no category, did you mean bonus\?: transfer, trade, .*unknown$/m,
+    ],
+    [
+      "a type that was never met",
+      ["set", "luky_draw", "bonus"],
+      /^"luky_draw" is no business type .*, did you mean lucky_draw\?; "types" lists them$/m,
+    ],
+    ["a type without its category", ["set", "lucky_draw"], /missing required argument 'category'/],
+    ["a word that is no subcommand", ["map"], /too many arguments|unknown command/],
+  ])("%s", async (_, args, message) => {
+    const before = await listed();
+    expect(await types(...args)).toMatchObject({ code: 2, stderr: expect.stringMatching(message) });
+    expect(await listed()).toEqual(before);
+  });
+
+  test("a category written into the table by hand, where the next sync would have taken it back", async () => {
+    const byHand = db.execute(sql`update business_types set category = 'bonus' where code = 'buy'`);
+    await expect(byHand).rejects.toMatchObject({
+      cause: { constraint: "business_types_category_is_by_user_or_listed" },
+    });
+    const misspelt = db.execute(sql`
+      update business_types
+      set category = 'bonuses', category_by_user = 'bonuses'
+      where code = 'buy'`);
+    await expect(misspelt).rejects.toMatchObject({
+      cause: { constraint: "business_types_category_is_known" },
+    });
+    const inserted = db.execute(sql`
+      insert into business_types (code, category, meaning, documented)
+      values ('other', 'bonus', '', false)`);
+    await expect(inserted).rejects.toThrow();
+  });
+});
+
+test("the categories are those of the list", () => {
+  expect(new Set(businessTypes.map(({ category }) => category))).toEqual(new Set(categories));
+});

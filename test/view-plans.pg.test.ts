@@ -1,0 +1,47 @@
+import { sql } from "drizzle-orm";
+import { expect, test } from "vitest";
+import { seededRandom } from "../src/sandbox/random.ts";
+import { fileDatabase } from "./support/database.ts";
+import { smallLedger, storeLedgers } from "./support/small-ledger.ts";
+
+const { tables } = await fileDatabase();
+const { db } = tables;
+
+type Node = { readonly [key: string]: unknown; readonly Plans?: readonly Node[] };
+
+const nodesOf = (node: Node): readonly Node[] => [node, ...(node.Plans ?? []).flatMap(nodesOf)];
+const conditionOf = (node: Node) =>
+  [node["Index Cond"], node["Recheck Cond"], node["Filter"]].filter(Boolean).join(" and ");
+
+await storeLedgers(
+  db,
+  new Map(["a", "b", "c", "d"].map((name) => [name, smallLedger(seededRandom(name))])),
+);
+await db.execute(sql`analyze`);
+
+const { rows: views } = await db.execute<{ name: string }>(sql`
+  select table_name::text as name
+  from information_schema.columns
+  where table_schema = 'analytics'
+    and column_name = 'product_type'
+  order by 1`);
+
+// A transfer's other leg is looked for among all legs, which are made once.
+const ofOneLedger = views.filter(({ name }) => name !== "transfers");
+
+test.each(ofOneLedger)("$name of one account reads no other account's bills", async ({ name }) => {
+  const { rows } = await db.execute<{ "QUERY PLAN": readonly { Plan: Node }[] }>(
+    sql.raw(`
+      explain (format json)
+      select *
+      from analytics.${name}
+      where account = 'a'
+        and product_type = 'USDT-FUTURES'`),
+  );
+  const plan = rows[0]?.["QUERY PLAN"][0]?.Plan ?? {};
+  const scans = nodesOf(plan).filter((node) => node["Relation Name"] === "bills");
+  const ofAll = scans.filter(
+    (node) => !/account = 'a'|account = \w+\.account/.test(conditionOf(node)),
+  );
+  expect(ofAll.map((node) => [node["Alias"], conditionOf(node)])).toEqual([]);
+});

@@ -1,0 +1,281 @@
+import { describe, expect, test } from "vitest";
+import { dayMs, epochMs, hourMs, secondMs } from "../src/contract/time.ts";
+import { type Ledger, type LedgerBill, snowflake } from "../src/sandbox/ledger.ts";
+import { integer, pick, type Random, seededRandom } from "../src/sandbox/random.ts";
+import { type Quirks, sandboxSource } from "../src/sandbox/source.ts";
+import { type BillsRequest, Refusal, type WirePage } from "../src/server/source.ts";
+import { compareIds, IdOrder } from "../src/sync/walk/id-order.ts";
+import { type Question, WindowQuestions } from "../src/sync/walk/window-questions.ts";
+
+const productType = "USDT-FUTURES";
+const to = epochMs(Date.UTC(2026, 4, 8));
+const from = epochMs(to - 7 * dayMs + 1);
+const later = epochMs(to + dayMs);
+
+/** Bills of a window by their times, each id up to so much beside its own. */
+function ledgerOf(random: Random, times: readonly number[], jitterMs = 0): Ledger {
+  const bills = times
+    .toSorted((a, b) => a - b)
+    .map((time, index): LedgerBill => {
+      const cTime = epochMs(time);
+      const billId = snowflake(time + integer(random, -jitterMs, jitterMs), index);
+      const row = { billId, cTime: String(cTime) };
+      return { billId, cTime, visibleAt: cTime, businessType: "buy", coin: "USDT", row };
+    });
+  return { now: to, bills: { [productType]: bills } as unknown as Ledger["bills"] };
+}
+
+/** Times of a week: some alone, some in bursts, some of one millisecond. */
+function drawTimes(random: Random, count: number): readonly number[] {
+  const times: number[] = [];
+  while (times.length < count) {
+    const start = from + Math.floor(random() * (to - from));
+    const bills = random() < 0.7 ? 1 : integer(random, 2, 150);
+    const spanMs = random() < 0.2 ? 0 : 10 ** (6 * random());
+    const inOneMs = Math.min(bills, 60);
+    for (let bill = 0; bill < (spanMs === 0 ? inOneMs : bills); bill++) {
+      times.push(Math.min(to - 1, start + Math.floor(random() * spanMs)));
+    }
+  }
+  return times;
+}
+
+type Lie = (page: WirePage, asked: number, request: BillsRequest) => WirePage;
+
+/** Walks the window to its end. @returns the ids served, and what was asked. */
+async function walked(
+  ledger: Ledger,
+  quirks: Quirks = {},
+  options: { lie?: Lie; cursor?: string } = {},
+) {
+  const { lie = (page: WirePage) => page, cursor } = options;
+  const source = sandboxSource({
+    accounts: new Map([["1", { ledger, riskUnits: new Map() }]]),
+    symbols: () => [],
+    random: seededRandom("answers"),
+    quirks,
+  });
+  const questions = new WindowQuestions(to, cursor, new IdOrder());
+  const served = new Set<string>();
+  const asked: Question[] = [];
+  const doubts: string[] = [];
+  for (let question = questions.next; question !== undefined; question = questions.next) {
+    asked.push(question);
+    if (asked.length > 2_000) throw new Error("no end");
+    const request = requestOf(question);
+    const given = await source.bills(request);
+    if (given instanceof Refusal) throw new Error(given.msg);
+    const page = lie(given, asked.length, request);
+    const rows = ((page.bills ?? []) as { billId?: string; cTime?: string }[]).map(
+      ({ billId, cTime }) => ({ billId, cTime: cTime ? epochMs(Number(cTime)) : undefined }),
+    );
+    for (const { billId } of rows) if (billId) served.add(billId);
+    const endId = page.endId || undefined;
+    const doubt = questions.take({ rows, endId, servedFrom: from });
+    if (doubt !== undefined) doubts.push(doubt);
+  }
+  const bills = ledger.bills[productType];
+  const missing = bills.filter(({ billId }) => !served.has(billId));
+  return { missing: missing.length, asked, doubts, questions };
+}
+
+const requestOf = ({ idLessThan, endTime, limit }: Question): BillsRequest => ({
+  caller: { uid: "1", name: "main" },
+  now: later,
+  productType,
+  coin: undefined,
+  businessType: undefined,
+  onlyFunding: false,
+  idLessThan,
+  startTime: epochMs(from - 1),
+  endTime,
+  horizon: undefined,
+  limit,
+});
+
+const drawQuirks = (random: Random): Quirks => ({
+  bounds: pick(random, ["both", "start", "end", "neither"] as const),
+  pageOrder: pick(random, ["newest-first", "oldest-first", "shuffled"] as const),
+  sortedBy: pick(random, ["time", "id"] as const),
+  inclusiveCursor: random() < 0.5,
+  shortPages: random() < 0.3,
+  shortLastPage: random() < 0.5,
+});
+
+describe("a window is read whole", () => {
+  const jitters = [0, 1, 20, 300, 1_500, 20 * secondMs, hourMs];
+
+  test.each(jitters)(
+    "whatever decides its pages, where ids lie up to %i ms beside their times, and bills come in bursts",
+    async (jitterMs) => {
+      for (let seed = 0; seed < 60; seed++) {
+        const random = seededRandom(`window ${seed} ${jitterMs}`);
+        const ledger = ledgerOf(random, drawTimes(random, integer(random, 0, 900)), jitterMs);
+        const quirks = drawQuirks(random);
+        const { missing, doubts } = await walked(ledger, quirks);
+        expect({ seed, quirks, missing, doubts }).toEqual({ seed, quirks, missing: 0, doubts: [] });
+      }
+    },
+  );
+
+  test.each(["time", "id"] as const)(
+    "where a millisecond has more bills than a page, whose ids lie an hour apart, sorted by %s",
+    async (sortedBy) => {
+      const random = seededRandom("dense");
+      const times = [0, 1, 2].flatMap((ms) =>
+        Array.from({ length: 250 }, () => from + hourMs + ms),
+      );
+      for (const bounds of ["both", "start", "end", "neither"] as const) {
+        const quirks = { sortedBy, bounds };
+        const dense = ledgerOf(random, [...times, from, to - 1], hourMs);
+        expect((await walked(dense, quirks)).missing).toBe(0);
+        const atTheEnd = ledgerOf(random, times);
+        expect(await walked(atTheEnd, quirks)).toMatchObject({ missing: 0, doubts: [] });
+      }
+    },
+  );
+
+  test("where one answer, whichever it is, says falsely that nothing is left", async () => {
+    const random = seededRandom("false end");
+    const ledger = ledgerOf(random, drawTimes(random, 700));
+    const sound = await walked(ledger);
+    for (let lie = 1; lie <= sound.asked.length; lie++) {
+      const { missing } = await walked(
+        ledger,
+        {},
+        {
+          lie: (page, asked) => (asked === lie ? { bills: [], endId: "" } : page),
+        },
+      );
+      expect([lie, missing]).toEqual([lie, 0]);
+    }
+  });
+
+  test("where a page in the middle is left out", async () => {
+    const random = seededRandom("skipped");
+    const ledger = ledgerOf(random, drawTimes(random, 700));
+    const pages = new Map<number, WirePage>();
+    const { missing, doubts } = await walked(
+      ledger,
+      {},
+      {
+        lie(page, asked) {
+          pages.set(asked, page);
+          const rows = page.bills ?? [];
+          return asked === 3 ? { ...page, bills: rows.slice(rows.length / 2) } : page;
+        },
+      },
+    );
+    expect(missing).toBe(0);
+    expect(doubts).toEqual([expect.stringMatching(/^bill \d+ was served before, and is missing/)]);
+  });
+
+  test("where no page names what lies behind it, or names what does not", async () => {
+    const ledger = ledgerOf(seededRandom("no endId"), drawTimes(seededRandom("no endId"), 700));
+    for (const endId of [null, "", "1", "9".repeat(30)]) {
+      const lie: Lie = (page) => ({ ...page, endId });
+      expect(await walked(ledger, {}, { lie })).toMatchObject({ missing: 0, doubts: [] });
+    }
+  });
+
+  test("from a cursor that was stored; from its newest page where nothing is served below that", async () => {
+    const ledger = ledgerOf(seededRandom("resumed"), drawTimes(seededRandom("resumed"), 700));
+    const ids = ledger.bills[productType].map(({ billId }) => billId);
+    const middle = ids[350] ?? "";
+    const goneOn = await walked(ledger, {}, { cursor: middle });
+    expect(goneOn.asked[0]?.idLessThan).toBe(middle);
+    expect(goneOn.missing).toBe(ids.length - 350);
+    const anew = await walked(ledger, {}, { cursor: ids[0] ?? "" });
+    expect(anew.asked.slice(0, 2).map(({ idLessThan }) => idLessThan)).toEqual([ids[0], undefined]);
+    expect(anew.missing).toBe(0);
+  });
+});
+
+describe("of questions a window takes", () => {
+  const minute = 60 * secondMs;
+  const everyMinute = (count: number) =>
+    ledgerOf(
+      seededRandom("ordered"),
+      Array.from({ length: count }, (_, place) => from + place * minute),
+    );
+
+  test.each([
+    ["two where it is empty", 0, 2],
+    ["one for its page and two at its end", 99, 3],
+    [
+      "one a page and two at its end, where a page serves one bill of the page before again",
+      297,
+      5,
+    ],
+  ])("%s", async (_title, bills, questions) => {
+    expect((await walked(everyMinute(bills))).asked).toHaveLength(questions);
+  });
+
+  test("the last goes by time, has another page size, and asks for the oldest bill again", async () => {
+    const { asked } = await walked(everyMinute(50));
+    expect(asked.at(-1)).toEqual({ idLessThan: undefined, endTime: from + 1, limit: 99 });
+  });
+
+  test("an overlap is four seconds of bills, and no more than ten", async () => {
+    const every = (ms: number) =>
+      ledgerOf(
+        seededRandom("dense"),
+        Array.from({ length: 150 }, (_, place) => from + place * ms),
+      );
+    for (const [ms, rows] of [
+      [secondMs, 5],
+      [10, 10],
+    ] as const) {
+      const ledger = every(ms);
+      const { asked } = await walked(ledger);
+      const place = ledger.bills[productType].findIndex(
+        ({ billId }) => billId === asked[1]?.idLessThan,
+      );
+      expect(place - 50).toBe(rows);
+    }
+  });
+
+  test("an exchange's clock, or ids some milliseconds beside their times, cost no second walk", async () => {
+    const times = Array.from({ length: 950 }, (_, place) => from + place * minute);
+    const { asked, missing } = await walked(ledgerOf(seededRandom("near"), times, 300));
+    expect([asked.length, missing]).toEqual([12, 0]);
+  });
+});
+
+describe("an answer is not believed", () => {
+  const ledger = ledgerOf(seededRandom("liar"), drawTimes(seededRandom("liar"), 300));
+
+  test("that lacks all that was served before of what it is asked for, but for what the horizon took", () => {
+    const questions = new WindowQuestions(to, undefined, new IdOrder());
+    const rows = ledger.bills[productType].slice(-100);
+    expect(questions.take({ rows, endId: undefined, servedFrom: from })).toBe(undefined);
+    const empty = { rows: [], endId: undefined };
+    expect(questions.take({ ...empty, servedFrom: from })).toMatch(/was served before/);
+    expect(questions.take({ ...empty, servedFrom: to })).toBe(undefined);
+  });
+
+  test("that has ids above the cursor", () => {
+    const questions = new WindowQuestions(to, undefined, new IdOrder());
+    const rows = ledger.bills[productType].slice(-100);
+    const answer = { rows, endId: undefined, servedFrom: from };
+    expect(questions.take(answer)).toBe(undefined);
+    const { next } = questions;
+    expect(questions.take(answer)).toMatch(/^bill \d+ came where ids below \d+ were asked for/);
+    expect(questions.next).toEqual(next);
+  });
+
+  test("whose rows have no id to go on by, and fill a page", () => {
+    const questions = new WindowQuestions(to, undefined, new IdOrder());
+    const rows = Array.from({ length: 100 }, () => ({ billId: undefined, cTime: undefined }));
+    const answer = { rows, endId: undefined, servedFrom: from };
+    expect(questions.take(answer)).toMatch(/no row of a full page has an id/);
+    const short = { ...answer, rows: rows.slice(1) };
+    expect(questions.take(short)).toBe(undefined);
+  });
+});
+
+test("ids are ordered by their value, however long they are", () => {
+  const ids = ["9", "10", "1234567890123456788", "1234567890123456789", "99999999999999999999"];
+  expect(ids.toReversed().toSorted(compareIds)).toEqual(ids);
+  expect(compareIds("007", "7")).toBe(0);
+});
