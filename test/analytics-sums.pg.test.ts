@@ -1,6 +1,6 @@
 import { sql } from "drizzle-orm";
 import { beforeAll, describe, expect, test } from "vitest";
-import type { Bill } from "../src/contract/bill.ts";
+import { type Bill, noPosition } from "../src/contract/bill.ts";
 import { businessTypes } from "../src/contract/business-types.ts";
 import { epochMs, hourMs, isoTime } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
@@ -54,6 +54,7 @@ function drawBills(random: Random, stream: Stream): Drawn[] {
       coin: pick(random, ["USDT", "BTC"]),
       balance: random() < 0.2 ? null : amountOf(random),
       cTime: epochMs(time),
+      ...noPosition,
       extra: random() < 0.05 ? { more: "1" } : null,
     };
   });

@@ -1,6 +1,6 @@
 import { sql } from "drizzle-orm";
 import { beforeAll, describe, expect, test } from "vitest";
-import type { Bill } from "../src/contract/bill.ts";
+import { type Bill, noPosition } from "../src/contract/bill.ts";
 import { epochMs, hourMs, isoTime } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
 import { upsertBills } from "../src/db/ledger/upsert-bills.ts";
@@ -207,6 +207,7 @@ describe("bills that are newer than the last reconcile", () => {
     coin: "USDT",
     balance,
     cTime,
+    ...noPosition,
     extra: null,
   });
   const shown = async () => {

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { productTypes } from "../src/contract/product-types.ts";
+import { classicProductTypes } from "../src/contract/product-types.ts";
 import { dayMs, epochMs } from "../src/contract/time.ts";
 import { backUp, keptTables } from "../src/db/backup/backup.ts";
 import { readBackup } from "../src/db/backup/backup-reader.ts";
@@ -368,7 +368,7 @@ test("a sync after an older backup was restored leaves exactly the ledger", asyn
   const end = await runCli(["sync", "--json"], { env: environmentFor(sandbox, second) });
   expect(end).toMatchObject({ code: 0 });
   await using database = openDatabase(second.url);
-  for (const productType of productTypes) {
+  for (const productType of classicProductTypes) {
     const stored = await readStoredBills(database.db, { account: "main", productType });
     const from = horizonAt(epochMs(Date.now()));
     const ledger = sandbox.account.ledger.bills[productType];

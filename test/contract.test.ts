@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";
-import { readBill } from "../src/contract/bill.ts";
+import { noPosition, readBill } from "../src/contract/bill.ts";
 import { parseExactJson } from "../src/contract/json.ts";
 
 /** Answers are read from text, as they come: what JSON.parse does is part of what is tested. */
@@ -75,7 +75,12 @@ const quoted = ([name, value]: [string, string]): [string, string] => [name, JSO
 
 describe("a row of a page", () => {
   test("is a bill, letter for letter", () => {
-    expect(readWith({}).bill).toEqual({ ...good, cTime: 1_738_130_562_931, extra: null });
+    expect(readWith({}).bill).toEqual({
+      ...good,
+      ...noPosition,
+      cTime: 1_738_130_562_931,
+      extra: null,
+    });
   });
 
   test.each(["symbol", "feeByCoupon", "balance"])("may lack its %s", (field) => {
@@ -117,6 +122,7 @@ describe("a row of a page", () => {
     });
     expect(bill).toEqual({
       ...good,
+      ...noPosition,
       billId: "9007199254740993",
       amount: "-12345678901234567890.123456789000",
       fee: "0.10",

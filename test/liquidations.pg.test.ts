@@ -1,6 +1,6 @@
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
-import type { Bill } from "../src/contract/bill.ts";
+import { type Bill, noPosition } from "../src/contract/bill.ts";
 import { epochMs } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
 import { upsertBills } from "../src/db/ledger/upsert-bills.ts";
@@ -34,6 +34,7 @@ const billsOf = (entries: readonly Entry[]): Bill[] => {
       coin: "USDT",
       balance: String(balance),
       cTime,
+      ...noPosition,
       extra: null,
     };
   });

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type ProductType, productTypes } from "../src/contract/product-types.ts";
+import { classicProductTypes, type ProductType } from "../src/contract/product-types.ts";
 import { dayMs, epochMs, minuteMs, secondMs } from "../src/contract/time.ts";
 import { CursorError, ExchangeError, StoppedError } from "../src/errors.ts";
 import type { BillsProgress } from "../src/sync/stream-run.ts";
@@ -146,7 +146,7 @@ test("99.9 percent is not called 100", () => {
 
 const anyStream = fc.record({
   name: fc
-    .tuple(fc.stringMatching(/^[\w.-]{1,64}$/), fc.constantFrom(...productTypes))
+    .tuple(fc.stringMatching(/^[\w.-]{1,64}$/), fc.constantFrom(...classicProductTypes))
     .map(([account, productType]) => `${account}/${productType}`),
   state: fc.constantFrom("at work", "failed", "stopped"),
   startedAt: fc.nat(1e9),
@@ -241,7 +241,7 @@ describe("what is said", () => {
 describe("frames that are drawn over one another", () => {
   const frame = (share: number, size = screen80) =>
     progressLines(
-      productTypes.map((type) => stream({ name: `main/${type}`, walkedMs: weekMs * share })),
+      classicProductTypes.map((type) => stream({ name: `main/${type}`, walkedMs: weekMs * share })),
       minuteMs,
       size,
     );

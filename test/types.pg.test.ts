@@ -1,6 +1,6 @@
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
-import type { Bill } from "../src/contract/bill.ts";
+import { type Bill, noPosition } from "../src/contract/bill.ts";
 import { businessTypes, categories } from "../src/contract/business-types.ts";
 import { epochMs, hourMs } from "../src/contract/time.ts";
 import { migrate } from "../src/db/migrate.ts";
@@ -30,6 +30,7 @@ const ledgerOf = (entries: readonly (readonly [string, string, number])[]): Bill
       coin: "USDT",
       balance: String(balance),
       cTime,
+      ...noPosition,
       extra: null,
     };
   });

@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import fc from "fast-check";
 import { describe, expect, expectTypeOf, test } from "vitest";
-import { type Bill, readBill } from "../src/contract/bill.ts";
+import { type Bill, noPosition, readBill } from "../src/contract/bill.ts";
 import { parseExactJson, sortedJson } from "../src/contract/json.ts";
 import { epochMs } from "../src/contract/time.ts";
 import { type Database, inTransaction, type Transaction } from "../src/db/connect.ts";
@@ -229,6 +229,7 @@ describe("what comes out is what went in", () => {
         expect(found).toEqual(
           contents.map(({ extra, ...columns }, index) => ({
             ...columns,
+            ...noPosition,
             billId: String(100 + index),
             extra: extra === null ? null : sortedJson(extra),
           })),

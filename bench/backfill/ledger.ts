@@ -1,5 +1,9 @@
 import { pageSizeMax } from "../../src/contract/account-bills.ts";
-import { type ProductType, productTypes } from "../../src/contract/product-types.ts";
+import {
+  classicProductTypes,
+  type ProductType,
+  productTypes,
+} from "../../src/contract/product-types.ts";
 import { type EpochMs, epochMs } from "../../src/contract/time.ts";
 import { type LedgerBill, snowflake } from "../../src/sandbox/ledger.ts";
 import { integer, pick, type Random, seededRandom } from "../../src/sandbox/random.ts";
@@ -17,7 +21,7 @@ export const windowsAt = (now: EpochMs): readonly Interval[] =>
 /** So many bills, the same for the same shape, count and time. */
 export function makeBills(shape: Shape, count: number, now: EpochMs): BillsOf {
   const random = seededRandom(`${shape} ${count}`);
-  const cells = productTypes.flatMap((productType, type) =>
+  const cells = classicProductTypes.flatMap((productType, type) =>
     windowsAt(now).map((window, week) => ({
       productType,
       window,

@@ -1,5 +1,5 @@
 import { Pool } from "pg";
-import { productTypes } from "../../src/contract/product-types.ts";
+import { classicProductTypes } from "../../src/contract/product-types.ts";
 import { epochMs } from "../../src/contract/time.ts";
 import { windowsAt } from "../backfill/ledger.ts";
 
@@ -29,7 +29,7 @@ export async function loopByHand(readPage: ReadPage): Promise<void> {
       id text, product_type text, time timestamptz, amount numeric, fee numeric, raw jsonb,
       primary key (product_type, id)
     )`);
-  for (const productType of productTypes) {
+  for (const productType of classicProductTypes) {
     for (const { from, to } of windowsAt(epochMs(Date.now()))) {
       let cursor: string | undefined;
       do {

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { systemClock } from "../../src/clock.ts";
-import { type ProductType, productTypes } from "../../src/contract/product-types.ts";
+import { classicProductTypes, type ProductType } from "../../src/contract/product-types.ts";
 import { minuteMs } from "../../src/contract/time.ts";
 import { openDatabase } from "../../src/db/connect.ts";
 import { takeSyncLease } from "../../src/db/lease/sync-lease.ts";
@@ -84,7 +84,7 @@ const cpuBefore = process.cpuUsage();
 const startedAt = performance.now();
 const reports = await Promise.all(
   Array.from({ length: job.accounts }, (_, index) =>
-    sync(`bench-${index}`, productTypes.slice(0, job.productTypesEach)),
+    sync(`bench-${index}`, classicProductTypes.slice(0, job.productTypesEach)),
   ),
 );
 const seconds = (performance.now() - startedAt) / 1_000;

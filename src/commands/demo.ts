@@ -4,7 +4,7 @@ import { type ExitCode, type Io, print } from "../app/io.ts";
 import { everyLedger } from "../app/selection.ts";
 import { readConfig } from "../config/config.ts";
 import type { Environment } from "../config/environment.ts";
-import { productTypes } from "../contract/product-types.ts";
+import { classicProductTypes } from "../contract/product-types.ts";
 import { type EpochMs, epochMs } from "../contract/time.ts";
 import type { Database } from "../db/connect.ts";
 import { readStoredBills } from "../db/ledger/stored-bills.ts";
@@ -84,7 +84,7 @@ async function printComparison(
 ): Promise<boolean> {
   const inside = { from: horizonAt(epochMs(Date.now())), visibleAt: startedAt };
   const comparisons: Comparison[] = [];
-  for (const productType of productTypes) {
+  for (const productType of classicProductTypes) {
     const stored = await readStoredBills(db, { account: "demo", productType });
     comparisons.push(compareWithLedger(account.ledger.bills[productType], stored, inside));
   }

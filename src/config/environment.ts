@@ -1,4 +1,4 @@
-import { type ProductType, productTypes } from "../contract/product-types.ts";
+import { classicProductTypes, type ProductType } from "../contract/product-types.ts";
 import { minuteMs } from "../contract/time.ts";
 import { UsageError } from "../errors.ts";
 import type { Credentials } from "../exchange/client.ts";
@@ -108,7 +108,7 @@ export class EnvironmentReader {
     for (const word of words.filter((word) => !isProductType(word))) {
       this.#faults.push(`PRODUCT_TYPES ${productTypeFault(word)}`);
     }
-    return words.length === 0 ? productTypes : words.filter(isProductType);
+    return words.length === 0 ? classicProductTypes : words.filter(isProductType);
   }
 
   ltv(): boolean {
@@ -233,9 +233,10 @@ const isLoopback = ({ hostname }: URL): boolean =>
   hostname === "localhost" || hostname === "[::1]" || /^127(\.\d{1,3}){3}$/.test(hostname);
 
 export const isProductType = (word: string): word is ProductType =>
-  productTypes.some((known) => known === word);
+  classicProductTypes.some((known) => known === word);
 
 export function productTypeFault(word: string): string {
-  const meant = didYouMean(word, productTypes) || ` (there are ${productTypes.join(", ")})`;
+  const meant =
+    didYouMean(word, classicProductTypes) || ` (there are ${classicProductTypes.join(", ")})`;
   return `"${word}" is not a product type${meant}`;
 }

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { coinFilterTypes } from "./business-types.ts";
 import type { Operation } from "./operation.ts";
-import { productTypes } from "./product-types.ts";
+import { classicProductTypes } from "./product-types.ts";
 import { epochMsText, text } from "./scalars.ts";
 import { intervalMaxMs, secondMs } from "./time.ts";
 
@@ -13,7 +13,7 @@ const digits = /^\d{1,3}$/;
 const query = z
   .strictObject({
     /** In any case: the exchange's own examples write `susdt-futures`. */
-    productType: z.string().toUpperCase().pipe(z.enum(productTypes)),
+    productType: z.string().toUpperCase().pipe(z.enum(classicProductTypes)),
     /** Accepted with the two transfer types only. */
     coin: z.string().optional(),
     businessType: z.string().optional(),

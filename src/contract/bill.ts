@@ -34,8 +34,16 @@ export type Bill = {
   readonly coin: string;
   readonly balance: string | null;
   readonly cTime: EpochMs;
+  /** "crossed" or "isolated"; null where the account is not unified. */
+  readonly positionType: string | null;
+  /** What moved of an isolated position's margin, and what is left of it; null likewise. */
+  readonly positionAmount: string | null;
+  readonly positionBalance: string | null;
   readonly extra: Extra;
 };
+
+/** Of the bills of a classic account. */
+export const noPosition = { positionType: null, positionAmount: null, positionBalance: null };
 
 export type BillReading = { readonly bill: Bill } | { readonly fault: Fault };
 
@@ -44,7 +52,7 @@ export function readBill(row: unknown): BillReading {
   const reading = readRow(billFields, billRow, row);
   if ("fault" in reading) return reading;
   const { values } = reading;
-  return { bill: { ...values, cTime: epochMs(Number(values.cTime)) } };
+  return { bill: { ...values, ...noPosition, cTime: epochMs(Number(values.cTime)) } };
 }
 
 const rowWithId = z.looseObject({ billId: billFields.billId });

@@ -1,5 +1,5 @@
-/** The product types of the account bills operation. Source: its parameter `productType`. */
-export const productTypes = [
+/** The product types of the v2 account bills operation. Source: its parameter `productType`. */
+export const classicProductTypes = [
   "USDT-FUTURES",
   "COIN-FUTURES",
   "USDC-FUTURES",
@@ -8,7 +8,41 @@ export const productTypes = [
   "SUSDC-FUTURES",
 ] as const;
 
-export type ProductType = (typeof productTypes)[number];
+/**
+ * The ledgers of a unified account. Source: the parameter `category` of the v3 financial records
+ * operation, with `UTA-` before it: their bills lie beside the classic ones.
+ */
+export const unifiedProductTypes = [
+  "UTA-SPOT",
+  "UTA-MARGIN",
+  "UTA-USDT-FUTURES",
+  "UTA-COIN-FUTURES",
+  "UTA-USDC-FUTURES",
+  "UTA-OTHER",
+] as const;
+
+/** All that bills are stored under. */
+export const productTypes = [...classicProductTypes, ...unifiedProductTypes] as const;
+
+export type ClassicProductType = (typeof classicProductTypes)[number];
+export type UnifiedProductType = (typeof unifiedProductTypes)[number];
+export type ProductType = ClassicProductType | UnifiedProductType;
+
+const unifiedPrefix = "UTA-";
+
+export const isUnified = (productType: string): productType is UnifiedProductType =>
+  productType.startsWith(unifiedPrefix);
+
+/** What the exchange calls the ledger of a unified account. */
+export const categoryOf = (productType: UnifiedProductType): string =>
+  productType.slice(unifiedPrefix.length);
+
+/**
+ * The wallet of a product type's coins, as reports name it: a classic product type has one of its
+ * own, and a unified account one for all its categories.
+ */
+export const walletOf = (productType: ProductType): string =>
+  isUnified(productType) ? "UTA" : productType;
 
 /**
  * A live account's demo products, with their own coins, delisted in August 2025: a live key reads
@@ -19,6 +53,6 @@ export const isDemoProductType = (productType: string): boolean =>
   /^S\w+-FUTURES$/.test(productType);
 
 /** What a key of demo trading can read. */
-export const demoKeyProductTypes: readonly ProductType[] = productTypes.filter(
+export const demoKeyProductTypes: readonly ProductType[] = classicProductTypes.filter(
   (productType) => !isDemoProductType(productType),
 );

@@ -1,4 +1,9 @@
-import { type ProductType, productTypes } from "../contract/product-types.ts";
+import {
+  classicProductTypes,
+  isUnified,
+  type ProductType,
+  productTypes,
+} from "../contract/product-types.ts";
 import { dayMs, type EpochMs, epochMs } from "../contract/time.ts";
 import { drawMovement, movesBalance, type WireBill, wireBill } from "./entry.ts";
 import { withEvents } from "./events.ts";
@@ -60,10 +65,10 @@ export type LedgerOptions = {
 export function makeLedger(options: LedgerOptions): Ledger {
   const { seed, days = 100, futureDays = 2, density = 1, account = 0 } = options;
   const now = Math.floor(options.now);
-  const wanted = options.productTypes ?? productTypes;
+  const wanted = options.productTypes ?? classicProductTypes;
   const bills = Object.fromEntries(
     productTypes.map((productType): [ProductType, LedgerBill[]] => {
-      if (!wanted.includes(productType)) return [productType, []];
+      if (isUnified(productType) || !wanted.includes(productType)) return [productType, []];
       // Its own sequence: which other types are wanted changes nothing in this one.
       const random = seededRandom(`${seed}/${productType}`);
       const profile = profiles[productType];

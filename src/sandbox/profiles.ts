@@ -1,4 +1,4 @@
-import type { ProductType, productTypes } from "../contract/product-types.ts";
+import type { ClassicProductType } from "../contract/product-types.ts";
 import { type Units, units } from "./money.ts";
 
 export type CoinProfile = {
@@ -32,7 +32,7 @@ const slow = { bills: 360, heavyWeekBills: 120, fundingPercent: 20, largestClust
 const demo = { bills: 120, heavyWeekBills: 40, fundingPercent: 6, largestCluster: 20 };
 
 // About 170 requests fetch 90 days of all of them: some 17 s at the API's 10 requests a second.
-export const profiles: Readonly<Record<ProductType, Profile>> = {
+export const profiles: Readonly<Record<ClassicProductType, Profile>> = {
   "USDT-FUTURES": {
     ...busy,
     coins: [coin("USDT", "250000", ["BTCUSDT", "ETHUSDT", "SOLUSDT", "XRPUSDT", "1000BONKUSDT"])],
@@ -53,4 +53,4 @@ export const profiles: Readonly<Record<ProductType, Profile>> = {
     coins: [coin("SBTC", "2", ["SBTCSUSD"]), coin("SETH", "30", ["SETHSUSD"])],
   },
   "SUSDC-FUTURES": { ...demo, coins: [coin("SUSDC", "50000", ["SBTCSPERP", "SETHSPERP"])] },
-} satisfies Record<(typeof productTypes)[number], Profile>;
+};

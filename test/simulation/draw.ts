@@ -1,4 +1,4 @@
-import { productTypes } from "../../src/contract/product-types.ts";
+import { classicProductTypes } from "../../src/contract/product-types.ts";
 import { dayMs, hourMs, minuteMs, secondMs } from "../../src/contract/time.ts";
 import { drawFaultSchedule } from "../../src/sandbox/fault-draw.ts";
 import type { ScheduledFault } from "../../src/sandbox/fault-kinds.ts";
@@ -77,7 +77,7 @@ export function drawHistory(seed: number): History {
 }
 
 function drawLedger(random: Random, seed: number, spanMs: number): LedgerKind {
-  const wanted = shuffled(random, productTypes).slice(0, random() < 0.7 ? 1 : 2);
+  const wanted = shuffled(random, classicProductTypes).slice(0, random() < 0.7 ? 1 : 2);
   const futureDays = Math.ceil(spanMs / dayMs) + 3;
   // Some 60 to 400 trades in 90 days, beside what each product type has in any case.
   const most = Math.max(...wanted.map((productType) => profiles[productType].bills));

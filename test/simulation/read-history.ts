@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { z } from "zod";
-import { productTypes } from "../../src/contract/product-types.ts";
+import { classicProductTypes } from "../../src/contract/product-types.ts";
 import { dayMs } from "../../src/contract/time.ts";
 import { messageOf, UsageError } from "../../src/errors.ts";
 import { type FaultKind, type LaterCode, laterCodes } from "../../src/sandbox/fault-kinds.ts";
@@ -57,7 +57,7 @@ const ExchangeShape = z.strictObject({
 
 const LedgerShape = z.strictObject({
   seed: z.int(),
-  productTypes: z.array(z.enum(productTypes)).min(1),
+  productTypes: z.array(z.enum(classicProductTypes)).min(1),
   futureDays: z.int().min(0).max(daysMax),
   density: z.number().min(0).max(10),
   bursts: z.array(z.strictObject({ atMs: timeMs, bills: z.int().min(0).max(10_000) })),

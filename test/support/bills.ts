@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { Bill } from "../../src/contract/bill.ts";
+import { type Bill, noPosition } from "../../src/contract/bill.ts";
 import { epochMs } from "../../src/contract/time.ts";
 import type { ExportedBill } from "../../src/export/exported-bill.ts";
 import type { Stream } from "../../src/sync/store.ts";
@@ -15,6 +15,7 @@ export const aBill = (but: Partial<Bill> = {}): Bill => ({
   coin: "USDT",
   balance: "1234.56789",
   cTime: epochMs(1_700_000_000_000),
+  ...noPosition,
   extra: null,
   ...but,
 });
@@ -36,6 +37,7 @@ export function anExportedBill(but: Partial<ExportedBill> = {}): ExportedBill {
     ...aBill(),
     account: "main",
     productType: "USDT-FUTURES",
+    ...noPosition,
     extra: null,
     ingestedAt: epochMs(1_700_000_100_000),
     category: "trade",

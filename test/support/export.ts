@@ -5,8 +5,8 @@ import { exportCommand } from "../../src/commands/export/export.ts";
 import { type ExportWords, exportOptions } from "../../src/commands/export/export-options.ts";
 import { readConfig } from "../../src/config/config.ts";
 import type { Environment } from "../../src/config/environment.ts";
-import { type Bill, readBill } from "../../src/contract/bill.ts";
-import { type ProductType, productTypes } from "../../src/contract/product-types.ts";
+import { type Bill, noPosition, readBill } from "../../src/contract/bill.ts";
+import { classicProductTypes, type ProductType } from "../../src/contract/product-types.ts";
 import { epochMs } from "../../src/contract/time.ts";
 import { type Database, inTransaction } from "../../src/db/connect.ts";
 import { upsertBills } from "../../src/db/ledger/upsert-bills.ts";
@@ -20,7 +20,7 @@ import type { Stream } from "../../src/sync/store.ts";
 
 /** Stores a sandbox's whole ledger as it would be served. */
 export async function storeLedger(db: Database, account: string, ledger: Ledger): Promise<void> {
-  for (const productType of productTypes) {
+  for (const productType of classicProductTypes) {
     const bills = ledger.bills[productType].map(({ row }) => {
       const reading = readBill(row);
       if ("fault" in reading) throw new Error(JSON.stringify(reading));
@@ -59,6 +59,7 @@ export function realBills(): readonly Bill[] {
       coin: "USDT",
       balance,
       cTime: epochMs(cTime),
+      ...noPosition,
       extra: null,
     };
   });

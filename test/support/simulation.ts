@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { sql } from "drizzle-orm";
 import { exchangeOf } from "../../src/app/exchange-session.ts";
-import { type ProductType, productTypes } from "../../src/contract/product-types.ts";
+import { classicProductTypes, type ProductType } from "../../src/contract/product-types.ts";
 import { epochMs, minuteMs } from "../../src/contract/time.ts";
 import { type Database, type OpenDatabase, openDatabase } from "../../src/db/connect.ts";
 import { takeSyncLease } from "../../src/db/lease/sync-lease.ts";
@@ -56,7 +56,7 @@ export function simulate(url: string, options: SimulationOptions): Simulation & 
   const time = virtualClock(simulationStart);
   const database = openDatabase(url);
   const sandbox = createSandbox({ ...options, accountNames: [name], now: time.now });
-  const account = accountOf(sandbox, options.productTypes ?? productTypes);
+  const account = accountOf(sandbox, options.productTypes ?? classicProductTypes);
   const clock = { ...time.clock, now: () => epochMs(time.clock.now() + aheadMs()) };
   let beganAt = epochMs(simulationStart);
 
@@ -90,7 +90,7 @@ export function simulate(url: string, options: SimulationOptions): Simulation & 
     pass: (ms) => time.run(time.clock.sleep(ms)),
     compare: () =>
       Promise.all(
-        productTypes.map(async (productType) => {
+        classicProductTypes.map(async (productType) => {
           const stored = await readStoredBills(database.db, { account: name, productType });
           const inside = { from: horizonAt(time.clock.now()), visibleAt: beganAt };
           return compareWithLedger(sandbox.account.ledger.bills[productType], stored, inside);

@@ -1,5 +1,5 @@
 import { sql } from "drizzle-orm";
-import type { Bill } from "../../src/contract/bill.ts";
+import { type Bill, noPosition } from "../../src/contract/bill.ts";
 import { businessTypes } from "../../src/contract/business-types.ts";
 import { dayMs, epochMs, hourMs, isoTime } from "../../src/contract/time.ts";
 import { type Database, inTransaction, type Transaction } from "../../src/db/connect.ts";
@@ -59,6 +59,7 @@ export function smallLedger(random: Random, habits: Habits = {}): TrueBill[] {
       coin: "USDT",
       balance: isShown ? decimalText(balance) : null,
       cTime: epochMs(cTime),
+      ...noPosition,
       extra: null,
       moved,
     });

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { exchangeOf } from "../../src/app/exchange-session.ts";
-import { type ProductType, productTypes } from "../../src/contract/product-types.ts";
+import { classicProductTypes, type ProductType } from "../../src/contract/product-types.ts";
 import type { Database } from "../../src/db/connect.ts";
 import { takeVerifyLease } from "../../src/db/lease/verify-lease.ts";
 import { openVerifyStore } from "../../src/db/ledger/verification-store.ts";
@@ -30,7 +30,7 @@ export async function verifyIn(
   { sandbox, time }: Simulation,
   options: VerificationOptions,
 ): Promise<Verified> {
-  const { span, heal = false, productTypes: wanted = productTypes } = options;
+  const { span, heal = false, productTypes: wanted = classicProductTypes } = options;
   const { wrapStore = (store: VerifyStore) => store } = options;
   const account = accountOf(sandbox, wanted);
   const { signal } = new AbortController();

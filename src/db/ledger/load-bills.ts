@@ -87,6 +87,9 @@ export async function loadBills(
       copyValue(bill.coin),
       bill.balance ?? "\\N",
       isoTime(bill.cTime),
+      copyValue(bill.positionType),
+      bill.positionAmount ?? "\\N",
+      bill.positionBalance ?? "\\N",
       bill.extra === null ? "\\N" : copyValue(sortedJson(bill.extra)),
       ingested,
     ].join("\t")}\n`;
@@ -99,7 +102,7 @@ export async function loadBills(
     tx,
     `copy bills (
       account, product_type, bill_id, symbol, amount, fee, fee_by_coupon, business_type, coin,
-      balance, c_time, extra, ingested_at
+      balance, c_time, position_type, position_amount, position_balance, extra, ingested_at
     ) from stdin`,
     chunks,
   );

@@ -13,6 +13,9 @@ export type BillText = {
   readonly coin: string;
   readonly balance: string | null;
   readonly cTimeMs: string;
+  readonly positionType: string | null;
+  readonly positionAmount: string | null;
+  readonly positionBalance: string | null;
   readonly extra: string | null;
 };
 
@@ -27,6 +30,9 @@ export const billTextColumns = sql`
       coin,
       balance::text,
       (extract(epoch from c_time) * 1000)::bigint::text as "cTimeMs",
+      position_type as "positionType",
+      position_amount::text as "positionAmount",
+      position_balance::text as "positionBalance",
       extra::text`;
 
 /** A stream's bills, oldest first. */

@@ -134,10 +134,15 @@ export const contentColumns = [
   "coin",
   "balance",
   "c_time",
+  "position_type",
+  "position_amount",
+  "position_balance",
   "extra",
 ] as const;
 const columns = contentColumns;
-const asText = ["amount", "fee", "fee_by_coupon", "balance", "extra"];
+const asText = [
+  ...["amount", "fee", "fee_by_coupon", "balance", "position_amount", "position_balance", "extra"],
+];
 
 const list = (prefix: string) => sql.raw(columns.map((name) => `${prefix}${name}`).join(", "));
 export const content = (table: string) =>
@@ -163,6 +168,9 @@ export function incomingRows(rows: readonly PlacedBill[]) {
         ${column(({ coin }) => coin)}::text[],
         ${column(({ balance }) => balance)}::numeric[],
         ${column(({ cTime }) => isoTime(cTime))}::timestamptz[],
+        ${column(({ positionType }) => positionType)}::text[],
+        ${column(({ positionAmount }) => positionAmount)}::numeric[],
+        ${column(({ positionBalance }) => positionBalance)}::numeric[],
         ${column(({ extra }) => (extra === null ? null : sortedJson(extra)))}::json[]
       ) as given (page, bill_id, ${list("")})`;
 }

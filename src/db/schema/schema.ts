@@ -30,6 +30,10 @@ const billContent = () => ({
   coin: key("coin").notNull(),
   balance: numeric("balance"),
   cTime: time("c_time").notNull(),
+  /** Of a unified account's bills only: how margin is held, and what moved and is left of an isolated one. */
+  positionType: text("position_type"),
+  positionAmount: numeric("position_amount"),
+  positionBalance: numeric("position_balance"),
   /**
    * Fields the contract does not list, and decimals whose spelling the columns do not keep.
    * Not jsonb, which would respell numbers.
@@ -51,6 +55,8 @@ export const bills = pgTable(
     finite("bills_fee_finite", t.fee),
     finite("bills_fee_by_coupon_finite", t.feeByCoupon),
     finite("bills_balance_finite", t.balance),
+    finite("bills_position_amount_finite", t.positionAmount),
+    finite("bills_position_balance_finite", t.positionBalance),
   ],
 );
 
