@@ -31,8 +31,8 @@ test("a text is put into a statement as it stands only where it is this program'
     "src/export/read-bills.ts": 1,
     "src/reconciliation/breaks.ts": 2,
     "src/reconciliation/checks.ts": 3,
-    "src/reconciliation/entries.ts": 1,
-    "src/reconciliation/learn.ts": 1,
+    "src/reconciliation/bills-to-check.ts": 1,
+    "src/reconciliation/infer-wallet-rules.ts": 1,
     "src/reconciliation/order.ts": 3,
     "src/reconciliation/summary.ts": 1,
   });

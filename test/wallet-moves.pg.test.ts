@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import { beforeAll, expect, test } from "vitest";
 import { businessTypes } from "../src/contract/business-types.ts";
-import { walletAmountByRule, walletFeeByRule } from "../src/reconciliation/entries.ts";
+import { walletAmountByRule, walletFeeByRule } from "../src/reconciliation/bills-to-check.ts";
 import { reconcile } from "../src/reconciliation/reconcile.ts";
 import { candidates, expectedRule, type WalletRule } from "../src/reconciliation/wallet-rules.ts";
 import { decimalText } from "../src/sandbox/money.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { candidates, learnRule } from "../src/reconciliation/wallet-rules.ts";
+import { candidates, inferRule } from "../src/reconciliation/wallet-rules.ts";
 
 const rules = {
   "amount + fee": [true, true, false],
@@ -18,7 +18,7 @@ function learned(category: string, tested: number, fits: Partial<Record<Name, nu
     const name = nameOf(candidate);
     return (name && fits[name]) ?? 0;
   });
-  const rule = learnRule({ category, tested, fitting });
+  const rule = inferRule({ category, tested, fitting });
   return rule.isTestable ? `${nameOf(rule)}, ${rule.fitting} of ${rule.tested}` : "untestable";
 }
 

@@ -4,7 +4,7 @@ import type { Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { type BillText, billTextColumns } from "../db/ledger/stored-bills.ts";
 import { textArray } from "../db/sql/array-literal.ts";
-import { walletAmountByRule, walletFeeByRule } from "../reconciliation/entries.ts";
+import { walletAmountByRule, walletFeeByRule } from "../reconciliation/bills-to-check.ts";
 import type { Stream } from "../sync/store.ts";
 import { type BillPages, categoryOf, type ExportedBill } from "./exported-bill.ts";
 

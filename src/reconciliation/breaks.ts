@@ -5,7 +5,7 @@ import type { Database, Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import { timeText } from "../db/sql/time-text.ts";
-import { type Scope, within } from "./entries.ts";
+import { type Scope, within } from "./bills-to-check.ts";
 import { hasTransferLegs } from "./transfer-legs.ts";
 
 /** What can be wrong with a ledger. */

@@ -2,7 +2,7 @@ import { type SQL, sql } from "drizzle-orm";
 import type { Transaction } from "../db/connect.ts";
 import { timeText } from "../db/sql/time-text.ts";
 import type { BreakKind, FoundBreak } from "./breaks.ts";
-import { lastPlace } from "./learn.ts";
+import { lastPlace } from "./infer-wallet-rules.ts";
 
 type Row = {
   readonly account: string;

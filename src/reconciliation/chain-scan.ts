@@ -1,13 +1,13 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { Transaction } from "../db/connect.ts";
-import { type Entries, movedByRule } from "./entries.ts";
-import { lastPlace } from "./learn.ts";
+import { type BillsToCheck, movedByRule } from "./bills-to-check.ts";
+import { lastPlace } from "./infer-wallet-rules.ts";
 
 /**
  * Finds, in one pass over the chains, the bills whose balance is not the one before plus what
  * they move, and those for which that cannot be told from the two balances alone.
  */
-export async function collectSuspects(tx: Transaction, entries: Entries): Promise<void> {
+export async function collectSuspects(tx: Transaction, bills: BillsToCheck): Promise<void> {
   await tx.execute(sql`drop table if exists off_chain`);
   await tx.execute(sql`drop table if exists suspects`);
   const { join, place } = await knownOrder(tx);
@@ -26,13 +26,13 @@ export async function collectSuspects(tx: Transaction, entries: Entries): Promis
         fee,
         fee_by_coupon,
         balance,
-        ${entries.isException} as is_exception,
+        ${bills.isException} as is_exception,
         row_number() over chain as position,
         lag(balance) over chain as previous,
         lag(bills.bill_id) over chain as previous_bill_id
-      ${entries.from}
+      ${bills.from}
       ${join}
-      where ${entries.where}
+      where ${bills.where}
       window chain as (
         partition by bills.account, bills.product_type, bills.coin
         order by bills.c_time, ${place} length(bills.bill_id), bills.bill_id
@@ -149,7 +149,7 @@ export async function collectResiduals(tx: Transaction): Promise<void> {
  * Adds the bills up by day and type, without regard to their order. What the sums move the wallet
  * by is for their readers to say: joined to each bill, the rules cost a third of the pass.
  */
-export async function collectDaySums(tx: Transaction, entries: Entries): Promise<void> {
+export async function collectDaySums(tx: Transaction, bills: BillsToCheck): Promise<void> {
   await tx.execute(sql`drop table if exists day_sums`);
   await tx.execute(sql`
     create temporary table day_sums on commit drop as
@@ -178,8 +178,8 @@ export async function collectDaySums(tx: Transaction, entries: Entries): Promise
         sum(fee) as fee,
         sum(fee_by_coupon) as fee_by_coupon,
         max(bills.c_time) as last_time
-      ${entries.from}
-      where ${entries.where}
+      ${bills.from}
+      where ${bills.where}
       group by 1, 2, 3, 4, 5
     ) as summed`);
 }

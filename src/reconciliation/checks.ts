@@ -1,9 +1,9 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { Transaction } from "../db/connect.ts";
 import { timeText } from "../db/sql/time-text.ts";
+import { type BillsToCheck, movedByRule, type Scope, within } from "./bills-to-check.ts";
 import type { BreakKind, FoundBreak } from "./breaks.ts";
-import { type Entries, movedByRule, type Scope, within } from "./entries.ts";
-import { find } from "./find.ts";
+import { findBreaks } from "./find-breaks.ts";
 import { hasTransferLegs, isBetweenProducts } from "./transfer-legs.ts";
 
 /**
@@ -11,7 +11,7 @@ import { hasTransferLegs, isBetweenProducts } from "./transfer-legs.ts";
  * step from one closing balance to the next: what the chain says, said once more by other sums.
  */
 export const findRollforwardBreaks = (tx: Transaction): Promise<readonly FoundBreak[]> =>
-  find(
+  findBreaks(
     tx,
     "rollforward",
     sql`
@@ -87,7 +87,7 @@ export async function findTransferBreaks(
 ): Promise<readonly FoundBreak[]> {
   const { rowCount: legs } = await tx.execute(sql`select 1 where ${hasTransferLegs}`);
   if (legs === 0) return [];
-  return find(
+  return findBreaks(
     tx,
     "transfer",
     sql`
@@ -133,12 +133,12 @@ const findingsMax = 1_000;
  * Whether a bill's id tells another time that is no known break: only all bills can tell whether
  * nearly all of the ids tell theirs.
  */
-export async function isAnyIdNew(tx: Transaction, entries: Entries): Promise<boolean> {
-  if (!(await hasOddIds(tx, entries, sql`true`))) return false;
+export async function isAnyIdNew(tx: Transaction, bills: BillsToCheck): Promise<boolean> {
+  if (!(await hasOddIds(tx, bills, sql`true`))) return false;
   const { rows } = await tx.execute(sql`
     select 1
-    ${entries.fromView}
-    where ${entries.where}
+    ${bills.fromView}
+    where ${bills.where}
       and is_id_odd
       and not exists (
         select 1
@@ -157,11 +157,11 @@ export async function isAnyIdNew(tx: Transaction, entries: Entries): Promise<boo
 const isSmallShare = sql`count(*) <= ${idTimeShareMax}::numeric * (select sum(bills) from day_sums)`;
 
 /** Asked apart from all else: of a million bills, their ids and sums in one pass took longer. */
-async function hasOddIds(tx: Transaction, entries: Entries, condition: SQL): Promise<boolean> {
+async function hasOddIds(tx: Transaction, bills: BillsToCheck, condition: SQL): Promise<boolean> {
   const { rows } = await tx.execute<{ is_odd: boolean }>(sql`
     select count(*) > 0 and ${condition} as is_odd
-    ${entries.fromView}
-    where ${entries.where}
+    ${bills.fromView}
+    where ${bills.where}
       and is_id_odd`);
   return rows[0]?.is_odd === true;
 }
@@ -172,11 +172,11 @@ async function hasOddIds(tx: Transaction, entries: Entries, condition: SQL): Pro
  */
 export async function findIdBreaks(
   tx: Transaction,
-  { entries, checked }: { readonly entries: Entries; readonly checked: "all" | "changed" },
+  { bills, checked }: { readonly bills: BillsToCheck; readonly checked: "all" | "changed" },
 ): Promise<readonly FoundBreak[]> {
   const condition = checked === "all" ? isSmallShare : sql`true`;
-  if (!(await hasOddIds(tx, entries, condition))) return [];
-  return find(
+  if (!(await hasOddIds(tx, bills, condition))) return [];
+  return findBreaks(
     tx,
     "id-time",
     sql`
@@ -188,8 +188,8 @@ export async function findIdBreaks(
       ${timeText(sql`bills.c_time`)} as "happenedAt",
       bills.bill_id as "firstBadBill",
       'the bill''s id is not one of its time' as explanation
-    ${entries.fromView}
-    where ${entries.where}
+    ${bills.fromView}
+    where ${bills.where}
       and is_id_odd
     order by bills.account, bills.product_type, bills.c_time, bills.bill_id
     limit ${findingsMax}`,
@@ -237,7 +237,7 @@ export async function findUnsigned(
     group by entries.account, entries.product_type, seen_at
     order by 1, 2`;
   return [
-    ...(await find(
+    ...(await findBreaks(
       tx,
       "restatement",
       counted(
@@ -248,7 +248,7 @@ export async function findUnsigned(
         "restated, see bill_revisions",
       ),
     )),
-    ...(await find(
+    ...(await findBreaks(
       tx,
       "quarantine",
       counted(

@@ -1,10 +1,10 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { Transaction } from "../db/connect.ts";
 import { timeText } from "../db/sql/time-text.ts";
+import { type Scope, within } from "./bills-to-check.ts";
 import type { FoundBreak } from "./breaks.ts";
-import { type Scope, within } from "./entries.ts";
-import { find } from "./find.ts";
-import { lastPlace } from "./learn.ts";
+import { findBreaks } from "./find-breaks.ts";
+import { lastPlace } from "./infer-wallet-rules.ts";
 
 const snapshotBreaks = ({ accounts }: Scope, columns: SQL, isBroken: SQL): SQL => sql`
     with snapshots as (
@@ -80,8 +80,8 @@ export async function findLoanToValueBreaks(
       and (converted_usdt_amount < 0 or converted_usdt_amount > price * amount + ${lastPlace})
     order by account, risk_unit_id, taken_at, coin`;
   return [
-    ...(await find(tx, "ltv-assets", assets)),
-    ...(await find(tx, "ltv-ratio", ratio)),
-    ...(await find(tx, "ltv-haircut", haircut)),
+    ...(await findBreaks(tx, "ltv-assets", assets)),
+    ...(await findBreaks(tx, "ltv-ratio", ratio)),
+    ...(await findBreaks(tx, "ltv-haircut", haircut)),
   ];
 }

@@ -2,7 +2,7 @@ import { type SQL, sql } from "drizzle-orm";
 import type { Transaction } from "../db/connect.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import { timeText } from "../db/sql/time-text.ts";
-import { movedByRule } from "./entries.ts";
+import { movedByRule } from "./bills-to-check.ts";
 import { chainedOrder, type Step } from "./millisecond-order.ts";
 
 type Row = {

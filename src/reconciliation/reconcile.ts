@@ -3,6 +3,13 @@ import { hourMs } from "../contract/time.ts";
 import { type Database, inTransaction, type Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import {
+  type BillsToCheck,
+  billsToCheck,
+  chooseChanged,
+  collectCoverage,
+  type Scope,
+} from "./bills-to-check.ts";
+import {
   type Break,
   type FoundBreak,
   readOpenBreaks,
@@ -18,8 +25,7 @@ import {
   findUnsigned,
   isAnyIdNew,
 } from "./checks.ts";
-import { chooseChanged, collectCoverage, type Entries, entriesOf, type Scope } from "./entries.ts";
-import { hasUnlearnedCategory, learnWalletRules } from "./learn.ts";
+import { hasUnlearnedCategory, inferWalletRules } from "./infer-wallet-rules.ts";
 import { findLoanToValueBreaks } from "./loan-to-value-breaks.ts";
 import { orderMilliseconds } from "./order.ts";
 import {
@@ -92,11 +98,11 @@ async function checkOnce(
   const changed = isFull ? undefined : await checkChanged(tx, scope);
   const isWhole = changed === undefined;
   const checked = isWhole ? "all" : "changed";
-  const entries = changed ?? (await checkWhole(tx, scope));
+  const bills = changed ?? (await checkWhole(tx, scope));
   const found: readonly FoundBreak[] = [
     ...(await findChainBreaks(tx)),
     ...(await findRollforwardBreaks(tx)),
-    ...(await findIdBreaks(tx, { entries, checked })),
+    ...(await findIdBreaks(tx, { bills, checked })),
     ...(await findTransferBreaks(tx, scope)),
     ...(await findLoanToValueBreaks(tx, scope)),
     ...(await findUnsigned(tx, scope)),
@@ -107,31 +113,31 @@ async function checkOnce(
 }
 
 /** @returns undefined where a whole check is needed: something shows that it has to learn about. */
-async function checkChanged(tx: Transaction, scope: Scope): Promise<Entries | undefined> {
+async function checkChanged(tx: Transaction, scope: Scope): Promise<BillsToCheck | undefined> {
   await chooseChanged(tx, scope);
-  const entries = await entriesOf(tx, "changed");
-  await collectDaySums(tx, entries);
+  const bills = await billsToCheck(tx, "changed");
+  await collectDaySums(tx, bills);
   if (await hasUnlearnedCategory(tx)) return undefined;
   for (let round = 1; round <= roundsMax; round++) {
-    await collectSuspects(tx, entries);
+    await collectSuspects(tx, bills);
     await collectResiduals(tx);
     if (!(await orderMilliseconds(tx))) break;
   }
   await summariseChains(tx, "changed");
-  return (await isAnythingNew(tx)) || (await isAnyIdNew(tx, entries)) ? undefined : entries;
+  return (await isAnythingNew(tx)) || (await isAnyIdNew(tx, bills)) ? undefined : bills;
 }
 
-async function checkWhole(tx: Transaction, scope: Scope): Promise<Entries> {
-  let entries = await entriesOf(tx, scope);
-  await collectDaySums(tx, entries);
+async function checkWhole(tx: Transaction, scope: Scope): Promise<BillsToCheck> {
+  let bills = await billsToCheck(tx, scope);
+  await collectDaySums(tx, bills);
   for (let round = 1; round <= roundsMax; round++) {
-    await collectSuspects(tx, entries);
+    await collectSuspects(tx, bills);
     await collectResiduals(tx);
     // Before anything is learned: what is only out of order says nothing about the rules.
     if (await orderMilliseconds(tx)) continue;
-    if (!(await learnWalletRules(tx))) break;
-    entries = await entriesOf(tx, scope);
+    if (!(await inferWalletRules(tx))) break;
+    bills = await billsToCheck(tx, scope);
   }
   await summariseChains(tx, "all");
-  return entries;
+  return bills;
 }

@@ -3,8 +3,8 @@ import { type Database, inTransaction, type Transaction } from "../db/connect.ts
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import { timeText } from "../db/sql/time-text.ts";
+import { type Scope, within } from "./bills-to-check.ts";
 import { type Break, breakText } from "./breaks.ts";
-import { type Scope, within } from "./entries.ts";
 
 /** What somebody decides about breaks. */
 export type Decision = {

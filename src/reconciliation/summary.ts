@@ -1,6 +1,6 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { Transaction } from "../db/connect.ts";
-import { type Scope, within } from "./entries.ts";
+import { type Scope, within } from "./bills-to-check.ts";
 
 /** What was checked of one chain: an account, a product type, a coin. */
 export type ChainSummary = {

@@ -38,7 +38,7 @@ export type RuleEvidence = {
   readonly fitting: readonly number[];
 };
 
-export type LearnedRule = WalletRule & {
+export type InferredRule = WalletRule & {
   readonly tested: number;
   readonly fitting: number;
   /** False where no candidate fits: the category's bills then say nothing about the ledger. */
@@ -53,7 +53,7 @@ const fittingShareMin = 0.5;
  * The candidate that fits most of a category's bills. The expected one stands unless another
  * fits more, and on more than a bill or two: a single damaged bill must not become the rule.
  */
-export function learnRule({ category, tested, fitting }: RuleEvidence): LearnedRule {
+export function inferRule({ category, tested, fitting }: RuleEvidence): InferredRule {
   const expected = expectedRule(category);
   const expectedFitting = fitting[candidates.indexOf(expected)] ?? 0;
   const best = Math.max(0, ...fitting);

@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import type { Transaction } from "../db/connect.ts";
-import { movedBy, movedByRule } from "./entries.ts";
-import { candidates, learnRule, type WalletRule } from "./wallet-rules.ts";
+import { movedBy, movedByRule } from "./bills-to-check.ts";
+import { candidates, inferRule, type WalletRule } from "./wallet-rules.ts";
 
 // What the exchange rounds a balance by: one unit in its eighth place.
 export const lastPlace = sql.raw("0.00000001");
@@ -46,11 +46,11 @@ type Evidence = {
  * Learns from a whole check what each category moves the wallet by.
  * @returns whether that is now another than what the check went by.
  */
-export async function learnWalletRules(tx: Transaction): Promise<boolean> {
+export async function inferWalletRules(tx: Transaction): Promise<boolean> {
   await confirmUndoubted(tx);
   let isChanged = false;
   for (const row of await readEvidence(tx)) {
-    const learned = learnRule({
+    const learned = inferRule({
       category: row.category,
       tested: Number(row.tested),
       fitting: row.fitting.map(Number),

@@ -14,7 +14,7 @@ export type Scope = {
 export type Checked = Scope | "changed";
 
 /** Bills to check: parts of a statement. */
-export type Entries = {
+export type BillsToCheck = {
   readonly from: SQL;
   /** The same from the view that says what each bill is, under the same name. */
   readonly fromView: SQL;
@@ -124,7 +124,7 @@ export async function collectCoverage(tx: Transaction): Promise<void> {
 }
 
 /** The bills that are checked, and which of them may not move the wallet by amount and fee. */
-export async function entriesOf(tx: Transaction, checked: Checked): Promise<Entries> {
+export async function billsToCheck(tx: Transaction, checked: Checked): Promise<BillsToCheck> {
   const { rows } = await tx.execute<{ code: string; is_coupon: boolean }>(sql`
     select
       code,

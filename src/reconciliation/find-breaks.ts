@@ -6,7 +6,7 @@ type Finding = Partial<Omit<FoundBreak, "kind">> &
   Pick<FoundBreak, "account" | "anchor" | "explanation">;
 
 /** A statement that finds breaks of one kind; columns that it leaves out are null. */
-export async function find(
+export async function findBreaks(
   tx: Transaction,
   kind: BreakKind,
   statement: SQL,
