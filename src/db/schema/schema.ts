@@ -158,7 +158,7 @@ export const syncRuns = pgTable(
   (t) => [index("sync_runs_time").on(t.startedAt)],
 );
 
-/** What a user decided of an account, or of one of its product types. */
+/** What a user decided of an account or of one of its product types, and what the exchange said of it. */
 export const streamStates = pgTable(
   "stream_states",
   {
@@ -167,8 +167,22 @@ export const streamStates = pgTable(
     productType: key("product_type").notNull(),
     /** Since when nobody wants it to be read any more; null where it is wanted again. */
     retiredAt: time("retired_at"),
+    /** Which API serves the account, as the last run was told; of a whole account only. */
+    mode: text("mode", { enum: ["classic", "unified"] }),
+    /** The exchange's time when a run was first told so. */
+    modeSince: time("mode_since"),
+    /** Since when the exchange refuses it to the account's key; null where it does not. */
+    notAvailableSince: time("not_available_since"),
+    /** When it was last asked for in vain. */
+    notAvailableAskedAt: time("not_available_asked_at"),
+    notAvailableReason: text("not_available_reason"),
+    /** Since when the account is of the other mode, which serves nothing of it; null where it is not. */
+    closedAt: time("closed_at"),
   },
-  (t) => [primaryKey({ columns: [t.account, t.productType] })],
+  (t) => [
+    primaryKey({ columns: [t.account, t.productType] }),
+    check("stream_states_mode", sql`${t.mode} in ('classic', 'unified')`),
+  ],
 );
 
 /** Sync leases: see renewable-lease.ts. */
