@@ -126,3 +126,13 @@ export const loanToValue = {
   data: z.looseObject({}),
   limit: { requests: 5, perMs: secondMs, scope: "uid" },
 } as const satisfies Operation;
+
+/** The same of a unified account, with the same answer. Source: the API's v3 documentation. */
+export const unifiedLoanToValue = {
+  ...loanToValue,
+  name: "loan-to-value of a unified account",
+  path: "/api/v3/ins-loan/ltv-convert",
+  limit: { requests: 3, perMs: secondMs, scope: "uid" },
+} as const satisfies Operation;
+
+export type LoanToValueOperation = typeof loanToValue | typeof unifiedLoanToValue;

@@ -37,6 +37,9 @@ export const isUnified = (productType: string): productType is UnifiedProductTyp
 export const categoryOf = (productType: UnifiedProductType): string =>
   productType.slice(unifiedPrefix.length);
 
+/** Of all ledgers of a unified account: what the exchange calls them. */
+export const unifiedCategories = unifiedProductTypes.map(categoryOf);
+
 /**
  * The wallet of a product type's coins, as reports name it: a classic product type has one of its
  * own, and a unified account one for all its categories.

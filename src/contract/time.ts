@@ -12,6 +12,8 @@ export const dayMs = 24 * hourMs;
 export const historyMs = 90 * dayMs;
 /** The longest stretch between startTime and endTime. Source: the same. */
 export const intervalMaxMs = 7 * dayMs;
+/** The same of a unified account's financial records. Source: their documentation. */
+export const unifiedIntervalMaxMs = 30 * dayMs;
 
 /** ISO 8601 in UTC with milliseconds: how a time is written to Postgres and to people. */
 export const isoTime = (time: EpochMs): string => new Date(time).toISOString();

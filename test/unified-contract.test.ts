@@ -1,0 +1,181 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { billsApiOf } from "../src/contract/bills-api.ts";
+import { financialRecords } from "../src/contract/financial-records.ts";
+import { parseExactJson } from "../src/contract/json.ts";
+import { productTypes, unifiedProductTypes } from "../src/contract/product-types.ts";
+import { dayMs, epochMs } from "../src/contract/time.ts";
+import { accountInfo, accountSettings } from "../src/contract/unified-account.ts";
+
+const readPage = (json: string) => financialRecords.data.safeParse(parseExactJson(json));
+
+describe("a page of a unified account's records", () => {
+  test.each([
+    '{"list":[],"cursor":""}',
+    '{"list":[],"cursor":null}',
+    '{"list":[]}',
+    '{"list":null,"cursor":null}',
+    '{"list":null}',
+    '{"cursor":null}',
+    "{}",
+  ])("is empty: %s", (json) => {
+    expect(readPage(json).data).toEqual({ rows: [], endId: undefined });
+  });
+
+  test.each([
+    "null",
+    "[]",
+    '""',
+    '{"bills":[],"endId":""}',
+    '{"cursor":null,"rows":[{}]}',
+    '{"list":"","cursor":""}',
+    '{"list":{},"cursor":""}',
+    '{"list":[],"cursor":{}}',
+    '{"list":[],"cursor":true}',
+  ])("that says not that it is empty breaks the contract: %s", (json) => {
+    expect(readPage(json).success).toBe(false);
+  });
+
+  test.each(['"1486721507613851649"', "1486721507613851649"])(
+    "keeps its rows, broken ones among them, and every digit of the cursor %s",
+    (cursor) => {
+      expect(readPage(`{"list":[{"id":"2"},null],"cursor":${cursor}}`).data).toEqual({
+        rows: [{ id: "2" }, null],
+        endId: "1486721507613851649",
+      });
+    },
+  );
+});
+
+const spot = billsApiOf("UTA-SPOT");
+
+const good = {
+  category: "SPOT",
+  id: "1486721507613851649",
+  symbol: "RTOWNUSDT",
+  coin: "USDT",
+  type: "ORDER_DEALT_FROZEN_OUT",
+  positionType: "crossed",
+  amount: "-10.1079350372",
+  fee: "-0.0100978372",
+  positionAmount: "0",
+  positionBalance: "0",
+  balance: "2.8920649628",
+  ts: "1790187950042",
+};
+
+const asBill = {
+  billId: good.id,
+  symbol: good.symbol,
+  coin: good.coin,
+  businessType: good.type,
+  positionType: "crossed",
+  amount: good.amount,
+  fee: good.fee,
+  feeByCoupon: null,
+  positionAmount: "0",
+  positionBalance: "0",
+  balance: good.balance,
+  cTime: 1_790_187_950_042,
+  extra: null,
+};
+
+/** Reads the good row with fields changed; undefined leaves one out. */
+const readWith = (changes: Readonly<Record<string, unknown>>) =>
+  spot.read(parseExactJson(JSON.stringify({ ...good, ...changes })));
+
+describe("a row of a unified account's ledger", () => {
+  test("is a bill, letter for letter", () => {
+    expect(readWith({})).toEqual({ bill: asBill });
+  });
+
+  test.each(["symbol", "balance", "positionType", "positionAmount", "positionBalance"])(
+    "may lack its %s",
+    (field) => {
+      for (const value of ["", null, undefined]) {
+        expect(readWith({ [field]: value })).toEqual({ bill: { ...asBill, [field]: null } });
+      }
+    },
+  );
+
+  test("keeps fields that the contract does not list, a category spelled otherwise, and spellings", () => {
+    const { bill } = { bill: undefined, ...readWith({ category: "Spot", amount: "-.50", x: [1] }) };
+    expect(bill).toMatchObject({
+      amount: "-.50",
+      extra: { category: "Spot", amount: "-.50", x: [1] },
+    });
+    expect(readWith({ category: "LOANS" })).toMatchObject({
+      bill: { extra: { category: "LOANS" } },
+    });
+    for (const category of [null, undefined, "", "SPOT"]) {
+      expect(readWith({ category })).toEqual({ bill: asBill });
+    }
+  });
+
+  test.each([
+    ["another ledger's category", { category: "Other" }, "category", /is OTHER, where SPOT was/],
+    ["no id", { id: undefined }, "id", /is missing/],
+    ["no fee", { fee: "" }, "fee", /not a decimal/],
+    ["no type", { type: null }, "type", /neither text/],
+    ["a time in microseconds", { ts: "1790187950042000" }, "ts", /not a time/],
+  ])("with %s is set aside with its place and reason", (_, changes, path, reason) => {
+    expect(readWith(changes)).toEqual({
+      fault: { path, reason: expect.stringMatching(reason) },
+    });
+  });
+
+  test("of any kind neither throws nor loses a field", () => {
+    const changed = fc.record(
+      { category: fc.jsonValue(), id: fc.jsonValue(), ts: fc.jsonValue(), note: fc.jsonValue() },
+      { requiredKeys: [] },
+    );
+    fc.assert(
+      fc.property(changed, (changes) => {
+        const reading = readWith(changes);
+        if ("fault" in reading) return;
+        const { note } = changes;
+        if (note !== undefined) {
+          const kept = (reading.bill.extra ?? {}) as Readonly<Record<string, unknown>>;
+          expect(JSON.stringify(kept["note"])).toBe(JSON.stringify(note));
+        }
+        expect(spot.idOf({ ...good, ...changes })).toBe(reading.bill.billId);
+        expect(spot.timeOf({ ...good, ...changes })).toBe(reading.bill.cTime);
+      }),
+    );
+  });
+});
+
+describe("the API of a product type", () => {
+  test("is asked by the names of its own, within its longest stretch and page", () => {
+    for (const productType of productTypes) {
+      const { operation, query, windowMaxMs } = billsApiOf(productType);
+      const to = epochMs(1_790_000_000_000);
+      const startTime = epochMs(to - windowMaxMs - 1);
+      const asked = query({ startTime, endTime: to, idLessThan: "5", limit: 100 });
+      expect(operation.query.safeParse(asked).success).toBe(true);
+      const longer = query({ startTime: epochMs(startTime - 1), endTime: to, limit: 100 });
+      expect(operation.query.safeParse(longer).success).toBe(false);
+    }
+    expect(billsApiOf("UTA-OTHER").query({ idLessThan: "5", limit: 1 })).toEqual({
+      category: "OTHER",
+      cursor: "5",
+      limit: "1",
+    });
+    for (const productType of unifiedProductTypes) {
+      expect(billsApiOf(productType).windowMaxMs).toBe(30 * dayMs - 1);
+    }
+  });
+});
+
+test("the settings tell the mode, and the account's info whose the key is and what it may do", () => {
+  expect(accountSettings.data.safeParse({ uid: "1" }).success).toBe(false);
+  expect(accountSettings.data.parse({ accountMode: "hybrid", uid: 1 }).accountMode).toBe("hybrid");
+  expect(accountInfo.data.parse({})).toMatchObject({ permissions: [], ips: [], permType: null });
+  expect(
+    accountInfo.data.parse({
+      permType: "read-only",
+      permissions: ["uta_mgt"],
+      ips: "1.2.3.4, ::1",
+    }),
+  ).toMatchObject({ permType: "read-only", permissions: ["uta_mgt"], ips: ["1.2.3.4", "::1"] });
+});
