@@ -105,6 +105,8 @@ export class StoppedError extends ReportableError {
 export type ExchangeErrorKind =
   /** Stop: the key, its signature, passphrase or address, or the account itself, is refused. */
   | "refused-credentials"
+  /** Ask the other API: an account is classic or unified, and each API serves one of the two alone. */
+  | "other-mode"
   /** Stop, all accounts: something before the exchange refuses this machine's address. */
   | "banned"
   /** Stop asking for this: the key has no right to it. Other things may still be allowed. */

@@ -123,7 +123,7 @@ describe.concurrent("a key without the right to something", () => {
     [
       "to read bills",
       altered({ permissions: [] }),
-      /40014: .* the API key lacks a permission; give it the right to read futures$/,
+      /40014: .* the API key lacks a permission; give it the right to read futures, .* UTA management$/,
     ],
     [
       "to live products",

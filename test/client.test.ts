@@ -126,7 +126,7 @@ describe("an answer that is none", () => {
   const answers: readonly [string, Given, ExchangeErrorKind, number, RegExp][] = [
     ["HTML with 200", { body: "<html>Welcome" }, "malformed", 6, /HTTP 200 "<html>Welcome"/],
     ["JSON cut off", { body: '{"code":"00000","data":{"bi' }, "malformed", 6, /not the exchange's/],
-    ["an empty body", { body: "" }, "malformed", 6, /empty body/],
+    ["an empty body", { body: "" }, "unavailable", 8, /empty body/],
     ["JSON of something else", { body: { status: "ok" } }, "malformed", 6, /not the exchange's/],
     ["nesting without end", { body: nested(20_000) }, "malformed", 6, /nested too deeply/],
     ["success without data", { body: { code: "00000" } }, "malformed", 6, /contract at data:/],

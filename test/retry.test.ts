@@ -17,8 +17,13 @@ const byCode: readonly [string, ExchangeErrorKind, RegExp][] = [
   ["40036", "refused-credentials", /EXCHANGE_API_PASSPHRASE/],
   ["40037", "refused-credentials", /EXCHANGE_API_KEY/],
   ["40038", "refused-credentials", /IP address/],
-  ["40085", "refused-credentials", /unified account/],
+  ["40042", "refused-credentials", /loan/],
+  ["40084", "other-mode", /classic account/],
+  ["25245", "other-mode", /classic account/],
+  ["40085", "other-mode", /unified account/],
+  ["40731", "other-mode", /unified account/],
   ["40014", "refused-permission", /right to read/],
+  ["25620", "refused-permission", /right to read.*UTA management/],
   ["40099", "refused-permission", /demo key/],
   ["40004", "clock", /clock/],
   ["40005", "clock", /clock/],
@@ -28,12 +33,19 @@ const byCode: readonly [string, ExchangeErrorKind, RegExp][] = [
   ["40020", "refused-request", /newer version/],
   ["40034", "refused-request", /newer version/],
   ["400172", "refused-request", /newer version/],
+  ["25200", "refused-request", /newer version/],
+  ["30032", "refused-request", /newer version/],
+  ["40404", "refused-request", /newer version/],
   ["00001", "time-range", /90 days/],
   ["40704", "time-range", /90 days/],
   ["40705", "time-range", /90 days/],
   ["40707", "time-range", /90 days/],
   ["43111", "time-range", /7 days/],
   ["429", "rate-limited", /limit/],
+  ["25004", "rate-limited", /limit/],
+  ["25000", "unavailable", /later/],
+  ["25001", "unavailable", /later/],
+  ["25003", "unavailable", /later/],
   ["40010", "unavailable", /later/],
   ["40015", "unavailable", /later/],
   ["40200", "unavailable", /upgraded/],
@@ -91,6 +103,7 @@ describe("a refusal", () => {
 
 const attempts: Readonly<Record<ExchangeErrorKind, number>> = {
   "refused-credentials": 1,
+  "other-mode": 1,
   "refused-permission": 1,
   banned: 3,
   "refused-request": 1,
@@ -122,7 +135,7 @@ describe("the delay before another attempt", () => {
   });
 
   test("ends however the kinds follow each other", () => {
-    expect(attemptsBound).toBe(38);
+    expect(attemptsBound).toBe(39);
     expect(attemptsBound).toBeGreaterThan(kinds.reduce((sum, [, most]) => sum + most - 1, 0));
   });
 

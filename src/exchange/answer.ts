@@ -33,7 +33,9 @@ export function failureOf(
   const said = startOf(scrub(body?.msg ?? answer.body));
   const start = `HTTP ${answer.status} ${said === "" ? "with an empty body" : `"${said}"`}`;
   if (httpOk && body === undefined) {
-    return new ExchangeError("malformed", `the answer is not the exchange's: ${start}`);
+    // Unified accounts were answered so for a while, and then as they should be.
+    const kind = answer.body === "" ? "unavailable" : "malformed";
+    return new ExchangeError(kind, `the answer is not the exchange's: ${start}`);
   }
   const code = body?.code === successCode ? undefined : body?.code;
   const { kind, remedy } = refusalOf(code, answer.status);

@@ -3,6 +3,7 @@ import type { ExchangeErrorKind } from "../errors.ts";
 type Refusal = { readonly kind: ExchangeErrorKind; readonly remedy: string };
 
 const credentials = (remedy: string): Refusal => ({ kind: "refused-credentials", remedy });
+const otherMode = (remedy: string): Refusal => ({ kind: "other-mode", remedy });
 const permission = (remedy: string): Refusal => ({ kind: "refused-permission", remedy });
 const clock: Refusal = {
   kind: "clock",
@@ -14,7 +15,9 @@ const request: Refusal = {
 };
 const timeRange: Refusal = {
   kind: "time-range",
-  remedy: "the exchange serves bills of the last 90 days in stretches of at most 7 days",
+  remedy:
+    "the exchange serves bills of the last 90 days in stretches of at most 7 days, those of a " +
+    "unified account of at most 30",
 };
 const later: Refusal = { kind: "unavailable", remedy: "try again later" };
 const slower: Refusal = {
@@ -36,6 +39,14 @@ const toCheck = {
   passphrase: "check EXCHANGE_API_PASSPHRASE, or its apiPassphrase in ACCOUNTS_FILE",
 };
 
+const notUnified = otherMode(
+  "this is a classic account, which the exchange's v3 API of unified accounts does not serve",
+);
+const lacksRight = permission(
+  "the API key lacks a permission; give it the right to read futures, and that of a unified " +
+    "account the right to read UTA management",
+);
+
 /**
  * What the exchange's codes ask of their caller. The API's documentation lists none of them;
  * they were gathered from its public clients and their issue threads.
@@ -54,11 +65,21 @@ const refusals: Readonly<Record<string, Refusal>> = {
   "40036": credentials(`the passphrase is wrong; ${toCheck.passphrase}`),
   "40037": credentials(`there is no such API key; ${toCheck.key}`),
   "40038": credentials("this machine's IP address is not on the API key's list; add it there"),
-  "40085": credentials(
+  "40042": credentials(
+    "the exchange does not serve the sub-account of a loan with this key; use another account's",
+  ),
+  "40084": notUnified,
+  "25245": notUnified,
+  "40085": otherMode(
     "this is a unified account, which the exchange's v2 classic API does not serve; " +
       "use the API key of a classic account",
   ),
-  "40014": permission("the API key lacks a permission; give it the right to read futures"),
+  "40731": otherMode(
+    "this is the key of an elite trader, which is read as that of a unified account: the " +
+      "exchange's v2 classic API does not serve it",
+  ),
+  "40014": lacksRight,
+  "25620": lacksRight,
   "40099": permission(
     "a demo key was used as a live one, or a live key as a demo one; a demo key is told by " +
       '"demo": true in ACCOUNTS_FILE, and reads no product type that begins with S',
@@ -71,12 +92,19 @@ const refusals: Readonly<Record<string, Refusal>> = {
   "40020": request,
   "40034": request,
   "400172": request,
+  "25200": request,
+  "30032": request,
+  "40404": request,
   "00001": timeRange,
   "40704": timeRange,
   "40705": timeRange,
   "40707": timeRange,
   "43111": timeRange,
   "429": slower,
+  "25004": slower,
+  "25000": later,
+  "25001": later,
+  "25003": later,
   "40010": later,
   "40015": later,
   "40200": { kind: "unavailable", remedy: "the exchange is being upgraded; try again later" },

@@ -12,6 +12,7 @@ const retryAfterMaxMs = 2 * minuteMs;
  */
 const attemptsMax: Readonly<Record<ExchangeErrorKind, number>> = {
   "refused-credentials": 1,
+  "other-mode": 1,
   banned: 3,
   "refused-permission": 1,
   "refused-request": 1,

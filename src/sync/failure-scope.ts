@@ -23,6 +23,7 @@ export function failureScope(error: unknown): "window" | "stream" | "account" {
     case "unknown-code":
       return "stream";
     case "refused-credentials":
+    case "other-mode":
     case "banned":
       return "account";
     default:

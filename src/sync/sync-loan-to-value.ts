@@ -119,6 +119,7 @@ function withRemedy(error: unknown): unknown {
         cause: error,
       });
     case "refused-credentials":
+    case "other-mode":
     case "banned":
     case "time-range":
     case "clock":
