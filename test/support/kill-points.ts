@@ -1,0 +1,67 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect } from "vitest";
+import { type CliEnd, type CliEnvironment, temporaryFolder } from "./cli.ts";
+
+// Where a program can be killed: `kill-at.ts` counts these points, and kills at one.
+
+export type KillPoints = {
+  /** Runs the program whole, so that its points are known. */
+  readonly list: (preload: CliEnvironment) => Promise<CliEnd>;
+  /** Runs it, killed at one point, and looks at what follows. */
+  readonly kill: (preload: CliEnvironment, point: string) => Promise<CliEnd>;
+};
+
+const killer = fileURLToPath(new URL("kill-at.ts", import.meta.url));
+const compiled = fileURLToPath(new URL("../../node_modules/.cache/bill-sync", import.meta.url));
+const killsEach = process.env["KILL_POINTS"] === "all";
+const lanes = 3;
+// What a timer does is not in every run: not each point is reached again.
+const reachedMin = 0.8;
+
+/** Kills one run after the other at its points, a few at once; returns how many were killed. */
+export async function killAtPoints({ list, kill }: KillPoints): Promise<number> {
+  const listed = await listPoints(list);
+  const points = killsEach ? listed : oneOfEachKind(listed);
+  let killed = 0;
+  let next = 0;
+  const lane = async () => {
+    for (let point = points[next++]; point !== undefined; point = points[next++]) {
+      const end = await kill(preload({ KILL_AT: point }), point);
+      if (end.signal === "SIGKILL") killed += 1;
+      else expect(end, point).toMatchObject({ code: 0 });
+    }
+  };
+  await Promise.all(Array.from({ length: lanes }, lane));
+  console.log(`killed at ${killed} of ${listed.length} points`);
+  expect(killed).toBeGreaterThan(points.length * reachedMin);
+  return killed;
+}
+
+async function listPoints(list: KillPoints["list"]): Promise<readonly string[]> {
+  await using folder = await temporaryFolder();
+  const file = join(folder.path, "points.json");
+  expect(await list(preload({ KILL_POINTS_FILE: file }))).toMatchObject({ code: 0 });
+  return JSON.parse(await readFile(file, "utf8")) as string[];
+}
+
+// The killer is TypeScript, and loads pg: the cache spares each process what it takes to compile.
+const preload = (others: CliEnvironment): CliEnvironment => ({
+  NODE_OPTIONS: `--import ${killer}`,
+  NODE_COMPILE_CACHE: compiled,
+  ...others,
+});
+
+/**
+ * Of each statement that writes and of each request, the point at which it is under way or
+ * answered, and those about a commit: the one in the middle of all of its kind. What the points
+ * between them leave in the database is the same.
+ */
+function oneOfEachKind(points: readonly string[]): string[] {
+  const kinds = Map.groupBy(points.filter(leavesItsMark), (point) => point.replace(/ #\d+$/, ""));
+  return [...kinds.values()].flatMap((same) => same.slice(same.length >> 1).slice(0, 1));
+}
+
+const leavesItsMark = (point: string): boolean =>
+  /^(?:under way: (?! ?select )|answered: |before: commit )/.test(point);
