@@ -8,6 +8,7 @@ import { envelope } from "../src/contract/envelope.ts";
 import { parseExactJson } from "../src/contract/json.ts";
 import { readLoanToValue } from "../src/contract/loan-to-value.ts";
 import { readSymbol, symbolOf } from "../src/contract/symbols.ts";
+import { unifiedBusinessTypes } from "../src/contract/unified-business-types.ts";
 
 describe("the list of business types", () => {
   // The API's own table, in its order.
@@ -55,6 +56,32 @@ describe("the list of business types", () => {
       ...rules.filter(([rule]) => rule.test(code)).map(([, category]) => category),
     ]);
     expect(businessTypes.map(({ code, category }) => [code, category])).toEqual(ruled);
+  });
+
+  test("has the 154 types of unified accounts, each once, with the category of its name", () => {
+    expect(new Set(unifiedBusinessTypes.map(({ code }) => code)).size).toBe(154);
+    expect(unifiedBusinessTypes).toHaveLength(154);
+    // The first that fits counts.
+    const rules: readonly [RegExp, string][] = [
+      [/^ORDER_DEALT_/, "spot"],
+      [/^(BORROW|REPAYMENT)$/, "loan"],
+      [/^ORDER_PLF_FEE_|^SMALL_ASSET_FEE_/, "fees"],
+      [/^INTEREST_/, "interest"],
+      [/^BONUS_/, "bonus"],
+      [/^TRACE_/, "copy"],
+      [/SETTLE_FEE_/, "funding"],
+      [/^(FIXED_)?DELIVERY_/, "delivery"],
+      [/^(EXCHANGE|DELIST|SMALL_ASSET|REBASE_COIN)_|^CONVERSION_/, "conversion"],
+      [/^(LIQ|CONFISCATE)_|RISK_LIQ_|(FORCE|BURST|ADL|OFFSET_REDUCE)_/, "liquidation"],
+      [/TRANSFER_|REFUND_IN$|^PAPTRADING_/, "transfer"],
+      [/_MARGIN$|_BACK$|_LEVER_|FROZEN/, "margin"],
+      [/(OPEN|CLOSE)_(LONG|SHORT)$|(BUY|SELL)_(DEAL|IN_SSM)$|_OFFSET_IN_SSM_/, "trade"],
+    ];
+    const ruled = unifiedBusinessTypes.map(({ code }) => [
+      code,
+      rules.find(([rule]) => rule.test(code))?.[1],
+    ]);
+    expect(unifiedBusinessTypes.map(({ code, category }) => [code, category])).toEqual(ruled);
   });
 
   test("knows the types that filters name", () => {

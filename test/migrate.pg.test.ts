@@ -7,7 +7,7 @@ import { getTableName } from "drizzle-orm";
 import { getTableConfig, type PgTable } from "drizzle-orm/pg-core";
 import { Client, escapeIdentifier } from "pg";
 import { describe, expect, test } from "vitest";
-import { businessTypes } from "../src/contract/business-types.ts";
+import { listedBusinessTypes } from "../src/contract/unified-business-types.ts";
 import { openDatabase } from "../src/db/connect.ts";
 import { hasSchema, migrate } from "../src/db/migrate.ts";
 import { tables } from "../src/db/schema/tables.ts";
@@ -108,11 +108,11 @@ describe("a migration", () => {
        from business_types
        where code <> 'met'`,
     );
-    expect(new Set(found)).toEqual(new Set(businessTypes));
+    expect(new Set(found)).toEqual(new Set(listedBusinessTypes));
     const own = "select code, category from business_types where category <> listed_category";
     expect(await query(database.url, own)).toEqual([{ code: "sell", category: "bonus" }]);
     expect(await query(database.url, "select from business_types")).toHaveLength(
-      businessTypes.length + 1,
+      listedBusinessTypes.length + 1,
     );
   });
 

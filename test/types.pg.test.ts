@@ -1,8 +1,9 @@
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { type Bill, noPosition } from "../src/contract/bill.ts";
-import { businessTypes, categories } from "../src/contract/business-types.ts";
+import { categories } from "../src/contract/business-types.ts";
 import { epochMs, hourMs } from "../src/contract/time.ts";
+import { listedBusinessTypes } from "../src/contract/unified-business-types.ts";
 import { migrate } from "../src/db/migrate.ts";
 import { snowflake } from "../src/sandbox/ledger.ts";
 import { runCli } from "./support/cli.ts";
@@ -116,7 +117,7 @@ describe("a user's own mapping", () => {
     await types("set", "user_grid_profit_in", "trade");
     await types("set", "sell", "conversion");
     const rows = await listed();
-    expect(rows.size).toBe(businessTypes.length + 2);
+    expect(rows.size).toBe(listedBusinessTypes.length + 2);
     expect(rows.get("sell")).toMatchObject({ category: "conversion", listedCategory: "trade" });
     await types("unset", "sell");
     expect((await listed()).get("sell")).toMatchObject({
@@ -166,5 +167,5 @@ describe("is refused, with the remedy, and changes nothing", () => {
 });
 
 test("the categories are those of the list", () => {
-  expect(new Set(businessTypes.map(({ category }) => category))).toEqual(new Set(categories));
+  expect(new Set(listedBusinessTypes.map(({ category }) => category))).toEqual(new Set(categories));
 });

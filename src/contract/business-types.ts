@@ -10,6 +10,9 @@ export const categories = [
   "delivery",
   "interest",
   "conversion",
+  "spot",
+  "loan",
+  "fees",
   "unknown",
 ] as const;
 
@@ -41,7 +44,7 @@ const seen = (code: string, category: Category, meaning: string): BusinessType =
 });
 
 /**
- * Every businessType of the API's table, and those that public records of its answers show
+ * Every businessType of the v2 API's table, and those that public records of its answers show
  * beside it. The list is open: a value that is not in it is stored and counted like any other.
  */
 export const businessTypes: readonly BusinessType[] = [

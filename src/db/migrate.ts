@@ -2,8 +2,8 @@ import { fileURLToPath } from "node:url";
 import { getTableName, sql } from "drizzle-orm";
 import { type MigrationMeta, readMigrationFiles } from "drizzle-orm/migrator";
 import { getTableConfig, type PgTable } from "drizzle-orm/pg-core";
-import { businessTypes as businessTypeTable } from "../contract/business-types.ts";
 import { hourMs } from "../contract/time.ts";
+import { listedBusinessTypes } from "../contract/unified-business-types.ts";
 import { DatabaseError, messageOf } from "../errors.ts";
 import {
   type Database,
@@ -228,7 +228,7 @@ async function refuseForeignSchema(db: Queryable): Promise<void> {
  * does what a user mapped.
  */
 async function seedBusinessTypes(db: Database): Promise<void> {
-  const listed = businessTypeTable.toSorted((a, b) => (a.code < b.code ? -1 : 1));
+  const listed = listedBusinessTypes.toSorted((a, b) => (a.code < b.code ? -1 : 1));
   const column = (pick: (type: (typeof listed)[number]) => string) => textArray(listed.map(pick));
   await db.execute(sql`
     insert into business_types (code, category, listed_category, meaning, documented)

@@ -1,6 +1,6 @@
 import type { Category } from "../contract/business-types.ts";
 
-type Root = "Assets" | "Income" | "Expenses" | "Equity";
+type Root = "Assets" | "Liabilities" | "Income" | "Expenses" | "Equity";
 
 /** Where the other side of an amount is booked, by its sign. */
 export type Booking = {
@@ -32,10 +32,14 @@ const bySign = (name: string) => ({
 // Koinly's help says of the template: "realized gain" on every row of a futures account's profit
 // and loss, which funding is part of. Tags that its list names: income, reward, cost, margin fee,
 // fee refund. None is named for interest on futures, nor for copy trading: those rows carry the
-// plain ones. Nobody here has imported such a file into Koinly.
+// plain ones. A loan has tags of its own. Nobody here has imported such a file into Koinly.
 const profitAndLoss = { received: "realized gain", sent: "realized gain" };
 const incomeAndCost = { received: "income", sent: "cost" };
 const unlabelled = { received: "", sent: "" };
+
+// What a fee is booked to, whether it stands beside a bill's amount or in a row of its own.
+const feeRebates = { root: "Income", name: "FeeRebates" } as const;
+const feesPaid = { root: "Expenses", name: "TradingFees" } as const;
 
 /** The one table of what each category is to an accountant. A bill's fee is booked beside it. */
 export const bookings: Readonly<Record<Category, CategoryBooking>> = {
@@ -56,13 +60,24 @@ export const bookings: Readonly<Record<Category, CategoryBooking>> = {
   delivery: { ...both({ root: "Income", name: "Delivery" }), koinly: profitAndLoss },
   interest: { ...bySign("Interest"), koinly: incomeAndCost },
   conversion: { ...both({ root: "Equity", name: "Conversion" }), koinly: unlabelled },
+  // Two coins change places: what one is worth in the other is a matter of prices, and no profit here.
+  spot: { ...both({ root: "Equity", name: "SpotTrades" }), koinly: unlabelled },
+  loan: {
+    ...both({ root: "Liabilities", name: "Loan" }),
+    koinly: { received: "loan", sent: "loan repayment" },
+  },
+  fees: {
+    gain: feeRebates,
+    loss: feesPaid,
+    koinly: { received: "fee refund", sent: "cost" },
+  },
   unknown: { ...both({ root: "Equity", name: "Unmapped" }), koinly: unlabelled },
 };
 
 /** The fee of a bill of any category. */
 export const feeBooking: CategoryBooking = {
-  gain: { root: "Income", name: "FeeRebates" },
-  loss: { root: "Expenses", name: "TradingFees" },
+  gain: feeRebates,
+  loss: feesPaid,
   koinly: { received: "fee refund", sent: "margin fee" },
 };
 

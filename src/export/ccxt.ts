@@ -29,7 +29,9 @@ const types: Readonly<Partial<Record<Category, string>>> = {
   liquidation: "trade",
   delivery: "trade",
   conversion: "trade",
+  spot: "trade",
   funding: "fee",
+  fees: "fee",
   interest: "fee",
   bonus: "cashback",
 };

@@ -135,7 +135,7 @@ of an older version is migrated afterwards. The next sync reads what came since.
 
 export const typesHelp = `
 Categories: transfer, trade, liquidation, funding, margin, bonus, copy,
-delivery, interest, conversion, unknown. A type that is not listed is unknown
-until you map it; its bills are in the column "unmapped" of the rollforwards.
-Views, exports and reconcile use the same categories; after a change reconcile
-checks all bills again.`;
+delivery, interest, conversion, spot, loan, fees, unknown. A type that is not
+listed is unknown until you map it; its bills are in the column "unmapped" of
+the rollforwards. Views, exports and reconcile use the same categories; after a
+change reconcile checks all bills again.`;

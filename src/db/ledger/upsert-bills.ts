@@ -1,8 +1,8 @@
 import { sql } from "drizzle-orm";
 import type { Bill } from "../../contract/bill.ts";
-import { businessTypes } from "../../contract/business-types.ts";
 import { sortedJson } from "../../contract/json.ts";
 import { isoTime } from "../../contract/time.ts";
+import { listedBusinessTypes } from "../../contract/unified-business-types.ts";
 import { OutdatedPageError } from "../../errors.ts";
 import type { PageCommit, PageCounts, Stream } from "../../sync/store.ts";
 import type { Transaction } from "../connect.ts";
@@ -106,7 +106,7 @@ const byKey = (a: PlacedBill, b: PlacedBill): number =>
 
 const compare = (a: string, b: string): number => (a === b ? 0 : a < b ? -1 : 1);
 
-const listedTypes = new Set(businessTypes.map(({ code }) => code));
+const listedTypes = new Set(listedBusinessTypes.map(({ code }) => code));
 
 /** Those that no list names get a row; those that one names have it since the migration. */
 async function meetTypes(tx: Transaction, pages: readonly Pick<PageCommit, "bills">[]) {
