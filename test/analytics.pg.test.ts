@@ -5,9 +5,9 @@ import { epochMs, hourMs, isoTime } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
 import { upsertBills } from "../src/db/ledger/upsert-bills.ts";
 import { reconcile } from "../src/reconciliation/reconcile.ts";
-import { snowflake } from "../src/sandbox/ledger.ts";
 import { decimalText, units } from "../src/sandbox/money.ts";
 import { seededRandom } from "../src/sandbox/random.ts";
+import { snowflake } from "../src/sandbox/snowflake.ts";
 import { fileDatabase } from "./support/database.ts";
 import { type Damage, damages } from "./support/ledger-damage.ts";
 import {

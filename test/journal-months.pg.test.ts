@@ -5,7 +5,7 @@ import type { Bill } from "../src/contract/bill.ts";
 import { dayMs, epochMs, hourMs, isoTime } from "../src/contract/time.ts";
 import { add, decimalOf, decimalText } from "../src/export/decimal.ts";
 import { reconcile } from "../src/reconciliation/reconcile.ts";
-import { snowflake } from "../src/sandbox/ledger.ts";
+import { snowflake } from "../src/sandbox/snowflake.ts";
 import { aBill } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
 import { exportedByCommand, storeBills, streamOf } from "./support/export.ts";

@@ -5,7 +5,7 @@ import { dayMs, epochMs, isoTime } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
 import { upsertBills } from "../src/db/ledger/upsert-bills.ts";
 import { reconcile } from "../src/reconciliation/reconcile.ts";
-import { snowflake } from "../src/sandbox/ledger.ts";
+import { snowflake } from "../src/sandbox/snowflake.ts";
 import { aBill } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
 import { smallLedgerStart } from "./support/small-ledger.ts";

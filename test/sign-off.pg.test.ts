@@ -6,7 +6,7 @@ import { inTransaction, openDatabase } from "../src/db/connect.ts";
 import { upsertBills } from "../src/db/ledger/upsert-bills.ts";
 import { migrate } from "../src/db/migrate.ts";
 import { reconcile as reconcileLedger } from "../src/reconciliation/reconcile.ts";
-import { snowflake } from "../src/sandbox/ledger.ts";
+import { snowflake } from "../src/sandbox/snowflake.ts";
 import { aBill } from "./support/bills.ts";
 import { runCli } from "./support/cli.ts";
 import { fileDatabase, testDatabase } from "./support/database.ts";

@@ -6,7 +6,7 @@ import { readKnownTime } from "../src/db/ledger/checkpoints.ts";
 import { ContradictionError, ExchangeError, messageOf, StoppedError } from "../src/errors.ts";
 import type { WireBill } from "../src/sandbox/entry.ts";
 import { type Fault, withFaults } from "../src/sandbox/faults.ts";
-import type { LedgerBill } from "../src/sandbox/ledger.ts";
+import type { LedgerBill } from "../src/sandbox/ledger-bill.ts";
 import { withBrokenRows } from "../src/sandbox/ledger-faults.ts";
 import type { Answer, ApiAnswer, ApiRequest } from "../src/server/api.ts";
 import { lengthMs } from "../src/sync/intervals.ts";

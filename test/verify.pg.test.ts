@@ -15,7 +15,7 @@ import {
 } from "../src/contract/time.ts";
 import { openVerifyStore } from "../src/db/ledger/verification-store.ts";
 import { LeaseLostError } from "../src/errors.ts";
-import type { LedgerBill } from "../src/sandbox/ledger.ts";
+import type { LedgerBill } from "../src/sandbox/ledger-bill.ts";
 import {
   withBrokenRows,
   withLateBills,

@@ -5,8 +5,9 @@ import {
   productTypes,
 } from "../../src/contract/product-types.ts";
 import { type EpochMs, epochMs } from "../../src/contract/time.ts";
-import { type LedgerBill, snowflake } from "../../src/sandbox/ledger.ts";
+import type { LedgerBill } from "../../src/sandbox/ledger-bill.ts";
 import { integer, pick, type Random, seededRandom } from "../../src/sandbox/random.ts";
+import { snowflake } from "../../src/sandbox/snowflake.ts";
 import { type Interval, interval, split } from "../../src/sync/intervals.ts";
 import { horizonAt, windowMaxMs } from "../../src/sync/plan.ts";
 

@@ -1,5 +1,5 @@
 import type { EpochMs } from "../contract/time.ts";
-import type { LedgerBill } from "./ledger.ts";
+import type { LedgerBill } from "./ledger-bill.ts";
 
 /** A stored bill as text, column by column, the way Postgres prints it. */
 export type StoredBill = {

@@ -100,7 +100,8 @@ function shownBalance(random: Random, balance: Units): { balance?: string } {
   return { balance: draw < 0.014 ? "" : spelled(random, balance) };
 }
 
-function undocumentedFields(random: Random): Readonly<Record<string, unknown>> {
+/** Of few rows: fields that a program must keep digit by digit without knowing them. */
+export function undocumentedFields(random: Random): Readonly<Record<string, unknown>> {
   if (random() >= 0.02) return {};
   const orderId = String(10n ** 18n + drawUnits(random, 10n ** 17n));
   const fields: readonly Readonly<Record<string, unknown>>[] = [

@@ -1,8 +1,10 @@
 import { productTypes } from "../contract/product-types.ts";
 import { dayMs, epochMs, historyMs, hourMs, minuteMs, secondMs } from "../contract/time.ts";
 import type { WireBill } from "./entry.ts";
-import { type Ledger, type LedgerBill, snowflake } from "./ledger.ts";
+import type { Ledger } from "./ledger.ts";
+import type { LedgerBill } from "./ledger-bill.ts";
 import { integer, type Random, seededRandom, shuffled } from "./random.ts";
+import { snowflake } from "./snowflake.ts";
 
 /** The ways a row can break the contract. Each must be set aside without stopping its page. */
 export const brokenRows = {

@@ -1,20 +1,30 @@
 import type { Random } from "./random.ts";
 
-const scale = 8;
-const unitsPerCoin = 10n ** BigInt(scale);
+const classicPlaces = 8;
 
-/** An amount of coin in units of 1e-8: money of the sandbox never passes through a number. */
+/** Decimal places of a unified account's amounts. Source: answers of the exchange. */
+export const unifiedPlaces = 16;
+
+/**
+ * An amount of coin in units of 1e-8, or of 1e-16 in a unified account: money of the sandbox never
+ * passes through a number.
+ */
 export type Units = bigint;
 
-/** @param coins a decimal of at most 8 places, such as "0.5". */
-export function units(coins: string): Units {
+/** @param coins a decimal of at most so many places, such as "0.5". */
+export function units(coins: string, scale = classicPlaces): Units {
   const [whole = "0", fraction = ""] = coins.split(".");
   const magnitude = BigInt(whole.replace("-", "") + fraction.padEnd(scale, "0"));
   return coins.startsWith("-") ? -magnitude : magnitude;
 }
 
-/** With all 8 places, or without the zeros at the end. */
-export function decimalText(amount: Units, places: "all" | "needed" = "needed"): string {
+/** With all places, or without the zeros at the end. */
+export function decimalText(
+  amount: Units,
+  places: "all" | "needed" = "needed",
+  scale = classicPlaces,
+): string {
+  const unitsPerCoin = 10n ** BigInt(scale);
   const magnitude = amount < 0n ? -amount : amount;
   const whole = magnitude / unitsPerCoin;
   const fraction = String(magnitude % unitsPerCoin).padStart(scale, "0");
@@ -23,7 +33,8 @@ export function decimalText(amount: Units, places: "all" | "needed" = "needed"):
 }
 
 /** Rounded down, as the exchange's conversions are. */
-export const product = (left: Units, right: Units): Units => (left * right) / unitsPerCoin;
+export const product = (left: Units, right: Units, scale = classicPlaces): Units =>
+  (left * right) / 10n ** BigInt(scale);
 
 /** The ratio as a decimal of so many places, rounded half up. Both are positive. */
 export function ratioText(part: Units, whole: Units, places: number): string {

@@ -2,7 +2,8 @@ import { nonFinancialTypes } from "../contract/business-types.ts";
 import type { ProductType } from "../contract/product-types.ts";
 import type { EpochMs } from "../contract/time.ts";
 import { type BillsRequest, Refusal, type Source, type WirePage } from "../server/source.ts";
-import type { Ledger, LedgerBill } from "./ledger.ts";
+import type { Ledger } from "./ledger.ts";
+import type { LedgerBill } from "./ledger-bill.ts";
 import { integer, type Random, shuffled } from "./random.ts";
 
 /** What the API's documentation leaves open: each way of it is one the real exchange may have. */

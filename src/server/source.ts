@@ -1,6 +1,18 @@
 import type { ProductType } from "../contract/product-types.ts";
 import type { EpochMs } from "../contract/time.ts";
 
+/**
+ * What an account is: served by v2 or by v3, or on the way from one to the other. The list is open:
+ * a word that is not in it is on the way, too.
+ */
+export type AccountMode =
+  | "classic"
+  | "unified"
+  | "hybrid"
+  | "upgrading"
+  | "switching"
+  | (string & {});
+
 export type Permission = "bills" | "loan-to-value";
 
 /** What the server knows of one API key. */

@@ -1,5 +1,5 @@
 import { historyMs, hourMs } from "../../src/contract/time.ts";
-import type { LedgerBill } from "../../src/sandbox/ledger.ts";
+import type { LedgerBill } from "../../src/sandbox/ledger-bill.ts";
 import { isComplete } from "../../src/sync/run.ts";
 import type { StreamPlan } from "../../src/sync/store.ts";
 import type { StreamReport } from "../../src/sync/stream-run.ts";

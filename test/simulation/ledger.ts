@@ -1,7 +1,8 @@
 import type { ProductType } from "../../src/contract/product-types.ts";
 import { type EpochMs, epochMs, secondMs } from "../../src/contract/time.ts";
 import type { WireBill } from "../../src/sandbox/entry.ts";
-import { type Ledger, type LedgerBill, snowflake } from "../../src/sandbox/ledger.ts";
+import type { Ledger } from "../../src/sandbox/ledger.ts";
+import type { LedgerBill } from "../../src/sandbox/ledger-bill.ts";
 import {
   brokenRows,
   disorderedIds,
@@ -9,6 +10,7 @@ import {
   withDisorderedIds,
   withOddDecimals,
 } from "../../src/sandbox/ledger-faults.ts";
+import { snowflake } from "../../src/sandbox/snowflake.ts";
 import type { Interval } from "../../src/sync/intervals.ts";
 import type { LedgerKind, RecentBill } from "./history.ts";
 

@@ -15,7 +15,7 @@ import type { ExportedBill } from "../../src/export/exported-bill.ts";
 import { type FormatName, loadFormat } from "../../src/export/formats.ts";
 import { readBills, type Selection } from "../../src/export/read-bills.ts";
 import type { Ledger } from "../../src/sandbox/ledger.ts";
-import { snowflake } from "../../src/sandbox/ledger.ts";
+import { snowflake } from "../../src/sandbox/snowflake.ts";
 import type { Stream } from "../../src/sync/store.ts";
 
 /** Stores a sandbox's whole ledger as it would be served. */

@@ -5,10 +5,10 @@ import { dayMs, epochMs, hourMs, isoTime } from "../../src/contract/time.ts";
 import { type Database, inTransaction, type Transaction } from "../../src/db/connect.ts";
 import { upsertBills } from "../../src/db/ledger/upsert-bills.ts";
 import { drawMovement, movesBalance } from "../../src/sandbox/entry.ts";
-import { snowflake } from "../../src/sandbox/ledger.ts";
 import { decimalText, type Units, units } from "../../src/sandbox/money.ts";
 import { integer, pick, type Random, shuffled } from "../../src/sandbox/random.ts";
 import { unheardOfTypes } from "../../src/sandbox/schedule.ts";
+import { snowflake } from "../../src/sandbox/snowflake.ts";
 
 /** What an exchange may do otherwise than the documentation lets one expect. */
 export type Habits = {

@@ -1,0 +1,116 @@
+import type { ClassicProductType } from "../contract/product-types.ts";
+import { epochMs } from "../contract/time.ts";
+import { drawMovement, movesBalance, wireBill } from "./entry.ts";
+import { withEvents } from "./events.ts";
+import type { LedgerBill } from "./ledger-bill.ts";
+import type { Units } from "./money.ts";
+import { profiles } from "./profiles.ts";
+import { integer, type Random, seededRandom } from "./random.ts";
+import { type Moment, type ScheduleOptions, schedule } from "./schedule.ts";
+import { snowflake } from "./snowflake.ts";
+
+/** The ledger of one product type of a classic account. */
+export type ClassicBook = {
+  readonly bills: readonly LedgerBill[];
+  /** Books what happens in `[from, to)`, ms since the Unix epoch. */
+  play(from: number, to: number): void;
+  /** The account is classic again: what it has of each coin comes in. */
+  enter(at: number, amounts: ReadonlyMap<string, Units>): void;
+  /** Takes out all that there is, just before `at`; says how much of each coin. */
+  leave(at: number): ReadonlyMap<string, Units>;
+};
+
+type ClassicBookOptions = Omit<ScheduleOptions, "random" | "profile" | "productType"> & {
+  readonly seed: string | number;
+  readonly productType: ClassicProductType;
+  /** Makes the counter of an id the account's own. */
+  readonly counterOf: (counter: number) => number;
+};
+
+/** Carries the balance of each coin along. */
+export function classicBook({ seed, counterOf, ...options }: ClassicBookOptions): ClassicBook {
+  const { productType, now, from, to } = options;
+  // Its own sequence: which other types are wanted changes nothing in this one.
+  const random = seededRandom(`${seed}/${productType}`);
+  const profile = profiles[productType];
+  const moments = schedule({ ...options, random, profile });
+  const events = seededRandom(`${seed}/${productType}/events`);
+  const all = withEvents(moments, { seed, productType, now, from, to });
+  const openings = new Map(profile.coins.map(({ coin, opening }) => [coin, opening]));
+  const balances = new Map<string, Units>();
+  const nextCounter = counters(random);
+  const bills: LedgerBill[] = [];
+
+  function book(moment: Moment): void {
+    const { businessType, coin, cTime, lateMs, isEvent = false } = moment;
+    const draws = isEvent ? events : random;
+    const opening = openings.get(coin) ?? 0n;
+    const before = balances.get(coin);
+    const amount = moment.amount ?? (before === undefined ? opening : undefined);
+    const movement =
+      amount === undefined
+        ? drawMovement(draws, businessType, before ?? 0n, opening)
+        : { amount, fee: 0n, feeByCoupon: 0n };
+    const moved = movesBalance(businessType) ? movement.amount + movement.fee : 0n;
+    const balance = (before ?? 0n) + moved;
+    balances.set(coin, balance);
+    const billId = snowflake(cTime, counterOf(isEvent ? 0 : nextCounter(cTime)));
+    bills.push({
+      billId,
+      cTime: epochMs(cTime),
+      visibleAt: epochMs(cTime + lateMs),
+      businessType,
+      coin,
+      row: wireBill(draws, moment, billId, movement, balance),
+    });
+  }
+
+  /** A transfer of the account's own, which no sequence is drawn for. */
+  const transfer = (cTime: number, coin: string, amount: Units): void =>
+    book({
+      cTime,
+      businessType: amount < 0n ? "trans_to_exchange" : "trans_from_exchange",
+      coin,
+      symbol: "",
+      lateMs: 0,
+      isEvent: true,
+      amount,
+    });
+
+  return {
+    bills,
+    play(start, end) {
+      for (const moment of all) if (moment.cTime >= start && moment.cTime < end) book(moment);
+    },
+    enter(at, amounts) {
+      for (const { coin, opening } of profile.coins) {
+        const isNew = !balances.has(coin);
+        const amount = amounts.get(coin) ?? (isNew ? opening : 0n);
+        if (amount > 0n) transfer(at, coin, amount);
+      }
+    },
+    leave(at) {
+      const taken = new Map([...balances].filter(([, balance]) => balance > 0n));
+      for (const [coin, balance] of taken) transfer(at - 1, coin, -balance);
+      return taken;
+    },
+  };
+}
+
+/**
+ * Counters within a millisecond. Half of them begin at 0, so that product types share ids
+ * where they share a millisecond: whether real ids are unique across types is not known.
+ */
+function counters(random: Random): (cTime: number) => number {
+  let last = { cTime: Number.NaN, counter: 0 };
+  return (cTime) => {
+    const counter =
+      last.cTime === cTime
+        ? last.counter + integer(random, 1, 3)
+        : random() < 0.5
+          ? 0
+          : integer(random, 0, 2 ** 11);
+    last = { cTime, counter };
+    return counter;
+  };
+}

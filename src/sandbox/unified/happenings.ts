@@ -1,0 +1,210 @@
+import { businessTypes } from "../../contract/business-types.ts";
+import type { UnifiedProductType } from "../../contract/product-types.ts";
+import {
+  dayMs,
+  historyMs,
+  hourMs,
+  minuteMs,
+  secondMs,
+  unifiedIntervalMaxMs,
+} from "../../contract/time.ts";
+import type { Units } from "../money.ts";
+import { integer, pick, type Random } from "../random.ts";
+
+/** What makes rows of a unified account's ledger: most make one, a spot fill two or three. */
+export type Happening = {
+  /** The `ts` of its rows. */
+  readonly at: number;
+  /** How much later it is booked, which its ids tell; ms. */
+  readonly bookedMs: number;
+  /** How long after `at` the exchange begins to serve it, ms. */
+  readonly lateMs: number;
+  readonly productType: UnifiedProductType;
+  readonly act: Act;
+};
+
+export type Act =
+  | { readonly kind: "spot-fill" | "conversion" }
+  /** A row of the type that the exchange gives it; coin and amount where they are decided. */
+  | {
+      readonly kind: "row";
+      readonly type: string;
+      readonly coin?: string;
+      readonly amount?: Units;
+    };
+
+export type HappeningOptions = {
+  readonly random: Random;
+  readonly productType: UnifiedProductType;
+  /** All in milliseconds since the Unix epoch: `now` is when the ledger is opened. */
+  readonly now: number;
+  readonly from: number;
+  readonly to: number;
+  /** Factor on the number of trades. */
+  readonly density: number;
+  /** Moments that have a row each, and one in the millisecond before and after. */
+  readonly edges?: readonly number[];
+};
+
+type UnifiedProfile = {
+  /** In 90 days, before what happens in any case. */
+  readonly happenings: number;
+  readonly fundingPercent: number;
+  /** Of the largest cluster in one millisecond. */
+  readonly largestCluster: number;
+  readonly acts: readonly Act[];
+};
+
+const rowOf = (type: string): Act => ({ kind: "row", type });
+const spotFill: Act = { kind: "spot-fill" };
+const orders = ["OPEN_LONG", "OPEN_SHORT", "CLOSE_LONG", "CLOSE_SHORT", "BUY_DEAL", "SELL_DEAL"];
+const rarer = ["FORCE_CLOSE_LONG", "BURST_CLOSE_SHORT", "RISK_LIQ_USER_IN", "INCREASE_MARGIN"];
+const futures = [...orders, ...orders, ...orders, ...rarer].map(rowOf);
+const loans = ["BORROW", "REPAYMENT", "INTEREST_SETTLEMENT_OUT", "LIQ_FEE"].map(rowOf);
+const transfers = ["TRANSFER_IN", "TRANSFER_OUT", "BONUS_GRANT_USER_IN"].map(rowOf);
+
+/** Some 60 pages of 100 in 90 days. */
+export const unifiedProfiles: Readonly<Record<UnifiedProductType, UnifiedProfile>> = {
+  "UTA-SPOT": { happenings: 700, fundingPercent: 0, largestCluster: 60, acts: [spotFill] },
+  "UTA-MARGIN": {
+    happenings: 160,
+    fundingPercent: 0,
+    largestCluster: 20,
+    acts: [spotFill, spotFill, ...loans],
+  },
+  "UTA-USDT-FUTURES": {
+    happenings: 1_500,
+    fundingPercent: 100,
+    largestCluster: 150,
+    acts: futures,
+  },
+  "UTA-COIN-FUTURES": { happenings: 300, fundingPercent: 30, largestCluster: 110, acts: futures },
+  "UTA-USDC-FUTURES": { happenings: 220, fundingPercent: 20, largestCluster: 40, acts: futures },
+  "UTA-OTHER": {
+    happenings: 90,
+    fundingPercent: 0,
+    largestCluster: 12,
+    acts: [...transfers, { kind: "conversion" }],
+  },
+};
+
+/** Types that no list knows: a program must keep what it cannot name. */
+export const unheardOfUnifiedTypes = ["PRE_MARKET_VAULT_ADJUST", "Loyalty-Yield-UTA"] as const;
+
+const fundingTimesApartMs = 8 * hourMs;
+// The rows of funding say when it was due, and their ids that it was booked after that.
+const fundingBooked = { leastMs: secondMs, mostMs: 2 * secondMs };
+const lateMaxMs = 9 * minuteMs;
+
+/** What happens in a category, oldest first. */
+export function happenings(options: HappeningOptions): Happening[] {
+  const { random, productType, from, to } = options;
+  const { acts } = unifiedProfiles[productType];
+  const others = [
+    ...edgeTimes(options).map((at) => ({ at, act: pick(random, acts) })),
+    ...namedActs(options),
+    ...recentActs(options),
+    ...clusters(options),
+  ].map(({ at, act, lateMs = lateness(random) }: Draft): Happening => {
+    return { at, bookedMs: 0, lateMs, productType, act };
+  });
+  return [...funding(options), ...others]
+    .filter(({ at }) => at >= from && at < to)
+    .toSorted((left, right) => left.at - right.at);
+}
+
+type Draft = { readonly at: number; readonly act: Act; readonly lateMs?: number };
+
+/** Most rows are served at once, some only seconds later, and a few minutes later. */
+function lateness(random: Random): number {
+  const draw = random();
+  if (draw < 0.003) return integer(random, secondMs, lateMaxMs);
+  return draw < 0.03 ? integer(random, secondMs, 5 * secondMs) : 0;
+}
+
+/** 00, 08 and 16 o'clock UTC, on the very millisecond. */
+function funding({ random, productType, from, to }: HappeningOptions): Happening[] {
+  const { fundingPercent } = unifiedProfiles[productType];
+  const found: Happening[] = [];
+  const first = Math.ceil(from / fundingTimesApartMs) * fundingTimesApartMs;
+  for (let at = first; at < to; at += fundingTimesApartMs) {
+    if (random() * 100 >= fundingPercent) continue;
+    const positions = integer(random, 1, 3);
+    for (let position = 0; position < positions; position++) {
+      const type = `CONTRACT_MAIN_SETTLE_FEE_USER_${random() < 0.52 ? "OUT" : "IN"}`;
+      const bookedMs = integer(random, fundingBooked.leastMs, fundingBooked.mostMs);
+      found.push({ at, bookedMs, lateMs: bookedMs, productType, act: rowOf(type) });
+    }
+  }
+  return found;
+}
+
+/** Nothing is booked between the time of funding and its booking, so that ids are in order. */
+const clearOfFunding = (at: number): number =>
+  at % fundingTimesApartMs <= fundingBooked.mostMs ? at + fundingBooked.mostMs + 1 : at;
+
+/** Where mistakes about bounds show: around the edges of windows, and at the horizon. */
+function edgeTimes({ now, edges }: HappeningOptions): readonly number[] {
+  const horizon = now - historyMs;
+  const windows = Array.from({ length: 4 }, (_, index) => horizon + index * unifiedIntervalMaxMs);
+  const atHorizon = [-hourMs, -secondMs, 10 * secondMs, minuteMs, hourMs];
+  return [
+    ...(edges ?? windows).flatMap((edge) => [edge - 1, edge, edge + 1]),
+    ...atHorizon.map((offset) => horizon + offset),
+  ];
+}
+
+const unifiedTypes = businessTypes.map(({ code }) => code).filter((code) => /^[A-Z]/.test(code));
+const inOther =
+  /TRANSFER|REFUND|PAPTRADING|BONUS|EXCHANGE|CONVER|DELIST|SMALL_ASSET|REBASE|TRACE|CONFISCATE/;
+const inMargin = /BORROW|REPAYMENT|INTEREST|^LIQ_|Loyalty/;
+const inSpot = /^ORDER_/;
+
+/** Which category a type's one row is put into: transfers stand in OTHER only. */
+function productTypeOf(type: string): UnifiedProductType {
+  if (inOther.test(type)) return "UTA-OTHER";
+  if (inMargin.test(type)) return "UTA-MARGIN";
+  return inSpot.test(type) ? "UTA-SPOT" : "UTA-USDT-FUTURES";
+}
+
+/** One row of each type, somewhere in the 90 days. */
+function namedActs({ random, productType, now }: HappeningOptions): readonly Draft[] {
+  const types = [...unifiedTypes, ...unheardOfUnifiedTypes];
+  return types
+    .filter((type) => productTypeOf(type) === productType)
+    .map((type) => ({
+      at: clearOfFunding(now - integer(random, hourMs, historyMs - dayMs)),
+      act: rowOf(type),
+    }));
+}
+
+/** Rows that come late just now, and new ones while somebody looks. */
+function recentActs({ random, productType, now, to }: HappeningOptions): readonly Draft[] {
+  const { acts } = unifiedProfiles[productType];
+  const drafts: Draft[] = [
+    { at: now - 5 * minuteMs, act: pick(random, acts), lateMs: 5 * minuteMs + 20 * secondMs },
+    { at: now - 30 * secondMs, act: pick(random, acts), lateMs: 3 * minuteMs },
+  ];
+  const end = Math.min(to, now + hourMs);
+  for (let at = now + 5 * secondMs; at < end; at += integer(random, 1, 4 * minuteMs))
+    drafts.push({ at, act: pick(random, acts) });
+  return drafts.map((draft) => ({ ...draft, at: clearOfFunding(draft.at) }));
+}
+
+/** What happens in one millisecond with others of its kind. */
+function clusters({ random, productType, from, to, density }: HappeningOptions): readonly Draft[] {
+  const { happenings, largestCluster, acts } = unifiedProfiles[productType];
+  const drafts: Draft[] = [];
+  const wanted = Math.round((happenings * density * (to - from)) / historyMs);
+  while (drafts.length < wanted) {
+    const left = wanted - drafts.length;
+    const isFirst = drafts.length === 0 && left > largestCluster;
+    const size = isFirst ? largestCluster : Math.min(left, clusterSize(random));
+    const at = clearOfFunding(integer(random, from, to - 1));
+    for (let index = 0; index < size; index++) drafts.push({ at, act: pick(random, acts) });
+  }
+  return drafts;
+}
+
+const clusterSize = (random: Random): number =>
+  random() < 0.7 ? integer(random, 1, 3) : integer(random, 2, random() < 0.9 ? 9 : 40);

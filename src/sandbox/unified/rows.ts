@@ -1,0 +1,190 @@
+import type { UnifiedProductType } from "../../contract/product-types.ts";
+import { drawUnits, product, type Units, unifiedPlaces } from "../money.ts";
+import { pick, type Random } from "../random.ts";
+import {
+  contracts,
+  exactUnits,
+  type FuturesProductType,
+  feeCoin,
+  type Pair,
+  pairs,
+  unifiedOpenings,
+} from "./coins.ts";
+import type { Happening } from "./happenings.ts";
+
+/** What a row says and does, before it has an id. */
+export type Row = {
+  readonly type: string;
+  readonly coin: string;
+  readonly symbol: string;
+  /** As they are told; which of them the balance follows is `moved`. */
+  readonly amount: Units;
+  readonly fee: Units;
+  readonly moved: Units;
+};
+
+/** The account's one balance of each coin. */
+export type Balances = (coin: string) => Units;
+
+export type RowOptions = {
+  readonly random: Random;
+  readonly balances: Balances;
+  /** Whether the amount of a futures row contains its fee, as that of a spot row does. */
+  readonly isFuturesFeeInside: boolean;
+};
+
+/** The rows that a happening makes, in the order in which they move the balances. */
+export function rowsOf({ productType, act }: Happening, options: RowOptions): readonly Row[] {
+  switch (act.kind) {
+    case "spot-fill":
+      return spotFill(options);
+    case "conversion":
+      return conversion(options);
+    case "row":
+      return act.coin !== undefined && act.amount !== undefined
+        ? [plain(act.type, act.coin, act.amount)]
+        : namedRow(productType, act.type, options);
+    default:
+      return act satisfies never;
+  }
+}
+
+const plain = (type: string, coin: string, amount: Units, symbol = ""): Row => ({
+  type,
+  coin,
+  symbol,
+  amount,
+  fee: 0n,
+  moved: amount,
+});
+
+/** Of the opening balance; of what is only ever bought, some coins. */
+const sizeOf = (coin: string): Units => unifiedOpenings.get(coin) ?? exactUnits("40");
+
+/** Orders have some ten places; their costs and fees have more. */
+const drawSize = (random: Random, most: Units): Units => {
+  const size = drawUnits(random, most);
+  return size - (size % exactUnits("0.0000000001"));
+};
+
+/** At most so much that a balance stays where it was or above nothing. */
+const affordable = (balance: Units, wanted: Units): Units =>
+  wanted <= balance ? wanted : balance / 2n;
+
+const times = (left: Units, right: Units): Units => product(left, right, unifiedPlaces);
+const share = (amount: Units, tenThousandths: bigint): Units => (amount * tenThousandths) / 10_000n;
+
+/** A pair's two coins move in one millisecond. The fee is told beside the amount that contains it. */
+function spotFill(options: RowOptions): readonly Row[] {
+  const { random, balances } = options;
+  const pair = pick(random, pairs);
+  const wanted = drawSize(random, sizeOf(pair.base) / 400n);
+  const cost = times(wanted, pair.price);
+  const isBuy =
+    balances(pair.base) < wanted || (random() < 0.5 && balances(pair.quote) > 2n * cost);
+  const isPaidBeside = random() < 0.15 && balances(feeCoin) > sizeOf(feeCoin) / 100n;
+  const rate = isPaidBeside ? 0n : 10n;
+  const rows = isBuy ? bought(pair, options, wanted, rate) : sold(pair, wanted, rate);
+  // In either order: balances are of different coins.
+  const shown = random() < 0.5 ? rows : rows.toReversed();
+  return isPaidBeside ? [...shown, feeRow(random, pair.symbol)] : shown;
+}
+
+function bought(
+  { symbol, base, quote, price }: Pair,
+  { balances }: RowOptions,
+  wanted: Units,
+  rate: bigint,
+): readonly Row[] {
+  const order = affordable(balances(quote), times(wanted, price));
+  const fee = -share(order, rate);
+  const out = -order + fee;
+  const got = (order * 10n ** BigInt(unifiedPlaces)) / price;
+  return [
+    plain("ORDER_DEALT_IN", base, got, symbol),
+    { type: "ORDER_DEALT_FROZEN_OUT", coin: quote, symbol, amount: out, fee, moved: out },
+  ];
+}
+
+function sold({ symbol, base, quote, price }: Pair, wanted: Units, rate: bigint): readonly Row[] {
+  const order = times(wanted, price);
+  const fee = -share(order, rate);
+  const got = order + fee;
+  return [
+    plain("ORDER_DEALT_FROZEN_OUT", base, -wanted, symbol),
+    { type: "ORDER_DEALT_IN", coin: quote, symbol, amount: got, fee, moved: got },
+  ];
+}
+
+/** A fee in a coin of its own is a row of its own: the amount is the charge, the fee is 0. */
+const feeRow = (random: Random, symbol: string): Row =>
+  plain("ORDER_PLF_FEE_OUT", feeCoin, -drawSize(random, sizeOf(feeCoin) / 90_000n), symbol);
+
+function conversion({ random, balances }: RowOptions): readonly Row[] {
+  const { base, quote, price } = pick(random, pairs);
+  const given = affordable(balances(base), drawSize(random, sizeOf(base) / 200n));
+  return [
+    plain("EXCHANGE_SOURCE_TOKEN_USER_OUT", base, -given),
+    plain("EXCHANGE_TARGET_TOKEN_USER_IN", quote, times(given, price)),
+  ];
+}
+
+const isFutures = (productType: UnifiedProductType): productType is FuturesProductType =>
+  productType in contracts;
+
+const outgoing = /_OUT$|_OUT_|REPAYMENT$|^LIQ_FEE$|_PAY$/;
+const incoming = /_IN$|_IN_|^BORROW$|REFUND$/;
+const opens = /OPEN_(LONG|SHORT)$/;
+const loses = /FORCE|BURST/;
+/** Margin is shifted inside the account: the wallet's balance stays. */
+const shiftsMargin = /_MARGIN$|^(MARGIN|FIXED)_(BACK|LEVER_POS_IN)$|FROZEN$|FROZEN_RETURN$/;
+const isTrade = /_(LONG|SHORT)$|_DEAL$|_SSM$/;
+
+/** A row of a type whose name tells all that is known of it. */
+function namedRow(
+  productType: UnifiedProductType,
+  type: string,
+  options: RowOptions,
+): readonly Row[] {
+  const { random } = options;
+  const contract = isFutures(productType) ? pick(random, contracts[productType]) : undefined;
+  const coin = contract?.coin ?? pick(random, [...unifiedOpenings.keys()]);
+  const symbol = contract?.symbol ?? "";
+  if (contract !== undefined && isTrade.test(type)) return contractRows(type, contract, options);
+  const size = drawSize(random, sizeOf(coin) / (productType === "UTA-OTHER" ? 40n : 9_000n));
+  const moved = affordableMove(type, coin, size, options);
+  const row = plain(type, coin, moved, symbol);
+  return [shiftsMargin.test(type) ? { ...row, moved: 0n } : row];
+}
+
+/** By the sign that the type's name has, or else any. */
+function affordableMove(
+  type: string,
+  coin: string,
+  size: Units,
+  { random, balances }: RowOptions,
+): Units {
+  const isOut = outgoing.test(type) || (!incoming.test(type) && random() < 0.5);
+  return isOut ? -affordable(balances(coin), size) : size;
+}
+
+/** An order's fill: the profit or loss of what it closes, and a fee, or one paid in a coin apart. */
+function contractRows(
+  type: string,
+  { symbol, coin }: { readonly symbol: string; readonly coin: string },
+  { random, balances, isFuturesFeeInside }: RowOptions,
+): readonly Row[] {
+  const size = drawSize(random, sizeOf(coin) / 900n);
+  const cost = drawSize(random, sizeOf(coin) / 60_000n);
+  const draw = random();
+  const isPaidBeside = draw < 0.08 && balances(feeCoin) > sizeOf(feeCoin) / 100n;
+  // A maker's rebate is a positive fee.
+  const fee = isPaidBeside ? 0n : draw < 0.16 ? cost / 4n : -cost;
+  const isLoss = random() < (loses.test(type) ? 0.95 : 0.48);
+  const profit = opens.test(type) ? 0n : isLoss ? -size : size;
+  const isAffordable = balances(coin) + profit + fee >= 0n;
+  const realised = isAffordable ? profit : size + cost;
+  const amount = isFuturesFeeInside ? realised + fee : realised;
+  const row = { type, coin, symbol, amount, fee, moved: realised + fee };
+  return isPaidBeside ? [row, feeRow(random, symbol)] : [row];
+}
