@@ -9,8 +9,9 @@ export default defineConfig({
     // They wait for servers and timers more than for a processor.
     maxWorkers: 5,
     sequence: { sequencer: LongestFirst },
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
+    // For what hangs, and not for what is slow: a test that takes 3 s takes a minute on a busy machine.
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
     teardownTimeout: 60_000,
     projects: [
       {

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { dayMs, epochMs, isoTime } from "../src/contract/time.ts";
@@ -10,20 +11,25 @@ import { testDatabase } from "./support/database.ts";
 import { exactly, heldAgainstLedger } from "./support/sandbox-ledger.ts";
 
 const second = 1_000;
+// Below what a client takes for silence.
+const heldMs = 5 * second;
 const daysAgo = (days: number) => isoTime(epochMs(Date.now() - days * dayMs));
 
 /** A sandbox that notes who asks for bills and when: each process has a locale of its own. */
 async function house(options: Partial<SandboxOptions> = {}) {
   const stack = new AsyncDisposableStack();
   const arrivals: { readonly who: string; readonly at: number }[] = [];
+  const of = (locale: string) => arrivals.filter(({ who }) => who === locale).map(({ at }) => at);
+  let held: { readonly who: string; readonly until: string } | undefined;
   const sandbox = stack.use(
     await openSandbox({
       seed: "verify",
       density: 0.2,
-      wrapAnswer: (answer) => (request) => {
+      wrapAnswer: (answer) => async (request) => {
         const isBills = request.path.endsWith("/account/bill");
         const who = request.headers["locale"] ?? "";
         if (isBills) arrivals.push({ who, at: performance.now() });
+        if (held?.who === who && of(held.until).length === 0) await sleep(heldMs);
         return answer(request);
       },
       ...options,
@@ -33,7 +39,6 @@ async function house(options: Partial<SandboxOptions> = {}) {
   const { db } = stack.use(openDatabase(database.url));
   const envOf = (locale: string) =>
     environmentFor(sandbox, database, { EXCHANGE_LOCALE: locale, LOG_LEVEL: "warn" });
-  const of = (locale: string) => arrivals.filter(({ who }) => who === locale).map(({ at }) => at);
   return {
     sandbox,
     db,
@@ -41,7 +46,11 @@ async function house(options: Partial<SandboxOptions> = {}) {
     run: (...args: readonly string[]) => runCli(args, { env: envOf("en-US") }),
     start: (locale: string, ...args: readonly string[]) => startCli(args, { env: envOf(locale) }),
     async untilArrivals(locale: string, count: number) {
-      while (of(locale).length < count) await new Promise((resolve) => setTimeout(resolve, 10));
+      while (of(locale).length < count) await sleep(10);
+    },
+    /** Answers one of them slowly until the other asks too: else it may have ended by then. */
+    holdUntil(who: string, until: string) {
+      held = { who, until };
     },
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
@@ -68,8 +77,12 @@ describe("a verification and a sync of one account at once", () => {
 
   test("stay within ten requests a second together and both succeed, where the sync was first", async () => {
     await using at = await house({ density: 2 });
-    await using sync = await at.start(syncLocale, "sync", "--only", "bills");
+    await using sync = await at.start(
+      syncLocale,
+      ...["sync", "--only", "bills", "--product", "USDT-FUTURES", "COIN-FUTURES"],
+    );
     await at.untilArrivals(syncLocale, 5);
+    at.holdUntil(syncLocale, verifyLocale);
     const span = ["--from", daysAgo(15), "--to", daysAgo(2)];
     await using verify = await at.start(
       verifyLocale,
@@ -98,6 +111,7 @@ describe("a verification and a sync of one account at once", () => {
       ...["verify", ...span, "--product", "USDT-FUTURES", "COIN-FUTURES", "--heal"],
     );
     await at.untilArrivals(verifyLocale, 2);
+    at.holdUntil(verifyLocale, syncLocale);
     const syncedAt = Date.now();
     await using sync = await at.start(
       syncLocale,

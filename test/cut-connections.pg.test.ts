@@ -6,26 +6,38 @@ import { isComplete } from "../src/sync/run.ts";
 import { testDatabase } from "./support/database.ts";
 import { simulate } from "./support/simulation.ts";
 
-const seedCount = 30;
+const seedCount = 12;
 const seeds = Array.from({ length: seedCount }, (_, seed) => seed);
 
 test.each(seeds)(
   "connections that the server ends at any moment cost no bill (seed %i)",
   async (seed) => {
     await using database = await testDatabase();
+    const firstCut = Promise.withResolvers<void>();
     await using simulation = simulate(database.url, {
       name: "cut",
       seed,
       density: 0.5,
       productTypes: ["USDT-FUTURES", "COIN-FUTURES"],
+      // An idle machine would be done before the first of its connections is ended.
+      wrapStore: (store) => ({
+        ...store,
+        commitPage: (page) => firstCut.promise.then(() => store.commitPage(page)),
+      }),
     });
     const random = seededRandom(`cuts ${seed}`);
     const isOver = new AbortController();
-    const cutting = cutConnections(database.url, () => integer(random, 20, 150), isOver.signal);
+    const cutting = cutConnections(
+      database.url,
+      () => integer(random, 20, 150),
+      firstCut.resolve,
+      isOver.signal,
+    );
+    cutting.catch(firstCut.reject);
     // A run that cannot even give its account back rejects; what it did counts all the same.
     for (let run = 0; run < 3; run++) await simulation.sync().catch(() => undefined);
     isOver.abort();
-    expect(await cutting).toBeGreaterThan(0);
+    await cutting;
     expect(await simulation.sync()).toSatisfy(isComplete);
     for (const comparison of await simulation.compare()) {
       expect(comparison).toMatchObject({ missing: [], extra: [], different: [] });
@@ -33,24 +45,23 @@ test.each(seeds)(
   },
 );
 
-/** Ends the program's connections again and again; returns how many. */
+/** Ends the program's connections again and again, and says when it has ended the first. */
 async function cutConnections(
   url: string,
   pauseMs: () => number,
+  onCut: () => void,
   signal: AbortSignal,
-): Promise<number> {
+): Promise<void> {
   const client = new Client({ connectionString: url, application_name: "cutter" });
   await client.connect();
-  let cut = 0;
   while (!signal.aborted) {
     const { rowCount } = await client.query(`
       select pg_terminate_backend(pid)
       from pg_stat_activity
       where datname = current_database()
         and application_name = 'bill-sync'`);
-    cut += rowCount ?? 0;
+    if (rowCount !== 0) onCut();
     await delay(pauseMs());
   }
   await client.end();
-  return cut;
 }

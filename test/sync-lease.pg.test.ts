@@ -21,7 +21,8 @@ import { type Fate, proxyTo } from "./support/tcp-proxy.ts";
 
 type Timing = NonNullable<SyncLeaseOptions["timing"]>;
 
-const quick: Timing = { leaseMs: 5_000, renewMs: 50, pollMs: 20, cooldownMs: 100 };
+// A busy machine may keep this process waiting for seconds, and must not cost it a lease.
+const quick: Timing = { leaseMs: 30_000, renewMs: 50, pollMs: 20, cooldownMs: 100 };
 /** Of a holder that is frozen, or dead. */
 const unrenewed: Timing = { ...quick, renewMs: 60_000 };
 const me = `${hostname()} process ${process.pid}`;
@@ -78,7 +79,7 @@ test("an account whose holder is frozen in the middle of a COPY is taken over", 
   expect(await copying).toMatchObject({ code: "57P01" });
   await gone;
   frozen.release(true);
-}, 20_000);
+});
 
 describe("an account that nobody holds", () => {
   test("is had at once, each time with an epoch that is one more", async () => {
@@ -129,8 +130,8 @@ describe("an account whose holder is alive", () => {
 
   test("stays held for longer than a lease", async () => {
     const account = randomUUID();
-    await using lease = await hold(account, { timing: { ...quick, leaseMs: 1_000 } });
-    await sleep(1_200);
+    await using lease = await hold(account, { timing: { ...quick, leaseMs: 3_000 } });
+    await sleep(3_200);
     lease.assertHeld();
     expect((await leaseOf(account)).left_ms).toBeGreaterThan(0);
   });
@@ -190,7 +191,7 @@ describe("an account whose holder is dead", () => {
     const waits: string[] = [];
     await tables.db.execute(sql`
       insert into account_leases (account, holder, epoch, expires_at)
-      values (${account}, 'elsewhere process 7', 41, clock_timestamp() + interval '300 ms')`);
+      values (${account}, 'elsewhere process 7', 41, clock_timestamp() + interval '2 s')`);
     await using lease = await hold(account, { onWait: (message) => waits.push(message) });
     expect(lease.epoch).toBe(42);
     expect(waits).toEqual([
@@ -270,7 +271,7 @@ describe("a holder that was frozen while its lease ran out", () => {
   });
 
   test("knows it from its own clock, before it asks the database", async () => {
-    const timing = { ...unrenewed, leaseMs: 400 };
+    const timing = { ...unrenewed, leaseMs: 2_000 };
     await using lease = await hold(randomUUID(), { timing });
     lease.assertHeld();
     // The last requests under a lease have to be forgotten when it runs out.
@@ -321,7 +322,7 @@ describe("a database that is away", () => {
     const account = randomUUID();
     await using proxy = await proxyTo(database.url);
     await using remote = openDatabase(proxy.url);
-    await using lease = await hold(account, { timing: { ...quick, leaseMs: 5_000 } }, remote.db);
+    await using lease = await hold(account, { timing: quick }, remote.db);
     proxy.cutOff();
     await sleep(200);
     proxy.resume();

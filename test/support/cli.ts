@@ -42,7 +42,7 @@ export type RunningCli = AsyncDisposable & {
 };
 
 const program = fileURLToPath(new URL("../../src/bin.js", import.meta.url));
-const runMaxMs = 50_000;
+const runMaxMs = 240_000;
 const pollMs = 10;
 
 /** Runs the real program in a process of its own, to its end. */
