@@ -1,7 +1,7 @@
 // What other programs import. It reads no environment, ends no process and prints nothing.
 
 import { type Selection, selectedStreams } from "./app/selection.ts";
-import { needsCredentials, type Part, partsOf, withParts } from "./app/targets.ts";
+import { forTargets, needsCredentials, type Target, targetsOf } from "./app/targets.ts";
 import { systemClock } from "./clock.ts";
 import { runSync } from "./commands/sync/sync.ts";
 import type { SyncResult } from "./commands/sync/sync-result.ts";
@@ -34,7 +34,15 @@ export {
   StoppedError,
   UsageError,
 } from "./errors.ts";
-export type { BillsProgress, ExportedBill, Part, Reconciliation, Status, SyncResult, Verification };
+export type {
+  BillsProgress,
+  ExportedBill,
+  Reconciliation,
+  Status,
+  SyncResult,
+  Target,
+  Verification,
+};
 
 export type LedgerOptions = {
   /** Told what a person should know: a migration that was applied, a request that failed. */
@@ -55,7 +63,7 @@ export type Stoppable = {
 export type SyncOptions = Which &
   Stoppable & {
     /** Default all three. */
-    readonly only?: readonly Part[] | undefined;
+    readonly only?: readonly Target[] | undefined;
     /** Takes keys that were not used for their accounts before as they are. Default not. */
     readonly newKey?: boolean | undefined;
     readonly onProgress?: ((progress: BillsProgress) => void) | undefined;
@@ -136,8 +144,8 @@ type At = {
 async function sync(at: At, options: SyncOptions): Promise<SyncResult> {
   const { database, onNotice } = at;
   const { newKey = false } = options;
-  const parts = partsOf(options.only);
-  const config = withParts(configFor(at, options, needsCredentials(parts)), parts);
+  const targets = targetsOf(options.only);
+  const config = forTargets(configFor(at, options, needsCredentials(targets)), targets);
   const reporter = {
     progress: options.onProgress ?? (() => undefined),
     notice: onNotice,
@@ -147,7 +155,7 @@ async function sync(at: At, options: SyncOptions): Promise<SyncResult> {
   };
   const { promise, resolve } = Promise.withResolvers<SyncResult>();
   using stop = stopOn(options.signal);
-  const deps = { database, reporter, signal: stop.signal, parts, newKey, onResult: resolve };
+  const deps = { database, reporter, signal: stop.signal, targets, newKey, onResult: resolve };
   await runSync(config, deps);
   return promise;
 }

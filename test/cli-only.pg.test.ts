@@ -99,11 +99,11 @@ describe.concurrent("sync brings", () => {
 
 describe.concurrent("--only is refused", () => {
   test.each([
-    ["sync", "symbol", /^--only "symbol" is not a part of a sync, did you mean symbols\?\n/],
+    ["sync", "symbol", /^--only "symbol" is not a target of a sync, did you mean symbols\?\n/],
     [
       "plan",
       "bills,xyzzyx",
-      /^--only "xyzzyx" is not a part .*\(there are bills, ltv, symbols\)\n/,
+      /^--only "xyzzyx" is not a target .*\(there are bills, ltv, symbols\)\n/,
     ],
     ["sync", "ltv", /^--only ltv: no account asks for it; set SYNC_LTV=true\n/],
   ])("by %s with %s", async (command, words, message) => {

@@ -2,7 +2,7 @@ import { exchangeOf } from "../app/exchange-session.ts";
 import { type ExitCode, type Io, print, printJson, tell } from "../app/io.ts";
 import { jsonInterval, jsonTime } from "../app/json-times.ts";
 import { withoutRetired } from "../app/retired.ts";
-import { everything, type Parts } from "../app/targets.ts";
+import { allTargets, type Targets } from "../app/targets.ts";
 import { systemClock } from "../clock.ts";
 import type { Config } from "../config/config.ts";
 import { accountBills, pageSizeMax } from "../contract/account-bills.ts";
@@ -34,7 +34,7 @@ import { streamColumn, streamName } from "../terminal/stream-names.ts";
 export async function planCommand(
   given: Config,
   io: Io,
-  options: { readonly json: boolean; readonly parts?: Parts },
+  options: { readonly json: boolean; readonly targets?: Targets },
 ): Promise<ExitCode> {
   await using database = await openCommandDatabase(given.database, (message) => tell(io, message));
   await using transport = openTransport();
@@ -51,7 +51,7 @@ export async function planCommand(
       plans.push(planStream(stream, known, { now, settleLagMs: config.settleLagMs }));
     }
   }
-  const records = recordRequests(config, options.parts ?? everything);
+  const records = recordRequests(config, options.targets ?? allTargets);
   if (options.json) printJson(io, planJson(plans, now, records));
   else print(io, planText(plans, records));
   return 0;
@@ -78,8 +78,8 @@ export type RecordRequests = {
   readonly loanToValue: ReadonlyMap<string, number>;
 };
 
-const recordRequests = ({ accounts }: Config, parts: Parts): RecordRequests => ({
-  symbols: parts.has("symbols") ? 1 : 0,
+const recordRequests = ({ accounts }: Config, targets: Targets): RecordRequests => ({
+  symbols: targets.has("symbols") ? 1 : 0,
   loanToValue: new Map(
     accounts
       .filter(({ ltv = false }) => ltv)

@@ -2,7 +2,7 @@ import { Command, CommanderError, InvalidArgumentError, Option } from "commander
 import { asksForJson, printErrorJson } from "../../app/error-json.ts";
 import { type ExitCode, print, tell } from "../../app/io.ts";
 import { selectionOf } from "../../app/selection.ts";
-import { needsCredentials, partsOf, withParts } from "../../app/targets.ts";
+import { forTargets, needsCredentials, targetsOf } from "../../app/targets.ts";
 import { readConfig } from "../../config/config.ts";
 import { UsageError } from "../../errors.ts";
 import { withShortWords } from "../../printable.ts";
@@ -89,16 +89,16 @@ function addLedgerCommands(
   const configOf = (credentials: boolean, options: Reporting) =>
     narrowedConfig(readEnvironment, credentials, options);
   const sync = async (options: Reporting & { readonly newKey: boolean }) => {
-    const parts = partsOf(options.only);
-    const config = withParts(configOf(needsCredentials(parts), options), parts);
+    const targets = targetsOf(options.only);
+    const config = forTargets(configOf(needsCredentials(targets), options), targets);
     const { syncCommand } = await import("../sync/sync.ts");
-    return syncCommand(config, io, { json: options.json, parts, newKey: options.newKey });
+    return syncCommand(config, io, { json: options.json, targets, newKey: options.newKey });
   };
   const plan = async (options: Reporting) => {
-    const parts = partsOf(options.only);
-    const config = withParts(configOf(false, options), parts);
+    const targets = targetsOf(options.only);
+    const config = forTargets(configOf(false, options), targets);
     const { planCommand } = await import("../plan.ts");
-    return planCommand(config, io, { json: options.json, parts });
+    return planCommand(config, io, { json: options.json, targets });
   };
   const status = async (options: Reporting) => {
     const config = readConfig(readEnvironment(), { credentials: false });
@@ -121,7 +121,7 @@ function addLedgerCommands(
     .action(exitWith(status));
 }
 
-const only = () => new Option("--only <part...>", "only these parts: bills, ltv, symbols");
+const only = () => new Option("--only <target...>", "only these targets: bills, ltv, symbols");
 
 function addExport(
   program: Command,

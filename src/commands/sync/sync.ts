@@ -5,7 +5,7 @@ import { proofText, proveKey } from "../../app/key-proof.ts";
 import { type LoggedEnd, loggedRun } from "../../app/logged-run.ts";
 import { migratedText } from "../../app/migrated-text.ts";
 import { withoutRetired } from "../../app/retired.ts";
-import { everything, type Parts } from "../../app/targets.ts";
+import { allTargets, type Targets } from "../../app/targets.ts";
 import { systemClock } from "../../clock.ts";
 import type { Account } from "../../config/account.ts";
 import type { Config } from "../../config/config.ts";
@@ -38,8 +38,8 @@ const accountsAtOnce = 2 * Math.ceil(addressLimit.requests / accountBills.limit.
 
 export type SyncOptions = {
   readonly json: boolean;
-  /** Default all. Which parts of which accounts, the configuration says. */
-  readonly parts?: Parts;
+  /** Default all. Which targets of which accounts, the configuration says. */
+  readonly targets?: Targets;
   /** Takes keys that were not used for their accounts before as they are. Default false. */
   readonly newKey?: boolean;
 };
@@ -51,15 +51,15 @@ export type SyncOptions = {
 export async function syncCommand(given: Config, io: Io, options: SyncOptions): Promise<ExitCode> {
   using reporter = openReporter(given.logLevel, io);
   await using database = await openCommandDatabase(given.database, reporter.notice);
-  const { json, parts = everything, newKey = false } = options;
+  const { json, targets = allTargets, newKey = false } = options;
   const onResult = (result: SyncResult) => {
     if (json) printJson(io, summaryJson(result));
     else printSummary(io, summaryText(result));
   };
-  return await runSync(given, { database, reporter, signal: io.signal, parts, newKey, onResult });
+  return await runSync(given, { database, reporter, signal: io.signal, targets, newKey, onResult });
 }
 
-export type SyncRunDeps = Pick<Deps, "reporter" | "signal" | "parts" | "newKey" | "onResult"> & {
+export type SyncRunDeps = Pick<Deps, "reporter" | "signal" | "targets" | "newKey" | "onResult"> & {
   readonly database: CommandDatabase;
 };
 
@@ -87,7 +87,7 @@ export async function runSync(given: Config, deps: SyncRunDeps): Promise<ExitCod
 }
 
 async function sync(deps: Deps): Promise<LoggedEnd> {
-  const { config, signal, reporter, db, runId, parts, onResult } = deps;
+  const { config, signal, reporter, db, runId, targets, onResult } = deps;
   const startedAt = performance.now();
   const sayStopping = () =>
     reporter.notice("stopping after the pages in hand; once more stops at once, which is safe too");
@@ -95,7 +95,7 @@ async function sync(deps: Deps): Promise<LoggedEnd> {
   const turns = new PQueue({ concurrency: accountsAtOnce });
   // Symbols begin first, and where they fail, nobody waits for them.
   const [symbols, ...reports] = await Promise.all([
-    parts.has("symbols") ? syncPairs(deps) : undefined,
+    targets.has("symbols") ? syncPairs(deps) : undefined,
     ...config.accounts.map((account) => turns.add(() => syncOne(deps, account))),
   ]);
   const quarantined = reports.length === 0 ? [] : await lookUpQuarantine(db);
@@ -115,7 +115,7 @@ type Deps = {
   readonly config: Config;
   readonly signal: AbortSignal;
   readonly reporter: Reporter;
-  readonly parts: Parts;
+  readonly targets: Targets;
   readonly onResult: (result: SyncResult) => void;
   readonly db: Database;
   /** To the exchange; all accounts share it, and with it the limits of this machine's address. */
