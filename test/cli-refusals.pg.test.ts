@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";
 import { minuteMs } from "../src/contract/time.ts";
 import { type Database, openDatabase } from "../src/db/connect.ts";
-import { type Fault, withFaults, withRefusedProducts } from "../src/sandbox/faults.ts";
+import { type NamedFault, withFaults, withRefusedProducts } from "../src/sandbox/faults.ts";
 import { openSandbox, type SandboxOptions } from "../src/sandbox/sandbox.ts";
 import type { Answer } from "../src/server/api.ts";
 import type { Credential } from "../src/server/source.ts";
@@ -194,7 +194,7 @@ describe.concurrent("answers that are none", () => {
       return { status: 200, headers: { "content-type": "text/html" }, body: "<html>Busy</html>" };
     };
   const faulty =
-    (fault: Fault) =>
+    (fault: NamedFault) =>
     (answer: Answer, isOn: () => boolean): Answer =>
       withFaults(answer, {
         decide: ({ query }) =>

@@ -12,7 +12,7 @@ import { signature } from "../src/contract/signature.ts";
 import { symbolOf, symbols } from "../src/contract/symbols.ts";
 import { dayMs, historyMs, intervalMaxMs, minuteMs } from "../src/contract/time.ts";
 import {
-  faultKinds,
+  faultNames,
   randomFaults,
   withFaults,
   withRefusedProducts,
@@ -518,7 +518,7 @@ describe("faults", () => {
     }
   }
 
-  test.each(faultKinds)(
+  test.each(faultNames)(
     "%s is an arrival, and spoils the answer unless it is slow",
     async (kind) => {
       const slept: number[] = [];

@@ -5,7 +5,7 @@ import { dayMs, epochMs, hourMs, minuteMs, secondMs } from "../src/contract/time
 import { readKnownTime } from "../src/db/ledger/checkpoints.ts";
 import { ContradictionError, ExchangeError, messageOf, StoppedError } from "../src/errors.ts";
 import type { WireBill } from "../src/sandbox/entry.ts";
-import { type Fault, withFaults } from "../src/sandbox/faults.ts";
+import { type NamedFault, withFaults } from "../src/sandbox/faults.ts";
 import type { LedgerBill } from "../src/sandbox/ledger-bill.ts";
 import { withBrokenRows } from "../src/sandbox/ledger-faults.ts";
 import type { Answer, ApiAnswer, ApiRequest } from "../src/server/api.ts";
@@ -55,7 +55,7 @@ const only = ({ streams }: { readonly streams: readonly StreamReport[] }): Strea
 
 /** Meets chosen requests for bills with a fault, for as long as it is asked to. */
 const faulty =
-  (decide: (request: ApiRequest) => Fault | undefined) =>
+  (decide: (request: ApiRequest) => NamedFault | undefined) =>
   (answer: Answer): Answer =>
     withFaults(answer, { decide });
 

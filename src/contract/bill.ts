@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Fault } from "./json.ts";
+import type { RowFault } from "./json.ts";
 import { type Extra, readRow } from "./row.ts";
 import { decimal, epochMsText, optionalDecimal, optionalText, text } from "./scalars.ts";
 import { type EpochMs, epochMs } from "./time.ts";
@@ -45,7 +45,7 @@ export type Bill = {
 /** Of the bills of a classic account. */
 export const noPosition = { positionType: null, positionAmount: null, positionBalance: null };
 
-export type BillReading = { readonly bill: Bill } | { readonly fault: Fault };
+export type BillReading = { readonly bill: Bill } | { readonly fault: RowFault };
 
 /** Reads one row of a page. Never throws: a row that is not a bill comes back as its fault. */
 export function readBill(row: unknown): BillReading {

@@ -50,13 +50,13 @@ export function numberAsText(value: unknown): unknown {
 }
 
 /** Where a value broke the contract, and how. */
-export type Fault = { readonly path: string; readonly reason: string };
+export type RowFault = { readonly path: string; readonly reason: string };
 
 // Postgres refuses JSON that is nested past its stack, which would fail a whole page.
 const depthMax = 32;
 
 /** Why Postgres could not keep this value unchanged as text or JSON; undefined where it can. */
-export function unstorable(value: unknown): Fault | undefined {
+export function unstorable(value: unknown): RowFault | undefined {
   return isPlainRecord(value) ? undefined : faultOf(value, []);
 }
 
@@ -71,7 +71,7 @@ function isPlainRecord(value: unknown): boolean {
   return true;
 }
 
-function faultOf(value: unknown, path: readonly string[]): Fault | undefined {
+function faultOf(value: unknown, path: readonly string[]): RowFault | undefined {
   const unstorableHere = typeof value === "string" ? unstorableText(value) : undefined;
   const reason = unstorableHere ?? (path.length > depthMax ? tooDeep : undefined);
   if (reason !== undefined) return { path: printable(path.join(".")), reason };

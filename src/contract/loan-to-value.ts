@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type Fault, unstorable } from "./json.ts";
+import { type RowFault, unstorable } from "./json.ts";
 import type { Operation } from "./operation.ts";
 import { type Extra, readRow } from "./row.ts";
 import { optionalDecimal, optionalText, text } from "./scalars.ts";
@@ -67,7 +67,7 @@ export type LoanToValue = {
   readonly collateral: readonly Collateral[];
 };
 
-export type LoanToValueReading = { readonly record: LoanToValue } | { readonly fault: Fault };
+export type LoanToValueReading = { readonly record: LoanToValue } | { readonly fault: RowFault };
 
 /** Reads a record. Never throws: one that breaks the contract comes back as its fault. */
 export function readLoanToValue(data: unknown): LoanToValueReading {
@@ -90,8 +90,8 @@ export function readLoanToValue(data: unknown): LoanToValueReading {
 function readCoins<Coin extends { readonly coin: string }>(
   list: string,
   sent: readonly unknown[],
-  read: (row: unknown) => { readonly values: Coin } | { readonly fault: Fault },
-): { readonly coins: readonly Coin[] } | { readonly fault: Fault } {
+  read: (row: unknown) => { readonly values: Coin } | { readonly fault: RowFault },
+): { readonly coins: readonly Coin[] } | { readonly fault: RowFault } {
   const coins = new Map<string, Coin>();
   for (const [index, row] of sent.entries()) {
     const reading = read(row);

@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { type Fault, unstorable } from "./json.ts";
+import { type RowFault, unstorable } from "./json.ts";
 import {
   decimal,
   epochMsText,
@@ -20,7 +20,7 @@ export type Extra = Readonly<Record<string, unknown>> | null;
 
 export type RowReading<Of extends Fields> =
   | { readonly values: Values<Of> & { readonly extra: Extra } }
-  | { readonly fault: Fault };
+  | { readonly fault: RowFault };
 
 /** Reads a record's fields. Never throws: a row that breaks the contract comes back as its fault. */
 export function readRow<Of extends Fields>(

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type Fault, unstorable } from "./json.ts";
+import { type RowFault, unstorable } from "./json.ts";
 import type { Operation } from "./operation.ts";
 import { type Extra, readRow } from "./row.ts";
 import { optionalDecimal, optionalEpochMs, optionalText, text } from "./scalars.ts";
@@ -46,7 +46,7 @@ const symbolRow = z.object(symbolFields);
 /** Today's settings of one pair. Numbers and times are text; "" has become null. */
 export type SymbolSettings = z.output<typeof symbolRow> & { readonly extra: Extra };
 
-export type SymbolReading = { readonly settings: SymbolSettings } | { readonly fault: Fault };
+export type SymbolReading = { readonly settings: SymbolSettings } | { readonly fault: RowFault };
 
 /** Reads one row of the list. Never throws: a row that is none comes back as its fault. */
 export function readSymbol(row: unknown): SymbolReading {

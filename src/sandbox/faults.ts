@@ -46,13 +46,13 @@ export const faults = {
   slow: (answer: ApiAnswer) => answer,
 } as const satisfies Record<string, (answer: ApiAnswer, requestTime: number) => ApiAnswer>;
 
-export type Fault = keyof typeof faults;
+export type NamedFault = keyof typeof faults;
 
-export const faultKinds = Object.keys(faults) as readonly Fault[];
+export const faultNames = Object.keys(faults) as readonly NamedFault[];
 
 export type FaultOptions = {
   /** Which fault meets this request; undefined for none. */
-  readonly decide: (request: ApiRequest) => Fault | undefined;
+  readonly decide: (request: ApiRequest) => NamedFault | undefined;
   /** How long a slow answer takes, ms. Default 2,000. */
   readonly slowMs?: number;
   /** How a slow answer waits. Default a real timer. */
@@ -79,7 +79,7 @@ export type RandomFaults = {
   /** The share of requests that meet a fault, 0 to 1. */
   readonly rate: number;
   /** Default all. */
-  readonly kinds?: readonly Fault[];
+  readonly kinds?: readonly NamedFault[];
   /** Most faults in a row for one request, so that bounded retries get through. Default 3. */
   readonly inARowMax?: number;
 };
@@ -88,7 +88,7 @@ export type RandomFaults = {
 export function randomFaults({
   random,
   rate,
-  kinds = faultKinds,
+  kinds = faultNames,
   inARowMax = 3,
 }: RandomFaults): FaultOptions["decide"] {
   const inARow = new Map<string, number>();

@@ -1,5 +1,5 @@
 import type { Bill } from "../contract/bill.ts";
-import type { Fault } from "../contract/json.ts";
+import type { RowFault } from "../contract/json.ts";
 import type { LoanToValue } from "../contract/loan-to-value.ts";
 import type { ProductType } from "../contract/product-types.ts";
 import type { SymbolSettings } from "../contract/symbols.ts";
@@ -38,7 +38,7 @@ export type RejectedRow = {
   readonly received: unknown;
   /** As it was written in the answer. */
   readonly text: string;
-  readonly fault: Fault;
+  readonly fault: RowFault;
 };
 
 /** What a walk knows at its end, beyond which nothing is claimed. */

@@ -1,4 +1,4 @@
-import type { Fault } from "../contract/json.ts";
+import type { RowFault } from "../contract/json.ts";
 import { type LoanToValue, loanToValue, readLoanToValue } from "../contract/loan-to-value.ts";
 import type { EpochMs } from "../contract/time.ts";
 import { ExchangeError, ReportableError } from "../errors.ts";
@@ -94,7 +94,7 @@ async function syncRiskUnit(
 class BrokenRecordError extends ReportableError {
   override name = "BrokenRecordError";
 
-  constructor({ path, reason }: Fault) {
+  constructor({ path, reason }: RowFault) {
     const place = ["data", path].filter((part) => part !== "").join(".");
     super(
       "the loan-to-value record was not stored, it broke the API's contract: " +

@@ -1,4 +1,4 @@
-import type { Fault } from "../contract/json.ts";
+import type { RowFault } from "../contract/json.ts";
 import { sortedJson } from "../contract/json.ts";
 import { readSymbol, type SymbolSettings, symbolOf, symbols } from "../contract/symbols.ts";
 import type { EpochMs } from "../contract/time.ts";
@@ -15,7 +15,7 @@ export type SymbolsDeps = {
 };
 
 /** A row of the list that broke the contract, by the pair's name or its place in the list. */
-export type BrokenRow = { readonly name: string; readonly fault: Fault };
+export type BrokenRow = { readonly name: string; readonly fault: RowFault };
 
 /** What came of the pairs in one run. */
 export type SymbolsReport = {
@@ -87,7 +87,10 @@ export function readSymbolList(rows: readonly unknown[]): {
   return { list: { settings, unread: [...unread], isWhole }, broken };
 }
 
-const servedTwice: Fault = { path: "symbol", reason: "is served twice, with different settings" };
+const servedTwice: RowFault = {
+  path: "symbol",
+  reason: "is served twice, with different settings",
+};
 
 /**
  * Refuses a list that cannot be all pairs: taken at its word, it would mark the others as gone.

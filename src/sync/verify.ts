@@ -1,6 +1,6 @@
 import PQueue from "p-queue";
 import { billIdOf } from "../contract/bill.ts";
-import type { Fault } from "../contract/json.ts";
+import type { RowFault } from "../contract/json.ts";
 import type { ProductType } from "../contract/product-types.ts";
 import { type EpochMs, isoTime, secondMs } from "../contract/time.ts";
 import { type ExchangeError, ReportableError } from "../errors.ts";
@@ -54,7 +54,7 @@ export type Finding = { readonly stream: Stream } & (
   | {
       readonly kind: "rejected";
       readonly billId: string | undefined;
-      readonly fault: Fault;
+      readonly fault: RowFault;
       /** By whoever set its `resolved_at`. */
       readonly isAccepted: boolean;
     }

@@ -1,6 +1,6 @@
 import { sql } from "drizzle-orm";
 import { type Bill, readBill } from "../../contract/bill.ts";
-import { type Fault, parseExactJson } from "../../contract/json.ts";
+import { parseExactJson, type RowFault } from "../../contract/json.ts";
 import type { Stream } from "../../sync/store.ts";
 import { type Database, inTransaction, type Transaction } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
@@ -10,7 +10,7 @@ import { timeText } from "../sql/time-text.ts";
 import { upsertBills } from "./upsert-bills.ts";
 
 /** A row that still breaks the contract. */
-export type LeftRow = Fault & { readonly digest: string };
+export type LeftRow = RowFault & { readonly digest: string };
 
 /** What came of some rows of a stream's quarantine. */
 export type Replayed = {
@@ -60,7 +60,7 @@ export function replayBatch(
 }
 
 /** The same reading as a page's row gets, after the same parsing as an answer gets. */
-function readAgain(received: string): { readonly bill: Bill } | { readonly fault: Fault } {
+function readAgain(received: string): { readonly bill: Bill } | { readonly fault: RowFault } {
   try {
     return readBill(parseExactJson(received));
   } catch (error) {
