@@ -5,7 +5,7 @@ import { withDatabaseErrors } from "../db/database-errors.ts";
 import { readKnownTime } from "../db/ledger/checkpoints.ts";
 import { type Interval, interval, subtract } from "../sync/intervals.ts";
 import type { KnownTime, Stream } from "../sync/store.ts";
-import { isSelected, type Selection } from "./read-bills.ts";
+import { type BillSelection, isSelected } from "./read-bills.ts";
 
 /** What is known of the time of a stream that is exported. */
 export type ExportedTime = {
@@ -19,7 +19,7 @@ export type ExportedTime = {
 export async function readExportedTimes(
   tx: Transaction,
   streams: readonly Stream[],
-  selection: Selection,
+  selection: BillSelection,
   now: EpochMs,
 ): Promise<readonly ExportedTime[]> {
   const found: ExportedTime[] = [];
@@ -37,7 +37,7 @@ export async function readExportedTimes(
  */
 export function holesIn(
   { coverage, expired, open }: Pick<KnownTime, "coverage" | "expired" | "open">,
-  { from, to }: Pick<Selection, "from" | "to">,
+  { from, to }: Pick<BillSelection, "from" | "to">,
   now: EpochMs,
 ): readonly Interval[] {
   const times = [...coverage, ...expired, ...open.map(({ window }) => window)];
@@ -53,7 +53,7 @@ export function holesIn(
  */
 export async function readUnreconciled(
   tx: Transaction,
-  selection: Selection,
+  selection: BillSelection,
 ): Promise<readonly Stream[]> {
   const { rows } = await withDatabaseErrors(() =>
     tx.execute<Stream>(sql`

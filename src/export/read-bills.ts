@@ -9,7 +9,7 @@ import type { Stream } from "../sync/store.ts";
 import { type BillPages, categoryOf, type ExportedBill } from "./exported-bill.ts";
 
 /** Which bills. What is undefined narrows nothing. */
-export type Selection = {
+export type BillSelection = {
   readonly accounts?: readonly string[] | undefined;
   readonly productTypes?: readonly string[] | undefined;
   readonly from?: EpochMs | undefined;
@@ -37,7 +37,7 @@ type Row = BillText & {
  * The selected bills, a page at a time, through a cursor: the whole is never in memory. Inside one
  * transaction, of which this is the only user until it ended.
  */
-export async function* readBills(tx: Transaction, selection: Selection): BillPages {
+export async function* readBills(tx: Transaction, selection: BillSelection): BillPages {
   await withDatabaseErrors(() => tx.execute(declareCursor(selection)));
   const fetch = sql.raw(`fetch ${pageBills} from exported`);
   for (;;) {
@@ -58,7 +58,7 @@ function billOf({ cTimeMs, ingestedAtMs, category, ...row }: Row): ExportedBill 
 }
 
 // An id is compared as a number, which is by length first: it may have more digits than a bigint.
-const declareCursor = (selection: Selection): SQL => sql`
+const declareCursor = (selection: BillSelection): SQL => sql`
   declare exported no scroll cursor for
   select
     account,
@@ -76,7 +76,7 @@ const declareCursor = (selection: Selection): SQL => sql`
   order by account, product_type, c_time, coalesce(place, 0), length(bill_id), bill_id`;
 
 /** The condition on rows of `bills`. */
-export function isSelected(selection: Selection): SQL {
+export function isSelected(selection: BillSelection): SQL {
   const { accounts, productTypes, from, to, ends = [], changedSince } = selection;
   const among = (column: SQL, values: readonly string[]) =>
     sql`${column} = any (${textArray(values)}::text[])`;
@@ -93,7 +93,7 @@ export function isSelected(selection: Selection): SQL {
   return conditions.length === 0 ? sql`true` : sql.join(conditions, sql` and `);
 }
 
-const isInTime = (ends: NonNullable<Selection["ends"]>): SQL => sql`not exists (
+const isInTime = (ends: NonNullable<BillSelection["ends"]>): SQL => sql`not exists (
       select 1
       from unnest(
         ${textArray(ends.map(({ account }) => account))}::text[],

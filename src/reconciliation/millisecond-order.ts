@@ -121,10 +121,10 @@ function surplusOf(edges: readonly Edge[]): Map<Node, number> {
   return surplus;
 }
 
-// All selections of so many bills without a balance are tried, 4,095; of more, those of up to three.
-const allSelectionsMax = 12;
-const selectedMax = 3;
-const selectionsMax = 5_000;
+// Of at most 12 bills without a balance, all 4,095 combinations are tried; of more, those of up to three bills.
+const exhaustiveBillsMax = 12;
+const combinedBillsMax = 3;
+const combinationsMax = 5_000;
 
 /**
  * Bills without a balance that together lead from where a trail ends to where one begins, or to
@@ -159,7 +159,7 @@ function nextBridge(
   );
   if (ends.length === 0) return undefined;
   const rings = ringsOf(edges, surplus);
-  for (const { steps, moved } of selections(left)) {
+  for (const { steps, moved } of combinations(left)) {
     for (const from of ends) {
       const to = nodeOf(from + moved);
       if (begins.has(to) || rings.has(to)) return { steps, from, to };
@@ -181,23 +181,23 @@ function ringsOf(edges: readonly Edge[], surplus: ReadonlyMap<Node, number>): Re
   return new Set([...surplus.keys()].filter((node) => !reached.has(node)));
 }
 
-type Selection = { readonly steps: readonly Step[]; readonly moved: bigint };
+type Combination = { readonly steps: readonly Step[]; readonly moved: bigint };
 
 /** Those of one bill first, then those of two, and so on. */
-function* selections(steps: readonly Step[]): Generator<Selection> {
-  const most = steps.length <= allSelectionsMax ? steps.length : selectedMax;
-  type Grown = Selection & { readonly next: number };
+function* combinations(steps: readonly Step[]): Generator<Combination> {
+  const most = steps.length <= exhaustiveBillsMax ? steps.length : combinedBillsMax;
+  type Grown = Combination & { readonly next: number };
   let grown: readonly Grown[] = [{ steps: [], moved: 0n, next: 0 }];
   let count = 0;
   for (let size = 1; size <= most && grown.length > 0; size++) {
     const larger: Grown[] = [];
-    for (const selection of grown) {
-      for (const [offset, step] of steps.slice(selection.next).entries()) {
-        if (count++ >= selectionsMax) return;
+    for (const combination of grown) {
+      for (const [offset, step] of steps.slice(combination.next).entries()) {
+        if (count++ >= combinationsMax) return;
         const next = {
-          steps: [...selection.steps, step],
-          moved: selection.moved + step.moved,
-          next: selection.next + offset + 1,
+          steps: [...combination.steps, step],
+          moved: combination.moved + step.moved,
+          next: combination.next + offset + 1,
         };
         yield next;
         larger.push(next);

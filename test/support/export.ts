@@ -13,7 +13,7 @@ import { upsertBills } from "../../src/db/ledger/upsert-bills.ts";
 import { inSnapshot } from "../../src/db/snapshot.ts";
 import type { ExportedBill } from "../../src/export/exported-bill.ts";
 import { type FormatName, loadFormat } from "../../src/export/formats.ts";
-import { readBills, type Selection } from "../../src/export/read-bills.ts";
+import { type BillSelection, readBills } from "../../src/export/read-bills.ts";
 import type { Ledger } from "../../src/sandbox/ledger.ts";
 import { snowflake } from "../../src/sandbox/snowflake.ts";
 import type { Stream } from "../../src/sync/store.ts";
@@ -69,7 +69,7 @@ export function realBills(): readonly Bill[] {
 export async function exported(
   db: Database,
   format: FormatName,
-  selection: Selection = {},
+  selection: BillSelection = {},
 ): Promise<Buffer> {
   const write = await loadFormat(format);
   return inSnapshot(db, async (tx) => {
@@ -110,7 +110,7 @@ export async function exportedByCommand(
 }
 
 /** The selected bills themselves. */
-export async function selected(db: Database, selection: Selection): Promise<ExportedBill[]> {
+export async function selected(db: Database, selection: BillSelection): Promise<ExportedBill[]> {
   return inSnapshot(db, async (tx) => (await Array.fromAsync(readBills(tx, selection))).flat());
 }
 

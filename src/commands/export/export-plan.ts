@@ -12,7 +12,7 @@ import {
   readUnreconciled,
 } from "../../export/completeness.ts";
 import { isPriced, showsWallets } from "../../export/formats.ts";
-import type { Selection } from "../../export/read-bills.ts";
+import type { BillSelection } from "../../export/read-bills.ts";
 import { readQuarantined } from "../../reports/rejected-rows.ts";
 import type { Stream } from "../../sync/store.ts";
 import { streamName } from "../../terminal/stream-names.ts";
@@ -21,9 +21,9 @@ import { exportNotes, exportWarnings } from "./export-warnings.ts";
 
 /** What an export reads, how it is written, and what is said beside it, a line each. */
 export type ExportPlan = {
-  readonly selection: Selection;
+  readonly selection: BillSelection;
   /** Of a journal, the bills that stand in files which it continues. */
-  readonly before: Selection | undefined;
+  readonly before: BillSelection | undefined;
   readonly said: readonly string[];
 };
 
@@ -102,7 +102,7 @@ function missingOf(
   );
 }
 
-const endsOf = (times: readonly ExportedTime[]): NonNullable<Selection["ends"]> =>
+const endsOf = (times: readonly ExportedTime[]): NonNullable<BillSelection["ends"]> =>
   times.flatMap(({ stream, through }) =>
     through === undefined ? [] : [{ ...stream, to: through }],
   );
