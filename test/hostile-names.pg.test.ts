@@ -15,7 +15,7 @@ import { beginRun, finishRun } from "../src/db/run-log.ts";
 import { DatabaseError } from "../src/errors.ts";
 import { shellWord } from "../src/printable.ts";
 import { readRecords } from "../src/reports/records.ts";
-import { readQuarantined } from "../src/reports/rejected-rows.ts";
+import { countRejected } from "../src/reports/rejected-rows.ts";
 import { readStatus } from "../src/reports/status.ts";
 import { Secret } from "../src/secret.ts";
 import type { Stream } from "../src/sync/store.ts";
@@ -137,7 +137,7 @@ describe("names in any shape", () => {
         );
         const status = await readStatus(db, [stream], hourMs);
         expect(status.streams).toMatchObject([{ stream, bills: byId.size, rejected: kept.length }]);
-        const quarantined = (await readQuarantined(db)).filter((one) => one.account === account);
+        const quarantined = (await countRejected(db)).filter((one) => one.account === account);
         expect(quarantined).toEqual(kept.length === 0 ? [] : [{ ...stream, rows: kept.length }]);
       }),
       runs,

@@ -10,7 +10,7 @@ import { upsertBills } from "../src/db/ledger/upsert-bills.ts";
 import { mapType } from "../src/db/reference/stored-business-types.ts";
 import { readUnreconciled } from "../src/export/completeness.ts";
 import { reconcile } from "../src/reconciliation/reconcile.ts";
-import { acceptBreaks } from "../src/reconciliation/sign-off.ts";
+import { signOffBreaks } from "../src/reconciliation/sign-off.ts";
 import { decimalText, units } from "../src/sandbox/money.ts";
 import { integer, seededRandom, shuffled } from "../src/sandbox/random.ts";
 import { snowflake } from "../src/sandbox/snowflake.ts";
@@ -26,7 +26,7 @@ const newAccount = () => `account-${++accounts}`;
 const of = (account: string) => ({ accounts: [account], productTypes: undefined });
 const check = (account: string, isFull = false) => reconcile(db, of(account), { isFull });
 const accept = (breakId: number, note: string) =>
-  acceptBreaks(db, { breakIds: [breakId], note, by: undefined });
+  signOffBreaks(db, { breakIds: [breakId], note, by: undefined });
 const store = (account: string, bills: readonly Bill[]) =>
   inTransaction(db, (tx) =>
     upsertBills(tx, [{ stream: { account, productType: "USDT-FUTURES" }, bills }]),

@@ -8,7 +8,7 @@ import { expect, test } from "vitest";
 import type { Bill } from "../src/contract/bill.ts";
 import { epochMs } from "../src/contract/time.ts";
 import { reconcile } from "../src/reconciliation/reconcile.ts";
-import { acceptBreaks } from "../src/reconciliation/sign-off.ts";
+import { signOffBreaks } from "../src/reconciliation/sign-off.ts";
 import { seededRandom } from "../src/sandbox/random.ts";
 import { snowflake } from "../src/sandbox/snowflake.ts";
 import { aBill } from "./support/bills.ts";
@@ -182,7 +182,7 @@ test("what is missing, off, open, rejected or restated is said, in each format, 
   const { breaks } = await reconcile(db, everything, { isFull: true });
   const signed = breaks.find(({ kind }) => kind === "quarantine");
   const decision = { breakIds: [signed?.breakId ?? 0], note: `note: ${hostile}`, by: "Ada" };
-  expect(await acceptBreaks(db, decision)).toEqual([]);
+  expect(await signOffBreaks(db, decision)).toEqual([]);
   const { isComplete, lacking, ledgers } = await reported("--product", "COIN-FUTURES");
   expect(isComplete).toBe(false);
   const [ledger] = ledgers;

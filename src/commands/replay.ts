@@ -5,14 +5,14 @@ import { isSelected, type Selection, selectedStreams } from "../app/selection.ts
 import type { Config } from "../config/config.ts";
 import type { Database } from "../db/connect.ts";
 import { takeSyncLease } from "../db/lease/sync-lease.ts";
-import { type Acceptance, acceptRejected } from "../db/ledger/accept-rejected.ts";
 import { readSyncedStreams } from "../db/ledger/checkpoints.ts";
-import { type LeftRow, type ReplayCursor, replayBatch } from "../db/ledger/replay-rows.ts";
+import { type ReplayCursor, replayBatch, type StillRejected } from "../db/ledger/replay-rows.ts";
+import { type RejectedSignOff, signOffRejected } from "../db/ledger/sign-off-rejected.ts";
 import { migrate } from "../db/migrate.ts";
 import { openCommandDatabase } from "../db/open.ts";
 import { firstThrown, messageOf, UsageError } from "../errors.ts";
 import { printableLine } from "../printable.ts";
-import { readQuarantined } from "../reports/rejected-rows.ts";
+import { countRejected } from "../reports/rejected-rows.ts";
 import type { Stream } from "../sync/store.ts";
 import { formatCount, formatCounted, formatTable } from "../terminal/format.ts";
 import { streamColumn, streamName } from "../terminal/stream-names.ts";
@@ -21,7 +21,7 @@ export type ReplayOptions = {
   readonly json: boolean;
   readonly selection: Selection;
   /** The rows to accept as they are, before the others are tried. */
-  readonly accept?: Acceptance | undefined;
+  readonly accept?: RejectedSignOff | undefined;
 };
 
 /** What came of one stream's quarantine. */
@@ -34,7 +34,7 @@ export type StreamReplay = {
   /** How many rows still break the contract. */
   readonly left: number;
   /** They themselves; the first hundred where nobody reads more. */
-  readonly rows: readonly LeftRow[];
+  readonly rows: readonly StillRejected[];
 };
 
 export type AccountReplay = {
@@ -57,8 +57,8 @@ export async function replayCommand(
   await using database = await openCommandDatabase(config.database, notice);
   const { db } = database;
   await migrate(database.url.reveal());
-  if (options.accept !== undefined) await acceptRejected(db, options.accept);
-  const wanted = await quarantinedStreams(db, config, options.selection);
+  if (options.accept !== undefined) await signOffRejected(db, options.accept);
+  const wanted = await streamsWithRejected(db, config, options.selection);
   const rowsMax = options.json ? Number.POSITIVE_INFINITY : rowsShownMax;
   return await loggedRun(db, "replay", async () => {
     const reports: AccountReplay[] = [];
@@ -91,10 +91,10 @@ const endOfReplay = (reports: readonly AccountReplay[]): LoggedEnd => {
 };
 
 /** The digests after `--accept`, and the note that has to come with them. */
-export function acceptanceOf(
+export function signOffOf(
   digests: string | undefined,
   note: string | undefined,
-): Acceptance | undefined {
+): RejectedSignOff | undefined {
   if (digests === undefined && note === undefined) return undefined;
   if (digests === undefined) throw new UsageError("--note needs --accept with a row's digest");
   const words = digests.split(",").map((word) => word.trim());
@@ -111,12 +111,12 @@ export function acceptanceOf(
 }
 
 /** The streams that have open rows. */
-async function quarantinedStreams(
+async function streamsWithRejected(
   db: Database,
   config: Config,
   selection: Selection,
 ): Promise<readonly Stream[]> {
-  const stored = await readQuarantined(db);
+  const stored = await countRejected(db);
   const synced = await readSyncedStreams(db);
   selectedStreams(selection, config, [...synced, ...stored]);
   return stored
@@ -154,7 +154,7 @@ async function replayStream(
   stream: Stream,
 ): Promise<StreamReplay> {
   const counts = { new: 0, unchanged: 0, restated: 0, outdated: 0, left: 0 };
-  const rows: LeftRow[] = [];
+  const rows: StillRejected[] = [];
   let cursor: ReplayCursor | undefined;
   do {
     signal.throwIfAborted();

@@ -18,7 +18,7 @@ export type Decision = {
  * Signs open breaks off: all of them, or none. The records stay, with the note.
  * @returns the numbers that no open break has; empty where all were signed off.
  */
-export const acceptBreaks = (db: Database, decision: Decision): Promise<readonly number[]> =>
+export const signOffBreaks = (db: Database, decision: Decision): Promise<readonly number[]> =>
   decide(db, decision, {
     from: "open",
     name: "signed off",

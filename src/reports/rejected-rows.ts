@@ -4,10 +4,10 @@ import { withDatabaseErrors } from "../db/database-errors.ts";
 import type { Stream } from "../sync/store.ts";
 
 /** How many rows of a stream still wait in quarantine. */
-export type Quarantined = Stream & { readonly rows: number };
+export type RejectedCount = Stream & { readonly rows: number };
 
 /** The rows that broke the contract, in this run or an earlier one, and are not among the bills. */
-export async function readQuarantined(db: Queryable): Promise<readonly Quarantined[]> {
+export async function countRejected(db: Queryable): Promise<readonly RejectedCount[]> {
   return withDatabaseErrors(async () => {
     const { rows } = await db.execute<{
       account: string;

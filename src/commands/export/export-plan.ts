@@ -13,7 +13,7 @@ import {
 } from "../../export/completeness.ts";
 import { isPriced, showsWallets } from "../../export/formats.ts";
 import type { BillSelection } from "../../export/read-bills.ts";
-import { readQuarantined } from "../../reports/rejected-rows.ts";
+import { countRejected } from "../../reports/rejected-rows.ts";
 import type { Stream } from "../../sync/store.ts";
 import { streamName } from "../../terminal/stream-names.ts";
 import type { ExportOptions } from "./export-options.ts";
@@ -51,7 +51,7 @@ export async function planExport(
       ...exportWarnings({
         missing: missingOf(options, stored, synced),
         times,
-        quarantined: (await readQuarantined(tx)).filter((row) =>
+        quarantined: (await countRejected(tx)).filter((row) =>
           synced.some((stream) => streamName(stream) === streamName(row)),
         ),
         unreconciled: showsWallets(options.format) ? await readUnreconciled(tx, selection) : [],

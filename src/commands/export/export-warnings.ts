@@ -1,6 +1,6 @@
 import type { EpochMs } from "../../contract/time.ts";
 import type { ExportedTime } from "../../export/completeness.ts";
-import type { Quarantined } from "../../reports/rejected-rows.ts";
+import type { RejectedCount } from "../../reports/rejected-rows.ts";
 import type { Stream } from "../../sync/store.ts";
 import { formatCounted, formatInterval, formatMinute } from "../../terminal/format.ts";
 import { streamName } from "../../terminal/stream-names.ts";
@@ -17,7 +17,7 @@ export function exportWarnings({
   /** Account and product type, or an account of which nothing is stored. */
   readonly missing: readonly string[];
   readonly times: readonly ExportedTime[];
-  readonly quarantined: readonly Quarantined[];
+  readonly quarantined: readonly RejectedCount[];
   readonly unreconciled: readonly Stream[];
 }): readonly string[] {
   return [

@@ -25,8 +25,8 @@ export function addRepairCommands(
     return verifyCommand(config, io, options);
   };
   const replay = async (options: Reporting & Accepting) => {
-    const { acceptanceOf, replayCommand } = await import("../replay.ts");
-    const accept = acceptanceOf(options.accept, options.note);
+    const { signOffOf, replayCommand } = await import("../replay.ts");
+    const accept = signOffOf(options.accept, options.note);
     const config = readConfig(readEnvironment(), { credentials: false });
     const { json } = options;
     return replayCommand(config, io, { json, accept, selection: selectionOf(options) });

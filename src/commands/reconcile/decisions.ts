@@ -1,7 +1,7 @@
 import { type Io, tell } from "../../app/io.ts";
 import type { Database } from "../../db/connect.ts";
 import { UsageError } from "../../errors.ts";
-import { acceptBreaks, type Decision, reopenBreaks } from "../../reconciliation/sign-off.ts";
+import { type Decision, reopenBreaks, signOffBreaks } from "../../reconciliation/sign-off.ts";
 import { formatCounted } from "../../terminal/format.ts";
 
 /** What is to be signed off and reopened; undefined where nothing is. */
@@ -80,7 +80,7 @@ export async function decide(io: Io, db: Database, { accept, reopen }: Decisions
     tell(io, `reopened ${numbered(reopen.breakIds)}`);
   }
   if (accept !== undefined) {
-    const missing = await acceptBreaks(db, accept);
+    const missing = await signOffBreaks(db, accept);
     refuse("--accept", missing, "open break");
     const by = accept.by === undefined ? "" : ` by ${accept.by}`;
     tell(io, `signed off ${numbered(accept.breakIds)}${by}: ${accept.note}`);

@@ -1,5 +1,5 @@
 import { endOf, type RunEnd } from "../../app/outcome.ts";
-import type { Quarantined } from "../../reports/rejected-rows.ts";
+import type { RejectedCount } from "../../reports/rejected-rows.ts";
 import { type AccountReport, isComplete } from "../../sync/run.ts";
 import type { SymbolsReport } from "../../sync/sync-symbols.ts";
 
@@ -13,7 +13,7 @@ export type SyncRun = {
    * The rows in quarantine by now, those of earlier runs among them; or why they could not be
    * looked up, without which nobody knows whether the ledger is complete.
    */
-  readonly quarantined: readonly Quarantined[] | { readonly error: unknown };
+  readonly quarantined: readonly RejectedCount[] | { readonly error: unknown };
   readonly elapsedMs: number;
 };
 

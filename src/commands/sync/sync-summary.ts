@@ -2,7 +2,7 @@ import { jsonInterval, jsonTimeOrNull } from "../../app/json-times.ts";
 import { type EpochMs, epochMs } from "../../contract/time.ts";
 import type { Outcome } from "../../db/run-log.ts";
 import { firstThrown, messageOf, StoppedError } from "../../errors.ts";
-import type { Quarantined } from "../../reports/rejected-rows.ts";
+import type { RejectedCount } from "../../reports/rejected-rows.ts";
 import { lengthMs } from "../../sync/intervals.ts";
 import { type AccountReport, isComplete } from "../../sync/run.ts";
 import type { StreamReport } from "../../sync/stream-run.ts";
@@ -42,7 +42,7 @@ export function summaryText(result: SyncResult): string {
     ...reports.flatMap(({ loanToValue }) => loanToValue.flatMap(loanToValueLine)),
     ...failures(result).map(({ names, message }) => `${names.join(", ")}: ${message}`),
     ...streams.flatMap(streamRemarks),
-    ...("error" in quarantined ? [] : quarantined.map(quarantineRemark)),
+    ...("error" in quarantined ? [] : quarantined.map(rejectedRemark)),
     `${outcomeWords[outcome]}${shareText(reports, outcome)}${lossText(streams)}, after ` +
       formatDuration(elapsedMs),
   ].join("\n");
@@ -127,7 +127,7 @@ function streamRemarks({ stream, windows, expired }: StreamReport): readonly str
   ];
 }
 
-const quarantineRemark = ({ rows, ...stream }: Quarantined): string =>
+const rejectedRemark = ({ rows, ...stream }: RejectedCount): string =>
   `${streamName(stream)}: ${formatCount(rows)} ${rows === 1 ? "row is" : "rows are"} in ` +
   "rejected_bills and not among the bills; each says how it broke the API's contract, and after an " +
   "upgrade npm run replay tries them again";

@@ -23,7 +23,7 @@ import { commitSymbols } from "../../db/reference/stored-symbols.ts";
 import type { ExchangeError } from "../../errors.ts";
 import { addressLimit, createAddressLimits } from "../../exchange/address-limits.ts";
 import { openTransport } from "../../exchange/transport.ts";
-import { readQuarantined } from "../../reports/rejected-rows.ts";
+import { countRejected } from "../../reports/rejected-rows.ts";
 import { type AccountReport, syncAccount } from "../../sync/run.ts";
 import { syncSymbols } from "../../sync/sync-symbols.ts";
 import { openReporter, type Reporter } from "./reporter.ts";
@@ -98,7 +98,7 @@ async function sync(deps: Deps): Promise<LoggedEnd> {
     targets.has("symbols") ? syncPairs(deps) : undefined,
     ...config.accounts.map((account) => turns.add(() => syncOne(deps, account))),
   ]);
-  const quarantined = reports.length === 0 ? [] : await lookUpQuarantine(db);
+  const quarantined = reports.length === 0 ? [] : await lookUpRejected(db);
   const elapsedMs = performance.now() - startedAt;
   signal.removeEventListener("abort", sayStopping);
   const result = syncResult({ runId, symbols, reports, quarantined, elapsedMs });
@@ -108,8 +108,8 @@ async function sync(deps: Deps): Promise<LoggedEnd> {
   return { outcome, exitCode, counts: countsOf(result), errors: errorsOf(result) };
 }
 
-const lookUpQuarantine = (db: Database): Promise<SyncRun["quarantined"]> =>
-  readQuarantined(db).catch((error: unknown) => ({ error }));
+const lookUpRejected = (db: Database): Promise<SyncRun["quarantined"]> =>
+  countRejected(db).catch((error: unknown) => ({ error }));
 
 type Deps = {
   readonly config: Config;

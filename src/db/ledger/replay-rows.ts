@@ -10,7 +10,7 @@ import { timeText } from "../sql/time-text.ts";
 import { upsertBills } from "./upsert-bills.ts";
 
 /** A row that still breaks the contract. */
-export type LeftRow = RowFault & { readonly digest: string };
+export type StillRejected = RowFault & { readonly digest: string };
 
 /** What came of some rows of a stream's quarantine. */
 export type Replayed = {
@@ -22,7 +22,7 @@ export type Replayed = {
   readonly restated: number;
   /** Rows that are older than what is stored under their id: the bill stays as it is. */
   readonly outdated: number;
-  readonly left: readonly LeftRow[];
+  readonly left: readonly StillRejected[];
 };
 
 /** Where in a stream's quarantine to go on. */
@@ -45,14 +45,14 @@ export function replayBatch(
   return withDatabaseErrors(() =>
     inTransaction(db, async (tx) => {
       await checkSyncLease(tx, lease);
-      const rows = await openRows(tx, stream, after);
+      const rows = await unresolvedRows(tx, stream, after);
       const readings = rows.map((row) => ({ ...row, ...readAgain(row.received) }));
       const readable = readings.flatMap((row) => ("bill" in row ? [row] : []));
       const left = readings.flatMap((row) =>
         "fault" in row ? [{ digest: row.digest, ...row.fault }] : [],
       );
-      const counts = await putIn(tx, stream, readable);
-      await retell(tx, stream, left);
+      const counts = await storeReadable(tx, stream, readable);
+      await updateFaults(tx, stream, left);
       const next = rows.length < batchRows ? undefined : rows.at(-1);
       return { ...counts, left, next };
     }),
@@ -69,19 +69,19 @@ function readAgain(received: string): { readonly bill: Bill } | { readonly fault
   }
 }
 
-type OpenRow = ReplayCursor & {
+type UnresolvedRow = ReplayCursor & {
   readonly received: string;
   readonly billId: string | null;
   readonly isSuperseded: boolean;
 };
 
-async function openRows(
+async function unresolvedRows(
   tx: Transaction,
   { account, productType }: Stream,
   after: ReplayCursor | undefined,
-): Promise<readonly OpenRow[]> {
+): Promise<readonly UnresolvedRow[]> {
   const { rejectedAt, digest } = after ?? { rejectedAt: "-infinity", digest: "" };
-  const { rows } = await tx.execute<OpenRow>(sql`
+  const { rows } = await tx.execute<UnresolvedRow>(sql`
     select
       digest,
       received,
@@ -98,9 +98,9 @@ async function openRows(
   return rows;
 }
 
-type ReadableRow = OpenRow & { readonly bill: Bill };
+type ReadableRow = UnresolvedRow & { readonly bill: Bill };
 
-async function putIn(
+async function storeReadable(
   tx: Transaction,
   stream: Stream,
   rows: readonly ReadableRow[],
@@ -210,10 +210,10 @@ async function resolve(
 }
 
 /** A row may break the contract in another way now. */
-async function retell(
+async function updateFaults(
   tx: Transaction,
   { account, productType }: Stream,
-  rows: readonly LeftRow[],
+  rows: readonly StillRejected[],
 ): Promise<void> {
   await tx.execute(sql`
     update rejected_bills

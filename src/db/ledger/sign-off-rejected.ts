@@ -5,13 +5,16 @@ import { withDatabaseErrors } from "../database-errors.ts";
 import { textArray } from "../sql/array-literal.ts";
 
 /** Which rows are accepted as they are, and why. */
-export type Acceptance = { readonly digests: readonly string[]; readonly note: string };
+export type RejectedSignOff = { readonly digests: readonly string[]; readonly note: string };
 
 /**
  * Resolves rows that broke the contract, with the note: all of them or none.
  * @throws UsageError for a digest of which no row is open.
  */
-export async function acceptRejected(db: Database, { digests, note }: Acceptance): Promise<void> {
+export async function signOffRejected(
+  db: Database,
+  { digests, note }: RejectedSignOff,
+): Promise<void> {
   await withDatabaseErrors(() =>
     inTransaction(db, async (tx) => {
       const { rows } = await tx.execute<{ digest: string }>(sql`
