@@ -31,7 +31,7 @@ const syncBills = ["sync", "--only", "bills"];
 test("a product type that is retired is read no more, fails no run and has no gap; unretired, it is read on", async () => {
   await using at = await house();
   expect(await at.run(syncBills)).toMatchObject({ code: 0 });
-  // A hole, a row in quarantine, and a year without a sync.
+  // A hole, a rejected row, and a year without a sync.
   await at.db.execute(sql`
     delete from checkpoints
     where product_type = 'COIN-FUTURES'

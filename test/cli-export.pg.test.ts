@@ -137,7 +137,7 @@ describe("standard error says what may be missing, and the exit code stays 0:", 
     return { code, lines: stderr.split("\n") };
   };
 
-  test("time that was not read, and rows in quarantine", async () => {
+  test("time that was not read, and rejected rows", async () => {
     await db.execute(sql`
       insert into rejected_bills (
         account, product_type, digest, received, fault_path, fault, run_id, rejected_at

@@ -69,7 +69,7 @@ const storedOf = async ({ account }: Stream, table: "bills" | "bill_revisions" =
   return rows.map(({ bill }) => bill.trim());
 };
 
-const quarantineOf = async ({ account }: Stream) => {
+const rejectedOf = async ({ account }: Stream) => {
   const { rows } = await tables.db.execute(sql`
     select received, fault_path as path, fault, resolved_at is not null as resolved
     from rejected_bills
@@ -104,7 +104,7 @@ describe("a replay", () => {
       "7 12.50",
       '9007199254740993 1.10 {"fee":"0E-8","new":0.10}',
     ]);
-    expect(await quarantineOf(stream)).toEqual([
+    expect(await rejectedOf(stream)).toEqual([
       { received: exact, path: "old", fault: "is not known to version 0.0", resolved: true },
       expect.objectContaining({ resolved: true }),
       expect.objectContaining({ path: "amount", resolved: false }),
@@ -147,7 +147,7 @@ describe("a replay", () => {
     expect(await replay(stream)).toMatchObject({ new: 0, restated: 0, outdated: 1, left: [] });
     expect(await storedOf(stream)).toEqual(["1098396773329305606 99"]);
     expect(await storedOf(stream, "bill_revisions")).toEqual([]);
-    expect(await quarantineOf(stream)).toEqual([
+    expect(await rejectedOf(stream)).toEqual([
       expect.objectContaining({ resolved: true }),
       expect.objectContaining({ resolved: true, received: expect.stringContaining('"13"') }),
     ]);
@@ -217,7 +217,7 @@ describe("a replay", () => {
     expect(await storedOf(stream)).toEqual(["17 12.50", "7 99"]);
   });
 
-  test("goes through a quarantine of any length in batches, each row once", async () => {
+  test("goes through any number of rejected rows in batches, each row once", async () => {
     const { stream } = await holdStream(tables.db);
     const { account, productType } = stream;
     await tables.db.execute(sql`
@@ -309,7 +309,7 @@ describe("what was served last wins in a replay", () => {
     expect(stored.filter((bill) => bill.startsWith(aRow().billId))).toEqual([
       `${aRow().billId} ${amount}`,
     ]);
-    const open = (await quarantineOf(stream)).filter(({ resolved }) => resolved === false);
+    const open = (await rejectedOf(stream)).filter(({ resolved }) => resolved === false);
     expect(open).toEqual([]);
   });
 
@@ -459,7 +459,7 @@ describe("the command", () => {
     for (const [words, others, said] of [
       [digests.join(), [], "--accept needs --note"],
       ["12ab", note, '--accept "12ab" is not a digest of 64 hexadecimal digits'],
-      [`${digests[0]},${"0".repeat(64)}`, note, `--accept ${"0".repeat(64)}: no open row`],
+      [`${digests[0]},${"0".repeat(64)}`, note, `--accept ${"0".repeat(64)}: no unresolved row`],
     ] as const) {
       const refused = await accept(words, ...others);
       expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining(said) });

@@ -112,7 +112,7 @@ test("a command that throws is logged as failed, with what it threw", async () =
   ]);
 });
 
-test("a sync that could not look for rows in quarantine is not complete, and says why", async () => {
+test("a sync that could not look for rejected rows is not complete, and says why", async () => {
   await using at = await house({
     alterLedger: (ledger) => ({ ...ledger, bills: { ...ledger.bills, "USDT-FUTURES": [] } }),
   });

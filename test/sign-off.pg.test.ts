@@ -203,7 +203,7 @@ describe("breaks", () => {
   });
 });
 
-describe("a row in quarantine", () => {
+describe("a rejected row", () => {
   const rejectedAs = (account: string, billId: string | null, received: object) =>
     db.execute(sql`
       insert into rejected_bills (

@@ -116,9 +116,9 @@ describe("a page", () => {
     );
     expect(await rows()).toEqual(["0-10 open 0p 0b"]);
     expect(await readStoredBills(tables.db, stream)).toEqual([]);
-    const { rows: quarantine } = await tables.db.execute(sql`
+    const { rows: kept } = await tables.db.execute(sql`
       select 1 from rejected_bills where account = ${stream.account}`);
-    expect(quarantine).toEqual([]);
+    expect(kept).toEqual([]);
   });
 
   test.each<[string, string | undefined, PageCommit["next"]]>([
@@ -235,7 +235,7 @@ describe("a page", () => {
 });
 
 describe("a rejected row", () => {
-  const quarantine = async () => {
+  const storedRejected = async () => {
     const { rows: found } = await tables.db.execute(sql`
       select digest, received, fault_path, fault, run_id, resolved_at
       from rejected_bills
@@ -254,7 +254,7 @@ describe("a rejected row", () => {
       { cursor: "c1" },
       { rejected: [rejected(parseExactJson(text), "nul", "a,b\\'")] },
     );
-    expect(await quarantine()).toEqual([
+    expect(await storedRejected()).toEqual([
       {
         digest: expect.stringMatching(/^[0-9a-f]{64}$/),
         received: text,
@@ -273,7 +273,7 @@ describe("a rejected row", () => {
     const other = { after: "c1", rejected: [rejected("x", "", "other")] };
     const again = await commit(0, 10, { cursor: "c2" }, other);
     expect([counts.rejected, again.rejected]).toEqual([3, 1]);
-    const found = (await quarantine()).map(({ received, fault }) => [received, fault]);
+    const found = (await storedRejected()).map(({ received, fault }) => [received, fault]);
     expect(found.sort()).toEqual([
       ['"x"', "is not a number"],
       ['"y"', "is not a number"],
@@ -289,7 +289,7 @@ describe("a rejected row", () => {
       where account = ${stream.account} and received = '"x"'`);
     const counts = await commit(0, 10, { cursor: "c2" }, { after: "c1", ...page });
     expect(counts.rejected).toBe(1);
-    expect(await quarantine()).toHaveLength(2);
+    expect(await storedRejected()).toHaveLength(2);
   });
 });
 

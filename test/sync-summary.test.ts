@@ -34,7 +34,7 @@ const account = (streams: readonly StreamReport[], error?: unknown): AccountRepo
   error,
 });
 
-const quarantine = { account: "main", productType: "USDT-FUTURES", rows: 3 } as const;
+const rejectedCount = { account: "main", productType: "USDT-FUTURES", rows: 3 } as const;
 
 const result = (reports: readonly AccountReport[], changes: Partial<SyncRun> = {}) =>
   syncResult({
@@ -120,9 +120,9 @@ describe("below its table, the summary says", () => {
     expect(lines.slice(lines.indexOf("") + 1, -1)).toEqual(expected);
   });
 
-  test("how many rows are in quarantine, of this run or an earlier one", () => {
+  test("how many rows are rejected, of this run or an earlier one", () => {
     const rows = (count: number) =>
-      linesOf([account([stream()])], { quarantined: [{ ...quarantine, rows: count }] }).at(-2);
+      linesOf([account([stream()])], { quarantined: [{ ...rejectedCount, rows: count }] }).at(-2);
     expect(rows(1)).toMatch(/^main\/USDT-FUTURES: 1 row is in rejected_bills and not among/);
     expect(rows(1_234)).toMatch(/^main\/USDT-FUTURES: 1,234 rows are in rejected_bills/);
   });
@@ -155,16 +155,16 @@ const outcomes: readonly [string, readonly AccountReport[], Partial<SyncRun>, st
   ],
   ["a row was rejected", [account([stream({ rejected: 1 })])], {}, "incomplete", 1],
   [
-    "rows of earlier runs are in quarantine",
+    "rows of earlier runs are rejected",
     [account([stream()])],
-    { quarantined: [quarantine] },
+    { quarantined: [rejectedCount] },
     "incomplete",
     1,
   ],
   [
-    "rows of another stream are in quarantine",
+    "rows of another stream are rejected",
     [account([coin()])],
-    { quarantined: [quarantine] },
+    { quarantined: [rejectedCount] },
     "complete",
     0,
   ],
@@ -187,7 +187,7 @@ const outcomes: readonly [string, readonly AccountReport[], Partial<SyncRun>, st
     3,
   ],
   [
-    "nobody could look whether rows are in quarantine",
+    "nobody could look whether rows are rejected",
     [account([stream()])],
     { quarantined: { error: refused } },
     "incomplete",
@@ -223,9 +223,9 @@ const outcomes: readonly [string, readonly AccountReport[], Partial<SyncRun>, st
     1,
   ],
   [
-    "one is held, and rows of another are in quarantine",
+    "one is held, and rows of another are rejected",
     [account([], held), account([stream()])],
-    { quarantined: [quarantine] },
+    { quarantined: [rejectedCount] },
     "incomplete",
     1,
   ],

@@ -20,11 +20,11 @@ import { streamColumn, streamName } from "../terminal/stream-names.ts";
 export type ReplayOptions = {
   readonly json: boolean;
   readonly selection: Selection;
-  /** The rows to accept as they are, before the others are tried. */
+  /** The rows to sign off as they are, before the others are tried. */
   readonly accept?: RejectedSignOff | undefined;
 };
 
-/** What came of one stream's quarantine. */
+/** What came of one stream's rejected rows. */
 export type StreamReplay = {
   readonly stream: Stream;
   readonly new: number;
@@ -47,7 +47,7 @@ export type AccountReplay = {
 /** What a person is shown of each stream; JSON has all. */
 const rowsShownMax = 100;
 
-/** `replay`: tries the open rows of `rejected_bills` again. Asks the exchange nothing. */
+/** `replay`: tries the unresolved rows of `rejected_bills` again. It asks the exchange nothing. */
 export async function replayCommand(
   config: Config,
   io: Io,
@@ -110,7 +110,7 @@ export function signOffOf(
   return { digests: words, note: note.trim() };
 }
 
-/** The streams that have open rows. */
+/** The streams that have rejected rows. */
 async function streamsWithRejected(
   db: Database,
   config: Config,

@@ -23,7 +23,7 @@ export const breakKinds = {
   "ltv-ratio": "the ratio is not debt by assets",
   "ltv-haircut": "collateral counts for more than it is worth, or for less than nothing",
   restatement: "bills were restated since the last sign-off",
-  quarantine: "rows in quarantine since the last sign-off",
+  quarantine: "rows were rejected since the last sign-off",
 } as const;
 
 export type BreakKind = keyof typeof breakKinds;

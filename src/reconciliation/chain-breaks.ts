@@ -184,7 +184,7 @@ function toBreak(row: Row): FoundBreak {
 
 const digestShown = 12;
 
-/** The row in quarantine that may be what is missing. */
+/** The rejected row that may be what is missing. */
 function besideRejected({ rejected_digest, rejected_bill_id, rejected_fault }: Row): string {
   if (rejected_digest === null) return "";
   const what = rejected_bill_id === null ? "" : `bill ${rejected_bill_id}, `;

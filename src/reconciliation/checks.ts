@@ -197,7 +197,7 @@ export async function findIdBreaks(
 }
 
 /**
- * Restatements and quarantined rows since the last check that counted those that somebody signed
+ * Restatements and rejected rows since the last check that counted those that somebody signed
  * off: what came between that check and his signature he has not seen.
  */
 export async function findUnsigned(

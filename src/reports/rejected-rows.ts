@@ -3,10 +3,10 @@ import type { Queryable } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import type { Stream } from "../sync/store.ts";
 
-/** How many rows of a stream still wait in quarantine. */
+/** How many rejected rows a stream has that are not resolved. */
 export type RejectedCount = Stream & { readonly rows: number };
 
-/** The rows that broke the contract, in this run or an earlier one, and are not among the bills. */
+/** Counts the rows that broke the contract, in this run or an earlier one, and are not resolved. */
 export async function countRejected(db: Queryable): Promise<readonly RejectedCount[]> {
   return withDatabaseErrors(async () => {
     const { rows } = await db.execute<{

@@ -44,7 +44,7 @@ export type VerifyStore = {
   compare(stream: Stream, bills: readonly Bill[], since: string): Promise<readonly DifferingBill[]>;
   /** What is stored of a window, in batches. */
   stored(stream: Stream, window: Interval, since: string): AsyncIterable<readonly StoredBill[]>;
-  /** For each of the rows, whether somebody accepted it for good. */
+  /** For each of the rows, whether somebody signed it off. */
   accepted(stream: Stream, rows: readonly RejectedRow[]): Promise<readonly boolean[]>;
   /**
    * Writes what differs, where the stored is still what it was compared with, and keeps the

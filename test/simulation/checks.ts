@@ -110,11 +110,11 @@ export function checkTables(world: World, before: Tables, after: Tables): void {
     check("restatements", stream.replaced.size, revisionFaults(tables, stream, find));
     const untouched = before[productType].bills.length;
     check("twice is once", untouched, rewritten(before[productType], tables, stream.touched));
-    const quarantine = [...stream.rejected].filter((row) => !tables.rejected.includes(row));
+    const unkept = [...stream.rejected].filter((row) => !tables.rejected.includes(row));
     check(
       "nothing dropped",
       stream.rejected.size,
-      quarantine.map((row) => `${row} is not in quarantine`),
+      unkept.map((row) => `${row} is not among the rejected rows`),
     );
     const checkStored = (promise: PromiseName, bills: readonly LedgerBill[], why: string) =>
       check(

@@ -17,7 +17,7 @@ export type CommittedStream = {
   readonly versions: Map<string, Version>;
   /** The contents that others replaced, oldest first. */
   readonly replaced: Map<string, Version[]>;
-  /** Rows in quarantine, as JSON. */
+  /** Rejected rows, as JSON. */
   readonly rejected: Set<string>;
   readonly proofs: Proof[];
   /** The oldest time that a plan ever wanted. */

@@ -210,7 +210,7 @@ async function readRestatements(
 
 /**
  * Open and signed-off breaks of the month. What happened later and speaks of it is in it, too:
- * restatements where it has some, and rows in quarantine, which may be of any month.
+ * restatements where it has some, and rejected rows, which may be of any month.
  */
 async function readBreaks(
   tx: Transaction,

@@ -10,7 +10,7 @@ export type SyncRun = {
   readonly symbols: SymbolsReport | undefined;
   readonly reports: readonly AccountReport[];
   /**
-   * The rows in quarantine by now, those of earlier runs among them; or why they could not be
+   * The rejected rows by now, those of earlier runs among them; or why they could not be
    * looked up, without which nobody knows whether the ledger is complete.
    */
   readonly quarantined: readonly RejectedCount[] | { readonly error: unknown };
@@ -20,7 +20,7 @@ export type SyncRun = {
 /** And what came of it. */
 export type SyncResult = SyncRun & RunEnd;
 
-/** Only what this run set out to sync counts: another stream's quarantine is left out. */
+/** Only what this run set out to sync counts: those of another stream are left out. */
 export function syncResult(given: SyncRun): SyncResult {
   const { reports } = given;
   const quarantined =
@@ -56,7 +56,7 @@ function factsOf({ symbols, reports, quarantined }: SyncRun) {
   const wholeReports = reports.filter(({ error }) => error === undefined);
   return {
     isOpen:
-      // A row in quarantine is none of the ledger's: without it, the ledger is not complete.
+      // A rejected row is not among the bills: without it, the ledger is not complete.
       (!("error" in quarantined) && quarantined.length > 0) ||
       (symbols?.broken.length ?? 0) > 0 ||
       !wholeReports.every(isComplete),

@@ -145,7 +145,7 @@ async function tryConnect(
   });
   try {
     await client.connect();
-    const refusal = await claim(client, cluster);
+    const refusal = await joinServer(client, cluster);
     if (refusal === undefined) return keeper;
     await hangUp(keeper);
     return refusal;
@@ -156,7 +156,8 @@ async function tryConnect(
   }
 }
 
-async function claim(client: Client, cluster: Cluster): Promise<Refusal | undefined> {
+/** Counts this process among the users of the server, if it is the one of this directory. */
+async function joinServer(client: Client, cluster: Cluster): Promise<Refusal | undefined> {
   // A copied data directory has the same password and, in its postmaster.pid, the same port.
   const shown = await client.query<{ data_directory: string }>("show data_directory");
   const served = shown.rows[0]?.data_directory;

@@ -54,7 +54,7 @@ export async function rejectRows(
 }
 
 /**
- * Notes of the open rows of these bills that something was served after them. Where no row is open,
+ * Marks the unresolved rows of these bills: something was served after them. Where none is unresolved,
  * which is nearly always, that is one look into an empty index for all pages.
  * @param pages of one account. Of what comes together, the rejected rows count as the later ones.
  */
@@ -105,7 +105,7 @@ async function supersede(
       and superseded_at is null`);
 }
 
-/** For each of the rows, whether it is kept and resolved: accepted for good, or put in by a replay. */
+/** For each of the rows, whether it is kept and resolved: signed off, or stored by a replay. */
 export async function areResolved(
   db: Queryable,
   { account, productType }: Stream,

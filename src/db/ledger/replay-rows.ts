@@ -12,7 +12,7 @@ import { upsertBills } from "./upsert-bills.ts";
 /** A row that still breaks the contract. */
 export type StillRejected = RowFault & { readonly digest: string };
 
-/** What came of some rows of a stream's quarantine. */
+/** What came of some of a stream's rejected rows. */
 export type Replayed = {
   /** Bills that were not stored. */
   readonly new: number;
@@ -25,14 +25,14 @@ export type Replayed = {
   readonly left: readonly StillRejected[];
 };
 
-/** Where in a stream's quarantine to go on. */
+/** Where among a stream's rejected rows to go on. */
 export type ReplayCursor = { readonly rejectedAt: string; readonly digest: string };
 
 // Rows are small, and a failure loses one batch's work.
 const batchRows = 500;
 
 /**
- * Tries the next open rows of a stream's quarantine, oldest first, in one transaction in which the
+ * Tries a stream's next unresolved rejected rows, oldest first, in one transaction in which the
  * account is certainly still this run's.
  * @returns where to go on; undefined at the end.
  */

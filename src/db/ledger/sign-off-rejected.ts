@@ -4,12 +4,12 @@ import { type Database, inTransaction } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
 import { textArray } from "../sql/array-literal.ts";
 
-/** Which rows are accepted as they are, and why. */
+/** Which rejected rows are signed off, and why. */
 export type RejectedSignOff = { readonly digests: readonly string[]; readonly note: string };
 
 /**
- * Resolves rows that broke the contract, with the note: all of them or none.
- * @throws UsageError for a digest of which no row is open.
+ * Signs the rows off with the note: all of them or none.
+ * @throws UsageError for a digest that no unresolved row has.
  */
 export async function signOffRejected(
   db: Database,
@@ -26,7 +26,7 @@ export async function signOffRejected(
       const missing = digests.filter((digest) => !rows.some((row) => row.digest === digest));
       if (missing.length === 0) return;
       throw new UsageError(
-        `--accept ${missing.join(",")}: no open row of rejected_bills has this digest; replay lists them`,
+        `--accept ${missing.join(",")}: no unresolved row of rejected_bills has this digest; replay lists them`,
       );
     }),
   );
