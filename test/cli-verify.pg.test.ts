@@ -21,6 +21,12 @@ async function house(options: Partial<SandboxOptions> = {}) {
   const arrivals: { readonly who: string; readonly at: number }[] = [];
   const of = (locale: string) => arrivals.filter(({ who }) => who === locale).map(({ at }) => at);
   let held: { readonly who: string; readonly until: string } | undefined;
+  const heldBack = async (who: string) => {
+    const until = performance.now() + heldMs;
+    while (held?.who === who && of(held.until).length === 0 && performance.now() < until) {
+      await sleep(10);
+    }
+  };
   const sandbox = stack.use(
     await openSandbox({
       seed: "verify",
@@ -29,7 +35,7 @@ async function house(options: Partial<SandboxOptions> = {}) {
         const isBills = request.path.endsWith("/account/bill");
         const who = request.headers["locale"] ?? "";
         if (isBills) arrivals.push({ who, at: performance.now() });
-        if (held?.who === who && of(held.until).length === 0) await sleep(heldMs);
+        await heldBack(who);
         return answer(request);
       },
       ...options,
@@ -77,10 +83,7 @@ describe("a verification and a sync of one account at once", () => {
 
   test("stay within ten requests a second together and both succeed, where the sync was first", async () => {
     await using at = await house({ density: 2 });
-    await using sync = await at.start(
-      syncLocale,
-      ...["sync", "--only", "bills", "--product", "USDT-FUTURES", "COIN-FUTURES"],
-    );
+    await using sync = await at.start(syncLocale, ...["sync", "--only", "bills"]);
     await at.untilArrivals(syncLocale, 5);
     at.holdUntil(syncLocale, verifyLocale);
     const span = ["--from", daysAgo(15), "--to", daysAgo(2)];
