@@ -44,12 +44,6 @@ function storeOf(own: Stored, others: Stored = {}): ProofStore {
 
 type Served = Partial<Record<ProductType, readonly number[] | ExchangeError>>;
 
-type AskedBills = {
-  readonly productType: ProductType;
-  readonly startTime?: string;
-  readonly endTime?: string;
-};
-
 /** Lets an account prove itself, at an exchange that serves these. */
 async function prove(
   store: ProofStore,
@@ -63,14 +57,14 @@ async function prove(
     {
       store,
       exchangeNow,
-      async ask(query) {
-        const { productType, startTime = "0", endTime = `${now}` } = query() as AskedBills;
+      async ask(productType, question) {
+        const { startTime = 0, endTime = now } = question();
         asked.push(productType);
         const rows = served[productType] ?? [];
         if (rows instanceof ExchangeError) throw rows;
         const inside = (falseEnds.includes(asked.length) ? [] : rows)
           .map(markAt)
-          .filter(({ cTime }) => cTime >= Number(startTime) && cTime <= Number(endTime))
+          .filter(({ cTime }) => cTime >= startTime && cTime <= endTime)
           .map((mark) => ({ ...mark, businessType: "buy", cTime: String(mark.cTime) }));
         return { rows: inside, endId: undefined, requestTime: now, rowTexts: () => [] };
       },

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { billsApiOf } from "../src/contract/bills-api.ts";
 import { dayMs, type EpochMs, epochMs, historyMs, hourMs, minuteMs } from "../src/contract/time.ts";
 import {
   cutAt,
@@ -18,9 +19,10 @@ import {
   horizonAt,
   planStream,
   startSlackMs,
-  windowMaxMs,
 } from "../src/sync/plan.ts";
 import type { KnownTime, Walk } from "../src/sync/store.ts";
+
+const { windowMaxMs } = billsApiOf("USDT-FUTURES");
 
 const stream = { account: "main", productType: "USDT-FUTURES" } as const;
 const now = epochMs(Date.UTC(2026, 5, 1));

@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import { reconciliationText } from "../src/commands/reconcile/reconcile.ts";
 import { replayText } from "../src/commands/replay.ts";
 import { Findings, verificationText } from "../src/commands/verify/verify-result.ts";
+import { billsApiOf } from "../src/contract/bills-api.ts";
 import { dayMs, epochMs, hourMs } from "../src/contract/time.ts";
 import { printable, printableJson, printableLine, shellWord } from "../src/printable.ts";
 import type { Break } from "../src/reconciliation/breaks.ts";
@@ -144,6 +145,7 @@ describe("what the exchange sent forges no line", () => {
   test("of a page of another time", () => {
     const asked = { startTime: epochMs(dayMs), endTime: epochMs(2 * dayMs) };
     const stray = strayBill(
+      billsApiOf("USDT-FUTURES"),
       { bills: [aBill({ billId: forged, cTime: epochMs(0) })], rejected: [] },
       asked,
     );

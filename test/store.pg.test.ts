@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
+import { billsApiOf } from "../src/contract/bills-api.ts";
 import { parseExactJson } from "../src/contract/json.ts";
 import { dayMs, epochMs, hourMs, minuteMs } from "../src/contract/time.ts";
 import { inTransaction, openDatabase } from "../src/db/connect.ts";
 import { readStoredBills } from "../src/db/ledger/stored-bills.ts";
 import { upsertBills } from "../src/db/ledger/upsert-bills.ts";
 import { CommitsLostError, OutdatedPageError } from "../src/errors.ts";
-import { windowMaxMs } from "../src/sync/plan.ts";
 import type { PageCommit, RejectedRow, Stream, WalkEnd } from "../src/sync/store.ts";
 import { aBill, bills } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
@@ -22,6 +22,8 @@ import {
   provenWhole,
   untilBlocked,
 } from "./support/held-store.ts";
+
+const { windowMaxMs } = billsApiOf("USDT-FUTURES");
 
 const { database, tables } = await fileDatabase();
 let held: HeldStream;

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { billsApiOf } from "../src/contract/bills-api.ts";
 import { dayMs, epochMs, historyMs, hourMs, minuteMs, secondMs } from "../src/contract/time.ts";
 import { coverageShare, type Reading, streamTimes } from "../src/reports/stream-times.ts";
 import {
@@ -10,8 +11,10 @@ import {
   subtract,
   union,
 } from "../src/sync/intervals.ts";
-import { planStream, startSlackMs, windowMaxMs } from "../src/sync/plan.ts";
+import { planStream, startSlackMs } from "../src/sync/plan.ts";
 import type { KnownTime } from "../src/sync/store.ts";
+
+const { windowMaxMs } = billsApiOf("USDT-FUTURES");
 
 const stream = { account: "main", productType: "USDT-FUTURES" } as const;
 const settleLagMs = 10 * minuteMs;

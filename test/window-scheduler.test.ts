@@ -1,11 +1,12 @@
 import { describe, expect, test } from "vitest";
+import { accountBills } from "../src/contract/account-bills.ts";
 import { epochMs } from "../src/contract/time.ts";
 import { createPageEstimate } from "../src/sync/page-estimate.ts";
 import { type ScheduledWalk, WindowScheduler } from "../src/sync/window-scheduler.ts";
 
 /** A scheduler of walks that run until they are told to end. */
-function schedulerOf(count: number) {
-  const scheduler = new WindowScheduler();
+function schedulerOf(count: number, limit = accountBills.limit) {
+  const scheduler = new WindowScheduler(limit);
   const walks: ScheduledWalk[] = [];
   const ended = Promise.withResolvers<void>();
   for (let walk = 0; walk < count; walk++) {

@@ -1,4 +1,5 @@
 import { pageSizeMax } from "../../src/contract/account-bills.ts";
+import { billsApiOf } from "../../src/contract/bills-api.ts";
 import {
   classicProductTypes,
   type ProductType,
@@ -9,7 +10,9 @@ import type { LedgerBill } from "../../src/sandbox/ledger-bill.ts";
 import { integer, pick, type Random, seededRandom } from "../../src/sandbox/random.ts";
 import { snowflake } from "../../src/sandbox/snowflake.ts";
 import { type Interval, interval, split } from "../../src/sync/intervals.ts";
-import { horizonAt, windowMaxMs } from "../../src/sync/plan.ts";
+import { horizonAt } from "../../src/sync/plan.ts";
+
+const { windowMaxMs } = billsApiOf("USDT-FUTURES");
 
 export type BillsOf = Readonly<Record<ProductType, readonly LedgerBill[]>>;
 

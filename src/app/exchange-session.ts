@@ -1,11 +1,11 @@
 import type { Clock } from "../clock.ts";
 import type { Account } from "../config/account.ts";
 import type { Config } from "../config/config.ts";
-import { accountBills } from "../contract/account-bills.ts";
+import { billsOperations } from "../contract/bills-api.ts";
 import type { Operation } from "../contract/operation.ts";
 import type { EpochMs } from "../contract/time.ts";
 import type { RateShare } from "../db/lease/sync-lease.ts";
-import { verifyShareRequests } from "../db/lease/verify-lease.ts";
+import { verifyShareOf } from "../db/lease/verify-lease.ts";
 import { type AddressLimits, createAddressLimits } from "../exchange/address-limits.ts";
 import { type Client, createClient } from "../exchange/client.ts";
 import { createExchangeClock, type ExchangeClock } from "../exchange/exchange-clock.ts";
@@ -59,21 +59,23 @@ export function exchangeOf(
     demo,
     ...(credentials === undefined ? {} : { credentials }),
   });
-  const { requests, perMs } = accountBills.limit;
-  const resize = (to: number) => limiterOf(accountBills).resize(to);
+  const resize = async (share: (requests: number) => number): Promise<void> => {
+    const limits = billsOperations.map((one) => limiterOf(one).resize(share(one.limit.requests)));
+    await Promise.all(limits);
+  };
   const rateShare: RateShare = {
     async leaveShare() {
-      await resize(requests - verifyShareRequests);
+      await resize((requests) => requests - verifyShareOf(requests));
       // A slot is freed by this process's one-way delay; the verify's may be shorter.
-      await deps.clock.sleep(perMs);
+      await deps.clock.sleep(Math.max(...billsOperations.map(({ limit }) => limit.perMs)));
     },
-    takeBack: () => void resize(requests),
+    takeBack: () => void resize((requests) => requests),
   };
   return {
     client,
     exchangeNow: exchangeClock.now,
     clock: exchangeClock,
     rateShare,
-    useVerifyShare: () => resize(verifyShareRequests),
+    useVerifyShare: () => resize(verifyShareOf),
   };
 }

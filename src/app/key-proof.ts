@@ -36,7 +36,8 @@ export async function proveKey(
   return proveAccount(
     {
       store: openProofStore(db),
-      ask: (query) => askBills({ client, assertHeld, onAttempt }, query, signal),
+      ask: (productType, question) =>
+        askBills({ client, assertHeld, onAttempt }, productType, question, signal),
       exchangeNow,
     },
     account,

@@ -1,11 +1,10 @@
 import { pageSizeMax } from "../contract/account-bills.ts";
-import { type Bill, readBill } from "../contract/bill.ts";
-import type { Query } from "../contract/operation.ts";
+import type { Bill } from "../contract/bill.ts";
+import { type BillsQuestion, billsApiOf } from "../contract/bills-api.ts";
 import type { ProductType } from "../contract/product-types.ts";
 import { type EpochMs, epochMs, hourMs, isoTime } from "../contract/time.ts";
 import { ExchangeError, ForeignKeyError, KeyTakenError } from "../errors.ts";
-import { pageQuery } from "./ask-bills.ts";
-import { horizonAt, windowMaxMs } from "./plan.ts";
+import { horizonAt } from "./plan.ts";
 import type { Stream } from "./store.ts";
 import type { FetchedPage } from "./walk/page-request.ts";
 
@@ -38,8 +37,8 @@ export type ProofStore = {
 
 export type ProofDeps = {
   readonly store: ProofStore;
-  /** Calls for the query when its turn at the exchange has come, and again for a retry. */
-  readonly ask: (query: () => Query) => Promise<FetchedPage>;
+  /** Calls for the question when its turn at the exchange has come, and again for a retry. */
+  readonly ask: (productType: ProductType, question: () => BillsQuestion) => Promise<FetchedPage>;
   readonly exchangeNow: () => EpochMs;
 };
 
@@ -84,7 +83,7 @@ function stretchesOf(spans: readonly StoredSpan[]): readonly Stretch[] {
   const newestFirst = spans.toSorted((a, b) => b.newest - a.newest);
   const upTo = (productType: ProductType, at: EpochMs): Stretch => {
     const to = epochMs(at + 1);
-    return { productType, from: epochMs(to - windowMaxMs), to };
+    return { productType, from: epochMs(to - billsApiOf(productType).windowMaxMs), to };
   };
   return [
     ...newestFirst.map(({ productType, newest }) => upTo(productType, newest)),
@@ -104,7 +103,7 @@ async function compareStretches(
   for (const stretch of stretches.filter(isReached)) {
     const { productType } = stretch;
     try {
-      const bills = await askTwice(ask, () => queryOf(stretch, exchangeNow()));
+      const bills = await askTwice(ask, productType, () => questionOf(stretch, exchangeNow()));
       if ((await store.countStored({ account, productType }, bills)) > 0) return "served";
     } catch (error) {
       if (!isRefused(error)) throw error;
@@ -119,14 +118,9 @@ async function compareStretches(
   return "out-of-reach";
 }
 
-function queryOf({ productType, from, to }: Stretch, now: EpochMs): Query {
+function questionOf({ from, to }: Stretch, now: EpochMs): BillsQuestion {
   const startTime = epochMs(Math.min(Math.max(from, horizonAt(now)), to - 1) - 1);
-  return pageQuery(productType, {
-    startTime,
-    endTime: to,
-    idLessThan: undefined,
-    limit: pageSizeMax,
-  });
+  return { startTime, endTime: to, limit: pageSizeMax };
 }
 
 function foreignKey(account: string, compared: readonly Stretch[]): ForeignKeyError {
@@ -164,7 +158,7 @@ async function newestOf(
   productType: ProductType,
 ): Promise<readonly BillMark[]> {
   try {
-    return await askTwice(ask, () => ({ productType, limit: String(pageSizeMax) }));
+    return await askTwice(ask, productType, () => ({ limit: pageSizeMax }));
   } catch (error) {
     // A key that may not read them stores none of them.
     if (isRefused(error)) return [];
@@ -173,14 +167,17 @@ async function newestOf(
 }
 
 /** An answer without a row is believed when it comes twice: exchanges serve false ends. */
-async function askTwice(ask: ProofDeps["ask"], query: () => Query): Promise<readonly BillMark[]> {
-  const first = await ask(query);
-  return marksOf(first.rows.length > 0 ? first : await ask(query));
+async function askTwice(
+  ask: ProofDeps["ask"],
+  productType: ProductType,
+  question: () => BillsQuestion,
+): Promise<readonly BillMark[]> {
+  const first = await ask(productType, question);
+  const { rows } = first.rows.length > 0 ? first : await ask(productType, question);
+  const { read } = billsApiOf(productType);
+  return rows.map(read).flatMap((reading) => ("bill" in reading ? [reading.bill] : []));
 }
 
 const isRefused = (error: unknown): error is ExchangeError =>
   error instanceof ExchangeError &&
   (error.kind === "refused-permission" || error.kind === "refused-request");
-
-const marksOf = ({ rows }: FetchedPage): readonly BillMark[] =>
-  rows.map(readBill).flatMap((reading) => ("bill" in reading ? [reading.bill] : []));

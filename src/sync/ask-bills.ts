@@ -1,9 +1,8 @@
-import { accountBills } from "../contract/account-bills.ts";
-import type { Query } from "../contract/operation.ts";
+import { type BillsQuestion, billsApiOf } from "../contract/bills-api.ts";
 import type { ProductType } from "../contract/product-types.ts";
 import type { ExchangeError } from "../errors.ts";
 import type { Client } from "../exchange/client.ts";
-import type { FetchedPage, PageRequest } from "./walk/page-request.ts";
+import type { FetchedPage } from "./walk/page-request.ts";
 
 export type AskBillsDeps = {
   readonly client: Client;
@@ -15,28 +14,22 @@ export type AskBillsDeps = {
   readonly priority?: number;
 };
 
-/** Asks for bills. */
+/**
+ * Asks for bills, by the API that serves the product type.
+ * @param question is called for when its turn at the exchange has come, and again for a retry.
+ */
 export async function askBills(
   { client, assertHeld, onAttempt, priority = 0 }: AskBillsDeps,
-  query: Query | (() => Query),
+  productType: ProductType,
+  question: () => BillsQuestion,
   signal: AbortSignal,
 ): Promise<FetchedPage> {
-  const { data, requestTime, written } = await client.ask(accountBills, query, {
-    signal,
-    beforeSend: assertHeld,
-    onAttempt,
-    priority,
-  });
-  return { ...data, requestTime, rowTexts: () => written(["bills"]) };
-}
-
-/** A page's request as the exchange takes it. */
-export function pageQuery(productType: ProductType, request: PageRequest): Query {
-  return {
-    productType,
-    startTime: String(request.startTime),
-    endTime: String(request.endTime),
-    limit: String(request.limit),
-    ...(request.idLessThan === undefined ? {} : { idLessThan: request.idLessThan }),
-  };
+  const { operation, query, rowsName } = billsApiOf(productType);
+  const options = { signal, beforeSend: assertHeld, onAttempt, priority };
+  const { data, requestTime, written } = await client.ask(
+    operation,
+    () => query(question()),
+    options,
+  );
+  return { ...data, requestTime, rowTexts: () => written([rowsName]) };
 }

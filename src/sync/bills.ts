@@ -1,3 +1,4 @@
+import { billsApiOf, billsOperations } from "../contract/bills-api.ts";
 import type { ProductType } from "../contract/product-types.ts";
 import { failureScope } from "./failure-scope.ts";
 import type { Walk } from "./store.ts";
@@ -27,15 +28,15 @@ export async function syncBills(
     for (const walk of await stream.plan()) walks.push({ stream, walk });
   }
   const accountStopped = new AbortController();
-  const scheduler = new WindowScheduler();
+  const schedulers = new Map(billsOperations.map((one) => [one, new WindowScheduler(one.limit)]));
   const begin = (stream: StreamRun, walk: Walk): void =>
-    scheduler.add(async (scheduled) => {
+    schedulers.get(billsApiOf(stream.stream.productType).operation)?.add(async (scheduled) => {
       const scheduledWalk = { ...scheduled, begin: (part: Walk) => begin(stream, part) };
       const error = await stream.walk(walk, accountStopped.signal, scheduledWalk);
       if (error !== undefined && failureScope(error) === "account") accountStopped.abort(error);
     });
   walks.sort((a, b) => a.walk.window.from - b.walk.window.from);
   for (const { stream, walk } of walks) begin(stream, walk);
-  await scheduler.done();
+  for (const scheduler of schedulers.values()) await scheduler.done();
   return Promise.all(streams.map((stream) => stream.report()));
 }

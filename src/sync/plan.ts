@@ -1,20 +1,7 @@
-import {
-  type EpochMs,
-  epochMs,
-  historyMs,
-  hourMs,
-  intervalMaxMs,
-  secondMs,
-} from "../contract/time.ts";
+import { billsApiOf } from "../contract/bills-api.ts";
+import { type EpochMs, epochMs, historyMs, hourMs, secondMs } from "../contract/time.ts";
 import { cutAt, type Interval, intersect, interval, split, subtract } from "./intervals.ts";
 import type { KnownTime, Stream, StreamPlan, Walk } from "./store.ts";
-
-/**
- * The longest window. It is asked for with one millisecond more on both sides, so its first
- * and last millisecond come whether or not the exchange includes the bounds, and that is
- * still at most 7 days: from - 1 to the millisecond after the last, `to`.
- */
-export const windowMaxMs = intervalMaxMs - 1;
 
 // The oldest time that is asked for stays this far inside the exchange's 90 days: the edge
 // moves while a request is on its way.
@@ -40,6 +27,7 @@ export function planStream(
   known: KnownTime,
   { now, settleLagMs }: { readonly now: EpochMs; readonly settleLagMs: number },
 ): StreamPlan {
+  const { windowMaxMs } = billsApiOf(stream.productType);
   const horizon = horizonAt(now);
   const start = historyStart(known, horizon);
   const wanted = subtract(interval(start, now), [...known.coverage, ...known.expired]);

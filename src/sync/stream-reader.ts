@@ -1,4 +1,4 @@
-import type { Query } from "../contract/operation.ts";
+import type { BillsQuestion } from "../contract/bills-api.ts";
 import { ExchangeError } from "../errors.ts";
 import type { Client } from "../exchange/client.ts";
 import { askBills } from "./ask-bills.ts";
@@ -62,13 +62,14 @@ export class StreamReader {
   }
 
   /** Sends one request. @param priority of those that wait for the limit, the highest goes first. */
-  ask(query: Query | (() => Query), signal: AbortSignal, priority = 0): Promise<FetchedPage> {
+  ask(question: () => BillsQuestion, signal: AbortSignal, priority = 0): Promise<FetchedPage> {
     const { client, assertHeld, onAttempt } = this.#deps;
     const counted = (failure: ExchangeError | undefined) => {
       this.#requests += 1;
       onAttempt(failure);
     };
-    return askBills({ client, assertHeld, onAttempt: counted, priority }, query, signal);
+    const deps = { client, assertHeld, onAttempt: counted, priority };
+    return askBills(deps, this.stream.productType, question, signal);
   }
 
   /**
@@ -102,7 +103,7 @@ export async function probeAccount(
 ): Promise<void> {
   for (const reader of readers) {
     try {
-      await reader.ask({ productType: reader.stream.productType, limit: "1" }, signal);
+      await reader.ask(() => ({ limit: 1 }), signal);
       return;
     } catch (error) {
       if (!(error instanceof ExchangeError) || !isOfProductType(error.kind)) throw error;

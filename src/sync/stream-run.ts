@@ -1,9 +1,7 @@
 import type { Clock } from "../clock.ts";
-import type { Query } from "../contract/operation.ts";
 import { dayMs, type EpochMs, epochMs, isoTime, secondMs } from "../contract/time.ts";
 import { CommitsLostError, type ExchangeError } from "../errors.ts";
 import type { Client } from "../exchange/client.ts";
-import { pageQuery } from "./ask-bills.ts";
 import { evenCuts, type Interval, lengthMs, subtract } from "./intervals.ts";
 import { createPageEstimate } from "./page-estimate.ts";
 import { completeThrough, dividedWalk, horizonAt, planStream } from "./plan.ts";
@@ -125,9 +123,9 @@ export class StreamRun {
     const { exchangeNow, settleLagMs, sleep, onProgress } = this.#deps;
     const { stream, reader } = this;
     let sentAt = exchangeNow();
-    const sending = (request: PageRequest): Query => {
+    const sending = (request: PageRequest): PageRequest => {
       sentAt = exchangeNow();
-      return pageQuery(stream.productType, request);
+      return request;
     };
     const expiresSoon = walk.window.from - horizonAt(exchangeNow()) < expiresSoonMs;
     const pageEstimate = createPageEstimate(walk.window.to);

@@ -1,5 +1,10 @@
 import type { RowFault } from "../contract/json.ts";
-import { type LoanToValue, loanToValue, readLoanToValue } from "../contract/loan-to-value.ts";
+import {
+  type LoanToValue,
+  type LoanToValueOperation,
+  loanToValue,
+  readLoanToValue,
+} from "../contract/loan-to-value.ts";
 import type { EpochMs } from "../contract/time.ts";
 import { ExchangeError, ReportableError } from "../errors.ts";
 import type { Client } from "../exchange/client.ts";
@@ -9,6 +14,8 @@ import type { HeldAccount, LoanToValueChange } from "./store.ts";
 
 export type LoanToValueDeps = {
   readonly client: Client;
+  /** Of a classic account, the default, or of a unified one. */
+  readonly operation?: LoanToValueOperation;
   readonly held: {
     readonly store: Pick<HeldAccount["store"], "commitLoanToValue">;
     readonly assertHeld: HeldAccount["assertHeld"];
@@ -66,13 +73,13 @@ const endsAccount = (error: unknown): boolean =>
     : !(error instanceof BrokenRecordError);
 
 async function syncRiskUnit(
-  { client, held, signal, onFailure }: LoanToValueDeps,
+  { client, operation = loanToValue, held, signal, onFailure }: LoanToValueDeps,
   account: string,
   riskUnitId: string | undefined,
 ): Promise<LoanToValueReport> {
   try {
     const { data, requestTime } = await client.ask(
-      loanToValue,
+      operation,
       riskUnitId === undefined ? {} : { riskUnitId },
       {
         signal,

@@ -1,14 +1,13 @@
 import PQueue from "p-queue";
-import { billIdOf } from "../contract/bill.ts";
+import { type BillsApi, billsApiOf } from "../contract/bills-api.ts";
 import type { RowFault } from "../contract/json.ts";
 import type { ProductType } from "../contract/product-types.ts";
 import { type EpochMs, isoTime, secondMs } from "../contract/time.ts";
 import { type ExchangeError, ReportableError } from "../errors.ts";
 import type { Client } from "../exchange/client.ts";
-import { pageQuery } from "./ask-bills.ts";
 import { failureScope } from "./failure-scope.ts";
 import { type Interval, intersect, interval, split } from "./intervals.ts";
-import { horizonAt, windowMaxMs } from "./plan.ts";
+import { horizonAt } from "./plan.ts";
 import type { PageCommit, PageCounts, RejectedRow, Stream } from "./store.ts";
 import { probeAccount, StreamReader } from "./stream-reader.ts";
 import type { DifferingBill, FieldChange, VerifyStore } from "./verify-store.ts";
@@ -117,6 +116,7 @@ class StreamVerify {
   readonly stream: Stream;
   readonly reader: StreamReader;
   readonly #deps: VerifyDeps;
+  readonly #api: BillsApi;
   readonly #rejected = new Set<string>();
   /** Stored in a window that was read without them. */
   readonly #unserved = new Map<string, EpochMs>();
@@ -132,6 +132,7 @@ class StreamVerify {
     };
     this.#deps = deps;
     this.stream = stream;
+    this.#api = billsApiOf(stream.productType);
     this.reader = new StreamReader({ client, assertHeld, signal, onAttempt }, stream);
   }
 
@@ -153,6 +154,7 @@ class StreamVerify {
       );
     }
     const forgotten = interval(span.from, Math.min(span.to, horizon));
+    const { windowMaxMs } = this.#api;
     return { forgotten, windows: this.#span.flatMap((part) => split(part, windowMaxMs)) };
   }
 
@@ -178,11 +180,10 @@ class StreamVerify {
     const { stream, reader } = this;
     return reader.read(accountStopped, async (signal) => {
       signal.throwIfAborted();
-      const reading = new WindowReading(window, await store.now());
+      const reading = new WindowReading(this.#api, window, await store.now());
       await walkWindow(
         {
-          fetchPage: (request) =>
-            reader.ask(() => pageQuery(stream.productType, request()), signal),
+          fetchPage: (request) => reader.ask(request, signal),
           commitPage: (page) => this.#compare(reading, page),
           exchangeNow,
           plannedAt: exchangeNow(),
@@ -233,7 +234,11 @@ class StreamVerify {
     }
     const accepted = await store.accepted(stream, rejected);
     for (const [index, { received, fault }] of rejected.entries()) {
-      const found = { billId: billIdOf(received), fault, isAccepted: accepted[index] ?? false };
+      const found = {
+        billId: this.#api.idOf(received),
+        fault,
+        isAccepted: accepted[index] ?? false,
+      };
       onFinding({ stream, kind: "rejected", ...found });
     }
     this.#compared += bills.length;

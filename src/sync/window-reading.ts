@@ -1,10 +1,11 @@
-import { billIdOf, cTimeOf } from "../contract/bill.ts";
+import type { BillsApi } from "../contract/bills-api.ts";
 import { type EpochMs, epochMs } from "../contract/time.ts";
 import type { Interval } from "./intervals.ts";
 import type { PageCommit } from "./store.ts";
 
 /** What one walk of a verification has seen so far. */
 export class WindowReading {
+  readonly #api: Pick<BillsApi, "idOf" | "timeOf">;
   readonly window: Interval;
   /** The database's time when it began. */
   readonly since: string;
@@ -12,7 +13,8 @@ export class WindowReading {
   /** From where on the exchange still served. */
   readFrom: EpochMs;
 
-  constructor(window: Interval, since: string) {
+  constructor(api: Pick<BillsApi, "idOf" | "timeOf">, window: Interval, since: string) {
+    this.#api = api;
     this.window = window;
     this.since = since;
     this.readFrom = window.from;
@@ -31,13 +33,13 @@ export class WindowReading {
         .map((bill) => [bill.billId, bill]),
     );
     const broken = rejected.filter(({ received }) => {
-      const cTime = cTimeOf(received);
+      const cTime = this.#api.timeOf(received);
       return cTime === undefined || isInside(cTime);
     });
     for (const { billId } of bills) this.served.add(billId);
     // A bill whose row cannot be read any more is no extra one.
     for (const { received } of rejected) {
-      const billId = billIdOf(received);
+      const billId = this.#api.idOf(received);
       if (billId !== undefined) this.served.add(billId);
     }
     if ("end" in next) {

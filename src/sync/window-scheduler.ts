@@ -1,5 +1,5 @@
 import PQueue from "p-queue";
-import { accountBills } from "../contract/account-bills.ts";
+import type { RateLimit } from "../exchange/rate-limiter.ts";
 
 // Enough for all windows of an account's first sync, 13 of each of six product types: a walk's
 // length shows after its first page. With 16 at once, the longest could be the last to begin, and
@@ -20,8 +20,6 @@ const pagesPerFurtherPart = 20;
 // The time that a page takes is a moving average over about so many pages.
 const cyclesAveraged = 8;
 
-const { requests, perMs } = accountBills.limit;
-
 /** What a walk reports after each page. */
 export type WalkState = {
   /** An estimate of the pages that are left. */
@@ -38,20 +36,25 @@ export type ScheduledWalk = {
 };
 
 /**
- * Runs an account's walks side by side, so that no slot of the limiter idles.
+ * Runs an account's walks under one rate limit side by side, so that no slot of the limiter idles.
  *
  * Each page's request needs the cursor of the page before, so a walk uses one slot at a time. The
  * longest walk goes first, so that all end at about the same time. Where too few walks are left to
- * use all slots (ten a second times a page's time, by Little's law), the longest is told to divide
+ * use all slots (the limit's rate times a page's time, by Little's law), the longest is told to divide
  * what is left of its window, into as many parts as walks are missing.
  */
 export class WindowScheduler {
   readonly #queue = new PQueue({ concurrency: walksAtOnce });
   /** Of the running walks that have read a page. */
   readonly #pagesLeft = new Map<ScheduledWalk, number>();
+  readonly #limit: RateLimit;
   #cycleMs: number | undefined;
   #pages = 0;
   #parts = 0;
+
+  constructor(limit: RateLimit) {
+    this.#limit = limit;
+  }
 
   /** Runs the walk when its turn comes. Walks begin in the order in which they were added. */
   add(walk: (scheduled: ScheduledWalk) => Promise<void>): void {
@@ -83,6 +86,7 @@ export class WindowScheduler {
       (sum, pages) => sum + Math.min(1, (pages + 1) / requestsAhead),
       begun,
     );
+    const { requests, perMs } = this.#limit;
     const missing = Math.ceil((requests * this.#cycleMs) / perMs - lasting);
     const allowed = partsFree + Math.floor(this.#pages / pagesPerFurtherPart) - this.#parts;
     const worthwhile = Math.floor(pagesLeft / pagesPerPartMin);

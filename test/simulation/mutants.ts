@@ -225,8 +225,8 @@ export const mutants: readonly Mutant[] = [
     file: "src/app/exchange-session.ts",
     changes: [
       [
-        "useVerifyShare: () => resize(verifyShareRequests)",
-        "useVerifyShare: () => resize(requests)",
+        "useVerifyShare: () => resize(verifyShareOf)",
+        "useVerifyShare: () => resize((requests) => requests)",
       ],
     ],
   },

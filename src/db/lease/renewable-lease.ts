@@ -19,8 +19,8 @@ import { Renewals, type TakenLease } from "./renewals.ts";
  *
  * An account has two leases, each a row of its own. The holder of the sync lease (`account_leases`) is
  * the one process that syncs it. The holder of the verify lease (`account_guests`) reads it beside a
- * sync. Together they keep to the account's rate limit, ten requests a second, without talking to
- * each other: the sync leaves the verify a rate share of two.
+ * sync. Together they keep to the account's rate limits without talking to each other: the sync leaves
+ * the verify a rate share of one request in five.
  *
  * A lease is in one of four states:
  *

@@ -13,8 +13,8 @@ import { Renewals } from "./renewals.ts";
 /** Whoever holds it reads the account beside a sync, with a rate share: see renewable-lease.ts. */
 export type VerifyLease = RenewableLease;
 
-/** The rate share of a verify lease's holder, in requests a second. */
-export const verifyShareRequests = 2;
+/** The rate share of a verify lease's holder, of so many requests that an operation's limit allows. */
+export const verifyShareOf = (requests: number): number => requests / 5;
 
 // A sync sees the verify lease within 3 s, and frees slots once their answers have come, for which it
 // waits 30 s at most.

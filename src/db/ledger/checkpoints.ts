@@ -1,8 +1,8 @@
 import { sql } from "drizzle-orm";
+import { billsApiOf } from "../../contract/bills-api.ts";
 import { type EpochMs, epochMs, isoTime } from "../../contract/time.ts";
 import { CommitsLostError } from "../../errors.ts";
 import { cutAt, type Interval, union } from "../../sync/intervals.ts";
-import { windowMaxMs } from "../../sync/plan.ts";
 import type { KnownTime, PageCommit, Stream, StreamPlan, Walk } from "../../sync/store.ts";
 import { isAnew } from "../../sync/walk/resume-place.ts";
 import type { Queryable, Transaction } from "../connect.ts";
@@ -281,7 +281,7 @@ async function settle(
         updated_at = clock_timestamp()
       where account = ${account}
         and product_type = ${productType}
-        and window_start >= ${isoTime(epochMs(to - windowMaxMs))}
+        and window_start >= ${isoTime(epochMs(to - billsApiOf(productType).windowMaxMs))}
         and window_end = ${isoTime(from)}
         and state = ${state}
       returning 1

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { sql } from "drizzle-orm";
-import { billIdOf } from "../../contract/bill.ts";
+import { billsApiOf } from "../../contract/bills-api.ts";
 import { unstorable } from "../../contract/json.ts";
 import type { PageCommit, RejectedRow, Stream } from "../../sync/store.ts";
 import type { Queryable, Transaction } from "../connect.ts";
@@ -18,7 +18,7 @@ export async function rejectRows(
   rows: readonly RejectedRow[],
 ): Promise<number> {
   if (rows.length === 0) return 0;
-  const served = new Map(rows.map((row) => [digestOf(row), { ...row, billId: idOf(row) }]));
+  const served = new Map(rows.map((row) => [digestOf(row), { ...row, billId: idOf(stream, row) }]));
   const lastOf = new Map([...served].map(([digest, { billId }]) => [billId, digest]));
   await supersede(tx, stream, { billIds: [...lastOf.keys()], but: [...served.keys()] });
   const column = (pick: (row: RejectedRow & { billId: string | null }) => string | null) =>
@@ -66,8 +66,11 @@ export async function supersedeRows(
   if (account === undefined || !(await hasCurrentRows(tx, account))) return;
   for (const [productType, own] of Map.groupBy(pages, ({ stream }) => stream.productType)) {
     const billIds = new Set(own.flatMap(({ bills }) => bills.map(({ billId }) => billId)));
-    for (const row of own.flatMap(({ rejected }) => rejected)) billIds.delete(idOf(row) ?? "");
-    await supersede(tx, { account, productType }, { billIds: [...billIds], but: [] });
+    const stream = { account, productType };
+    for (const row of own.flatMap(({ rejected }) => rejected)) {
+      billIds.delete(idOf(stream, row) ?? "");
+    }
+    await supersede(tx, stream, { billIds: [...billIds], but: [] });
   }
 }
 
@@ -129,7 +132,7 @@ const digestOf = ({ received }: RejectedRow): string =>
   createHash("sha256").update(JSON.stringify(received)).digest("hex");
 
 /** Null where there is none that Postgres could keep. */
-function idOf({ received }: RejectedRow): string | null {
-  const billId = billIdOf(received);
+function idOf({ productType }: Stream, { received }: RejectedRow): string | null {
+  const billId = billsApiOf(productType).idOf(received);
   return billId === undefined || unstorable(billId) !== undefined ? null : billId;
 }

@@ -1,5 +1,6 @@
 import { sql } from "drizzle-orm";
-import { type Bill, readBill } from "../../contract/bill.ts";
+import type { Bill, BillReading } from "../../contract/bill.ts";
+import { billsApiOf } from "../../contract/bills-api.ts";
 import { parseExactJson, type RowFault } from "../../contract/json.ts";
 import type { Stream } from "../../sync/store.ts";
 import { type Database, inTransaction, type Transaction } from "../connect.ts";
@@ -46,7 +47,7 @@ export function replayBatch(
     inTransaction(db, async (tx) => {
       await checkSyncLease(tx, lease);
       const rows = await unresolvedRows(tx, stream, after);
-      const readings = rows.map((row) => ({ ...row, ...readAgain(row.received) }));
+      const readings = rows.map((row) => ({ ...row, ...readAgain(stream, row.received) }));
       const readable = readings.flatMap((row) => ("bill" in row ? [row] : []));
       const left = readings.flatMap((row) =>
         "fault" in row ? [{ digest: row.digest, ...row.fault }] : [],
@@ -60,9 +61,9 @@ export function replayBatch(
 }
 
 /** The same reading as a page's row gets, after the same parsing as an answer gets. */
-function readAgain(received: string): { readonly bill: Bill } | { readonly fault: RowFault } {
+function readAgain({ productType }: Stream, received: string): BillReading {
   try {
-    return readBill(parseExactJson(received));
+    return billsApiOf(productType).read(parseExactJson(received));
   } catch (error) {
     if (error instanceof SyntaxError) return { fault: { path: "", reason: "is not JSON" } };
     throw error;
@@ -141,10 +142,11 @@ const tried = (rows: readonly ReadableRow[]) => sql`
  */
 async function outdatedOf(
   tx: Transaction,
-  { account, productType }: Stream,
+  stream: Stream,
   rows: readonly ReadableRow[],
 ): Promise<ReadonlySet<string>> {
   if (rows.length === 0) return new Set();
+  const { account, productType } = stream;
   const { rows: newer } = await tx.execute<{
     digest: string;
     bill_id: string;
@@ -171,15 +173,15 @@ async function outdatedOf(
   const outdated = new Set(newer.map(({ digest }) => digest));
   // The latest origin has the last word.
   for (const { digest, bill_id, origin, is_origin_older } of newer) {
-    if (origin === null || billOf(origin)?.billId !== bill_id) continue;
+    if (origin === null || billOf(stream, origin)?.billId !== bill_id) continue;
     if (is_origin_older) outdated.delete(digest);
     else outdated.add(digest);
   }
   return outdated;
 }
 
-function billOf(received: string): Bill | undefined {
-  const reading = readAgain(received);
+function billOf(stream: Stream, received: string): Bill | undefined {
+  const reading = readAgain(stream, received);
   return "bill" in reading ? reading.bill : undefined;
 }
 

@@ -1,4 +1,5 @@
-import { type Bill, billIdOf, cTimeOf } from "../../contract/bill.ts";
+import type { Bill } from "../../contract/bill.ts";
+import type { BillsApi } from "../../contract/bills-api.ts";
 import { type EpochMs, isoTime, minuteMs } from "../../contract/time.ts";
 import { printableLine } from "../../printable.ts";
 import type { PageCommit } from "../store.ts";
@@ -12,12 +13,13 @@ const boundsToleranceMs = minuteMs;
  * window, to an empty page: a false end.
  */
 export function strayBill(
+  api: Pick<BillsApi, "idOf" | "timeOf">,
   { bills, rejected }: Pick<PageCommit, "bills" | "rejected">,
   { startTime, endTime }: { readonly startTime: EpochMs; readonly endTime: EpochMs },
 ): string | undefined {
   const isStray = (cTime: EpochMs) =>
     cTime < startTime - boundsToleranceMs || cTime > endTime + boundsToleranceMs;
-  const stray = bills.find(({ cTime }) => isStray(cTime)) ?? strayRow(rejected, isStray);
+  const stray = bills.find(({ cTime }) => isStray(cTime)) ?? strayRow(api, rejected, isStray);
   if (stray === undefined) return undefined;
   return (
     `bill ${printableLine(stray.billId)} of ${isoTime(stray.cTime)} came in answer to a request for ` +
@@ -26,13 +28,14 @@ export function strayBill(
 }
 
 function strayRow(
+  { idOf, timeOf }: Pick<BillsApi, "idOf" | "timeOf">,
   rejected: PageCommit["rejected"],
   isStray: (cTime: EpochMs) => boolean,
 ): Pick<Bill, "billId" | "cTime"> | undefined {
   for (const { received } of rejected) {
-    const cTime = cTimeOf(received);
+    const cTime = timeOf(received);
     if (cTime === undefined || !isStray(cTime)) continue;
-    return { billId: billIdOf(received) ?? "without an id", cTime };
+    return { billId: idOf(received) ?? "without an id", cTime };
   }
   return undefined;
 }

@@ -1,4 +1,5 @@
-import { type Bill, billIdOf, cTimeOf, readBill } from "../../contract/bill.ts";
+import type { Bill } from "../../contract/bill.ts";
+import { type BillsApi, billsApiOf } from "../../contract/bills-api.ts";
 import { type EpochMs, epochMs, isoTime } from "../../contract/time.ts";
 import { ContradictionError, CursorError, ExchangeError } from "../../errors.ts";
 import { printableLine } from "../../printable.ts";
@@ -91,6 +92,7 @@ type Answered = ReadRows & {
 class WindowWalk {
   readonly #deps: WalkDeps;
   readonly #stream: Stream;
+  readonly #api: BillsApi;
   readonly #questions: WindowQuestions;
   readonly #place: ResumePlace;
   readonly #served = new ServedRows();
@@ -108,6 +110,7 @@ class WindowWalk {
     const { window, cursor, startedAt, isHistoryStart = false } = walk;
     this.#deps = deps;
     this.#stream = stream;
+    this.#api = billsApiOf(stream.productType);
     this.#questions = new WindowQuestions(window.to, cursor, deps.idOrder);
     this.#place = new ResumePlace(cursor);
     this.#hasBegunBefore = startedAt !== undefined;
@@ -135,7 +138,7 @@ class WindowWalk {
     if (!this.#hasBegunBefore && number === 0) {
       this.#startedAt = epochMs(Math.min(this.#startedAt, requestTime));
     }
-    const answer = { rows: placesOf(read), endId, servedFrom: readFrom };
+    const answer = { rows: placesOf(this.#api, read), endId, servedFrom: readFrom };
     const doubt = request && this.#questions.take(answer);
     this.#doubts = doubt === undefined ? 0 : this.#doubts + 1;
     const isOver = request === undefined || this.#questions.next === undefined;
@@ -151,8 +154,8 @@ class WindowWalk {
   async #ask(question: Question) {
     const askedAfter = this.#deps.databaseTime?.();
     const page = await this.#fetchPage(question);
-    const read = readRows(page);
-    if (page.request !== undefined) refuseStray(read, page.request);
+    const read = readRows(this.#api, page);
+    if (page.request !== undefined) refuseStray(this.#api, read, page.request);
     return { ...page, read, askedAfter };
   }
 
@@ -215,8 +218,8 @@ class WindowWalk {
   }
 }
 
-function refuseStray(read: ReadRows, request: PageRequest): void {
-  const stray = strayBill(read, request);
+function refuseStray(api: BillsApi, read: ReadRows, request: PageRequest): void {
+  const stray = strayBill(api, read, request);
   if (stray === undefined) return;
   throw new ExchangeError(
     "malformed",
@@ -224,12 +227,12 @@ function refuseStray(read: ReadRows, request: PageRequest): void {
   );
 }
 
-function readRows({ rows, rowTexts }: FetchedPage): ReadRows {
+function readRows(api: BillsApi, { rows, rowTexts }: FetchedPage): ReadRows {
   const bills: Bill[] = [];
   const rejected: RejectedRow[] = [];
   let texts: readonly string[] | undefined;
   for (const [place, row] of rows.entries()) {
-    const reading = readBill(row);
+    const reading = api.read(row);
     if ("bill" in reading) bills.push(reading.bill);
     else {
       texts ??= rowTexts();
@@ -240,9 +243,12 @@ function readRows({ rows, rowTexts }: FetchedPage): ReadRows {
   return { bills, rejected };
 }
 
-const placesOf = ({ bills, rejected }: ReadRows): readonly RowPlace[] => [
+const placesOf = (
+  { idOf, timeOf }: BillsApi,
+  { bills, rejected }: ReadRows,
+): readonly RowPlace[] => [
   ...bills,
-  ...rejected.map(({ received }) => ({ billId: billIdOf(received), cTime: cTimeOf(received) })),
+  ...rejected.map(({ received }) => ({ billId: idOf(received), cTime: timeOf(received) })),
 ];
 
 /** Without a spread: an exchange may send more rows than a call takes arguments. */
