@@ -5,11 +5,11 @@ import { edgeMarginMs, horizonAt } from "../plan.ts";
 import type { FetchedPage, FetchPage, PageRequest } from "./page-request.ts";
 import type { Question } from "./window-questions.ts";
 
-// Where the exchange refuses the oldest time that its 90 days should hold, these are tried.
+// The exchange may refuse the oldest time that its 90 days should hold. Then these margins are tried.
 const edgeMarginsMs = [edgeMarginMs, 3 * secondMs, 15 * secondMs, minuteMs, 10 * minuteMs] as const;
 const edgeReachMs = 10 * minuteMs;
 
-/** A page, what was asked for it, and from where on the exchange still served. */
+/** A page, its request, and the oldest time that the exchange still served. */
 export type EdgePage = FetchedPage & {
   readonly readFrom: EpochMs;
   /** Undefined where the horizon has passed the whole window, and nothing was asked. */
@@ -29,10 +29,10 @@ export function edgeAwareFetch(
   return async ({ idLessThan, endTime, limit }: Question): Promise<EdgePage> => {
     for (; margin < edgeMarginsMs.length; margin++) {
       const requestNow = (): PageRequest => {
-        // One millisecond more on both sides: `to` is the millisecond after the last.
+        // One millisecond wider on both sides, whatever bounds the exchange includes. `to` is exclusive.
         const edge = horizonAt(exchangeNow(), edgeMarginsMs[margin]);
         const startTime = epochMs(Math.max(window.from - 1, edge));
-        // The horizon may be past the oldest bill, and with it past the end that is asked for.
+        // The horizon may have passed the oldest bill, and so the end that is asked for.
         return { startTime, endTime: epochMs(Math.max(endTime, startTime + 1)), idLessThan, limit };
       };
       let request = requestNow();
@@ -42,7 +42,7 @@ export function edgeAwareFetch(
           request = requestNow();
           return request;
         });
-        // On a slow way the horizon may have passed the start before the request was taken.
+        // On a slow network the horizon may have passed the start before the request arrived.
         const servedFrom = Math.max(request.startTime + 1, horizonAt(page.requestTime, 0));
         readFrom = epochMs(Math.max(readFrom, Math.min(servedFrom, window.to)));
         return { ...page, readFrom, request };

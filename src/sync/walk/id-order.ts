@@ -1,6 +1,6 @@
 import type { EpochMs } from "../../contract/time.ts";
 
-/** What tells a row's place in the ledger; undefined where the row broke the contract there. */
+/** A row's place in the ledger. A field that broke the contract is undefined. */
 export type RowPlace = { readonly billId: string | undefined; readonly cTime: EpochMs | undefined };
 
 /** A row whose id and time could both be read. */
@@ -9,7 +9,7 @@ export type PlacedRow = { readonly billId: string; readonly cTime: EpochMs };
 export const isPlaced = (row: RowPlace): row is PlacedRow =>
   row.billId !== undefined && row.cTime !== undefined;
 
-/** Orders decimal ids by their value, however long they are: they exceed 2^53. */
+/** Compares decimal ids of any length by their value: they exceed 2^53. */
 export function compareIds(left: string, right: string): number {
   const [a, b] = [withoutZeros(left), withoutZeros(right)];
   if (a.length !== b.length) return a.length - b.length;
@@ -29,7 +29,7 @@ export const lowestId = (ids: readonly string[]): string | undefined =>
 export class IdOrder {
   #disorderMs = 0;
 
-  /** The most by which a bill was newer than one with a higher id. Bills of one millisecond are in no disorder. */
+  /** The most by which a bill was newer than one with a higher id, ms. Bills of one millisecond are in order. */
   get disorderMs(): number {
     return this.#disorderMs;
   }

@@ -8,21 +8,21 @@ export type Answer = {
   readonly endId: string | undefined;
   /** The page size that was asked for. */
   readonly limit: number;
-  /** What is older may be behind the horizon by now. */
+  /** The oldest time that the exchange still served: older bills may be missing. */
   readonly servedFrom: EpochMs;
 };
 
-/** A page reaches so far into the one before it, */
+/** A page overlaps the one before it by this much time: its bills are served twice. */
 export const overlapMs = 4 * secondMs;
-// but by no more bills than these, and by one at least: they are served twice.
+// An overlap has at most so many bills, and at least one.
 const overlapRowsMax = 10;
-// Bills below the walk's place that another question brought; any one of them must be served again.
+// How many known bills are remembered of those that the next answer must serve again, at least one.
 const witnessesMax = 100;
 
 /**
- * The walk through a window by falling ids. It makes its cursor from the ids of the rows: what the
- * exchange names as `endId` neither leads nor ends it. Behind a full page it asks from a little above
- * the lowest id, so that the next answer must serve known bills, its witnesses, again.
+ * The walk through a window by falling ids. It makes its cursor from the ids of the rows: the
+ * exchange's `endId` neither moves nor ends it. After a full page it asks for ids below one that lies a
+ * little above the lowest. So the next answer must serve some known bills again: its witnesses.
  */
 export class IdWalk {
   /** What is asked for next: ids below this one. */
@@ -36,7 +36,7 @@ export class IdWalk {
   #narrowestMs: number;
   #resumeBelow: string | undefined;
 
-  /** @param cursor of an earlier run; which overlaps that had is not known. */
+  /** @param cursor where an earlier run stood; how its pages overlapped is not known. */
   constructor(cursor?: string) {
     this.#below = cursor;
     this.#lowest = cursor;
@@ -55,24 +55,24 @@ export class IdWalk {
   }
 
   /**
-   * The time of the narrowest overlap of two pages, ms. Where pages are sorted by time, a bill was
-   * skipped there only if its id is so much out of order.
+   * The narrowest overlap of two pages, ms. If the exchange sorts pages by time, a bill can only have
+   * been skipped if its id is further out of order than that.
    */
   get narrowestMs(): number {
     return this.#narrowestMs;
   }
 
-  /** Where a later run may go on: at least one known bill lies below. */
+  /** The id below which a later run may resume: at least one known bill lies below it. */
   get resumeBelow(): string | undefined {
     return this.#resumeBelow;
   }
 
-  /** @returns why the answer cannot be believed; the question then stays. */
+  /** @returns why the answer cannot be true; the question then stays the same. */
   take(answer: Answer): Doubt | undefined {
     const asked = this.#below;
     const rows = leadingRows(answer.rows);
     const ids = rows.flatMap(({ billId }) => billId ?? []);
-    // An exchange may take the cursor itself for below it.
+    // Only ids above the cursor are wrong: an exchange may count the cursor itself as below.
     const above = asked === undefined ? undefined : ids.find((id) => compareIds(id, asked) > 0);
     if (above !== undefined) return `bill ${above} came where ids below ${asked} were asked for`;
     const doubt = unservedWitness(this.#witnesses, answer);
@@ -89,7 +89,7 @@ export class IdWalk {
     return undefined;
   }
 
-  /** Takes note of rows that another question brought: where they lie lower, this walk's end was none. */
+  /** Takes note of rows that another question brought. If some are lower, this walk has not ended. */
   see(rows: readonly RowPlace[]): void {
     const lower = rows.filter(({ billId }) => billId !== undefined && this.#isLower(billId));
     if (lower.length === 0) return;
@@ -114,12 +114,12 @@ export class IdWalk {
   /** Nothing lower came. */
   #askLower({ rows, endId, limit }: Answer, ids: number): Doubt | undefined {
     if (this.#below !== this.#lowest) {
-      // Known bills may have filled the page.
+      // The overlap's known bills may have filled the page: ask below all of them.
       this.#ask(this.#lowest, 0);
     } else if (ids > 0 || rows.length === 0) {
       this.#hasEnded = true;
     } else if (endId !== undefined && this.#isLower(endId)) {
-      // Of rows without ids the exchange's own cursor is all there is to go on by.
+      // Rows without ids leave only the exchange's own cursor to go on by.
       this.#lowest = endId;
       this.#ask(endId, 0);
     } else if (rows.length < limit) {
@@ -137,7 +137,7 @@ export class IdWalk {
   }
 }
 
-/** A row whose time cannot be read may have any id: it leads only where there is no other. */
+/** A row whose time cannot be read may have a wrong id, too: it moves the cursor only if no row has both. */
 function leadingRows(rows: readonly RowPlace[]): readonly RowPlace[] {
   const placed = rows.filter(isPlaced);
   return placed.length > 0 ? placed : rows;
@@ -146,7 +146,7 @@ function leadingRows(rows: readonly RowPlace[]): readonly RowPlace[] {
 const oldestOf = (rows: readonly RowPlace[], before: number): number =>
   rows.reduce((oldest, { cTime }) => Math.min(oldest, cTime ?? oldest), before);
 
-/** Where to ask from so that the page's oldest bills are served again, and the time that those span. */
+/** The id to ask below so that the page's oldest bills are served again, and the time that they span. */
 function overlapOf(rows: readonly RowPlace[]): { below: string; spanMs: number } | undefined {
   const ids = new Map(rows.flatMap(({ billId, cTime }) => (billId ? [[billId, cTime]] : [])));
   const sorted = [...ids].sort(([a], [b]) => compareIds(a, b));

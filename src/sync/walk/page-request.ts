@@ -1,7 +1,7 @@
 import type { BillPage } from "../../contract/account-bills.ts";
 import type { EpochMs } from "../../contract/time.ts";
 
-/** What is asked of the exchange for one page: times as they are sent, both ends included. */
+/** What is asked of the exchange for one page: the times as they are sent, both inclusive. */
 export type PageRequest = {
   readonly startTime: EpochMs;
   readonly endTime: EpochMs;
@@ -12,9 +12,9 @@ export type PageRequest = {
 /** A page, and the exchange's time when it was put together. */
 export type FetchedPage = BillPage & {
   readonly requestTime: EpochMs;
-  /** Each row as it was written: only asked for where one cannot be read. */
+  /** Each row as it was served, letter for letter. Called only if a row cannot be read. */
   readonly rowTexts: () => readonly string[];
 };
 
-/** Calls for the request when its turn at the exchange has come, and again for a retry. */
+/** Calls `request` when its turn at the exchange has come, and again for each retry. */
 export type FetchPage = (request: () => PageRequest) => Promise<FetchedPage>;

@@ -4,13 +4,13 @@ import { type EpochMs, isoTime, minuteMs } from "../../contract/time.ts";
 import { printableLine } from "../../printable.ts";
 import type { PageCommit } from "../store.ts";
 
-// How the exchange rounds its bounds is not known; another request's page is days away.
+// How the exchange rounds its bounds is not known. A page of another request is days off.
 const boundsToleranceMs = minuteMs;
 
 /**
- * What shows that a page answers another request: a bill far from the time that was asked for, or a
- * row that broke the contract and has a time. Its cursor would lead away from what is left of the
- * window, to an empty page: a false end.
+ * Finds a row that shows that a page answers another request: its time is far from what was asked for.
+ * The cursor of such a page would lead to an empty page, and so to a false end of the window.
+ * @returns what is wrong, in words; undefined if nothing is.
  */
 export function strayBill(
   api: Pick<BillsApi, "idOf" | "timeOf">,

@@ -1,5 +1,5 @@
 type Page = {
-  /** The id below which a later run may go on; undefined where it must begin with the newest page. */
+  /** The id below which a later run may resume; undefined if it must begin with the newest page. */
   readonly resumeBelow: string | undefined;
   /** How many pages came before. */
   readonly number: number;
@@ -8,8 +8,8 @@ type Page = {
 };
 
 /**
- * Where a window stands: an id to go on below, or "anew" and a number. Each page that stores something
- * leaves another place than it found: by that the page after it sees that it is still there.
+ * How far a window was read: an id below which a later run resumes, or "anew" and a number. Each page that
+ * stores something changes it. The next page's commit compares it, and so notices if that page is gone.
  */
 export class ResumePlace {
   #text: string | undefined;
@@ -39,5 +39,5 @@ export class ResumePlace {
   }
 }
 
-/** Whether a later run begins the window with its newest page. */
+/** Whether a later run begins the window again, with its newest page. */
 export const isAnew = (place: string): boolean => place.startsWith("anew ");

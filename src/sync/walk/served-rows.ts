@@ -7,10 +7,10 @@ export type ReadRows = {
   readonly rejected: readonly RejectedRow[];
 };
 
-// Pages overlap their neighbours only.
+// A page overlaps its neighbours only.
 const pagesRemembered = 2;
 
-/** Leaves out what the last pages held already, letter for letter: pages overlap. */
+/** Leaves out rows that the last pages held already, letter for letter, since pages overlap. */
 export class ServedRows {
   #pages: readonly { bills: ReadonlyMap<string, Bill>; texts: ReadonlySet<string> }[] = [];
 

@@ -3,32 +3,32 @@ import { compareIds, isPlaced, lowestId, type PlacedRow, type RowPlace } from ".
 import type { Answer } from "./id-walk.ts";
 import { type Doubt, missing, unservedWitness } from "./witnesses.ts";
 
-/** Where a walk by times is, by its oldest bill. */
+/** What a walk by times asks next. It follows from the oldest bill so far. */
 type Step =
-  /** Asks for what is not newer: that bill must be served again. */
+  /** Asks for bills that are not newer than that bill, which must be served again. */
   | { readonly kind: "down" }
-  /** Asks up to the bill's own millisecond: does the exchange include its end? */
+  /** Asks up to the bill's own millisecond, to learn whether the exchange's end time is inclusive. */
   | { readonly kind: "bound" }
-  /** Asks for the bills of that millisecond that are left: those below this id. */
+  /** Asks for the unread bills of that millisecond: those below this id. */
   | { readonly kind: "inside"; readonly below: string | undefined }
-  /** Asks for what is older than that millisecond. */
+  /** Asks for bills that are older than that millisecond. */
   | { readonly kind: "past" };
 
 /**
- * The walk through a window by falling times: what a walk by ids is held against at its end, or all
- * along the window where ids do not follow the times. There a page may be full of bills of one
- * millisecond: those alone are walked by their ids.
+ * The walk through a window by falling times. It checks the end that a walk by ids has found. Where ids
+ * do not follow the times, it reads the whole window. One millisecond may have more bills than a
+ * page: those alone are read by their ids.
  */
 export class TimeWalk {
   readonly #to: EpochMs;
   #step: Step = { kind: "down" };
   #oldest: PlacedRow | undefined;
   #witnesses: readonly PlacedRow[] = [];
-  /** The oldest that any question brought. */
+  /** The oldest bill that any question brought. */
   #known: PlacedRow | undefined;
   #isEndIncluded: boolean | undefined;
   #hasEnded = false;
-  /** Where the walk was before it left out some of the time. */
+  /** Where the walk was before it skipped time. */
   #skipped: { oldest: PlacedRow | undefined; witnesses: readonly PlacedRow[] } | undefined;
 
   /** @param to where the window ends. */
@@ -50,7 +50,7 @@ export class TimeWalk {
     return this.#hasEnded;
   }
 
-  /** The page that a walk by ids begins with was asked for without one: it is this walk's first, too. */
+  /** A walk by ids begins with a page that was asked for without an id. It is this walk's first page, too. */
   begin(rows: readonly RowPlace[]): void {
     this.see(rows);
     if (this.#oldest === undefined) this.#goTo(rows.filter(isPlaced));
@@ -62,14 +62,14 @@ export class TimeWalk {
     if (this.#known && this.#isOlder(this.#known)) this.#hasEnded = false;
   }
 
-  /** Leaves out the time down to the oldest bill that is known. */
+  /** Skips the time down to the oldest known bill. */
   skipToKnown(): void {
     if (this.#known === undefined || !this.#isOlder(this.#known)) return;
     this.#skipped ??= { oldest: this.#oldest, witnesses: this.#witnesses };
     this.#goTo([this.#known]);
   }
 
-  /** Goes back to where the walk would be if it had left out nothing. */
+  /** Goes back to where the walk would be if it had skipped nothing. */
   skipNothing(): void {
     if (this.#skipped === undefined) return;
     this.#oldest = this.#skipped.oldest;
@@ -81,17 +81,17 @@ export class TimeWalk {
 
   /**
    * @param doIdsFollow whether a walk by ids has read all bills of each millisecond.
-   * @returns why the answer cannot be believed; the question then stays.
+   * @returns why the answer cannot be true; the question then stays the same.
    */
   take(answer: Answer, doIdsFollow: boolean): Doubt | undefined {
     const placed = answer.rows.filter(isPlaced);
     switch (this.#step.kind) {
       case "down": {
-        // Of a millisecond that fills a page, others than those that are known may be served.
+        // If one millisecond fills a page, the bills served may be others than the known ones.
         const isReached = placed.some((row) => this.#isOfOldest(row));
         const doubt = isReached ? undefined : unservedWitness(this.#witnesses, answer);
         const isCrowded = doubt !== undefined || answer.rows.length >= answer.limit;
-        // Bills of one millisecond more may have filled the page: it is asked for without them.
+        // The bills of the end's own millisecond may have filled the page: ask again without them.
         if (isCrowded && this.#learnsEnd(placed)) return undefined;
         return doubt ?? this.#takeDown(placed, answer, doIdsFollow);
       }
@@ -126,7 +126,7 @@ export class TimeWalk {
     return undefined;
   }
 
-  /** @returns whether the rows led on. */
+  /** @returns whether the rows brought an older bill. */
   #goDown(placed: readonly PlacedRow[]): boolean {
     this.see(placed);
     const oldest = oldestOf(placed);
@@ -135,7 +135,7 @@ export class TimeWalk {
     return true;
   }
 
-  /** Nothing older came: what is known to be older, and not behind the horizon, says otherwise. */
+  /** Nothing older came. That is a contradiction if an older bill is known and not behind the horizon. */
   #end({ servedFrom }: Answer): Doubt | undefined {
     const known = this.#known;
     if (known && this.#isOlder(known) && known.cTime >= servedFrom) return missing(known);
@@ -143,7 +143,7 @@ export class TimeWalk {
     return undefined;
   }
 
-  /** @returns whether the rows show for the first time that the exchange includes the end of time. */
+  /** @returns whether the rows show, for the first time, that the exchange's end time is inclusive. */
   #learnsEnd(placed: readonly PlacedRow[]): boolean {
     if (this.#isEndIncluded === true || this.#oldest === undefined) return false;
     const { endTime } = this;

@@ -24,25 +24,25 @@ export type WalkDeps = {
   readonly databaseTime?: () => string | undefined;
   /** The exchange's time when the run was planned. */
   readonly plannedAt: EpochMs;
-  /** The newest stretch that is stored but not yet called complete. */
+  /** How long the newest time stays settling: stored, but not yet called complete. */
   readonly settleLagMs: number;
   /** What is known of the order of the stream's ids: shared by its walks. */
   readonly idOrder: IdOrder;
-  /** Waited for before a window of which nothing was served is asked about again. Default not at all. */
+  /** Waits before the walk asks again about a window of which nothing was served. Default: no wait. */
   readonly pause?: () => Promise<void>;
   readonly onPage: (progress: PageProgress) => void;
-  /** Told what an answer contradicts; it is asked for again. */
+  /** Told what is contradictory about an answer. Its question is then asked again. */
   readonly onDoubt?: (what: string) => void;
-  /** Called after each page but the last; may leave the older part of what is left to other walks. */
+  /** Called after each page but the last. It may hand the older part of the unread time to other walks. */
   readonly divide?: Divide;
   /** Ends the walk between two pages. */
   readonly signal: AbortSignal;
 };
 
 /**
- * @param oldest nothing that was read so far is older; below it lies what is left.
- * @param bills how many the page had.
- * @returns the window that stays this walk's: its newer part, or all of it.
+ * @param oldest the oldest time that was read so far; what is left to read lies before it.
+ * @param bills how many bills the page had.
+ * @returns the window that this walk keeps: its newer part, or all of it.
  */
 export type Divide = (window: Interval, oldest: EpochMs, bills: number) => Promise<Interval>;
 
@@ -54,15 +54,16 @@ export type PageProgress = {
   readonly finished: boolean;
 };
 
-// 10 million bills in a week. The bound is there for an exchange that never ends a window.
+// 10 million bills in a week: a bound for an exchange that never ends a window.
 const pagesPerWindowMax = 100_000;
 
-// To one question, where they contradict what was served before.
+// The walk fails when so many answers to one question contradict what was served before.
 const answersMax = 5;
 
 /**
- * Reads a window from its newest bill to its oldest, page by page, each committed with the place at
- * which a later run goes on. What is asked, and when nothing is left to ask: {@link WindowQuestions}.
+ * Reads a window page by page, from its newest bill to its oldest. Each page is committed together
+ * with the place at which a later run resumes. {@link WindowQuestions} decides what is asked next, and
+ * when the window ends.
  *
  * @throws ContradictionError where the exchange's answers contradict each other; CursorError where
  *   the window does not end; ExchangeError, also for a page of another time; whatever `commitPage`
@@ -79,7 +80,7 @@ export async function walkWindow(deps: WalkDeps, stream: Stream, walk: Walk): Pr
   );
 }
 
-/** What is new of an answer, and what it led to. */
+/** The rows of an answer that were not served before, and what the answer led to. */
 type Answered = ReadRows & {
   /** How many pages came before. */
   readonly number: number;
@@ -130,11 +131,11 @@ class WindowWalk {
   async readPage(number: number): Promise<boolean> {
     const question = this.#questions.next;
     if (question === undefined) return true;
-    // An exchange that serves nothing for a moment would say twice that the window is empty.
+    // An exchange that serves nothing for a moment would give two quick questions the same false answer.
     if (number > 0 && !this.#hasRows) await this.#deps.pause?.();
     const { read, readFrom, request, endId, requestTime, askedAfter } = await this.#ask(question);
     this.#hasRows ||= read.bills.length + read.rejected.length > 0;
-    // Our reckoning of the exchange's time may be ahead of it by half a round trip.
+    // Our estimate of the exchange's time may be ahead by half a round trip.
     if (!this.#hasBegunBefore && number === 0) {
       this.#startedAt = epochMs(Math.min(this.#startedAt, requestTime));
     }
@@ -180,11 +181,11 @@ class WindowWalk {
     this.#deps.onPage({ window, counts, finished, walkedMs });
   }
 
-  /** What a finished walk may claim: the time it read, but for what may still get late bills. */
+  /** The time that a finished walk proves: what it read, less the newest, which may still get late bills. */
   #endAt(readFrom: EpochMs): WalkEnd {
     const { plannedAt, exchangeNow, settleLagMs } = this.#deps;
     const { from, to } = this.#window;
-    // By the earliest of three times: answers may have set the clock forth and back meanwhile.
+    // The earliest of three times counts: answers may have moved the clock both ways meanwhile.
     const settledTo = Math.min(plannedAt, this.#startedAt, exchangeNow()) - settleLagMs;
     const isStart = this.#isHistoryStart && readFrom - from <= startSlackMs;
     return {
@@ -197,7 +198,7 @@ class WindowWalk {
     return this.#doubts >= answersMax;
   }
 
-  /** The question is asked again, until that was often enough. */
+  /** Reports the contradiction. The question is asked again, or the walk fails after `answersMax`. */
   #tell(doubt: Doubt): void {
     const what = `an answer of the exchange contradicts another: ${printableLine(doubt)}`;
     this.#deps.onDoubt?.(what);
@@ -211,7 +212,7 @@ class WindowWalk {
   async #divide(bills: number): Promise<void> {
     const left = await this.#deps.divide?.(this.#window, this.#oldest, bills);
     if (left === undefined || left.from === this.#window.from) return;
-    // The older part is another walk's now, and with it where the history starts.
+    // Another walk reads the older part now, and with it the start of the history.
     this.#window = left;
     this.#isHistoryStart = false;
     this.#fetchPage = edgeAwareFetch(this.#deps, left);
@@ -251,9 +252,9 @@ const placesOf = (
   ...rejected.map(({ received }) => ({ billId: idOf(received), cTime: timeOf(received) })),
 ];
 
-/** Without a spread: an exchange may send more rows than a call takes arguments. */
+/** No `Math.min(...times)`: an exchange may send more rows than a call takes arguments. */
 const oldestOf = (bills: readonly Bill[], least: EpochMs): EpochMs =>
   bills.reduce((oldest, { cTime }) => epochMs(Math.min(oldest, cTime)), least);
 
-/** How much of the window lies above the oldest bill so far, in ms. */
+/** How much of the window is newer than the oldest bill so far, in ms. */
 const walkedTo = ({ from, to }: Interval, oldest: EpochMs): number => to - Math.max(from, oldest);

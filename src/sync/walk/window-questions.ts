@@ -5,21 +5,21 @@ import { type Answer, IdWalk, overlapMs } from "./id-walk.ts";
 import { TimeWalk } from "./time-walk.ts";
 import type { Doubt } from "./witnesses.ts";
 
-/** What is asked of the exchange for one page, but for where the window begins. */
+/** What is asked of the exchange for one page; the start time is the window's. */
 export type Question = {
   readonly idLessThan: string | undefined;
   readonly endTime: EpochMs;
   readonly limit: number;
 };
 
-// Another page size, so that nothing that keeps answers by their question has this one.
+// Another page size makes another question: a cache between us and the exchange cannot answer it.
 const timePageSize = pageSizeMax - 1;
 
 /**
- * Decides what is asked to read a window whole. A walk by falling ids reads it; then a walk by
- * falling times must find nothing older: the window ends where both say so. A walk by ids misses
- * nothing where pages are sorted by id, a walk by times nothing where they are sorted by time; where
- * ids follow the times it is all one. Where they do not, the whole window is walked both ways.
+ * Decides what is asked to read a whole window. A walk by falling ids reads it. Then a walk by falling
+ * times must find nothing older: the window ends where both find nothing. A walk by ids misses nothing
+ * if the exchange sorts pages by id. A walk by times misses nothing if it sorts them by time. If ids
+ * follow the times, either is enough. If they do not, the whole window is walked both ways.
  */
 export class WindowQuestions {
   readonly #to: EpochMs;
@@ -56,14 +56,14 @@ export class WindowQuestions {
     return !this.#byId.hasEnded;
   }
 
-  /** Where a later run may go on; undefined where it must begin with the newest page. */
+  /** The id below which a later run may resume; undefined if it must begin with the newest page. */
   get resumeBelow(): string | undefined {
     return this.#doIdsFollow ? this.#byId.resumeBelow : undefined;
   }
 
   /**
    * Takes the answer to `next`.
-   * @returns why it cannot be believed; `next` then stays the same.
+   * @returns why the answer cannot be true; `next` then stays the same.
    */
   take(answer: Omit<Answer, "limit">): Doubt | undefined {
     const question = this.next;
@@ -92,7 +92,7 @@ export class WindowQuestions {
     if (doubt !== undefined) return doubt;
     if (isNewestPage) this.#byTime.begin(answer.rows);
     else this.#byTime.see(answer.rows);
-    // Below a cursor that was stored lies a bill: where none is served, the walk begins anew.
+    // A stored cursor has a bill below it. If none is served, the walk begins again.
     if (this.#isResumed && this.#byId.hasEnded) this.#byId = new IdWalk();
     this.#isResumed = false;
     return undefined;

@@ -1,12 +1,12 @@
 import type { EpochMs } from "../../contract/time.ts";
 import type { PlacedRow, RowPlace } from "./id-order.ts";
 
-/** Why an answer cannot be believed. */
+/** Why an answer cannot be true. */
 export type Doubt = string;
 
 /**
- * Bills that were served before and belong to this answer too are its witnesses: an answer without
- * any of them, an empty one above all, cannot be true. Those that the horizon took may be missing.
+ * The witnesses of an answer are bills that were served before and belong to this answer, too. An answer
+ * without any of them cannot be true; an empty one above all. Witnesses behind the horizon do not count.
  */
 export function unservedWitness(
   witnesses: readonly PlacedRow[],
@@ -21,4 +21,4 @@ export function unservedWitness(
 }
 
 export const missing = ({ billId }: PlacedRow): Doubt =>
-  `bill ${billId} was served before, and is missing where it was asked for again`;
+  `bill ${billId} was served before and is missing from an answer that must have it`;
