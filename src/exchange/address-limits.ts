@@ -20,7 +20,7 @@ export type AddressLimits = AddressBan & {
 
 /** What all accounts know of their address being banned. */
 export type AddressBan = {
-  /** Why nothing may be asked any more. */
+  /** The error that ended all asking; undefined while requests may be sent. */
   ban(): ExchangeError | undefined;
   /**
    * How often the address was banned by now. Requests that were on their way together are told of
@@ -28,7 +28,7 @@ export type AddressBan = {
    * @param sentAt when the request left that was told so.
    */
   countBan(sentAt: number): number;
-  /** All wait so long, then ask one at a time until an answer comes; "stop" ends all asking. */
+  /** All accounts wait so long, then send one request at a time until an answer comes. "stop" ends all asking. */
   banned(error: ExchangeError, delayMs: number | "stop"): void;
   /** An answer came. */
   admitted(sentAt: number): void;
@@ -71,7 +71,7 @@ function addressBan(allRequests: RateLimiter, clock: Clock): AddressBan {
     banned(error, delayMs) {
       if (delayMs === "stop") {
         ban ??= error;
-        // Whoever waits learns of it at once.
+        // Those who wait fail at once.
         resume();
         return;
       }

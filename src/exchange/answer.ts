@@ -18,7 +18,7 @@ export function envelopeOf({ body }: HttpAnswer): Envelope | undefined {
 }
 
 /**
- * Why this answer is none, from its HTTP status and its code: either may carry the refusal.
+ * The failure that an answer tells, by its HTTP status or by its code; undefined for a success.
  * @param now the exchange's time, for a Retry-After that is a date.
  * @param scrub takes secrets out of what the answer says.
  */
@@ -66,7 +66,7 @@ export function dataOf<Op extends Operation>(
 
 const lengthMax = 160;
 
-/** The start of a foreign text on one line, with nothing in it that a terminal would act on. */
+/** The start of a text from outside, on one line and without control characters for a terminal. */
 const startOf = (text: string): string =>
   text
     .slice(0, 4 * lengthMax)

@@ -23,7 +23,7 @@ export type Credentials = {
 
 export type ClientDeps = {
   readonly baseUrl: URL;
-  /** Absent: only public operations can be asked for. */
+  /** Without them only public operations can be asked for. */
   readonly credentials?: Credentials;
   /** Whether they are of demo trading. Default false. */
   readonly demo?: boolean;
@@ -32,16 +32,16 @@ export type ClientDeps = {
   readonly clock: Clock;
   readonly exchangeClock: ExchangeClock;
   readonly limiterOf: (operation: Operation) => RateLimiter;
-  /** Of the address that the limits are of. */
+  /** The limits that all accounts of this machine's address share. */
   readonly address: AddressBan;
   /** Uniform in [0, 1). */
   readonly random: () => number;
 };
 
 export type AskOptions = {
-  /** Ends the waiting between and before requests, not a request on its way. */
+  /** Ends the waits before and between requests, never a request on its way. */
   readonly signal?: AbortSignal;
-  /** Of the requests that wait for the limit, those with the highest go first. Default 0. */
+  /** Among requests that wait for the rate limit, the highest priority goes first. Default 0. */
   readonly priority?: number;
   /** Called right before each request; what it throws ends the asking. */
   readonly beforeSend?: () => void;
@@ -51,7 +51,7 @@ export type AskOptions = {
 
 export type Answered<Op extends Operation> = {
   readonly data: z.output<Op["data"]>;
-  /** The exchange's clock when it took the request, or our reckoning of it where it did not say. */
+  /** The exchange's clock when it took the request; our estimate of it if the answer does not say. */
   readonly requestTime: EpochMs;
   /**
    * The elements of a list of the data, each letter for letter as it was served; none where there is
@@ -159,7 +159,7 @@ export function createClient(deps: ClientDeps): Client {
 
 const signHeader = "ACCESS-SIGN";
 
-/** What a foreign text must not show of this request. */
+/** The secrets of this request, which no text from outside may show. */
 const secretsOf = (
   credentials: Credentials | undefined,
   headers: Readonly<Record<string, string>>,
@@ -169,8 +169,8 @@ const secretsOf = (
 ];
 
 /**
- * What is stored of an answer stays for ever: one that repeats a secret is not taken in, nor one
- * that is nested too deeply to be searched.
+ * Refuses an answer that repeats a secret, or is nested too deeply to be searched for one: what is
+ * stored of an answer stays for ever.
  */
 function refuseEcho(data: unknown, secrets: readonly string[]): void {
   try {
@@ -187,8 +187,8 @@ function refuseEcho(data: unknown, secrets: readonly string[]): void {
 }
 
 /**
- * The exchange takes a signed request only within 30 s of its own clock, so an answer whose
- * time is further off is not to be believed: coverage would be claimed by it.
+ * The exchange takes a signed request only within 30 s of its own clock, so an answer whose time is
+ * further off is wrong. Coverage would be claimed by that time.
  */
 function refuseImpossibleTime(
   headers: Readonly<Record<string, string>>,

@@ -6,9 +6,9 @@ const delayMaxMs = 30 * secondMs;
 const retryAfterMaxMs = 2 * minuteMs;
 
 /**
- * How often a request, or all from an address that is banned, may fail in each way; the last time ends it. Counted for each way of
- * its own: a network that was away for five attempts must not use up the one that sets the
- * clock after it.
+ * How often a request may fail in each way; the last failure ends it. For `banned` it is all requests of
+ * the address together. Each way has its own count: a network that was away for five attempts must not
+ * use up the attempt that then sets the clock.
  */
 const attemptsMax: Readonly<Record<ExchangeErrorKind, number>> = {
   "refused-credentials": 1,
@@ -28,8 +28,8 @@ const attemptsMax: Readonly<Record<ExchangeErrorKind, number>> = {
 export const attemptsBound = Object.values(attemptsMax).reduce((sum, most) => sum + most, 0);
 
 /**
- * How long to wait before the next attempt: exponential backoff with full jitter, but at
- * least what Retry-After asked for; "stop" where another attempt is of no use.
+ * How long to wait before the next attempt, in ms: exponential backoff with full jitter, and at least
+ * what Retry-After asked for. "stop" if another attempt is of no use.
  *
  * @param attempt how many attempts have failed in this way, this one included.
  * @param random uniform in [0, 1).
@@ -41,7 +41,7 @@ export function retryDelayMs(
 ): number | "stop" {
   if (attempt >= attemptsMax[failure.kind]) return "stop";
   if (failure.kind === "clock") return 0;
-  // Each request more may prolong a ban: only one that tells its end is waited for.
+  // Each further request may prolong a ban, so only a ban that says when it ends is waited for.
   if (failure.kind === "banned" && failure.retryAfterMs === undefined) return "stop";
   const retryAfterMs = failure.retryAfterMs ?? 0;
   if (retryAfterMs > retryAfterMaxMs) return "stop";

@@ -18,11 +18,11 @@ export type HttpAnswer = {
 };
 
 /**
- * Sends one GET and reads its whole answer, whatever its status. Redirects are not followed:
- * the headers would carry the key to another place.
- * @throws ExchangeError of kind `unavailable` when no whole answer came, `malformed` when one came
- *   that is not the text that was sent, `refused-request` where the server cannot prove that it is
- *   the exchange: nothing was sent to it.
+ * Sends one GET and reads its whole answer, whatever its status. It follows no redirect, which would
+ * carry the key to another server.
+ * @throws ExchangeError of kind `unavailable` if no whole answer came; `malformed` if an answer is
+ *   encoded or is not UTF-8; `refused-request` if the server cannot prove that it is the exchange:
+ *   nothing was sent to it.
  */
 export type Transport = (request: HttpRequest) => Promise<HttpAnswer>;
 
@@ -43,8 +43,8 @@ export const transportLimits: TransportLimits = {
 };
 
 /**
- * The real transport: keep-alive connections of undici, each wait and size bounded. A request is sent
- * once, since what is sent again unseen is counted by the exchange's limit and not by ours.
+ * The real transport: undici's keep-alive connections, with a limit on each wait and size. It sends a
+ * request once: a copy that it sent unasked would count for the exchange's limit, and not for ours.
  */
 export function openTransport(limits = transportLimits): Transport & AsyncDisposable {
   const agent = new Agent({
@@ -126,7 +126,7 @@ const tellOfSending =
     return dispatch(options, handler);
   };
 
-/** Why no answer came. The client's own words are of its timers and its sockets. */
+/** Why no answer came, for a person: undici's own messages speak of its timers and sockets. */
 function reasonOf(error: unknown, limits: TransportLimits): string {
   if (error instanceof DOMException && error.name === "TimeoutError") {
     return `the whole answer took longer than ${limits.wholeAnswerMaxMs / secondMs} s`;

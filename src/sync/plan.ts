@@ -3,13 +3,13 @@ import { type EpochMs, epochMs, historyMs, hourMs, secondMs } from "../contract/
 import { cutAt, type Interval, intersect, interval, split, subtract } from "./intervals.ts";
 import type { KnownTime, Stream, StreamPlan, Walk } from "./store.ts";
 
-// The oldest time that is asked for stays this far inside the exchange's 90 days: the edge
-// moves while a request is on its way.
+// The oldest time that is asked for stays this far inside the exchange's 90 days, whose edge moves
+// while a request is on its way.
 export const edgeMarginMs = secondMs;
 
 /**
- * A first sync that was interrupted may be taken up so much later: what the horizon took meanwhile
- * is no loss, the history starts behind it.
+ * An interrupted first sync may be resumed so much later without a loss: what the horizon took
+ * meanwhile counts as older than the history.
  */
 export const startSlackMs = 2 * hourMs;
 
@@ -18,9 +18,9 @@ export const horizonAt = (now: EpochMs, marginMs = edgeMarginMs): EpochMs =>
   epochMs(now - historyMs + marginMs);
 
 /**
- * What to walk so that a stream is complete up to now: wanted time less coverage, in windows,
- * oldest first. A window that an earlier run began is taken up at its cursor, up to the time
- * that was settled when it was begun: what is newer is read anew.
+ * Plans the walks that make a stream complete up to now: wanted time less coverage, in windows, oldest
+ * first. A window that an earlier run began is resumed at its cursor. Its newest time, which was still
+ * settling when it began, is read again.
  */
 export function planStream(
   stream: Stream,
@@ -32,7 +32,7 @@ export function planStream(
   const start = historyStart(known, horizon);
   const wanted = subtract(interval(start, now), [...known.coverage, ...known.expired]);
   const isStartOpen = wanted[0]?.from === start;
-  // Planned from where it was wanted first: plan after plan, the slack does not add up.
+  // Measured from the first plan's start, so that the slack of several plans does not add up.
   const reach = isStartOpen && horizon - start <= startSlackMs ? start : horizon;
   const gaps = intersect(wanted, interval(reach, now));
   const begun = known.open.flatMap((walk) => settledPart(walk, settleLagMs));
@@ -49,16 +49,16 @@ export function planStream(
     ].toSorted((a, b) => a.window.from - b.window.from),
     expired: subtract(wanted, [
       ...interval(reach, now),
-      // A window that is under way expires at its end, by what it could not read any more.
+      // A begun window expires when its walk ends, as far as it could not be read any more.
       ...resumed.map(({ window }) => window),
     ]),
   };
 }
 
 /**
- * What becomes of a walk whose window, or what it kept of that before, is cut at these times: the
- * newest part stays its own, the older ones are walks that are yet to begin. The history starts
- * where it did: what is lost at the old end of any other part is a loss.
+ * Divides a walk at these times. It keeps the newest part of `window`, which is what it kept when it was
+ * last divided. The older parts are walks that have not begun. Only the part with the start of the
+ * planned window has the start of the history: what the horizon takes of another part is a loss.
  */
 export function dividedWalk(
   { window: planned, isHistoryStart = false }: Walk,
@@ -75,7 +75,7 @@ export function dividedWalk(
   };
 }
 
-/** Up to when nothing is missing but what expired; undefined before anything is complete. */
+/** The time up to which only expired time is missing; undefined before anything is complete. */
 export function completeThrough(known: KnownTime, now: EpochMs): EpochMs | undefined {
   const start = historyStart(known, horizonAt(now));
   const settled = [...known.coverage, ...known.expired];
@@ -83,13 +83,13 @@ export function completeThrough(known: KnownTime, now: EpochMs): EpochMs | undef
   return known.coverage.some(({ from }) => from < firstGap) ? firstGap : undefined;
 }
 
-/** Where a stream's history starts: with the oldest time that was ever planned, or at the horizon. */
+/** The start of a stream's history: the oldest time that was ever planned, or the horizon. */
 export function historyStart({ coverage, expired, open }: KnownTime, horizon: EpochMs): EpochMs {
   const known = [...coverage, ...expired, ...open.map(({ window }) => window)];
   return epochMs(Math.min(horizon, ...known.map(({ from }) => from)));
 }
 
-/** What the rest of a begun walk can prove: no more than was settled when it began. */
+/** The part of a begun walk that it can still prove: what was settled when it began. */
 function settledPart(walk: Walk, settleLagMs: number): readonly Walk[] {
   const { window, startedAt } = walk;
   if (startedAt === undefined) return [];
@@ -97,7 +97,7 @@ function settledPart(walk: Walk, settleLagMs: number): readonly Walk[] {
   return settled.map((part) => ({ ...walk, window: part }));
 }
 
-/** The begun windows that are still wanted as a whole, but for what the horizon took of them. */
+/** The begun windows that are still wanted in full, apart from what the horizon took of them. */
 function resumable(
   open: readonly Walk[],
   gaps: readonly Interval[],

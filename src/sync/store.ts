@@ -17,8 +17,8 @@ export type Walk = {
   /** The exchange's time when the first page was asked for. */
   readonly startedAt?: EpochMs;
   /**
-   * Nothing older was ever wanted: what the horizon takes of the window, if it is no more than a
-   * slack, is where the ledger's history starts, not a loss.
+   * The ledger's history starts in this window: nothing older was ever wanted. If the horizon takes no
+   * more than `startSlackMs` of it, the history starts later, and nothing is lost.
    */
   readonly isHistoryStart?: boolean;
 };
@@ -36,20 +36,20 @@ export type KnownTime = {
 /** A row that broke the contract. */
 export type RejectedRow = {
   readonly received: unknown;
-  /** As it was written in the answer. */
+  /** The row as the answer has it, letter for letter. */
   readonly text: string;
   readonly fault: RowFault;
 };
 
-/** What a walk knows at its end, beyond which nothing is claimed. */
+/** What a finished walk proves of its window. */
 export type WalkEnd = {
-  /** The time that is now complete; empty where it is all too recent to be settled. */
+  /** The time that is now complete; empty if all of it is still settling. */
   readonly proven: readonly Interval[];
   /** The time that fell behind the horizon before it was read. */
   readonly expired: readonly Interval[];
 };
 
-/** A page and all that it changes: committed together or not at all. */
+/** A page and all that it changes: committed as one, or not at all. */
 export type PageCommit = {
   readonly stream: Stream;
   readonly window: Interval;
@@ -91,7 +91,7 @@ export type LoanToValueCommit = {
   readonly record: LoanToValue;
 };
 
-/** What a record was to those before it; `outdated`: a newer one is stored, this one is not. */
+/** How a record compares with those before it. `outdated`: a newer one is stored, and this one was not. */
 export type LoanToValueChange = "first" | "changed" | "unchanged" | "outdated";
 
 /** All pairs, as they were at the exchange's time `readAt`. */
@@ -99,9 +99,9 @@ export type SymbolList = {
   readonly readAt: EpochMs;
   /** No pair twice. */
   readonly settings: readonly SymbolSettings[];
-  /** Pairs that are listed, whose rows could not be read: they stay as they are. */
+  /** Pairs that are listed and whose rows could not be read: their stored settings stay. */
   readonly unread: readonly string[];
-  /** Whether a pair that is not in the list is gone: not so where a row's name could not be read. */
+  /** Whether a pair that is not listed is gone. False if some row's name could not be read. */
   readonly isWhole: boolean;
 };
 
@@ -127,8 +127,8 @@ export type Store = {
   /** Replaces the stream's open windows by the plan's and records what expired. */
   recordPlan(plan: StreamPlan): Promise<void>;
   /**
-   * The database's time, as text, when the last of this account's transactions began; undefined
-   * before the first. What others store later is at least as late.
+   * The database's time, as text, when this account's last transaction began; undefined before the
+   * first. Whatever others store after that has the same time or a later one.
    */
   time(): string | undefined;
   /**
@@ -137,11 +137,11 @@ export type Store = {
    */
   commitPage(page: PageCommit): Promise<PageCounts>;
   /**
-   * Puts several open windows in the place of one: cut at these times, oldest first, each inside
-   * the window. The newest keeps the cursor and the counts, the others are still to be begun.
+   * Divides an open window at these times, which are inside it, oldest first. The newest part keeps
+   * the cursor and the counts. The others have not begun.
    */
   divideWindow(stream: Stream, window: Interval, cuts: readonly EpochMs[]): Promise<void>;
-  /** A record equal to the last one makes it last longer; any other is kept beside it. */
+  /** A record that equals the last one extends its time. Any other is stored beside it. */
   commitLoanToValue(commit: LoanToValueCommit): Promise<LoanToValueChange>;
 };
 

@@ -19,7 +19,7 @@ export type VerifyDeps = {
   readonly exchangeNow: () => EpochMs;
   readonly assertHeld: () => void;
   readonly store: VerifyStore;
-  /** Whether what differs is written. */
+  /** Whether differences are repaired. */
   readonly heal: boolean;
   readonly signal: AbortSignal;
   readonly onFinding: (finding: Finding) => void;
@@ -27,7 +27,7 @@ export type VerifyDeps = {
   readonly onFailure: (stream: Stream, failure: ExchangeError) => void;
 };
 
-/** A place where the stored is not what was served. */
+/** A difference between what is stored and what was served. */
 export type Finding = { readonly stream: Stream } & (
   | {
       readonly kind: "missing";
@@ -41,7 +41,7 @@ export type Finding = { readonly stream: Stream } & (
       readonly cTime: EpochMs;
       readonly fields: readonly FieldChange[];
       readonly isHealed: boolean;
-      /** Stored while the span was being read: it may be the newer of the two. */
+      /** Stored while the span was being read, so it may be newer than what was served. */
       readonly isLate: boolean;
     }
   | {
@@ -54,7 +54,7 @@ export type Finding = { readonly stream: Stream } & (
       readonly kind: "rejected";
       readonly billId: string | undefined;
       readonly fault: RowFault;
-      /** By whoever set its `resolved_at`. */
+      /** Whether its row of `rejected_bills` is resolved. */
       readonly isAccepted: boolean;
     }
 );
@@ -62,7 +62,7 @@ export type Finding = { readonly stream: Stream } & (
 /** What came of one stream. */
 export type StreamVerification = {
   readonly stream: Stream;
-  /** What could be read of the span: not what is behind the horizon, nor the future. */
+  /** The part of the span that could be read: neither behind the horizon nor in the future. */
   readonly span: readonly Interval[];
   /** How many bills were compared. */
   readonly compared: number;
@@ -71,15 +71,15 @@ export type StreamVerification = {
   readonly error: unknown;
 };
 
-// A machine's clock may be so far ahead, and a span that ends now have been read to its end.
+// A span that ends by this machine's clock may end so far in the exchange's future without a note.
 const aheadMaxMs = 30 * secondMs;
 
-// Enough to keep both slots of the rate share busy while pages are compared; a walk's ids are in memory.
+// Enough to keep both slots of the rate share busy while pages are compared. Each walk's ids are in memory.
 const walksAtOnce = 4;
 
 /**
- * Reads a span of an account's streams again and holds it against what is stored, page by page.
- * Memory holds the ids of the windows under way, and what is found.
+ * Reads a span of an account's streams again and compares each page with what is stored. The ids of
+ * the windows under way and the findings are in memory.
  *
  * @throws ExchangeError where the account itself is refused, or cannot be asked at all.
  */
@@ -118,9 +118,9 @@ class StreamVerify {
   readonly #deps: VerifyDeps;
   readonly #api: BillsApi;
   readonly #rejected = new Set<string>();
-  /** Stored in a window that was read without them. */
+  /** Bills that are stored in a window and were not served for it. */
   readonly #unserved = new Map<string, EpochMs>();
-  /** Served in another window than they are stored in. */
+  /** Bills that were served for another window than they are stored in. */
   readonly #moved = new Set<string>();
   #span: readonly Interval[] = [];
   #compared = 0;
@@ -136,7 +136,7 @@ class StreamVerify {
     this.reader = new StreamReader({ client, assertHeld, signal, onAttempt }, stream);
   }
 
-  /** What the exchange has forgotten of the span by now, and the windows of what can be read. */
+  /** Splits the span into what the exchange has forgotten by now and windows of what can be read. */
   plan(span: Interval): { forgotten: readonly Interval[]; windows: readonly Interval[] } {
     const now = this.#deps.exchangeNow();
     const horizon = horizonAt(now);
@@ -158,7 +158,7 @@ class StreamVerify {
     return { forgotten, windows: this.#span.flatMap((part) => split(part, windowMaxMs)) };
   }
 
-  /** Names what is stored of time that the exchange serves no more. Never throws. */
+  /** Reports the stored bills of time that the exchange no longer serves. Never throws. */
   async listForgotten(part: Interval): Promise<void> {
     const { store, onFinding, signal } = this.#deps;
     const { stream } = this;
@@ -174,7 +174,7 @@ class StreamVerify {
     }
   }
 
-  /** Reads one window. Never throws: what stopped it comes back, and into the report. */
+  /** Reads one window. Never throws: what stopped it is returned, and is in the report. */
   walk(window: Interval, accountStopped: AbortSignal): Promise<unknown> {
     const { exchangeNow, store } = this.#deps;
     const { stream, reader } = this;

@@ -39,15 +39,15 @@ export const leaseTiming = {
   leaseMs: 15 * secondMs,
   renewMs: 3 * secondMs,
   pollMs: 250,
-  /** How long a lease that was given back stays taken: for so long a rate limit counts its requests. */
+  /** How long a lease that was given back stays taken: its last requests count for the rate limit so long. */
   cooldownMs: secondMs,
 } as const;
 
 export type LeaseTiming = { readonly [name in keyof typeof leaseTiming]: number };
 
 /**
- * How long a holder uses a lease after its last renewal was sent. That is shorter than the lease
- * lasts, so that its last requests have arrived, and count for no rate limit, when another process
- * begins: without this, a run that was frozen for 15 s sent 5 requests beside its successor's.
+ * How long a holder uses a lease after its last renewal was sent. That is less than the lease lasts. So
+ * its last requests no longer count for the rate limit when another process begins: without this, a
+ * run that was frozen for 15 s sent 5 requests beside its successor's.
  */
 export const usableMs = ({ leaseMs, cooldownMs }: LeaseTiming): number => leaseMs - 2 * cooldownMs;

@@ -11,16 +11,16 @@ const lockTimedOut = "55P03";
 type Timing = { readonly maxMs: number; readonly nextMaxMs: number; readonly lookEveryMs: number };
 
 const usualTiming: Timing = {
-  // Others alter tables and build indexes, too.
+  // Long enough for others to alter a table or build an index.
   maxMs: minuteMs,
-  // Once a run has waited for so long, what is still locked is not waited for again.
+  // Once a run has waited that long, it waits no longer than this for any lock.
   nextMaxMs: secondMs,
   lookEveryMs: 5 * secondMs,
 };
 
 /**
- * A run's waiting for locks that others hold: one deadline for all of it, and not one for each page
- * and account after the other. Whoever is in the way is named.
+ * Limits how long a run waits for locks that other sessions hold. The long limit is for the whole run,
+ * not for each page and account. The error names the session that held the lock.
  */
 export class LockWaits {
   readonly #db: Database;
@@ -34,8 +34,8 @@ export class LockWaits {
   }
 
   /**
-   * Runs work that waits for no lock longer than it is told.
-   * @throws DatabaseSilentError where it does.
+   * Runs work with a limit on its waiting for each lock.
+   * @throws DatabaseSilentError if the limit was reached.
    */
   async limit<T>(work: (lockMaxMs: number) => Promise<T>): Promise<T> {
     const over = new AbortController();
@@ -54,7 +54,7 @@ export class LockWaits {
     }
   }
 
-  /** While it waits: afterwards nobody can tell. */
+  /** Looks for the blocking session while the work waits: afterwards the server no longer knows. */
   async #look(signal: AbortSignal): Promise<void> {
     for (;;) {
       await systemClock.sleep(this.#timing.lookEveryMs, signal);
@@ -73,11 +73,11 @@ type Blocker = {
   readonly user: string | null;
   readonly application: string | null;
   readonly minutes: number | null;
-  /** Its last statement's beginning; of another role's session that may be hidden. */
+  /** The beginning of its last statement. The server may hide that of another role's session. */
   readonly query: string | null;
 };
 
-/** Who holds what this user's sessions wait for, and waits for nobody. */
+/** The session that holds a lock that this user's sessions wait for, and itself waits for none. */
 async function readBlocker(db: Database): Promise<Blocker | undefined> {
   const { rows } = await urgently(db, (connection) =>
     connection.execute<Blocker>(sql`
