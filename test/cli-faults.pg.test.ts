@@ -21,6 +21,7 @@ const schedule: readonly ScheduledFault[] = [
   { kind: "server-error", status: 502, atRequest: 6, times: 2 },
   { kind: "refused-for-now", code: "40015", status: 200, atRequest: 8 },
   { kind: "html-with-200", atRequest: 9 },
+  { kind: "empty-body", atRequest: 7 },
   { kind: "cut-json", share: 0.7, atRequest: 10, times: 2 },
   { kind: "no-data", data: "null", atRequest: 12 },
   { kind: "reset-before-answer", atRequest: 13 },

@@ -82,9 +82,23 @@ describe("a request", () => {
 
   test("is answered by the sandbox, which checks it, for bills of live and demo keys and for symbols", async () => {
     const time = virtualClock(start);
-    await using sandbox = await openSandbox({ seed: 1, density: 0.1, now: time.now });
-    await using asking = openClient(sandbox.url, { account: sandbox.account, time });
-    await using demo = openClient(sandbox.url, { account: sandbox.account, time, demo: true });
+    await using sandbox = await openSandbox({
+      seed: 1,
+      density: 0.1,
+      now: time.now,
+      accountNames: ["live", "demo"],
+      alterCredential: (given) => ({
+        ...given,
+        environment: given.name === "demo" ? "demo" : "live",
+      }),
+    });
+    const [live, paper] = sandbox.accounts;
+    await using asking = openClient(sandbox.url, { ...(live && { account: live }), time });
+    await using demo = openClient(sandbox.url, {
+      ...(paper && { account: paper }),
+      time,
+      demo: true,
+    });
     for (const [{ client }, productType] of [
       [asking, "USDT-FUTURES"],
       [asking, "SUSDT-FUTURES"],

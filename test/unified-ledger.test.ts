@@ -5,7 +5,7 @@ import {
   unifiedProductTypes,
 } from "../src/contract/product-types.ts";
 import { dayMs, historyMs, minuteMs, secondMs } from "../src/contract/time.ts";
-import type { WireBill } from "../src/sandbox/entry.ts";
+import { movesBalance, type WireBill } from "../src/sandbox/entry.ts";
 import { type LedgerOptions, makeLedger } from "../src/sandbox/ledger.ts";
 import type { LedgerBill } from "../src/sandbox/ledger-bill.ts";
 import type { ModeChange } from "../src/sandbox/modes.ts";
@@ -27,8 +27,6 @@ const money = (bill: LedgerBill, field: string): bigint =>
   units(String(rowOf(bill)[field]), unifiedPlaces);
 const byId = (left: LedgerBill, right: LedgerBill): number =>
   BigInt(left.billId) < BigInt(right.billId) ? -1 : 1;
-const isMarginShift = ({ businessType }: LedgerBill): boolean =>
-  /_MARGIN$|FROZEN$|FROZEN_RETURN$|_BACK$|_LEVER_POS_IN$/.test(businessType);
 
 describe("a unified account's ledger", () => {
   test.each(seeds.flatMap((seed) => [true, false].map((inside) => [seed, inside] as const)))(
@@ -39,7 +37,8 @@ describe("a unified account's ledger", () => {
       for (const bill of unifiedBills(ledger).toSorted(byId)) {
         const feeBeside = bill.productType.endsWith("-FUTURES") && !isFuturesFeeInside;
         const moved = money(bill, "amount") + (feeBeside ? money(bill, "fee") : 0n);
-        const balance = (balances.get(bill.coin) ?? 0n) + (isMarginShift(bill) ? 0n : moved);
+        const balance =
+          (balances.get(bill.coin) ?? 0n) + (movesBalance(bill.businessType) ? moved : 0n);
         balances.set(bill.coin, balance);
         if (rowOf(bill)["balance"] !== "") expect(money(bill, "balance")).toBe(balance);
         expect(balance).toBeGreaterThanOrEqual(0n);

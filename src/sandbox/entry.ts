@@ -1,5 +1,6 @@
-import { businessTypes, type Category } from "../contract/business-types.ts";
+import type { Category } from "../contract/business-types.ts";
 import type { RawNumber } from "../contract/json.ts";
+import { listedBusinessTypes } from "../contract/unified-business-types.ts";
 import { decimalText, drawUnits, type Units } from "./money.ts";
 import { integer, pick, type Random } from "./random.ts";
 import type { Moment } from "./schedule.ts";
@@ -10,7 +11,7 @@ export type WireBill = Readonly<Record<string, unknown>>;
 type Movement = { readonly amount: Units; readonly fee: Units; readonly feeByCoupon: Units };
 
 const categories = new Map<string, Category>(
-  businessTypes.map(({ code, category }) => [code, category]),
+  listedBusinessTypes.map(({ code, category }) => [code, category]),
 );
 
 const incoming = /^trans_from_|_issue$|^tracking_follow_back$|^tracking_trader_income$/;

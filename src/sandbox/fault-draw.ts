@@ -50,6 +50,7 @@ const draw: { readonly [Kind in FaultKind]: (random: Random) => Fault & { kind: 
     status: pick(random, [200, 400] as const),
   }),
   "html-with-200": () => ({ kind: "html-with-200" }),
+  "empty-body": () => ({ kind: "empty-body" }),
   "cut-json": (random) => ({ kind: "cut-json", share: random() }),
   "no-data": (random) => ({
     kind: "no-data",

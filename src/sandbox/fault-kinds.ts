@@ -18,6 +18,8 @@ export type Fault =
   | { readonly kind: "server-error"; readonly status: 500 | 502 | 503 | 504 }
   | { readonly kind: "refused-for-now"; readonly code: LaterCode; readonly status: 200 | 400 }
   | { readonly kind: "html-with-200" }
+  /** A success without a byte of body. */
+  | { readonly kind: "empty-body" }
   /** A whole HTTP answer whose JSON ends at this share of its bytes, 0 to 1. */
   | { readonly kind: "cut-json"; readonly share: number }
   /** The code of a success, and no data, null, or an object with nothing in it. */
@@ -84,6 +86,7 @@ export const expectations = {
   "server-error": "recovers",
   "refused-for-now": "recovers",
   "html-with-200": "recovers",
+  "empty-body": "recovers",
   "cut-json": "recovers",
   "no-data": "recovers",
   "reset-before-answer": "recovers",

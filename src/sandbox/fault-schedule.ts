@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { setTimeout as sleepFor } from "node:timers/promises";
-import { accountBills } from "../contract/account-bills.ts";
+import { billsOperations } from "../contract/bills-api.ts";
 import { secondMs } from "../contract/time.ts";
 import type { Answer, ApiAnswer } from "../server/api.ts";
 import type { Source } from "../server/source.ts";
@@ -37,7 +37,8 @@ export function faultyExchange(now: () => number, options: FaultOptions): Faulty
   let closed: { until: number; fault: ScheduledFault & { kind: "maintenance" } } | undefined;
 
   function meet(path: string): Meeting {
-    if (path !== accountBills.path) return { request: requests, faults: [] };
+    if (!billsOperations.some((operation) => operation.path === path))
+      return { request: requests, faults: [] };
     requests += 1;
     const faults = schedule.filter(
       ({ atRequest, times = 1 }) => requests >= atRequest && requests < atRequest + times,

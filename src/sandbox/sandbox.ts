@@ -2,10 +2,11 @@ import { createHash } from "node:crypto";
 import { type Answer, createApi } from "../server/api.ts";
 import type { Statistics } from "../server/arrivals.ts";
 import { serveApi } from "../server/http.ts";
-import type { PastHorizon } from "../server/routes.ts";
+import type { LongSpans, PastHorizon } from "../server/routes.ts";
 import type { Credential } from "../server/source.ts";
 import { type FaultOptions, faultyExchange } from "./fault-schedule.ts";
 import { type Ledger, type LedgerOptions, makeLedger } from "./ledger.ts";
+import { alwaysClassic, type ModeChange, modeAt } from "./modes.ts";
 import { seededRandom } from "./random.ts";
 import { makeLoanToValue, makeSymbols } from "./records.ts";
 import { type Quirks, type SandboxSourceOptions, sandboxSource } from "./source.ts";
@@ -26,8 +27,13 @@ export type SandboxOptions = Omit<LedgerOptions, "now" | "account"> & {
   readonly now?: () => number;
   /** Each has a ledger and keys of its own. Default `["main"]`. */
   readonly accountNames?: readonly string[];
+  /** What each of the accounts is, and when. Default `modes`, and else classic at all times. */
+  readonly modesOf?: (name: string) => readonly ModeChange[];
   readonly quirks?: Quirks;
   readonly pastHorizon?: PastHorizon;
+  /** Of v3: see api.ts. */
+  readonly longSpans?: LongSpans;
+  readonly numericCursor?: boolean;
   readonly retryAfter?: boolean;
   /** Changes a ledger before it is served: see ledger-faults.ts. */
   readonly alterLedger?: (ledger: Ledger) => Ledger;
@@ -77,6 +83,8 @@ export function createSandbox(options: SandboxOptions): Sandbox {
     now,
     clock: faulty.clock,
     ...(options.pastHorizon && { pastHorizon: options.pastHorizon }),
+    ...(options.longSpans && { longSpans: options.longSpans }),
+    ...(options.numericCursor && { numericCursor: true }),
     ...(options.retryAfter && { retryAfter: true }),
   });
   const answer = faulty.wrapAnswer(api.answer);
@@ -129,7 +137,8 @@ function makeAccount(
   const { seed, alterLedger } = options;
   const token = (what: string) =>
     createHash("sha256").update(`${seed}/${name}/${what}`).digest("hex");
-  const ledger = makeLedger({ ...options, seed: `${seed}/${name}`, now });
+  const modes = modesOfAccount(options, name);
+  const ledger = makeLedger({ ...options, seed: `${seed}/${name}`, now, modes });
   return {
     name,
     uid: String(Number.parseInt(token("uid").slice(0, 8), 16) + 1_000_000_000),
@@ -152,16 +161,22 @@ function accountData({ seed, isParent = false }: SandboxOptions, account: Sandbo
   return { ledger, riskUnits, isParent };
 }
 
+const modesOfAccount = ({ modes = alwaysClassic, modesOf }: SandboxOptions, name: string) =>
+  modesOf?.(name) ?? modes;
+
 function credential(
-  { alterCredential }: SandboxOptions,
+  options: SandboxOptions,
   { name, uid, apiSecret, apiPassphrase }: SandboxAccount,
 ): Credential {
+  const modes = modesOfAccount(options, name);
   const credential: Credential = {
     secret: apiSecret,
     passphrase: apiPassphrase,
     uid,
     name,
-    permissions: ["bills", "loan-to-value"],
+    permissions: ["bills", "loan-to-value", "uta-mgt"],
+    accountMode: (clock) => modeAt(modes, clock),
+    environment: "live",
   };
-  return alterCredential?.(credential) ?? credential;
+  return options.alterCredential?.(credential) ?? credential;
 }

@@ -1,5 +1,5 @@
 import { nonFinancialTypes } from "../contract/business-types.ts";
-import type { ProductType } from "../contract/product-types.ts";
+import { isUnified, type ProductType } from "../contract/product-types.ts";
 import type { EpochMs } from "../contract/time.ts";
 import { type BillsRequest, Refusal, type Source, type WirePage } from "../server/source.ts";
 import type { Ledger } from "./ledger.ts";
@@ -16,9 +16,12 @@ export type Quirks = {
   readonly shortLastPage?: boolean;
   /** Whether any page may hold fewer bills than asked for. Default false. */
   readonly shortPages?: boolean;
-  /** What decides which bills are on a page. Where ids rise with times it is all one. Default time. */
+  /**
+   * What decides which bills are on a page. Where ids rise with times it is all one. Default time,
+   * and the id in a unified account, whose ids do not rise with its times.
+   */
   readonly sortedBy?: "time" | "id";
-  /** Whether idLessThan takes the bill of that id for below it. Default false. */
+  /** Whether idLessThan, or the cursor of v3, takes the bill of that id for below it. Default false. */
   readonly inclusiveCursor?: boolean;
   /** The order inside a page; endId is the oldest row's in any order. Default newest-first. */
   readonly pageOrder?: "newest-first" | "oldest-first" | "shuffled";
@@ -139,9 +142,11 @@ function lastPage(
 function newestFirst(
   ledger: readonly LedgerBill[],
   request: BillsRequest,
-  { bounds = "both", sortedBy = "time", inclusiveCursor = false }: Quirks,
+  quirks: Quirks,
   most: number,
 ): LedgerBill[] {
+  const { bounds = "both", inclusiveCursor = false } = quirks;
+  const { sortedBy = isUnified(request.productType) ? "id" : "time" } = quirks;
   const { startTime = 0, endTime = Number.POSITIVE_INFINITY, horizon = 0 } = request;
   const least = Math.max(
     bounds === "both" || bounds === "start" ? startTime : startTime + 1,

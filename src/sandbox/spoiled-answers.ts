@@ -27,6 +27,8 @@ export function spoiledAnswer(answer: ApiAnswer, fault: ScheduledFault): ApiAnsw
       return refusal(answer, fault.status, fault.code);
     case "html-with-200":
       return html(200);
+    case "empty-body":
+      return { ...answer, body: "" };
     case "cut-json":
       return { ...answer, body: bytesOf(answer).subarray(0, at(answer, fault.share)).toString() };
     case "no-data":

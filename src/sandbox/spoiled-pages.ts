@@ -117,8 +117,8 @@ const reordered = (rows: readonly unknown[], order: "reversed" | "rotated") =>
   order === "reversed" ? rows.toReversed() : [...rows.slice(1), ...rows.slice(0, 1)];
 
 const idOf = (row: unknown): string | undefined => {
-  const { billId } = (row ?? {}) as { readonly billId?: unknown };
-  return typeof billId === "string" ? billId : undefined;
+  const { billId, id = billId } = (row ?? {}) as Readonly<Record<"billId" | "id", unknown>>;
+  return typeof id === "string" ? id : undefined;
 };
 
 const hasId = (row: unknown): boolean => idOf(row) !== undefined;

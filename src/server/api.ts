@@ -1,8 +1,8 @@
 import { successCode } from "../contract/envelope.ts";
 import { epochMs, secondMs } from "../contract/time.ts";
 import { type Arrivals, countArrivals, type Statistics, type Verdict } from "./arrivals.ts";
-import { authenticate, carriesCredentials, namedCredential } from "./authenticate.ts";
-import { type Context, type PastHorizon, type Route, routes } from "./routes.ts";
+import { authenticate, carriesCredentials, namedCredential, refusedMode } from "./authenticate.ts";
+import { type Context, type LongSpans, type PastHorizon, type Route, routes } from "./routes.ts";
 import { type Credentials, Refusal, type Source } from "./source.ts";
 
 /** A request as it arrived, whatever carried it. Query values are decoded. */
@@ -48,6 +48,10 @@ export type ApiOptions = {
   readonly clock?: () => number;
   /** Default `trim`. */
   readonly pastHorizon?: PastHorizon;
+  /** What becomes of a span of more than 30 days in v3. Default `refuse`; `cut` serves its end. */
+  readonly longSpans?: LongSpans;
+  /** Whether the cursors of v3 are sent as numbers of JSON. Default false. */
+  readonly numericCursor?: boolean;
   /** Whether an answer 429 says when to come back, in whole seconds. Default false. */
   readonly retryAfter?: boolean;
   /** Told of what a source threw; the client only gets a 500. Default: a process warning. */
@@ -115,16 +119,17 @@ async function serveSigned(
 ): Promise<object | Refusal> {
   const credential = namedCredential(request, options.credentials);
   if (credential instanceof Refusal) return credential;
-  const { uid, name } = credential;
   // Counted before the signature is checked: a request with a wrong one has arrived as well.
-  const verdict = arrivals.atOperation(route.operation, uid, at.now);
+  const verdict = arrivals.atOperation(route.operation, credential.uid, at.now);
   if (verdict !== undefined) return tooMany(verdict, options);
-  const refusal = authenticate(request, credential, route.permission, at.clock);
-  return refusal ?? route.serve(contextOf(options, request, at), { uid, name });
+  const refusal =
+    refusedMode(route.api, credential, at.clock) ??
+    authenticate(request, credential, route.permission, at.clock);
+  return refusal ?? route.serve(contextOf(options, request, at), credential);
 }
 
 const contextOf = (
-  { source, pastHorizon = "trim" }: ApiOptions,
+  { source, pastHorizon = "trim", longSpans = "refuse", numericCursor = false }: ApiOptions,
   { query, headers }: ApiRequest,
   at: Moment,
 ): Context => ({
@@ -134,6 +139,8 @@ const contextOf = (
   clock: epochMs(Math.floor(at.clock)),
   demo: headers["paptrading"] === "1",
   pastHorizon,
+  longSpans,
+  numericCursor,
 });
 
 function tooMany(verdict: NonNullable<Verdict>, { retryAfter = false }: ApiOptions): Refusal {

@@ -1,6 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
 import { acceptedSignatures, clockSkewMaxMs } from "../contract/signature.ts";
-import { type Credential, type Permission, Refusal } from "./source.ts";
+import { type Credential, modeOf, type Permission, Refusal } from "./source.ts";
 
 /** What arrives at the server, whatever carried it. Header names are lower case. */
 export type SignedRequest = {
@@ -39,7 +39,7 @@ export function namedCredential(
 export function authenticate(
   request: SignedRequest,
   credential: Credential,
-  permission: Permission,
+  permission: Permission | undefined,
   now: number,
 ): Refusal | undefined {
   const { headers } = request;
@@ -61,15 +61,10 @@ export function authenticate(
 
 function admit(
   headers: SignedRequest["headers"],
-  { accountMode, permissions, environment }: Credential,
-  permission: Permission,
+  { permissions, environment }: Credential,
+  permission: Permission | undefined,
 ): Refusal | undefined {
-  if (accountMode === "unified")
-    return bad(
-      "40085",
-      "You are in Unified Account mode, and the Classic Account API is not supported",
-    );
-  if (!permissions.includes(permission))
+  if (permission !== undefined && !permissions.includes(permission))
     return bad("40014", "Incorrect permissions, need read permissions");
   const asked = headers["paptrading"] === "1" ? "demo" : "live";
   if (environment === undefined || environment === "both" || environment === asked)
@@ -88,3 +83,30 @@ function sameText(given: string, expected: string): boolean {
   const right = Buffer.from(expected);
   return left.length === right.length && timingSafeEqual(left, right);
 }
+
+const unifiedMessage =
+  "You are in Unified Account mode, and the Classic Account API is not supported";
+const classicMessage =
+  "You are in Classic Account mode, and the Unified Account API is not supported";
+
+/**
+ * Why an operation of one API is not for an account of this mode; undefined where it is. Asked
+ * before the signature is looked at, so that it says nothing of the key. An account in transit is
+ * served by neither API, and only told its mode.
+ */
+export function refusedMode(
+  api: OperationApi,
+  credential: Credential,
+  clock: number,
+): Refusal | undefined {
+  const { unifiedRefusal = "40085", classicRefusal = "40084" } = credential;
+  const mode = modeOf(credential, clock);
+  if (api === "classic")
+    return mode === "classic" ? undefined : bad(unifiedRefusal, unifiedMessage);
+  const isUnified = mode === "unified" || mode === "hybrid";
+  const isServed = isUnified || (api === "unified-mode" && mode !== "classic");
+  return isServed ? undefined : bad(classicRefusal, classicMessage);
+}
+
+/** Which accounts an operation is for: `unified-mode` answers those on their way, too. */
+export type OperationApi = "classic" | "unified" | "unified-mode";

@@ -1,18 +1,34 @@
 import type { z } from "zod";
-import { accountBills, pageSizeDefault } from "../contract/account-bills.ts";
-import { loanToValue } from "../contract/loan-to-value.ts";
+import { accountBills, pageSizeDefault, pageSizeMax } from "../contract/account-bills.ts";
+import { financialRecords } from "../contract/financial-records.ts";
+import { loanToValue, unifiedLoanToValue } from "../contract/loan-to-value.ts";
 import type { Operation } from "../contract/operation.ts";
-import { isDemoProductType } from "../contract/product-types.ts";
+import {
+  categoryOf,
+  isDemoProductType,
+  type ProductType,
+  unifiedProductTypes,
+} from "../contract/product-types.ts";
 import { symbols } from "../contract/symbols.ts";
-import { type EpochMs, epochMs, historyMs } from "../contract/time.ts";
-import { wrongEnvironment } from "./authenticate.ts";
-import { type Caller, type Permission, Refusal, type Source } from "./source.ts";
+import { type EpochMs, epochMs, historyMs, unifiedIntervalMaxMs } from "../contract/time.ts";
+import { accountInfo, accountSettings } from "../contract/unified-account.ts";
+import { type OperationApi, wrongEnvironment } from "./authenticate.ts";
+import {
+  type Credential,
+  modeOf,
+  type Permission,
+  Refusal,
+  type Source,
+  type WirePage,
+} from "./source.ts";
 
 /**
  * What becomes of a startTime older than 90 days: `trim` serves what is left of the stretch,
  * `refuse` refuses it, `serve` knows no such limit (a mirror keeps what the exchange forgets).
  */
 export type PastHorizon = "trim" | "refuse" | "serve";
+
+export type LongSpans = "refuse" | "cut";
 
 /** What an admitted request is served from and with. */
 export type Context = {
@@ -24,6 +40,8 @@ export type Context = {
   /** Whether the request asks for the demo environment. */
   readonly demo: boolean;
   readonly pastHorizon: PastHorizon;
+  readonly longSpans: LongSpans;
+  readonly numericCursor: boolean;
 };
 
 type Serve<Arguments extends unknown[]> = (...given: Arguments) => Promise<object | Refusal>;
@@ -33,55 +51,147 @@ export type Route =
   | {
       access: "signed";
       operation: Operation;
-      permission: Permission;
-      serve: Serve<[Context, Caller]>;
+      api: OperationApi;
+      /** Undefined where every key may ask. */
+      permission: Permission | undefined;
+      serve: Serve<[Context, Credential]>;
     };
 
+const signed = (
+  operation: Operation,
+  api: OperationApi,
+  permission: Permission | undefined,
+  serve: Serve<[Context, Credential]>,
+): readonly [string, Route] => [
+  operation.path,
+  { access: "signed", operation, api, permission, serve },
+];
+
 export const routes: ReadonlyMap<string, Route> = new Map<string, Route>([
-  [
-    accountBills.path,
-    { access: "signed", operation: accountBills, permission: "bills", serve: serveBills },
-  ],
-  [
-    loanToValue.path,
-    {
-      access: "signed",
-      operation: loanToValue,
-      permission: "loan-to-value",
-      serve: serveLoanToValue,
-    },
-  ],
+  signed(accountBills, "classic", "bills", serveBills),
+  signed(loanToValue, "classic", "loan-to-value", serveLoanToValue),
+  signed(financialRecords, "unified", "uta-mgt", serveRecords),
+  signed(unifiedLoanToValue, "unified", "uta-mgt", serveLoanToValue),
+  signed(accountSettings, "unified-mode", "uta-mgt", serveSettings),
+  signed(accountInfo, "unified-mode", undefined, serveInfo),
   [symbols.path, { access: "public", operation: symbols, serve: serveSymbols }],
 ]);
 
-async function serveBills(context: Context, caller: Caller): Promise<object | Refusal> {
-  const { source, now, clock, demo, pastHorizon } = context;
+async function serveBills(context: Context, credential: Credential): Promise<object | Refusal> {
   const query = readQuery(accountBills.query, context.query);
   if (query instanceof Refusal) return query;
-  if (isDemoProductType(query.productType) && demo) return wrongEnvironment();
+  const { productType } = query;
+  if (isDemoProductType(productType) && context.demo) return wrongEnvironment();
+  return pageOf(context, credential, {
+    ...query,
+    productType,
+    cursor: query.idLessThan,
+    defaultLimit: pageSizeDefault,
+  });
+}
+
+/** Of a unified account: the same page under other names. */
+async function serveRecords(context: Context, credential: Credential): Promise<object | Refusal> {
+  const query = readQuery(financialRecords.query, spanQuery(context));
+  if (query instanceof Refusal) return query;
+  const productType = unifiedProductTypes.find((type) => categoryOf(type) === query.category);
+  if (productType === undefined) return unknownProduct("category");
+  const page = await pageOf(context, credential, {
+    ...query,
+    productType,
+    businessType: query.type,
+    defaultLimit: pageSizeMax,
+  });
+  if (page instanceof Refusal) return page;
+  const { bills: list, endId } = page;
+  const cursor = endId && context.numericCursor ? JSON.rawJSON(endId) : endId;
+  return { list, ...(cursor !== undefined && { cursor }) };
+}
+
+/** What is asked for, cut to the last of the span where the exchange would not refuse a longer one. */
+function spanQuery({ query, longSpans }: Context): Context["query"] {
+  const { startTime, endTime } = query;
+  if (longSpans === "refuse" || startTime === undefined || endTime === undefined) return query;
+  const least = Number(endTime) - unifiedIntervalMaxMs;
+  return Number(startTime) < least ? { ...query, startTime: String(least) } : query;
+}
+
+type PageQuery = {
+  readonly productType: ProductType;
+  readonly coin?: string | undefined;
+  readonly businessType?: string | undefined;
+  readonly onlyFunding?: "yes" | "no" | undefined;
+  readonly cursor?: string | undefined;
+  readonly startTime?: string | undefined;
+  readonly endTime?: string | undefined;
+  readonly limit?: string | undefined;
+  readonly defaultLimit: number;
+};
+
+async function pageOf(
+  { source, now, clock, pastHorizon }: Context,
+  { uid, name, refused }: Credential,
+  query: PageQuery,
+): Promise<WirePage | Refusal> {
+  const refusal = refused?.get(query.productType);
+  if (refusal !== undefined) return refusal;
   const startTime = optionalTime(query.startTime);
   const horizon = epochMs(clock - historyMs);
   if (pastHorizon === "refuse" && startTime !== undefined && startTime < horizon)
     return illegalTimeRange();
   return source.bills({
-    caller,
+    caller: { uid, name },
     now,
     productType: query.productType,
     coin: query.coin,
     businessType: query.businessType,
     onlyFunding: query.onlyFunding === "yes",
-    idLessThan: query.idLessThan,
+    idLessThan: query.cursor,
     startTime,
     endTime: optionalTime(query.endTime),
     horizon: pastHorizon === "serve" ? undefined : horizon,
-    limit: query.limit === undefined ? pageSizeDefault : Number(query.limit),
+    limit: query.limit === undefined ? query.defaultLimit : Number(query.limit),
   });
 }
 
-async function serveLoanToValue(context: Context, caller: Caller): Promise<object | Refusal> {
+async function serveSettings(context: Context, credential: Credential): Promise<object | Refusal> {
+  const query = readQuery(accountSettings.query, context.query);
+  if (query instanceof Refusal) return query;
+  return {
+    uid: credential.uid,
+    accountMode: modeOf(credential, context.clock),
+    assetMode: "multi_assets",
+    accountLevel: "advanced",
+    holdMode: "hedge_mode",
+    stpMode: "none",
+    symbolConfigList: [
+      { category: "USDT-FUTURES", symbol: "BTCUSDT", marginMode: "crossed", leverage: "10" },
+    ],
+    coinConfigList: [{ coin: "BTC", leverage: "3" }],
+  };
+}
+
+async function serveInfo(context: Context, credential: Credential): Promise<object | Refusal> {
+  const query = readQuery(accountInfo.query, context.query);
+  if (query instanceof Refusal) return query;
+  return {
+    userId: credential.uid,
+    permType: "read-only",
+    permissions: credential.permissions.includes("uta-mgt") ? ["uta_mgt"] : [],
+    ips: "",
+    regisTime: "1700000000000",
+    ...credential.info,
+  };
+}
+
+async function serveLoanToValue(
+  context: Context,
+  { uid, name }: Credential,
+): Promise<object | Refusal> {
   const query = readQuery(loanToValue.query, context.query);
   if (query instanceof Refusal) return query;
-  return context.source.loanToValue({ caller, now: context.now, riskUnitId: query.riskUnitId });
+  const { now, source } = context;
+  return source.loanToValue({ caller: { uid, name }, now, riskUnitId: query.riskUnitId });
 }
 
 async function serveSymbols(context: Context): Promise<object | Refusal> {
@@ -107,12 +217,15 @@ function queryRefusal(issue: z.core.$ZodIssue, query: Readonly<Record<string, st
   const name = String(issue.path[0] ?? "");
   if (name === "endTime" && issue.code === "custom" && query["startTime"] !== undefined)
     return illegalTimeRange();
+  if (name === "category") return unknownProduct(name);
   if (query[name] === undefined)
     return new Refusal(400, "40019", `Parameter ${name} cannot be empty`);
-  if (name === "productType")
-    return new Refusal(400, "400172", "Parameter verification failed productType");
+  if (name === "productType") return unknownProduct(name);
   return new Refusal(400, "40020", `Parameter ${name} error`);
 }
+
+const unknownProduct = (name: string) =>
+  new Refusal(400, "400172", `Parameter verification failed ${name}`);
 
 const illegalTimeRange = () => new Refusal(400, "43111", "param error time range illegal");
 

@@ -13,7 +13,8 @@ export type AccountMode =
   | "switching"
   | (string & {});
 
-export type Permission = "bills" | "loan-to-value";
+/** `uta-mgt` is the right to read a unified account: its settings, its records and its loans. */
+export type Permission = "bills" | "loan-to-value" | "uta-mgt";
 
 /** What the server knows of one API key. */
 export type Credential = {
@@ -23,15 +24,26 @@ export type Credential = {
   readonly uid: string;
   readonly name: string;
   readonly permissions: readonly Permission[];
-  /** A unified account is refused by this API. Default classic. */
-  readonly accountMode?: "classic" | "unified";
+  /** Each mode is refused by the other one's API. Default classic; by the exchange's clock in ms. */
+  readonly accountMode?: AccountMode | ((clock: number) => AccountMode);
+  /** The code of what v2 refuses an account that is not classic with. Default 40085. */
+  readonly unifiedRefusal?: "40085" | "40731";
+  /** The code of what v3 refuses an account that is not unified with. Default 40084. */
+  readonly classicRefusal?: "40084" | "25245";
   /** Which trading environment the key belongs to. Default both. */
   readonly environment?: "live" | "demo" | "both";
+  /** Product types that the exchange serves to other keys, and how it refuses them to this one. */
+  readonly refused?: ReadonlyMap<ProductType, Refusal>;
+  /** What account info says of the key, beside or in place of what follows from the above. */
+  readonly info?: Readonly<Record<string, unknown>>;
 };
 
 export type Credentials = ReadonlyMap<string, Credential>;
 
 export type Caller = Pick<Credential, "uid" | "name">;
+
+export const modeOf = ({ accountMode = "classic" }: Credential, clock: number): AccountMode =>
+  typeof accountMode === "function" ? accountMode(clock) : accountMode;
 
 /** A validated question for bills. Times are milliseconds since the Unix epoch. */
 export type BillsRequest = {

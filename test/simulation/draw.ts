@@ -1,7 +1,7 @@
 import { classicProductTypes } from "../../src/contract/product-types.ts";
 import { dayMs, hourMs, minuteMs, secondMs } from "../../src/contract/time.ts";
 import { drawFaultSchedule } from "../../src/sandbox/fault-draw.ts";
-import type { ScheduledFault } from "../../src/sandbox/fault-kinds.ts";
+import { type ScheduledFault, survivableKinds } from "../../src/sandbox/fault-kinds.ts";
 import { type BrokenRow, brokenRows } from "../../src/sandbox/ledger-faults.ts";
 import { profiles } from "../../src/sandbox/profiles.ts";
 import { integer, pick, type Random, seededRandom, shuffled } from "../../src/sandbox/random.ts";
@@ -150,8 +150,12 @@ function drawExchangeFaults(random: Random, requests: number): readonly Schedule
   }
   // The first request is the one that proves the clock.
   const among = pick(random, [1, 5, requests]);
-  return drawFaultSchedule(random, { requests: among, count: integer(random, 1, 4) });
+  const count = integer(random, 1, 4);
+  return drawFaultSchedule(random, { requests: among, count, kinds: firstKinds });
 }
+
+// Those that there were first: another one among them would change every history that was drawn.
+const firstKinds = survivableKinds.filter((kind) => kind !== "empty-body");
 
 const isNoFalseEnd = ({ kind }: ScheduledFault): boolean => kind !== "false-end";
 

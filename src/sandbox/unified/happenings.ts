@@ -1,4 +1,3 @@
-import { businessTypes } from "../../contract/business-types.ts";
 import type { UnifiedProductType } from "../../contract/product-types.ts";
 import {
   dayMs,
@@ -8,6 +7,7 @@ import {
   secondMs,
   unifiedIntervalMaxMs,
 } from "../../contract/time.ts";
+import { unifiedBusinessTypes } from "../../contract/unified-business-types.ts";
 import type { Units } from "../money.ts";
 import { integer, pick, type Random } from "../random.ts";
 
@@ -154,7 +154,6 @@ function edgeTimes({ now, edges }: HappeningOptions): readonly number[] {
   ];
 }
 
-const unifiedTypes = businessTypes.map(({ code }) => code).filter((code) => /^[A-Z]/.test(code));
 const inOther =
   /TRANSFER|REFUND|PAPTRADING|BONUS|EXCHANGE|CONVER|DELIST|SMALL_ASSET|REBASE|TRACE|CONFISCATE/;
 const inMargin = /BORROW|REPAYMENT|INTEREST|^LIQ_|Loyalty/;
@@ -169,7 +168,7 @@ function productTypeOf(type: string): UnifiedProductType {
 
 /** One row of each type, somewhere in the 90 days. */
 function namedActs({ random, productType, now }: HappeningOptions): readonly Draft[] {
-  const types = [...unifiedTypes, ...unheardOfUnifiedTypes];
+  const types = [...unifiedBusinessTypes.map(({ code }) => code), ...unheardOfUnifiedTypes];
   return types
     .filter((type) => productTypeOf(type) === productType)
     .map((type) => ({

@@ -1,4 +1,5 @@
 import type { UnifiedProductType } from "../../contract/product-types.ts";
+import { movesBalance } from "../entry.ts";
 import { drawUnits, product, type Units, unifiedPlaces } from "../money.ts";
 import { pick, type Random } from "../random.ts";
 import {
@@ -136,8 +137,6 @@ const outgoing = /_OUT$|_OUT_|REPAYMENT$|^LIQ_FEE$|_PAY$/;
 const incoming = /_IN$|_IN_|^BORROW$|REFUND$/;
 const opens = /OPEN_(LONG|SHORT)$/;
 const loses = /FORCE|BURST/;
-/** Margin is shifted inside the account: the wallet's balance stays. */
-const shiftsMargin = /_MARGIN$|^(MARGIN|FIXED)_(BACK|LEVER_POS_IN)$|FROZEN$|FROZEN_RETURN$/;
 const isTrade = /_(LONG|SHORT)$|_DEAL$|_SSM$/;
 
 /** A row of a type whose name tells all that is known of it. */
@@ -154,7 +153,7 @@ function namedRow(
   const size = drawSize(random, sizeOf(coin) / (productType === "UTA-OTHER" ? 40n : 9_000n));
   const moved = affordableMove(type, coin, size, options);
   const row = plain(type, coin, moved, symbol);
-  return [shiftsMargin.test(type) ? { ...row, moved: 0n } : row];
+  return [movesBalance(type) ? row : { ...row, moved: 0n }];
 }
 
 /** By the sign that the type's name has, or else any. */
