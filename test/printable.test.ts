@@ -127,6 +127,8 @@ describe("what the exchange sent forges no line", () => {
       difference: null,
       firstBadBill: forged,
       lastGoodBill: forged,
+      firstBadProductType: null,
+      lastGoodProductType: null,
       explanation: forged,
       firstSeenAt: "2026-01-01T00:00:00.000Z",
       state: "open",

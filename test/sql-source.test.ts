@@ -31,9 +31,11 @@ test("a text is put into a statement as it stands only where it is this program'
     "src/export/read-bills.ts": 1,
     "src/reconciliation/breaks.ts": 2,
     "src/reconciliation/checks.ts": 3,
-    "src/reconciliation/bills-to-check.ts": 1,
-    "src/reconciliation/infer-wallet-rules.ts": 1,
-    "src/reconciliation/order.ts": 3,
+    "src/db/sql/wallet.ts": 2,
+    "src/db/sql/wallet-moves.ts": 2,
+    "src/reconciliation/bills-to-check.ts": 2,
+    "src/reconciliation/order.ts": 6,
+    "src/reconciliation/rule-evidence.ts": 1,
     "src/reconciliation/summary.ts": 1,
   });
 });

@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import { beforeAll, expect, test } from "vitest";
 import { businessTypes } from "../src/contract/business-types.ts";
-import { walletAmountByRule, walletFeeByRule } from "../src/reconciliation/bills-to-check.ts";
+import { joinRules, walletMoves } from "../src/db/sql/wallet-moves.ts";
 import { reconcile } from "../src/reconciliation/reconcile.ts";
 import { candidates, expectedRule, type WalletRule } from "../src/reconciliation/wallet-rules.ts";
 import { decimalText } from "../src/sandbox/money.ts";
@@ -72,14 +72,13 @@ const shown = async () => {
 test("the view and the statements' parts move each wallet by the same, whatever the rules", async () => {
   const { rows } = await db.execute<Moved>(sql`
     select
-      account,
+      bills.account,
       bill_id,
-      ${walletAmountByRule}::text as amount,
-      ${walletFeeByRule}::text as fee
+      ${walletMoves("bills").amount}::text as amount,
+      ${walletMoves("bills").fee}::text as fee
     from bills
-    left join business_types on code = business_type
-    left join wallet_rules using (account, product_type, category)
-    order by account collate "C", bill_id collate "C"`);
+    ${joinRules("bills")}
+    order by bills.account collate "C", bill_id collate "C"`);
   expect(rows.length).toBeGreaterThan(1_000);
   expect(await shown()).toEqual(rows);
 });

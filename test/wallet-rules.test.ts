@@ -18,7 +18,7 @@ function learned(category: string, tested: number, fits: Partial<Record<Name, nu
     const name = nameOf(candidate);
     return (name && fits[name]) ?? 0;
   });
-  const rule = inferRule({ category, tested, fitting });
+  const rule = inferRule(category, [{ businessType: "any", tested, fitting }]);
   return rule.isTestable ? `${nameOf(rule)}, ${rule.fitting} of ${rule.tested}` : "untestable";
 }
 

@@ -30,6 +30,9 @@ export type ProductType = ClassicProductType | UnifiedProductType;
 
 const unifiedPrefix = "UTA-";
 
+/** The one wallet of a unified account. */
+export const unifiedWallet = "UTA";
+
 export const isUnified = (productType: string): productType is UnifiedProductType =>
   productType.startsWith(unifiedPrefix);
 
@@ -44,8 +47,8 @@ export const unifiedCategories = unifiedProductTypes.map(categoryOf);
  * The wallet of a product type's coins, as reports name it: a classic product type has one of its
  * own, and a unified account one for all its categories.
  */
-export const walletOf = (productType: ProductType): string =>
-  isUnified(productType) ? "UTA" : productType;
+export const walletOf = (productType: string): string =>
+  isUnified(productType) ? unifiedWallet : productType;
 
 /**
  * A live account's demo products, with their own coins, delisted in August 2025: a live key reads

@@ -3,6 +3,7 @@ import { type EpochMs, epochMs } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { readKnownTime } from "../db/ledger/checkpoints.ts";
+import { walletOf } from "../db/sql/wallet.ts";
 import { type Interval, interval, subtract } from "../sync/intervals.ts";
 import type { KnownTime, Stream } from "../sync/store.ts";
 import { type BillSelection, isSelected } from "./read-bills.ts";
@@ -57,9 +58,12 @@ export async function readUnreconciled(
 ): Promise<readonly Stream[]> {
   const { rows } = await withDatabaseErrors(() =>
     tx.execute<Stream>(sql`
-      select account, product_type as "productType"
+      select bills.account, bills.product_type as "productType"
       from bills
-      left join reconciled_chains using (account, product_type, coin)
+      left join reconciled_chains
+        on reconciled_chains.account = bills.account
+        and reconciled_chains.product_type = ${walletOf("bills.product_type")}
+        and reconciled_chains.coin = bills.coin
       where ${isSelected(selection)}
         and (
           reconciled_chains.account is null
@@ -68,8 +72,8 @@ export async function readUnreconciled(
           -- Where bills were not judged yet, the next check begins before what this one looked at.
           or ingested_at >= greatest(ingested_before, reconciled_at)
         )
-      group by account, product_type
-      order by account, product_type`),
+      group by bills.account, bills.product_type
+      order by bills.account, bills.product_type`),
   );
   return rows;
 }

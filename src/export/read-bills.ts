@@ -4,7 +4,8 @@ import type { Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { type BillText, billTextColumns } from "../db/ledger/stored-bills.ts";
 import { textArray } from "../db/sql/array-literal.ts";
-import { walletAmountByRule, walletFeeByRule } from "../reconciliation/bills-to-check.ts";
+import { walletOf } from "../db/sql/wallet.ts";
+import { joinRules, walletMoves } from "../db/sql/wallet-moves.ts";
 import type { Stream } from "../sync/store.ts";
 import { type BillPages, categoryOf, type ExportedBill } from "./exported-bill.ts";
 
@@ -57,23 +58,34 @@ function billOf({ cTimeMs, ingestedAtMs, category, ...row }: Row): ExportedBill 
   };
 }
 
+const moves = walletMoves("bills");
+
 // An id is compared as a number, which is by length first: it may have more digits than a bigint.
 const declareCursor = (selection: BillSelection): SQL => sql`
   declare exported no scroll cursor for
   select
-    account,
-    product_type as "productType",
+    bills.account,
+    bills.product_type as "productType",
     ${billTextColumns},
-    (extract(epoch from ingested_at) * 1000)::bigint::text as "ingestedAtMs",
-    category,
-    ${walletAmountByRule}::text as "walletAmount",
-    ${walletFeeByRule}::text as "walletFee"
+    (extract(epoch from bills.ingested_at) * 1000)::bigint::text as "ingestedAtMs",
+    business_types.category,
+    ${moves.amount}::text as "walletAmount",
+    ${moves.fee}::text as "walletFee"
   from bills
-  left join business_types on code = business_type
-  left join wallet_rules using (account, product_type, category)
-  left join bill_order using (account, product_type, bill_id)
+  ${joinRules("bills")}
+  left join bill_order
+    on bill_order.account = bills.account
+    and bill_order.product_type = bills.product_type
+    and bill_order.bill_id = bills.bill_id
   where ${isSelected(selection)}
-  order by account, product_type, c_time, coalesce(place, 0), length(bill_id), bill_id`;
+  order by
+    bills.account,
+    ${walletOf("bills.product_type")},
+    bills.c_time,
+    coalesce(place, 0),
+    length(bills.bill_id),
+    bills.bill_id,
+    bills.product_type`;
 
 /** The condition on rows of `bills`. */
 export function isSelected(selection: BillSelection): SQL {
@@ -81,13 +93,13 @@ export function isSelected(selection: BillSelection): SQL {
   const among = (column: SQL, values: readonly string[]) =>
     sql`${column} = any (${textArray(values)}::text[])`;
   const conditions = [
-    accounts && among(sql`account`, accounts),
-    productTypes && among(sql`product_type`, productTypes),
-    from === undefined ? undefined : sql`c_time >= ${isoTime(from)}::timestamptz`,
-    to === undefined ? undefined : sql`c_time < ${isoTime(to)}::timestamptz`,
+    accounts && among(sql`bills.account`, accounts),
+    productTypes && among(sql`bills.product_type`, productTypes),
+    from === undefined ? undefined : sql`bills.c_time >= ${isoTime(from)}::timestamptz`,
+    to === undefined ? undefined : sql`bills.c_time < ${isoTime(to)}::timestamptz`,
     changedSince === undefined
       ? undefined
-      : sql`ingested_at >= ${isoTime(changedSince)}::timestamptz`,
+      : sql`bills.ingested_at >= ${isoTime(changedSince)}::timestamptz`,
     ends.length === 0 ? undefined : isInTime(ends),
   ].filter((condition) => condition !== undefined);
   return conditions.length === 0 ? sql`true` : sql.join(conditions, sql` and `);
@@ -100,7 +112,7 @@ const isInTime = (ends: NonNullable<BillSelection["ends"]>): SQL => sql`not exis
         ${textArray(ends.map(({ productType }) => productType))}::text[],
         ${textArray(ends.map(({ to }) => isoTime(to)))}::timestamptz[]
       ) as ends (name, type, until)
-      where name = account
-        and type = product_type
-        and c_time >= until
+      where name = bills.account
+        and type = bills.product_type
+        and bills.c_time >= until
     )`;

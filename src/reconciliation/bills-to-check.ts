@@ -1,6 +1,8 @@
 import { type SQL, sql } from "drizzle-orm";
+import { isUnified, unifiedProductTypes, unifiedWallet } from "../contract/product-types.ts";
 import type { Transaction } from "../db/connect.ts";
 import { textArray } from "../db/sql/array-literal.ts";
+import { productTypesOf, walletOf } from "../db/sql/wallet.ts";
 import type { WalletRule } from "./wallet-rules.ts";
 
 /** Which ledgers are reconciled. */
@@ -29,6 +31,21 @@ export type BillsToCheck = {
 export const within = (name: string, values: readonly string[] | undefined): SQL =>
   values === undefined ? sql`true` : sql`${sql.raw(name)} = any(${textArray(values)}::text[])`;
 
+/** Of a break under an alias: the product type of the last good bill. */
+export const lastGoodProductType = (alias: string): SQL =>
+  sql.raw(`coalesce(${alias}.last_good_product_type, ${alias}.product_type)`);
+
+/**
+ * A balance is one over all product types of its wallet: where one of them is asked for, all are
+ * checked, and what is stored under the wallet's name belongs to them.
+ */
+export function withWholeWallets({ accounts, productTypes }: Scope): Scope {
+  if (productTypes === undefined || !productTypes.some(isUnified))
+    return { accounts, productTypes };
+  const others = productTypes.filter((productType) => !isUnified(productType));
+  return { accounts, productTypes: [...others, ...unifiedProductTypes, unifiedWallet] };
+}
+
 const ofScope = ({ accounts, productTypes }: Scope): SQL => sql`
       ${within("bills.account", accounts)}
       and ${within("bills.product_type", productTypes)}`;
@@ -46,11 +63,11 @@ export async function chooseChanged(tx: Transaction, scope: Scope): Promise<void
   await tx.execute(sql`
     create temporary table chains_to_check on commit drop as
     with touched as (
-      select account, product_type, coin, c_time, ingested_at as touched_at
+      select account, ${walletOf("product_type")} as wallet, coin, c_time, ingested_at as touched_at
       from bills
       where ${ofScope(scope)}
       union all
-      select account, product_type, coin, c_time, replaced_at
+      select account, ${walletOf("product_type")}, coin, c_time, replaced_at
       from bill_revisions as bills
       where ${ofScope(scope)}
       union all
@@ -59,11 +76,11 @@ export async function chooseChanged(tx: Transaction, scope: Scope): Promise<void
       from ledger_breaks as bills
       join bills as good
         on good.account = bills.account
-        and good.product_type = bills.product_type
+        and good.product_type = ${lastGoodProductType("bills")}
         and good.bill_id = bills.last_good_bill
-      join covered_streams as covered
+      join covered_wallets as covered
         on covered.account = bills.account
-        and covered.product_type = bills.product_type
+        and covered.wallet = bills.product_type
         and covered.time @> tstzrange(good.c_time, bills.happened_at, '[]')
       where bills.kind = 'unread'
         and bills.state = 'open'
@@ -71,67 +88,63 @@ export async function chooseChanged(tx: Transaction, scope: Scope): Promise<void
     ),
     changed as (
       select
-        account,
-        product_type,
-        coin,
+        touched.account,
+        wallet,
+        touched.coin,
         case
           when bool_or(ingested_before is null) then '-infinity'
           else min(c_time)
         end as oldest
       from touched
-      left join reconciled_chains using (account, product_type, coin)
+      left join reconciled_chains
+        on reconciled_chains.account = touched.account
+        and reconciled_chains.product_type = wallet
+        and reconciled_chains.coin = touched.coin
       where ingested_before is null
         or touched_at >= ingested_before - ${underWayMax}
-      group by account, product_type, coin
+      group by touched.account, wallet, touched.coin
     )
     select
       account,
-      product_type,
+      wallet,
+      member as product_type,
       coin,
-      coalesce(
-        (
-          select c_time
-          from bills
-          where bills.account = changed.account
-            and bills.product_type = changed.product_type
-            and bills.coin = changed.coin
-            and bills.c_time < changed.oldest
-            and balance is not null
-          order by bills.c_time desc
-          limit 1
-        ),
-        '-infinity'
-      ) as since
-    from changed`);
+      coalesce(max(c_time) over (partition by account, wallet, coin), '-infinity') as since
+    from changed
+    cross join lateral unnest(${productTypesOf("wallet")}) as member
+    left join lateral (
+      select c_time
+      from bills
+      where bills.account = changed.account
+        and bills.product_type = member
+        and bills.coin = changed.coin
+        and bills.c_time < changed.oldest
+        and balance is not null
+      order by bills.c_time desc
+      limit 1
+    ) as before on true`);
   await tx.execute(sql`analyze chains_to_check`);
-}
-
-/**
- * What was completely read of each stream, in `covered_streams`. Bills behind its end are those
- * that may still be joined by late ones: what does not follow there is not judged yet.
- */
-export async function collectCoverage(tx: Transaction): Promise<void> {
-  await tx.execute(sql`
-    create temporary table covered_streams on commit drop as
-    select
-      account,
-      product_type,
-      range_agg(tstzrange(window_start, window_end)) as time,
-      max(window_end) as settled_to
-    from checkpoints
-    where state = 'complete'
-    group by account, product_type`);
 }
 
 /** The bills that are checked, and which of them may not move the wallet by amount and fee. */
 export async function billsToCheck(tx: Transaction, checked: Checked): Promise<BillsToCheck> {
   const { rows } = await tx.execute<{ code: string; is_coupon: boolean }>(sql`
-    select
-      code,
-      bool_and(coalesce(counts_amount and counts_fee, false)) as is_coupon
-    from business_types
-    left join wallet_rules using (category)
-    where category = 'margin'
+    with rules as (
+      select
+        code,
+        counts_amount,
+        counts_fee,
+        counts_coupon,
+        category in ('margin', 'spot') as is_exception
+      from business_types
+      left join wallet_rules using (category)
+      union all
+      select business_type, counts_amount, counts_fee, counts_coupon, false
+      from wallet_type_rules
+    )
+    select code, bool_and(coalesce(counts_amount and counts_fee, false)) as is_coupon
+    from rules
+    where is_exception
       or (counts_amount, counts_fee, counts_coupon) <> (true, true, false)
     group by code
     order by code`);
@@ -158,22 +171,6 @@ export async function billsToCheck(tx: Transaction, checked: Checked): Promise<B
     )`,
   };
 }
-
-// Of a bill that is joined to its business type and to its wallet rule, if one was learned.
-const movesUnlearned = sql`business_types.category is distinct from 'margin'`;
-
-/** The part of a bill's amount that moves the wallet: all of it or nothing. */
-export const walletAmountByRule: SQL = sql`
-  case when coalesce(counts_amount, ${movesUnlearned}) then amount else 0 end`;
-
-/** The part of its fee and of what a coupon paid that moves the wallet. */
-export const walletFeeByRule: SQL = sql`(
-  case when coalesce(counts_fee, ${movesUnlearned}) then fee else 0 end
-  + case when counts_coupon then coalesce(fee_by_coupon, 0) else 0 end
-)`;
-
-/** What the bill moves the wallet by. */
-export const movedByRule: SQL = sql`(${walletAmountByRule} + ${walletFeeByRule})`;
 
 /** What a bill would move the wallet by under a rule. */
 export function movedBy({ countsAmount, countsFee, countsCoupon }: WalletRule): SQL {

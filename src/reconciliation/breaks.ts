@@ -5,7 +5,8 @@ import type { Database, Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import { timeText } from "../db/sql/time-text.ts";
-import { type Scope, within } from "./bills-to-check.ts";
+import { productTypesOf, walletOf } from "../db/sql/wallet.ts";
+import { lastGoodProductType, type Scope, within, withWholeWallets } from "./bills-to-check.ts";
 import { hasTransferLegs } from "./transfer-legs.ts";
 
 /** What can be wrong with a ledger. */
@@ -32,7 +33,7 @@ export type BreakKind = keyof typeof breakKinds;
 export type FoundBreak = {
   readonly kind: BreakKind;
   readonly account: string;
-  /** Empty where it is not of one. */
+  /** The wallet's, where a balance is off: of a unified account "UTA". Empty where it is not of one. */
   readonly productType: string;
   readonly coin: string;
   /** What is broken: a bill's id, a day, a snapshot's time. Together with the above its identity. */
@@ -43,7 +44,10 @@ export type FoundBreak = {
   readonly observed: string | null;
   readonly difference: string | null;
   readonly firstBadBill: string | null;
+  /** Where it is another than the break's: the bills of a wallet may be of several. */
+  readonly firstBadProductType: string | null;
   readonly lastGoodBill: string | null;
+  readonly lastGoodProductType: string | null;
   readonly explanation: string;
 };
 
@@ -67,7 +71,9 @@ const columns: readonly (keyof FoundBreak)[] = [
   "observed",
   "difference",
   "firstBadBill",
+  "firstBadProductType",
   "lastGoodBill",
+  "lastGoodProductType",
   "explanation",
 ];
 
@@ -91,7 +97,8 @@ export async function recordFound(
     create temporary table found_breaks on commit drop as
     select
       kind, account, product_type, coin, anchor, happened_at::timestamptz, expected::numeric,
-      observed::numeric, difference::numeric, first_bad_bill, last_good_bill, explanation, place
+      observed::numeric, difference::numeric, first_bad_bill, first_bad_product_type,
+      last_good_bill, last_good_product_type, explanation, place
     from unnest(
       ${sql.join(
         columns.map((name) => sql`${column(name)}::text[]`),
@@ -115,7 +122,9 @@ export async function recordFound(
       observed = excluded.observed,
       difference = excluded.difference,
       first_bad_bill = excluded.first_bad_bill,
+      first_bad_product_type = excluded.first_bad_product_type,
       last_good_bill = excluded.last_good_bill,
+      last_good_product_type = excluded.last_good_product_type,
       explanation = excluded.explanation,
       last_seen_at = excluded.last_seen_at,
       state = case
@@ -174,7 +183,7 @@ export async function resolveUnfound(
             select 1
             from chains_to_check as chain
             where chain.account = ledger_breaks.account
-              and chain.product_type = ledger_breaks.product_type
+              and chain.wallet = ${walletOf("ledger_breaks.product_type")}
               and chain.coin = ledger_breaks.coin
               and chain.since < ledger_breaks.happened_at
           )
@@ -203,7 +212,9 @@ export const breakText = sql`
       observed::text,
       difference::text,
       first_bad_bill as "firstBadBill",
+      first_bad_product_type as "firstBadProductType",
       last_good_bill as "lastGoodBill",
+      last_good_product_type as "lastGoodProductType",
       explanation,
       ${timeText(sql`first_seen_at`)} as "firstSeenAt",
       state,
@@ -238,6 +249,7 @@ export type BrokenSpan = {
  * both included, one span where several overlap.
  */
 export function readBrokenSpans(db: Database, scope: Scope): Promise<readonly BrokenSpan[]> {
+  const { accounts, productTypes } = withWholeWallets(scope);
   return withDatabaseErrors(async () => {
     const { rows } = await db.execute<{
       account: string;
@@ -248,7 +260,7 @@ export function readBrokenSpans(db: Database, scope: Scope): Promise<readonly Br
       with spans as (
         select
           broken.account,
-          broken.product_type,
+          member as product_type,
           unnest(
             range_agg(
               tstzrange(
@@ -258,15 +270,17 @@ export function readBrokenSpans(db: Database, scope: Scope): Promise<readonly Br
             )
           ) as span
         from ledger_breaks as broken
+        -- What is missing before a balance may be of any product type of its wallet.
+        cross join lateral unnest(${productTypesOf("broken.product_type")}) as member
         left join bills as good
           on good.account = broken.account
-          and good.product_type = broken.product_type
+          and good.product_type = ${lastGoodProductType("broken")}
           and good.bill_id = broken.last_good_bill
         where state = 'open'
           and first_bad_bill is not null
-          and ${within("broken.account", scope.accounts)}
-          and ${within("broken.product_type", scope.productTypes)}
-        group by broken.account, broken.product_type
+          and ${within("broken.account", accounts)}
+          and ${within("broken.product_type", productTypes)}
+        group by broken.account, member
       )
       select
         account,

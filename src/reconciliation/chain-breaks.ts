@@ -1,15 +1,19 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { Transaction } from "../db/connect.ts";
 import { timeText } from "../db/sql/time-text.ts";
+import { productTypesOf } from "../db/sql/wallet.ts";
 import type { BreakKind, FoundBreak } from "./breaks.ts";
-import { lastPlace } from "./infer-wallet-rules.ts";
+import { lastPlace } from "./rule-evidence.ts";
 
 type Row = {
   readonly account: string;
+  readonly wallet: string;
   readonly product_type: string;
   readonly coin: string;
   readonly bill_id: string;
+  readonly anchor: string;
   readonly base_bill_id: string | null;
+  readonly base_product_type: string | null;
   readonly happened_at: string;
   readonly expected: string;
   readonly balance: string;
@@ -27,6 +31,9 @@ type Row = {
   readonly rejected_fault: string | null;
 };
 
+// Of the wallet that is linked.
+const members = productTypesOf("linked.wallet");
+
 const isZero = (difference: SQL): SQL => sql`abs(${difference}) <= ${lastPlace}`;
 
 /**
@@ -37,17 +44,17 @@ export async function isAnythingNew(tx: Transaction): Promise<boolean> {
   const { rows } = await tx.execute(sql`
     select 1
     from residuals
-    join checked_chains using (account, product_type, coin)
-    left join covered_streams using (account, product_type)
+    join checked_chains using (account, wallet, coin)
+    left join covered_wallets using (account, wallet)
     where not (is_small and does_round)
       and (settled_to is null or c_time < settled_to)
       and not exists (
         select 1
         from ledger_breaks
         where ledger_breaks.account = residuals.account
-          and ledger_breaks.product_type = residuals.product_type
+          and ledger_breaks.product_type = residuals.wallet
           and ledger_breaks.coin = residuals.coin
-          and ledger_breaks.anchor = residuals.bill_id
+          and ledger_breaks.anchor = residuals.anchor
           and ledger_breaks.difference = residuals.residual
       )
     limit 1`);
@@ -64,21 +71,26 @@ export async function findChainBreaks(tx: Transaction): Promise<readonly FoundBr
             <= (steps + lead(steps) over chain) * ${lastPlace}
           and not is_small
           and not lead(is_small) over chain
-          and lead(base_bill_id) over chain = bill_id as is_undone,
+          and lead(base_bill_id) over chain = bill_id
+          and lead(base_product_type) over chain = product_type as is_undone,
         abs(lag(residual) over chain + residual)
             <= (steps + lag(steps) over chain) * ${lastPlace}
           and not is_small
           and not lag(is_small) over chain
-          and base_bill_id = lag(bill_id) over chain as is_undoing
+          and base_bill_id = lag(bill_id) over chain
+          and base_product_type = lag(product_type) over chain as is_undoing
       from residuals
-      window chain as (partition by account, product_type, coin order by position)
+      window chain as (partition by account, wallet, coin order by position)
     )
     select
       linked.account,
+      linked.wallet,
       linked.product_type,
       linked.coin,
       linked.bill_id,
+      anchor,
       base_bill_id,
+      base_product_type,
       ${timeText(sql`linked.c_time`)} as happened_at,
       linked.expected::text,
       linked.balance::text,
@@ -96,35 +108,38 @@ export async function findChainBreaks(tx: Transaction): Promise<readonly FoundBr
       rejected.bill_id as rejected_bill_id,
       rejected.fault as rejected_fault
     from linked
-    join checked_chains using (account, product_type, coin)
+    join checked_chains using (account, wallet, coin)
     left join bills as base
       on base.account = linked.account
-      and base.product_type = linked.product_type
+      and base.product_type = linked.base_product_type
       and base.bill_id = linked.base_bill_id
-    left join covered_streams as covered
+    left join covered_wallets as covered
       on covered.account = linked.account
-      and covered.product_type = linked.product_type
+      and covered.wallet = linked.wallet
     left join lateral (
       select bill.bill_id, twin.bill_id as twin_bill_id
       from bills as bill
       join bills as twin
         on twin.account = bill.account
-        and twin.product_type = bill.product_type
+        and twin.product_type = any(${members})
         and twin.c_time = bill.c_time
         and twin.coin = bill.coin
         and twin.amount = bill.amount
         and twin.fee = bill.fee
         and twin.balance is not distinct from bill.balance
         and twin.business_type = bill.business_type
-        and twin.bill_id <> bill.bill_id
+        and (twin.product_type, twin.bill_id) <> (bill.product_type, bill.bill_id)
       where bill.account = linked.account
-        and bill.product_type = linked.product_type
+        and bill.product_type = any(${members})
         and bill.coin = linked.coin
         and bill.c_time between base.c_time and linked.c_time
-        and (bill.bill_id = linked.bill_id or bill.balance is null)
+        and (
+          (bill.product_type, bill.bill_id) = (linked.product_type, linked.bill_id)
+          or bill.balance is null
+        )
         and not linked.is_small
         and ${isZero(sql`linked.residual + bill.amount + bill.fee`)}
-      order by bill.c_time, length(bill.bill_id), bill.bill_id
+      order by bill.c_time, length(bill.bill_id), bill.bill_id, bill.product_type
       limit 1
     ) as doubled on true
     -- A row that was served between the two bills and could not be read: by its time, or by its id.
@@ -132,7 +147,7 @@ export async function findChainBreaks(tx: Transaction): Promise<readonly FoundBr
       select digest, rejected_bills.bill_id, fault_path || ': ' || fault as fault
       from rejected_bills
       where rejected_bills.account = linked.account
-        and rejected_bills.product_type = linked.product_type
+        and rejected_bills.product_type = any(${members})
         and not linked.is_small
         and not exists (
           select 1
@@ -142,7 +157,7 @@ export async function findChainBreaks(tx: Transaction): Promise<readonly FoundBr
             and bills.bill_id = rejected_bills.bill_id
         )
         and (
-          substring(received from '"cTime"\\s*:\\s*"?(\\d{13})\\M')::bigint
+          substring(received from '"(?:cTime|ts)"\\s*:\\s*"?(\\d{13})\\M')::bigint
             between date_part('epoch', base.c_time) * 1000
             and date_part('epoch', linked.c_time) * 1000
           or (length(rejected_bills.bill_id), rejected_bills.bill_id)
@@ -160,7 +175,7 @@ export async function findChainBreaks(tx: Transaction): Promise<readonly FoundBr
     where is_testable
       and (settled_to is null or linked.c_time < settled_to)
       and (not is_small or not does_round)
-    order by linked.account, linked.product_type, linked.coin, position`);
+    order by linked.account, linked.wallet, linked.coin, position`);
   return rows.filter(({ is_undoing }) => !is_undoing).map(toBreak);
 }
 
@@ -169,15 +184,17 @@ function toBreak(row: Row): FoundBreak {
   return {
     kind,
     account: row.account,
-    productType: row.product_type,
+    productType: row.wallet,
     coin: row.coin,
-    anchor: row.bill_id,
+    anchor: row.anchor,
     happenedAt: row.happened_at,
     expected: row.expected,
     observed: row.balance,
     difference: row.residual,
     firstBadBill: row.bill_id,
+    firstBadProductType: row.product_type === row.wallet ? null : row.product_type,
     lastGoodBill: row.base_bill_id,
+    lastGoodProductType: row.base_product_type === row.wallet ? null : row.base_product_type,
     explanation: explanation + besideRejected(row),
   };
 }

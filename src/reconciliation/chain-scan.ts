@@ -1,7 +1,11 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { Transaction } from "../db/connect.ts";
-import { type BillsToCheck, movedByRule } from "./bills-to-check.ts";
-import { lastPlace } from "./infer-wallet-rules.ts";
+import { walletOf } from "../db/sql/wallet.ts";
+import { joinRules, walletMoves } from "../db/sql/wallet-moves.ts";
+import type { BillsToCheck } from "./bills-to-check.ts";
+import { lastPlace } from "./rule-evidence.ts";
+
+const wallet = walletOf("bills.product_type");
 
 /**
  * Finds, in one pass over the chains, the bills whose balance is not the one before plus what
@@ -17,6 +21,7 @@ export async function collectSuspects(tx: Transaction, bills: BillsToCheck): Pro
     from (
       select
         bills.account,
+        ${wallet} as wallet,
         bills.product_type,
         bills.coin,
         bills.bill_id,
@@ -29,13 +34,14 @@ export async function collectSuspects(tx: Transaction, bills: BillsToCheck): Pro
         ${bills.isException} as is_exception,
         row_number() over chain as position,
         lag(balance) over chain as previous,
-        lag(bills.bill_id) over chain as previous_bill_id
+        lag(bills.bill_id) over chain as previous_bill_id,
+        lag(bills.product_type) over chain as previous_product_type
       ${bills.from}
       ${join}
       where ${bills.where}
       window chain as (
-        partition by bills.account, bills.product_type, bills.coin
-        order by bills.c_time, ${place} length(bills.bill_id), bills.bill_id
+        partition by bills.account, ${wallet}, bills.coin
+        order by bills.c_time, ${place} length(bills.bill_id), bills.bill_id, bills.product_type
       )
     ) as chained
     where balance is null
@@ -47,27 +53,25 @@ export async function collectSuspects(tx: Transaction, bills: BillsToCheck): Pro
     with candidates as (
       select
         off_chain.account,
+        wallet,
         off_chain.product_type,
         off_chain.coin,
         bill_id,
         c_time,
-        business_type,
+        off_chain.business_type,
         business_types.category,
-        coalesce(is_testable, true) as is_testable,
+        rule.is_testable,
         amount,
         fee,
         fee_by_coupon,
         balance,
-        ${movedByRule} as moved,
+        ${walletMoves("off_chain").moved} as moved,
         position,
         previous,
-        previous_bill_id
+        previous_bill_id,
+        previous_product_type
       from off_chain
-      join business_types on code = business_type
-      left join wallet_rules
-        on wallet_rules.account = off_chain.account
-        and wallet_rules.product_type = off_chain.product_type
-        and wallet_rules.category = business_types.category
+      ${joinRules("off_chain")}
     )
     select candidates.*
     from candidates
@@ -104,28 +108,32 @@ export async function collectResiduals(tx: Transaction): Promise<void> {
         -- A stretch begins behind a served balance, and ends with the next one.
         count(*) filter (where previous is not null or position = 1) over chain as stretch
       from suspects
-      window chain as (partition by account, product_type, coin order by position)
+      window chain as (partition by account, wallet, coin order by position)
     ),
     stretched as (
       select
         numbered.*,
         first_value(previous) over stretch as base,
         first_value(previous_bill_id) over stretch as base_bill_id,
+        first_value(previous_product_type) over stretch as base_product_type,
         sum(moved) over stretch as moved_since,
         count(*) over stretch as steps,
         bool_and(is_testable) over stretch as are_testable
       from numbered
       window stretch as (
-        partition by account, product_type, coin, stretch
+        partition by account, wallet, coin, stretch
         order by position
         rows unbounded preceding
       )
     )
     select
       account,
+      wallet,
       product_type,
       coin,
       bill_id,
+      -- An id may stand in two categories of a unified account.
+      case when wallet = product_type then bill_id else product_type || '/' || bill_id end as anchor,
       c_time,
       business_type,
       category,
@@ -135,6 +143,7 @@ export async function collectResiduals(tx: Transaction): Promise<void> {
       moved,
       position,
       base_bill_id,
+      base_product_type,
       steps,
       are_testable as is_testable,
       base + moved_since as expected,
@@ -155,6 +164,7 @@ export async function collectDaySums(tx: Transaction, bills: BillsToCheck): Prom
     create temporary table day_sums on commit drop as
     select
       account,
+      ${walletOf("product_type")} as wallet,
       product_type,
       coin,
       business_type,

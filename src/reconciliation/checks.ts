@@ -1,7 +1,9 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { Transaction } from "../db/connect.ts";
 import { timeText } from "../db/sql/time-text.ts";
-import { type BillsToCheck, movedByRule, type Scope, within } from "./bills-to-check.ts";
+import { productTypesOf } from "../db/sql/wallet.ts";
+import { joinRules, walletMoves } from "../db/sql/wallet-moves.ts";
+import { type BillsToCheck, type Scope, within } from "./bills-to-check.ts";
 import type { BreakKind, FoundBreak } from "./breaks.ts";
 import { findBreaks } from "./find-breaks.ts";
 import { hasTransferLegs, isBetweenProducts } from "./transfer-legs.ts";
@@ -16,41 +18,47 @@ export const findRollforwardBreaks = (tx: Transaction): Promise<readonly FoundBr
     "rollforward",
     sql`
     with off as (
-      select account, product_type, coin, (c_time at time zone 'UTC')::date as day, sum(residual) as residual
+      select account, wallet, coin, (c_time at time zone 'UTC')::date as day, sum(residual) as residual
       from residuals
       group by 1, 2, 3, 4
     ),
     days as (
-      select account, product_type, coin, day, sum(${movedByRule}) as moved, max(last_time) as last_time
+      select
+        day_sums.account,
+        wallet,
+        coin,
+        day,
+        sum(${walletMoves("day_sums").moved}) as moved,
+        max(last_time) as last_time
       from day_sums
-      join business_types on code = business_type
-      left join wallet_rules using (account, product_type, category)
-      group by account, product_type, coin, day
+      ${joinRules("day_sums")}
+      group by 1, 2, 3, 4
     ),
     closed as (
       select
         days.account,
-        days.product_type,
+        wallet,
         days.coin,
         day,
         last_time,
         last_bill.bill_id,
+        last_bill.product_type,
         last_bill.balance,
         sum(days.moved + coalesce(residual, 0)) over (
-          partition by days.account, days.product_type, days.coin
+          partition by days.account, wallet, days.coin
           order by day
         ) as moved
       from days
-      left join off using (account, product_type, coin, day)
+      left join off using (account, wallet, coin, day)
       cross join lateral (
-        select bill_id, balance
+        select bill_id, bills.product_type, balance
         from bills
         left join bill_order using (account, product_type, bill_id)
         where bills.account = days.account
-          and bills.product_type = days.product_type
+          and bills.product_type = any(${productTypesOf("wallet")})
           and bills.coin = days.coin
           and bills.c_time = last_time
-        order by coalesce(place, 0) desc, length(bill_id) desc, bill_id desc
+        order by coalesce(place, 0) desc, length(bill_id) desc, bill_id desc, bills.product_type desc
         limit 1
       ) as last_bill
     ),
@@ -58,14 +66,15 @@ export const findRollforwardBreaks = (tx: Transaction): Promise<readonly FoundBr
       select
         closed.*,
         lag(balance) over chain + moved - lag(moved) over chain as expected,
-        lag(bill_id) over chain as last_good_bill
+        lag(bill_id) over chain as last_good_bill,
+        lag(product_type) over chain as last_good_product_type
       from closed
       where balance is not null
-      window chain as (partition by account, product_type, coin order by day)
+      window chain as (partition by account, wallet, coin order by day)
     )
     select
       account,
-      product_type as "productType",
+      wallet as "productType",
       coin,
       to_char(day, 'YYYY-MM-DD') as anchor,
       ${timeText(sql`last_time`)} as "happenedAt",
@@ -73,11 +82,13 @@ export const findRollforwardBreaks = (tx: Transaction): Promise<readonly FoundBr
       balance::text as observed,
       (balance - expected)::text as difference,
       bill_id as "firstBadBill",
+      nullif(product_type, wallet) as "firstBadProductType",
       last_good_bill as "lastGoodBill",
+      nullif(last_good_product_type, wallet) as "lastGoodProductType",
       'the day''s categories do not add up to its balances' as explanation
     from stepped
     where balance <> expected
-    order by account, product_type, coin, day`,
+    order by account, wallet, coin, day`,
   );
 
 /** Transfers between two product types of an account whose legs are of different amounts. */

@@ -20,7 +20,9 @@ export async function findBreaks(
     observed: null,
     difference: null,
     firstBadBill: null,
+    firstBadProductType: null,
     lastGoodBill: null,
+    lastGoodProductType: null,
     ...row,
     kind,
   }));

@@ -4,7 +4,7 @@ import { timeText } from "../db/sql/time-text.ts";
 import { type Scope, within } from "./bills-to-check.ts";
 import type { FoundBreak } from "./breaks.ts";
 import { findBreaks } from "./find-breaks.ts";
-import { lastPlace } from "./infer-wallet-rules.ts";
+import { lastPlace } from "./rule-evidence.ts";
 
 const snapshotBreaks = ({ accounts }: Scope, columns: SQL, isBroken: SQL): SQL => sql`
     with snapshots as (

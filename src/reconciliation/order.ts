@@ -2,11 +2,13 @@ import { type SQL, sql } from "drizzle-orm";
 import type { Transaction } from "../db/connect.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import { timeText } from "../db/sql/time-text.ts";
-import { movedByRule } from "./bills-to-check.ts";
+import { productTypesOf } from "../db/sql/wallet.ts";
+import { joinRules, walletMoves } from "../db/sql/wallet-moves.ts";
 import { chainedOrder, type Step } from "./millisecond-order.ts";
 
 type Row = {
   readonly account: string;
+  readonly wallet: string;
   readonly product_type: string;
   readonly coin: string;
   readonly time: string;
@@ -28,12 +30,12 @@ type Row = {
 export async function orderMilliseconds(tx: Transaction): Promise<boolean> {
   const rows = await readGroups(tx);
   const groups = Map.groupBy(rows, (row) =>
-    JSON.stringify([row.account, row.product_type, row.coin, row.time]),
+    JSON.stringify([row.account, row.wallet, row.coin, row.time]),
   );
   const changed: Placed[] = [];
   for (const group of groups.values()) {
     const order = orderOf(group);
-    const placed = group.map((row) => ({ ...row, newPlace: order.get(row.bill_id) ?? 0 }));
+    const placed = group.map((row) => ({ ...row, newPlace: order.get(keyOf(row)) ?? 0 }));
     if (placed.some(({ place, newPlace }) => (place ?? 0) !== newPlace)) changed.push(...placed);
   }
   await writeOrder(tx, changed);
@@ -45,13 +47,16 @@ type Placed = Row & {
   readonly newPlace: number;
 };
 
+/** An id may stand in two categories of a unified account. */
+const keyOf = ({ product_type, bill_id }: Row): string => `${product_type}/${bill_id}`;
+
 /** The places of a millisecond's bills, from 1; none where their ids say it all. */
 function orderOf(group: readonly Row[]): ReadonlyMap<string, number> {
   const steps = group.map(
-    ({ bill_id, moved, after }): Step => ({
-      billId: bill_id,
-      moved: BigInt(moved),
-      after: after === null ? undefined : BigInt(after),
+    (row): Step => ({
+      billId: keyOf(row),
+      moved: BigInt(row.moved),
+      after: row.after === null ? undefined : BigInt(row.after),
     }),
   );
   const [first] = group;
@@ -70,9 +75,12 @@ function orderOf(group: readonly Row[]): ReadonlyMap<string, number> {
 const neighboursMax = 16;
 
 const sameChain = (left: string, right: string): SQL =>
-  sql.raw(
-    ["account", "product_type", "coin"].map((c) => `${left}.${c} = ${right}.${c}`).join(" and "),
-  );
+  sql.raw(["account", "wallet", "coin"].map((c) => `${left}.${c} = ${right}.${c}`).join(" and "));
+
+const isOfChain = (bills: string, chain: string): SQL => sql`
+        ${sql.raw(`${bills}.account = ${chain}.account`)}
+        and ${sql.raw(bills)}.product_type = any(${productTypesOf(`${chain}.wallet`)})
+        and ${sql.raw(`${bills}.coin = ${chain}.coin`)}`;
 
 /**
  * What the bill before a millisecond ended with, and what the bill after it begins with, as far
@@ -82,7 +90,13 @@ function neighbour(side: "before" | "after"): SQL {
   const isBefore = side === "before";
   const nearestFirst = (table: string) =>
     sql.raw(
-      [`${table}.c_time`, "place", `length(${table}.bill_id)`, `${table}.bill_id`]
+      [
+        `${table}.c_time`,
+        "place",
+        `length(${table}.bill_id)`,
+        `${table}.bill_id`,
+        `${table}.product_type`,
+      ]
         .map((column) => `${column} ${isBefore ? "desc" : "asc"}`)
         .join(", "),
     );
@@ -96,7 +110,7 @@ function neighbour(side: "before" | "after"): SQL {
       from (
         select
           balance,
-          ${movedByRule} as moved,
+          ${walletMoves("nearest").moved} as moved,
           count(balance) over (
             order by ${nearestFirst("nearest")}
             rows unbounded preceding
@@ -118,16 +132,12 @@ function neighbour(side: "before" | "after"): SQL {
             on bill_order.account = bills.account
             and bill_order.product_type = bills.product_type
             and bill_order.bill_id = bills.bill_id
-          where ${sameChain("bills", "shared")}
+          where ${isOfChain("bills", "shared")}
             and bills.c_time ${sql.raw(isBefore ? "<" : ">")} shared.c_time
           order by ${nearestFirst("bills")}
           limit ${neighboursMax}
         ) as nearest
-        left join business_types on code = business_type
-        left join wallet_rules
-          on wallet_rules.account = nearest.account
-          and wallet_rules.product_type = nearest.product_type
-          and wallet_rules.category = business_types.category
+        ${joinRules("nearest")}
       ) as counted`;
 }
 
@@ -138,7 +148,8 @@ async function readGroups(tx: Transaction): Promise<readonly Row[]> {
     with members as (
       select
         shared.account,
-        shared.product_type,
+        shared.wallet,
+        bills.product_type,
         shared.coin,
         shared.c_time,
         start,
@@ -146,16 +157,12 @@ async function readGroups(tx: Transaction): Promise<readonly Row[]> {
         bills.bill_id,
         place,
         balance,
-        ${movedByRule} as moved
+        ${walletMoves("bills").moved} as moved
       from shared_milliseconds as shared
       join bills
-        on ${sameChain("bills", "shared")}
+        on ${isOfChain("bills", "shared")}
         and bills.c_time = shared.c_time
-      left join business_types on code = business_type
-      left join wallet_rules
-        on wallet_rules.account = bills.account
-        and wallet_rules.product_type = bills.product_type
-        and wallet_rules.category = business_types.category
+      ${joinRules("bills")}
       left join bill_order
         on bill_order.account = bills.account
         and bill_order.product_type = bills.product_type
@@ -165,12 +172,13 @@ async function readGroups(tx: Transaction): Promise<readonly Row[]> {
       select
         members.*,
         max(greatest(scale(balance), scale(moved), 8)) over (
-          partition by account, product_type, coin, c_time
+          partition by account, wallet, coin, c_time
         ) as scale
       from members
     )
     select
       account,
+      wallet,
       product_type,
       coin,
       ${timeText(sql`c_time`)} as time,
@@ -182,7 +190,7 @@ async function readGroups(tx: Transaction): Promise<readonly Row[]> {
       trunc("end" * 10::numeric ^ scale)::text as end,
       trunc(10::numeric ^ (scale - 8))::text as tolerance
     from scaled
-    order by account, product_type, coin, c_time, length(bill_id), bill_id`);
+    order by account, wallet, coin, c_time, length(bill_id), bill_id, product_type`);
   return rows;
 }
 
@@ -201,17 +209,17 @@ async function collectMilliseconds(tx: Transaction): Promise<void> {
       from residuals
       join bills as base
         on base.account = residuals.account
-        and base.product_type = residuals.product_type
+        and base.product_type = residuals.base_product_type
         and base.bill_id = residuals.base_bill_id
       where not is_small
     )
-    select account, product_type, coin, c_time
+    select account, wallet, coin, c_time
     from off
     union
-    select account, product_type, coin, base_time
+    select account, wallet, coin, base_time
     from off
     union
-    select off.account, off.product_type, off.coin, suspects.c_time
+    select off.account, off.wallet, off.coin, suspects.c_time
     from off
     join suspects
       on ${sameChain("suspects", "off")}
@@ -227,7 +235,7 @@ async function collectMilliseconds(tx: Transaction): Promise<void> {
     where (
       select count(*)
       from bills
-      where ${sameChain("bills", "shared")}
+      where ${isOfChain("bills", "shared")}
         and bills.c_time = shared.c_time
     ) > 1`);
   await tx.execute(sql`analyze shared_milliseconds`);

@@ -6,8 +6,8 @@ import {
   type BillsToCheck,
   billsToCheck,
   chooseChanged,
-  collectCoverage,
   type Scope,
+  withWholeWallets,
 } from "./bills-to-check.ts";
 import {
   type Break,
@@ -25,6 +25,7 @@ import {
   findUnsigned,
   isAnyIdNew,
 } from "./checks.ts";
+import { collectCoverage } from "./coverage.ts";
 import { hasUnlearnedCategory, inferWalletRules } from "./infer-wallet-rules.ts";
 import { findLoanToValueBreaks } from "./loan-to-value-breaks.ts";
 import { orderMilliseconds } from "./order.ts";
@@ -57,9 +58,10 @@ const roundsMax = 8;
  */
 export function reconcile(
   db: Database,
-  scope: Scope,
+  asked: Scope,
   { isFull }: { readonly isFull: boolean },
 ): Promise<Reconciliation> {
+  const scope = withWholeWallets(asked);
   return withDatabaseErrors(() =>
     inTransaction(
       db,

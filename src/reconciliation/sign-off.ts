@@ -3,7 +3,7 @@ import { type Database, inTransaction, type Transaction } from "../db/connect.ts
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import { timeText } from "../db/sql/time-text.ts";
-import { type Scope, within } from "./bills-to-check.ts";
+import { type Scope, within, withWholeWallets } from "./bills-to-check.ts";
 import { type Break, breakText } from "./breaks.ts";
 
 /** What somebody decides about breaks. */
@@ -126,9 +126,10 @@ export type ListedBreak = Break & {
  */
 export function listBreaks(
   db: Database,
-  { accounts, productTypes }: Scope,
+  scope: Scope,
   { isAll }: { readonly isAll: boolean },
 ): Promise<readonly ListedBreak[]> {
+  const { accounts, productTypes } = withWholeWallets(scope);
   return withDatabaseErrors(async () => {
     const { rows } = await db.execute<ListedBreak & { readonly breakId: string }>(sql`
       select

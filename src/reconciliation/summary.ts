@@ -1,10 +1,12 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { Transaction } from "../db/connect.ts";
+import { walletOf } from "../db/sql/wallet.ts";
 import { type Scope, within } from "./bills-to-check.ts";
 
-/** What was checked of one chain: an account, a product type, a coin. */
+/** What was checked of one chain: an account, a wallet, a coin. */
 export type ChainSummary = {
   readonly account: string;
+  /** The wallet's: of a unified account "UTA". */
   readonly productType: string;
   readonly coin: string;
   readonly bills: number;
@@ -26,6 +28,8 @@ export type RuleSummary = {
   readonly account: string;
   readonly productType: string;
   readonly category: string;
+  /** Null where the rule is that of a whole category, the types with one of their own left out. */
+  readonly businessType: string | null;
   readonly moves: string;
   readonly tested: number;
   readonly fitting: number;
@@ -47,44 +51,44 @@ export async function summariseChains(tx: Transaction, checked: "all" | "changed
   await tx.execute(sql`
     create temporary table checked_chains on commit drop as
     with sums as (
-      select account, product_type, coin, sum(bills)::bigint as bills
+      select account, wallet, coin, sum(bills)::bigint as bills
       from day_sums
-      group by account, product_type, coin
+      group by account, wallet, coin
     ),
     unknown as (
-      select account, product_type, coin, count(*) as bills
+      select account, wallet, coin, count(*) as bills
       from suspects
       where balance is null
         or previous is null
-      group by account, product_type, coin
+      group by account, wallet, coin
     ),
     unsettled as (
       select
         residuals.account,
-        residuals.product_type,
+        residuals.wallet,
         residuals.coin,
         min(ingested_at) as stored_at
       from residuals
-      join covered_streams using (account, product_type)
+      join covered_wallets using (account, wallet)
       join bills using (account, product_type, bill_id)
       where residuals.c_time >= settled_to
-      group by residuals.account, residuals.product_type, residuals.coin
+      group by residuals.account, residuals.wallet, residuals.coin
     ),
     small as (
       select
         account,
-        product_type,
+        wallet,
         coin,
         count(*) as rounded,
         sum(residual) as rounding
       from residuals
       where is_small
-      group by account, product_type, coin
+      group by account, wallet, coin
     )
     select
-      account,
-      product_type,
-      coin,
+      sums.account,
+      wallet,
+      sums.coin,
       sums.bills,
       sums.bills - coalesce(unknown.bills, 0) as tested,
       coalesce(small.rounded, 0) as rounded,
@@ -97,10 +101,13 @@ export async function summariseChains(tx: Transaction, checked: "all" | "changed
         else ${isHabit(sql`reconciled_chains.rounded`, sql`reconciled_chains.tested`)}
       end as does_round
     from sums
-    left join unknown using (account, product_type, coin)
-    left join small using (account, product_type, coin)
-    left join unsettled using (account, product_type, coin)
-    left join reconciled_chains using (account, product_type, coin)`);
+    left join unknown using (account, wallet, coin)
+    left join small using (account, wallet, coin)
+    left join unsettled using (account, wallet, coin)
+    left join reconciled_chains
+      on reconciled_chains.account = sums.account
+      and reconciled_chains.product_type = wallet
+      and reconciled_chains.coin = sums.coin`);
 }
 
 /**
@@ -116,7 +123,7 @@ export async function writeChains(
     insert into reconciled_chains (
       account, product_type, coin, ingested_before, tested, rounded
     )
-    select account, product_type, coin, ingested_before, tested, rounded
+    select account, wallet, coin, ingested_before, tested, rounded
     from checked_chains
     on conflict (account, product_type, coin) do update
     set
@@ -126,7 +133,7 @@ export async function writeChains(
   await noteWhen(tx, scope);
   const { rows } = await tx.execute<{
     account: string;
-    product_type: string;
+    wallet: string;
     coin: string;
     bills: string;
     tested: string;
@@ -137,18 +144,22 @@ export async function writeChains(
     broken: string;
   }>(sql`
     with broken as (
-      select distinct account, product_type, coin, (happened_at at time zone 'UTC')::date as day
+      select distinct
+        account,
+        ${walletOf("product_type")} as wallet,
+        coin,
+        (happened_at at time zone 'UTC')::date as day
       from ledger_breaks
       where state = 'open'
     ),
     days as (
-      select distinct account, product_type, coin, day
+      select distinct account, wallet, coin, day
       from day_sums
     ),
     judged as (
       select
         days.account,
-        days.product_type,
+        days.wallet,
         days.coin,
         broken.day is not null as is_broken,
         coalesce(
@@ -156,12 +167,12 @@ export async function writeChains(
           false
         ) as is_complete
       from days
-      left join covered_streams as covered using (account, product_type)
-      left join broken using (account, product_type, coin, day)
+      left join covered_wallets as covered using (account, wallet)
+      left join broken using (account, wallet, coin, day)
     )
     select
       account,
-      product_type,
+      wallet,
       coin,
       checked_chains.bills,
       tested,
@@ -171,12 +182,12 @@ export async function writeChains(
       count(*) filter (where not is_complete and not is_broken) as incomplete,
       count(*) filter (where is_broken) as broken
     from checked_chains
-    join judged using (account, product_type, coin)
-    group by account, product_type, coin, checked_chains.bills, tested, rounded, rounding
-    order by account, product_type, coin`);
+    join judged using (account, wallet, coin)
+    group by account, wallet, coin, checked_chains.bills, tested, rounded, rounding
+    order by account, wallet, coin`);
   return rows.map((row) => ({
     account: row.account,
-    productType: row.product_type,
+    productType: row.wallet,
     coin: row.coin,
     bills: Number(row.bills),
     tested: Number(row.tested),
@@ -198,9 +209,9 @@ async function noteWhen(tx: Transaction, { accounts, productTypes }: Scope): Pro
       reconciled_at = transaction_timestamp(),
       reconciled_through = (
         select settled_to
-        from covered_streams
-        where covered_streams.account = reconciled_chains.account
-          and covered_streams.product_type = reconciled_chains.product_type
+        from covered_wallets
+        where covered_wallets.account = reconciled_chains.account
+          and covered_wallets.wallet = reconciled_chains.product_type
       )
     where ${within("account", accounts)}
       and ${within("product_type", productTypes)}`);
@@ -210,19 +221,12 @@ export async function readRules(
   tx: Transaction,
   { accounts, productTypes }: Scope,
 ): Promise<readonly RuleSummary[]> {
-  const { rows } = await tx.execute<{
-    account: string;
-    product_type: string;
-    category: string;
-    moves: string;
-    tested: string;
-    fitting: string;
-    is_testable: boolean;
-  }>(sql`
+  const { rows } = await tx.execute<RuleSummary>(sql`
     select
       account,
-      product_type,
+      product_type as "productType",
       category,
+      business_type as "businessType",
       coalesce(
         nullif(
           concat_ws(
@@ -237,18 +241,25 @@ export async function readRules(
       ) as moves,
       tested,
       fitting,
-      is_testable
-    from wallet_rules
+      is_testable as "isTestable"
+    from (
+      select
+        account, product_type, category, null as business_type, counts_amount, counts_fee,
+        counts_coupon, tested, fitting, is_testable
+      from wallet_rules
+      union all
+      select
+        account, product_type, category, business_type, counts_amount, counts_fee, counts_coupon,
+        tested, fitting, true
+      from wallet_type_rules
+      join business_types on code = business_type
+    ) as rules
     where ${within("account", accounts)}
       and ${within("product_type", productTypes)}
-    order by account, product_type, category`);
+    order by account, product_type, category, business_type nulls first`);
   return rows.map((row) => ({
-    account: row.account,
-    productType: row.product_type,
-    category: row.category,
-    moves: row.moves,
+    ...row,
     tested: Number(row.tested),
     fitting: Number(row.fitting),
-    isTestable: row.is_testable,
   }));
 }

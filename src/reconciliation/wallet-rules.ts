@@ -15,34 +15,58 @@ const rule = (countsAmount: boolean, countsFee: boolean, countsCoupon: boolean):
 
 const amountAndFee = rule(true, true, false);
 const nothing = rule(false, false, false);
+const amount = rule(true, false, false);
 
 /** All that a category may do to the wallet, the likelier first. */
 export const candidates: readonly WalletRule[] = [
   amountAndFee,
   nothing,
-  rule(true, false, false),
+  amount,
   rule(false, true, false),
   rule(true, true, true),
   rule(false, true, true),
 ];
 
-/** What is expected of a category before the ledger was asked: a margin move stays in the account. */
-export const expectedRule = (category: string): WalletRule =>
-  category === ("margin" satisfies Category) ? nothing : amountAndFee;
+// A margin move stays in the account, and the amount of a spot trade contains its fee.
+const expectedRules = new Map<string, WalletRule>([
+  ["margin" satisfies Category, nothing],
+  ["spot" satisfies Category, amount],
+]);
 
+/** What is expected of a category before the ledger was asked. */
+export const expectedRule = (category: string): WalletRule =>
+  expectedRules.get(category) ?? amountAndFee;
+
+/** In words: "amount + fee"; as `reconcile` shows rules. */
+export const movesText = ({ countsAmount, countsFee, countsCoupon }: WalletRule): string =>
+  [countsAmount && "amount", countsFee && "fee", countsCoupon && "coupon"]
+    .filter((part) => part !== false)
+    .join(" + ") || "nothing";
+
+/** How often each candidate fits the bills of a category, or of one of its types. */
 export type RuleEvidence = {
-  readonly category: string;
   /** Bills whose balance and whose predecessor's are known. */
   readonly tested: number;
   /** How many of them each candidate fits, in the order of {@link candidates}. */
   readonly fitting: readonly number[];
 };
 
-export type InferredRule = WalletRule & {
+export type TypeEvidence = RuleEvidence & { readonly businessType: string };
+
+export type TypeRule = WalletRule & {
+  readonly businessType: string;
+  readonly tested: number;
+  readonly fitting: number;
+};
+
+export type CategoryRule = WalletRule & {
+  /** Without the bills of types that have a rule of their own. */
   readonly tested: number;
   readonly fitting: number;
   /** False where no candidate fits: the category's bills then say nothing about the ledger. */
   readonly isTestable: boolean;
+  /** Types whose bills show another rule than the category's. */
+  readonly types: readonly TypeRule[];
 };
 
 // One or two bills that do not fit may be damaged; three that fit another rule show that the category has it.
@@ -50,20 +74,52 @@ const evidenceMin = 3;
 const fittingShareMin = 0.5;
 
 /**
- * The candidate that fits most of a category's bills. The expected one stands unless another
- * fits more, and on more than a bill or two: a single damaged bill must not become the rule.
+ * The candidate that fits most of a category's bills, and another one for each type that it does
+ * not fit and that shows one. The expected one stands unless another fits more, and on more than a
+ * bill or two: a single damaged bill must not become the rule.
  */
-export function inferRule({ category, tested, fitting }: RuleEvidence): InferredRule {
-  const expected = expectedRule(category);
-  const expectedFitting = fitting[candidates.indexOf(expected)] ?? 0;
-  const best = Math.max(0, ...fitting);
-  const learned = candidates[fitting.indexOf(best)];
-  const isLearned = learned !== undefined && best > expectedFitting && best >= evidenceMin;
-  const fits = isLearned ? best : expectedFitting;
+export function inferRule(category: string, types: readonly TypeEvidence[]): CategoryRule {
+  const rule = mostFitting(sumOf(types), expectedRule(category));
+  const own = types.flatMap((type) => typeRule(type, rule));
+  const others = sumOf(
+    types.filter(({ businessType }) => !own.some((type) => type.businessType === businessType)),
+  );
+  const fitting = fittingOf(others, rule);
   return {
-    ...(isLearned ? learned : expected),
-    tested,
-    fitting: fits,
-    isTestable: tested < evidenceMin || fits >= tested * fittingShareMin,
+    ...rule,
+    tested: others.tested,
+    fitting,
+    isTestable: others.tested < evidenceMin || isMost(fitting, others),
+    types: own,
   };
 }
+
+const fittingOf = ({ fitting }: RuleEvidence, rule: WalletRule): number =>
+  fitting[candidates.indexOf(rule)] ?? 0;
+
+const isMost = (fitting: number, { tested }: RuleEvidence): boolean =>
+  fitting >= tested * fittingShareMin;
+
+/** @returns one of {@link candidates}. */
+function mostFitting(evidence: RuleEvidence, expected: WalletRule): WalletRule {
+  const best = Math.max(0, ...evidence.fitting);
+  const learned = candidates[evidence.fitting.indexOf(best)];
+  const isLearned = best > fittingOf(evidence, expected) && best >= evidenceMin;
+  return isLearned && learned !== undefined ? learned : expected;
+}
+
+/** The rule of a type that its category's does not fit; none where no other does. */
+function typeRule(type: TypeEvidence, ofCategory: WalletRule): readonly TypeRule[] {
+  if (isMost(fittingOf(type, ofCategory), type)) return [];
+  const rule = mostFitting(type, ofCategory);
+  const fitting = fittingOf(type, rule);
+  if (rule === ofCategory || !isMost(fitting, type)) return [];
+  return [{ ...rule, businessType: type.businessType, tested: type.tested, fitting }];
+}
+
+const sumOf = (types: readonly RuleEvidence[]): RuleEvidence => ({
+  tested: types.reduce((sum, { tested }) => sum + tested, 0),
+  fitting: candidates.map((_, place) =>
+    types.reduce((sum, { fitting }) => sum + (fitting[place] ?? 0), 0),
+  ),
+});

@@ -25,7 +25,10 @@ export function breakText(entry: Marked<Break>): string {
   const bills =
     entry.firstBadBill === null
       ? []
-      : [`first bad bill ${entry.firstBadBill}, last good bill ${entry.lastGoodBill ?? "none"}`];
+      : [
+          `first bad bill ${billName(entry.firstBadProductType, entry.firstBadBill)}, ` +
+            `last good bill ${billName(entry.lastGoodProductType, entry.lastGoodBill)}`,
+        ];
   const place = [where, entry.coin, entry.happenedAt ?? entry.anchor];
   return [
     `#${entry.breakId} ${entry.kind}: ${breakKinds[entry.kind]}`,
@@ -34,6 +37,10 @@ export function breakText(entry: Marked<Break>): string {
     `   first seen ${entry.firstSeenAt}`,
   ].join("\n");
 }
+
+/** Of a unified account's wallet, with the category that it stands in. */
+const billName = (productType: string | null, billId: string | null): string =>
+  [productType, billId ?? "none"].filter((part) => part !== null).join("/");
 
 /** The same with its state, and with who decided what about it. */
 export function listedText(entry: Marked<ListedBreak>): string {

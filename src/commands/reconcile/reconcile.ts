@@ -16,6 +16,7 @@ import { type Break, type BrokenSpan, readBrokenSpans } from "../../reconciliati
 import { type Reconciliation, reconcile, statementMaxMs } from "../../reconciliation/reconcile.ts";
 import { listBreaks } from "../../reconciliation/sign-off.ts";
 import type { ChainSummary, RuleSummary } from "../../reconciliation/summary.ts";
+import { expectedRule, movesText } from "../../reconciliation/wallet-rules.ts";
 import { horizonAt } from "../../sync/plan.ts";
 import { formatCount, formatCounted, formatTable } from "../../terminal/format.ts";
 import { streamName } from "../../terminal/stream-names.ts";
@@ -150,8 +151,8 @@ const reconciliationJson = (result: Checked, recounted: readonly BillCount[]): o
 
 export function reconciliationText({ chains, rules, breaks, isWhole }: Checked): string {
   const odd = rules.filter(
-    ({ category, moves, tested, fitting }) =>
-      tested !== fitting || moves !== (category === "margin" ? "nothing" : "amount + fee"),
+    ({ category, businessType, moves, tested, fitting }) =>
+      tested !== fitting || businessType !== null || moves !== movesText(expectedRule(category)),
   );
   const isTestable = rules.every((rule) => rule.isTestable);
   const end =
@@ -185,10 +186,10 @@ const chainTable = (chains: readonly ChainSummary[]): string =>
 const ruleTable = (rules: readonly RuleSummary[]): string =>
   formatTable(
     ["what moves the balance", "category", "by", "fits"],
-    rules.map(({ account, productType, category, moves, tested, fitting, isTestable }) => [
+    rules.map(({ account, productType, category, businessType, ...rule }) => [
       `${account}/${productType}`,
-      category,
-      isTestable ? moves : "untestable",
-      `${formatCount(fitting)} of ${formatCount(tested)}`,
+      businessType ?? category,
+      rule.isTestable ? rule.moves : "untestable",
+      `${formatCount(rule.fitting)} of ${formatCount(rule.tested)}`,
     ]),
   );

@@ -19,21 +19,21 @@ export type BillText = {
   readonly extra: string | null;
 };
 
-/** What to select for a {@link BillText}. */
+/** What to select of `bills` for a {@link BillText}. */
 export const billTextColumns = sql`
-      bill_id as "billId",
-      symbol,
-      amount::text,
-      fee::text,
-      fee_by_coupon::text as "feeByCoupon",
-      business_type as "businessType",
-      coin,
-      balance::text,
-      (extract(epoch from c_time) * 1000)::bigint::text as "cTimeMs",
-      position_type as "positionType",
-      position_amount::text as "positionAmount",
-      position_balance::text as "positionBalance",
-      extra::text`;
+      bills.bill_id as "billId",
+      bills.symbol,
+      bills.amount::text,
+      bills.fee::text,
+      bills.fee_by_coupon::text as "feeByCoupon",
+      bills.business_type as "businessType",
+      bills.coin,
+      bills.balance::text,
+      (extract(epoch from bills.c_time) * 1000)::bigint::text as "cTimeMs",
+      bills.position_type as "positionType",
+      bills.position_amount::text as "positionAmount",
+      bills.position_balance::text as "positionBalance",
+      bills.extra::text`;
 
 /** A stream's bills, oldest first. */
 export async function readStoredBills(

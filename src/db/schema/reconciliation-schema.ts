@@ -17,6 +17,20 @@ const stream = () => ({
   productType: key("product_type").notNull(),
 });
 
+const rule = () => ({
+  countsAmount: boolean("counts_amount").notNull(),
+  countsFee: boolean("counts_fee").notNull(),
+  countsCoupon: boolean("counts_coupon").notNull(),
+});
+
+const evidence = () => ({
+  /** Bills whose balance and whose predecessor's were served. */
+  tested: bigint("tested", { mode: "number" }).notNull(),
+  /** Those among them that fit, but for one unit in the last place. */
+  fitting: bigint("fitting", { mode: "number" }).notNull(),
+  learnedAt: time("learned_at").notNull(),
+});
+
 /**
  * What a category's bills do to the wallet, as the ledger itself shows it: which of a bill's
  * numbers the balance moves by. The documentation does not say.
@@ -26,18 +40,24 @@ export const walletRules = pgTable(
   {
     ...stream(),
     category: key("category").notNull(),
-    countsAmount: boolean("counts_amount").notNull(),
-    countsFee: boolean("counts_fee").notNull(),
-    countsCoupon: boolean("counts_coupon").notNull(),
+    ...rule(),
     /** False where nothing fits: such bills are not held against the ledger. */
     isTestable: boolean("is_testable").notNull(),
-    /** Bills whose balance and whose predecessor's were served. */
-    tested: bigint("tested", { mode: "number" }).notNull(),
-    /** Those among them that fit, but for one unit in the last place. */
-    fitting: bigint("fitting", { mode: "number" }).notNull(),
-    learnedAt: time("learned_at").notNull(),
+    ...evidence(),
   },
   (t) => [primaryKey({ columns: [t.account, t.productType, t.category] })],
+);
+
+/** The same of a type whose bills show another rule than their category's: it goes before that. */
+export const walletTypeRules = pgTable(
+  "wallet_type_rules",
+  {
+    ...stream(),
+    businessType: key("business_type").notNull(),
+    ...rule(),
+    ...evidence(),
+  },
+  (t) => [primaryKey({ columns: [t.account, t.productType, t.businessType] })],
 );
 
 /**
@@ -72,6 +92,9 @@ export const ledgerBreaks = pgTable(
     difference: numeric("difference"),
     firstBadBill: text("first_bad_bill"),
     lastGoodBill: text("last_good_bill"),
+    /** Those bills' product types, where they are others than the break's: of a unified wallet. */
+    firstBadProductType: text("first_bad_product_type"),
+    lastGoodProductType: text("last_good_product_type"),
     explanation: text("explanation").notNull(),
     firstSeenAt: time("first_seen_at").notNull(),
     lastSeenAt: time("last_seen_at").notNull(),

@@ -14,16 +14,17 @@ select
   bills.fee,
   bills.fee_by_coupon,
   bills.balance,
-  -- Until reconcile has learned what a category moves: amount and fee, and a margin move nothing.
-  case
-    when coalesce(counts_amount, business_types.category is distinct from 'margin') then bills.amount
+  -- In a unified account a balance that moves by the amount alone shows that the fee is inside it.
+  case when rule.counts_amount then bills.amount else 0 end
+  - case
+    when rule.counts_amount and not rule.counts_fee and bills.product_type like 'UTA-%' then bills.fee
     else 0
   end as wallet_amount,
   case
-    when coalesce(counts_fee, business_types.category is distinct from 'margin') then bills.fee
+    when rule.counts_fee or (rule.counts_amount and bills.product_type like 'UTA-%') then bills.fee
     else 0
   end
-  + case when counts_coupon then coalesce(bills.fee_by_coupon, 0) else 0 end as wallet_fee,
+  + case when rule.counts_coupon then coalesce(bills.fee_by_coupon, 0) else 0 end as wallet_fee,
   -- An id's upper bits are milliseconds since 1 July 2015, 04:45:20.677 UTC; the ids of one
   -- millisecond are compared as text, whatever an id holds. Those since 19 January 2023 have 19 digits.
   octet_length(bills.bill_id) <> case
@@ -41,7 +42,28 @@ left join business_types on business_types.code = bills.business_type
 left join wallet_rules
   on wallet_rules.account = bills.account
   and wallet_rules.product_type = bills.product_type
-  and wallet_rules.category = business_types.category;
+  and wallet_rules.category = business_types.category
+left join wallet_type_rules
+  on wallet_type_rules.account = bills.account
+  and wallet_type_rules.product_type = bills.product_type
+  and wallet_type_rules.business_type = bills.business_type
+cross join lateral (
+  -- Until reconcile has learned what a category moves: amount and fee, a margin move nothing, and
+  -- the amount of a spot trade contains its fee.
+  select
+    coalesce(
+      wallet_type_rules.counts_amount,
+      wallet_rules.counts_amount,
+      business_types.category is distinct from 'margin'
+    ) as counts_amount,
+    coalesce(
+      wallet_type_rules.counts_fee,
+      wallet_rules.counts_fee,
+      business_types.category not in ('margin', 'spot'),
+      true
+    ) as counts_fee,
+    coalesce(wallet_type_rules.counts_coupon, wallet_rules.counts_coupon, false) as counts_coupon
+) as rule;
 
 comment on view analytics.entries is
   'One row a bill, in no order, with its category and what it moves the balance by: cheap where no balance is asked for.';
@@ -55,10 +77,10 @@ comment on column analytics.entries.day is 'The UTC day.';
 comment on column analytics.entries.symbol is 'The contract, as the exchange names it; null where a bill has none.';
 comment on column analytics.entries.business_type is 'The kind of bill, as the exchange names it.';
 comment on column analytics.entries.category is 'What the bill is about: trade, funding, transfer and so on; unknown where nobody mapped its type.';
-comment on column analytics.entries.amount is 'The bill''s amount as it was served, signed, without the fee.';
+comment on column analytics.entries.amount is 'The bill''s amount as it was served, signed.';
 comment on column analytics.entries.fee is 'The bill''s fee as it was served, signed: negative is paid.';
 comment on column analytics.entries.fee_by_coupon is 'What a coupon paid of the fee.';
 comment on column analytics.entries.balance is 'The balance after the bill, as it was served; null where it was not.';
-comment on column analytics.entries.wallet_amount is 'The part of the amount that moves the balance: all of it or nothing, as its category was learned.';
-comment on column analytics.entries.wallet_fee is 'The part of fee and coupon that moves the balance.';
+comment on column analytics.entries.wallet_amount is 'The part of the amount that moves the balance, without a fee that it contains: all of it or nothing, as its category or type was learned.';
+comment on column analytics.entries.wallet_fee is 'The part of fee and coupon that moves the balance, a fee inside the amount included.';
 comment on column analytics.entries.is_id_odd is 'Whether the id is not one of the millisecond that the bill has.';

@@ -1,0 +1,107 @@
+import { sql } from "drizzle-orm";
+import type { Transaction } from "../db/connect.ts";
+import { isDoubted } from "./rule-evidence.ts";
+
+/** Rules that nothing speaks against stay, with the number of bills that they fit by now. */
+export async function confirmUndoubted(tx: Transaction): Promise<void> {
+  await confirmCategories(tx);
+  await confirmTypes(tx);
+}
+
+async function confirmCategories(tx: Transaction): Promise<void> {
+  await tx.execute(sql`
+    with met as (
+      -- Without types that have a rule of their own.
+      select
+        account,
+        product_type,
+        category,
+        coalesce(sum(bills) filter (where learned_at is null), 0) as bills
+      from day_sums
+      join business_types on code = business_type
+      left join wallet_type_rules using (account, product_type, business_type)
+      group by account, product_type, category
+      union all
+      -- All of its bills have another category by now.
+      select account, product_type, category, 0
+      from wallet_rules
+      where (account, product_type) in (select account, product_type from day_sums)
+        and (account, product_type, category) not in (
+          select account, product_type, category
+          from day_sums
+          join business_types on code = business_type
+        )
+    ),
+    suspected as (
+      select
+        account,
+        product_type,
+        category,
+        count(*) filter (where (previous is null or balance is null) and learned_at is null)
+          as untested,
+        coalesce(bool_or(${isDoubted}), false) as is_doubted
+      from suspects
+      left join wallet_type_rules using (account, product_type, business_type)
+      group by account, product_type, category
+    )
+    insert into wallet_rules (
+      account, product_type, category, counts_amount, counts_fee, counts_coupon, is_testable,
+      tested, fitting, learned_at
+    )
+    select
+      account,
+      product_type,
+      category,
+      category <> 'margin',
+      category not in ('margin', 'spot'),
+      false,
+      true,
+      bills - coalesce(untested, 0),
+      bills - coalesce(untested, 0),
+      clock_timestamp()
+    from met
+    left join suspected using (account, product_type, category)
+    where not coalesce(is_doubted, false)
+    on conflict (account, product_type, category) do update
+    set
+      is_testable = true,
+      tested = excluded.tested,
+      fitting = excluded.fitting,
+      learned_at = excluded.learned_at`);
+}
+
+async function confirmTypes(tx: Transaction): Promise<void> {
+  await tx.execute(sql`
+    with met as (
+      select account, product_type, business_type, sum(bills) as bills
+      from day_sums
+      group by account, product_type, business_type
+    ),
+    suspected as (
+      select
+        account,
+        product_type,
+        business_type,
+        count(*) filter (where previous is null or balance is null) as untested
+      from suspects
+      group by account, product_type, business_type
+    )
+    update wallet_type_rules
+    set
+      tested = bills - coalesce(untested, 0),
+      fitting = bills - coalesce(untested, 0),
+      learned_at = clock_timestamp()
+    from met
+    left join suspected using (account, product_type, business_type)
+    where met.account = wallet_type_rules.account
+      and met.product_type = wallet_type_rules.product_type
+      and met.business_type = wallet_type_rules.business_type
+      and not exists (
+        select 1
+        from suspects
+        where suspects.account = met.account
+          and suspects.product_type = met.product_type
+          and suspects.business_type = met.business_type
+          and ${isDoubted}
+      )`);
+}

@@ -1,0 +1,52 @@
+import { sql } from "drizzle-orm";
+import { unifiedProductTypes } from "../contract/product-types.ts";
+import type { Transaction } from "../db/connect.ts";
+import { textArray } from "../db/sql/array-literal.ts";
+import { walletOf } from "../db/sql/wallet.ts";
+
+/**
+ * What was completely read of each wallet, in `covered_wallets`: time that was read of all of its
+ * product types. Bills behind its end are those that may still be joined by late ones: what does
+ * not follow there is not judged yet.
+ *
+ * A unified account's balance is one over all categories: where one of them was never read, none of
+ * its balances is judged. One that the key may not read is not waited for.
+ */
+export async function collectCoverage(tx: Transaction): Promise<void> {
+  await tx.execute(sql`
+    create temporary table covered_wallets on commit drop as
+    with streams as (
+      select
+        account,
+        product_type,
+        range_agg(tstzrange(window_start, window_end)) as time,
+        max(window_end) as settled_to
+      from checkpoints
+      where state = 'complete'
+      group by account, product_type
+    ),
+    unread as (
+      select account, 'UTA' as wallet
+      from (select distinct account from streams where product_type like 'UTA-%') as unified
+      cross join unnest(${textArray([...unifiedProductTypes])}::text[]) as wanted (product_type)
+      left join streams using (account, product_type)
+      left join stream_states using (account, product_type)
+      where settled_to is null
+        and not_available_since is null
+    )
+    select
+      account,
+      wallet,
+      case when bool_or(is_unread) then '{}' else range_intersect_agg(time) end as time,
+      case when bool_or(is_unread) then '-infinity' else min(settled_to) end as settled_to
+    from (
+      select
+        account,
+        ${walletOf("product_type")} as wallet,
+        time,
+        settled_to,
+        (account, ${walletOf("product_type")}) in (select account, wallet from unread) as is_unread
+      from streams
+    ) as members
+    group by account, wallet`);
+}
