@@ -12,6 +12,9 @@ export type StoredBill = {
   readonly coin: string;
   readonly balance: string | null;
   readonly cTimeMs: string;
+  readonly positionType: string | null;
+  readonly positionAmount: string | null;
+  readonly positionBalance: string | null;
   /** JSON text. */
   readonly extra: string | null;
 };
@@ -26,16 +29,33 @@ export type Comparison = {
   readonly different: readonly string[];
 };
 
-const fields = [
+type Fields = readonly (readonly [wire: string, column: keyof StoredBill])[];
+
+const fieldsOfBoth: Fields = [
   ["symbol", "symbol"],
   ["amount", "amount"],
   ["fee", "fee"],
-  ["feeByCoupon", "feeByCoupon"],
-  ["businessType", "businessType"],
   ["coin", "coin"],
   ["balance", "balance"],
+];
+
+/** Each field of a row and the column that it is stored in; of others, `extra`. */
+const classicFields: Fields = [
+  ...fieldsOfBoth,
+  ["billId", "billId"],
+  ["feeByCoupon", "feeByCoupon"],
+  ["businessType", "businessType"],
   ["cTime", "cTimeMs"],
-] as const;
+];
+const unifiedFields: Fields = [
+  ...fieldsOfBoth,
+  ["id", "billId"],
+  ["type", "businessType"],
+  ["ts", "cTimeMs"],
+  ["positionType", "positionType"],
+  ["positionAmount", "positionAmount"],
+  ["positionBalance", "positionBalance"],
+];
 
 /**
  * Holds what was stored against the ledger that was served, letter for letter, by the rows as
@@ -71,22 +91,38 @@ export function compareWithLedger(
 }
 
 function differences(row: Record<string, unknown>, bill: StoredBill): readonly string[] {
+  const isUnified = "ts" in row;
+  const fields = isUnified ? unifiedFields : classicFields;
   const extra = JSON.parse(bill.extra ?? "{}", exactNumber) as Record<string, unknown>;
-  const sent = canonical(withoutFields(row));
-  const stored = canonical(withoutFields(extra));
+  const sent = canonical(unlisted(isUnified ? withoutKnownCategory(row) : row, fields));
+  const stored = canonical(unlisted(extra, fields));
   // What a column cannot spell as it was sent stands in `extra` under the field's own name.
   const wrong = fields
     .map(([wire, column]) => ({ wire, text: extra[wire] ?? bill[column] }))
     .filter(({ wire, text }) => (row[wire] ?? "") !== (text ?? ""))
     .map(({ wire, text }) => `${bill.billId} ${wire}: "${row[wire]}" is stored as "${text}"`);
+  const filled = columns
+    .filter((column) => bill[column] !== null && !fields.some(([, listed]) => listed === column))
+    .map((column) => `${bill.billId} ${column}: was not sent and is stored as "${bill[column]}"`);
   return sent === stored
-    ? wrong
-    : [...wrong, `${bill.billId} extra: ${sent} is stored as ${stored}`];
+    ? [...wrong, ...filled]
+    : [...wrong, ...filled, `${bill.billId} extra: ${sent} is stored as ${stored}`];
 }
 
-const fieldNames = new Set<string>(["billId", ...fields.map(([wire]) => wire)]);
-const withoutFields = (row: Record<string, unknown>): Record<string, unknown> =>
-  Object.fromEntries(Object.entries(row).filter(([name]) => !fieldNames.has(name)));
+/** Columns that bills of one kind of account have nothing in. */
+const columns = ["feeByCoupon", "positionType", "positionAmount", "positionBalance"] as const;
+
+const unlisted = (row: Record<string, unknown>, fields: Fields): Record<string, unknown> => {
+  const listed = new Set(fields.map(([wire]) => wire));
+  return Object.fromEntries(Object.entries(row).filter(([name]) => !listed.has(name)));
+};
+
+/** The ledger that a row lies in tells its category, but for another spelling of it. */
+const withoutKnownCategory = ({
+  category,
+  ...row
+}: Record<string, unknown>): Record<string, unknown> =>
+  category === String(category).toUpperCase() ? row : { category, ...row };
 
 /** JSON with sorted keys, since the order of fields means nothing, and every number digit by digit. */
 function canonical(value: unknown): string {

@@ -9,9 +9,12 @@ import { snowflake } from "./snowflake.ts";
 /** The ways a row can break the contract. Each must be set aside without stopping its page. */
 export const brokenRows = {
   "amount-not-decimal": (row: WireBill) => ({ ...row, amount: "abc" }),
-  "no-id": ({ billId: _, ...row }: WireBill) => row,
+  "no-id": ({ billId: _, id: __, ...row }: WireBill) => row,
   "nul-in-symbol": (row: WireBill) => ({ ...row, symbol: "BTC\0USDT" }),
-  "time-not-a-time": (row: WireBill) => ({ ...row, cTime: "yesterday" }),
+  "time-not-a-time": (row: WireBill) => ({
+    ...row,
+    ["ts" in row ? "ts" : "cTime"]: "yesterday",
+  }),
   "amount-nan": (row: WireBill) => ({ ...row, amount: "NaN" }),
   "half-surrogate": (row: WireBill) => ({ ...row, note: "\ud800" }),
   "not-an-object": () => "a row that is text",
@@ -120,15 +123,21 @@ export function disorderedIds(
 
 function renamed(bill: LedgerBill, nextId: (cTime: number) => string): LedgerBill {
   const billId = nextId(bill.cTime);
-  const row = isWireBill(bill.row) && "billId" in bill.row ? { ...bill.row, billId } : bill.row;
+  const row = isWireBill(bill.row) ? withId(bill.row, billId) : bill.row;
   const { restated } = bill;
   return {
     ...bill,
     billId,
     row,
-    ...(restated && { restated: { ...restated, row: { ...restated.row, billId } } }),
+    ...(restated && { restated: { ...restated, row: withId(restated.row, billId) } }),
   };
 }
+
+/** The row under another id, where it has one: a field that a unified account's rows name otherwise. */
+export const withId = (row: WireBill, id: string): WireBill => {
+  if ("billId" in row) return { ...row, billId: id };
+  return "id" in row ? { ...row, id } : row;
+};
 
 /** How late the bills of {@link withLateAndRestated} are: within every settle lag, and far behind it. */
 const latenessMs = [secondMs, hourMs, 8 * dayMs] as const;

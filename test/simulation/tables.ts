@@ -36,6 +36,9 @@ const content = `
   coin,
   balance::text,
   (extract(epoch from c_time) * 1000)::bigint::text as "cTimeMs",
+  position_type as "positionType",
+  position_amount::text as "positionAmount",
+  position_balance::text as "positionBalance",
   extra::text`;
 
 type Of<Row> = Row & { readonly productType: ProductType };

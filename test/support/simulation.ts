@@ -90,7 +90,7 @@ export function simulate(url: string, options: SimulationOptions): Simulation & 
     pass: (ms) => time.run(time.clock.sleep(ms)),
     compare: () =>
       Promise.all(
-        classicProductTypes.map(async (productType) => {
+        account.productTypes.map(async (productType) => {
           const stored = await readStoredBills(database.db, { account: name, productType });
           const inside = { from: horizonAt(time.clock.now()), visibleAt: beganAt };
           return compareWithLedger(sandbox.account.ledger.bills[productType], stored, inside);
