@@ -35,6 +35,21 @@ export class ForeignKeyError extends UsageError {
   override name = "ForeignKeyError";
 }
 
+/**
+ * The account is neither classic nor unified, but on its way from one to the other: what the exchange
+ * serves of it meanwhile is not to be trusted.
+ */
+export class AccountInTransitError extends ReportableError {
+  override name = "AccountInTransitError";
+
+  constructor(account: string, why: string) {
+    super(
+      `account ${account} is on its way between classic and unified (${withShortWords(why)}): nothing ` +
+        "of it was read or written; run it again in some minutes",
+    );
+  }
+}
+
 /** This run lost its account to another one and must not write any more. */
 export class LeaseLostError extends ReportableError {
   override name = "LeaseLostError";

@@ -1,6 +1,7 @@
 // What other programs import. It reads no environment, ends no process and prints nothing.
 
-import { type Selection, selectedStreams } from "./app/selection.ts";
+import { knownStreams } from "./app/readable.ts";
+import type { Selection } from "./app/selection.ts";
 import { forTargets, needsCredentials, type Target, targetsOf } from "./app/targets.ts";
 import { systemClock } from "./clock.ts";
 import { runSync } from "./commands/sync/sync.ts";
@@ -12,6 +13,7 @@ import { type Config, narrowed, readConfig } from "./config/config.ts";
 import type { Settings } from "./config/environment.ts";
 import type { ProductType } from "./contract/product-types.ts";
 import { epochMs } from "./contract/time.ts";
+import { readAccountStates } from "./db/accounts/account-states.ts";
 import { readSyncedStreams } from "./db/ledger/checkpoints.ts";
 import { migrate } from "./db/migrate.ts";
 import { type CommandDatabase, openCommandDatabase } from "./db/open.ts";
@@ -226,8 +228,11 @@ const configFor = ({ settings }: At, which: Which, credentials: boolean): Config
 const selectionOf = ({ accounts, productTypes }: Which): Selection => ({ accounts, productTypes });
 
 /** @throws UsageError for a name that is neither configured nor stored. */
-const streamsOf = async ({ config, database }: At, which: Which) =>
-  selectedStreams(selectionOf(which), config, await readSyncedStreams(database.db));
+const streamsOf = async ({ config, database: { db } }: At, which: Which) =>
+  knownStreams(selectionOf(which), config, {
+    stored: await readSyncedStreams(db),
+    states: await readAccountStates(db),
+  });
 
 /** Whatever a caller aborts for, it is no failure of the run: a run that was stopped says so. */
 function stopOn(signal: AbortSignal | undefined): Disposable & { readonly signal: AbortSignal } {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Config, narrowed, readConfig } from "../src/config/config.ts";
 import type { Environment } from "../src/config/environment.ts";
-import { classicProductTypes } from "../src/contract/product-types.ts";
+import { productTypes } from "../src/contract/product-types.ts";
 import { UsageError } from "../src/errors.ts";
 
 let folder = "";
@@ -67,14 +67,14 @@ test("each account has its keys, and what it leaves out has a default", async ()
   const config = await read({ accounts: [main, second] });
   const { demo: _, ...expected } = second;
   expect(shown(config)).toEqual([
-    { ...main, productTypes: classicProductTypes },
+    { ...main, productTypes, readsAll: true },
     { ...expected, productTypes: ["COIN-FUTURES", "USDT-FUTURES"] },
   ]);
   expect(config.warnings).toEqual([]);
 });
 
-test("PRODUCT_TYPES holds for the accounts that name none; one of demo trading reads the three that a demo key can", async () => {
-  const demoTypes = ["USDT-FUTURES", "COIN-FUTURES", "USDC-FUTURES"];
+test("PRODUCT_TYPES holds for the accounts that name none; one of demo trading reads those that a demo key can", async () => {
+  const demoTypes = productTypes.filter((type) => !type.startsWith("S"));
   const accounts = [
     main,
     { name: "own", ...otherKeys, productTypes: ["USDC-FUTURES"] },
@@ -82,7 +82,7 @@ test("PRODUCT_TYPES holds for the accounts that name none; one of demo trading r
   ];
   const typesWith = async (PRODUCT_TYPES: string) =>
     (await read({ accounts }, { PRODUCT_TYPES })).accounts.map((account) => account.productTypes);
-  expect(await typesWith("")).toEqual([classicProductTypes, ["USDC-FUTURES"], demoTypes]);
+  expect(await typesWith("")).toEqual([productTypes, ["USDC-FUTURES"], demoTypes]);
   const [one, other] = [["USDT-FUTURES"], ["SUSDT-FUTURES"]];
   expect(await typesWith("USDT-FUTURES")).toEqual([one, ["USDC-FUTURES"], one]);
   expect(await typesWith("SUSDT-FUTURES")).toEqual([other, ["USDC-FUTURES"], demoTypes]);
@@ -105,7 +105,7 @@ describe("a credential", () => {
     const away = { ...main, apiKey: { env: "NONE" }, apiSecret: { file: "none" } };
     const needs = { credentials: false };
     expect(shown(await read({ accounts: [away] }, {}, needs))).toEqual([
-      { name: "main", productTypes: classicProductTypes },
+      { name: "main", productTypes, readsAll: true },
     ]);
     expect(await faultsOf({ accounts: [{ ...away, apiKey: 7 }] }, {}, needs)).toHaveLength(1);
   });

@@ -62,12 +62,6 @@ describe.concurrent("credentials that are refused are refused once, and told apa
       { EXCHANGE_API_PASSPHRASE: "other" },
       /40036: .* the passphrase is wrong; check EXCHANGE_API_PASSPHRASE, or its apiPassphrase in ACCOUNTS_FILE$/,
     ],
-    [
-      "a unified account",
-      altered({ accountMode: "unified" }),
-      {},
-      /40085: .* this is a unified account, .* use the API key of a classic account$/,
-    ],
   ];
   test.each(refused)("%s", async (_title, options, env, message) => {
     await using at = await house(options, { ...allTypes, ...env });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { type Config, narrowed, readConfig, readDatabaseConfig } from "../src/config/config.ts";
 import type { Environment } from "../src/config/environment.ts";
-import { classicProductTypes } from "../src/contract/product-types.ts";
+import { productTypes } from "../src/contract/product-types.ts";
 import { UsageError } from "../src/errors.ts";
 
 const credentials = {
@@ -46,7 +46,7 @@ test("nothing but credentials has to be set: all else has a default", () => {
   const [main, ...others] = accounts;
   expect(others).toEqual([]);
   expect(main?.name).toBe("main");
-  expect(main?.productTypes).toEqual(classicProductTypes);
+  expect(main).toMatchObject({ productTypes, readsAll: true });
   expect(main?.credentials?.key.reveal()).toBe(credentials.EXCHANGE_API_KEY);
   expect(main?.credentials?.secret.reveal()).toBe(credentials.EXCHANGE_API_SECRET);
   expect(main?.credentials?.passphrase.reveal()).toBe(credentials.EXCHANGE_API_PASSPHRASE);
@@ -78,7 +78,7 @@ test("a wrong word for loan-to-value, a wrong risk unit and a misspelling are to
 test("a command that asks for nothing signed needs no credentials, and reads none", () => {
   const { accounts } = readConfig(credentials, { credentials: false });
   expect(accounts).toStrictEqual([
-    { name: "main", productTypes: classicProductTypes, ltv: false, riskUnitIds: [] },
+    { name: "main", productTypes, readsAll: true, ltv: false, riskUnitIds: [] },
   ]);
 });
 
@@ -123,7 +123,8 @@ const good: readonly [keyof typeof pick, Environment, unknown][] = [
     { PRODUCT_TYPES: " COIN-FUTURES, USDT-FUTURES,COIN-FUTURES," },
     "COIN-FUTURES USDT-FUTURES",
   ],
-  ["productTypes", { PRODUCT_TYPES: "" }, classicProductTypes.join(" ")],
+  ["productTypes", { PRODUCT_TYPES: "" }, productTypes.join(" ")],
+  ["productTypes", { PRODUCT_TYPES: "UTA-SPOT, USDT-FUTURES" }, "UTA-SPOT USDT-FUTURES"],
   ["passphrase", { EXCHANGE_API_PASSPHRASE: "  with  spaces !~ " }, "with  spaces !~"],
   ["settleLagMs", { SYNC_SETTLE_MINUTES: "0" }, 0],
   ["settleLagMs", { SYNC_SETTLE_MINUTES: "1440" }, 86_400_000],

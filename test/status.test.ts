@@ -9,7 +9,7 @@ import {
   minuteMs,
   secondMs,
 } from "../src/contract/time.ts";
-import type { LastRun, StreamStatus } from "../src/reports/status.ts";
+import type { AccountStatus, LastRun, StreamStatus } from "../src/reports/status.ts";
 import { coverageShare } from "../src/reports/stream-times.ts";
 
 const now = epochMs(Date.UTC(2026, 10, 21, 12));
@@ -32,6 +32,8 @@ const stream = (changes: Partial<StreamStatus> = {}): StreamStatus => ({
   expired: [],
   unread: [between(minuteMs, 0)],
   retiredAt: undefined,
+  closedAt: undefined,
+  closedUnread: [],
   expiresAt: epochMs(now - 11 * minuteMs + historyMs),
   ...changes,
 });
@@ -44,9 +46,13 @@ const lastRun: LastRun = {
   error: null,
 };
 
-const linesOf = (streams: readonly StreamStatus[], run: LastRun | null = lastRun) =>
+const linesOf = (
+  streams: readonly StreamStatus[],
+  run: LastRun | null = lastRun,
+  accounts: readonly AccountStatus[] = [],
+) =>
   statusText(
-    { now, lastRun: run ?? undefined, streams },
+    { now, lastRun: run ?? undefined, streams, accounts },
     new Set(["main/USDT-FUTURES", "main/COIN-FUTURES"]),
   ).split("\n");
 
@@ -86,7 +92,7 @@ test("before the first sync, it is not read yet, and nothing is being lost", () 
     gaps: [between(historyMs - secondMs, 0)],
     expiresAt: undefined,
   });
-  expect(statusText({ now, lastRun: undefined, streams: [] }, new Set())).toBe(
+  expect(statusText({ now, lastRun: undefined, streams: [], accounts: [] }, new Set())).toBe(
     "nothing is stored yet; run sync",
   );
   expect(linesOf([fresh], null)).toEqual([
@@ -163,4 +169,33 @@ test("coverage is never rounded up to 100 percent, and is 0 where nothing is kno
       expired: [between(2, 1)],
     }),
   ).toBe(0.5);
+});
+
+test("a stream that is closed says why, up to when it is complete and what was not read; nothing of it expires", () => {
+  const closed = stream({
+    settling: [],
+    unread: [],
+    expiresAt: undefined,
+    closedAt: ago(minuteMs),
+    closedUnread: [between(11 * minuteMs, minuteMs)],
+  });
+  const account: AccountStatus = {
+    account: "main",
+    mode: { is: "unified", since: ago(minuteMs) },
+    notAvailable: [
+      { productType: "UTA-MARGIN", since: ago(dayMs), askedAt: ago(hourMs), reason: "40014: no" },
+      { productType: "UTA-OTHER", since: ago(dayMs), askedAt: ago(hourMs), reason: "40014: no" },
+    ],
+    closed: [],
+  };
+  expect(linesOf([closed], null, [account])).toEqual([
+    "main          bills   complete through  coverage  settling  behind  gaps  lost  expires in",
+    "USDT-FUTURES  1,234  2026-11-21 11:49Z    100.0%         -       -     -     -           -",
+    "",
+    "main/USDT-FUTURES: closed 2026-11-21 11:59Z: became unified, complete through 2026-11-21 11:49Z",
+    "main/USDT-FUTURES: not read 2026-11-21 11:49:00Z to 2026-11-21 11:59:00Z; it can be had only by switching the account back",
+    "main: a unified account",
+    "main: not available to its key: UTA-MARGIN, UTA-OTHER: 40014: no",
+    "no run yet",
+  ]);
 });

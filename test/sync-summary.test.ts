@@ -280,6 +280,9 @@ test("programs get the same as JSON, times as ISO 8601 and errors as their messa
     accounts: [
       {
         account: "main",
+        mode: null,
+        notAvailable: [],
+        closed: [],
         loanToValue: [],
         streams: [
           {
@@ -311,7 +314,15 @@ test("programs get the same as JSON, times as ISO 8601 and errors as their messa
   expect(countsOf({ symbols: undefined, reports: [account([], refused)] })).toEqual({
     symbols: null,
     accounts: [
-      { account: "main", error: "there is no such API key", loanToValue: [], streams: [] },
+      {
+        account: "main",
+        mode: null,
+        notAvailable: [],
+        closed: [],
+        error: "there is no such API key",
+        loanToValue: [],
+        streams: [],
+      },
     ],
   });
 });

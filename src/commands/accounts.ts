@@ -1,5 +1,6 @@
 import { type ExitCode, type Io, print, printJson, tell } from "../app/io.ts";
 import { jsonTimeOrNull } from "../app/json-times.ts";
+import { readable } from "../app/readable.ts";
 import {
   configuredStreams,
   everyLedger,
@@ -9,6 +10,7 @@ import {
 import type { Config } from "../config/config.ts";
 import { accountName } from "../config/environment.ts";
 import type { ProductType } from "../contract/product-types.ts";
+import { readAccountStates } from "../db/accounts/account-states.ts";
 import { renameAccount } from "../db/accounts/rename-account.ts";
 import { readRetirements, retire, retiredSince, unretire } from "../db/accounts/retirement.ts";
 import type { Database } from "../db/connect.ts";
@@ -17,6 +19,7 @@ import { hasSchema, migrate } from "../db/migrate.ts";
 import { type CommandDatabase, openCommandDatabase } from "../db/open.ts";
 import { UsageError } from "../errors.ts";
 import { readStatus, type StreamStatus } from "../reports/status.ts";
+import { becameText } from "../terminal/account-remarks.ts";
 import { formatCount, formatMinute, formatTable } from "../terminal/format.ts";
 import { streamName } from "../terminal/stream-names.ts";
 
@@ -37,9 +40,10 @@ export async function listAccounts(
     else print(io, "nothing is stored yet; run sync");
     return 0;
   }
-  const streams = selectedStreams(everyLedger, config, stored);
+  const now = readable(config, await readAccountStates(db));
+  const streams = selectedStreams(everyLedger, now, stored);
   const status = await readStatus(db, streams, config.settleLagMs);
-  const configured = new Set(configuredStreams(config).map(streamName));
+  const configured = new Set(configuredStreams(now).map(streamName));
   const isConfigured = ({ stream }: StreamStatus) => configured.has(streamName(stream));
   if (options.json) {
     printJson(io, {
@@ -47,6 +51,7 @@ export async function listAccounts(
         ...one.stream,
         configured: isConfigured(one),
         retiredAt: jsonTimeOrNull(one.retiredAt),
+        closedAt: jsonTimeOrNull(one.closedAt),
         bills: one.bills,
         completeThrough: jsonTimeOrNull(one.completeThrough),
         completeThroughMs: one.completeThrough ?? null,
@@ -64,8 +69,9 @@ export async function listAccounts(
   return 0;
 }
 
-function stateText({ retiredAt }: StreamStatus, isConfigured: boolean): string {
+function stateText({ stream, retiredAt, closedAt }: StreamStatus, isConfigured: boolean): string {
   if (retiredAt !== undefined) return `retired ${formatMinute(retiredAt)}`;
+  if (closedAt !== undefined) return `closed ${formatMinute(closedAt)}: ${becameText(stream)}`;
   return isConfigured ? "synced" : "not configured";
 }
 

@@ -1,6 +1,7 @@
 import { exchangeOf } from "../app/exchange-session.ts";
 import { type ExitCode, type Io, print, printJson, tell } from "../app/io.ts";
 import { jsonInterval, jsonTime } from "../app/json-times.ts";
+import { readable } from "../app/readable.ts";
 import { withoutRetired } from "../app/retired.ts";
 import { allTargets, type Targets } from "../app/targets.ts";
 import { systemClock } from "../clock.ts";
@@ -10,6 +11,7 @@ import { loanToValue } from "../contract/loan-to-value.ts";
 import type { Operation } from "../contract/operation.ts";
 import { symbols } from "../contract/symbols.ts";
 import type { EpochMs } from "../contract/time.ts";
+import { noStates, readAccountStates } from "../db/accounts/account-states.ts";
 import { readRetirements } from "../db/accounts/retirement.ts";
 import { readKnownTime } from "../db/ledger/checkpoints.ts";
 import { hasSchema } from "../db/migrate.ts";
@@ -41,7 +43,8 @@ export async function planCommand(
   const now = await exchangeTime(given, transport, io.signal);
   const isNew = !(await hasSchema(database.db));
   const retired = isNew ? [] : await readRetirements(database.db);
-  const { config, notices } = withoutRetired(given, retired);
+  const states = isNew ? noStates : await readAccountStates(database.db);
+  const { config, notices } = withoutRetired(readable(given, states), retired);
   for (const line of notices) tell(io, line);
   const plans: StreamPlan[] = [];
   for (const { name, productTypes } of config.accounts) {

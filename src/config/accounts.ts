@@ -4,6 +4,7 @@ import {
   demoKeyProductTypes,
   isDemoProductType,
   type ProductType,
+  productTypes,
 } from "../contract/product-types.ts";
 import type { Credentials } from "../exchange/client.ts";
 import { didYouMean } from "../nearest.ts";
@@ -25,8 +26,8 @@ export type AccountsFile = {
 };
 
 export type AccountsDeps = {
-  /** Of accounts that name none themselves. */
-  readonly productTypes: readonly ProductType[];
+  /** Of accounts that name none themselves; undefined for all that their keys can read. */
+  readonly productTypes: readonly ProductType[] | undefined;
   /** Where they are not needed, no variable and no file is looked up for them. */
   readonly needsCredentials: boolean;
   readonly variable: (name: string) => string | undefined;
@@ -108,7 +109,7 @@ class AccountsReader {
     const demo = this.#flag(`${at}.demo`, fields["demo"]) ?? false;
     const account = {
       name,
-      productTypes: this.#productTypes(at, fields, demo),
+      ...this.#productTypes(at, fields, demo),
       ...(demo && { demo }),
       ...this.#loanToValue(at, fields),
     };
@@ -190,10 +191,9 @@ class AccountsReader {
     }
   }
 
-  #productTypes(at: string, fields: Fields, demo: boolean): readonly ProductType[] {
+  #productTypes(at: string, fields: Fields, demo: boolean): WantedTypes {
     const given = fields["productTypes"];
-    if (given === undefined)
-      return demo ? demoTypesOf(this.#deps.productTypes) : this.#deps.productTypes;
+    if (given === undefined) return wantedTypes(this.#deps.productTypes, demo);
     const place = `${at}.productTypes`;
     const words = this.#texts(
       place,
@@ -210,7 +210,7 @@ class AccountsReader {
       if (reason !== undefined) this.#fault(place, reason);
       return reason === undefined;
     });
-    return [...new Set(known.filter(isProductType))];
+    return { productTypes: [...new Set(known.filter(isProductType))] };
   }
 
   #loanToValue(at: string, fields: Fields): Pick<Account, "ltv" | "riskUnitIds"> {
@@ -256,8 +256,14 @@ class AccountsReader {
   }
 }
 
-/** Of what is wanted, what a key of demo trading can read, or all that it can. */
-function demoTypesOf(wanted: readonly ProductType[]): readonly ProductType[] {
-  const own = wanted.filter((productType) => demoKeyProductTypes.includes(productType));
-  return own.length > 0 ? own : demoKeyProductTypes;
+export type WantedTypes = Pick<Account, "productTypes" | "readsAll">;
+
+/**
+ * Of the product types that are named for all accounts, those that a key may read: one of demo trading
+ * reads not all, and, where none of its own is named, all that it can.
+ */
+export function wantedTypes(named: readonly ProductType[] | undefined, demo: boolean): WantedTypes {
+  const readable = demo ? demoKeyProductTypes : productTypes;
+  const own = named?.filter((productType) => readable.includes(productType)) ?? [];
+  return own.length > 0 ? { productTypes: own } : { productTypes: readable, readsAll: true };
 }

@@ -1,7 +1,7 @@
 import { UsageError } from "../errors.ts";
 import { didYouMean } from "../nearest.ts";
 import type { Account } from "./account.ts";
-import { readAccountsFile } from "./accounts.ts";
+import { readAccountsFile, wantedTypes } from "./accounts.ts";
 import type { DatabaseConfig } from "./database-url.ts";
 import {
   accountName,
@@ -65,7 +65,7 @@ function readAccounts(
     const { pattern, form } = accountName;
     const account = {
       name: reader.matching("EXCHANGE_ACCOUNT", pattern, form),
-      productTypes: reader.productTypes(),
+      ...wantedTypes(reader.productTypes(), false),
       ltv: reader.ltv(),
       riskUnitIds: reader.riskUnitIds(),
       ...(needs.credentials ? { credentials: reader.credentials() } : {}),
@@ -113,6 +113,8 @@ export function narrowed(
     accounts: accounts
       .map((account) => ({
         ...account,
+        // What is typed is named.
+        readsAll: false,
         productTypes: account.productTypes.filter((type) => wanted.includes(type)),
       }))
       .filter((account) => account.productTypes.length > 0),

@@ -1,4 +1,4 @@
-import { classicProductTypes, type ProductType } from "../contract/product-types.ts";
+import { type ProductType, productTypes } from "../contract/product-types.ts";
 import { minuteMs } from "../contract/time.ts";
 import { UsageError } from "../errors.ts";
 import type { Credentials } from "../exchange/client.ts";
@@ -103,12 +103,13 @@ export class EnvironmentReader {
     return url;
   }
 
-  productTypes(): readonly ProductType[] {
+  /** Undefined where none is named: all that can be read are wanted. */
+  productTypes(): readonly ProductType[] | undefined {
     const words = this.#list("PRODUCT_TYPES");
     for (const word of words.filter((word) => !isProductType(word))) {
       this.#faults.push(`PRODUCT_TYPES ${productTypeFault(word)}`);
     }
-    return words.length === 0 ? classicProductTypes : words.filter(isProductType);
+    return words.length === 0 ? undefined : words.filter(isProductType);
   }
 
   ltv(): boolean {
@@ -233,10 +234,9 @@ const isLoopback = ({ hostname }: URL): boolean =>
   hostname === "localhost" || hostname === "[::1]" || /^127(\.\d{1,3}){3}$/.test(hostname);
 
 export const isProductType = (word: string): word is ProductType =>
-  classicProductTypes.some((known) => known === word);
+  productTypes.some((known) => known === word);
 
 export function productTypeFault(word: string): string {
-  const meant =
-    didYouMean(word, classicProductTypes) || ` (there are ${classicProductTypes.join(", ")})`;
+  const meant = didYouMean(word, productTypes) || ` (there are ${productTypes.join(", ")})`;
   return `"${word}" is not a product type${meant}`;
 }

@@ -59,6 +59,6 @@ export const isDemoProductType = (productType: string): boolean =>
   /^S\w+-FUTURES$/.test(productType);
 
 /** What a key of demo trading can read. */
-export const demoKeyProductTypes: readonly ProductType[] = classicProductTypes.filter(
+export const demoKeyProductTypes: readonly ProductType[] = productTypes.filter(
   (productType) => !isDemoProductType(productType),
 );

@@ -1,11 +1,14 @@
 import { sql } from "drizzle-orm";
 import { type EpochMs, epochMs } from "../contract/time.ts";
+import { readAccountStates } from "../db/accounts/account-states.ts";
 import { readRetirements, retiredSince } from "../db/accounts/retirement.ts";
 import type { Database } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { readExchangeTime } from "../db/exchange-time.ts";
 import { readKnownTime } from "../db/ledger/checkpoints.ts";
-import { interval } from "../sync/intervals.ts";
+import type { AccountState } from "../sync/account-state.ts";
+import { closedTime } from "../sync/closed-time.ts";
+import { type Interval, interval } from "../sync/intervals.ts";
 import type { Stream } from "../sync/store.ts";
 import { type Reading, type StreamTimes, streamTimes } from "./stream-times.ts";
 
@@ -23,13 +26,21 @@ export type StreamStatus = StreamTimes & {
   readonly rejected: number;
   /** Since when it is read no more; nothing of it is a gap, settles or expires then. */
   readonly retiredAt: EpochMs | undefined;
+  /** Since when its account is of the other mode, and nothing of it can be read; the same holds then. */
+  readonly closedAt: EpochMs | undefined;
+  /** What was not read of it before it was closed, and cannot be had while it is. */
+  readonly closedUnread: readonly Interval[];
 };
+
+/** What runs were told of an account. */
+export type AccountStatus = AccountState & { readonly account: string };
 
 export type Status = {
   /** The exchange's time by now, as far as it is known here. */
   readonly now: EpochMs;
   readonly lastRun: LastRun | undefined;
   readonly streams: readonly StreamStatus[];
+  readonly accounts: readonly AccountStatus[];
 };
 
 /**
@@ -45,14 +56,32 @@ export async function readStatus(
     const lastRun = await readLastRun(db);
     const now = await readExchangeTime(db);
     const retirements = await readRetirements(db);
+    const states = await readAccountStates(db);
     const found: StreamStatus[] = [];
     for (const stream of streams) {
       const status = await readStream(db, stream, { now, settleLagMs });
       const retiredAt = retiredSince(retirements, stream);
-      found.push({ ...status, ...(retiredAt === undefined ? {} : nothingWanted), retiredAt });
+      const closed = await readClosed(db, stream, states.of(stream.account));
+      const isWanted = retiredAt === undefined && closed.closedAt === undefined;
+      found.push({ ...status, ...(isWanted ? {} : nothingWanted), ...closed, retiredAt });
     }
-    return { now, lastRun, streams: found };
+    const names = new Set(streams.map(({ account }) => account));
+    const accounts = [...names].map((account) => ({ account, ...states.of(account) }));
+    return { now, lastRun, streams: found, accounts };
   });
+}
+
+type ClosedStatus = Pick<StreamStatus, "closedAt" | "closedUnread">;
+
+async function readClosed(
+  db: Database,
+  stream: Stream,
+  { closed }: AccountState,
+): Promise<ClosedStatus> {
+  const closedAt = closed.find(({ productType }) => productType === stream.productType)?.closedAt;
+  if (closedAt === undefined) return { closedAt, closedUnread: [] };
+  const { unread } = closedTime(await readKnownTime(db, stream), closedAt);
+  return { closedAt, closedUnread: unread };
 }
 
 const nothingWanted = { settling: [], gaps: [], unread: [], expiresAt: undefined };
@@ -61,7 +90,7 @@ async function readStream(
   db: Database,
   stream: Stream,
   at: Parameters<typeof streamTimes>[2],
-): Promise<Omit<StreamStatus, "retiredAt">> {
+): Promise<Omit<StreamStatus, "retiredAt" | keyof ClosedStatus>> {
   const known = await readKnownTime(db, stream);
   const { rows } = await db.execute<{ bills: string | null; rejected: string }>(sql`
     select

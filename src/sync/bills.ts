@@ -1,32 +1,85 @@
 import { billsApiOf, billsOperations } from "../contract/bills-api.ts";
-import type { ProductType } from "../contract/product-types.ts";
+import { type ExchangeError, messageOf } from "../errors.ts";
+import type { NotAvailable } from "./account-state.ts";
 import { failureScope } from "./failure-scope.ts";
 import type { Walk } from "./store.ts";
-import { probeAccount } from "./stream-reader.ts";
-import { type BillsDeps, type StreamReport, StreamRun } from "./stream-run.ts";
+import type { BillsDeps, StreamReport, StreamRun } from "./stream-run.ts";
 import { WindowScheduler } from "./window-scheduler.ts";
+
+/** What came of an account's bills. */
+export type BillsReport = {
+  readonly streams: readonly StreamReport[];
+  /** What the account's key was refused in this run. */
+  readonly notAvailable: readonly Pick<NotAvailable, "productType" | "reason">[];
+};
 
 /**
  * Brings the bills of an account's product types up to now. The windows of all of them are walked
  * oldest first, many at once under one rate limiter, and divided where slots would idle. A product
  * type that fails does not stop the others; its report carries the error.
  *
+ * @param streams of which one was asked for already, so that the exchange's clock is set.
+ * @param readsAll whether it is no failure where the key may not read all of them.
  * @throws ExchangeError where the account itself is refused, or cannot be asked at all.
  */
 export async function syncBills(
-  deps: BillsDeps,
-  account: string,
-  productTypes: readonly ProductType[],
-): Promise<readonly StreamReport[]> {
-  const streams = productTypes.map((productType) => new StreamRun(deps, { account, productType }));
-  await probeAccount(
-    deps.signal,
-    streams.map(({ reader }) => reader),
-  );
+  deps: Pick<BillsDeps, "held" | "exchangeNow">,
+  streams: readonly StreamRun[],
+  readsAll: boolean,
+): Promise<BillsReport> {
+  await Promise.all(streams.map((stream) => stream.prepare()));
+  const notAvailable = readsAll ? notAvailableOf(streams) : [];
+  if (readsAll) await recordAvailability(deps, streams, notAvailable);
+  const wanted = streams.filter((stream) => !notAvailable.includes(stream));
   const walks = [];
-  for (const stream of streams.filter(({ reader }) => !reader.hasFailed)) {
-    for (const walk of await stream.plan()) walks.push({ stream, walk });
+  for (const stream of wanted) {
+    const { refusal } = stream.reader;
+    if (refusal !== undefined) stream.reader.fail(refusal);
+    else for (const walk of await stream.plan()) walks.push({ stream, walk });
   }
+  await walkAll(walks);
+  return {
+    streams: await Promise.all(wanted.map((stream) => stream.report())),
+    notAvailable: notAvailable.map(refusalOf),
+  };
+}
+
+/**
+ * What the key may not read: none of it was ever read, and something else is served. A key that may
+ * read nothing, or no longer what it read before, has failed.
+ */
+const notAvailableOf = (streams: readonly StreamRun[]): readonly StreamRun[] =>
+  streams.every(({ reader }) => reader.refusal !== undefined)
+    ? []
+    : streams.filter(({ reader, isUnread }) => isRefused(reader.refusal) && isUnread);
+
+const isRefused = (error: ExchangeError | undefined): boolean =>
+  error?.kind === "refused-permission" || error?.kind === "refused-request";
+
+const refusalOf = ({ stream, reader }: StreamRun) => ({
+  productType: stream.productType,
+  reason: messageOf(reader.refusal),
+});
+
+async function recordAvailability(
+  { held, exchangeNow }: Pick<BillsDeps, "held" | "exchangeNow">,
+  streams: readonly StreamRun[],
+  notAvailable: readonly StreamRun[],
+): Promise<void> {
+  const { notAvailable: before } = await held.store.accountState();
+  const answered = streams
+    .filter(({ reader }) => reader.hasAnswered)
+    .map(({ stream }) => stream.productType)
+    .filter((productType) => before.some((one) => one.productType === productType));
+  if (answered.length === 0 && notAvailable.length === 0) return;
+  for (const stream of notAvailable) await stream.withdraw();
+  const refused = notAvailable.map(refusalOf);
+  await held.store.recordAvailability({ refused, answered, askedAt: exchangeNow() });
+}
+
+async function walkAll(
+  walks: { readonly stream: StreamRun; readonly walk: Walk }[],
+): Promise<void> {
   const accountStopped = new AbortController();
   const schedulers = new Map(billsOperations.map((one) => [one, new WindowScheduler(one.limit)]));
   const begin = (stream: StreamRun, walk: Walk): void =>
@@ -38,5 +91,4 @@ export async function syncBills(
   walks.sort((a, b) => a.walk.window.from - b.walk.window.from);
   for (const { stream, walk } of walks) begin(stream, walk);
   for (const scheduler of schedulers.values()) await scheduler.done();
-  return Promise.all(streams.map((stream) => stream.report()));
 }

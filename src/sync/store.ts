@@ -4,6 +4,7 @@ import type { LoanToValue } from "../contract/loan-to-value.ts";
 import type { ProductType } from "../contract/product-types.ts";
 import type { SymbolSettings } from "../contract/symbols.ts";
 import type { EpochMs } from "../contract/time.ts";
+import type { AccountMode, AccountState } from "./account-state.ts";
 import type { Interval } from "./intervals.ts";
 
 /** One account and one product type: a ledger of its own. */
@@ -118,11 +119,24 @@ export type SymbolCounts = {
 /** @throws UnbelievableListError where the list is too short to be one. */
 export type CommitSymbols = (list: SymbolList) => Promise<SymbolCounts>;
 
+/** Which product types a key was asked for in vain, and which it was not. */
+export type Availability = {
+  readonly refused: readonly { readonly productType: ProductType; readonly reason: string }[];
+  readonly answered: readonly ProductType[];
+  /** The exchange's time. */
+  readonly askedAt: EpochMs;
+};
+
 /**
  * What the sync needs of a database, for one account that this run holds. Every write fails
  * once another run has taken the account.
  */
 export type Store = {
+  /** What earlier runs were told of the account. */
+  accountState(): Promise<AccountState>;
+  /** Takes down its mode: streams of the other one are closed, and those of this one open again. */
+  recordMode(mode: AccountMode, at: EpochMs): Promise<void>;
+  recordAvailability(availability: Availability): Promise<void>;
   knownTime(stream: Stream): Promise<KnownTime>;
   /** Replaces the stream's open windows by the plan's and records what expired. */
   recordPlan(plan: StreamPlan): Promise<void>;

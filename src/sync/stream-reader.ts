@@ -27,6 +27,8 @@ export class StreamReader {
   readonly #deps: StreamReaderDeps;
   readonly #stopped = new AbortController();
   #requests = 0;
+  #hasAnswered = false;
+  #refusal: ExchangeError | undefined;
   #error: unknown;
 
   constructor(deps: StreamReaderDeps, stream: Stream) {
@@ -37,6 +39,11 @@ export class StreamReader {
   /** How many were sent, retries included. */
   get requests(): number {
     return this.#requests;
+  }
+
+  /** Whether the exchange has answered any of them. */
+  get hasAnswered(): boolean {
+    return this.#hasAnswered;
   }
 
   /** The first failure; undefined where there was none. */
@@ -66,10 +73,30 @@ export class StreamReader {
     const { client, assertHeld, onAttempt } = this.#deps;
     const counted = (failure: ExchangeError | undefined) => {
       this.#requests += 1;
+      if (failure === undefined) this.#hasAnswered = true;
       onAttempt(failure);
     };
     const deps = { client, assertHeld, onAttempt: counted, priority };
     return askBills(deps, this.stream.productType, question, signal);
+  }
+
+  /** What the exchange said where it did not serve the stream to a probe. */
+  get refusal(): ExchangeError | undefined {
+    return this.#refusal;
+  }
+
+  /**
+   * Asks for one bill, to learn whether the exchange serves the stream at all. A refusal is kept, and
+   * is no failure yet.
+   * @throws what does not concern this product type alone.
+   */
+  async probe(): Promise<void> {
+    try {
+      await this.ask(() => ({ limit: 1 }), this.#deps.signal);
+    } catch (error) {
+      if (!(error instanceof ExchangeError) || !isOfProductType(error.kind)) throw error;
+      this.#refusal = error;
+    }
   }
 
   /**
@@ -97,17 +124,9 @@ export class StreamReader {
  * at once, and the answer to a signed request sets the exchange's clock, without which nothing can be
  * planned. Where a product type is refused by itself, the next one is tried.
  */
-export async function probeAccount(
-  signal: AbortSignal,
-  readers: readonly StreamReader[],
-): Promise<void> {
+export async function probeAccount(readers: readonly StreamReader[]): Promise<void> {
   for (const reader of readers) {
-    try {
-      await reader.ask(() => ({ limit: 1 }), signal);
-      return;
-    } catch (error) {
-      if (!(error instanceof ExchangeError) || !isOfProductType(error.kind)) throw error;
-      reader.fail(error);
-    }
+    await reader.probe();
+    if (reader.hasAnswered) return;
   }
 }

@@ -2,6 +2,7 @@ import type { Clock } from "../clock.ts";
 import { dayMs, type EpochMs, epochMs, isoTime, secondMs } from "../contract/time.ts";
 import { CommitsLostError, type ExchangeError } from "../errors.ts";
 import type { Client } from "../exchange/client.ts";
+import { isUnread } from "./closed-time.ts";
 import { evenCuts, type Interval, lengthMs, subtract } from "./intervals.ts";
 import { createPageEstimate } from "./page-estimate.ts";
 import { completeThrough, dividedWalk, horizonAt, planStream } from "./plan.ts";
@@ -95,12 +96,40 @@ export class StreamRun {
     );
   }
 
-  /** Decides and records what is to be walked. */
+  /**
+   * Looks up what is stored. Where many windows are to be walked, each would be refused alone: the
+   * exchange is asked first whether it serves the stream.
+   */
+  async prepare(): Promise<void> {
+    const { reader } = this;
+    this.#known = await this.#deps.held.store.knownTime(this.stream);
+    this.#plannedAt = this.#deps.exchangeNow();
+    if (reader.hasAnswered || reader.refusal !== undefined) return;
+    if (this.#planned().walks.length < 2) return;
+    await reader.probe();
+  }
+
+  /** Whether nothing was ever read of it. */
+  get isUnread(): boolean {
+    return isUnread(this.#known);
+  }
+
+  /** Drops the windows that an earlier run planned, of a stream that nobody can read. */
+  async withdraw(): Promise<void> {
+    if (this.#known.open.length === 0) return;
+    await this.#deps.held.store.recordPlan({ stream: this.stream, walks: [], expired: [] });
+  }
+
+  #planned(): StreamPlan {
+    const { settleLagMs } = this.#deps;
+    return planStream(this.stream, this.#known, { now: this.#plannedAt, settleLagMs });
+  }
+
+  /** Decides and records what is to be walked; to be prepared before. */
   async plan(): Promise<readonly Walk[]> {
-    const { held, exchangeNow, settleLagMs, onProgress } = this.#deps;
-    this.#known = await held.store.knownTime(this.stream);
+    const { held, exchangeNow, onProgress } = this.#deps;
     this.#plannedAt = exchangeNow();
-    this.#plan = planStream(this.stream, this.#known, { now: this.#plannedAt, settleLagMs });
+    this.#plan = this.#planned();
     await held.store.recordPlan(this.#plan);
     const { walks } = this.#plan;
     const plannedMs = lengthMs(walks.map(({ window }) => window));

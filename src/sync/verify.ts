@@ -92,10 +92,8 @@ export async function verifyBills(
   const streams = productTypes.map(
     (productType) => new StreamVerify(deps, { account, productType }),
   );
-  await probeAccount(
-    deps.signal,
-    streams.map(({ reader }) => reader),
-  );
+  await probeAccount(streams.map(({ reader }) => reader));
+  for (const { reader } of streams) if (reader.refusal !== undefined) reader.fail(reader.refusal);
   const queue = new PQueue({ concurrency: walksAtOnce });
   const accountStopped = new AbortController();
   for (const stream of streams.filter(({ reader }) => !reader.hasFailed)) {

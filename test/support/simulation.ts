@@ -144,6 +144,9 @@ async function hold(
   const lease = await takeSyncLease(db, name, { signal: new AbortController().signal });
   const real = wrapStore(openStore(db, lease, randomUUID()));
   const store: Store = {
+    accountState: (...given) => time.hold(() => real.accountState(...given)),
+    recordMode: (...given) => time.hold(() => real.recordMode(...given)),
+    recordAvailability: (...given) => time.hold(() => real.recordAvailability(...given)),
     knownTime: (...given) => time.hold(() => real.knownTime(...given)),
     recordPlan: (...given) => time.hold(() => real.recordPlan(...given)),
     commitPage: (...given) => time.hold(() => real.commitPage(...given)),

@@ -1,8 +1,10 @@
 import { type ExitCode, type Io, print, printJson, tell } from "../../app/io.ts";
 import { jsonInterval, jsonTime, jsonTimeOrNull } from "../../app/json-times.ts";
-import { configuredStreams, type Selection, selectedStreams } from "../../app/selection.ts";
+import { knownStreams, readable } from "../../app/readable.ts";
+import { configuredStreams, type Selection } from "../../app/selection.ts";
 import type { Config } from "../../config/config.ts";
 import { type EpochMs, minuteMs } from "../../contract/time.ts";
+import { noStates, readAccountStates } from "../../db/accounts/account-states.ts";
 import { readSyncedStreams } from "../../db/ledger/checkpoints.ts";
 import { hasSchema } from "../../db/migrate.ts";
 import { openCommandDatabase } from "../../db/open.ts";
@@ -22,6 +24,7 @@ import {
   formatTime,
 } from "../../terminal/format.ts";
 import { streamColumn, streamName } from "../../terminal/stream-names.ts";
+import { accountRemarks, accountsJson, closedRemarks } from "./accounts-status.ts";
 import { recordsJson, recordsText, wantedRiskUnits } from "./records-status.ts";
 
 /** `status`: what is stored, through when it is complete, and what is missing or lost. */
@@ -34,9 +37,11 @@ export async function statusCommand(
   const { db } = database;
   const isNew = !(await hasSchema(db));
   const stored = isNew ? [] : await readSyncedStreams(db);
-  const streams = selectedStreams(options.selection, config, stored);
+  const states = isNew ? noStates : await readAccountStates(db);
+  const streams = knownStreams(options.selection, config, { stored, states });
+  const configured = new Set(configuredStreams(readable(config, states)).map(streamName));
   if (isNew) {
-    const nothing = { now: undefined, lastRun: undefined, streams: [] };
+    const nothing = { now: undefined, lastRun: undefined, streams: [], accounts: [] };
     if (options.json)
       printJson(io, { ...statusJson(nothing, new Set()), ...recordsJson(noRecords) });
     else print(io, nothingStored);
@@ -45,7 +50,6 @@ export async function statusCommand(
   const status = await readStatus(db, streams, config.settleLagMs);
   const records = await readRecords(db);
   const riskUnits = wantedRiskUnits(config.accounts);
-  const configured = new Set(configuredStreams(config).map(streamName));
   if (options.json) printJson(io, { ...statusJson(status, configured), ...recordsJson(records) });
   else
     print(io, `${statusText(status, configured)}\n${recordsText(records, riskUnits, status.now)}`);
@@ -63,7 +67,7 @@ const titles = [
 
 /** @param configured the names of the streams that the configuration asks for. */
 export function statusText(
-  { now, lastRun, streams: all }: Status,
+  { now, lastRun, streams: all, accounts }: Status,
   configured: ReadonlySet<string>,
 ): string {
   if (all.length === 0) return nothingStored;
@@ -76,6 +80,7 @@ export function statusText(
   return [
     ...(streams.length === 0 ? [] : [table, ""]),
     ...streams.flatMap((stream) => streamRemarks(stream, configured)),
+    ...accounts.flatMap(accountRemarks),
     ...retiredLines(all),
     lastRunText(lastRun),
   ].join("\n");
@@ -114,7 +119,8 @@ function streamRemarks(status: StreamStatus, configured: ReadonlySet<string>): r
   const more = missing.length - gapsShownMax;
   const { account, productType } = status.stream;
   return [
-    ...(configured.has(name)
+    ...closedRemarks(status),
+    ...(configured.has(name) || status.closedAt !== undefined
       ? []
       : [
           `${name}: not configured, so no sync reads it; if it has ended: ` +
@@ -154,7 +160,7 @@ function lastRunText(run: Status["lastRun"]): string {
 type JsonStatus = Omit<Status, "now"> & { readonly now: EpochMs | undefined };
 
 function statusJson(
-  { now, lastRun, streams }: JsonStatus,
+  { now, lastRun, streams, accounts }: JsonStatus,
   configured: ReadonlySet<string>,
 ): object {
   return {
@@ -167,10 +173,13 @@ function statusJson(
             startedAt: jsonTime(lastRun.startedAt),
             finishedAt: jsonTimeOrNull(lastRun.finishedAt),
           },
+    accounts: accountsJson(accounts),
     streams: streams.map((status) => ({
       ...status.stream,
       configured: configured.has(streamName(status.stream)),
       retiredAt: jsonTimeOrNull(status.retiredAt),
+      closedAt: jsonTimeOrNull(status.closedAt),
+      closedUnread: status.closedUnread.map(jsonInterval),
       bills: status.bills,
       rejected: status.rejected,
       completeThrough: jsonTimeOrNull(status.completeThrough),

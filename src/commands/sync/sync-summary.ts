@@ -1,4 +1,4 @@
-import { jsonInterval, jsonTimeOrNull } from "../../app/json-times.ts";
+import { jsonInterval, jsonTime, jsonTimeOrNull } from "../../app/json-times.ts";
 import { type EpochMs, epochMs } from "../../contract/time.ts";
 import type { Outcome } from "../../db/run-log.ts";
 import { firstThrown, messageOf, StoppedError } from "../../errors.ts";
@@ -6,6 +6,7 @@ import type { RejectedCount } from "../../reports/rejected-rows.ts";
 import { lengthMs } from "../../sync/intervals.ts";
 import { type AccountReport, isComplete } from "../../sync/run.ts";
 import type { StreamReport } from "../../sync/stream-run.ts";
+import { closedLines, notAvailableLines } from "../../terminal/account-remarks.ts";
 import {
   formatCount,
   formatDuration,
@@ -42,6 +43,7 @@ export function summaryText(result: SyncResult): string {
     ...reports.flatMap(({ loanToValue }) => loanToValue.flatMap(loanToValueLine)),
     ...failures(result).map(({ names, message }) => `${names.join(", ")}: ${message}`),
     ...streams.flatMap(streamRemarks),
+    ...reports.flatMap(accountRemarks),
     ...("error" in quarantined ? [] : quarantined.map(rejectedRemark)),
     `${outcomeWords[outcome]}${shareText(reports, outcome)}${lossText(streams)}, after ` +
       formatDuration(elapsedMs),
@@ -127,6 +129,12 @@ function streamRemarks({ stream, windows, expired }: StreamReport): readonly str
   ];
 }
 
+/** What a run found out of an account's mode, and of its key. */
+const accountRemarks = ({ account, closed = [], notAvailable = [] }: AccountReport) => [
+  ...closed.flatMap(({ stream, closedAt, ...time }) => closedLines(stream, closedAt, time)),
+  ...notAvailableLines(account, notAvailable),
+];
+
 const rejectedRemark = ({ rows, ...stream }: RejectedCount): string =>
   `${streamName(stream)}: ${formatCount(rows)} ${rows === 1 ? "row is" : "rows are"} in ` +
   "rejected_bills and not among the bills; each says how it broke the API's contract, and after an " +
@@ -145,17 +153,29 @@ export const summaryJson = (result: SyncResult): object => ({
 /** The counts of a run, for programs and for the run log. */
 export const countsOf = ({ symbols, reports }: Pick<SyncRun, "symbols" | "reports">): object => ({
   symbols: symbols === undefined ? null : symbolsJson(symbols),
-  accounts: reports.map(({ account, loanToValue, streams, error }) => ({
-    account,
-    ...(error === undefined ? {} : { error: messageOf(error) }),
-    loanToValue: loanToValue.map(loanToValueJson),
-    streams: streams.map(({ stream, completeThrough, expired, error: streamError, ...counts }) => ({
-      productType: stream.productType,
-      ...counts,
-      completeThrough: jsonTimeOrNull(completeThrough),
-      completeThroughMs: completeThrough ?? null,
-      expired: expired.map(jsonInterval),
-      ...(streamError === undefined ? {} : { error: messageOf(streamError) }),
-    })),
-  })),
+  accounts: reports.map(
+    ({ account, mode, closed = [], loanToValue, streams, error, ...found }) => ({
+      account,
+      mode: mode ?? null,
+      notAvailable: found.notAvailable ?? [],
+      closed: closed.map(({ stream: { productType }, closedAt, through, unread }) => ({
+        productType,
+        closedAt: jsonTime(closedAt),
+        completeThrough: jsonTimeOrNull(through),
+        unread: unread.map(jsonInterval),
+      })),
+      ...(error === undefined ? {} : { error: messageOf(error) }),
+      loanToValue: loanToValue.map(loanToValueJson),
+      streams: streams.map(
+        ({ stream, completeThrough, expired, error: streamError, ...counts }) => ({
+          productType: stream.productType,
+          ...counts,
+          completeThrough: jsonTimeOrNull(completeThrough),
+          completeThroughMs: completeThrough ?? null,
+          expired: expired.map(jsonInterval),
+          ...(streamError === undefined ? {} : { error: messageOf(streamError) }),
+        }),
+      ),
+    }),
+  ),
 });

@@ -10,7 +10,7 @@ import { systemClock } from "../../clock.ts";
 import type { Account } from "../../config/account.ts";
 import type { Config } from "../../config/config.ts";
 import { accountBills } from "../../contract/account-bills.ts";
-import { refuseTakenKey, rememberingKey } from "../../db/accounts/account-keys.ts";
+import { type NamedKey, refuseTakenKey, rememberingKey } from "../../db/accounts/account-keys.ts";
 import { readRetirements } from "../../db/accounts/retirement.ts";
 import type { Database } from "../../db/connect.ts";
 import { LockWaits } from "../../db/lease/lock-waits.ts";
@@ -25,6 +25,7 @@ import { addressLimit, createAddressLimits } from "../../exchange/address-limits
 import { openTransport } from "../../exchange/transport.ts";
 import { countRejected } from "../../reports/rejected-rows.ts";
 import { type AccountReport, syncAccount } from "../../sync/run.ts";
+import type { HeldAccount } from "../../sync/store.ts";
 import { syncSymbols } from "../../sync/sync-symbols.ts";
 import { openReporter, type Reporter } from "./reporter.ts";
 import { errorsOf, type SyncResult, type SyncRun, syncResult } from "./sync-result.ts";
@@ -148,37 +149,27 @@ function syncOne(deps: Deps, account: Account): Promise<AccountReport> {
     {
       exchangeOf: () => exchange,
       takeSyncLease: () => hold(deps, account, exchange),
+      prove: (productTypes, held) => prove(deps, { ...account, productTypes }, exchange, held),
       settleLagMs: config.settleLagMs,
       sleep: way.clock.sleep,
       signal,
       onProgress: reporter.progress,
-      onFailure: noticeFailure(reporter, `${account.name}/loan-to-value`),
+      onFailure: noticeFailure(reporter, account.name),
     },
     account,
   );
 }
 
-/**
- * The account's lease and tables. A key that is stored under another name, or reads another
- * account's ledger, writes nothing.
- */
+/** The account's lease and tables. A key that is stored under another name writes nothing. */
 async function hold(deps: Deps, account: Account, exchange: AccountExchange) {
   const { db, signal, reporter, runId, renewals, lockWaits } = deps;
-  const { name, credentials } = account;
-  if (credentials === undefined) throw new Error(`defect: account ${name} has no credentials`);
-  const named = { account: name, key: credentials.key };
+  const { name } = account;
+  const named = namedKey(account);
   await refuseTakenKey(db, named);
   await using stack = new AsyncDisposableStack();
   const { rateShare } = exchange;
   const options = { onWait: reporter.notice, signal, rateShare, renewals };
   const lease = stack.use(await takeSyncLease(db, name, options));
-  if (!deps.newKey) {
-    const { assertHeld } = lease;
-    const onFailure = noticeFailure(reporter, name);
-    const found = await proveKey({ db, exchange, assertHeld, signal, onFailure }, named, account);
-    const text = proofText(found);
-    if (text !== undefined) reporter.notice(`${name}: ${text}`);
-  }
   const store = openStore(db, lease, runId, lockWaits);
   const withKey = rememberingKey(db, named);
   const kept = stack.move();
@@ -191,4 +182,24 @@ async function hold(deps: Deps, account: Account, exchange: AccountExchange) {
     assertHeld: lease.assertHeld,
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
+}
+
+function namedKey({ name, credentials }: Account): NamedKey {
+  if (credentials === undefined) throw new Error(`defect: account ${name} has no credentials`);
+  return { account: name, key: credentials.key };
+}
+
+/** A key that reads another account's ledger writes nothing. */
+async function prove(
+  { db, signal, reporter, newKey }: Deps,
+  account: Account,
+  exchange: AccountExchange,
+  { assertHeld }: HeldAccount,
+): Promise<void> {
+  if (newKey) return;
+  const { name } = account;
+  const onFailure = noticeFailure(reporter, name);
+  const proving = { db, exchange, assertHeld, signal, onFailure };
+  const text = proofText(await proveKey(proving, namedKey(account), account));
+  if (text !== undefined) reporter.notice(`${name}: ${text}`);
 }

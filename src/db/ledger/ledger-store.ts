@@ -1,6 +1,7 @@
 import PQueue from "p-queue";
 import { DatabaseSilentError } from "../../errors.ts";
 import type { PageCommit, PageCounts, Store } from "../../sync/store.ts";
+import { readAccountStates, recordAvailability, recordMode } from "../accounts/account-states.ts";
 import { type Database, inTransaction, type Transaction } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
 import type { LeaseInUse } from "../lease/lease-kind.ts";
@@ -58,7 +59,12 @@ export function openStore(
   const write = <T>(work: (tx: Transaction) => Promise<T>): Promise<T> =>
     turns.add(() => transact(work));
 
+  const { account } = lease;
   return {
+    accountState: async () =>
+      (await unlessSilent(() => readAccountStates(db, account))).of(account),
+    recordMode: (mode, at) => write((tx) => recordMode(tx, account, mode, at)),
+    recordAvailability: (told) => write((tx) => recordAvailability(tx, account, told)),
     knownTime: (stream) => unlessSilent(() => readKnownTime(db, stream)),
     time: () => time,
     recordPlan: (plan) => write((tx) => recordPlan(tx, plan, runId)),

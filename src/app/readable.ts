@@ -1,0 +1,46 @@
+import type { Account } from "../config/account.ts";
+import type { Config } from "../config/config.ts";
+import type { ProductType } from "../contract/product-types.ts";
+import type { AccountStates } from "../db/accounts/account-states.ts";
+import { type AccountState, modeOf } from "../sync/account-state.ts";
+import type { Stream } from "../sync/store.ts";
+import { streamName } from "../terminal/stream-names.ts";
+import { configuredStreams, type Selection, selectedStreams } from "./selection.ts";
+
+/**
+ * The configuration with the product types that an account has and its key can read, by what the last
+ * runs were told. One that was never asked is taken for classic.
+ */
+export const readable = (config: Config, states: AccountStates): Config => ({
+  ...config,
+  accounts: config.accounts.map((account) => ({
+    ...account,
+    productTypes: readableTypes(account, states.of(account.name)),
+  })),
+});
+
+function readableTypes(
+  { productTypes, readsAll = false }: Account,
+  { mode, notAvailable }: AccountState,
+): readonly ProductType[] {
+  const own = productTypes.filter((type) => modeOf(type) === (mode?.is ?? "classic"));
+  // Of what was named and the account does not have, a run says so.
+  if (!readsAll) return own.length > 0 ? own : productTypes;
+  return own.filter((type) => notAvailable.every(({ productType }) => productType !== type));
+}
+
+/**
+ * The ledgers that are stored or can be read, of those selected.
+ * @throws UsageError for a name that is neither configured nor stored.
+ */
+export function knownStreams(
+  selection: Selection,
+  config: Config,
+  { stored, states }: { readonly stored: readonly Stream[]; readonly states: AccountStates },
+): readonly Stream[] {
+  const known = [...stored, ...configuredStreams(readable(config, states))];
+  const names = new Set(known.map(streamName));
+  return selectedStreams(selection, config, stored).filter((stream) =>
+    names.has(streamName(stream)),
+  );
+}

@@ -1,0 +1,34 @@
+import { jsonTime, jsonTimeOrNull } from "../../app/json-times.ts";
+import { printableLine } from "../../printable.ts";
+import type { AccountStatus, StreamStatus } from "../../reports/status.ts";
+import { closedLines, notAvailableLines } from "../../terminal/account-remarks.ts";
+
+// What status says of accounts: their modes, what their keys may not read, and streams that are closed.
+
+export const closedRemarks = (status: StreamStatus): readonly string[] => {
+  const { stream, closedAt, completeThrough: through, closedUnread: unread } = status;
+  return closedAt === undefined ? [] : closedLines(stream, closedAt, { through, unread });
+};
+
+export const accountRemarks = ({
+  account,
+  mode,
+  notAvailable,
+}: AccountStatus): readonly string[] => [
+  ...(mode?.is === "unified" ? [`${printableLine(account)}: a unified account`] : []),
+  ...notAvailableLines(account, notAvailable),
+];
+
+/** The same for programs. */
+export const accountsJson = (accounts: readonly AccountStatus[]): readonly object[] =>
+  accounts.map(({ account, mode, notAvailable }) => ({
+    account,
+    mode: mode?.is ?? null,
+    modeSince: jsonTimeOrNull(mode?.since),
+    notAvailable: notAvailable.map(({ productType, since, askedAt, reason }) => ({
+      productType,
+      since: jsonTime(since),
+      askedAt: jsonTime(askedAt),
+      reason,
+    })),
+  }));

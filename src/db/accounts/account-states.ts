@@ -1,0 +1,145 @@
+import { sql } from "drizzle-orm";
+import { type ProductType, productTypes } from "../../contract/product-types.ts";
+import { type EpochMs, epochMs, isoTime } from "../../contract/time.ts";
+import { type AccountMode, type AccountState, modeOf } from "../../sync/account-state.ts";
+import type { Availability } from "../../sync/store.ts";
+import type { Queryable, Transaction } from "../connect.ts";
+import { withDatabaseErrors } from "../database-errors.ts";
+import { textArray } from "../sql/array-literal.ts";
+
+type Row = {
+  account: string;
+  product_type: ProductType | "";
+  mode: AccountMode | null;
+  mode_since: string | null;
+  not_available_since: string | null;
+  not_available_asked_at: string | null;
+  not_available_reason: string | null;
+  closed_at: string | null;
+};
+
+const nothingTold: AccountState = { mode: undefined, notAvailable: [], closed: [] };
+
+/** What runs were told of accounts. */
+export type AccountStates = { readonly of: (account: string) => AccountState };
+
+/** Before the first migration, nothing was told of any. */
+export const noStates: AccountStates = { of: () => nothingTold };
+
+/** What runs were told of all accounts, or of one. */
+export async function readAccountStates(db: Queryable, account?: string): Promise<AccountStates> {
+  return withDatabaseErrors(async () => {
+    const { rows } = await db.execute<Row>(sql`
+      select
+        account,
+        product_type,
+        mode,
+        extract(epoch from mode_since) * 1000 as mode_since,
+        extract(epoch from not_available_since) * 1000 as not_available_since,
+        extract(epoch from not_available_asked_at) * 1000 as not_available_asked_at,
+        not_available_reason,
+        extract(epoch from closed_at) * 1000 as closed_at
+      from stream_states
+      where ${account ?? null}::text is null or account = ${account ?? null}
+      order by account, product_type`);
+    const states = new Map(
+      [...Map.groupBy(rows, (row) => row.account)].map(([name, own]) => [name, stateOf(own)]),
+    );
+    return { of: (name) => states.get(name) ?? nothingTold };
+  });
+}
+
+const timeOf = (numeric: string): EpochMs => epochMs(Math.round(Number(numeric)));
+
+function stateOf(rows: readonly Row[]): AccountState {
+  const whole = rows.find(({ product_type }) => product_type === "");
+  const { mode = null, mode_since = null } = whole ?? {};
+  return {
+    mode:
+      mode === null || mode_since === null ? undefined : { is: mode, since: timeOf(mode_since) },
+    notAvailable: rows.flatMap((row) => {
+      const { product_type, not_available_since: since, not_available_asked_at: askedAt } = row;
+      if (product_type === "" || since === null || askedAt === null) return [];
+      const reason = row.not_available_reason ?? "";
+      return [
+        { productType: product_type, since: timeOf(since), askedAt: timeOf(askedAt), reason },
+      ];
+    }),
+    closed: rows.flatMap(({ product_type, closed_at }) =>
+      product_type === "" || closed_at === null
+        ? []
+        : [{ productType: product_type, closedAt: timeOf(closed_at) }],
+    ),
+  };
+}
+
+/**
+ * Takes down an account's mode. Streams of the other mode that were read are closed, and those of this
+ * one opened again. What they are stored with stays as it is.
+ * @param at the exchange's time.
+ */
+export async function recordMode(
+  tx: Transaction,
+  account: string,
+  mode: AccountMode,
+  at: EpochMs,
+): Promise<void> {
+  const served = textArray(productTypes.filter((productType) => modeOf(productType) === mode));
+  await tx.execute(sql`
+    insert into stream_states as known (account, product_type, mode, mode_since)
+    values (${account}, '', ${mode}, ${isoTime(at)})
+    on conflict (account, product_type) do update
+    set
+      mode = excluded.mode,
+      mode_since = excluded.mode_since
+    where known.mode is distinct from excluded.mode`);
+  await tx.execute(sql`
+    update stream_states
+    set closed_at = null
+    where account = ${account}
+      and product_type = any(${served}::text[])
+      and closed_at is not null`);
+  await tx.execute(sql`
+    insert into stream_states as known (account, product_type, closed_at)
+    select distinct account, product_type, ${isoTime(at)}::timestamptz
+    from checkpoints
+    where account = ${account}
+      and product_type <> all(${served}::text[])
+    on conflict (account, product_type) do update
+    set closed_at = excluded.closed_at
+    where known.closed_at is null`);
+}
+
+/** Takes down which product types an account's key was refused, and which it was not. */
+export async function recordAvailability(
+  tx: Transaction,
+  account: string,
+  { refused, answered, askedAt }: Availability,
+): Promise<void> {
+  const column = (pick: (one: Availability["refused"][number]) => string) =>
+    textArray(refused.map(pick));
+  await tx.execute(sql`
+    insert into stream_states as known (
+      account, product_type, not_available_since, not_available_asked_at, not_available_reason
+    )
+    select ${account}, product_type, asked_at, asked_at, reason
+    from unnest(
+      ${column(({ productType }) => productType)}::text[],
+      ${column(({ reason }) => reason)}::text[]
+    ) as refused (product_type, reason)
+    cross join (select ${isoTime(askedAt)}::timestamptz as asked_at) as asked
+    on conflict (account, product_type) do update
+    set
+      not_available_since = coalesce(known.not_available_since, excluded.not_available_since),
+      not_available_asked_at = excluded.not_available_asked_at,
+      not_available_reason = excluded.not_available_reason`);
+  await tx.execute(sql`
+    update stream_states
+    set
+      not_available_since = null,
+      not_available_asked_at = null,
+      not_available_reason = null
+    where account = ${account}
+      and product_type = any(${textArray(answered)}::text[])
+      and not_available_since is not null`);
+}
