@@ -90,7 +90,7 @@ export class OutdatedPageError extends ReportableError {
 
   constructor(place: string) {
     super(
-      `bills of ${place} were repaired while a page of them was under way; nothing of the page was ` +
+      `bills of ${place} were repaired while one of their pages was being read; nothing of that page was ` +
         "stored, run sync again",
     );
   }

@@ -298,7 +298,7 @@ test.each([["EXCHANGE_API_KEY"], ["EXCHANGE_API_SECRET"], ["EXCHANGE_ACCOUNT"]])
   "%s beside an accounts file is refused: one of them would be left out",
   async (name) => {
     expect(await faultsOf({ accounts: [main] }, { [name]: "x" })).toEqual([
-      `is set, and so is the one account that stands without a file (${name}); remove the one or the other`,
+      `is set together with the variables of a single account (${name}); remove one or the other`,
     ]);
   },
 );
@@ -313,7 +313,7 @@ test("a misspelled ACCOUNTS_FILE does not leave the one account at work", () => 
   );
 });
 
-describe("a file that others than its owner may read", () => {
+describe("a file that other users may read", () => {
   const warningsAt = async (mode: number, accounts: readonly object[]) => {
     await read({ accounts: [main] });
     await writeFile(path, JSON.stringify({ accounts }));
@@ -322,7 +322,7 @@ describe("a file that others than its owner may read", () => {
       .warnings;
   };
   const told = () => [
-    `${path} holds credentials, and others than its owner may read it; chmod 600 ${path}`,
+    `${path} holds credentials, and other users may read or change it; run chmod 600 ${path}`,
   ];
   const references = {
     name: "m",

@@ -69,7 +69,7 @@ test("a product type that is retired is read no more, fails no run and has no ga
   const before = at.requests();
   const alone = await at.run(syncBills, { PRODUCT_TYPES: "COIN-FUTURES" });
   expect(alone).toMatchObject({ code: 0 });
-  expect(alone.stderr).toContain("COIN-FUTURES configured, and not read: retired");
+  expect(alone.stderr).toContain("COIN-FUTURES configured but retired, so not read");
   expect(at.requests()).toBe(before);
   const synced = await at.run(syncBills);
   expect(synced).toMatchObject({ code: 0 });
@@ -104,7 +104,7 @@ test("an account is retired whole, and what is not known is refused", async () =
   expect(await retire("retire", "old")).toMatchObject({ code: 0 });
   expect(await retire("unretire", "old", "--product", "USDT-FUTURES")).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining("account old is retired as a whole"),
+    stderr: expect.stringContaining("the whole account old is retired"),
   });
   const { streams } = JSON.parse((await at.run(["accounts", "list", "--json"])).stdout);
   const own = streams.filter(({ account }: { account: string }) => account === "old");
@@ -126,7 +126,7 @@ test("an account is renamed in all tables at once; two ledgers are never put int
   });
   expect(await rename("old", "a name")).toMatchObject({
     code: 2,
-    stderr: expect.stringMatching(/^"a name" is no name: 1 to 64 letters/),
+    stderr: expect.stringMatching(/^"a name" is not a name: 1 to 64 letters/),
   });
   await using elsewhere = await takeSyncLease(at.db, "old", {
     signal: AbortSignal.timeout(50_000),

@@ -219,7 +219,7 @@ test("what a real sync stored is exported as far as it was read completely, and 
   expect(end.code).toBe(0);
   // No warning: nothing is missing in what it holds.
   expect(end.stderr).toMatch(
-    /^up to \S+ \S+Z as far as it was read completely; --to takes in what is newer\n$/,
+    /^ends at \S+ \S+Z, up to which everything was read; --to includes newer bills\n$/,
   );
   expect(end.stdout).not.toMatch(/unexplained/);
   const { stdout } = await runCli(["status", "--json"], { env: synced });
@@ -243,7 +243,8 @@ test("what a real sync stored is exported as far as it was read completely, and 
   const all = await runCli(["export", "--format", "csv", "--changed-since", "1970-01-01"], {
     env: synced,
   });
-  const [, next = ""] = /^what changes after this: --changed-since (\S+)$/m.exec(all.stderr) ?? [];
+  const [, next = ""] =
+    /^to export what changes after this: --changed-since (\S+)$/m.exec(all.stderr) ?? [];
   const agoMs = Date.now() - Date.parse(next);
   expect(agoMs).toBeGreaterThan(9 * 60_000);
   expect(agoMs).toBeLessThan(15 * 60_000);
@@ -298,7 +299,7 @@ describe("demo trading", () => {
       const plain = await of();
       expect(plain.coins).toEqual(["MAINUSDT"]);
       expect(plain.stderr).toContain(
-        "left out, since it is demo trading: main/SCOIN-FUTURES, paper/USDT-FUTURES; --demo takes it in\n",
+        "left out because it is demo trading: main/SCOIN-FUTURES, paper/USDT-FUTURES; --demo includes it\n",
       );
       const all = await of("--demo");
       expect(all.coins).toEqual(["MAINUSDT", "MAINSCOIN", "PAPERUSDT"]);

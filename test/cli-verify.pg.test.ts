@@ -222,5 +222,5 @@ test("says that not all was read where the exchange refuses, with code 1", async
   const end = await at.run("verify", ...span, "--product", "USDT-FUTURES");
   expect(end.code).toBe(1);
   expect(end.stdout).toMatch(/USDT-FUTURES: not read to its end: .*40014/);
-  expect(end.stdout).toMatch(/NOT all was read/);
+  expect(end.stdout).toMatch(/NOT everything was read/);
 });

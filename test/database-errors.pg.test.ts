@@ -127,7 +127,7 @@ describe("a database that cannot be reached is an error with its remedy, without
     const said = await failureOf(migrate(url));
     await admin.db.execute(`drop role ${role}`);
     expect(said).toMatch(
-      /^the database is to be migrated, and this user may not \(permission denied.*\): run bill-sync migrate as the owner/,
+      /^the database needs a migration, and this user may not make it \(permission denied.*\): run bill-sync migrate as the owner/,
     );
   });
 });
@@ -294,7 +294,7 @@ describe("a page whose database fails is an error with its remedy, and nothing i
     const store = openStore(replica.db, { account, epoch: 1 }, held.runId);
     const said = await failureOf(store.commitPage(page(held)));
     expect(said).toMatch(
-      /25006\): DATABASE_URL leads to .*, a replica or a user with .*; point it at the primary, with/,
+      /25006\): DATABASE_URL names .* \(a replica, or a user with .*\); name the primary, and/,
     );
     await expectOnlyFirst(held);
   });

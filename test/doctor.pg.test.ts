@@ -119,7 +119,9 @@ test("the key of a retired account is not tried, nor is one of a retired product
   const end = await at.doctor();
   expect(end.code).toBe(0);
   expect(end.stdout).toMatch(/^ok {4}retired .*b: USDT-FUTURES, .* not read: retired/m);
-  expect(end.stdout).toMatch(/^ok {4}retired .*a: COIN-FUTURES configured, and not read: retired/m);
+  expect(end.stdout).toMatch(
+    /^ok {4}retired .*a: COIN-FUTURES configured but retired, so not read/m,
+  );
   expect(end.stdout).not.toMatch(/^ok {4}(?:account|ltv) b/m);
   expect(at.sandbox.statistics().arrivals).toMatchObject({
     [accountBills.name]: 5,
@@ -137,7 +139,7 @@ test("a .env that others may read is told with the remedy, where it holds a cred
   };
   const secret = "EXCHANGE_API_SECRET=canary\nDATABASE_URL=postgres://127.0.0.1:1/x\n";
   expect(await doctor(secret, 0o666)).toMatch(
-    /^warn {2}env file {9}\.env holds credentials, and others than its owner may read it; chmod 600 \.env$/m,
+    /^warn {2}env file {9}\.env holds credentials, and other users may read or change it; run chmod 600 \.env$/m,
   );
   expect(await doctor(secret, 0o600)).toMatch(
     /^ok {4}env file {9}\.env shows no credential to other users$/m,

@@ -37,7 +37,9 @@ describe("a time", () => {
 
   test("to which nothing reaches is refused", () => {
     for (const from of ["2026-02-01", "2026-02-02"]) {
-      expect(() => exportOptions({ format: "csv", from, to: "2026-02-01" })).toThrow(/no time/);
+      expect(() => exportOptions({ format: "csv", from, to: "2026-02-01" })).toThrow(
+        /is an empty span/,
+      );
     }
   });
 });
@@ -107,7 +109,7 @@ describe("what an export may lack", () => {
       ...[12, 13, 14, 15].map((day) => expect.stringContaining(`, 2026-11-${day} 12:00:00Z to`)),
       "main/USDT-FUTURES: and at 2 other times; see status",
       "main/USDT-FUTURES: 2 rows in rejected_bills broke the API's contract and cannot be exported",
-      "main/COIN-FUTURES: no reconcile has looked at the newest bills; until one has, balances may seem not to follow",
+      "main/COIN-FUTURES: no reconcile has checked the newest bills yet; until then, balances may seem not to follow",
     ]);
   });
 
@@ -115,10 +117,10 @@ describe("what an export may lack", () => {
     const notes = (through: readonly number[]) =>
       exportNotes({ leftOut: [], through: through.map(ago), next: undefined });
     expect(notes([hourMs, hourMs])).toEqual([
-      "up to 2026-11-21 11:00Z as far as it was read completely; --to takes in what is newer",
+      "ends at 2026-11-21 11:00Z, up to which everything was read; --to includes newer bills",
     ]);
     expect(notes([hourMs, 2 * hourMs, dayMs])[0]).toMatch(
-      /^up to 2026-11-20 12:00Z to 2026-11-21 11:00Z, each ledger as far as/,
+      /^each ledger ends where everything was read, from 2026-11-20 12:00Z to 2026-11-21 11:00Z;/,
     );
     expect(notes([])).toEqual([]);
   });
@@ -171,12 +173,12 @@ test.each([
   [{ month: "2026-10", to: "2026-11-01" }, "leave out --from and --to"],
   [{ changedSince: "yesterday" }, '--changed-since "yesterday" is not a time'],
   [{ format: "hledger", changedSince: "2026-01-01" }, "a journal needs every bill of its time"],
-  [{ continue: true, from: "2026-01-01" }, "--continue is of journals"],
+  [{ continue: true, from: "2026-01-01" }, "--continue is for journals only"],
   [{ format: "hledger", continue: true }, "--continue needs --from or --month"],
-  [{ format: "hledger", continue: true, from: "2026-01-01T01:00Z" }, "begins a day"],
+  [{ format: "hledger", continue: true, from: "2026-01-01T01:00Z" }, "at midnight"],
   [
     { format: "beancount", continue: "2026-02-01", month: "2026-02" },
-    "--continue 2026-02-01: the first file began before --from",
+    "--continue 2026-02-01 is not before --from",
   ],
 ] as const)("%j is refused with what is meant", (words, message) => {
   expect(() => exportOptions({ format: "csv", ...words })).toThrow(message);

@@ -97,24 +97,24 @@ test("another key of the same account is taken without options, by one request, 
   // To the tables this is a key that they have not seen.
   await at.db.execute(sql`update account_keys set fingerprint = 'of the key before'`);
   const doctor = await at.run(at.main, ["doctor"]);
-  expect(doctor.stdout).toMatch(/^ok {4}account main .*new one, and serves bills that are stored/m);
+  expect(doctor.stdout).toMatch(/^ok {4}account main .*new and serves bills that are stored/m);
   const syncedAt = Date.now();
   const [rotated, requests] = await at.requestsOf(at.run(at.main, sync));
   expect(rotated).toMatchObject({ code: 0 });
-  expect(rotated.stderr).toContain("main: its API key is a new one, and serves bills that are");
+  expect(rotated.stderr).toContain("main: its API key is new and serves bills that are");
   const [known, fewer] = await at.requestsOf(at.run(at.main, sync));
   expect(known.stderr).not.toContain("API key");
   expect(requests - fewer).toBe(1);
   expect(await heldAgainstLedger(at.db, at.sandbox, productType, syncedAt)).toMatchObject(exactly);
 });
 
-test("a key is taken unproven where no stored bill is within reach, and that is said", async () => {
+test("a key is taken without proof if no stored bill is within reach, and that is said", async () => {
   await using at = await house();
   expect((await at.run(at.main, sync)).code).toBe(0);
   await at.db.execute(sql`update bills set c_time = c_time - interval '200 days'`);
   const taken = await at.run(at.other, sync);
   expect(taken.code).toBe(0);
-  expect(taken.stderr).toMatch(/main: its API key is a new one, and is taken unproven/);
+  expect(taken.stderr).toMatch(/main: its API key is new and is taken without proof/);
 });
 
 test("two keys of one account under two names are refused, where the first is stored", async () => {

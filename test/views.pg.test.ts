@@ -160,7 +160,7 @@ describe("views are made anew", () => {
        delete from analytics_views where name = 'bonuses'`,
     );
     await expect(migrate(database.url)).rejects.toThrow(
-      /this program is to make analytics\.bonuses, and an object of that name is there .*: rename it/,
+      /bill-sync cannot make analytics\.bonuses, since another object has that name: rename it/,
     );
     expect(await query(database.url, "select whose from analytics.bonuses")).toEqual([
       { whose: "mine" },

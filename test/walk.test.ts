@@ -357,7 +357,7 @@ describe("a page of which a bill was stored otherwise since it was asked for", (
       {},
       ({ askedAfter }) => askedAfter === "after 0 requests",
     );
-    await expect(walking).rejects.toThrow(/were repaired while a page of them was under way/);
+    await expect(walking).rejects.toThrow(/were repaired while one of their pages was being read/);
     expect(commits).toEqual([]);
   });
 });
@@ -383,7 +383,7 @@ describe("an answer that contradicts another", () => {
     );
     await expect(walking).rejects.toThrow(ContradictionError);
     await expect(walking).rejects.toThrow(
-      /bill \d+ was served before, and is missing.* 5 times; the window stays unread/,
+      /bill \d+ was served before and is missing.* 5 times; the window stays unread/,
     );
     expect(asked).toHaveLength(6);
     const [last] = commits.slice(-1).map(({ next }) => ("cursor" in next ? next.cursor : "end"));

@@ -169,7 +169,7 @@ describe("a window is read whole", () => {
       },
     );
     expect(missing).toBe(0);
-    expect(doubts).toEqual([expect.stringMatching(/^bill \d+ was served before, and is missing/)]);
+    expect(doubts).toEqual([expect.stringMatching(/^bill \d+ was served before and is missing/)]);
   });
 
   test("where no page names what lies behind it, or names what does not", async () => {

@@ -49,9 +49,9 @@ const proofTexts: Readonly<Record<Proof | "known", string | undefined>> = {
   known: undefined,
   // A ledger that begins.
   "nothing-stored": undefined,
-  served: "its API key is a new one, and serves bills that are stored: the account is the same",
+  served: "its API key is new and serves bills that are stored, so the account is the same",
   "out-of-reach":
-    "its API key is a new one, and is taken unproven: none of the bills that are stored lies " +
+    "its API key is new and is taken without proof: none of the stored bills is " +
     "within the exchange's 90 days",
 };
 

@@ -13,8 +13,8 @@ export function withoutRetired(
     const left = productTypes.filter((type) => !wanted.includes(type));
     if (left.length === 0) return [];
     return [
-      `${name}: ${left.join(", ")} configured, and not read: retired; ` +
-        `bill-sync accounts unretire ${name} takes up again what is to be read`,
+      `${name}: ${left.join(", ")} configured but retired, so not read; to read again: ` +
+        `bill-sync accounts unretire ${name}`,
     ];
   });
   const isLeft = ({ productTypes, ltv = false }: Account) => productTypes.length > 0 || ltv;

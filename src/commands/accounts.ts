@@ -99,7 +99,7 @@ export async function unretireAccount(config: Config, io: Io, named: Named): Pro
   const isWhole = own.some(({ productType }) => productType === undefined);
   if (product !== undefined && isWhole) {
     throw new UsageError(
-      `account ${name} is retired as a whole: bill-sync accounts unretire ${name}, and then ` +
+      `the whole account ${name} is retired; run bill-sync accounts unretire ${name}, and then ` +
         "retire its other product types",
     );
   }
@@ -136,7 +136,7 @@ export async function renameStored(
   { from, to }: { readonly from: string; readonly to: string },
 ): Promise<ExitCode> {
   if (!accountName.pattern.test(to))
-    throw new UsageError(`"${to}" is no name: ${accountName.form}`);
+    throw new UsageError(`"${to}" is not a name: ${accountName.form}`);
   await using database = await openDatabase(config, io);
   await migrate(database.url.reveal());
   const onWait = (message: string) => tell(io, message);

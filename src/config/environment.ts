@@ -161,8 +161,8 @@ export class EnvironmentReader {
     if (own.length === 0) return;
     this.fault(
       "ACCOUNTS_FILE",
-      `is set, and so is the one account that stands without a file (${own.join(", ")}); ` +
-        "remove the one or the other",
+      `is set together with the variables of a single account (${own.join(", ")}); ` +
+        "remove one or the other",
     );
   }
 

@@ -1,11 +1,11 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { parseEnv } from "node:util";
 
-/** What is to be said of a file with credentials that others than its owner may read or write. */
+/** A warning about a file with credentials that other users may read or write; undefined if they may not. */
 export function exposureOf(path: string): readonly string[] {
   return (statSync(path).mode & 0o077) === 0
     ? []
-    : [`${path} holds credentials, and others than its owner may read it; chmod 600 ${path}`];
+    : [`${path} holds credentials, and other users may read or change it; run chmod 600 ${path}`];
 }
 
 const credentialNames = [

@@ -22,8 +22,8 @@ const silences = [serverIsSilent, isUnanswered, isLocked];
 /** Remedies by SQLSTATE, or by the operating system's name of a failed connection. */
 const remedies: Readonly<Record<string, string>> = {
   "25006":
-    "DATABASE_URL leads to where nothing may be written, a replica or a user with " +
-    "default_transaction_read_only; point it at the primary, with a user who writes",
+    "DATABASE_URL names a server or a user that may not write (a replica, or a user with " +
+    "default_transaction_read_only); name the primary, and a user who writes",
   "25P03": "this program was frozen during a transaction, which was undone; run again",
   "28000": "check the user in DATABASE_URL and the server's pg_hba.conf",
   "28P01": "check the user and the password in DATABASE_URL",

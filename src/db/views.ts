@@ -179,7 +179,7 @@ async function refuseForeignNames(tx: Transaction, views: readonly View[]): Prom
   if (rows.length === 0) return;
   const names = rows.map(({ name }) => `analytics.${name}`).join(", ");
   throw new DatabaseError(
-    `this program is to make ${names}, and an object of that name is there that it has not made: ` +
+    `bill-sync cannot make ${names}, since another object has that name: ` +
       "rename it or move it to another schema, and run bill-sync migrate",
   );
 }

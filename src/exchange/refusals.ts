@@ -28,7 +28,7 @@ const slower: Refusal = {
 const banned: Refusal = {
   kind: "banned",
   remedy:
-    "this machine's address is banned by what stands before the exchange, and nothing more is " +
+    "the exchange's firewall has banned this machine's address, and nothing more is " +
     "asked from it; wait at least five minutes before you run it again, stop other programs that " +
     "ask from this address, and check proxies and whether the exchange serves this machine's place",
 };

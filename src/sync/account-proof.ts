@@ -127,7 +127,7 @@ function foreignKey(account: string, compared: readonly Stretch[]): ForeignKeyEr
   const places = compared.map(({ productType, to }) => `${productType} up to ${isoTime(to)}`);
   return new ForeignKeyError(
     `this API key was not used for account ${account} before, and serves none of its bills that ` +
-      `are stored (${places.join(", ")}): it is of another account, and nothing was written. Put the ` +
+      `are stored (${places.join(", ")}): it belongs to another account, and nothing was written. Put the ` +
       `key of account ${account} back, or give this one a name of its own (EXCHANGE_ACCOUNT, or ` +
       '"name" in ACCOUNTS_FILE); where it certainly is the same account, sync --new-key takes it',
   );

@@ -102,6 +102,6 @@ export function refuseShortList({ settings, unread }: SymbolList, known: number)
   if (listed > 0 && listed >= known / 2) return;
   throw new UnbelievableListError(
     `the exchange listed ${listed} pairs, and ${known} are known: nothing was changed; sync again, ` +
-      "and where the answer stays so, see the exchange's announcements",
+      "and if the list stays so short, see the exchange's announcements",
   );
 }

@@ -141,7 +141,9 @@ class StreamVerify {
     this.#span = intersect([span], interval(horizon, now));
     if (this.#span.length === 0) {
       this.reader.fail(
-        new ReportableError("nothing of the span can be read by the exchange's clock"),
+        new ReportableError(
+          "nothing of the span can be read: by the exchange's clock it is too old or in the future",
+        ),
       );
     } else if (span.to > now + aheadMaxMs) {
       this.reader.note(

@@ -75,7 +75,7 @@ function spanOf(
 ): { readonly from: EpochMs | undefined; readonly to: EpochMs | undefined } {
   if (month !== undefined) {
     if (from === undefined && to === undefined) return monthIn(monthOf(month), zone);
-    throw new UsageError("--month says from when to when: leave out --from and --to");
+    throw new UsageError("--month sets the start and the end; leave out --from and --to");
   }
   const span = {
     from: from === undefined ? undefined : timeOf("--from", from, zone),
@@ -83,7 +83,7 @@ function spanOf(
   };
   if (span.from !== undefined && span.to !== undefined && span.from >= span.to) {
     throw new UsageError(
-      `--from ${from} --to ${to} holds no time: --to is not in it, and must be later`,
+      `--from ${from} --to ${to} is an empty span: --to is exclusive and must be later than --from`,
     );
   }
   return span;
@@ -95,21 +95,21 @@ function continuesOf(
 ): ExportOptions["continues"] {
   if (words.continue === undefined) return undefined;
   if (!isJournal(format)) {
-    throw new UsageError(`--continue is of journals: a file of ${format} needs nothing before it`);
+    throw new UsageError(`--continue is for journals only: a file of ${format} continues no other`);
   }
   if (from === undefined) {
-    throw new UsageError("--continue needs --from or --month: where the file before it ended");
+    throw new UsageError("--continue needs --from or --month: the end of the file before it");
   }
   const dayOf = dayIn(zone);
   if (dayOf(from) === dayOf((from - 1) as EpochMs)) {
     throw new UsageError(
-      "--continue needs a --from that begins a day: a journal asserts balances at the ends of days",
+      "--continue needs a --from at midnight: a journal asserts balances at the ends of days",
     );
   }
   const since = words.continue === true ? undefined : timeOf("--continue", words.continue, zone);
   if (since !== undefined && since >= from) {
     throw new UsageError(
-      `--continue ${words.continue}: the first file began before --from, or there is nothing to continue`,
+      `--continue ${words.continue} is not before --from; give the time at which the first file began`,
     );
   }
   return { since };

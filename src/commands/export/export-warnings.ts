@@ -30,7 +30,7 @@ export function exportWarnings({
     ),
     ...unreconciled.map(
       (stream) =>
-        `${streamName(stream)}: no reconcile has looked at the newest bills; until one has, balances may ` +
+        `${streamName(stream)}: no reconcile has checked the newest bills yet; until then, balances may ` +
         "seem not to follow",
     ),
   ];
@@ -62,16 +62,17 @@ export function exportNotes({
 }): readonly string[] {
   const [first, ...others] = [...new Set(through.toSorted((a, b) => a - b).map(formatMinute))];
   const last = others.at(-1);
-  const end = last === undefined ? first : `${first} to ${last}, each ledger`;
+  const end =
+    last === undefined
+      ? `ends at ${first}, up to which everything was read`
+      : `each ledger ends where everything was read, from ${first} to ${last}`;
   return [
     ...(leftOut.length === 0
       ? []
       : [
-          `left out, since it is demo trading: ${leftOut.map(streamName).join(", ")}; --demo takes it in`,
+          `left out because it is demo trading: ${leftOut.map(streamName).join(", ")}; --demo includes it`,
         ]),
-    ...(end === undefined
-      ? []
-      : [`up to ${end} as far as it was read completely; --to takes in what is newer`]),
-    ...(next === undefined ? [] : [`what changes after this: --changed-since ${next}`]),
+    ...(first === undefined ? [] : [`${end}; --to includes newer bills`]),
+    ...(next === undefined ? [] : [`to export what changes after this: --changed-since ${next}`]),
   ];
 }

@@ -33,7 +33,9 @@ export async function exportCommand(
 ): Promise<ExitCode> {
   if (options.output !== undefined) await refuseTakenOutput(options.output, options.force);
   else if (isBinary(options.format) && io.out.isTTY) {
-    throw new UsageError(`${options.format} is no text: name a file with --output, or a pipe`);
+    throw new UsageError(
+      `${options.format} is a binary format: name a file with --output, or use a pipe`,
+    );
   }
   const say = (message: string) => tell(io, message);
   await using database = await openCommandDatabase(config.database, say);

@@ -162,7 +162,7 @@ function findingText(finding: Finding): string {
     const { billId = "a row without an id", fault, isAccepted } = finding;
     const place = fault.path === "" ? "" : `${fault.path} `;
     const what = printableLine(`${place}${fault.reason}`);
-    return `${printableLine(billId)}: ${what}${isAccepted ? " (accepted)" : ""}`;
+    return `${printableLine(billId)}: ${what}${isAccepted ? " (signed off)" : ""}`;
   }
   const bill = `${printableLine(finding.billId)} of ${formatTime(finding.cTime)}`;
   switch (finding.kind) {
@@ -208,14 +208,15 @@ function lastLine(verification: Verification): string {
   const cut =
     servedFrom === undefined
       ? ""
-      : ` (from ${formatTime(servedFrom)} on: what is older, the exchange has forgotten)`;
+      : ` (from ${formatTime(servedFrom)} on; the exchange no longer has what is older)`;
   const differences =
     remaining === 0
       ? healed === 0
         ? "equal"
         : `equal, after ${formatCounted(healed, "bill")} ${healed === 1 ? "was" : "were"} healed`
       : `NOT equal: ${formatCounted(remaining, "difference")} ${remaining === 1 ? "remains" : "remain"}`;
-  const unread = errorsOf(verification).length > 0 ? "NOT all was read; of what was: " : "";
+  const unread =
+    errorsOf(verification).length > 0 ? "NOT everything was read; what was read is " : "";
   return `${formatInterval(span)}${cut}: ${unread}${differences}`;
 }
 

@@ -113,7 +113,7 @@ function headerOf(path: string, line: string): BackupHeader {
 
 function parsed<T>(path: string, schema: z.ZodType<T>, line: string): T {
   const { data, success } = schema.safeParse(jsonOf(line));
-  if (!success) throw damaged(path, "a line of it is not what belongs there");
+  if (!success) throw damaged(path, "one of its lines does not belong there");
   return data;
 }
 

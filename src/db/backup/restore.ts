@@ -144,7 +144,7 @@ async function load(
 
 const notAllTaken = (table: string, rows: number, taken: number | undefined) =>
   new DatabaseError(
-    `of ${rows} rows of ${table} the server took ${taken ?? 0}, so nothing was restored; look for ` +
+    `the server took ${taken ?? 0} of ${rows} rows of ${table}, so nothing was restored; look for ` +
       "rules and triggers that were added there",
   );
 
