@@ -11,7 +11,7 @@ import { temporaryFolder } from "./support/cli.ts";
 
 const program = fileURLToPath(new URL("simulation/simulate.ts", import.meta.url));
 const pollMs = 20;
-const isTrace = /^(\d{4}-\S+Z|\w+-FUTURES \w+:) /;
+const isTrace = /^(\d{4}-\S+Z|[A-Z][A-Z-]+ \w+:) /;
 
 /** Starts the real command. Without a database it finds or makes one, as it does for its users. */
 function start(args: readonly string[], env: Readonly<Record<string, string>>) {
