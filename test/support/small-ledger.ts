@@ -9,6 +9,7 @@ import { decimalText, type Units, units } from "../../src/sandbox/money.ts";
 import { integer, pick, type Random, shuffled } from "../../src/sandbox/random.ts";
 import { unheardOfTypes } from "../../src/sandbox/schedule.ts";
 import { snowflake } from "../../src/sandbox/snowflake.ts";
+import type { Stream } from "../../src/sync/store.ts";
 
 /** What an exchange may do otherwise than the documentation lets one expect. */
 export type Habits = {
@@ -139,9 +140,13 @@ export async function storeLedgers(
 }
 
 /** Says that a span of an account's time was completely read, in milliseconds since the Unix epoch. */
-export async function cover(
+export const cover = (db: Transaction, account: string, from: number, to: number): Promise<void> =>
+  coverStream(db, { account, productType: "USDT-FUTURES" }, from, to);
+
+/** The same of any of its streams. */
+export async function coverStream(
   db: Transaction,
-  account: string,
+  { account, productType }: Stream,
   from: number,
   to: number,
 ): Promise<void> {
@@ -150,7 +155,7 @@ export async function cover(
       account, product_type, window_start, window_end, state, run_id, updated_at
     )
     values (
-      ${account}, 'USDT-FUTURES', ${isoTime(epochMs(from))}, ${isoTime(epochMs(to))},
+      ${account}, ${productType}, ${isoTime(epochMs(from))}, ${isoTime(epochMs(to))},
       'complete', gen_random_uuid(), clock_timestamp()
     )`);
 }

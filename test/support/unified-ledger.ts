@@ -1,0 +1,150 @@
+import { type Bill, noPosition } from "../../src/contract/bill.ts";
+import type { Category } from "../../src/contract/business-types.ts";
+import { type UnifiedProductType, unifiedProductTypes } from "../../src/contract/product-types.ts";
+import { epochMs, hourMs } from "../../src/contract/time.ts";
+import { unifiedBusinessTypes } from "../../src/contract/unified-business-types.ts";
+import { type Database, inTransaction } from "../../src/db/connect.ts";
+import { upsertBills } from "../../src/db/ledger/upsert-bills.ts";
+import {
+  decimalText,
+  drawUnits,
+  type Units,
+  unifiedPlaces,
+  units,
+} from "../../src/sandbox/money.ts";
+import { integer, pick, type Random, shuffled } from "../../src/sandbox/random.ts";
+import { snowflake } from "../../src/sandbox/snowflake.ts";
+import { coverStream } from "./small-ledger.ts";
+
+/** What nobody knows of unified accounts. */
+export type UnifiedHabits = {
+  /** Categories, or types, whose amount does not contain the fee. */
+  readonly feesBeside?: readonly (Category | string)[];
+  /** Categories, or types, whose rows move no balance. Default margin moves. */
+  readonly still?: readonly (Category | string)[];
+  /** Each product type counts its ids by itself. */
+  readonly areIdsReused?: boolean;
+};
+
+/** A row of a unified account, with what it does to the one balance of its coin. */
+export type UnifiedBill = Bill & {
+  readonly productType: UnifiedProductType;
+  readonly category: Category;
+  /** Of the balance: without the fee, and the fee. */
+  readonly movedAmount: Units;
+  readonly movedFee: Units;
+};
+
+const exact = (coins: string): Units => units(coins, unifiedPlaces);
+const text = (amount: Units): string => decimalText(amount, "needed", unifiedPlaces);
+
+export const unifiedStart = Date.UTC(2026, 9, 1);
+export const unifiedEnd = unifiedStart + 30 * 24 * hourMs;
+
+const coins = ["USDT", "BTC", "BGB", "rTOWN"];
+const opening = exact("1000");
+
+const usual = ["ORDER_DEALT_IN", "ORDER_DEALT_FROZEN_OUT", "OPEN_LONG", "CLOSE_LONG", "BUY_DEAL"];
+
+/** Which ledger shows a type. */
+function productTypeOf({ code, category }: Type): UnifiedProductType {
+  if (category === "spot" || category === "fees") return "UTA-SPOT";
+  if (category === "loan" || category === "interest") return "UTA-MARGIN";
+  if (["transfer", "bonus", "copy", "conversion", "unknown"].includes(category)) return "UTA-OTHER";
+  return code.startsWith("RWA_") ? "UTA-USDC-FUTURES" : "UTA-USDT-FUTURES";
+}
+
+/**
+ * Rows of every type that a unified account has, in true order: each balance is the one before it
+ * of the same coin, whichever category that stood in, plus what the row moves. Up to nine rows
+ * share a millisecond, their ids out of order.
+ */
+export function unifiedLedger(random: Random, habits: UnifiedHabits = {}): UnifiedBill[] {
+  const balances = new Map(coins.map((coin) => [coin, opening]));
+  const { feesBeside = [], still = ["margin"] } = habits;
+  const isAmong = (list: readonly string[], type: { code: string; category: Category }) =>
+    list.includes(type.category) || list.includes(type.code);
+  return schedule(random, habits).map(({ type, cTime, billId, productType }) => {
+    const coin = pick(random, coins);
+    const hasFee = ["spot", "trade", "liquidation"].includes(type.category);
+    const fee = hasFee && random() < 0.8 ? -drawUnits(random, exact("0.02")) : 0n;
+    const principal = /_OPEN_|^OPEN_/.test(type.code) ? 0n : drawn(random, type.code);
+    const isStill = isAmong(still, type);
+    const amount = isAmong(feesBeside, type) ? principal : principal + fee;
+    const moved = isStill ? 0n : principal + fee;
+    const balance = (balances.get(coin) ?? 0n) + moved;
+    balances.set(coin, balance);
+    return {
+      billId,
+      symbol: productType === "UTA-OTHER" ? null : "BTCUSDT",
+      amount: text(amount),
+      fee: text(fee),
+      feeByCoupon: null,
+      businessType: type.code,
+      coin,
+      balance: random() < 0.01 ? null : text(balance),
+      cTime: epochMs(cTime),
+      ...noPosition,
+      extra: null,
+      productType,
+      category: type.category,
+      movedAmount: isStill ? 0n : principal,
+      movedFee: isStill ? 0n : fee,
+    };
+  });
+}
+
+const drawn = (random: Random, code: string): Units => {
+  const amount = drawUnits(random, exact("4"));
+  return /_OUT$|REPAYMENT|_SHORT$/.test(code) ? -amount : amount;
+};
+
+type Type = { readonly code: string; readonly category: Category };
+
+function schedule(random: Random, { areIdsReused = false }: UnifiedHabits) {
+  const types = new Map<string, Type>(unifiedBusinessTypes.map((type) => [type.code, type]));
+  const unheard: Type = { code: "VAULT_ADJUST", category: "unknown" };
+  const all = [...types.values(), unheard];
+  // Enough of each, alone in its millisecond, to learn from.
+  const groups = shuffled(random, [
+    ...[...all, ...all, ...all].map((type) => [type]),
+    ...Array.from({ length: 40 }, () => [types.get(pick(random, usual)) ?? unheard]),
+    ...Array.from({ length: 12 }, () =>
+      Array.from({ length: integer(random, 2, 9) }, () => pick(random, all)),
+    ),
+  ]);
+  let cTime = unifiedStart;
+  return groups.flatMap((group) => {
+    cTime += integer(random, 1_000, hourMs / 2);
+    const counters = shuffled(
+      random,
+      group.map((_, index) => index),
+    );
+    const perProductType = new Map<UnifiedProductType, number>();
+    return group.map((type, index) => {
+      const productType = productTypeOf(type);
+      const own = perProductType.get(productType) ?? 0;
+      perProductType.set(productType, own + 1);
+      const counter = areIdsReused ? own : (counters[index] ?? 0);
+      return { type, cTime, productType, billId: snowflake(cTime, counter) };
+    });
+  });
+}
+
+/** Stores it as the sync does, all of its time covered in all categories but those that are left out. */
+export async function storeUnified(
+  db: Database,
+  account: string,
+  bills: readonly UnifiedBill[],
+  { uncovered = [] }: { readonly uncovered?: readonly UnifiedProductType[] } = {},
+): Promise<void> {
+  await inTransaction(db, async (tx) => {
+    for (const productType of unifiedProductTypes) {
+      const stream = { account, productType };
+      await upsertBills(tx, [
+        { stream, bills: bills.filter((b) => b.productType === productType) },
+      ]);
+      if (!uncovered.includes(productType)) await coverStream(tx, stream, unifiedStart, unifiedEnd);
+    }
+  });
+}

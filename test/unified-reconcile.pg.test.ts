@@ -1,0 +1,264 @@
+import { sql } from "drizzle-orm";
+import { describe, expect, test } from "vitest";
+import { type Bill, noPosition } from "../src/contract/bill.ts";
+import { unifiedProductTypes } from "../src/contract/product-types.ts";
+import { epochMs } from "../src/contract/time.ts";
+import { inTransaction } from "../src/db/connect.ts";
+import { upsertBills } from "../src/db/ledger/upsert-bills.ts";
+import { reconcile } from "../src/reconciliation/reconcile.ts";
+import { decimalText, unifiedPlaces } from "../src/sandbox/money.ts";
+import { seededRandom } from "../src/sandbox/random.ts";
+import { fileDatabase } from "./support/database.ts";
+import { coverStream } from "./support/small-ledger.ts";
+import {
+  storeUnified,
+  type UnifiedBill,
+  type UnifiedHabits,
+  unifiedEnd,
+  unifiedLedger,
+  unifiedStart,
+} from "./support/unified-ledger.ts";
+
+// A unified account has one balance a coin over all of its categories.
+
+const { tables } = await fileDatabase();
+const { db } = tables;
+
+const check = (account: string, isFull = false) =>
+  reconcile(db, { accounts: [account], productTypes: undefined }, { isFull });
+
+type Moved = { product_type: string; bill_id: string; amount: string; fee: string };
+
+/** What the views say that each bill moved, and what it did move. */
+async function wronglyMoved(account: string, bills: readonly UnifiedBill[]) {
+  const { rows } = await db.execute<Moved>(sql`
+    select
+      product_type,
+      bill_id,
+      trim_scale(wallet_amount)::text as amount,
+      trim_scale(wallet_fee)::text as fee
+    from analytics.entries
+    where account = ${account}`);
+  const shown = new Map(rows.map((row) => [`${row.product_type}/${row.bill_id}`, row]));
+  const exact = (units: bigint) => decimalText(units, "needed", unifiedPlaces);
+  return bills.flatMap((bill) => {
+    const row = shown.get(`${bill.productType}/${bill.billId}`);
+    const isRight = row?.amount === exact(bill.movedAmount) && row.fee === exact(bill.movedFee);
+    return isRight ? [] : [{ bill, row }];
+  });
+}
+
+const habits: Readonly<Record<string, UnifiedHabits>> = {
+  "all fees inside the amount": {},
+  "fees of futures beside the amount": { feesBeside: ["trade", "liquidation"] },
+  "all fees beside the amount": { feesBeside: ["spot", "trade", "liquidation"] },
+  "one type with its fee beside the amount": { feesBeside: ["CLOSE_LONG", "OPEN_LONG"] },
+  "the exchange's side of a conversion moves nothing": {
+    still: [
+      "margin",
+      "LIQ_CONVERT_SYS_IN",
+      "LIQ_CONVERT_SYS_OUT",
+      "SMALL_ASSET_SOURCE_TOKEN_SYS_IN",
+    ],
+  },
+  "margin moves leave the balance, of some types": { still: ["MARGIN_BACK", "FIXED_BACK"] },
+  "ids of one category are in another one": { areIdsReused: true },
+};
+
+describe("a unified account's balances chain over all categories, whatever its habits", () => {
+  test.each(Object.entries(habits))("%s", async (name, habit) => {
+    const bills = unifiedLedger(seededRandom(name), habit);
+    await storeUnified(db, name, bills);
+    const { chains, breaks, rules } = await check(name);
+    expect(breaks).toEqual([]);
+    expect(chains.map(({ productType, coin }) => `${productType} ${coin}`)).toEqual([
+      "UTA BGB",
+      "UTA BTC",
+      "UTA USDT",
+      "UTA rTOWN",
+    ]);
+    expect(chains.reduce((sum, chain) => sum + chain.bills, 0)).toBe(bills.length);
+    expect(rules.filter(({ isTestable }) => !isTestable)).toEqual([]);
+    // A type of two bills or fewer may not show which rule it has; nor does one without a fee.
+    expect(await wronglyMoved(name, bills)).toEqual([]);
+  });
+});
+
+type Row = readonly [
+  UnifiedBill["productType"],
+  string,
+  string,
+  string,
+  string,
+  string,
+  string,
+  number,
+];
+
+/** Rows as the exchange served them; numbers as it spelled them. */
+const billsOf = (rows: readonly Row[]): readonly (readonly [UnifiedBill["productType"], Bill])[] =>
+  rows.map(([productType, billId, businessType, coin, amount, fee, balance, time]) => [
+    productType,
+    {
+      billId,
+      symbol: null,
+      amount,
+      fee,
+      feeByCoupon: null,
+      businessType,
+      coin,
+      balance,
+      cTime: epochMs(time),
+      ...noPosition,
+      extra: null,
+    },
+  ]);
+
+test("a real spot trade chains with the transfer before it, and shows its principal and its fee", async () => {
+  const account = "real";
+  const time = 1_790_187_950_042;
+  const rows: readonly Row[] = [
+    ["UTA-OTHER", "1486721000000000000", "TRANSFER_IN", "USDT", "13", "0", "13", time - 60_000],
+    // Twins, served by an exchange.
+    [
+      "UTA-SPOT",
+      "1486721507613851649",
+      "ORDER_DEALT_FROZEN_OUT",
+      "USDT",
+      "-10.1079350372",
+      "-0.0100978372",
+      "2.8920649628",
+      time,
+    ],
+    ["UTA-SPOT", "1486721507613851648", "ORDER_DEALT_IN", "rTOWN", "0.2783", "0", "0.2783", time],
+  ];
+  await inTransaction(db, async (tx) => {
+    for (const [productType, bill] of billsOf(rows)) {
+      await upsertBills(tx, [{ stream: { account, productType }, bills: [bill] }]);
+    }
+  });
+  expect((await check(account)).breaks).toEqual([]);
+  const { rows: shown } = await db.execute(sql`
+    select coin, wallet_amount::text, wallet_fee::text
+    from analytics.entries
+    where account = ${account}
+      and product_type = 'UTA-SPOT'
+    order by coin`);
+  expect(shown).toEqual([
+    { coin: "USDT", wallet_amount: "-10.0978372000", wallet_fee: "-0.0100978372" },
+    { coin: "rTOWN", wallet_amount: "0.2783", wallet_fee: "0" },
+  ]);
+});
+
+const isLone = (bills: readonly UnifiedBill[], bill: UnifiedBill): boolean =>
+  bills.filter(({ cTime }) => cTime === bill.cTime).length === 1;
+
+describe("a break of a unified account's balance", () => {
+  test("names the wallet, and each bill with its category", async () => {
+    const account = "lacking";
+    const bills = unifiedLedger(seededRandom(account));
+    const usdt = bills.filter(({ coin, balance }) => coin === "USDT" && balance !== null);
+    const at = usdt.findIndex(
+      (bill, index) =>
+        index > 20 &&
+        usdt.slice(index - 1, index + 2).every((one) => isLone(bills, one)) &&
+        bill.movedAmount !== 0n &&
+        new Set(usdt.slice(index - 1, index + 2).map((one) => one.productType)).size === 3,
+    );
+    const [good, lost, bad] = usdt.slice(at - 1, at + 2);
+    if (good === undefined || lost === undefined || bad === undefined) throw new Error("none");
+    await storeUnified(
+      db,
+      account,
+      bills.filter((bill) => bill !== lost),
+    );
+    const missing = decimalText(lost.movedAmount + lost.movedFee, "needed", unifiedPlaces);
+    const wanted = [
+      {
+        kind: "chain",
+        productType: "UTA",
+        coin: "USDT",
+        difference: expect.stringMatching(new RegExp(`^${missing}0*$`)),
+        firstBadBill: bad.billId,
+        firstBadProductType: bad.productType,
+        lastGoodBill: good.billId,
+        lastGoodProductType: good.productType,
+        state: "open",
+      },
+    ];
+    expect((await check(account)).breaks).toMatchObject(wanted);
+    // One category is asked for: its balances are those of all.
+    const one = { accounts: [account], productTypes: [lost.productType] };
+    expect((await reconcile(db, one, { isFull: true })).breaks).toMatchObject(wanted);
+    await storeUnified(db, account, [lost], { uncovered: [...unifiedProductTypes] });
+    const { breaks, isWhole } = await check(account);
+    expect(breaks).toEqual([]);
+    expect(isWhole).toBe(true);
+  });
+
+  test("is not told before all categories were read, nor is a day called reconciled", async () => {
+    const account = "half";
+    const bills = unifiedLedger(seededRandom(account));
+    const [early, late] = Map.groupBy(bills, ({ productType }) => productType === "UTA-OTHER")
+      .entries()
+      .toArray()
+      .toSorted(([a], [b]) => Number(a) - Number(b))
+      .map(([, some]) => some);
+    await storeUnified(db, account, early ?? [], { uncovered: ["UTA-OTHER"] });
+    const half = await check(account);
+    expect(half.breaks).toEqual([]);
+    expect(half.chains.map(({ days }) => days.reconciled + days.broken)).toEqual([0, 0, 0, 0]);
+    await inTransaction(db, async (tx) => {
+      const stream = { account, productType: "UTA-OTHER" } as const;
+      await upsertBills(tx, [{ stream, bills: late ?? [] }]);
+      await coverStream(tx, stream, unifiedStart, unifiedEnd);
+    });
+    const whole = await check(account);
+    expect(whole.breaks).toEqual([]);
+    expect(whole.chains.reduce((sum, { days }) => sum + days.reconciled, 0)).toBeGreaterThan(8);
+    expect(await wronglyMoved(account, bills)).toEqual([]);
+  });
+
+  test("is told where the category that lacks is one that the key may not read", async () => {
+    const account = "refused";
+    const bills = unifiedLedger(seededRandom(account));
+    await db.execute(sql`
+      insert into stream_states (account, product_type, not_available_since)
+      values (${account}, 'UTA-OTHER', now())`);
+    await storeUnified(
+      db,
+      account,
+      bills.filter(({ productType }) => productType !== "UTA-OTHER"),
+      { uncovered: ["UTA-OTHER"] },
+    );
+    const { breaks } = await check(account);
+    expect(breaks.length).toBeGreaterThan(20);
+  });
+});
+
+test("rows that come piece by piece are judged as they are at once", async () => {
+  const bills = unifiedLedger(seededRandom("pieces"), habits["fees of futures beside the amount"]);
+  const random = seededRandom("pieces of it");
+  await storeUnified(db, "at once", bills);
+  await check("at once");
+  for (const part of [0.3, 0.6, 1]) {
+    const some = bills.slice(0, Math.round(bills.length * part)).filter(() => random() < 0.97);
+    await storeUnified(db, "pieces", part === 1 ? bills : some, {
+      uncovered: part === 0.3 ? [] : [...unifiedProductTypes],
+    });
+    await check("pieces");
+  }
+  const stateOf = async (account: string) => {
+    const { rows } = await db.execute(sql`
+      select product_type, coin, reconciled_through::text as through
+      from reconciled_chains
+      where account = ${account}
+      order by coin`);
+    const { rows: open } = await db.execute(
+      sql`select 1 from ledger_breaks where account = ${account} and state = 'open'`,
+    );
+    return { rows, open: open.length };
+  };
+  expect(await stateOf("pieces")).toEqual(await stateOf("at once"));
+  expect(await wronglyMoved("pieces", bills)).toEqual([]);
+});
