@@ -84,7 +84,10 @@ describe.concurrent("help", () => {
     backup: ["--check", "--force", "--json"],
     restore: ["--json"],
     types: ["--json"],
-    sandbox: ["--port <port>", "--seed <text>", "--faults <seed>", "--fault-rate <share>"],
+    sandbox: [
+      ...["--port <port>", "--seed <text>", "--faults <seed>", "--fault-rate <share>"],
+      ...["--mode <mode...>", "--upgrade-after <seconds>"],
+    ],
     demo: [],
   };
   test.each(commands)("of %s names its options", async (command) => {
@@ -129,6 +132,8 @@ describe.concurrent("what cannot be meant ends with code 2 and one message, befo
     ],
     [["sandbox", "--port", "http"], {}, /It is not a port from 0 to 65535/],
     [["sandbox", "--faults", "1", "--fault-rate", "5%"], {}, /It is not a share from 0 to 1/],
+    [["sandbox", "--upgrade-after", "soon"], {}, /It is not a whole number of seconds/],
+    [["sandbox", "--mode", "unifed"], {}, /Allowed choices are classic, unified, upgrading, demo/],
     [["sandbox", "--fault-rate", "0.5"], {}, /^--fault-rate goes with --faults; give [^\n]+\n$/],
     [
       product("USDT-FUTURE"),
@@ -269,15 +274,42 @@ describe("sandbox", () => {
   );
 
   test("with --faults tells each fault when it happens, the same ones for the same seed", async () => {
-    await using sandbox = await startCli(["sandbox", "--faults", "26", "--fault-rate", "1"]);
+    await using sandbox = await startCli(["sandbox", "--faults", "153", "--fault-rate", "1"]);
     const [, url = ""] = await sandbox.seen("stdout", /^EXCHANGE_BASE_URL=(\S+)\n/m);
     await using same = await openSandbox({ seed: "1", density: 0 });
     await using asking = openClient(url, { account: same.account });
     const answer = asking.askBills().catch(() => undefined);
-    await sandbox.seen("stderr", /\nrequest 2 for bills: server-error, status 502\n/);
+    await sandbox.seen("stderr", /\nrequest 2 for bills: server-error, status 500\n/);
     sandbox.kill("SIGTERM");
     expect(await sandbox.ended).toMatchObject({ code: 0 });
     await answer;
+  });
+
+  test("with several modes has an account of each, and prints what ACCOUNTS_FILE names", async () => {
+    await using sandbox = await startCli([
+      ...["sandbox", "--mode", "classic", "unified", "upgrading", "demo", "--upgrade-after", "600"],
+    ]);
+    const [text] = await sandbox.seen("stdout", /^\{\n(?:.*\n)*\}\n$/);
+    const [, url = ""] = await sandbox.seen("stderr", /EXCHANGE_BASE_URL=(\S+)\n/);
+    const { accounts } = JSON.parse(text) as {
+      accounts: readonly (Record<"name" | "apiKey" | "apiSecret" | "apiPassphrase", string> & {
+        readonly demo?: boolean;
+      })[];
+    };
+    const answers = accounts.map(async ({ name, demo = false, ...account }) => {
+      await using asking = openClient(url, { account, demo });
+      const asked = asking.askBills().then(
+        () => "served",
+        (error: unknown) => String(error),
+      );
+      return `${name}: ${/served|40085/.exec(await asked)?.[0]}`;
+    });
+    expect(await Promise.all(answers)).toEqual([
+      "classic-1: served",
+      "unified-2: 40085",
+      "upgrading-3: served",
+      "demo-4: served",
+    ]);
   });
 
   test("takes the port that it is given, and says so where another program has it", async () => {

@@ -1,9 +1,11 @@
 import { type ExitCode, type Io, print, tell } from "../app/io.ts";
 import { stopped } from "../app/stopped.ts";
+import { minuteMs, secondMs } from "../contract/time.ts";
 import { messageOf, ReportableError, UsageError } from "../errors.ts";
 import { drawFaultSchedule } from "../sandbox/fault-draw.ts";
 import { describeFault } from "../sandbox/fault-schedule.ts";
 import { withLateAndRestated } from "../sandbox/ledger-faults.ts";
+import { alwaysClassic, type ModeChange } from "../sandbox/modes.ts";
 import { seededRandom } from "../sandbox/random.ts";
 import {
   type OpenSandbox,
@@ -12,6 +14,9 @@ import {
   sandboxEnvironment,
 } from "../sandbox/sandbox.ts";
 
+/** The kinds of account that the sandbox exchange can have. */
+export type SandboxMode = "classic" | "unified" | "upgrading" | "demo";
+
 export type SandboxCommandOptions = {
   readonly port: number;
   readonly seed: string;
@@ -19,6 +24,10 @@ export type SandboxCommandOptions = {
   readonly faults?: string;
   /** The share of requests for bills at which a fault begins. Default 0.05. */
   readonly faultRate?: number;
+  /** An account of each. Default one classic account. */
+  readonly mode?: readonly SandboxMode[];
+  /** When an upgrading account begins to be upgraded, s after the start. Default 0. */
+  readonly upgradeAfter?: number;
 };
 
 // More than the bills of a year take; behind them the exchange is sound.
@@ -28,18 +37,90 @@ const faultRateDefault = 0.05;
 /** `sandbox`: an exchange to try things on, until Ctrl-C. */
 export async function sandboxCommand(io: Io, options: SandboxCommandOptions): Promise<ExitCode> {
   await using sandbox = await open(io, options);
-  // A name of its own: the ledger of a real account must not be taken for read already.
-  print(io, `EXCHANGE_ACCOUNT=sandbox\n${sandboxEnvironment(sandbox).trimEnd()}`);
-  tell(io, "the sandbox exchange is up until Ctrl-C; put these lines into .env");
+  if (isOneAccount(options)) {
+    // A name of its own: the ledger of a real account must not be taken for read already.
+    print(io, `EXCHANGE_ACCOUNT=sandbox\n${sandboxEnvironment(sandbox).trimEnd()}`);
+    tell(io, "the sandbox exchange is up until Ctrl-C; put these lines into .env");
+  } else {
+    print(io, accountsFile(sandbox));
+    tell(
+      io,
+      "the sandbox exchange is up until Ctrl-C; put this into a file, name it in " +
+        `ACCOUNTS_FILE, and set EXCHANGE_BASE_URL=${sandbox.url}`,
+    );
+  }
   await stopped(io.signal);
   return 0;
+}
+
+/** Whether the variables of `.env` can name it: they know no demo keys. */
+const isOneAccount = ({ mode = ["classic"] }: SandboxCommandOptions): boolean =>
+  mode.length === 1 && mode[0] !== "demo";
+
+/** What ACCOUNTS_FILE names, for the accounts of a sandbox. */
+const accountsFile = ({ accounts }: OpenSandbox): string =>
+  JSON.stringify(
+    {
+      accounts: accounts.map(({ name, apiKey, apiSecret, apiPassphrase }) => ({
+        name,
+        apiKey,
+        apiSecret,
+        apiPassphrase,
+        ...(isDemo(name) && { demo: true }),
+      })),
+    },
+    undefined,
+    2,
+  );
+
+// An upgrade takes about a minute. Source: the exchange's users.
+const upgradeMs = minuteMs;
+
+/** What the accounts are, and when. They are named after it, and numbered. */
+function accountsOf(options: SandboxCommandOptions) {
+  if (isOneAccount(options)) return { modes: changesOf(options.mode?.[0] ?? "classic", options) };
+  const modes = new Map(
+    (options.mode ?? []).map((mode, index): [string, SandboxMode] => [
+      `${mode}-${index + 1}`,
+      mode,
+    ]),
+  );
+  return {
+    accountNames: [...modes.keys()],
+    modesOf: (name: string) => changesOf(modes.get(name) ?? "classic", options),
+    isDemoKey: isDemo,
+  };
+}
+
+const isDemo = (name: string): boolean => name.startsWith("demo-");
+
+function changesOf(
+  mode: SandboxMode,
+  { upgradeAfter = 0 }: SandboxCommandOptions,
+): readonly ModeChange[] {
+  const upgradeAt = Date.now() + upgradeAfter * secondMs;
+  switch (mode) {
+    case "classic":
+    case "demo":
+      return alwaysClassic;
+    case "unified":
+      return [{ at: Number.NEGATIVE_INFINITY, mode }];
+    case "upgrading":
+      return [
+        ...alwaysClassic,
+        { at: upgradeAt, mode },
+        { at: upgradeAt + upgradeMs, mode: "unified" },
+      ];
+    default:
+      return mode satisfies never;
+  }
 }
 
 async function open(io: Io, options: SandboxCommandOptions): Promise<OpenSandbox> {
   const { port, seed } = options;
   const faults = faultsOf(io, options);
   try {
-    return await openSandbox({ port, seed, ...faults });
+    return await openSandbox({ port, seed, ...accountsOf(options), ...faults });
   } catch (error) {
     if (!(error instanceof Error && "syscall" in error && error.syscall === "listen")) throw error;
     throw new ReportableError(

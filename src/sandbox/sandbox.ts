@@ -29,6 +29,8 @@ export type SandboxOptions = Omit<LedgerOptions, "now" | "account"> & {
   readonly accountNames?: readonly string[];
   /** What each of the accounts is, and when. Default `modes`, and else classic at all times. */
   readonly modesOf?: (name: string) => readonly ModeChange[];
+  /** Whose keys are of demo trading. Default no one's. */
+  readonly isDemoKey?: (name: string) => boolean;
   readonly quirks?: Quirks;
   readonly pastHorizon?: PastHorizon;
   /** Of v3: see api.ts. */
@@ -176,7 +178,7 @@ function credential(
     name,
     permissions: ["bills", "loan-to-value", "uta-mgt"],
     accountMode: (clock) => modeAt(modes, clock),
-    environment: "live",
+    environment: options.isDemoKey?.(name) ? "demo" : "live",
   };
   return options.alterCredential?.(credential) ?? credential;
 }

@@ -84,6 +84,11 @@ that begins meanwhile leaves doctor a share of the rate limit.
 Exit code 1 where a check failed.`;
 
 export const sandboxHelp = `
+A classic account is served by the v2 API, a unified one by v3, and each is
+refused by the other. An upgrading one is classic, in transit for a minute, and
+unified then. A demo one has a key of demo trading. Several, such as --mode
+classic unified upgrading demo, are printed as what ACCOUNTS_FILE names.
+
 With --faults it refuses, delays and cuts requests, sends wrong answers and is
 away for minutes, always so that a client can recover. Each fault is printed to
 standard error with the number of the request for bills that it hit. A sync

@@ -7,7 +7,7 @@ import { readConfig } from "../../config/config.ts";
 import { UsageError } from "../../errors.ts";
 import { withShortWords } from "../../printable.ts";
 import type { ExportWords } from "../export/export-options.ts";
-import type { SandboxCommandOptions } from "../sandbox.ts";
+import type { SandboxCommandOptions, SandboxMode } from "../sandbox.ts";
 import { addAccountCommands } from "./account-commands.ts";
 import { addBackupCommands } from "./backup-commands.ts";
 import { addReconcileCommand, addRepairCommands, addReportCommand } from "./checking-commands.ts";
@@ -222,12 +222,28 @@ function addSandboxCommands(
       "share of the requests for bills that fail; default 0.05",
       shareOf,
     )
+    .addOption(
+      new Option("--mode <mode...>", "an account of each; several are printed for ACCOUNTS_FILE")
+        .choices(["classic", "unified", "upgrading", "demo"] satisfies SandboxMode[])
+        .default(["classic"], "classic"),
+    )
+    .option(
+      "--upgrade-after <seconds>",
+      "when an upgrading account begins to become unified; it takes a minute",
+      secondsOf,
+      0,
+    )
     .addHelpText("after", sandboxHelp)
     .action(exitWith(sandbox));
   program
     .command("demo")
     .description("sync a sandbox exchange into an embedded Postgres and show the result")
     .action(exitWith(demo));
+}
+
+function secondsOf(text: string): number {
+  if (/^\d{1,7}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError("It is not a whole number of seconds.");
 }
 
 function shareOf(text: string): number {
