@@ -1,4 +1,4 @@
-import type { Clock } from "../clock.ts";
+import { type Clock, systemClock } from "../clock.ts";
 import type { Account } from "../config/account.ts";
 import type { Config } from "../config/config.ts";
 import { billsOperations } from "../contract/bills-api.ts";
@@ -10,7 +10,28 @@ import { type AddressLimits, createAddressLimits } from "../exchange/address-lim
 import { type Client, createClient } from "../exchange/client.ts";
 import { createExchangeClock, type ExchangeClock } from "../exchange/exchange-clock.ts";
 import { createRateLimiter, type RateLimiter } from "../exchange/rate-limiter.ts";
-import type { Transport } from "../exchange/transport.ts";
+import { openTransport, type Transport } from "../exchange/transport.ts";
+
+/** What all accounts of a process share to reach the exchange. */
+export type ExchangeAccess = {
+  readonly transport: Transport;
+  readonly clock: Clock;
+  readonly random: () => number;
+  /** The limits of this machine's address. Default those of one account alone. */
+  readonly addressLimits?: AddressLimits;
+};
+
+/** Closes its connections when it is disposed. */
+export function openExchangeAccess(): ExchangeAccess & AsyncDisposable {
+  const transport = openTransport();
+  return {
+    transport,
+    clock: systemClock,
+    random: Math.random,
+    addressLimits: createAddressLimits(systemClock),
+    [Symbol.asyncDispose]: () => Promise.resolve(transport[Symbol.asyncDispose]()),
+  };
+}
 
 /** The exchange as one account sees it. */
 export type AccountExchange = {
@@ -27,23 +48,15 @@ export type AccountExchange = {
 export function exchangeOf(
   config: Pick<Config, "baseUrl" | "locale">,
   account: Pick<Account, "credentials" | "demo">,
-  deps: {
-    readonly transport: Transport;
-    readonly clock: Clock;
-    readonly random: () => number;
-    /** Where accounts are asked for side by side, all of them share these. */
-    readonly addressLimits?: AddressLimits;
-  },
+  access: ExchangeAccess,
 ): AccountExchange {
-  const { addressLimits = createAddressLimits(deps.clock) } = deps;
-  const exchangeClock = createExchangeClock(deps.clock.now);
+  const { transport, clock, random, addressLimits = createAddressLimits(clock) } = access;
+  const exchangeClock = createExchangeClock(clock.now);
   const limiters = new Map<string, RateLimiter>();
   const limiterOf = (operation: Operation): RateLimiter => {
     const known = limiters.get(operation.name);
     if (known !== undefined) return known;
-    const limiter = addressLimits.under(operation, () =>
-      createRateLimiter(operation.limit, deps.clock),
-    );
+    const limiter = addressLimits.under(operation, () => createRateLimiter(operation.limit, clock));
     limiters.set(operation.name, limiter);
     return limiter;
   };
@@ -52,7 +65,9 @@ export function exchangeOf(
   const client = createClient({
     baseUrl,
     locale,
-    ...deps,
+    transport,
+    clock,
+    random,
     exchangeClock,
     limiterOf,
     address: addressLimits,
@@ -67,7 +82,7 @@ export function exchangeOf(
     async leaveShare() {
       await resize((requests) => requests - verifyShareOf(requests));
       // A slot is freed by this process's one-way delay; the verify's may be shorter.
-      await deps.clock.sleep(Math.max(...billsOperations.map(({ limit }) => limit.perMs)));
+      await clock.sleep(Math.max(...billsOperations.map(({ limit }) => limit.perMs)));
     },
     takeBack: () => void resize((requests) => requests),
   };

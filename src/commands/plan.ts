@@ -1,10 +1,9 @@
-import { exchangeOf } from "../app/exchange-session.ts";
+import { type ExchangeAccess, exchangeOf, openExchangeAccess } from "../app/exchange-session.ts";
 import { type ExitCode, type Io, print, printJson, tell } from "../app/io.ts";
 import { jsonInterval, jsonTime } from "../app/json-times.ts";
 import { readable } from "../app/readable.ts";
 import { withoutRetired } from "../app/retired.ts";
 import { allTargets, type Targets } from "../app/targets.ts";
-import { systemClock } from "../clock.ts";
 import type { Config } from "../config/config.ts";
 import { accountBills, pageSizeMax } from "../contract/account-bills.ts";
 import { loanToValue } from "../contract/loan-to-value.ts";
@@ -17,7 +16,6 @@ import { readKnownTime } from "../db/ledger/checkpoints.ts";
 import { hasSchema } from "../db/migrate.ts";
 import { openCommandDatabase } from "../db/open.ts";
 import { addressLimit } from "../exchange/address-limits.ts";
-import { openTransport, type Transport } from "../exchange/transport.ts";
 import { planStream } from "../sync/plan.ts";
 import type { StreamPlan } from "../sync/store.ts";
 import { riskUnitsOf } from "../sync/sync-loan-to-value.ts";
@@ -39,8 +37,8 @@ export async function planCommand(
   options: { readonly json: boolean; readonly targets?: Targets },
 ): Promise<ExitCode> {
   await using database = await openCommandDatabase(given.database, (message) => tell(io, message));
-  await using transport = openTransport();
-  const now = await exchangeTime(given, transport, io.signal);
+  await using access = openExchangeAccess();
+  const now = await exchangeTime(given, access, io.signal);
   const isNew = !(await hasSchema(database.db));
   const retired = isNew ? [] : await readRetirements(database.db);
   const states = isNew ? noStates : await readAccountStates(database.db);
@@ -63,11 +61,10 @@ export async function planCommand(
 /** Any public answer carries the exchange's time; that of one symbol is the smallest. */
 async function exchangeTime(
   config: Config,
-  transport: Transport,
+  access: ExchangeAccess,
   signal: AbortSignal,
 ): Promise<EpochMs> {
-  const deps = { transport, clock: systemClock, random: Math.random };
-  const { client, exchangeNow } = exchangeOf(config, {}, deps);
+  const { client, exchangeNow } = exchangeOf(config, {}, access);
   await client.ask(symbols, { symbol: "BTCUSDT" }, { signal });
   return exchangeNow();
 }

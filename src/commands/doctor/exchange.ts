@@ -1,6 +1,9 @@
-import { type AccountExchange, exchangeOf } from "../../app/exchange-session.ts";
+import {
+  type AccountExchange,
+  exchangeOf,
+  openExchangeAccess,
+} from "../../app/exchange-session.ts";
 import { proofText, proveKey } from "../../app/key-proof.ts";
-import { systemClock } from "../../clock.ts";
 import type { Account } from "../../config/account.ts";
 import type { Config } from "../../config/config.ts";
 import { accountBills } from "../../contract/account-bills.ts";
@@ -15,9 +18,7 @@ import { lacksRight } from "../../db/database-errors.ts";
 import { syncLeaseHolder } from "../../db/lease/sync-lease.ts";
 import { takeVerifyLease, type VerifyLease } from "../../db/lease/verify-lease.ts";
 import { AccountHeldError, ExchangeError } from "../../errors.ts";
-import { createAddressLimits } from "../../exchange/address-limits.ts";
 import type { AskOptions, Client } from "../../exchange/client.ts";
-import { openTransport } from "../../exchange/transport.ts";
 import { isOfProductType } from "../../sync/failure-scope.ts";
 import { formatDuration } from "../../terminal/format.ts";
 import { type Check, checked, failed, ok } from "./check.ts";
@@ -32,11 +33,8 @@ export async function checkExchange(
   tell: Tell,
   signal: AbortSignal,
 ): Promise<void> {
-  await using transport = openTransport();
-  const clock = systemClock;
-  const addressLimits = createAddressLimits(clock);
-  const deps = { transport, clock, random: Math.random, addressLimits };
-  const { client, clock: exchangeClock } = exchangeOf(config, {}, deps);
+  await using access = openExchangeAccess();
+  const { client, clock: exchangeClock } = exchangeOf(config, {}, access);
   try {
     await ask(client, symbols, { symbol: "BTCUSDT" }, { signal });
   } catch (error) {
@@ -48,7 +46,7 @@ export async function checkExchange(
   tell(clockCheck(exchangeClock.offsetMs()));
   const found = await Promise.all(
     config.accounts.map((account) => {
-      const exchange = exchangeOf(config, account, deps);
+      const exchange = exchangeOf(config, account, access);
       return checkAccount({ exchange, db, signal }, account);
     }),
   );

@@ -1,12 +1,16 @@
 import PQueue from "p-queue";
-import { type AccountExchange, exchangeOf } from "../../app/exchange-session.ts";
+import {
+  type AccountExchange,
+  type ExchangeAccess,
+  exchangeOf,
+  openExchangeAccess,
+} from "../../app/exchange-session.ts";
 import { type ExitCode, type Io, printJson, printSummary } from "../../app/io.ts";
 import { proofText, proveKey } from "../../app/key-proof.ts";
 import { type LoggedEnd, loggedRun } from "../../app/logged-run.ts";
 import { migratedText } from "../../app/migrated-text.ts";
 import { withoutRetired } from "../../app/retired.ts";
 import { allTargets, type Targets } from "../../app/targets.ts";
-import { systemClock } from "../../clock.ts";
 import type { Account } from "../../config/account.ts";
 import type { Config } from "../../config/config.ts";
 import { accountBills } from "../../contract/account-bills.ts";
@@ -21,8 +25,7 @@ import { migrate } from "../../db/migrate.ts";
 import { type CommandDatabase, openCommandDatabase } from "../../db/open.ts";
 import { commitSymbols } from "../../db/reference/stored-symbols.ts";
 import type { ExchangeError } from "../../errors.ts";
-import { addressLimit, createAddressLimits } from "../../exchange/address-limits.ts";
-import { openTransport } from "../../exchange/transport.ts";
+import { addressLimit } from "../../exchange/address-limits.ts";
 import { countRejected } from "../../reports/rejected-rows.ts";
 import { type AccountReport, syncAccount } from "../../sync/run.ts";
 import type { HeldAccount } from "../../sync/store.ts";
@@ -73,17 +76,11 @@ export async function runSync(given: Config, deps: SyncRunDeps): Promise<ExitCod
   if (migrated !== undefined) reporter.notice(migrated);
   const { config, notices } = withoutRetired(given, await readRetirements(db));
   for (const line of notices) reporter.warn(line);
-  await using transport = openTransport();
-  const way = {
-    transport,
-    clock: systemClock,
-    random: Math.random,
-    addressLimits: createAddressLimits(systemClock),
-  };
+  await using access = openExchangeAccess();
   const renewals = syncLeaseRenewals(db);
   const lockWaits = new LockWaits(db);
   return await loggedRun(db, "sync", (runId) =>
-    sync({ ...deps, config, db, way, runId, renewals, lockWaits }),
+    sync({ ...deps, config, db, access, runId, renewals, lockWaits }),
   );
 }
 
@@ -119,8 +116,7 @@ type Deps = {
   readonly targets: Targets;
   readonly onResult: (result: SyncResult) => void;
   readonly db: Database;
-  /** To the exchange; all accounts share it, and with it the limits of this machine's address. */
-  readonly way: Parameters<typeof exchangeOf>[2];
+  readonly access: ExchangeAccess;
   readonly runId: string;
   readonly newKey: boolean;
   readonly renewals: Renewals;
@@ -128,9 +124,9 @@ type Deps = {
 };
 
 /** Symbols are public: this client has no key that it could send along. */
-function syncPairs({ config, signal, reporter, db, way }: Deps) {
+function syncPairs({ config, signal, reporter, db, access }: Deps) {
   return syncSymbols({
-    client: exchangeOf(config, {}, way).client,
+    client: exchangeOf(config, {}, access).client,
     commitSymbols: (list) => commitSymbols(db, list),
     signal,
     onFailure: noticeFailure(reporter, "symbols"),
@@ -143,15 +139,15 @@ const noticeFailure =
     reporter.notice(`${name}: a request failed: ${message}`);
 
 function syncOne(deps: Deps, account: Account): Promise<AccountReport> {
-  const { config, signal, reporter, way } = deps;
-  const exchange = exchangeOf(config, account, way);
+  const { config, signal, reporter, access } = deps;
+  const exchange = exchangeOf(config, account, access);
   return syncAccount(
     {
       exchangeOf: () => exchange,
       takeSyncLease: () => hold(deps, account, exchange),
       prove: (productTypes, held) => prove(deps, { ...account, productTypes }, exchange, held),
       settleLagMs: config.settleLagMs,
-      sleep: way.clock.sleep,
+      sleep: access.clock.sleep,
       signal,
       onProgress: reporter.progress,
       onFailure: noticeFailure(reporter, account.name),

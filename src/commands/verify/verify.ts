@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { exchangeOf } from "../../app/exchange-session.ts";
+import { type ExchangeAccess, exchangeOf, openExchangeAccess } from "../../app/exchange-session.ts";
 import { type ExitCode, type Io, print, printJson, tell } from "../../app/io.ts";
 import { proofText, proveKey } from "../../app/key-proof.ts";
 import { type LoggedEnd, loggedRun } from "../../app/logged-run.ts";
@@ -15,8 +15,6 @@ import { openVerifyStore } from "../../db/ledger/verification-store.ts";
 import { migrate } from "../../db/migrate.ts";
 import { type CommandDatabase, openCommandDatabase } from "../../db/open.ts";
 import { type ExchangeError, firstThrown } from "../../errors.ts";
-import { createAddressLimits } from "../../exchange/address-limits.ts";
-import { openTransport } from "../../exchange/transport.ts";
 import type { Interval } from "../../sync/intervals.ts";
 import { type StreamVerification, verifyBills } from "../../sync/verify.ts";
 import { streamName } from "../../terminal/stream-names.ts";
@@ -77,17 +75,11 @@ export async function runVerification(config: Config, given: VerificationDeps): 
   for (const warning of config.warnings) notice(warning);
   const { db } = database;
   await migrate(database.url.reveal());
-  await using transport = openTransport();
-  const way = {
-    transport,
-    clock: systemClock,
-    random: Math.random,
-    addressLimits: createAddressLimits(systemClock),
-  };
+  await using access = openExchangeAccess();
   const renewals = verifyLeaseRenewals(db);
   const verify = async (runId: string): Promise<LoggedEnd> => {
     const findings = new Findings(keptMax);
-    const deps = { ...given, config, db, way, runId, findings, renewals };
+    const deps = { ...given, config, db, access, runId, findings, renewals };
     const reports = await Promise.all(config.accounts.map((account) => verifyOne(deps, account)));
     const verification = { span, reports, findings };
     onResult(verification);
@@ -103,7 +95,7 @@ type Deps = {
   readonly signal: AbortSignal;
   readonly notice: (message: string) => void;
   readonly db: Database;
-  readonly way: Parameters<typeof exchangeOf>[2];
+  readonly access: ExchangeAccess;
   readonly runId: string;
   readonly span: Interval;
   readonly heal: boolean;
@@ -114,7 +106,7 @@ type Deps = {
 
 /** Never throws: what stopped it is in the report. */
 async function verifyOne(deps: Deps, account: Account): Promise<AccountVerification> {
-  const { config, signal, notice, db, way, runId, span, heal, findings, renewals } = deps;
+  const { config, signal, notice, db, access, runId, span, heal, findings, renewals } = deps;
   const { name, productTypes, credentials } = account;
   let streams: readonly StreamVerification[] = [];
   try {
@@ -122,7 +114,7 @@ async function verifyOne(deps: Deps, account: Account): Promise<AccountVerificat
     const named = { account: name, key: credentials.key };
     await refuseTakenKey(db, named);
     await using lease = await takeVerifyLease(db, name, { onWait: notice, signal, renewals });
-    const exchange = exchangeOf(config, account, way);
+    const exchange = exchangeOf(config, account, access);
     const { client, exchangeNow, useVerifyShare } = exchange;
     await useVerifyShare();
     const { assertHeld } = lease;
