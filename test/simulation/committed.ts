@@ -1,6 +1,7 @@
 import type { ProductType } from "../../src/contract/product-types.ts";
 import type { EpochMs } from "../../src/contract/time.ts";
 import type { LedgerBill } from "../../src/sandbox/ledger-bill.ts";
+import type { AccountMode } from "../../src/sync/account-state.ts";
 import type { Interval } from "../../src/sync/intervals.ts";
 import type { PageCommit, StreamPlan } from "../../src/sync/store.ts";
 import { restatedMark, type SimulatedLedger } from "./ledger.ts";
@@ -39,7 +40,9 @@ export type WrittenBill = {
 export type Write =
   | { readonly kind: "page"; readonly page: PageCommit }
   | { readonly kind: "plan"; readonly plan: StreamPlan }
-  | { readonly kind: "division" };
+  | { readonly kind: "division" }
+  | { readonly kind: "mode"; readonly mode: AccountMode }
+  | { readonly kind: "availability" };
 
 /** Keeps count of what is committed, stream by stream. */
 export function committedStreams(ledger: SimulatedLedger) {

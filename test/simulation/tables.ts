@@ -136,6 +136,7 @@ const written = [
   "checkpoints",
   "account_leases",
   "account_guests",
+  "stream_states",
 ];
 
 /** Empties all that a history writes. By delete: a truncate of so little takes eight times as long. */
