@@ -31,6 +31,8 @@ export type BillsApi = {
    * still no longer than the exchange allows: from - 1 to the millisecond after the last, `to`.
    */
   readonly windowMaxMs: number;
+  /** By how much a bill's id may lie beside its time, as far as that is known beforehand. */
+  readonly idDisorderMs: number;
   query(question: BillsQuestion): Query;
   /** The member of the answer's data that lists the rows. */
   readonly rowsName: string;
@@ -48,6 +50,7 @@ export const billsOperations: readonly BillsOperation[] = [accountBills, financi
 const classicApi = (productType: ClassicProductType): BillsApi => ({
   operation: accountBills,
   windowMaxMs: intervalMaxMs - 1,
+  idDisorderMs: 0,
   query: ({ idLessThan, ...question }) => ({
     productType,
     ...spanQuery(question),
@@ -62,6 +65,8 @@ const classicApi = (productType: ClassicProductType): BillsApi => ({
 const unifiedApi = (productType: UnifiedProductType): BillsApi => ({
   operation: financialRecords,
   windowMaxMs: unifiedIntervalMaxMs - 1,
+  // A funding row has the time of its settlement, and an id that was seen 1,472 ms later.
+  idDisorderMs: 2_000,
   query: ({ idLessThan, ...question }) => ({
     category: categoryOf(productType),
     ...spanQuery(question),

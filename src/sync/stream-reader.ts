@@ -1,4 +1,4 @@
-import type { BillsQuestion } from "../contract/bills-api.ts";
+import { type BillsQuestion, billsApiOf } from "../contract/bills-api.ts";
 import { ExchangeError } from "../errors.ts";
 import type { Client } from "../exchange/client.ts";
 import { askBills } from "./ask-bills.ts";
@@ -23,7 +23,7 @@ export type StreamReaderDeps = {
 export class StreamReader {
   readonly stream: Stream;
   /** What is known of the order of its ids: shared by its walks. */
-  readonly idOrder = new IdOrder();
+  readonly idOrder: IdOrder;
   readonly #deps: StreamReaderDeps;
   readonly #stopped = new AbortController();
   #requests = 0;
@@ -34,6 +34,7 @@ export class StreamReader {
   constructor(deps: StreamReaderDeps, stream: Stream) {
     this.#deps = deps;
     this.stream = stream;
+    this.idOrder = new IdOrder(billsApiOf(stream.productType).idDisorderMs);
   }
 
   /** How many were sent, retries included. */

@@ -26,12 +26,13 @@ export function edgeAwareFetch(
 ) {
   let margin = 0;
   let readFrom = window.from;
-  return async ({ idLessThan, endTime, limit }: Question): Promise<EdgePage> => {
+  return async (question: Question): Promise<EdgePage> => {
+    const { startTime: from = window.from - 1, endTime, idLessThan, limit } = question;
     for (; margin < edgeMarginsMs.length; margin++) {
       const requestNow = (): PageRequest => {
         // One millisecond wider on both sides, whatever bounds the exchange includes. `to` is exclusive.
         const edge = horizonAt(exchangeNow(), edgeMarginsMs[margin]);
-        const startTime = epochMs(Math.max(window.from - 1, edge));
+        const startTime = epochMs(Math.max(from, edge));
         // The horizon may have passed the oldest bill, and so the end that is asked for.
         return { startTime, endTime: epochMs(Math.max(endTime, startTime + 1)), idLessThan, limit };
       };

@@ -25,9 +25,24 @@ export const lowestId = (ids: readonly string[]): string | undefined =>
     undefined,
   );
 
-/** How far the ids of a stream were seen to disagree with the times. */
+/** How far the ids of a stream were seen to disagree with the times, and which of them sort its pages. */
 export class IdOrder {
-  #disorderMs = 0;
+  #disorderMs: number;
+  #isByTime = false;
+
+  /** @param disorderMs what is known beforehand. */
+  constructor(disorderMs = 0) {
+    this.#disorderMs = disorderMs;
+  }
+
+  /** Whether the exchange goes on behind a cursor by times, and ids lead nowhere. */
+  get isByTime(): boolean {
+    return this.#isByTime;
+  }
+
+  noteByTime(): void {
+    this.#isByTime = true;
+  }
 
   /** The most by which a bill was newer than one with a higher id, ms. Bills of one millisecond are in order. */
   get disorderMs(): number {

@@ -102,6 +102,8 @@ export class TimeWalk {
       case "inside": {
         const { below } = this.#step;
         const own = placed.filter((row) => this.#isOfOldest(row));
+        const above = own.find(({ billId }) => below && compareIds(billId, below) > 0);
+        if (above) return `bill ${above.billId} came where ids below ${below} were asked for`;
         const lower = lowestId(own.map(({ billId }) => billId));
         const isLower = lower !== undefined && below !== undefined && compareIds(lower, below) < 0;
         this.#step = isLower ? { kind: "inside", below: lower } : { kind: "past" };

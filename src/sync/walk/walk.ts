@@ -54,7 +54,7 @@ export type PageProgress = {
   readonly finished: boolean;
 };
 
-// 10 million bills in a week: a bound for an exchange that never ends a window.
+// 10 million bills: a bound for an exchange that never ends a window.
 const pagesPerWindowMax = 100_000;
 
 // The walk fails when so many answers to one question contradict what was served before.

@@ -3,10 +3,13 @@ import type { EpochMs } from "../../contract/time.ts";
 import { type IdOrder, isPlaced, type PlacedRow } from "./id-order.ts";
 import { type Answer, IdWalk, overlapMs } from "./id-walk.ts";
 import { TimeWalk } from "./time-walk.ts";
+import { UpWalk } from "./up-walk.ts";
 import type { Doubt } from "./witnesses.ts";
 
-/** What is asked of the exchange for one page; the start time is the window's. */
+/** What is asked of the exchange for one page. */
 export type Question = {
+  /** Default the window's. */
+  readonly startTime?: EpochMs;
   readonly idLessThan: string | undefined;
   readonly endTime: EpochMs;
   readonly limit: number;
@@ -19,14 +22,18 @@ const timePageSize = pageSizeMax - 1;
  * Decides what is asked to read a whole window. A walk by falling ids reads it. Then a walk by falling
  * times must find nothing older: the window ends where both find nothing. A walk by ids misses nothing
  * if the exchange sorts pages by id. A walk by times misses nothing if it sorts them by time. If ids
- * follow the times, either is enough. If they do not, the whole window is walked both ways.
+ * follow the times, either is enough. If they do not, the whole window is walked both ways. If ids turn
+ * out to lead nowhere, it is walked by times alone, and then up from its newest bill.
  */
 export class WindowQuestions {
   readonly #to: EpochMs;
   readonly #order: IdOrder;
   readonly #byTime: TimeWalk;
+  readonly #up = new UpWalk();
   #byId: IdWalk;
   #isResumed: boolean;
+  /** Only an answer changes it: other walks of the stream may learn it while a question is on its way. */
+  #isByTime: boolean;
   #lastPage: readonly PlacedRow[] = [];
 
   /**
@@ -39,21 +46,30 @@ export class WindowQuestions {
     this.#byTime = new TimeWalk(to);
     this.#byId = new IdWalk(cursor);
     this.#isResumed = cursor !== undefined;
+    this.#isByTime = order.isByTime;
   }
 
   /** Undefined where nothing is left to ask. */
   get next(): Question | undefined {
-    if (!this.#byId.hasEnded) {
+    if (!this.#hasEndedById) {
       return { idLessThan: this.#byId.idLessThan, endTime: this.#to, limit: pageSizeMax };
     }
-    if (this.#byTime.hasEnded) return undefined;
-    const { idLessThan, endTime } = this.#byTime;
-    return { idLessThan, endTime, limit: timePageSize };
+    if (!this.#byTime.hasEnded) {
+      const { idLessThan, endTime } = this.#byTime;
+      return { idLessThan, endTime, limit: timePageSize };
+    }
+    const { startTime } = this.#up;
+    if (!this.#isByTime || this.#up.hasEnded || startTime === undefined) return undefined;
+    return { idLessThan: undefined, startTime, endTime: this.#to, limit: pageSizeMax };
   }
 
-  /** Whether the walk by ids is still on its way down. */
+  /** Whether the walk is on its way down for the first time. */
   get isDescending(): boolean {
-    return !this.#byId.hasEnded;
+    return this.#isByTime ? !this.#byTime.hasEnded : !this.#byId.hasEnded;
+  }
+
+  get #hasEndedById(): boolean {
+    return this.#byId.hasEnded || this.#isByTime;
   }
 
   /** The id below which a later run may resume; undefined if it must begin with the newest page. */
@@ -72,8 +88,9 @@ export class WindowQuestions {
     this.#order.look([...this.#lastPage, ...placed]);
     if (placed.length > 0) this.#lastPage = placed;
     const given = { ...answer, limit: question.limit };
-    const doubt = this.#byId.hasEnded ? this.#takeByTime(given) : this.#takeById(given);
-    if (this.#byId.hasEnded) {
+    const doubt = this.#hasEndedById ? this.#takeByTime(given) : this.#takeById(given);
+    this.#isByTime = this.#order.isByTime;
+    if (this.#hasEndedById) {
       if (this.#doIdsFollow) this.#byTime.skipToKnown();
       else this.#byTime.skipNothing();
     }
@@ -81,6 +98,11 @@ export class WindowQuestions {
   }
 
   #takeByTime(answer: Answer): Doubt | undefined {
+    if (this.#byTime.hasEnded) {
+      this.#up.take(answer.rows.filter(isPlaced));
+      return undefined;
+    }
+    this.#up.begin(answer.rows.filter(isPlaced));
     const doubt = this.#byTime.take(answer, this.#doIdsFollow);
     if (doubt === undefined) this.#byId.see(answer.rows);
     return doubt;
@@ -89,17 +111,23 @@ export class WindowQuestions {
   #takeById(answer: Answer): Doubt | undefined {
     const isNewestPage = this.#byId.idLessThan === undefined;
     const doubt = this.#byId.take(answer);
-    if (doubt !== undefined) return doubt;
-    if (isNewestPage) this.#byTime.begin(answer.rows);
-    else this.#byTime.see(answer.rows);
-    // A stored cursor has a bill below it. If none is served, the walk begins again.
-    if (this.#isResumed && this.#byId.hasEnded) this.#byId = new IdWalk();
+    if (doubt !== undefined && !this.#isResumed) return doubt;
+    if (this.#byId.isByTime) this.#order.noteByTime();
+    if (isNewestPage) {
+      this.#byTime.begin(answer.rows);
+      this.#up.begin(answer.rows.filter(isPlaced));
+    } else this.#byTime.see(answer.rows);
+    // A stored cursor has a bill below it. If none is served, the walk begins again. So it does if the
+    // answer cannot be judged without the cursor's time.
+    const isAnew = doubt !== undefined || this.#byId.hasEnded;
+    if (this.#isResumed && isAnew) this.#byId = new IdWalk();
     this.#isResumed = false;
     return undefined;
   }
 
   /** Whether no two pages overlapped by less than twice the disorder that was seen. */
   get #doIdsFollow(): boolean {
+    if (this.#isByTime) return false;
     return 2 * this.#order.disorderMs <= Math.min(this.#byId.narrowestMs, overlapMs);
   }
 }
