@@ -31,7 +31,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "windows asked for without the millisecond at their start",
     file: "src/sync/walk/edge-aware-fetch.ts",
-    changes: [["Math.max(window.from - 1, edge)", "Math.max(window.from, edge)"]],
+    changes: [["from = window.from - 1, endTime", "from = window.from, endTime"]],
   },
   {
     name: "windows that overlap by a millisecond",

@@ -60,7 +60,8 @@ export class WindowQuestions {
     }
     const { startTime } = this.#up;
     if (!this.#isByTime || this.#up.hasEnded || startTime === undefined) return undefined;
-    return { idLessThan: undefined, startTime, endTime: this.#to, limit: pageSizeMax };
+    const endTime = this.#to;
+    return { idLessThan: undefined, startTime, endTime, limit: pageSizeMax };
   }
 
   /** Whether the walk is on its way down for the first time. */
