@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { ProductType } from "../src/contract/product-types.ts";
+import { isUnified, type ProductType } from "../src/contract/product-types.ts";
 import { dayMs, type EpochMs, epochMs } from "../src/contract/time.ts";
 import { ExchangeError, ForeignKeyError, KeyTakenError } from "../src/errors.ts";
 import {
@@ -8,6 +8,7 @@ import {
   proveAccount,
   type StoredSpan,
 } from "../src/sync/account-proof.ts";
+import type { AccountMode } from "../src/sync/account-state.ts";
 import { aBill } from "./support/bills.ts";
 
 const now = epochMs(Date.UTC(2026, 10, 22));
@@ -51,6 +52,7 @@ async function prove(
   exchangeNow = () => now,
   /** Whose answers are empty, by their numbers from 1. */
   falseEnds: readonly number[] = [],
+  mode: AccountMode = "classic",
 ) {
   const asked: ProductType[] = [];
   const proof = proveAccount(
@@ -65,12 +67,16 @@ async function prove(
         const inside = (falseEnds.includes(asked.length) ? [] : rows)
           .map(markAt)
           .filter(({ cTime }) => cTime >= startTime && cTime <= endTime)
-          .map((mark) => ({ ...mark, businessType: "buy", cTime: String(mark.cTime) }));
+          .map((mark) =>
+            isUnified(productType)
+              ? { ...mark, id: mark.billId, type: "BUY_DEAL", ts: String(mark.cTime) }
+              : { ...mark, businessType: "buy", cTime: String(mark.cTime) },
+          );
         return { rows: inside, endId: undefined, requestTime: now, rowTexts: () => [] };
       },
     },
     "main",
-    ["USDT-FUTURES", "COIN-FUTURES"],
+    { mode, productTypes: ["USDT-FUTURES", "COIN-FUTURES"] },
   );
   return { ended: await proof.catch((error: unknown) => error), asked };
 }
@@ -157,4 +163,15 @@ test("what is stored as another account is refused, and what others have besides
   expect(apart).toEqual({ ended: "nothing-stored", asked: ["COIN-FUTURES"] });
   const unread = await prove(storeOf({}, others), { "COIN-FUTURES": unpermitted });
   expect(unread.ended).toBe("nothing-stored");
+});
+
+test("a new key of a unified account is proven by its unified ledgers, and never by a ledger that is only classic", async () => {
+  const both = storeOf({ "USDT-FUTURES": [9], "UTA-OTHER": [3] });
+  const served = await prove(both, { "UTA-OTHER": [3] }, undefined, [], "unified");
+  expect(served).toEqual({ ended: "served", asked: ["UTA-OTHER"] });
+  const classic = storeOf({ "USDT-FUTURES": [9] });
+  const { ended, asked } = await prove(classic, { "UTA-OTHER": [3] }, undefined, [], "unified");
+  expect(ended).toBeInstanceOf(ForeignKeyError);
+  expect(String(ended)).toMatch(/reads a unified account, .* nothing was written.*--new-key/);
+  expect(asked).toEqual([]);
 });

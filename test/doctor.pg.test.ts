@@ -86,9 +86,9 @@ test("a healthy set-up is one line a check, all ok, with a request for each key 
     "ok    pooler           none between this machine and the server",
     expect.stringMatching(/^ok {4}exchange {9}http:\/\/127\.0\.0\.1:\d+ answers$/),
     expect.stringMatching(/^ok {4}clock {12}this machine is \d\.\d s \w+( of)? the exchange$/),
-    `ok    account a        its key reads bills of ${allTypes}`,
+    `ok    account a        a classic account; its key reads bills of ${allTypes}`,
     "ok    ltv a            its key reads the loan-to-value record of its own",
-    `ok    account b        its key reads bills of ${allTypes}`,
+    `ok    account b        a classic account; its key reads bills of ${allTypes}`,
     "ok    ltv b            its key reads the loan-to-value record of its own",
   ]);
   const { arrivals, refusals } = at.sandbox.statistics();
@@ -118,7 +118,9 @@ test("the key of a retired account is not tried, nor is one of a retired product
   await retire(at.db, "a", "COIN-FUTURES");
   const end = await at.doctor();
   expect(end.code).toBe(0);
-  expect(end.stdout).toMatch(/^ok {4}retired .*b: USDT-FUTURES, .* not read: retired/m);
+  expect(end.stdout).toMatch(
+    /^ok {4}retired .*b: every product type configured but retired, so not read/m,
+  );
   expect(end.stdout).toMatch(
     /^ok {4}retired .*a: COIN-FUTURES configured but retired, so not read/m,
   );
@@ -263,21 +265,15 @@ const broken: readonly [string, House, 0 | 1, readonly RegExp[]][] = [
     1,
     [
       /^ok {4}account a/,
-      /^FAIL {2}account b +its key reads no bills; refused .*40014.*give it the right/,
+      /^FAIL {2}account b +a classic account; its key reads no bills; refused .*40014.*give it the right/,
     ],
-  ],
-  [
-    "a unified account",
-    { sandbox: revoked("a", { accountMode: "unified" }) },
-    1,
-    [/^FAIL {2}account a .*40085.*use the API key of a classic account$/],
   ],
   [
     "a demo key that is not called one",
     { sandbox: revoked("a", { environment: "demo" }) },
     1,
     [
-      /^FAIL {2}account a +its key reads no bills; refused are .*: .*40099.*"demo": true in ACCOUNTS_FILE/,
+      /^FAIL {2}account a +a classic account; its key reads no bills; refused are .*: .*40099.*"demo": true in ACCOUNTS_FILE/,
     ],
   ],
   [
@@ -287,7 +283,9 @@ const broken: readonly [string, House, 0 | 1, readonly RegExp[]][] = [
       alter: ([a, ...others]) => [{ ...a, demo: true }, ...others],
     },
     0,
-    [/^ok {4}account a +its key reads bills of USDT-FUTURES, COIN-FUTURES and USDC-FUTURES$/],
+    [
+      /^ok {4}account a +a classic account; its key reads bills of USDT-FUTURES, COIN-FUTURES and USDC-FUTURES$/,
+    ],
   ],
   [
     "no right to the loan-to-value record",
@@ -423,7 +421,7 @@ describe.concurrent("doctor, where a server's clock was hours ahead", { timeout:
       insert into account_leases (account, holder, epoch, expires_at)
       values ('a', ${holder}, 3, clock_timestamp() + interval '6 hours')`);
       const { code, stdout } = await at.doctor();
-      expect(stdout).toMatch(/^ok {4}account a {8}its key reads bills of /m);
+      expect(stdout).toMatch(/^ok {4}account a {8}a classic account; its key reads bills of /m);
       expect(code).toBe(0);
     },
   );

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { diskCheck, migrationsCheck } from "../src/commands/doctor/database.ts";
-import { clockCheck, keyCheck } from "../src/commands/doctor/exchange.ts";
+import { clockCheck } from "../src/commands/doctor/exchange.ts";
+import { keyCheck, type TriedKey } from "../src/commands/doctor/key-check.ts";
 import type { ProductType } from "../src/contract/product-types.ts";
 import { type Pooler, poolerOf, type Sightings } from "../src/db/pooler.ts";
 import { ExchangeError } from "../src/errors.ts";
@@ -69,11 +70,52 @@ test("product types that are refused alike are named together, and those that ar
     ["SUSDT-FUTURES", gone],
     ["USDC-FUTURES", noRight],
   ]);
-  expect(keyCheck("a", ["USDT-FUTURES"], refused)).toEqual({
+  const tried: TriedKey = { mode: "classic", readsAll: false, read: ["USDT-FUTURES"], refused };
+  expect(keyCheck("a", tried)).toEqual({
     status: "FAIL",
     name: "account a",
     found:
-      "its key reads bills of USDT-FUTURES; refused are COIN-FUTURES and USDC-FUTURES: no right; SUSDT-FUTURES: no such product",
+      "a classic account; its key reads bills of USDT-FUTURES; refused are COIN-FUTURES and USDC-FUTURES: no right; SUSDT-FUTURES: no such product",
+  });
+  expect(keyCheck("a", { ...tried, readsAll: true })).toEqual({
+    status: "ok",
+    name: "account a",
+    found:
+      "a classic account; its key reads bills of USDT-FUTURES; not available to it: COIN-FUTURES and USDC-FUTURES: no right; not available to it: SUSDT-FUTURES: no such product",
+  });
+  expect(keyCheck("a", { ...tried, readsAll: true, read: [] }).status).toBe("FAIL");
+});
+
+test.each([
+  ["read-only", ["uta_mgt"], "ok", "it may only read; it is bound to 2 IP addresses"],
+  ["read_only", [], "ok", "it may only read; it is bound to 2 IP addresses"],
+  [
+    "read_and_write",
+    ["uta_trade", "withdraw"],
+    "warn",
+    "it may do more than read, in uta_trade and withdraw; it is bound to 2 IP addresses",
+  ],
+  ["read-and-write", [], "warn", "it may do more than read; it is bound to 2 IP addresses"],
+  [null, ["uta_mgt"], "ok", "it may only read; it is bound to 2 IP addresses"],
+  [
+    null,
+    ["withdraw"],
+    "warn",
+    "it may do more than read, in withdraw; it is bound to 2 IP addresses",
+  ],
+])("a key of the kind %s with %j is %s", (permType, permissions, status, text) => {
+  const rights = { permType, permissions, ips: ["192.0.2.1", "192.0.2.2"] };
+  const read = ["UTA-SPOT"] as const;
+  const check = keyCheck("a", {
+    mode: "unified",
+    readsAll: true,
+    read,
+    refused: new Map(),
+    rights,
+  });
+  expect(check).toMatchObject({
+    status,
+    found: `a unified account; its key reads bills of UTA-SPOT; ${text}`,
   });
 });
 

@@ -1,9 +1,8 @@
-import type { Account } from "../config/account.ts";
 import { isKnownKey, type NamedKey } from "../db/accounts/account-keys.ts";
 import { openProofStore } from "../db/accounts/account-proof.ts";
 import type { Database } from "../db/connect.ts";
 import type { ExchangeError } from "../errors.ts";
-import { type Proof, proveAccount } from "../sync/account-proof.ts";
+import { type Proof, proveAccount, type ReadAccount } from "../sync/account-proof.ts";
 import { askBills } from "../sync/ask-bills.ts";
 import type { AccountExchange } from "./exchange-session.ts";
 
@@ -26,7 +25,7 @@ export type KeyProofDeps = {
 export async function proveKey(
   { db, exchange, assertHeld, signal, onFailure }: KeyProofDeps,
   { account, key }: NamedKey,
-  { productTypes }: Pick<Account, "productTypes">,
+  read: ReadAccount,
 ): Promise<Proof | "known"> {
   if (await isKnownKey(db, { account, key })) return "known";
   const onAttempt = (failure: ExchangeError | undefined) => {
@@ -41,7 +40,7 @@ export async function proveKey(
       exchangeNow,
     },
     account,
-    productTypes,
+    read,
   );
 }
 

@@ -8,12 +8,13 @@ export function withoutRetired(
   retirements: readonly Retirement[],
 ): { readonly config: Config; readonly notices: readonly string[] } {
   const kept = config.accounts.map((account) => withoutRetiredParts(account, retirements));
-  const notices = config.accounts.flatMap(({ name, productTypes }, index) => {
+  const notices = config.accounts.flatMap(({ name, productTypes, readsAll = false }, index) => {
     const wanted = kept[index]?.productTypes ?? [];
     const left = productTypes.filter((type) => !wanted.includes(type));
     if (left.length === 0) return [];
+    const isAll = readsAll && wanted.length === 0;
     return [
-      `${name}: ${left.join(", ")} configured but retired, so not read; to read again: ` +
+      `${name}: ${isAll ? "every product type" : left.join(", ")} configured but retired, so not read; to read again: ` +
         `bill-sync accounts unretire ${name}`,
     ];
   });

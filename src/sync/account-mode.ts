@@ -1,6 +1,11 @@
-import { AccountInTransitError, ExchangeError } from "../errors.ts";
+import type { ProductType } from "../contract/product-types.ts";
+import type { EpochMs } from "../contract/time.ts";
+import { accountSettings } from "../contract/unified-account.ts";
+import { AccountInTransitError, ExchangeError, ReportableError } from "../errors.ts";
+import type { Client } from "../exchange/client.ts";
 import { printableLine } from "../printable.ts";
-import type { AccountMode } from "./account-state.ts";
+import { type AccountMode, type AccountState, askedFor, type Wanted } from "./account-state.ts";
+import { probeAccount, type StreamReader } from "./stream-reader.ts";
 
 /** How an account is asked for its mode. Each throws as the client does. */
 export type ModeQuestions = {
@@ -52,4 +57,69 @@ async function isServed(ask: ModeQuestions, account: string, mode: AccountMode):
     if (error instanceof ExchangeError && error.kind === "other-mode") return false;
     throw error;
   }
+}
+
+export type MeetDeps = {
+  readonly client: Client;
+  readonly exchangeNow: () => EpochMs;
+  /** @throws LeaseLostError where the account may be another's by now. */
+  readonly assertHeld: () => void;
+  readonly signal: AbortSignal;
+  /** Told of every request for the mode that failed. */
+  readonly onFailure: (failure: ExchangeError) => void;
+};
+
+/** An account's mode, and what is asked for in it. */
+export type Met<Stream> = { readonly mode: AccountMode; readonly streams: readonly Stream[] };
+
+/**
+ * Finds out an account's mode, and with it which of its product types are asked for. The first signed
+ * answer sets the exchange's clock.
+ *
+ * @param state what earlier runs were told.
+ * @param streamOf makes the stream of a product type; some were asked for by their readers then.
+ * @throws as {@link askMode} does.
+ */
+export async function meetAccount<Stream extends { readonly reader: StreamReader }>(
+  deps: MeetDeps,
+  account: Wanted & { readonly name: string },
+  state: AccountState,
+  streamOf: (productType: ProductType) => Stream,
+): Promise<Met<Stream>> {
+  const last = state.mode?.is;
+  if (account.productTypes.length === 0) return { mode: last ?? "classic", streams: [] };
+  const streamsOf = (mode: AccountMode) =>
+    askedFor(account, state, mode, deps.exchangeNow()).map(streamOf);
+  const classic = streamsOf("classic");
+  const ask = {
+    classic: () => probeAccount(classic.map(({ reader }) => reader)),
+    settings: () => askSettings(deps),
+  };
+  const mode = await askMode(ask, account.name, classic.length === 0 ? "unified" : last);
+  return { mode, streams: mode === "classic" ? classic : streamsOf(mode) };
+}
+
+async function askSettings({ client, signal, assertHeld, onFailure }: MeetDeps): Promise<string> {
+  const onAttempt = (failure: ExchangeError | undefined) => {
+    if (failure !== undefined) onFailure(failure);
+  };
+  const options = { signal, beforeSend: assertHeld, onAttempt };
+  const { data } = await client.ask(accountSettings, {}, options);
+  return data.accountMode;
+}
+
+/** @throws ReportableError where product types were named, and the account has none of them. */
+export function refuseNothing(
+  { name, productTypes, readsAll = false }: Wanted & { readonly name: string },
+  mode: AccountMode,
+): void {
+  if (productTypes.length === 0 || readsAll) return;
+  const remedy =
+    mode === "unified"
+      ? "name those that begin with UTA-"
+      : "name those that do not begin with UTA-";
+  throw new ReportableError(
+    `account ${name} is ${mode} and has no ${productTypes.join(", ")}: nothing of it was read; ` +
+      `${remedy}, or leave PRODUCT_TYPES and productTypes out`,
+  );
 }

@@ -4,6 +4,7 @@ import { type BillsQuestion, billsApiOf } from "../contract/bills-api.ts";
 import type { ProductType } from "../contract/product-types.ts";
 import { type EpochMs, epochMs, hourMs, isoTime } from "../contract/time.ts";
 import { ExchangeError, ForeignKeyError, KeyTakenError } from "../errors.ts";
+import { type AccountMode, modeOf } from "./account-state.ts";
 import { horizonAt } from "./plan.ts";
 import type { Stream } from "./store.ts";
 import type { FetchedPage } from "./walk/page-request.ts";
@@ -54,21 +55,29 @@ const stretchesMax = 2;
 // What is about to leave the exchange's 90 days is no bill to ask for.
 const reachMarginMs = hourMs;
 
+/** An account as it is read now. */
+export type ReadAccount = {
+  readonly mode: AccountMode;
+  readonly productTypes: readonly ProductType[];
+};
+
 /**
  * Finds out whether a key that was not used for an account before reads that account's ledger:
  * what is stored of the account must be served again.
  *
- * @throws ForeignKeyError where nothing of it is.
+ * @throws ForeignKeyError where nothing of it is, or all is of the other mode, which cannot be served.
  * @throws KeyTakenError where what is served is stored as another account.
  * @throws ExchangeError where the key may read no product type of which bills are stored.
  */
 export async function proveAccount(
   deps: ProofDeps,
   account: string,
-  productTypes: readonly ProductType[],
+  { mode, productTypes }: ReadAccount,
 ): Promise<Proof> {
   const { store, exchangeNow } = deps;
-  const spans = await store.spans(account, horizonAt(exchangeNow(), reachMarginMs));
+  const stored = await store.spans(account, horizonAt(exchangeNow(), reachMarginMs));
+  const spans = stored.filter(({ productType }) => modeOf(productType) === mode);
+  if (stored.length > 0 && spans.length === 0) throw unprovable(account, mode);
   const proof = await compareStretches(deps, account, stretchesOf(spans));
   if (proof !== "out-of-reach") return proof;
   await refuseOthers(deps, account, productTypes);
@@ -122,6 +131,14 @@ function questionOf({ from, to }: Stretch, now: EpochMs): BillsQuestion {
   const startTime = epochMs(Math.min(Math.max(from, horizonAt(now)), to - 1) - 1);
   return { startTime, endTime: to, limit: pageSizeMax };
 }
+
+/** A new key and another mode at once: any unified account would pass for the one that was classic. */
+const unprovable = (account: string, mode: AccountMode): ForeignKeyError =>
+  new ForeignKeyError(
+    `this API key was not used for account ${account} before, and reads a ${mode} account, which serves ` +
+      `none of the bills that are stored of ${account}: nothing was written. Use the key that was used ` +
+      `before, once; where it certainly is the same account, sync --new-key takes this one`,
+  );
 
 function foreignKey(account: string, compared: readonly Stretch[]): ForeignKeyError {
   const places = compared.map(({ productType, to }) => `${productType} up to ${isoTime(to)}`);

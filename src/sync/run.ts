@@ -4,21 +4,14 @@ import {
 } from "../contract/loan-to-value.ts";
 import type { ProductType } from "../contract/product-types.ts";
 import type { EpochMs } from "../contract/time.ts";
-import { accountSettings } from "../contract/unified-account.ts";
-import { ExchangeError, ReportableError } from "../errors.ts";
-import { askMode } from "./account-mode.ts";
-import {
-  type AccountMode,
-  type AccountState,
-  askedFor,
-  modeOf,
-  type Wanted,
-} from "./account-state.ts";
+import { ExchangeError } from "../errors.ts";
+import { type Met, meetAccount, refuseNothing } from "./account-mode.ts";
+import type { ReadAccount } from "./account-proof.ts";
+import { type AccountMode, type AccountState, modeOf, type Wanted } from "./account-state.ts";
 import { type BillsReport, syncBills } from "./bills.ts";
 import { type ClosedTime, closedTime } from "./closed-time.ts";
 import { failureScope } from "./failure-scope.ts";
 import type { HeldAccount, Stream } from "./store.ts";
-import { probeAccount } from "./stream-reader.ts";
 import { type BillsDeps, type StreamReport, StreamRun } from "./stream-run.ts";
 import { type LoanToValueReport, syncLoanToValue } from "./sync-loan-to-value.ts";
 
@@ -41,7 +34,7 @@ export type RunDeps = Omit<BillsDeps, "held" | "client" | "exchangeNow"> & {
    * Called before anything is written. Default: nothing is to be proven.
    * @throws where the key is another account's.
    */
-  readonly prove?: (productTypes: readonly ProductType[], held: HeldAccount) => Promise<void>;
+  readonly prove?: (account: ReadAccount, held: HeldAccount) => Promise<void>;
 };
 
 export type AccountReport = Partial<Pick<BillsReport, "notAvailable">> & {
@@ -70,11 +63,12 @@ export async function syncAccount(deps: RunDeps, account: SyncAccount): Promise<
     await using held = await deps.takeSyncLease(name);
     const own = { ...deps, ...deps.exchangeOf(account), held };
     const state = await held.store.accountState();
-    const { mode, streams } = await meetAccount(own, account, state);
-    await deps.prove?.(
-      streams.map(({ stream }) => stream.productType),
-      held,
-    );
+    const streamOf = (productType: ProductType) =>
+      new StreamRun(own, { account: name, productType });
+    const asking = { ...own, assertHeld: held.assertHeld };
+    const { mode, streams } = await meetAccount(asking, account, state, streamOf);
+    const types = streams.map(({ stream }) => stream.productType);
+    await deps.prove?.({ mode, productTypes: types }, held);
     report = { ...report, mode, closed: await recordMode(own, account, state, { mode, streams }) };
     if (streams.length === 0) refuseNothing(account, mode);
     if (ltv) {
@@ -93,44 +87,12 @@ export async function syncAccount(deps: RunDeps, account: SyncAccount): Promise<
 
 type OwnDeps = RunDeps & BillsDeps;
 
-type Met = { readonly mode: AccountMode; readonly streams: readonly StreamRun[] };
-
-/** Finds out the account's mode, and with it which streams there are. */
-async function meetAccount(deps: OwnDeps, account: SyncAccount, state: AccountState): Promise<Met> {
-  const { client, held, signal, exchangeNow, onFailure } = deps;
-  const { name, productTypes } = account;
-  const last = state.mode?.is;
-  if (productTypes.length === 0) return { mode: last ?? "classic", streams: [] };
-  const streamsOf = (mode: AccountMode) =>
-    askedFor(account, state, mode, exchangeNow()).map(
-      (productType) => new StreamRun(deps, { account: name, productType }),
-    );
-  const classic = streamsOf("classic");
-  const ask = {
-    classic: () => probeAccount(classic.map(({ reader }) => reader)),
-    async settings() {
-      const { data } = await client.ask(
-        accountSettings,
-        {},
-        {
-          signal,
-          beforeSend: held.assertHeld,
-          onAttempt: (failure) => failure !== undefined && onFailure(failure),
-        },
-      );
-      return data.accountMode;
-    },
-  };
-  const mode = await askMode(ask, name, classic.length === 0 ? "unified" : last);
-  return { mode, streams: mode === "classic" ? classic : streamsOf(mode) };
-}
-
 /** Writes down a mode that is another one than it was. @returns the streams that it closed. */
 async function recordMode(
   { held, exchangeNow }: Pick<OwnDeps, "held" | "exchangeNow">,
   { name }: SyncAccount,
   state: AccountState,
-  { mode, streams }: Met,
+  { mode, streams }: Met<StreamRun>,
 ): Promise<readonly ClosedStream[]> {
   const isKnown =
     state.mode?.is === mode &&
@@ -149,19 +111,6 @@ async function recordMode(
         const stream = { account: name, productType };
         return { stream, closedAt, ...closedTime(await held.store.knownTime(stream), closedAt) };
       }),
-  );
-}
-
-/** @throws ReportableError where product types were named, and the account has none of them. */
-function refuseNothing({ name, productTypes, readsAll = false }: SyncAccount, mode: AccountMode) {
-  if (productTypes.length === 0 || readsAll) return;
-  const remedy =
-    mode === "unified"
-      ? "name those that begin with UTA-"
-      : "name those that do not begin with UTA-";
-  throw new ReportableError(
-    `account ${name} is ${mode} and has no ${productTypes.join(", ")}: nothing of it was read; ` +
-      `${remedy}, or leave PRODUCT_TYPES and productTypes out`,
   );
 }
 

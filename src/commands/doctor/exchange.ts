@@ -6,22 +6,28 @@ import {
 import { proofText, proveKey } from "../../app/key-proof.ts";
 import type { Account } from "../../config/account.ts";
 import type { Config } from "../../config/config.ts";
-import { accountBills } from "../../contract/account-bills.ts";
-import { loanToValue } from "../../contract/loan-to-value.ts";
+import { billsApiOf } from "../../contract/bills-api.ts";
+import { loanToValue, unifiedLoanToValue } from "../../contract/loan-to-value.ts";
 import type { Operation, Query } from "../../contract/operation.ts";
 import type { ProductType } from "../../contract/product-types.ts";
 import { symbols } from "../../contract/symbols.ts";
 import { secondMs } from "../../contract/time.ts";
+import { accountInfo, accountSettings } from "../../contract/unified-account.ts";
 import { refuseTakenKey } from "../../db/accounts/account-keys.ts";
+import { noStates, readAccountStates } from "../../db/accounts/account-states.ts";
 import type { Database } from "../../db/connect.ts";
 import { lacksRight } from "../../db/database-errors.ts";
 import { syncLeaseHolder } from "../../db/lease/sync-lease.ts";
 import { takeVerifyLease, type VerifyLease } from "../../db/lease/verify-lease.ts";
-import { AccountHeldError, ExchangeError } from "../../errors.ts";
+import { AccountHeldError, ExchangeError, type ExchangeErrorKind } from "../../errors.ts";
 import type { AskOptions, Client } from "../../exchange/client.ts";
+import { askMode, refuseNothing } from "../../sync/account-mode.ts";
+import type { ReadAccount } from "../../sync/account-proof.ts";
+import { type AccountMode, modeOf } from "../../sync/account-state.ts";
 import { isOfProductType } from "../../sync/failure-scope.ts";
 import { formatDuration } from "../../terminal/format.ts";
 import { type Check, checked, failed, ok } from "./check.ts";
+import { type KeyRights, keyCheck } from "./key-check.ts";
 
 type Tell = (check: Check) => void;
 
@@ -89,7 +95,7 @@ const ltvRemedy = "where the account has no institutional loan, do not ask for i
 async function checkKey(deps: AccountDeps, account: Account): Promise<Check> {
   const { db, exchange, signal } = deps;
   const { name, credentials } = account;
-  if (db === undefined || credentials === undefined) return tryKey(deps, account);
+  if (db === undefined || credentials === undefined) return (await tryKey(deps, account)).check;
   try {
     const named = { account: name, key: credentials.key };
     await refuseTakenKey(db, named);
@@ -101,12 +107,11 @@ async function checkKey(deps: AccountDeps, account: Account): Promise<Check> {
     }
     await using lease = await takeVerifyLease(db, name, { signal });
     await exchange.useVerifyShare();
-    const tried = await tryKey(deps, account, lease);
-    if (tried.status !== "ok") return tried;
+    const { check, read } = await tryKey(deps, account, lease);
+    if (check.status === "FAIL") return check;
     const proving = { ...deps, db, assertHeld: lease.assertHeld, onFailure: () => undefined };
-    const proof = await proveKey(proving, named, account);
-    const text = proofText(proof);
-    return text === undefined ? tried : { ...tried, found: `${tried.found}; ${text}` };
+    const text = proofText(await proveKey(proving, named, read));
+    return text === undefined ? check : { ...check, found: `${check.found}; ${text}` };
   } catch (error) {
     if (error instanceof AccountHeldError) return notTried(name, error.message);
     if (!lacksRight(error)) throw error;
@@ -118,45 +123,69 @@ async function checkKey(deps: AccountDeps, account: Account): Promise<Check> {
   }
 }
 
-/** Asks for one bill of each product type that the account is to read. */
-async function tryKey(
-  { exchange, signal }: AccountDeps,
-  { name, productTypes }: Account,
-  lease?: VerifyLease,
-): Promise<Check> {
-  const read: ProductType[] = [];
-  const refused = new Map<ProductType, ExchangeError>();
-  for (const productType of productTypes) {
+type Tried = { readonly check: Check; readonly read: ReadAccount };
+
+/** Asks for the account's mode, and for one bill of each product type that is to be read. */
+async function tryKey(deps: AccountDeps, account: Account, lease?: VerifyLease): Promise<Tried> {
+  const { db, exchange, signal } = deps;
+  const { name, readsAll = false } = account;
+  const state = (db === undefined ? noStates : await readAccountStates(db, name)).of(name);
+  const tried = new Map<ProductType, ExchangeError | undefined>();
+  const tryType = async (productType: ProductType): Promise<void> => {
     lease?.assertHeld();
-    try {
-      await ask(exchange.client, accountBills, { productType, limit: "1" }, { signal });
-      read.push(productType);
-    } catch (error) {
-      if (!(error instanceof ExchangeError) || !isOfProductType(error.kind)) throw error;
-      refused.set(productType, error);
-    }
-  }
-  return keyCheck(name, read, refused);
-}
-
-/** Product types that are refused alike are named together. */
-export function keyCheck(
-  account: string,
-  read: readonly ProductType[],
-  refused: ReadonlyMap<ProductType, ExchangeError>,
-): Check {
-  const name = `account ${account}`;
-  const able = read.length === 0 ? "reads no bills" : `reads bills of ${listed(read)}`;
-  if (refused.size === 0) return ok(name, `its key ${able}`);
-  const alike = Map.groupBy(refused, ([, { message }]) => message);
-  const refusals = [...alike].map(
-    ([message, types]) => `${listed(types.map(([type]) => type))}: ${message}`,
+    const { operation, query } = billsApiOf(productType);
+    const refusal = await refusalOf(
+      ask(exchange.client, operation, query({ limit: 1 }), { signal }),
+      isOfProductType,
+    );
+    tried.set(productType, refusal);
+  };
+  const typesOf = (mode: AccountMode) =>
+    account.productTypes.filter((type) => modeOf(type) === mode);
+  const mode = await askMode(
+    {
+      async classic() {
+        for (const productType of typesOf("classic")) await tryType(productType);
+      },
+      async settings() {
+        const { data } = await ask(exchange.client, accountSettings, {}, { signal });
+        return data.accountMode;
+      },
+    },
+    name,
+    typesOf("classic").length === 0 ? "unified" : state.mode?.is,
   );
-  return { status: "FAIL", name, found: `its key ${able}; refused are ${refusals.join("; ")}` };
+  const productTypes = typesOf(mode);
+  for (const productType of productTypes) if (!tried.has(productType)) await tryType(productType);
+  if (productTypes.length === 0) refuseNothing(account, mode);
+  const read = productTypes.filter((type) => tried.get(type) === undefined);
+  const refused = new Map([...tried].flatMap(([type, error]) => (error ? [[type, error]] : [])));
+  // The exchange tells it of unified accounts only.
+  const rights = mode === "unified" ? await rightsOf(exchange.client, signal) : undefined;
+  const check = keyCheck(name, { mode, readsAll, read, refused, rights });
+  return { check, read: { mode, productTypes } };
 }
 
-const listed = (words: readonly string[]): string =>
-  words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`;
+/** What the exchange says of the key; undefined where it does not. */
+async function rightsOf(client: Client, signal: AbortSignal): Promise<KeyRights | undefined> {
+  const asked = ask(client, accountInfo, {}, { signal });
+  const refusal = await refusalOf(asked, isOfProductType);
+  return refusal === undefined ? (await asked).data : undefined;
+}
+
+/** What was refused so, and is no reason to end; undefined where it was not. */
+async function refusalOf(
+  asked: Promise<unknown>,
+  isExpected: (kind: ExchangeErrorKind) => boolean,
+): Promise<ExchangeError | undefined> {
+  try {
+    await asked;
+    return undefined;
+  } catch (error) {
+    if (error instanceof ExchangeError && isExpected(error.kind)) return error;
+    throw error;
+  }
+}
 
 const notTried = (account: string, why: string, remedy?: string): Check => ({
   status: "warn",
@@ -171,13 +200,25 @@ async function checkLoanToValue(
 ): Promise<Check> {
   const queries =
     riskUnitIds.length === 0 ? [{}] : riskUnitIds.map((riskUnitId) => ({ riskUnitId }));
-  for (const query of queries) await ask(exchange.client, loanToValue, query, { signal });
+  for (const query of queries) await askLoanToValue(exchange.client, query, signal);
   const units = riskUnitIds.length === 0 ? "its own" : `risk unit ${riskUnitIds.join(", ")}`;
   return ok(`ltv ${name}`, `its key reads the loan-to-value record of ${units}`);
 }
 
+/** By the API that serves the account. */
+async function askLoanToValue(client: Client, query: Query, signal: AbortSignal): Promise<void> {
+  const asked = ask(client, loanToValue, query, { signal });
+  const refusal = await refusalOf(asked, (kind) => kind === "other-mode");
+  if (refusal !== undefined) await ask(client, unifiedLoanToValue, query, { signal });
+}
+
 /** Asks once: `doctor` reports an exchange that is away, or a ban, and does not wait for its end. */
-const ask = (client: Client, operation: Operation, query: Query, options: AskOptions) =>
+const ask = <Op extends Operation>(
+  client: Client,
+  operation: Op,
+  query: Query,
+  options: AskOptions,
+) =>
   client.ask(operation, query, {
     ...options,
     onAttempt(failure) {

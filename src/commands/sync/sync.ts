@@ -27,6 +27,7 @@ import { commitSymbols } from "../../db/reference/stored-symbols.ts";
 import type { ExchangeError } from "../../errors.ts";
 import { addressLimit } from "../../exchange/address-limits.ts";
 import { countRejected } from "../../reports/rejected-rows.ts";
+import type { ReadAccount } from "../../sync/account-proof.ts";
 import { type AccountReport, syncAccount } from "../../sync/run.ts";
 import type { HeldAccount } from "../../sync/store.ts";
 import { syncSymbols } from "../../sync/sync-symbols.ts";
@@ -145,7 +146,7 @@ function syncOne(deps: Deps, account: Account): Promise<AccountReport> {
     {
       exchangeOf: () => exchange,
       takeSyncLease: () => hold(deps, account, exchange),
-      prove: (productTypes, held) => prove(deps, { ...account, productTypes }, exchange, held),
+      prove: (read, held) => prove(deps, account, { exchange, read, held }),
       settleLagMs: config.settleLagMs,
       sleep: access.clock.sleep,
       signal,
@@ -185,17 +186,22 @@ function namedKey({ name, credentials }: Account): NamedKey {
   return { account: name, key: credentials.key };
 }
 
+type Proving = {
+  readonly exchange: AccountExchange;
+  readonly read: ReadAccount;
+  readonly held: HeldAccount;
+};
+
 /** A key that reads another account's ledger writes nothing. */
 async function prove(
   { db, signal, reporter, newKey }: Deps,
   account: Account,
-  exchange: AccountExchange,
-  { assertHeld }: HeldAccount,
+  { exchange, read, held: { assertHeld } }: Proving,
 ): Promise<void> {
   if (newKey) return;
   const { name } = account;
   const onFailure = noticeFailure(reporter, name);
   const proving = { db, exchange, assertHeld, signal, onFailure };
-  const text = proofText(await proveKey(proving, namedKey(account), account));
+  const text = proofText(await proveKey(proving, namedKey(account), read));
   if (text !== undefined) reporter.notice(`${name}: ${text}`);
 }

@@ -7,7 +7,9 @@ import { recount } from "../../app/recount.ts";
 import { systemClock } from "../../clock.ts";
 import type { Account } from "../../config/account.ts";
 import type { Config } from "../../config/config.ts";
+import type { ProductType } from "../../contract/product-types.ts";
 import { refuseTakenKey, rememberingKey } from "../../db/accounts/account-keys.ts";
+import { readAccountStates } from "../../db/accounts/account-states.ts";
 import type { Database } from "../../db/connect.ts";
 import type { Renewals } from "../../db/lease/renewals.ts";
 import { takeVerifyLease, verifyLeaseRenewals } from "../../db/lease/verify-lease.ts";
@@ -15,7 +17,10 @@ import { openVerifyStore } from "../../db/ledger/verification-store.ts";
 import { migrate } from "../../db/migrate.ts";
 import { type CommandDatabase, openCommandDatabase } from "../../db/open.ts";
 import { type ExchangeError, firstThrown } from "../../errors.ts";
+import { type MeetDeps, meetAccount, refuseNothing } from "../../sync/account-mode.ts";
+import type { ReadAccount } from "../../sync/account-proof.ts";
 import type { Interval } from "../../sync/intervals.ts";
+import { StreamReader } from "../../sync/stream-reader.ts";
 import { type StreamVerification, verifyBills } from "../../sync/verify.ts";
 import { streamName } from "../../terminal/stream-names.ts";
 import {
@@ -107,7 +112,7 @@ type Deps = {
 /** Never throws: what stopped it is in the report. */
 async function verifyOne(deps: Deps, account: Account): Promise<AccountVerification> {
   const { config, signal, notice, db, access, runId, span, heal, findings, renewals } = deps;
-  const { name, productTypes, credentials } = account;
+  const { name, credentials } = account;
   let streams: readonly StreamVerification[] = [];
   try {
     if (credentials === undefined) throw new Error(`defect: account ${name} has no credentials`);
@@ -120,7 +125,9 @@ async function verifyOne(deps: Deps, account: Account): Promise<AccountVerificat
     const { assertHeld } = lease;
     const onFailure = ({ message }: ExchangeError) =>
       notice(`${name}: a request failed: ${message}`);
-    const proof = await proveKey({ db, exchange, assertHeld, signal, onFailure }, named, account);
+    const asking = { client, exchangeNow, assertHeld, signal, onFailure };
+    const read = await readAccount(db, asking, account);
+    const proof = await proveKey({ db, exchange, assertHeld, signal, onFailure }, named, read);
     const text = proofText(proof);
     if (text !== undefined) notice(`${name}: ${text}`);
     const opened = openVerifyStore(db, lease, runId);
@@ -138,15 +145,33 @@ async function verifyOne(deps: Deps, account: Account): Promise<AccountVerificat
           notice(`${streamName(stream)}: a request failed: ${message}`),
       },
       name,
-      productTypes,
+      read.productTypes,
       span,
     );
-    const read = streams.map(({ stream }) => stream);
-    const recounted = deps.counts ? await recount(db, read) : [];
+    const verified = streams.map(({ stream }) => stream);
+    const recounted = deps.counts ? await recount(db, verified) : [];
     return { account: name, streams, recounted, error: undefined };
   } catch (error) {
     return { account: name, streams, recounted: [], error: firstThrown(error) };
   }
+}
+
+/** The account's mode, and what of it can be read: not what its key was refused. */
+async function readAccount(db: Database, deps: MeetDeps, account: Account): Promise<ReadAccount> {
+  const { name, readsAll = false } = account;
+  const state = (await readAccountStates(db, name)).of(name);
+  const { mode, streams } = await meetAccount(deps, account, state, (productType) => ({
+    productType,
+    reader: new StreamReader(
+      { ...deps, onAttempt: () => undefined },
+      { account: name, productType },
+    ),
+  }));
+  const productTypes = streams.map(({ productType }) => productType);
+  if (productTypes.length === 0) refuseNothing(account, mode);
+  const isRefused = (type: ProductType) =>
+    state.notAvailable.some(({ productType }) => productType === type);
+  return { mode, productTypes: productTypes.filter((type) => !readsAll || !isRefused(type)) };
 }
 
 const countsOf = ({ reports, findings }: Verification): object => ({

@@ -1,0 +1,65 @@
+import type { ProductType } from "../../contract/product-types.ts";
+import type { ExchangeError } from "../../errors.ts";
+import { printableLine } from "../../printable.ts";
+import type { AccountMode } from "../../sync/account-state.ts";
+import type { Check } from "./check.ts";
+
+/** What came of trying an account's key. */
+export type TriedKey = {
+  readonly mode: AccountMode;
+  /** Whether no product type was named: what the key may not read is no failure. */
+  readonly readsAll: boolean;
+  readonly read: readonly ProductType[];
+  readonly refused: ReadonlyMap<ProductType, ExchangeError>;
+  /** What the exchange says of the key; undefined where it does not. */
+  readonly rights?: KeyRights | undefined;
+};
+
+/** What a key may do, in the exchange's own words. */
+export type KeyRights = {
+  readonly permType: string | null;
+  readonly permissions: readonly string[];
+  readonly ips: readonly string[];
+};
+
+/** Product types that are refused alike are named together. */
+export function keyCheck(account: string, tried: TriedKey): Check {
+  const { mode, readsAll, read, refused, rights } = tried;
+  const name = `account ${account}`;
+  const able = read.length === 0 ? "reads no bills" : `reads bills of ${listed(read)}`;
+  const alike = Map.groupBy(refused, ([, { message }]) => message);
+  const refusals = [...alike].map(
+    ([message, types]) => `${listed(types.map(([type]) => type))}: ${message}`,
+  );
+  const found = `a ${mode} account; its key ${able}`;
+  if (refusals.length > 0 && (read.length === 0 || !readsAll)) {
+    return { status: "FAIL", name, found: `${found}; refused are ${refusals.join("; ")}` };
+  }
+  const parts = [found, ...refusals.map((text) => `not available to it: ${text}`)];
+  if (rights === undefined) return { status: "ok", name, found: parts.join("; ") };
+  const all = [...parts, rightsText(rights), addressText(rights)].join("; ");
+  if (readsOnly(rights)) return { status: "ok", name, found: all };
+  const remedy =
+    "make a key that may only read: nothing here needs more, and whoever finds it could";
+  return { status: "warn", name, found: all, remedy };
+}
+
+/** `read-only` and `read_and_write` were both seen with either sign between the words. */
+const readsOnly = ({ permType, permissions }: KeyRights): boolean =>
+  permType === null
+    ? !permissions.some((one) => /trade|transfer|withdraw/i.test(one))
+    : /^read[-_ ]?only$/i.test(permType);
+
+function rightsText(rights: KeyRights): string {
+  if (readsOnly(rights)) return "it may only read";
+  const words = rights.permissions.map(printableLine);
+  return `it may do more than read${words.length === 0 ? "" : `, in ${listed(words)}`}`;
+}
+
+const addressText = ({ ips: { length } }: KeyRights): string =>
+  length === 0
+    ? "it is bound to no IP address"
+    : `it is bound to ${length} IP address${length === 1 ? "" : "es"}`;
+
+const listed = (words: readonly string[]): string =>
+  words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`;
