@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { exchangeOf } from "../src/app/exchange-session.ts";
+import type { Clock } from "../src/clock.ts";
 import { accountBills } from "../src/contract/account-bills.ts";
 import { symbols } from "../src/contract/symbols.ts";
 import { minuteMs, secondMs } from "../src/contract/time.ts";
@@ -38,7 +39,7 @@ function world(accounts: number) {
     await time.clock.sleep(wayMs);
     return { status: answer.status, retryAfter: undefined, body: answer.body };
   };
-  const clientsUnder = (addressLimits: AddressLimits) =>
+  const clientsUnder = (limitsOf: () => AddressLimits) =>
     sandbox.accounts.map(
       ({ apiKey, apiSecret, apiPassphrase }) =>
         exchangeOf(
@@ -50,7 +51,7 @@ function world(accounts: number) {
               passphrase: new Secret(apiPassphrase),
             },
           },
-          { transport, clock: time.clock, random: () => 0.5, addressLimits },
+          { transport, clock: time.clock, random: () => 0.5, addressLimits: limitsOf() },
         ).client,
     );
   return { time, sandbox, clientsUnder, peaks: { minute: minute.peak, second: second.peak } };
@@ -65,11 +66,17 @@ const askBills = (client: Client, signal?: AbortSignal) =>
     signal === undefined ? {} : { signal },
   );
 
+/** The limits of one process, which all of its accounts share. */
+function oneOf(clock: Clock): () => AddressLimits {
+  const limits = createAddressLimits(clock);
+  return () => limits;
+}
+
 const times = <T>(count: number, act: () => T): T[] => Array.from({ length: count }, act);
 
 test("twenty accounts at full speed for two minutes stay under 6,000 requests a minute, and near it", async () => {
   const { time, sandbox, clientsUnder, peaks } = world(20);
-  const clients = clientsUnder(createAddressLimits(time.clock));
+  const clients = clientsUnder(oneOf(time.clock));
   const startedAt = time.now();
   const asked = clients.flatMap((client) => times(500, () => askBills(client)));
   await time.run(Promise.all(asked));
@@ -82,16 +89,47 @@ test("twenty accounts at full speed for two minutes stay under 6,000 requests a 
 test("a run that begins right after another one, and does not know of it, stays under the limit as well", async () => {
   const { time, sandbox, clientsUnder, peaks } = world(20);
   for (let run = 0; run < 2; run++) {
-    const clients = clientsUnder(createAddressLimits(time.clock));
+    const clients = clientsUnder(oneOf(time.clock));
     await time.run(Promise.all(clients.flatMap((client) => times(270, () => askBills(client)))));
   }
   expect(sandbox.statistics().refusals).toEqual({});
   expect(peaks.minute()).toBeLessThanOrEqual(5_400 + 90);
 });
 
+test.each([12, 200])(
+  "%i processes of one account each share the limit of their address",
+  async (processes) => {
+    const { time, sandbox, clientsUnder, peaks } = world(processes);
+    const clients = clientsUnder(() => {
+      const limits = createAddressLimits(time.clock);
+      limits.shareAmong(processes);
+      return limits;
+    });
+    const startedAt = time.now();
+    const each = Math.ceil(12_000 / processes);
+    await time.run(Promise.all(clients.flatMap((client) => times(each, () => askBills(client)))));
+    expect(sandbox.statistics().refusals).toEqual({});
+    // A process has a request in hand when it begins.
+    expect(peaks.minute()).toBeLessThanOrEqual(4_800 + processes);
+    expect(12_000 / ((time.now() - startedAt) / minuteMs)).toBeGreaterThan(4_000);
+  },
+);
+
+test("a process that is alone again has the whole limit of its address", async () => {
+  const { time, clientsUnder } = world(20);
+  const limits = createAddressLimits(time.clock);
+  limits.shareAmong(100);
+  const clients = clientsUnder(() => limits);
+  const startedAt = time.now();
+  const asked = Promise.all(clients.flatMap((client) => times(50, () => askBills(client))));
+  limits.shareAmong(1);
+  await time.run(asked);
+  expect(time.now() - startedAt).toBeLessThan(15 * secondMs);
+});
+
 test("an account that waits for its own limit takes nothing from the others", async () => {
   const { time, clientsUnder } = world(9);
-  const [busy, ...others] = clientsUnder(createAddressLimits(time.clock));
+  const [busy, ...others] = clientsUnder(oneOf(time.clock));
   if (busy === undefined) throw new Error("the world has no accounts");
   const stop = new AbortController();
   const endless = times(5_000, () => askBills(busy, stop.signal).catch(() => undefined));
@@ -105,7 +143,7 @@ test("an account that waits for its own limit takes nothing from the others", as
 
 test("what is limited by address is limited over all accounts together", async () => {
   const { time, sandbox, clientsUnder } = world(4);
-  const clients = clientsUnder(createAddressLimits(time.clock));
+  const clients = clientsUnder(oneOf(time.clock));
   const asked = clients.flatMap((client) =>
     times(15, () => client.ask(symbols, { symbol: "BTCUSDT" })),
   );

@@ -22,7 +22,7 @@ export type ExchangeAccess = {
 };
 
 /** Closes its connections when it is disposed. */
-export function openExchangeAccess(): ExchangeAccess & AsyncDisposable {
+export function openExchangeAccess(): Required<ExchangeAccess> & AsyncDisposable {
   const transport = openTransport();
   return {
     transport,

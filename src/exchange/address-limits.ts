@@ -12,10 +12,26 @@ import { createRateLimiter, type RateLimit, type RateLimiter } from "./rate-limi
  */
 export const addressLimit: RateLimit = { requests: 90, perMs: secondMs };
 
+/**
+ * What several processes share. Each learns of a new one within a second, in which that one and those
+ * that began with it may send ten requests each: for a hundred of them that are 1,000 beside 4,800.
+ */
+const sharedPerSecond = 80;
+
+/** The limit of one of so many processes: of more than eighty, less than one request a second. */
+function shareOf(processes: number): RateLimit {
+  if (processes <= 1) return addressLimit;
+  const requests = Math.max(1, Math.floor(sharedPerSecond / processes));
+  const perMs = Math.max(secondMs, Math.ceil((secondMs * processes) / sharedPerSecond));
+  return { requests, perMs };
+}
+
 /** The limits of this machine's address, which all accounts of a process share. */
 export type AddressLimits = AddressBan & {
   /** Puts an account's own limiter of an operation under the limits of the address. */
   under(operation: Operation, own: () => RateLimiter): RateLimiter;
+  /** Leaves other processes of this machine their share: so many send from the address, this one too. */
+  shareAmong(processes: number): void;
 };
 
 /** What all accounts know of their address being banned. */
@@ -50,16 +66,24 @@ export function createAddressLimits(clock: Clock): AddressLimits {
   };
 }
 
-function addressBan(allRequests: RateLimiter, clock: Clock): AddressBan {
+function addressBan(
+  allRequests: RateLimiter,
+  clock: Clock,
+): AddressBan & Pick<AddressLimits, "shareAmong"> {
+  let share = addressLimit;
   let ban: ExchangeError | undefined;
   let times = 0;
   let pausedUntil = Number.NEGATIVE_INFINITY;
   let isTrying = false;
   const resume = () => {
-    if (isTrying) void allRequests.resize(addressLimit.requests);
+    if (isTrying) void allRequests.resize(share.requests, share.perMs);
     isTrying = false;
   };
   return {
+    shareAmong(processes) {
+      share = shareOf(processes);
+      if (!isTrying) void allRequests.resize(share.requests, share.perMs);
+    },
     ban: () => ban,
     countBan(sentAt) {
       if (sentAt >= pausedUntil) {

@@ -17,10 +17,11 @@ export type RateLimiter = {
   /** Sends nothing new for this long: the exchange said that it was too much. */
   holdOff(ms: number): void;
   /**
-   * From now on so many requests a period. Resolves once the slots beyond them have been given
-   * up, each when its request is answered and a period old; or once it is resized again.
+   * From now on so many requests a period, of the limit's own length unless it is given. Resolves
+   * once the slots beyond them have been given up, each when its request is answered and a period
+   * old; or once it is resized again.
    */
-  resize(requests: number): Promise<void>;
+  resize(requests: number, perMs?: number): Promise<void>;
 };
 
 /** At most this many requests may arrive at the exchange in any rolling stretch of `perMs`. */
@@ -48,15 +49,15 @@ const marginMs = 2;
 export function createRateLimiter(limit: RateLimit, clock: Clock): RateLimiter {
   const queue = new PQueue({ concurrency: limit.requests });
   const oneWayDelay = createOneWayDelay();
+  let { perMs } = limit;
   let heldUntil = 0;
 
   /** When the next request may be sent in the slot of one that ended at `endedAt`. */
   function freeAt(endedAt: number, arrival: Arrival | undefined): number {
     const leastDelayMs = oneWayDelay.leastMs();
-    if (arrival === undefined || leastDelayMs === undefined)
-      return endedAt + limit.perMs + marginMs;
+    if (arrival === undefined || leastDelayMs === undefined) return endedAt + perMs + marginMs;
     const leftMs = Math.min(endedAt, arrival.requestTime - leastDelayMs);
-    return leftMs + limit.perMs + marginMs;
+    return leftMs + perMs + marginMs;
   }
 
   async function useSlot<T>(
@@ -71,7 +72,7 @@ export function createRateLimiter(limit: RateLimit, clock: Clock): RateLimiter {
     };
     await send(arrived).then(settle.resolve, settle.reject);
     const endedAt = clock.now();
-    await sleepUntil(clock, () => sentAt + limit.perMs);
+    await sleepUntil(clock, () => sentAt + perMs);
     // Computed again at each waking: what came in meanwhile tells more of the delay.
     await sleepUntil(clock, () => freeAt(endedAt, arrival));
   }
@@ -106,7 +107,8 @@ export function createRateLimiter(limit: RateLimit, clock: Clock): RateLimiter {
       });
     },
 
-    async resize(requests) {
+    async resize(requests, periodMs = limit.perMs) {
+      perMs = periodMs;
       queue.concurrency = requests;
       while (queue.pending > requests && queue.concurrency === requests) {
         await once(queue, "next");

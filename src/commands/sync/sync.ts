@@ -1,4 +1,5 @@
 import PQueue from "p-queue";
+import { shareAddress } from "../../app/address-share.ts";
 import {
   type AccountExchange,
   type ExchangeAccess,
@@ -78,6 +79,7 @@ export async function runSync(given: Config, deps: SyncRunDeps): Promise<ExitCod
   const { config, notices } = withoutRetired(given, await readRetirements(db));
   for (const line of notices) reporter.warn(line);
   await using access = openExchangeAccess();
+  using _share = await shareAddress(db, access.addressLimits, access.clock);
   const renewals = syncLeaseRenewals(db);
   const lockWaits = new LockWaits(db);
   return await loggedRun(db, "sync", (runId) =>

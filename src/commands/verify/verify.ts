@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { shareAddress } from "../../app/address-share.ts";
 import { type ExchangeAccess, exchangeOf, openExchangeAccess } from "../../app/exchange-session.ts";
 import { type ExitCode, type Io, print, printJson, tell } from "../../app/io.ts";
 import { proofText, proveKey } from "../../app/key-proof.ts";
@@ -81,6 +82,7 @@ export async function runVerification(config: Config, given: VerificationDeps): 
   const { db } = database;
   await migrate(database.url.reveal());
   await using access = openExchangeAccess();
+  using _share = await shareAddress(db, access.addressLimits, access.clock);
   const renewals = verifyLeaseRenewals(db);
   const verify = async (runId: string): Promise<LoggedEnd> => {
     const findings = new Findings(keptMax);

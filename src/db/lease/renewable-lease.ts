@@ -1,4 +1,3 @@
-import { hostname } from "node:os";
 import { sql } from "drizzle-orm";
 import { type Clock, systemClock } from "../../clock.ts";
 import { secondMs } from "../../contract/time.ts";
@@ -12,6 +11,7 @@ import {
   leaseTiming,
   type RenewableLease,
 } from "./lease-kind.ts";
+import { holderName } from "./neighbours.ts";
 import { Renewals, type TakenLease } from "./renewals.ts";
 
 /**
@@ -171,7 +171,7 @@ async function take(
   leaseMs: number,
   abandoned: LeaseState | undefined,
 ): Promise<number | undefined> {
-  const holder = `${hostname()} process ${process.pid}`;
+  const holder = holderName();
   const end = sql`clock_timestamp() + ${leaseMs} * interval '1 ms'`;
   const { rows } = await db.execute<{ epoch: string }>(sql`
     update ${sql.raw(table)} as leases

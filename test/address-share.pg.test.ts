@@ -1,0 +1,66 @@
+import { hostname } from "node:os";
+import { sql } from "drizzle-orm";
+import { expect, test } from "vitest";
+import { secondMs } from "../src/contract/time.ts";
+import { countNeighbours, holderName } from "../src/db/lease/neighbours.ts";
+import { openSandbox } from "../src/sandbox/sandbox.ts";
+import { rollingWindow } from "../src/server/arrivals.ts";
+import { environmentFor, runCli } from "./support/cli.ts";
+import { fileDatabase } from "./support/database.ts";
+
+const { database, tables } = await fileDatabase();
+
+type Lease = { readonly holder: string; readonly leftSeconds: number };
+
+async function holdLeases(
+  table: "account_leases" | "account_guests",
+  leases: readonly Lease[],
+): Promise<void> {
+  for (const [index, { holder, leftSeconds }] of leases.entries()) {
+    await tables.db.execute(sql`
+      insert into ${sql.identifier(table)} (account, holder, epoch, expires_at)
+      values (
+        ${`${holder} ${index}`}, ${holder}, 1,
+        clock_timestamp() + ${leftSeconds} * interval '1 s'
+      )`);
+  }
+}
+
+const processes = (first: number, count: number): readonly Lease[] =>
+  Array.from({ length: count }, (_, index) => ({
+    holder: holderName(first + index),
+    leftSeconds: 3_600,
+  }));
+
+test("a sync beside others of its machine, each with accounts of its own, keeps to its share of the address", async () => {
+  const [elsewhere, prefixed] = [`not-${hostname()}`, `${hostname()}2`];
+  await holdLeases("account_leases", [
+    ...processes(1_000_001, 18),
+    // One process with two accounts; ended; killed; this one; on other machines.
+    ...processes(1_000_001, 1),
+    { holder: "", leftSeconds: 1 },
+    { holder: holderName(2_000_000), leftSeconds: -1 },
+    { holder: holderName(), leftSeconds: 3_600 },
+    { holder: `${elsewhere} process 7`, leftSeconds: 3_600 },
+    { holder: `${prefixed} process 7`, leftSeconds: 3_600 },
+  ]);
+  await holdLeases("account_guests", processes(3_000_000, 1));
+  expect(await countNeighbours(tables.db)).toBe(19);
+
+  await tables.db.execute(sql`delete from account_leases where holder = ${holderName()}`);
+  const arrivals = rollingWindow(secondMs);
+  await using sandbox = await openSandbox({
+    seed: "neighbours",
+    density: 0,
+    wrapAnswer: (answer) => (request) => {
+      // The time alone is public, and counts as every request does.
+      arrivals.arrive(performance.now());
+      return answer(request);
+    },
+  });
+  const env = environmentFor(sandbox, database, { PRODUCT_TYPES: "USDT-FUTURES" });
+  expect(await runCli(["sync"], { env })).toMatchObject({ code: 0 });
+  // Twenty share eighty a second; a request may take a moment longer than the one before it.
+  expect(arrivals.peak()).toBeLessThanOrEqual(5);
+  expect(arrivals.peak()).toBeGreaterThan(1);
+});
