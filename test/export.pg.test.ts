@@ -62,6 +62,7 @@ async function printed(): Promise<Record<string, string | null>[]> {
       business_type, coin, balance::text,
       to_char(c_time at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as c_time,
       extra::text,
+      position_type, position_amount::text, position_balance::text,
       to_char(ingested_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as ingested_at,
       category
     from bills
@@ -96,7 +97,9 @@ test("parquet gives back every column exactly: money as DECIMAL(38, 18), times i
   const metadata = parquetMetadata(file);
   const money = metadata.schema.filter(({ converted_type }) => converted_type === "DECIMAL");
   expect(money.map(({ name, precision, scale }) => [name, precision, scale])).toEqual(
-    ["amount", "fee", "fee_by_coupon", "balance"].map((name) => [name, 38, 18]),
+    ["amount", "fee", "fee_by_coupon", "balance", "position_amount", "position_balance"].map(
+      (name) => [name, 38, 18],
+    ),
   );
   expect(metadata.row_groups[0]?.columns[0]?.meta_data?.codec).toBe("SNAPPY");
   const times = metadata.schema.filter(({ logical_type }) => logical_type?.type === "TIMESTAMP");
@@ -240,8 +243,8 @@ describe.each(["hledger", "beancount"] as const)("the journal for %s", (tool) =>
       const name =
         tool === "hledger" ? row.account : row.account.replace(/^./, (c) => c.toUpperCase());
       const booked = row.part === "fee" ? feeBooking : bookings[row.category];
-      const { root, name: leaf, ofAccount } = row.sign === "1" ? booked.gain : booked.loss;
-      const owner = ofAccount ? name : `${name}:${row.product_type}`;
+      const { root, name: leaf, owner: whose } = row.sign === "1" ? booked.gain : booked.loss;
+      const owner = whose === "account" ? name : `${name}:${row.product_type}`;
       count(`${root}:Exchange:${owner}:${leaf} ${row.coin}`, -exactUnits(row.sum));
     }
     const isCategory = ([key]: readonly [string, bigint]) =>

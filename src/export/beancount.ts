@@ -5,6 +5,7 @@ import { add, type Decimal, decimalText, hasAtMostDigits, zero } from "./decimal
 import type { BillPages, Chunks, ExportedBill, FormatOptions } from "./exported-bill.ts";
 import {
   type Adjustment,
+  closingText,
   type JournalEntry,
   type Posting,
   printJournal,
@@ -50,10 +51,7 @@ function openPrinter(timeOf: TimeOf): (entry: JournalEntry) => string {
     }
     const { bill, postings, day } = entry;
     for (const posting of postings) refuseInexact(bill, posting);
-    const head =
-      entry.kind === "bill"
-        ? billHead(bill, timeOf(bill))
-        : adjustmentHead(bill, entry.kind, timeOf(bill));
+    const head = headOf(entry, timeOf);
     return `${postings.map(declarations).join("")}\n${day} * ${head}${postings.map(postingLine).join("")}`;
   };
 }
@@ -80,6 +78,19 @@ function openSums(): (bill: ExportedBill, posting: Posting) => void {
 
 /** An assertion holds at the beginning of its day, so that of a day's end is dated the next. */
 const dayAfter = (day: string): string => isoTime(epochMs(Date.parse(day) + dayMs)).slice(0, 10);
+
+function headOf(entry: Exclude<JournalEntry, { kind: "balance" }>, timeOf: TimeOf): string {
+  const { kind, bill } = entry;
+  if (kind === "bill") return billHead(bill, timeOf(bill.cTime));
+  if (kind === "closing") {
+    const metadata = [
+      ["time", timeOf(entry.at)],
+      ["category", kind],
+    ];
+    return `${quoted(kind)} ${quoted(closingText)}\n${metadataLines(metadata)}`;
+  }
+  return adjustmentHead(bill, kind, timeOf(bill.cTime));
+}
 
 function billHead(bill: ExportedBill, time: string): string {
   const { billId, businessType, symbol, category, feeByCoupon, amount } = bill;

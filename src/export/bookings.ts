@@ -6,8 +6,11 @@ type Root = "Assets" | "Liabilities" | "Income" | "Expenses" | "Equity";
 export type Booking = {
   readonly root: Root;
   readonly name: string;
-  /** Shared by the product types of an account, so that what one sends to another cancels. */
-  readonly ofAccount?: true;
+  /**
+   * Whose it is; default the product type's. One of an account is shared by its product types, so that
+   * what one sends to another cancels.
+   */
+  readonly owner?: "account" | "wallet";
 };
 
 export type KoinlyLabel = {
@@ -44,7 +47,7 @@ const feesPaid = { root: "Expenses", name: "TradingFees" } as const;
 /** The one table of what each category is to an accountant. A bill's fee is booked beside it. */
 export const bookings: Readonly<Record<Category, CategoryBooking>> = {
   transfer: {
-    ...both({ root: "Equity", name: "Transfers", ofAccount: true }),
+    ...both({ root: "Equity", name: "Transfers", owner: "account" }),
     koinly: unlabelled,
   },
   trade: { ...both({ root: "Income", name: "RealisedPnl" }), koinly: profitAndLoss },
@@ -63,7 +66,8 @@ export const bookings: Readonly<Record<Category, CategoryBooking>> = {
   // Two coins change places: what one is worth in the other is a matter of prices, and no profit here.
   spot: { ...both({ root: "Equity", name: "SpotTrades" }), koinly: unlabelled },
   loan: {
-    ...both({ root: "Liabilities", name: "Loan" }),
+    // Borrowed in one category of a unified account, and repaid in another.
+    ...both({ root: "Liabilities", name: "Loan", owner: "wallet" }),
     koinly: { received: "loan", sent: "loan repayment" },
   },
   fees: {
@@ -81,6 +85,9 @@ export const feeBooking: CategoryBooking = {
   koinly: { received: "fee refund", sent: "margin fee" },
 };
 
-export const openingBooking: Booking = { root: "Equity", name: "Opening" };
-export const roundingBooking: Booking = { root: "Equity", name: "Rounding" };
-export const unexplainedBooking: Booking = { root: "Equity", name: "Unexplained" };
+const ofWallet = (name: string): Booking => ({ root: "Equity", name, owner: "wallet" });
+
+export const openingBooking = ofWallet("Opening");
+export const closingBooking = ofWallet("Closing");
+export const roundingBooking = ofWallet("Rounding");
+export const unexplainedBooking = ofWallet("Unexplained");

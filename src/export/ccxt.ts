@@ -1,7 +1,16 @@
 import type { Category } from "../contract/business-types.ts";
 import { parseExactJson } from "../contract/json.ts";
+import { categoryOf, isUnified, walletOf } from "../contract/product-types.ts";
 import { isoTime } from "../contract/time.ts";
-import { decimalOf, decimalText, magnitude, negate, subtract } from "./decimal.ts";
+import {
+  type Decimal,
+  decimalOf,
+  decimalText,
+  isZero,
+  magnitude,
+  negate,
+  subtract,
+} from "./decimal.ts";
 import type { BillPages, Chunks, ExportedBill } from "./exported-bill.ts";
 import { walletChange } from "./wallet-change.ts";
 
@@ -38,7 +47,7 @@ const types: Readonly<Partial<Record<Category, string>>> = {
 
 function ledgerEntry(bill: ExportedBill): object {
   const { account, productType, billId, businessType, category, coin, balance, cTime } = bill;
-  const amount = decimalOf(bill.amount);
+  const amount = amountOf(bill);
   const fee = decimalOf(bill.fee);
   const sign = amount.units === 0n ? fee.units : amount.units;
   const before =
@@ -48,7 +57,7 @@ function ledgerEntry(bill: ExportedBill): object {
     timestamp: cTime,
     datetime: isoTime(cTime),
     direction: sign < 0n ? "out" : "in",
-    account: `${account}/${productType}`,
+    account: `${account}/${walletOf(productType)}`,
     referenceId: null,
     referenceAccount: /^trans_(?:from|to)_(.+)$/.exec(businessType)?.[1] ?? null,
     type: types[category] ?? businessType,
@@ -62,8 +71,19 @@ function ledgerEntry(bill: ExportedBill): object {
   };
 }
 
+/** Without a fee that is inside it, as a unified account's may have: ccxt has the fee beside it. */
+function amountOf(bill: ExportedBill): Decimal {
+  const isMoved = isUnified(bill.productType) && !isZero(walletChange(bill));
+  return decimalOf(isMoved ? bill.walletAmount : bill.amount);
+}
+
 /** The bill under the API's names, with what the columns do not know in its own spelling. */
 function rawRow(bill: ExportedBill): object {
+  const extra = bill.extra === null ? {} : (parseExactJson(bill.extra) as object);
+  return { ...(isUnified(bill.productType) ? unifiedRow(bill) : classicRow(bill)), ...extra };
+}
+
+function classicRow(bill: ExportedBill): object {
   const { billId, symbol, amount, fee, feeByCoupon, businessType, coin, balance, cTime } = bill;
   return {
     billId,
@@ -75,6 +95,24 @@ function rawRow(bill: ExportedBill): object {
     coin,
     balance: balance ?? "",
     cTime: String(cTime),
-    ...(bill.extra === null ? {} : (parseExactJson(bill.extra) as object)),
+  };
+}
+
+function unifiedRow(bill: ExportedBill): object {
+  const { productType, billId, symbol, coin, businessType, amount, fee, balance, cTime } = bill;
+  const { positionType, positionAmount, positionBalance } = bill;
+  return {
+    category: isUnified(productType) ? categoryOf(productType) : productType,
+    id: billId,
+    symbol: symbol ?? "",
+    coin,
+    type: businessType,
+    ...(positionType !== null && { positionType }),
+    amount,
+    fee,
+    ...(positionAmount !== null && { positionAmount }),
+    ...(positionBalance !== null && { positionBalance }),
+    balance: balance ?? "",
+    ts: String(cTime),
   };
 }

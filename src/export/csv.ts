@@ -16,6 +16,9 @@ const columns: readonly (readonly [string, (bill: ExportedBill) => Cell])[] = [
   ["balance", ({ balance }) => balance],
   ["c_time", ({ cTime }) => isoTime(cTime)],
   ["extra", ({ extra }) => extra && harmless(extra)],
+  ["position_type", ({ positionType }) => positionType && harmless(positionType)],
+  ["position_amount", ({ positionAmount }) => positionAmount],
+  ["position_balance", ({ positionBalance }) => positionBalance],
   ["ingested_at", ({ ingestedAt }) => isoTime(ingestedAt)],
   ["category", ({ category }) => category],
 ];

@@ -18,13 +18,21 @@ export type ExportedBill = Omit<Bill, "extra"> & {
 };
 
 /**
- * The bills in the order of the export: account, product type, time, and within a millisecond the
+ * The bills in the order of the export: account, wallet, time, and within a millisecond the
  * order in which the balance moved, as `reconcile` found it, else the id as a number.
  */
 export type BillPages = AsyncIterable<readonly ExportedBill[]>;
 
 /** What an export is made of, in the order in which it is written. */
 export type Chunks = AsyncIterable<string | Uint8Array>;
+
+/** A wallet whose account became one of the other kind: the exchange serves nothing of it any more. */
+export type Closing = {
+  readonly account: string;
+  readonly wallet: string;
+  /** The exchange's time when a run was first told so. */
+  readonly at: EpochMs;
+};
 
 export type FormatOptions = {
   /** The day that a journal dates a bill by. Default UTC's. */
@@ -36,6 +44,8 @@ export type FormatOptions = {
    * other bills begin with a day.
    */
   readonly before?: BillPages;
+  /** In the time of these bills; a journal takes what is left in such a wallet out of it. */
+  readonly closings?: readonly Closing[];
 };
 
 export type Format = (pages: BillPages, options?: FormatOptions) => Chunks;

@@ -4,6 +4,7 @@ import { decimalText } from "./decimal.ts";
 import type { BillPages, Chunks, ExportedBill, FormatOptions } from "./exported-bill.ts";
 import {
   type Adjustment,
+  closingText,
   type JournalEntry,
   type Posting,
   printJournal,
@@ -44,10 +45,7 @@ function openPrinter(timeOf: TimeOf): (entry: JournalEntry) => string {
     }
     const { bill, postings, day } = entry;
     for (const posting of postings) refuseLong(bill, posting);
-    const head =
-      entry.kind === "bill"
-        ? billHead(bill, timeOf(bill))
-        : adjustmentHead(bill, entry.kind, timeOf(bill));
+    const head = headOf(entry, timeOf);
     return `${postings.map(declarations).join("")}\n${day} * ${head}${postings.map(postingLine).join("")}`;
   };
 }
@@ -61,6 +59,14 @@ function refuseLong({ account, productType, billId }: ExportedBill, { amount }: 
     `bill ${account}/${productType} ${printableLine(billId)} has ${amount.scale} decimal places, and hledger ` +
       `reads ${placesMax}; use another format, or leave the bill out by --from and --to`,
   );
+}
+
+function headOf(entry: Exclude<JournalEntry, { kind: "balance" }>, timeOf: TimeOf): string {
+  const { kind, bill } = entry;
+  if (kind === "bill") return billHead(bill, timeOf(bill.cTime));
+  if (kind === "closing")
+    return `${closingText}\n    ; time:${timeOf(entry.at)}, category:closing\n`;
+  return adjustmentHead(bill, kind, timeOf(bill.cTime));
 }
 
 function billHead(bill: ExportedBill, time: string): string {

@@ -1,7 +1,9 @@
-import { isoTime } from "../contract/time.ts";
+import { walletOf } from "../contract/product-types.ts";
+import { type EpochMs, isoTime } from "../contract/time.ts";
 import {
   type Booking,
   bookings,
+  closingBooking,
   feeBooking,
   openingBooking,
   roundingBooking,
@@ -19,7 +21,7 @@ import {
   subtract,
   zero,
 } from "./decimal.ts";
-import type { BillPages, ExportedBill, FormatOptions } from "./exported-bill.ts";
+import type { BillPages, Closing, ExportedBill, FormatOptions } from "./exported-bill.ts";
 import { walletChange } from "./wallet-change.ts";
 
 /** An account's name in parts: the first is one of the five roots, the others are anyone's words. */
@@ -43,6 +45,13 @@ export type JournalEntry = { readonly day: string } & (
       readonly postings: readonly Posting[];
     }
   | {
+      readonly kind: "closing";
+      /** The last of the wallet. */
+      readonly bill: ExportedBill;
+      readonly at: EpochMs;
+      readonly postings: readonly Posting[];
+    }
+  | {
       /** At the day's end. */
       readonly kind: "balance";
       readonly account: AccountName;
@@ -57,9 +66,10 @@ export type JournalEntry = { readonly day: string } & (
  */
 const roundingMax: Decimal = { units: 1n, scale: 8 };
 
-/** A coin's wallet in one account and product type. */
+/** One coin of a wallet. */
 type Wallet = {
   readonly account: AccountName;
+  last: ExportedBill;
   /** What was moved before the first balance that is known. */
   moved: Decimal;
   balance: Decimal | undefined;
@@ -69,22 +79,26 @@ type Wallet = {
   reportedOn: string | undefined;
 };
 
-/** A bill's time as its day's entry shows it. */
-export type TimeOf = (bill: ExportedBill) => string;
+/** A time as its day's entry shows it. */
+export type TimeOf = (time: EpochMs) => string;
 
 /** Of the day in UTC; where a day is another zone's, with the date that the moment has in UTC. */
 export const timeIn =
   (zone = "UTC"): TimeOf =>
-  ({ cTime }) =>
-    zone === "UTC" ? isoTime(cTime).slice(11) : isoTime(cTime);
+  (time) =>
+    zone === "UTC" ? isoTime(time).slice(11) : isoTime(time);
+
+/** What a closing is about. */
+export const closingText =
+  "closing: the account became one of the other kind, and the exchange serves this wallet no more";
 
 /** The text of a journal. */
 export async function* printJournal(
   pages: BillPages,
-  { dayOf = utcDay, before }: FormatOptions,
+  { dayOf = utcDay, before, closings = [] }: FormatOptions,
   print: (entry: JournalEntry) => string,
 ): AsyncIterable<string> {
-  const journal = new Journal(dayOf);
+  const journal = new Journal(dayOf, closings);
   const text = (entries: readonly JournalEntry[]) => entries.map(print).join("");
   if (before !== undefined) {
     // Printed for nobody: what is declared or opened here is not again.
@@ -95,7 +109,7 @@ export async function* printJournal(
     text(journal.end());
   }
   for await (const bills of pages) yield text(journal.book(bills));
-  yield text(journal.end());
+  yield text([...journal.end(), ...journal.close()]);
 }
 
 /**
@@ -107,39 +121,69 @@ export async function* printJournal(
  */
 class Journal {
   readonly #dayOf: DayOf;
-  readonly #streams = new Map<string, Map<string, Wallet>>();
-  #stream = "";
+  readonly #closings: ReadonlyMap<string, EpochMs>;
+  /** Of each wallet, its coins. */
+  readonly #wallets = new Map<string, Map<string, Wallet>>();
+  #wallet = "";
   #day = "";
 
-  constructor(dayOf: DayOf) {
+  constructor(dayOf: DayOf, closings: readonly Closing[]) {
     this.#dayOf = dayOf;
+    this.#closings = new Map(closings.map((closing) => [keyOf(closing), closing.at]));
   }
 
   book(bills: readonly ExportedBill[]): readonly JournalEntry[] {
     const entries: JournalEntry[] = [];
     for (const bill of bills) {
-      const stream = `${bill.account}\n${bill.productType}`;
+      const key = keyOf({ account: bill.account, wallet: walletOf(bill.productType) });
       const day = this.#dayOf(bill.cTime);
-      if (stream !== this.#stream || day !== this.#day) entries.push(...this.end());
-      this.#stream = stream;
+      if (key !== this.#wallet || day !== this.#day) entries.push(...this.end());
+      this.#wallet = key;
       this.#day = day;
-      const wallets = this.#streams.get(stream) ?? new Map<string, Wallet>();
-      this.#streams.set(stream, wallets);
-      const wallet = wallets.get(bill.coin) ?? openWallet(bill);
-      wallets.set(bill.coin, wallet);
+      const coins = this.#wallets.get(key) ?? new Map<string, Wallet>();
+      this.#wallets.set(key, coins);
+      const wallet = coins.get(bill.coin) ?? openWallet(bill);
+      coins.set(bill.coin, wallet);
       entries.push(...bookBill(wallet, bill, day));
     }
     return entries;
   }
 
-  /** The assertions of the day that is booked. */
+  /** The assertions of the day that is booked; of the day of a closing, it makes them. */
   end(): readonly JournalEntry[] {
-    return [...assertions(this.#streams.get(this.#stream) ?? new Map(), this.#day)];
+    const closedAt = this.#closings.get(this.#wallet);
+    if (closedAt !== undefined && this.#dayOf(closedAt) === this.#day) return [];
+    return [...assertions(this.#wallets.get(this.#wallet) ?? new Map(), this.#day)];
+  }
+
+  /** Takes what is left out of each wallet that was closed, and asserts that nothing is left. */
+  close(): readonly JournalEntry[] {
+    return [...this.#closings].flatMap(([key, at]) =>
+      [...(this.#wallets.get(key)?.values() ?? [])].flatMap((wallet) =>
+        closingEntries(wallet, at, this.#dayOf(at)),
+      ),
+    );
   }
 }
 
-const openWallet = ({ account, productType, coin }: ExportedBill): Wallet => ({
-  account: ["Assets", "Exchange", account, productType, coin],
+const keyOf = ({ account, wallet }: Omit<Closing, "at">): string => `${account}\n${wallet}`;
+
+function closingEntries(wallet: Wallet, at: EpochMs, day: string): readonly JournalEntry[] {
+  const { account, last: bill, balance } = wallet;
+  if (balance === undefined) return [];
+  const { coin } = bill;
+  const left = negate(balance);
+  const postings = [{ account, coin, amount: left }, counter(bill, closingBooking, left)];
+  const isEmpty = isZero(balance);
+  return [
+    ...(isEmpty ? [] : [{ kind: "closing", day, bill, at, postings } as const]),
+    { kind: "balance", day, account, coin, balance: zero },
+  ];
+}
+
+const openWallet = (bill: ExportedBill): Wallet => ({
+  account: ["Assets", "Exchange", bill.account, walletOf(bill.productType), bill.coin],
+  last: bill,
   moved: zero,
   balance: undefined,
   steps: 0n,
@@ -150,6 +194,7 @@ function bookBill(wallet: Wallet, bill: ExportedBill, day: string): readonly Jou
   const change = walletChange(bill);
   const entry: JournalEntry = { kind: "bill", day, bill, postings: billPostings(wallet, bill) };
   const computed = wallet.balance === undefined ? undefined : add(wallet.balance, change);
+  wallet.last = bill;
   wallet.steps += 1n;
   if (bill.balance === null) {
     if (computed === undefined) wallet.moved = add(wallet.moved, change);
@@ -206,7 +251,11 @@ function billPostings(wallet: Wallet, bill: ExportedBill): readonly Posting[] {
 /** The other side of what a wallet gained or lost. */
 function counter(bill: ExportedBill, booking: Booking, amount: Decimal): Posting {
   const { account, productType, coin } = bill;
-  const owner = booking.ofAccount ? [account] : [account, productType];
+  const owner = {
+    account: [account],
+    wallet: [account, walletOf(productType)],
+    "product type": [account, productType],
+  }[booking.owner ?? "product type"];
   return {
     account: [booking.root, "Exchange", ...owner, booking.name],
     coin,

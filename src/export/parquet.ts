@@ -10,7 +10,7 @@ const precision = 38;
 const scale = 18;
 const unitsMax = 10n ** BigInt(precision);
 
-type Money = "amount" | "fee" | "feeByCoupon" | "balance";
+type Money = "amount" | "fee" | "feeByCoupon" | "balance" | "positionAmount" | "positionBalance";
 type Value = string | bigint | null;
 
 const text = {
@@ -55,6 +55,18 @@ const columns: readonly Column[] = [
   { element: { name: "balance", ...money, ...optional }, read: moneyOf("balance") },
   { element: { name: "c_time", ...time, ...required }, read: ({ cTime }) => BigInt(cTime) },
   { element: { name: "extra", ...text, ...optional }, read: ({ extra }) => extra },
+  {
+    element: { name: "position_type", ...text, ...optional },
+    read: ({ positionType }) => positionType,
+  },
+  {
+    element: { name: "position_amount", ...money, ...optional },
+    read: moneyOf("positionAmount"),
+  },
+  {
+    element: { name: "position_balance", ...money, ...optional },
+    read: moneyOf("positionBalance"),
+  },
   {
     element: { name: "ingested_at", ...time, ...required },
     read: ({ ingestedAt }) => BigInt(ingestedAt),

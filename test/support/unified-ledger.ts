@@ -84,7 +84,7 @@ export function unifiedLedger(random: Random, habits: UnifiedHabits = {}): Unifi
       coin,
       balance: random() < 0.01 ? null : text(balance),
       cTime: epochMs(cTime),
-      ...noPosition,
+      ...positionOf(random, productType),
       extra: null,
       productType,
       category: type.category,
@@ -93,6 +93,15 @@ export function unifiedLedger(random: Random, habits: UnifiedHabits = {}): Unifi
     };
   });
 }
+
+const positionOf = (random: Random, productType: UnifiedProductType) =>
+  productType === "UTA-OTHER" || random() < 0.3
+    ? noPosition
+    : {
+        positionType: pick(random, ["crossed", "isolated"]),
+        positionAmount: text(drawUnits(random, exact("3"))),
+        positionBalance: text(drawUnits(random, exact("30"))),
+      };
 
 const drawn = (random: Random, code: string): Units => {
   const amount = drawUnits(random, exact("4"));

@@ -2,16 +2,17 @@ import { sql } from "drizzle-orm";
 import { isSelected, refuseUnknownAccounts } from "../../app/selection.ts";
 import { systemClock } from "../../clock.ts";
 import type { Config } from "../../config/config.ts";
-import { isDemoProductType } from "../../contract/product-types.ts";
+import { isDemoProductType, isUnified, walletOf } from "../../contract/product-types.ts";
 import { epochMs, isoTime, minuteMs } from "../../contract/time.ts";
 import type { Transaction } from "../../db/connect.ts";
 import { readSyncedStreams } from "../../db/ledger/checkpoints.ts";
+import { UsageError } from "../../errors.ts";
 import {
   type ExportedTime,
   readExportedTimes,
   readUnreconciled,
 } from "../../export/completeness.ts";
-import { isPriced, showsWallets } from "../../export/formats.ts";
+import { isJournal, isPriced, showsWallets } from "../../export/formats.ts";
 import type { BillSelection } from "../../export/read-bills.ts";
 import { countRejected } from "../../reports/rejected-rows.ts";
 import type { Stream } from "../../sync/store.ts";
@@ -38,6 +39,7 @@ export async function planExport(
   const chosen = stored.filter((stream) => isSelected(options, stream));
   const synced = chosen.filter((stream) => !isLeftOut(stream));
   const leftOut = chosen.filter(isLeftOut);
+  if (isJournal(options.format)) refuseHalfWallets(options, stored);
   const times = await readExportedTimes(tx, synced, options, systemClock.now());
   const isCut = options.to === undefined && options.changedSince === undefined;
   const through = isCut ? endsOf(times) : [];
@@ -83,6 +85,24 @@ function unaskedDemo(
   };
 }
 
+/** @throws UsageError for a part of a unified account's product types: a journal asserts balances. */
+function refuseHalfWallets({ format, ...asked }: ExportOptions, stored: readonly Stream[]): void {
+  const { productTypes } = asked;
+  if (!productTypes?.some(isUnified)) return;
+  const others = stored.filter(
+    ({ account, productType }) =>
+      isUnified(productType) &&
+      !productTypes.includes(productType) &&
+      isSelected({ ...asked, productTypes: undefined }, { account, productType }),
+  );
+  if (others.length === 0) return;
+  const missing = [...new Set(others.map(({ productType }) => productType))];
+  throw new UsageError(
+    `--format ${format} asserts balances, and a unified account has one of each coin over all its ` +
+      `product types; add ${missing.map((name) => `--product ${name}`).join(" ")}`,
+  );
+}
+
 /** Asked for by name, and never synced. */
 function missingOf(
   options: ExportOptions,
@@ -102,10 +122,17 @@ function missingOf(
   );
 }
 
-const endsOf = (times: readonly ExportedTime[]): NonNullable<BillSelection["ends"]> =>
-  times.flatMap(({ stream, through }) =>
+/** A wallet's balance is one over all of its product types: none goes on where another one ends. */
+function endsOf(times: readonly ExportedTime[]): NonNullable<BillSelection["ends"]> {
+  const ends = times.flatMap(({ stream, through }) =>
     through === undefined ? [] : [{ ...stream, to: through }],
   );
+  const nameOf = ({ account, productType }: Stream) => `${account} ${walletOf(productType)}`;
+  return ends.map((end) => {
+    const shared = ends.filter((other) => nameOf(other) === nameOf(end));
+    return { ...end, to: epochMs(Math.min(...shared.map(({ to }) => to))) };
+  });
+}
 
 // What a transaction has stored before this moment is seen when it ends: none lasts so long.
 const underWayMaxMs = 10 * minuteMs;

@@ -6,9 +6,10 @@ import { hasSchema } from "../../db/migrate.ts";
 import { openCommandDatabase } from "../../db/open.ts";
 import { inSnapshot } from "../../db/snapshot.ts";
 import { ReportableError, UsageError } from "../../errors.ts";
+import { readClosings } from "../../export/closings.ts";
 import { dayIn } from "../../export/days.ts";
 import type { BillPages } from "../../export/exported-bill.ts";
-import { isBinary, loadFormat } from "../../export/formats.ts";
+import { isBinary, isJournal, loadFormat } from "../../export/formats.ts";
 import { readBills } from "../../export/read-bills.ts";
 import { printable, printableJson } from "../../printable.ts";
 import { formatCounted } from "../../terminal/format.ts";
@@ -73,6 +74,7 @@ async function writeBills(
     dayOf: dayIn(options.zone),
     zone: options.zone,
     ...(before === undefined ? {} : { before: readBills(tx, before) }),
+    closings: isJournal(format) ? await readClosings(tx, selection) : [],
   };
   await using output: Output =
     path === undefined
