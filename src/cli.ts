@@ -10,7 +10,7 @@ import { firstThrown, messageOf, ReportableError, StoppedError, UsageError } fro
 import { isOutOfFiles, openFilesRemedy } from "./open-files.ts";
 
 // What the program has of its process: arguments, environment, output, signals and exit code.
-// What can be typed is in commands/program.ts.
+// What can be typed is in commands/program/program.ts.
 const stop = new AbortController();
 const args = process.argv.slice(2);
 let outputError: Error | undefined;

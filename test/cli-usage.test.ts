@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { symbols } from "../src/contract/symbols.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
+import { programVersion } from "../src/version.ts";
 import { runCli, startCli, temporaryFolder } from "./support/cli.ts";
 import { openClient } from "./support/exchange-client.ts";
 
@@ -44,10 +45,17 @@ describe.concurrent("help", () => {
     );
   });
 
+  test("--version prints the version of package.json, whatever the environment holds", async ({
+    expect,
+  }) => {
+    const end = await runCli(["--version"], { env: { DATABASE_URL: "x" } });
+    expect(end).toMatchObject({ code: 0, stderr: "", stdout: `${programVersion()}\n` });
+  });
+
   const reporting = ["--account <name...>", "--product <type...>", "--json"];
   const options: Readonly<Record<string, readonly string[]>> = {
-    sync: [...reporting, "--only <part...>", "--new-key"],
-    plan: [...reporting, "--only <part...>"],
+    sync: [...reporting, "--only <target...>", "--new-key"],
+    plan: [...reporting, "--only <target...>"],
     status: reporting,
     export: [
       "--format <format>",

@@ -6,6 +6,7 @@ import { forTargets, needsCredentials, targetsOf } from "../../app/targets.ts";
 import { readConfig } from "../../config/config.ts";
 import { UsageError } from "../../errors.ts";
 import { withShortWords } from "../../printable.ts";
+import { programVersion } from "../../version.ts";
 import type { ExportWords } from "../export/export-options.ts";
 import type { SandboxCommandOptions, SandboxMode } from "../sandbox.ts";
 import { addAccountCommands } from "./account-commands.ts";
@@ -66,6 +67,7 @@ export function programOf(deps: ProgramDeps, exitWith: ExitWith): Command {
 function openProgram({ io, isRunByNpm }: ProgramDeps): Command {
   return new Command("bill-sync")
     .description("Keeps the whole history of a futures account's bills in Postgres.")
+    .version(programVersion(), "--version", "print the version")
     .exitOverride()
     .configureOutput({
       // commander ends each text with a line end, and so do these.
