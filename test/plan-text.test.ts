@@ -52,6 +52,13 @@ test("symbols and loan-to-value are counted, and named beside the bills", () => 
   ]);
 });
 
+test("a unified account's bills and loan-to-value take the time that its own limits give them", () => {
+  const plans = [plan("main", "UTA-SPOT", 3), plan("main", "UTA-OTHER", 3)];
+  const records = { symbols: 0, loanToValue: new Map([["main", 3]]) };
+  // 13 of 20 a second for bills, and before them 3 of 3 a second for loan-to-value.
+  expect(planCost(plans, records)).toEqual({ windows: 6, requestsMin: 16, durationMs: 1_650 });
+});
+
 test("a plan of symbols alone has no table, and one of loan-to-value alone its requests", () => {
   expect(planText([], { symbols: 1, loanToValue: new Map() }).split("\n")).toEqual([
     "1 request for symbols",

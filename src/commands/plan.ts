@@ -5,9 +5,11 @@ import { readable } from "../app/readable.ts";
 import { withoutRetired } from "../app/retired.ts";
 import { allTargets, type Targets } from "../app/targets.ts";
 import type { Config } from "../config/config.ts";
-import { accountBills, pageSizeMax } from "../contract/account-bills.ts";
-import { loanToValue } from "../contract/loan-to-value.ts";
+import { pageSizeMax } from "../contract/account-bills.ts";
+import { billsApiOf } from "../contract/bills-api.ts";
+import { loanToValue, unifiedLoanToValue } from "../contract/loan-to-value.ts";
 import type { Operation } from "../contract/operation.ts";
+import { isUnified } from "../contract/product-types.ts";
 import { symbols } from "../contract/symbols.ts";
 import type { EpochMs } from "../contract/time.ts";
 import { noStates, readAccountStates } from "../db/accounts/account-states.ts";
@@ -110,15 +112,19 @@ export function planCost(
 ): PlanCost {
   const byAccount = Map.groupBy(plans, ({ stream }) => stream.account);
   const accounts = new Set([...byAccount.keys(), ...records.loanToValue.keys()]);
-  const requests = [...accounts].map((account) => {
-    const own = byAccount.get(account);
-    const bills = own === undefined ? 0 : 1 + requestsPerWindow * windowsOf(own);
-    return { bills, ltv: records.loanToValue.get(account) ?? 0 };
+  const costs = [...accounts].map((account) => {
+    const own = byAccount.get(account) ?? [];
+    const ltv = records.loanToValue.get(account) ?? 0;
+    const isUnifiedAccount = own.some(({ stream }) => isUnified(stream.productType));
+    return [
+      ...billsCosts(own),
+      { operation: isUnifiedAccount ? unifiedLoanToValue : loanToValue, requests: ltv },
+    ];
   });
-  const durations = requests.map(
-    ({ bills, ltv }) => paceMs(accountBills, bills) + paceMs(loanToValue, ltv),
+  const durations = costs.map((own) =>
+    own.reduce((sum, { operation, requests }) => sum + paceMs(operation, requests), 0),
   );
-  const requestsMin = requests.reduce((sum, { bills, ltv }) => sum + bills + ltv, records.symbols);
+  const requestsMin = costs.flat().reduce((sum, { requests }) => sum + requests, records.symbols);
   return {
     windows: windowsOf(plans),
     requestsMin,
@@ -128,6 +134,17 @@ export function planCost(
       (requestsMin * addressLimit.perMs) / addressLimit.requests,
     ),
   };
+}
+
+type Cost = { readonly operation: Operation; readonly requests: number };
+
+/** The least that an account's bills take, by the operation that serves them. */
+function billsCosts(plans: readonly StreamPlan[]): readonly Cost[] {
+  const operationOf = ({ stream }: StreamPlan) => billsApiOf(stream.productType).operation;
+  return [...Map.groupBy(plans, operationOf)].map(([operation, own]) => ({
+    operation,
+    requests: 1 + requestsPerWindow * windowsOf(own),
+  }));
 }
 
 /** How long so many requests take at an operation's limit. */

@@ -1,0 +1,143 @@
+import { randomUUID } from "node:crypto";
+import { sql } from "drizzle-orm";
+import { expect, test } from "vitest";
+import { exchangeOf } from "../src/app/exchange-session.ts";
+import { proveKey } from "../src/app/key-proof.ts";
+import { unifiedProductTypes } from "../src/contract/product-types.ts";
+import { dayMs, epochMs } from "../src/contract/time.ts";
+import { takeSyncLease } from "../src/db/lease/sync-lease.ts";
+import { replayBatch } from "../src/db/ledger/replay-rows.ts";
+import { ForeignKeyError } from "../src/errors.ts";
+import { fileDatabase } from "./support/database.ts";
+import { exactly } from "./support/sandbox-ledger.ts";
+import { accountOf, simulate, simulationStart, transportOf } from "./support/simulation.ts";
+import { verifyIn } from "./support/verification.ts";
+
+const { database, tables } = await fileDatabase();
+
+const unified = [{ at: Number.NEGATIVE_INFINITY, mode: "unified" }];
+
+/** A unified account that was synced. */
+async function synced(name: string, seed: number) {
+  const simulation = simulate(database.url, {
+    seed,
+    name,
+    density: 0.3,
+    modes: unified,
+    productTypes: unifiedProductTypes,
+    // As no unified account's bills are in fact: the walk needs both of its ways.
+    quirks: { sortedBy: "time", shortPages: true },
+  });
+  const report = await simulation.sync();
+  expect(report.error ?? report.streams.find(({ error }) => error)?.error).toBeUndefined();
+  return simulation;
+}
+
+const span = { from: epochMs(simulationStart - 80 * dayMs), to: epochMs(simulationStart - dayMs) };
+const wanted = { span, productTypes: unifiedProductTypes };
+
+test("a verification of a unified account names what is missing and what differs, and heals it", async () => {
+  await using simulation = await synced("healed", 7);
+  const read = () => verifyIn(tables.db, simulation, wanted);
+  const sound = await read();
+  expect(sound.findings).toEqual([]);
+  expect(sound.streams.map(({ error }) => error)).toEqual(unifiedProductTypes.map(() => undefined));
+  expect(sound.streams.every(({ compared }) => compared > 20)).toBe(true);
+
+  const inside = sql`account = 'healed' and c_time between ${new Date(span.from)} and ${new Date(span.to)}`;
+  const { rows: gone } = await tables.db.execute<{ bill_id: string }>(sql`
+    delete from bills
+    where (product_type, bill_id) in (
+      select product_type, bill_id
+      from bills
+      where ${inside} and product_type in ('UTA-SPOT', 'UTA-OTHER')
+      order by bill_id
+      limit 5
+    )
+    returning bill_id`);
+  await tables.db.execute(sql`
+    update bills
+    set position_balance = coalesce(position_balance, 0) + 1
+    where product_type = 'UTA-USDT-FUTURES'
+      and bill_id = (
+        select min(bill_id) from bills where ${inside} and product_type = 'UTA-USDT-FUTURES'
+      )`);
+  const found = await verifyIn(tables.db, simulation, { ...wanted, heal: true });
+  const missing = found.findings.filter(({ kind }) => kind === "missing");
+  expect(missing).toHaveLength(gone.length);
+  expect(found.findings.filter(({ kind }) => kind !== "missing")).toMatchObject([
+    { kind: "changed", fields: [{ field: "position_balance" }], isHealed: true },
+  ]);
+  expect((await read()).findings).toEqual([]);
+  const compared = await simulation.compare();
+  expect(compared.map(({ missing, extra, different }) => ({ missing, extra, different }))).toEqual(
+    unifiedProductTypes.map(() => exactly),
+  );
+});
+
+test("a rejected row of a unified account is read again as one of its own ledger", async () => {
+  const account = "replayed";
+  const row = {
+    category: "SPOT",
+    id: "1486721507613851649",
+    symbol: "RTOWNUSDT",
+    coin: "USDT",
+    type: "ORDER_DEALT_FROZEN_OUT",
+    amount: "-10.1079350372",
+    fee: "-0.0100978372",
+    balance: "2.8920649628",
+    ts: "1790187950042",
+  };
+  await tables.db.execute(sql`
+    insert into rejected_bills (
+      account, product_type, digest, received, fault_path, fault, run_id, rejected_at
+    )
+    select
+      ${account}, product_type, product_type, ${JSON.stringify(row)}, 'old', 'is not known',
+      ${randomUUID()}::uuid, clock_timestamp()
+    from unnest(array['UTA-SPOT', 'UTA-OTHER']) as product_type`);
+  await using lease = await takeSyncLease(tables.db, account, {
+    signal: new AbortController().signal,
+  });
+  const spot = await replayBatch(tables.db, lease, { account, productType: "UTA-SPOT" }, undefined);
+  expect(spot).toMatchObject({ new: 1, left: [] });
+  const other = await replayBatch(
+    tables.db,
+    lease,
+    { account, productType: "UTA-OTHER" },
+    undefined,
+  );
+  expect(other).toMatchObject({ new: 0, left: [{ path: "category" }] });
+});
+
+test("a unified account's new key proves itself by bills that are stored, and another account's does not", async () => {
+  await using own = await synced("proven", 8);
+  await using other = simulate(database.url, {
+    seed: 9,
+    name: "proven",
+    density: 0.3,
+    modes: unified,
+    productTypes: unifiedProductTypes,
+  });
+  const proof = ({ sandbox, time }: typeof own) => {
+    const account = accountOf(sandbox, unifiedProductTypes);
+    const exchange = exchangeOf(
+      { baseUrl: new URL("http://127.0.0.1"), locale: "en-US" },
+      account,
+      { transport: transportOf(sandbox, time, {}), clock: time.clock, random: () => 0.5 },
+    );
+    return proveKey(
+      {
+        db: tables.db,
+        exchange,
+        assertHeld: () => undefined,
+        signal: new AbortController().signal,
+        onFailure: () => undefined,
+      },
+      { account: "proven", key: account.credentials.key },
+      account,
+    );
+  };
+  expect(await own.time.run(proof(own))).toBe("served");
+  await expect(other.time.run(proof(other))).rejects.toThrow(ForeignKeyError);
+});
