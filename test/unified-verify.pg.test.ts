@@ -135,7 +135,7 @@ test("a unified account's new key proves itself by bills that are stored, and an
         onFailure: () => undefined,
       },
       { account: "proven", key: account.credentials.key },
-      account,
+      { mode: "unified", productTypes: unifiedProductTypes },
     );
   };
   expect(await own.time.run(proof(own))).toBe("served");
