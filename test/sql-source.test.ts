@@ -19,6 +19,8 @@ test("a text is put into a statement as it stands only where it is this program'
   expect(counted(/\bsql\s*\.\s*(?:raw|identifier)\(/g)).toEqual({
     "src/commands/report/read-ledger.ts": 6,
     "src/db/backup/backup.ts": 1,
+    "src/db/days/compare-days.ts": 4,
+    "src/db/days/refresh-days.ts": 3,
     "src/db/lease/renewable-lease.ts": 4,
     "src/db/migrate.ts": 3,
     "src/db/schema/record-columns.ts": 4,
@@ -27,7 +29,7 @@ test("a text is put into a statement as it stands only where it is this program'
     "src/db/schema/schema.ts": 1,
     "src/db/ledger/upsert-bills.ts": 3,
     "src/db/ledger/verification-store.ts": 1,
-    "src/db/views.ts": 3,
+    "src/db/views.ts": 4,
     "src/export/read-bills.ts": 1,
     "src/reconciliation/breaks.ts": 2,
     "src/reconciliation/checks.ts": 3,

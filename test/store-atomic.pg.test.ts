@@ -42,6 +42,7 @@ async function contents({ account }: Stream): Promise<readonly string[]> {
     "rejected_bills",
     "checkpoints",
     "account_leases",
+    "dirty_days",
   ];
   const parts = named.map(
     (table) => sql`

@@ -1,6 +1,7 @@
 import { type ExitCode, type Io, print, printSummary, tell } from "../app/io.ts";
 import { migratedText } from "../app/migrated-text.ts";
 import { stopped } from "../app/stopped.ts";
+import { storeDays } from "../app/stored-days.ts";
 import type { Config } from "../config/config.ts";
 import { migrate } from "../db/migrate.ts";
 import { openCommandDatabase } from "../db/open.ts";
@@ -14,6 +15,7 @@ export async function migrateCommand(config: Config, io: Io): Promise<ExitCode> 
     io,
     migratedText(await migrate(database.url.reveal())) ?? "the schema is up to date",
   );
+  await storeDays(database.db, io.signal, (message) => tell(io, message));
   return 0;
 }
 

@@ -2,6 +2,7 @@ import { type ExitCode, type Io, print, printJson, tell } from "../app/io.ts";
 import { type LoggedEnd, loggedRun } from "../app/logged-run.ts";
 import { endOf } from "../app/outcome.ts";
 import { isSelected, type Selection, selectedStreams } from "../app/selection.ts";
+import { storeDays } from "../app/stored-days.ts";
 import type { Config } from "../config/config.ts";
 import type { Database } from "../db/connect.ts";
 import { takeSyncLease } from "../db/lease/sync-lease.ts";
@@ -65,6 +66,7 @@ export async function replayCommand(
     for (const [account, own] of Map.groupBy(wanted, (stream) => stream.account)) {
       reports.push(await replayAccount({ db, notice, signal: io.signal, rowsMax }, account, own));
     }
+    await storeDays(db, io.signal, notice);
     if (options.json) printJson(io, replayJson(reports));
     else print(io, replayText(reports));
     return endOfReplay(reports);

@@ -13,6 +13,7 @@ import {
   type Transaction,
 } from "./connect.ts";
 import { explained, withDatabaseErrors } from "./database-errors.ts";
+import { holdMeaning, markMeaningOf } from "./days/mark-days.ts";
 import { tables } from "./schema/tables.ts";
 import { refuseUnfitServer } from "./server-settings.ts";
 import { textArray } from "./sql/array-literal.ts";
@@ -225,20 +226,31 @@ async function refuseForeignSchema(db: Queryable): Promise<void> {
 
 /**
  * The program's list of business types, as a table for queries; codes met beside it stay, and so
- * does what a user mapped.
+ * does what a user mapped. Where a code that was met has another category now, the days of its bills
+ * are to be stored anew.
  */
 async function seedBusinessTypes(db: Database): Promise<void> {
   const listed = listedBusinessTypes.toSorted((a, b) => (a.code < b.code ? -1 : 1));
   const column = (pick: (type: (typeof listed)[number]) => string) => textArray(listed.map(pick));
-  await db.execute(sql`
+  const rowsOfList = sql`
+      select code, category, meaning, documented
+      from unnest(
+        ${column(({ code }) => code)}::text[],
+        ${column(({ category }) => category)}::text[],
+        ${column(({ meaning }) => meaning)}::text[],
+        ${column(({ documented }) => String(documented))}::boolean[]
+      ) as listed (code, category, meaning, documented)`;
+  const { rows: moved } = await db.execute<{ code: string }>(sql`
+    select code
+    from (${rowsOfList}) as listed
+    join business_types as known using (code)
+    where known.category <> coalesce(known.category_by_user, listed.category)
+    order by code`);
+  const seed = (tx: Queryable) =>
+    tx.execute(sql`
     insert into business_types (code, category, listed_category, meaning, documented)
     select code, category, category, meaning, documented
-    from unnest(
-      ${column(({ code }) => code)}::text[],
-      ${column(({ category }) => category)}::text[],
-      ${column(({ meaning }) => meaning)}::text[],
-      ${column(({ documented }) => String(documented))}::boolean[]
-    ) as listed (code, category, meaning, documented)
+    from (${rowsOfList}) as listed
     where not exists (
       select 1
       from business_types as known
@@ -251,4 +263,15 @@ async function seedBusinessTypes(db: Database): Promise<void> {
       listed_category = excluded.listed_category,
       meaning = excluded.meaning,
       documented = excluded.documented`);
+  if (moved.length === 0) return void (await seed(db));
+  const codes = textArray(moved.map(({ code }) => code));
+  await inTransaction(
+    db,
+    async (tx) => {
+      await holdMeaning(tx);
+      await markMeaningOf(tx, sql`from bills where business_type = any(${codes}::text[])`);
+      await seed(tx);
+    },
+    { statementMaxMs, lockMaxMs: statementMaxMs },
+  );
 }

@@ -4,6 +4,7 @@ import { sql } from "drizzle-orm";
 import pg from "pg";
 import { DatabaseError } from "../errors.ts";
 import type { Queryable, Transaction } from "./connect.ts";
+import { dayViews } from "./days/day-views.ts";
 import { textArray } from "./sql/array-literal.ts";
 
 /** The views of schema `analytics`, each behind those that it reads. */
@@ -28,24 +29,47 @@ export const viewNames = [
 ] as const;
 
 /** A view's definition and comments, and their SHA-256 in hexadecimal. */
-export type View = { readonly name: string; readonly text: string; readonly hash: string };
+export type View = {
+  readonly schema: "analytics" | "public";
+  readonly name: string;
+  readonly text: string;
+  readonly hash: string;
+};
 
 const folder = new URL("../sql/views/", import.meta.url);
 
-export const readViews = (): readonly View[] =>
-  viewNames.map((name) => {
-    const text = readFileSync(new URL(`${name}.sql`, folder), "utf8");
-    return { name, text, hash: createHash("sha256").update(text).digest("hex") };
-  });
+const viewOf = (schema: View["schema"], name: string, text: string): View => ({
+  schema,
+  name,
+  text,
+  hash: createHash("sha256").update(text).digest("hex"),
+});
+
+/** Those of `analytics`, and behind the first, which they read, those that put days together. */
+export function readViews(): readonly View[] {
+  const [entries, ...others] = viewNames.map((name) =>
+    viewOf("analytics", name, readFileSync(new URL(`${name}.sql`, folder), "utf8")),
+  );
+  const days = dayViews().map(({ name, text }) => viewOf("public", name, text));
+  return [...(entries === undefined ? [] : [entries]), ...days, ...others];
+}
+
+/** What has the name of one of these views. */
+const objectsNamedAs = (views: readonly View[]) => sql`
+    unnest(
+      ${textArray(views.map(({ schema }) => schema))}::text[],
+      ${textArray(views.map(({ name }) => name))}::text[]
+    ) as wanted (schema, name)
+    join pg_namespace on nspname = wanted.schema
+    join pg_class on relnamespace = pg_namespace.oid and relname = wanted.name`;
 
 /** Whether each view is there as its file has it; one that somebody dropped is not. */
 export async function areViewsCurrent(db: Queryable, views: readonly View[]): Promise<boolean> {
   const { rows } = await db.execute<{ name: string; hash: string }>(sql`
     select name, hash
-    from analytics_views
-    join pg_class on relname = name
-    where relnamespace = to_regnamespace('analytics')
-      and relkind = 'v'`);
+    from ${objectsNamedAs(views)}
+    join analytics_views using (name)
+    where relkind = 'v'`);
   const made = new Map(rows.map(({ name, hash }) => [name, hash]));
   return views.every(({ name, hash }) => made.get(name) === hash);
 }
@@ -99,14 +123,14 @@ async function dropAndCreateViews(tx: Transaction, views: readonly View[]): Prom
     select
       relname as name,
       format(
-        'revoke all on analytics.%I from %s',
+        'revoke all on %I.%I from %s',
+        nspname,
         relname,
         case grantee when 0 then 'public' else format('%I', pg_get_userbyid(grantee)) end
       ) as revocation
-    from pg_class
+    from ${objectsNamedAs(views)}
     cross join aclexplode(relacl)
-    where relnamespace = 'analytics'::regnamespace
-      and grantee <> relowner`);
+    where grantee <> relowner`);
   const known = new Set(before.map(({ name }) => name));
   const statements = [
     ...revoked.filter(({ name }) => known.has(name)).map(({ revocation }) => revocation),
@@ -118,31 +142,30 @@ async function dropAndCreateViews(tx: Transaction, views: readonly View[]): Prom
 /** The statements that give a view's owner and grants back to one that is made anew. */
 const readAccess = (views: readonly View[]) => sql`
   with existing as (
-    select pg_class.oid, relname, relowner, relacl
-    from pg_class
-    where relnamespace = 'analytics'::regnamespace
-      and relkind = 'v'
-      and relname = any(${textArray(views.map(({ name }) => name))}::text[])
+    select pg_class.oid, nspname, relname, relowner, relacl
+    from ${objectsNamedAs(views)}
+    where relkind = 'v'
   ),
   lists as (
-    select relname, relowner, relacl as acl, '' as of_column
+    select nspname, relname, relowner, relacl as acl, '' as of_column
     from existing
     union all
-    select relname, relowner, attacl, format(' (%I)', attname)
+    select nspname, relname, relowner, attacl, format(' (%I)', attname)
     from existing
     join pg_attribute on attrelid = existing.oid
   )
   select
     relname as name,
-    format('alter view analytics.%I owner to %I', relname, pg_get_userbyid(relowner)) as access
+    format('alter view %I.%I owner to %I', nspname, relname, pg_get_userbyid(relowner)) as access
   from existing
   union all
   select
     relname,
     format(
-      'grant %s%s on analytics.%I to %s%s',
+      'grant %s%s on %I.%I to %s%s',
       privilege_type,
       of_column,
+      nspname,
       relname,
       case grantee when 0 then 'public' else format('%I', pg_get_userbyid(grantee)) end,
       case when is_grantable then ' with grant option' end
@@ -152,7 +175,9 @@ const readAccess = (views: readonly View[]) => sql`
   where grantee <> relowner`;
 
 async function dropViews(tx: Transaction, views: readonly View[]): Promise<void> {
-  const names = views.map(({ name }) => sql`analytics.${sql.identifier(name)}`);
+  const names = views.map(
+    ({ schema, name }) => sql`${sql.identifier(schema)}.${sql.identifier(name)}`,
+  );
   try {
     await tx.execute(sql`drop view if exists ${sql.join(names, sql`, `)}`);
   } catch (error) {
@@ -170,14 +195,12 @@ async function dropViews(tx: Transaction, views: readonly View[]): Promise<void>
 /** What has the name of a view and was not made by this program is its owner's, and stays. */
 async function refuseForeignNames(tx: Transaction, views: readonly View[]): Promise<void> {
   const { rows } = await tx.execute<{ name: string }>(sql`
-    select relname as name
-    from pg_class
-    where relnamespace = to_regnamespace('analytics')
-      and relname = any(${textArray(views.map(({ name }) => name))}::text[])
-      and relname not in (select name from analytics_views)
-    order by relname`);
+    select nspname || '.' || relname as name
+    from ${objectsNamedAs(views)}
+    where relname not in (select name from analytics_views)
+    order by nspname, relname`);
   if (rows.length === 0) return;
-  const names = rows.map(({ name }) => `analytics.${name}`).join(", ");
+  const names = rows.map(({ name }) => name).join(", ");
   throw new DatabaseError(
     `bill-sync cannot make ${names}, since another object has that name: ` +
       "rename it or move it to another schema, and run bill-sync migrate",

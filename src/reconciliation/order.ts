@@ -1,5 +1,6 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { Transaction } from "../db/connect.ts";
+import { markMeaningOf } from "../db/days/mark-days.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import { timeText } from "../db/sql/time-text.ts";
 import { productTypesOf } from "../db/sql/wallet.ts";
@@ -243,6 +244,15 @@ async function collectMilliseconds(tx: Transaction): Promise<void> {
 
 async function writeOrder(tx: Transaction, placed: readonly Placed[]): Promise<void> {
   if (placed.length === 0) return;
+  await markMeaningOf(
+    tx,
+    sql`
+    from unnest(
+      ${textArray(placed.map(({ account }) => account))}::text[],
+      ${textArray(placed.map(({ product_type }) => product_type))}::text[],
+      ${textArray(placed.map(({ time }) => time))}::timestamptz[]
+    ) as placed (account, product_type, c_time)`,
+  );
   await tx.execute(sql`
     with placed as (
       select account, product_type, bill_id, place

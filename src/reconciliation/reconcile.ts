@@ -2,6 +2,7 @@ import { sql } from "drizzle-orm";
 import { hourMs } from "../contract/time.ts";
 import { type Database, inTransaction, type Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
+import { holdMeaning } from "../db/days/mark-days.ts";
 import {
   type BillsToCheck,
   billsToCheck,
@@ -18,6 +19,7 @@ import {
 } from "./breaks.ts";
 import { findChainBreaks, isAnythingNew } from "./chain-breaks.ts";
 import { collectDaySums, collectResiduals, collectSuspects } from "./chain-scan.ts";
+import { markChangedRules, readKnownRules } from "./changed-rules.ts";
 import {
   findIdBreaks,
   findRollforwardBreaks,
@@ -69,13 +71,15 @@ export function reconcile(
         // Compiling a statement took longer than running it, where its cost was thought to be high.
         await tx.execute(sql`set local jit = off`);
         // Two at once take turns, each with a snapshot of its own.
-        await tx.execute(sql`lock table ledger_breaks in share row exclusive mode`);
+        await holdMeaning(tx);
+        const rulesBefore = await readKnownRules(tx);
         await collectCoverage(tx);
         let checked = await checkOnce(tx, scope, { isFull });
         // What was resolved spoke against what was learned: that is counted anew.
         if (!checked.isWhole && checked.resolved > 0) {
           checked = await checkOnce(tx, scope, { isFull: true });
         }
+        await markChangedRules(tx, rulesBefore);
         const { isWhole, chains } = checked;
         const breaks = await readOpenBreaks(tx, scope);
         return { isWhole, chains, rules: await readRules(tx, scope), breaks };

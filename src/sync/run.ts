@@ -79,7 +79,9 @@ export async function syncAccount(deps: RunDeps, account: SyncAccount): Promise<
     // A key that is refused once is refused: the bills would only ask again.
     const refused = report.loanToValue.find(({ error }) => isRefusal(error))?.error;
     if (refused !== undefined) throw refused;
-    return { ...report, ...(await syncBills(own, streams, readsAll)) };
+    const bills = await syncBills(own, streams, readsAll);
+    await held.store.refreshDays();
+    return { ...report, ...bills };
   } catch (error) {
     return { ...report, error };
   }

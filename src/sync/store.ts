@@ -155,6 +155,11 @@ export type Store = {
    * the cursor and the counts. The others have not begun.
    */
   divideWindow(stream: Stream, window: Interval, cuts: readonly EpochMs[]): Promise<void>;
+  /**
+   * Stores the account's days anew that are marked: those within a window, or all. Where it cannot, it
+   * does not, and nothing is wrong: marked days are computed when they are read.
+   */
+  refreshDays(within?: Interval): Promise<void>;
   /** A record that equals the last one extends its time. Any other is stored beside it. */
   commitLoanToValue(commit: LoanToValueCommit): Promise<LoanToValueChange>;
 };

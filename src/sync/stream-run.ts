@@ -220,7 +220,10 @@ export class StreamRun {
 
   async #commit(page: PageCommit): Promise<PageCounts> {
     const counts = await this.#deps.held.store.commitPage(page);
-    if ("end" in page.next) this.#proven.push(...page.next.end.proven);
+    if ("end" in page.next) {
+      this.#proven.push(...page.next.end.proven);
+      await this.#deps.held.store.refreshDays(page.window);
+    }
     return counts;
   }
 

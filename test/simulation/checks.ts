@@ -1,4 +1,7 @@
+import { drizzle } from "drizzle-orm/node-postgres";
 import { historyMs, hourMs } from "../../src/contract/time.ts";
+import type { Database } from "../../src/db/connect.ts";
+import { findWrongDays } from "../../src/db/days/compare-days.ts";
 import type { LedgerBill } from "../../src/sandbox/ledger-bill.ts";
 import { isComplete } from "../../src/sync/run.ts";
 import type { StreamPlan } from "../../src/sync/store.ts";
@@ -83,6 +86,19 @@ export function checkCommitted(world: World, run: Run, write: Write): void {
   for (const { window, cursor } of walks) {
     if (cursor === undefined) ledger.addEdges(stream.productType, window);
   }
+}
+
+/** What is stored of days between two steps is what the bills say, but of days that are marked. */
+export async function checkDays({ pool, verdicts }: World): Promise<void> {
+  const { rows } = await pool.query<{ days: number }>(
+    "select count(*)::int as days from ledger_days",
+  );
+  const wrong = await findWrongDays(drizzle(pool) as Database, accountName);
+  verdicts.check(
+    "days",
+    rows[0]?.days ?? 0,
+    wrong.map(({ wallet, day }) => `${wallet} ${day} is stored otherwise than its bills say`),
+  );
 }
 
 /** The tables between two steps. */

@@ -21,12 +21,12 @@ export type ProcessDatabaseOptions = {
   readonly beforeCommit?: (client: pg.PoolClient) => Promise<void>;
   /**
    * Told when the server has committed, whether or not anybody hears of it, with the values of the
-   * transaction's statements.
+   * transaction's statements, behind their texts.
    */
   readonly onCommit: (statements: Statements) => void;
 };
 
-/** The values of a transaction's statements, one after the other. */
+/** The text and the values of each of a transaction's statements, one after the other. */
 export type Statements = readonly (readonly unknown[])[];
 
 /** Real I/O, one after the other, while the simulated time stands still: its order is the same each time. */
@@ -141,7 +141,7 @@ export class ProcessDatabase {
         if (fault?.kind === "fails") await client.query(failing);
         if (isCommit) await beforeCommit?.(client);
         const result = await sendTo(client, statement, values, now());
-        session.statements.push(values ?? []);
+        session.statements.push([text, ...(values ?? [])]);
         if (isCommit && result?.command === "COMMIT") onCommit(session.statements);
         if (isCommit) this.#endTransaction(session);
         if (fault?.kind === "cut-after") throw cut(session);
@@ -168,7 +168,6 @@ export class ProcessDatabase {
 
 /** One connection in use. */
 class Session {
-  /** The values of the transaction's statements. */
   statements: unknown[][] = [];
   isClosed = false;
   readonly #client: pg.PoolClient;

@@ -156,15 +156,30 @@ export const mutants: readonly Mutant[] = [
     file: "src/db/ledger/upsert-bills.ts",
     changes: [
       [
-        "where bill_id not in (select bill_id from stored where not is_restated)",
-        "where bill_id not in (select bill_id from stored)",
+        "where bill_id not in (select bill_id from stored where not is_restated)\n      on conflict",
+        "where bill_id not in (select bill_id from stored)\n      on conflict",
+      ],
+    ],
+  },
+  {
+    name: "the day of new bills not marked",
+    file: "src/db/ledger/upsert-bills.ts",
+    changes: [
+      [
+        "      first.filter(({ page }) => fresh.pages.has(page)),\n    ),\n  ]);",
+        "      [],\n    ),\n  ]);",
       ],
     ],
   },
   {
     name: "what a restatement replaced not kept",
     file: "src/db/ledger/upsert-bills.ts",
-    changes: [["      where is_restated\n", "      where false\n"]],
+    changes: [
+      [
+        "      from stored\n      where is_restated\n    ),\n    written",
+        "      from stored\n      where false\n    ),\n    written",
+      ],
+    ],
   },
   {
     name: "bills that are stored again counted again",
@@ -175,7 +190,10 @@ export const mutants: readonly Mutant[] = [
     name: "unchanged rows rewritten",
     file: "src/db/ledger/upsert-bills.ts",
     changes: [
-      ["where bill_id not in (select bill_id from stored where not is_restated)", ""],
+      [
+        "where bill_id not in (select bill_id from stored where not is_restated)\n      on conflict",
+        "on conflict",
+      ],
       ['content("excluded")', 'sql.raw("(" + columns.map(() => "null").join(", ") + ")")'],
     ],
   },

@@ -137,6 +137,10 @@ const written = [
   "account_leases",
   "account_guests",
   "stream_states",
+  "ledger_days",
+  "symbol_days",
+  "check_days",
+  "dirty_days",
 ];
 
 /** Empties all that a history writes. By delete: a truncate of so little takes eight times as long. */

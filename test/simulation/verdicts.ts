@@ -14,6 +14,7 @@ export const promises = [
   "twice is once",
   "expired",
   "verified",
+  "days",
 ] as const;
 
 export type PromiseName = (typeof promises)[number];

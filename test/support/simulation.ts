@@ -152,6 +152,7 @@ async function hold(
     commitPage: (...given) => time.hold(() => real.commitPage(...given)),
     time: real.time,
     divideWindow: (...given) => time.hold(() => real.divideWindow(...given)),
+    refreshDays: (...given) => time.hold(() => real.refreshDays(...given)),
     commitLoanToValue: (...given) => time.hold(() => real.commitLoanToValue(...given)),
   };
   const release = () => time.hold(() => Promise.resolve(lease[Symbol.asyncDispose]()));

@@ -3,11 +3,13 @@ import { type LoggedEnd, loggedRun } from "../../app/logged-run.ts";
 import { endOf } from "../../app/outcome.ts";
 import { recount, recountText } from "../../app/recount.ts";
 import { isSelected, type Selection, selectedStreams } from "../../app/selection.ts";
+import { setDaysRight, storeDays, wrongDayText } from "../../app/stored-days.ts";
 import { systemClock } from "../../clock.ts";
 import type { Config } from "../../config/config.ts";
 import { epochMs, isoTime } from "../../contract/time.ts";
 import { readRetirements } from "../../db/accounts/retirement.ts";
 import type { Database } from "../../db/connect.ts";
+import type { WalletDay } from "../../db/days/refresh-days.ts";
 import { type BillCount, readCountedStreams } from "../../db/ledger/bill-counts.ts";
 import { readSyncedStreams } from "../../db/ledger/checkpoints.ts";
 import { hasSchema } from "../../db/migrate.ts";
@@ -52,7 +54,7 @@ export async function reconcileCommand(
   await using database = await openCommandDatabase(config.database, notify, { statementMaxMs });
   const { db } = database;
   if (!(await hasSchema(db))) {
-    if (options.json) printJson(io, reconciliationJson(nothingStored, []));
+    if (options.json) printJson(io, reconciliationJson(nothingStored, [], []));
     else print(io, "nothing is stored yet; run sync");
     return 0;
   }
@@ -96,16 +98,22 @@ async function check(
     await repair(config, io, await readBrokenSpans(db, selection));
     result = await reconcile(db, selection, { isFull });
   }
-  const counted = isFull ? await readCountedStreams(db) : [];
-  const recounted = await recount(
-    db,
-    counted.filter((stream) => isSelected(selection, stream)),
+  const counted = (isFull ? await readCountedStreams(db) : []).filter((stream) =>
+    isSelected(selection, stream),
   );
+  const recounted = await recount(db, counted);
+  await storeDays(db, io.signal, (message) => tell(io, message));
+  const accounts = new Set(counted.map(({ account }) => account));
+  const wrongDays = await setDaysRight(db, [...accounts], {
+    signal: io.signal,
+    statementMaxMs,
+  });
   const { chains, isWhole } = result;
   const breaks = result.breaks.map(markRetired(await readRetirements(db)));
   const checked = { ...result, breaks };
-  if (json) printJson(io, reconciliationJson(checked, recounted));
-  else print(io, [...recounted.map(recountText), reconciliationText(checked)].join("\n"));
+  const told = [...recounted.map(recountText), ...wrongDays.map(wrongDayText)];
+  if (json) printJson(io, reconciliationJson(checked, recounted, wrongDays));
+  else print(io, [...told, reconciliationText(checked)].join("\n"));
   const errors = io.signal.aborted ? [io.signal.reason] : [];
   return {
     ...endOf({ errors, isOpen: breaks.length > 0, isAnythingDone: true }),
@@ -143,10 +151,15 @@ async function repair(config: Config, io: Io, spans: readonly BrokenSpan[]): Pro
   }
 }
 
-const reconciliationJson = (result: Checked, recounted: readonly BillCount[]): object => ({
+const reconciliationJson = (
+  result: Checked,
+  recounted: readonly BillCount[],
+  wrongDays: readonly WalletDay[],
+): object => ({
   ...result,
   breaks: result.breaks.map(breakJson),
   recounted,
+  wrongDays,
 });
 
 export function reconciliationText({ chains, rules, breaks, isWhole }: Checked): string {

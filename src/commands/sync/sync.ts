@@ -11,6 +11,7 @@ import { proofText, proveKey } from "../../app/key-proof.ts";
 import { type LoggedEnd, loggedRun } from "../../app/logged-run.ts";
 import { migratedText } from "../../app/migrated-text.ts";
 import { withoutRetired } from "../../app/retired.ts";
+import { storeDays } from "../../app/stored-days.ts";
 import { allTargets, type Targets } from "../../app/targets.ts";
 import type { Account } from "../../config/account.ts";
 import type { Config } from "../../config/config.ts";
@@ -76,6 +77,7 @@ export async function runSync(given: Config, deps: SyncRunDeps): Promise<ExitCod
   const { db } = database;
   const migrated = migratedText(await migrate(database.url.reveal()));
   if (migrated !== undefined) reporter.notice(migrated);
+  await storeDays(db, deps.signal, reporter.notice);
   const { config, notices } = withoutRetired(given, await readRetirements(db));
   for (const line of notices) reporter.warn(line);
   await using access = openExchangeAccess();

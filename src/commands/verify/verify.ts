@@ -5,6 +5,7 @@ import { type ExitCode, type Io, print, printJson, tell } from "../../app/io.ts"
 import { proofText, proveKey } from "../../app/key-proof.ts";
 import { type LoggedEnd, loggedRun } from "../../app/logged-run.ts";
 import { recount } from "../../app/recount.ts";
+import { storeDays } from "../../app/stored-days.ts";
 import { systemClock } from "../../clock.ts";
 import type { Account } from "../../config/account.ts";
 import type { Config } from "../../config/config.ts";
@@ -88,6 +89,7 @@ export async function runVerification(config: Config, given: VerificationDeps): 
     const findings = new Findings(keptMax);
     const deps = { ...given, config, db, access, runId, findings, renewals };
     const reports = await Promise.all(config.accounts.map((account) => verifyOne(deps, account)));
+    if (heal) await storeDays(db, deps.signal, notice);
     const verification = { span, reports, findings };
     onResult(verification);
     return { ...endOfVerification(verification), counts: countsOf(verification) };

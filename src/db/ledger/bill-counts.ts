@@ -1,8 +1,9 @@
 import { type SQL, sql } from "drizzle-orm";
 import { hourMs } from "../../contract/time.ts";
-import type { Stream } from "../../sync/store.ts";
+import type { PageCounts, Stream } from "../../sync/store.ts";
 import { type Database, inTransaction, type Queryable, type Transaction } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
+import { textArray } from "../sql/array-literal.ts";
 import { onlyRow } from "../sql/only-row.ts";
 
 /** How many bills of a stream were thought to be stored, and how many are. */
@@ -55,6 +56,31 @@ export async function countBills(tx: Transaction, stream: Stream): Promise<BillC
     stream,
     await tx.execute<Counts>(sql`with ${found(stream)} select counted, stored from found`),
   );
+}
+
+/** Adds what is new to what is stored of each stream. Where nothing is new, no row is written. */
+export async function addToCounts(
+  tx: Transaction,
+  pages: readonly { readonly stream: Stream }[],
+  counts: readonly Pick<PageCounts, "new">[],
+): Promise<void> {
+  const added = pages.flatMap(({ stream }, page) => {
+    const { new: bills = 0 } = counts[page] ?? {};
+    return bills === 0 ? [] : [{ ...stream, bills }];
+  });
+  if (added.length === 0) return;
+  const column = (pick: (one: (typeof added)[number]) => string) => textArray(added.map(pick));
+  await tx.execute(sql`
+    insert into bill_counts (account, product_type, bills)
+    select account, product_type, sum(bills)
+    from unnest(
+      ${column(({ account }) => account)}::text[],
+      ${column(({ productType }) => productType)}::text[],
+      ${column(({ bills }) => String(bills))}::bigint[]
+    ) as added (account, product_type, bills)
+    group by account, product_type
+    on conflict (account, product_type) do update
+    set bills = bill_counts.bills + excluded.bills`);
 }
 
 type Counts = { counted: string; stored: string };

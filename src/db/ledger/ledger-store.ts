@@ -1,9 +1,11 @@
 import PQueue from "p-queue";
 import { DatabaseSilentError } from "../../errors.ts";
+import type { Interval } from "../../sync/intervals.ts";
 import type { PageCommit, PageCounts, Store } from "../../sync/store.ts";
 import { readAccountStates, recordAvailability, recordMode } from "../accounts/account-states.ts";
 import { type Database, inTransaction, type Transaction } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
+import { refreshDaysOf, refreshSomeDays } from "../days/refresh-days.ts";
 import type { LeaseInUse } from "../lease/lease-kind.ts";
 import type { LockWaits } from "../lease/lock-waits.ts";
 import { checkSyncLease } from "../lease/sync-lease.ts";
@@ -58,6 +60,11 @@ export function openStore(
   };
   const write = <T>(work: (tx: Transaction) => Promise<T>): Promise<T> =>
     turns.add(() => transact(work));
+  const refreshDays = (within?: Interval): Promise<void> =>
+    refreshDaysOf(
+      (scope) => turns.add(() => refreshSomeDays(db, scope, (tx) => checkSyncLease(tx, lease))),
+      { account: lease.account, ...(within && { within }) },
+    );
 
   const { account } = lease;
   return {
@@ -75,6 +82,7 @@ export function openStore(
         return counts;
       }),
     ),
+    refreshDays,
     divideWindow: (stream, window, cuts) =>
       write((tx) => divideWindow(tx, stream, window, cuts, runId)),
     commitLoanToValue: (commit) => write((tx) => commitLoanToValue(tx, commit)),

@@ -1,12 +1,15 @@
 import { sql } from "drizzle-orm";
 import type { Bill } from "../../contract/bill.ts";
 import { sortedJson } from "../../contract/json.ts";
+import { walletOf } from "../../contract/product-types.ts";
 import { isoTime } from "../../contract/time.ts";
 import { listedBusinessTypes } from "../../contract/unified-business-types.ts";
 import { OutdatedPageError } from "../../errors.ts";
 import type { PageCommit, PageCounts, Stream } from "../../sync/store.ts";
 import type { Transaction } from "../connect.ts";
+import { dayOfColumn, markDaysOf } from "../days/mark-days.ts";
 import { textArray } from "../sql/array-literal.ts";
+import { addToCounts } from "./bill-counts.ts";
 import { freshPages, loadBills } from "./load-bills.ts";
 import type { PlacedBill } from "./placed-bill.ts";
 
@@ -54,33 +57,14 @@ export async function upsertBills(
     counted.unchanged += unchanged;
     counted.restated += restated;
   }
-  await countBills(tx, pages, counts);
+  await Promise.all([
+    addToCounts(tx, pages, counts),
+    markDaysOf(
+      tx,
+      first.filter(({ page }) => fresh.pages.has(page)),
+    ),
+  ]);
   return counts;
-}
-
-/** Adds what is new to what is stored of each stream. Where nothing is new, no row is written. */
-async function countBills(
-  tx: Transaction,
-  pages: readonly Pick<PageCommit, "stream">[],
-  counts: readonly Counts[],
-): Promise<void> {
-  const added = pages.flatMap(({ stream }, page) => {
-    const { new: bills = 0 } = counts[page] ?? {};
-    return bills === 0 ? [] : [{ ...stream, bills }];
-  });
-  if (added.length === 0) return;
-  const column = (pick: (one: (typeof added)[number]) => string) => textArray(added.map(pick));
-  await tx.execute(sql`
-    insert into bill_counts (account, product_type, bills)
-    select account, product_type, sum(bills)
-    from unnest(
-      ${column(({ account }) => account)}::text[],
-      ${column(({ productType }) => productType)}::text[],
-      ${column(({ bills }) => String(bills))}::bigint[]
-    ) as added (account, product_type, bills)
-    group by account, product_type
-    on conflict (account, product_type) do update
-    set bills = bill_counts.bills + excluded.bills`);
 }
 
 /** One statement cannot write a row twice: where a bill comes again, it takes another one. */
@@ -254,6 +238,22 @@ async function mergeBills(
       on conflict (account, product_type, bill_id) do update
       set ${assignments}, ingested_at = excluded.ingested_at
       where ${content("bills")} is distinct from ${content("excluded")}
+    ),
+    -- A bill that was restated may come from another day.
+    moved as (
+      select c_time
+      from incoming
+      where bill_id not in (select bill_id from stored where not is_restated)
+      union all
+      select c_time
+      from stored
+      where is_restated
+    ),
+    marked as (
+      insert into dirty_days (account, wallet, day, cause)
+      select distinct ${account}, ${walletOf(productType)}, ${dayOfColumn(sql`c_time`)}, 'bills'
+      from moved
+      on conflict (account, wallet, day, cause) do nothing
     )
     select
       page,

@@ -2,6 +2,7 @@ import { sql } from "drizzle-orm";
 import type { Category } from "../../contract/business-types.ts";
 import { type Database, inTransaction } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
+import { holdMeaning, markMeaningOf } from "../days/mark-days.ts";
 
 /** What a kind of bill is taken for. */
 export type MappedType = {
@@ -43,6 +44,10 @@ export function mapType(
 ): Promise<MappedType | undefined> {
   return withDatabaseErrors(() =>
     inTransaction(db, async (tx) => {
+      await holdMeaning(tx);
+      const before = await tx.execute<{ category: string }>(
+        sql`select category from business_types where code = ${code}`,
+      );
       const { rows } = await tx.execute<MappedType>(sql`
         update business_types
         set
@@ -57,6 +62,9 @@ export function mapType(
           meaning`);
       if (rows.length > 0) {
         await tx.execute(sql`update reconciled_chains set ingested_before = '-infinity'`);
+      }
+      if (before.rows[0]?.category !== rows[0]?.category) {
+        await markMeaningOf(tx, sql`from bills where business_type = ${code}`);
       }
       return rows[0];
     }),

@@ -1,63 +1,8 @@
 create or replace view analytics.activity as
-with placed as (
-  select
-    entries.account,
-    entries.product_type,
-    entries.coin,
-    entries.is_demo,
-    entries.bill_id,
-    entries.c_time,
-    entries.day,
-    entries.symbol,
-    entries.business_type,
-    entries.category,
-    entries.amount,
-    entries.fee,
-    entries.fee_by_coupon,
-    entries.balance,
-    entries.wallet_amount,
-    entries.wallet_fee,
-    coalesce(bill_order.place, 0) as place
-  from analytics.entries
-  left join bill_order
-    on bill_order.account = entries.account
-    and bill_order.product_type = entries.product_type
-    and bill_order.bill_id = entries.bill_id
-),
-chained as (
-  select
-    placed.*,
-    row_number() over chain as position,
-    sum(wallet_amount + wallet_fee) over chain as moved,
-    -- Bills that show no balance belong to the stretch that the last one which does has begun.
-    greatest(count(balance) over chain, 1) as stretch
-  from placed
-  window chain as (
-    partition by account, product_type, coin
-    order by c_time, place, length(bill_id), bill_id
-    rows unbounded preceding
-  )
-),
-based as (
-  select
-    chained.*,
-    max(balance - moved) over (partition by account, product_type, coin, stretch) as base,
-    count(*) over (partition by account, product_type, coin, stretch) as bills
-  from chained
-),
-linked as (
-  select
-    based.*,
-    base - coalesce(lag(base) over chain, base) as off,
-    -- Each bill since the last balance may have been rounded by one unit in the last place.
-    abs(base - lag(base) over chain) <= 0.00000001 * lag(bills) over chain as is_rounding
-  from based
-  window chain as (partition by account, product_type, coin order by position)
-)
 select
-  linked.account,
-  linked.product_type,
-  linked.coin,
+  account,
+  product_type,
+  coin,
   is_demo,
   position,
   bill_id,
@@ -71,26 +16,50 @@ select
   fee_by_coupon,
   wallet_amount,
   wallet_fee,
-  wallet_amount + wallet_fee as net,
-  base + moved - wallet_amount - wallet_fee - off as balance_before,
-  balance as balance_after,
-  base + moved as running_balance,
-  case when is_rounding then off else 0 end as rounding,
-  case when is_rounding then 0 else off end as difference,
-  reconciled_at is not null and coalesce(c_time < reconciled_through, true) as is_settled
-from linked
-left join reconciled_chains
-  on reconciled_chains.account = linked.account
-  and reconciled_chains.product_type = linked.product_type
-  and reconciled_chains.coin = linked.coin;
+  net,
+  balance_before,
+  balance_after,
+  running_balance,
+  rounding,
+  difference,
+  is_settled,
+  wallet
+from classic_activity
+union all
+select
+  account,
+  product_type,
+  coin,
+  is_demo,
+  position,
+  bill_id,
+  c_time,
+  day,
+  symbol,
+  business_type,
+  category,
+  amount,
+  fee,
+  fee_by_coupon,
+  wallet_amount,
+  wallet_fee,
+  net,
+  balance_before,
+  balance_after,
+  running_balance,
+  rounding,
+  difference,
+  is_settled,
+  wallet
+from unified_activity;
 
 comment on view analytics.activity is
   'One row a bill, in the order in which the balance moved: by time, by id, and within a millisecond by what chains.';
 comment on column analytics.activity.account is 'The account''s name in the configuration.';
-comment on column analytics.activity.product_type is 'USDT-FUTURES, COIN-FUTURES, USDC-FUTURES, or the one of demo trading with an S before it.';
+comment on column analytics.activity.product_type is 'USDT-FUTURES, COIN-FUTURES, USDC-FUTURES, or the one of demo trading with an S before it; of a unified account UTA-SPOT, UTA-MARGIN, UTA-USDT-FUTURES, UTA-COIN-FUTURES, UTA-USDC-FUTURES or UTA-OTHER.';
 comment on column analytics.activity.coin is 'The coin that all amounts of the row are in. Amounts of different coins are never added up.';
 comment on column analytics.activity.is_demo is 'Whether it is demo trading, which is not money.';
-comment on column analytics.activity."position" is 'The bill''s place in the chain of its account, product type and coin, from 1.';
+comment on column analytics.activity."position" is 'The bill''s place in the chain of its account, wallet and coin, from 1.';
 comment on column analytics.activity.bill_id is 'The exchange''s id of the bill: text, since it does not fit a floating-point number.';
 comment on column analytics.activity.c_time is 'When the exchange made the bill, to the millisecond.';
 comment on column analytics.activity.day is 'The UTC day.';
@@ -109,3 +78,4 @@ comment on column analytics.activity.running_balance is 'The balance after it: a
 comment on column analytics.activity.rounding is 'What the served balance is off by rounding: at most one unit in the eighth place a bill.';
 comment on column analytics.activity.difference is 'The served balance less the balance before, the net and the rounding: zero where the chain holds, and says nothing yet where is_settled is false.';
 comment on column analytics.activity.is_settled is 'Whether the last reconcile has judged the bill: false where it is newer than that, or than what is completely read.';
+comment on column analytics.activity.wallet is 'Whose balance the bill moves: UTA for all categories of a unified account, else the product type.';

@@ -1,106 +1,107 @@
 create or replace view analytics.daily_rollforward as
-with sums as (
+with read as (
   select
     account,
     product_type,
-    coin,
-    day,
-    coalesce(sum(wallet_amount) filter (where category = 'trade'), 0) as realised_pnl,
-    coalesce(sum(wallet_fee) filter (where wallet_fee < 0), 0) as trading_fees,
-    coalesce(sum(wallet_fee) filter (where wallet_fee > 0), 0) as fee_rebates,
-    coalesce(sum(wallet_amount) filter (where category = 'funding' and wallet_amount > 0), 0) as funding_received,
-    coalesce(sum(wallet_amount) filter (where category = 'funding' and wallet_amount < 0), 0) as funding_paid,
-    coalesce(sum(wallet_amount) filter (where category = 'liquidation'), 0) as liquidation,
-    coalesce(sum(wallet_amount) filter (where category = 'transfer' and wallet_amount > 0), 0) as transfers_in,
-    coalesce(sum(wallet_amount) filter (where category = 'transfer' and wallet_amount < 0), 0) as transfers_out,
-    coalesce(sum(wallet_amount) filter (where category = 'bonus'), 0) as bonus,
-    coalesce(sum(wallet_amount) filter (where category = 'copy'), 0) as copy,
-    coalesce(sum(wallet_amount) filter (where category = 'delivery'), 0) as delivery,
-    coalesce(sum(wallet_amount) filter (where category = 'margin'), 0) as margin,
-    coalesce(sum(wallet_amount) filter (where category = 'interest'), 0) as interest,
-    coalesce(sum(wallet_amount) filter (where category = 'conversion'), 0) as conversion,
-    -- Not only 'unknown': a category that this view has no column for must not vanish from a sum.
-    coalesce(
-      sum(wallet_amount) filter (
-        where category not in (
-          'trade', 'funding', 'liquidation', 'transfer', 'bonus', 'copy', 'delivery', 'margin',
-          'interest', 'conversion'
-        )
-      ),
-      0
-    ) as unmapped,
-    coalesce(sum(rounding), 0) as rounding,
-    coalesce(sum(difference), 0) as difference,
-    coalesce(sum(difference) filter (where not is_settled), 0) as unsettled,
-    sum(net) as net,
-    max(balance_before) filter (where position = 1) as first_opening,
-    count(*) as bills
-  from analytics.activity
-  group by account, product_type, coin, day
-),
-covered as (
-  select account, product_type, range_agg(tstzrange(window_start, window_end)) as time
+    range_agg(tstzrange(window_start, window_end)) as time
   from checkpoints
   where state = 'complete'
   group by account, product_type
 ),
-chained as (
+-- A unified account has one balance: where one of its product types was never read, nothing is
+-- complete. One that the key may not read is not waited for.
+unread as (
+  select account
+  from (select distinct account from read where product_type like 'UTA-%') as unified
+  cross join unnest(
+    array['UTA-SPOT', 'UTA-MARGIN', 'UTA-USDT-FUTURES', 'UTA-COIN-FUTURES', 'UTA-USDC-FUTURES', 'UTA-OTHER']
+  ) as wanted (product_type)
+  left join read using (account, product_type)
+  left join stream_states using (account, product_type)
+  where read.time is null
+    and not_available_since is null
+),
+covered as (
   select
-    sums.*,
+    account,
+    case when product_type like 'UTA-%' then 'UTA' else product_type end as wallet,
+    case
+      when product_type like 'UTA-%' and account in (select account from unread) then '{}'
+      else range_intersect_agg(time)
+    end as time
+  from read
+  group by account, 2, product_type like 'UTA-%'
+),
+own as (
+  select
+    days.*,
+    -- A difference is unsettled until reconcile has judged the bill that shows it.
+    case when coalesce(opened_at < reconciled_through, true) and reconciled_at is not null then 0 else step_difference end
+      + case
+        when differences is null then 0
+        else (
+          select coalesce(sum(step), 0)
+          from unnest(differences, difference_times) as steps (step, at)
+          where reconciled_at is null
+            or at >= reconciled_through
+        )
+      end as unsettled,
+    covered.time,
     -- Behind a day come those without bills, to the next one that has some.
     coalesce(
       lead(day) over chain - 1,
       greatest(day, (upper(covered.time) at time zone 'UTC')::date)
     ) as until
-  from sums
-  left join covered using (account, product_type)
-  window chain as (partition by account, product_type, coin order by day)
+  from chained_days as days
+  left join covered using (account, wallet)
+  left join reconciled_chains
+    on reconciled_chains.account = days.account
+    and reconciled_chains.product_type = days.wallet
+    and reconciled_chains.coin = days.coin
+  window chain as (partition by days.account, days.wallet, days.coin order by day)
 ),
+-- Not a series of times: they are the session's, and where a night has no midnight it loses a day.
 days as (
   select
-    chained.account,
-    chained.product_type,
-    chained.coin,
-    -- Not a series of times: they are the session's, and where a night has no midnight it loses a day.
-    chained.day + later as day,
-    coalesce(own.realised_pnl, 0) as realised_pnl,
-    coalesce(own.trading_fees, 0) as trading_fees,
-    coalesce(own.fee_rebates, 0) as fee_rebates,
-    coalesce(own.funding_received, 0) as funding_received,
-    coalesce(own.funding_paid, 0) as funding_paid,
-    coalesce(own.liquidation, 0) as liquidation,
-    coalesce(own.transfers_in, 0) as transfers_in,
-    coalesce(own.transfers_out, 0) as transfers_out,
-    coalesce(own.bonus, 0) as bonus,
-    coalesce(own.copy, 0) as copy,
-    coalesce(own.delivery, 0) as delivery,
-    coalesce(own.margin, 0) as margin,
-    coalesce(own.interest, 0) as interest,
-    coalesce(own.conversion, 0) as conversion,
-    coalesce(own.unmapped, 0) as unmapped,
-    coalesce(own.rounding, 0) as rounding,
-    coalesce(own.difference, 0) as difference,
-    coalesce(own.unsettled, 0) as unsettled,
-    coalesce(own.net, 0) as net,
-    coalesce(own.bills, 0) as bills,
-    max(chained.first_opening) over (
-      partition by chained.account, chained.product_type, chained.coin
-    )
-      + sum(coalesce(own.net + own.rounding + own.difference, 0)) over (
-        partition by chained.account, chained.product_type, chained.coin
-        order by chained.day + later
-      ) as reported_closing
-  from chained
-  cross join generate_series(0, chained.until - chained.day) as later
-  left join lateral (select chained.* where later = 0) as own on true
+    own.account,
+    own.wallet,
+    own.coin,
+    own.time,
+    own.day + later as day,
+    case when later = 0 then carried else reported_closing end as opening,
+    reported_closing,
+    case when later = 0 then own.realised_pnl else 0 end as realised_pnl,
+    case when later = 0 then own.trading_fees else 0 end as trading_fees,
+    case when later = 0 then own.fee_rebates else 0 end as fee_rebates,
+    case when later = 0 then own.funding_received else 0 end as funding_received,
+    case when later = 0 then own.funding_paid else 0 end as funding_paid,
+    case when later = 0 then own.liquidation else 0 end as liquidation,
+    case when later = 0 then own.transfers_in else 0 end as transfers_in,
+    case when later = 0 then own.transfers_out else 0 end as transfers_out,
+    case when later = 0 then own.bonus else 0 end as bonus,
+    case when later = 0 then own.copy else 0 end as copy,
+    case when later = 0 then own.delivery else 0 end as delivery,
+    case when later = 0 then own.margin else 0 end as margin,
+    case when later = 0 then own.interest else 0 end as interest,
+    case when later = 0 then own.conversion else 0 end as conversion,
+    case when later = 0 then own.unmapped else 0 end as unmapped,
+    case when later = 0 then own.spot else 0 end as spot,
+    case when later = 0 then own.loan else 0 end as loan,
+    case when later = 0 then own.fees else 0 end as fees,
+    case when later = 0 then own.rounding + step_rounding else 0 end as rounding,
+    case when later = 0 then own.difference + step_difference else 0 end as difference,
+    case when later = 0 then own.unsettled else 0 end as unsettled,
+    case when later = 0 then own.bills else 0 end as bills
+  from own
+  cross join generate_series(0, own.until - own.day) as later
 )
 select
   account,
-  product_type,
+  wallet as product_type,
   coin,
-  product_type like 'S%' as is_demo,
+  wallet like 'S%' as is_demo,
   day,
-  reported_closing - difference - rounding - net as opening,
+  opening,
   realised_pnl,
   trading_fees,
   fee_rebates,
@@ -122,17 +123,19 @@ select
   difference,
   bills,
   coalesce(
-    covered.time @> tstzrange(day at time zone 'UTC', (day + 1) at time zone 'UTC'),
+    time @> tstzrange(day::timestamp at time zone 'UTC', (day + 1)::timestamp at time zone 'UTC'),
     false
   ) as is_complete,
-  unsettled
-from days
-left join covered using (account, product_type);
+  unsettled,
+  spot,
+  loan,
+  fees
+from days;
 
 comment on view analytics.daily_rollforward is
   'How each day''s balance came about: opening, every category, closing. One row a day from the first bill to the end of coverage.';
 comment on column analytics.daily_rollforward.account is 'The account''s name in the configuration.';
-comment on column analytics.daily_rollforward.product_type is 'USDT-FUTURES, COIN-FUTURES, USDC-FUTURES, or the one of demo trading with an S before it.';
+comment on column analytics.daily_rollforward.product_type is 'USDT-FUTURES, COIN-FUTURES, USDC-FUTURES, or the one of demo trading with an S before it; UTA for the one wallet of a unified account.';
 comment on column analytics.daily_rollforward.coin is 'The coin that all amounts of the row are in. Amounts of different coins are never added up.';
 comment on column analytics.daily_rollforward.is_demo is 'Whether it is demo trading, which is not money.';
 comment on column analytics.daily_rollforward.day is 'The UTC day.';
@@ -159,3 +162,6 @@ comment on column analytics.daily_rollforward.difference is 'What the exchange''
 comment on column analytics.daily_rollforward.bills is 'How many bills are in the row''s sums.';
 comment on column analytics.daily_rollforward.is_complete is 'Whether all of the time was proven to be read; until then numbers may still grow.';
 comment on column analytics.daily_rollforward.unsettled is 'The part of the difference that reconcile has not judged yet: of bills newer than its last run, or than what is completely read. More bills may come between them.';
+comment on column analytics.daily_rollforward.spot is 'Coins bought and sold on the spot market of a unified account: principal, not profit.';
+comment on column analytics.daily_rollforward.loan is 'Principal borrowed, positive, and repaid, negative.';
+comment on column analytics.daily_rollforward.fees is 'Fees in bills of their own, which name no other amount.';

@@ -1,42 +1,67 @@
 create or replace view analytics.data_quality as
-with checks as (
+with steps as (
+  select
+    days.account,
+    days.wallet as product_type,
+    days.opened_at,
+    step_rounding,
+    step_difference,
+    roundings,
+    rounded_first_at,
+    rounded_last_at,
+    differences,
+    difference_times,
+    reconciled_at is not null as is_reconciled,
+    reconciled_through
+  from chained_days as days
+  left join reconciled_chains
+    on reconciled_chains.account = days.account
+    and reconciled_chains.product_type = days.wallet
+    and reconciled_chains.coin = days.coin
+  where step_rounding <> 0
+    or step_difference <> 0
+    or roundings > 0
+    or differences is not null
+),
+checks as (
   select
     account,
     product_type,
     'quarantined rows' as check,
-    rejected_at as seen_at
+    1 as rows,
+    rejected_at as first_at,
+    rejected_at as last_at
   from rejected_bills
   where resolved_at is null
   union all
-  select account, product_type, 'restatements', replaced_at
+  select account, product_type, 'restatements', 1, replaced_at, replaced_at
   from bill_revisions
   union all
-  select account, product_type, 'bills without a balance', c_time
-  from bills
-  where balance is null
+  select account, product_type, "check", bills, first_at, last_at
+  from current_check_days
   union all
-  select account, product_type, 'bills of an unmapped type', c_time
-  from analytics.entries
-  where category = 'unknown'
+  select account, product_type, 'breaks in the balance', 1, opened_at, opened_at
+  from steps
+  where step_difference <> 0
+    and is_reconciled
+    and coalesce(opened_at < reconciled_through, true)
   union all
-  select account, product_type, 'ids that tell another time', c_time
-  from analytics.entries
-  where is_id_odd
+  select account, product_type, 'breaks in the balance', 1, at, at
+  from steps
+  cross join unnest(difference_times) as at
+  where is_reconciled
+    and coalesce(at < reconciled_through, true)
   union all
-  select account, product_type, 'bills with fields that no contract lists', c_time
-  from bills
-  where extra is not null
+  select account, product_type, 'balances off by one unit in the last place', 1, opened_at, opened_at
+  from steps
+  where step_rounding <> 0
   union all
-  select account, product_type, 'breaks in the balance', c_time
-  from analytics.activity
-  where difference <> 0
-    and is_settled
+  select
+    account, product_type, 'balances off by one unit in the last place', roundings, rounded_first_at, rounded_last_at
+  from steps
+  where roundings > 0
   union all
-  select account, product_type, 'balances off by one unit in the last place', c_time
-  from analytics.activity
-  where rounding <> 0
-  union all
-  select account, product_type, 'time that was not read', covered_from
+  select account, product_type, 'time that was not read', 1, covered_from, covered_from
   from analytics.coverage
   where state <> 'complete'
 )
@@ -45,16 +70,16 @@ select
   product_type,
   product_type like 'S%' as is_demo,
   "check",
-  count(*) as rows,
-  min(seen_at) as first_at,
-  max(seen_at) as last_at
+  sum(rows)::bigint as rows,
+  min(first_at) as first_at,
+  max(last_at) as last_at
 from checks
 group by account, product_type, "check";
 
 comment on view analytics.data_quality is
   'What is odd about the data: one row a product type and check that found something.';
 comment on column analytics.data_quality.account is 'The account''s name in the configuration.';
-comment on column analytics.data_quality.product_type is 'USDT-FUTURES, COIN-FUTURES, USDC-FUTURES, or the one of demo trading with an S before it.';
+comment on column analytics.data_quality.product_type is 'USDT-FUTURES, COIN-FUTURES, USDC-FUTURES, or the one of demo trading with an S before it; of a unified account UTA where balances are off, which it has one of.';
 comment on column analytics.data_quality.is_demo is 'Whether it is demo trading, which is not money.';
 comment on column analytics.data_quality."check" is 'What was found.';
 comment on column analytics.data_quality."rows" is 'How often.';

@@ -3,18 +3,16 @@ select
   account,
   product_type,
   coin,
-  is_demo,
+  product_type like 'S%' as is_demo,
   day,
-  coalesce(symbol, '') as symbol,
-  coalesce(sum(fee) filter (where fee < 0), 0) as fees,
-  coalesce(sum(fee) filter (where fee > 0), 0) as rebates,
-  coalesce(sum(fee_by_coupon), 0) as paid_by_coupon,
-  sum(fee) as net,
-  count(*) as bills
-from analytics.entries
-where fee <> 0
-  or fee_by_coupon <> 0
-group by account, product_type, coin, is_demo, day, coalesce(symbol, '');
+  symbol,
+  fees,
+  rebates,
+  paid_by_coupon,
+  fees + rebates as net,
+  fee_bills as bills
+from current_symbol_days
+where fee_bills > 0;
 
 comment on view analytics.fees_by_symbol_day is
   'Trading fees, by contract and day.';

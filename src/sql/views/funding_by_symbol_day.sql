@@ -3,16 +3,15 @@ select
   account,
   product_type,
   coin,
-  is_demo,
+  product_type like 'S%' as is_demo,
   day,
-  coalesce(symbol, '') as symbol,
-  coalesce(sum(amount) filter (where amount > 0), 0) as received,
-  coalesce(sum(amount) filter (where amount < 0), 0) as paid,
-  sum(amount) as net,
-  count(*) as bills
-from analytics.entries
-where category = 'funding'
-group by account, product_type, coin, is_demo, day, coalesce(symbol, '');
+  symbol,
+  funding_received as received,
+  funding_paid as paid,
+  funding_received + funding_paid as net,
+  funding_bills as bills
+from current_symbol_days
+where funding_bills > 0;
 
 comment on view analytics.funding_by_symbol_day is
   'Funding fees, by contract and day.';

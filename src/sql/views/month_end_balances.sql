@@ -14,7 +14,7 @@ from analytics.monthly_rollforward;
 comment on view analytics.month_end_balances is
   'The balance at the end of each month.';
 comment on column analytics.month_end_balances.account is 'The account''s name in the configuration.';
-comment on column analytics.month_end_balances.product_type is 'USDT-FUTURES, COIN-FUTURES, USDC-FUTURES, or the one of demo trading with an S before it.';
+comment on column analytics.month_end_balances.product_type is 'USDT-FUTURES, COIN-FUTURES, USDC-FUTURES, or the one of demo trading with an S before it; UTA for the one wallet of a unified account.';
 comment on column analytics.month_end_balances.coin is 'The coin that all amounts of the row are in. Amounts of different coins are never added up.';
 comment on column analytics.month_end_balances.is_demo is 'Whether it is demo trading, which is not money.';
 comment on column analytics.month_end_balances.month is 'The first UTC day of the month.';

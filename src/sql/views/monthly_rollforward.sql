@@ -26,21 +26,24 @@ select
     + sum(
       realised_pnl + trading_fees + fee_rebates + funding_received + funding_paid + liquidation
         + transfers_in + transfers_out + bonus + copy + delivery + margin + interest + conversion
-        + unmapped + rounding
+        + unmapped + rounding + spot + loan + fees
     ) as computed_closing,
   (array_agg(reported_closing order by day desc))[1] as reported_closing,
   sum(difference) as difference,
   sum(bills)::bigint as bills,
   bool_and(is_complete)
     and count(*) = extract(day from date_trunc('month', day) + interval '1 month - 1 day') as is_complete,
-  sum(unsettled) as unsettled
+  sum(unsettled) as unsettled,
+  sum(spot) as spot,
+  sum(loan) as loan,
+  sum(fees) as fees
 from analytics.daily_rollforward
 group by account, product_type, coin, is_demo, date_trunc('month', day);
 
 comment on view analytics.monthly_rollforward is
   'The same by month.';
 comment on column analytics.monthly_rollforward.account is 'The account''s name in the configuration.';
-comment on column analytics.monthly_rollforward.product_type is 'USDT-FUTURES, COIN-FUTURES, USDC-FUTURES, or the one of demo trading with an S before it.';
+comment on column analytics.monthly_rollforward.product_type is 'USDT-FUTURES, COIN-FUTURES, USDC-FUTURES, or the one of demo trading with an S before it; UTA for the one wallet of a unified account.';
 comment on column analytics.monthly_rollforward.coin is 'The coin that all amounts of the row are in. Amounts of different coins are never added up.';
 comment on column analytics.monthly_rollforward.is_demo is 'Whether it is demo trading, which is not money.';
 comment on column analytics.monthly_rollforward.month is 'The first UTC day of the month.';
@@ -67,3 +70,6 @@ comment on column analytics.monthly_rollforward.difference is 'What the exchange
 comment on column analytics.monthly_rollforward.bills is 'How many bills are in the row''s sums.';
 comment on column analytics.monthly_rollforward.is_complete is 'Whether all of the time was proven to be read; until then numbers may still grow.';
 comment on column analytics.monthly_rollforward.unsettled is 'The part of the difference that reconcile has not judged yet: of bills newer than its last run, or than what is completely read. More bills may come between them.';
+comment on column analytics.monthly_rollforward.spot is 'Coins bought and sold on the spot market of a unified account: principal, not profit.';
+comment on column analytics.monthly_rollforward.loan is 'Principal borrowed, positive, and repaid, negative.';
+comment on column analytics.monthly_rollforward.fees is 'Fees in bills of their own, which name no other amount.';

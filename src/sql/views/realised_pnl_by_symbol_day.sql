@@ -3,17 +3,15 @@ select
   account,
   product_type,
   coin,
-  is_demo,
+  product_type like 'S%' as is_demo,
   day,
-  coalesce(symbol, '') as symbol,
-  coalesce(sum(amount) filter (where amount > 0), 0) as profit,
-  coalesce(sum(amount) filter (where amount < 0), 0) as loss,
-  sum(amount) as net,
-  count(*) as bills
-from analytics.entries
-where category = 'trade'
-  and amount <> 0
-group by account, product_type, coin, is_demo, day, coalesce(symbol, '');
+  symbol,
+  profit,
+  loss,
+  profit + loss as net,
+  profit_bills as bills
+from current_symbol_days
+where profit_bills > 0;
 
 comment on view analytics.realised_pnl_by_symbol_day is
   'Profit and loss of closed positions without fees, by contract and day; liquidations and deliveries are not in it.';

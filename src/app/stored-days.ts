@@ -1,0 +1,46 @@
+import type { Database } from "../db/connect.ts";
+import { findWrongDays, markWrongDays } from "../db/days/compare-days.ts";
+import { refreshAllDays, type WalletDay } from "../db/days/refresh-days.ts";
+import { printableLine } from "../printable.ts";
+import { formatCount, formatCounted } from "../terminal/format.ts";
+
+// Fewer are stored before anybody would read a line about it.
+const toldMin = 500;
+
+/**
+ * Stores the days that are not stored, or not as their bills say, with progress where there are many:
+ * after an update that brings such days, a million bills take some five seconds. It may be stopped at
+ * any time; what is left, the next run stores.
+ */
+export async function storeDays(
+  db: Database,
+  signal: AbortSignal,
+  notify: (message: string) => void,
+): Promise<void> {
+  let told = 0;
+  await refreshAllDays(db, signal, ({ stored, of }) => {
+    if (of < toldMin || stored - told < toldMin) return;
+    told = stored;
+    notify(`stored ${formatCount(stored)} of ${formatCounted(of, "day")} for quick answers`);
+  });
+}
+
+/** Sets right what is stored of these accounts' days. @returns the days that were wrong. */
+export async function setDaysRight(
+  db: Database,
+  accounts: readonly string[],
+  { signal, statementMaxMs }: { readonly signal: AbortSignal; readonly statementMaxMs: number },
+): Promise<readonly WalletDay[]> {
+  const wrong: WalletDay[] = [];
+  for (const account of accounts) {
+    const days = await findWrongDays(db, account, { statementMaxMs });
+    if (days.length > 0) await markWrongDays(db, account, days);
+    wrong.push(...days);
+  }
+  if (wrong.length > 0) await refreshAllDays(db, signal);
+  return wrong;
+}
+
+export const wrongDayText = ({ account, wallet, day }: WalletDay): string =>
+  `${printableLine(`${account}/${wallet} ${day}`)}: what was stored of the day is not what its bills say; ` +
+  "it is computed from them from now on";

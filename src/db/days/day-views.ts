@@ -1,0 +1,67 @@
+import { readFileSync } from "node:fs";
+import { getTableName } from "drizzle-orm";
+import { getTableConfig, type PgTable } from "drizzle-orm/pg-core";
+import { unifiedProductTypes } from "../../contract/product-types.ts";
+import { checkDays, ledgerDays, symbolDays } from "../schema/days-schema.ts";
+
+const folder = new URL("../../sql/days/", import.meta.url);
+const readText = (name: string): string => readFileSync(new URL(`${name}.sql`, folder), "utf8");
+
+/** A table of days, and the statement that makes its rows for the days in `dirty_days`. */
+export type DayTable = {
+  readonly name: string;
+  readonly columns: readonly string[];
+  readonly computed: string;
+};
+
+export const dayTables: readonly DayTable[] = [ledgerDays, symbolDays, checkDays].map(
+  (table: PgTable) => {
+    const name = getTableName(table);
+    const columns = getTableConfig(table).columns.map((column) => `"${column.name}"`);
+    return { name, columns, computed: readText(`dirty_${name}`) };
+  },
+);
+
+/** What is stored of clean days, and what the bills say of dirty ones: exact at every moment. */
+const currentView = ({ name, columns, computed }: DayTable): string => `
+  create or replace view public.current_${name} as
+  select ${columns.join(", ")}
+  from ${name} as stored
+  where not exists (
+    select 1
+    from dirty_days
+    where dirty_days.account = stored.account
+      and dirty_days.wallet = stored.wallet
+      and dirty_days.day = stored.day
+  )
+  union all
+  select ${columns.join(", ")}
+  from (${computed}) as computed;`;
+
+/**
+ * The views that those of `analytics` read days by. They are no part of that schema: what they say
+ * is only of use together.
+ */
+export const dayViews = (): readonly { readonly name: string; readonly text: string }[] => [
+  ...dayTables.map((table) => ({ name: `current_${table.name}`, text: currentView(table) })),
+  { name: "chained_days", text: readText("chained_days") },
+  activityView("classic_activity", {
+    product_type: "days.wallet",
+    product_types: "days.wallet",
+    of_wallet: "days.wallet <> 'UTA'",
+  }),
+  activityView("unified_activity", {
+    product_type: "bills.product_type",
+    product_types: `any(array[${unifiedProductTypes.map((name) => `'${name}'`).join(", ")}])`,
+    of_wallet: "days.wallet = 'UTA'",
+  }),
+];
+
+function activityView(name: string, words: Readonly<Record<string, string>>) {
+  const given: Readonly<Record<string, string>> = { ...words, name };
+  const text = readText("wallet_activity").replaceAll(
+    /\$([a-z_]+)/g,
+    (found, word) => given[word] ?? found,
+  );
+  return { name, text };
+}

@@ -1,0 +1,169 @@
+import { type SQL, sql } from "drizzle-orm";
+import { type EpochMs, isoTime, secondMs } from "../../contract/time.ts";
+import { type Database, inTransaction, type Queryable, type Transaction } from "../connect.ts";
+import { withDatabaseErrors } from "../database-errors.ts";
+import { takeTurn } from "../ledger/turns.ts";
+import { textArray } from "../sql/array-literal.ts";
+import { type DayTable, dayTables } from "./day-views.ts";
+
+/** A day of a wallet, or of all its coins; `day` as YYYY-MM-DD. */
+export type WalletDay = { readonly account: string; readonly wallet: string; readonly day: string };
+
+/** Which dirty days are stored anew. */
+export type DirtyScope = {
+  readonly account: string;
+  /** Only those that touch this time. Default all. */
+  readonly within?: { readonly from: EpochMs; readonly to: EpochMs };
+};
+
+export type Refreshed = {
+  readonly days: number;
+  /** Whether there were no more. */
+  readonly isLast: boolean;
+};
+
+// A page waits for the transaction: of a thousand bills a day these take some 150 ms.
+const daysMax = 32;
+
+// Reconcile may be at work for minutes: nobody waits for it here.
+const lockMaxMs = secondMs;
+
+/**
+ * Stores some of an account's dirty days anew, oldest first, in a transaction of its own that holds
+ * the account as its writers do. While bills are given another meaning it stores none.
+ * @throws where reconcile is at work, or the database fails. Nothing is lost by it: days that are
+ *   not stored are computed when they are read.
+ */
+export function refreshSomeDays(
+  db: Database,
+  scope: DirtyScope,
+  check: (tx: Transaction) => Promise<unknown> = (tx) => takeTurn(tx, scope.account),
+): Promise<Refreshed> {
+  return inTransaction(
+    db,
+    async (tx) => {
+      await tx.execute(sql`set local jit = off`);
+      // Against those who change what bills mean: see holdMeaning.
+      await tx.execute(sql`lock table ledger_breaks in row exclusive mode nowait`);
+      const days = await readDirtyDays(tx, scope);
+      if (days.length > 0) await storeDays(tx, days);
+      return { days: days.length, isLast: days.length < daysMax };
+    },
+    { check, lockMaxMs },
+  );
+}
+
+async function readDirtyDays(
+  tx: Transaction,
+  { account, within }: DirtyScope,
+): Promise<readonly WalletDay[]> {
+  const inTime =
+    within === undefined
+      ? sql`true`
+      : sql`day between (${isoTime(within.from)}::timestamptz at time zone 'UTC')::date
+          and (${isoTime(within.to)}::timestamptz at time zone 'UTC')::date`;
+  const { rows } = await tx.execute<WalletDay>(sql`
+    select distinct account, wallet, to_char(day, 'YYYY-MM-DD') as day
+    from dirty_days
+    where account = ${account}
+      and ${inTime}
+    order by day, wallet
+    limit ${daysMax}`);
+  return rows;
+}
+
+/** Days as rows account, wallet, day. */
+export const rowsOfDays = (days: readonly WalletDay[]): SQL => sql`
+      select account, wallet, day
+      from unnest(
+        ${textArray(days.map(({ account }) => account))}::text[],
+        ${textArray(days.map(({ wallet }) => wallet))}::text[],
+        ${textArray(days.map(({ day }) => day))}::date[]
+      ) as given (account, wallet, day)`;
+
+async function storeDays(tx: Transaction, days: readonly WalletDay[]): Promise<void> {
+  const given = rowsOfDays(days);
+  await Promise.all([
+    ...dayTables.map((table) => storeTable(tx, table, given)),
+    tx.execute(sql`
+      delete from dirty_days
+      where (account, wallet, day) in (${given})`),
+  ]);
+}
+
+/** What a day no longer has, a coin that no bill of it names any more, goes. */
+async function storeTable(
+  tx: Transaction,
+  { name, columns, computed }: DayTable,
+  given: SQL,
+): Promise<void> {
+  const table = sql.identifier(name);
+  const list = sql.raw(columns.join(", "));
+  await Promise.all([
+    tx.execute(sql`
+      delete from ${table}
+      where (account, wallet, day) in (${given})`),
+    // The rows of the days that are called dirty here: a statement sees its own names first.
+    tx.execute(sql`
+      with dirty_days as (${given})
+      insert into ${table} (${list})
+      select ${list}
+      from (${sql.raw(computed)}) as computed`),
+  ]);
+}
+
+/** How many rounds are ever needed: what others mark meanwhile is theirs to store. */
+const roundsMax = 100_000;
+
+/**
+ * Stores all dirty days of a scope anew, some at a time, and gives up quietly where it cannot: days
+ * that are not stored are computed when they are read, and the next run goes on.
+ */
+export async function refreshDaysOf(
+  refresh: (scope: DirtyScope) => Promise<Refreshed>,
+  scope: DirtyScope,
+  onStored: (days: number) => void = () => undefined,
+): Promise<void> {
+  try {
+    for (let round = 0; round < roundsMax; round++) {
+      const { days, isLast } = await refresh(scope);
+      if (days > 0) onStored(days);
+      if (isLast) return;
+    }
+  } catch {
+    // Whatever it is, the next page meets it too, and says it.
+  }
+}
+
+/** How far storing all days has come. */
+export type DaysProgress = { readonly stored: number; readonly of: number };
+
+/** The same for all accounts. */
+export async function refreshAllDays(
+  db: Database,
+  signal: AbortSignal,
+  onProgress: (progress: DaysProgress) => void = () => undefined,
+): Promise<void> {
+  const accounts = await withDatabaseErrors(() => readDirtyAccounts(db));
+  const of = accounts.reduce((sum, { days }) => sum + days, 0);
+  let stored = 0;
+  const refresh = async (scope: DirtyScope): Promise<Refreshed> =>
+    signal.aborted ? { days: 0, isLast: true } : await refreshSomeDays(db, scope);
+  for (const { account } of accounts) {
+    await refreshDaysOf(refresh, { account }, (days) => {
+      stored += days;
+      onProgress({ stored, of: Math.max(stored, of) });
+    });
+  }
+}
+
+async function readDirtyAccounts(
+  db: Queryable,
+): Promise<readonly { readonly account: string; readonly days: number }[]> {
+  const { rows } = await db.execute<{ account: string; days: number }>(sql`
+    select account, count(distinct (wallet, day))::int as days
+    from dirty_days
+    group by account
+    order by account`);
+  return rows;
+}

@@ -1,0 +1,67 @@
+import { sql } from "drizzle-orm";
+import type { Transaction } from "../db/connect.ts";
+import { markMeaningOf } from "../db/days/mark-days.ts";
+import { expectedRule } from "./wallet-rules.ts";
+
+type RuleRow = {
+  readonly account: string;
+  readonly product_type: string;
+  /** Of a category's rule; null where it is that of one type. */
+  readonly category: string | null;
+  readonly business_type: string | null;
+  readonly counts_amount: boolean;
+  readonly counts_fee: boolean;
+  readonly counts_coupon: boolean;
+};
+
+/** What bills move the wallet by, at one moment: the rules of categories and of types. */
+export type KnownRules = ReadonlyMap<string, RuleRow>;
+
+export async function readKnownRules(tx: Transaction): Promise<KnownRules> {
+  const { rows } = await tx.execute<RuleRow>(sql`
+    select
+      account,
+      product_type,
+      category,
+      null as business_type,
+      counts_amount,
+      counts_fee,
+      counts_coupon
+    from wallet_rules
+    union all
+    select account, product_type, null, business_type, counts_amount, counts_fee, counts_coupon
+    from wallet_type_rules`);
+  return new Map(rows.map((row) => [keyOf(row), row]));
+}
+
+const keyOf = ({ account, product_type, category, business_type }: RuleRow): string =>
+  JSON.stringify([account, product_type, category, business_type]);
+
+/** The rule of a category of which nothing is known is the expected one; of a type there is none. */
+function ruleText(rule: RuleRow | undefined, category: string | null): string {
+  if (rule === undefined && category === null) return "";
+  const { countsAmount, countsFee, countsCoupon } = expectedRule(category ?? "");
+  return JSON.stringify(
+    rule === undefined
+      ? [countsAmount, countsFee, countsCoupon]
+      : [rule.counts_amount, rule.counts_fee, rule.counts_coupon],
+  );
+}
+
+/** Marks the days of all bills that move the wallet by another rule than before. */
+export async function markChangedRules(tx: Transaction, before: KnownRules): Promise<void> {
+  const after = await readKnownRules(tx);
+  for (const [key, row] of new Map([...before, ...after])) {
+    const { account, product_type, category, business_type } = row;
+    if (ruleText(before.get(key), category) === ruleText(after.get(key), category)) continue;
+    await markMeaningOf(
+      tx,
+      sql`
+      from bills
+      join business_types on code = business_type
+      where account = ${account}
+        and product_type = ${product_type}
+        and (category = ${category} or business_type = ${business_type})`,
+    );
+  }
+}

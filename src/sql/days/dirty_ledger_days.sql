@@ -1,0 +1,168 @@
+-- The rows of ledger_days for the days of dirty_days, from their bills: the one definition of such a
+-- row. Whoever stores days reads it, whoever compares them puts other days under the name dirty_days,
+-- and views read it for days that are not stored anew yet.
+select
+  dirty.account,
+  dirty.wallet,
+  sums.coin,
+  dirty.day,
+  sums.bills,
+  sums.net,
+  sums.realised_pnl,
+  sums.trading_fees,
+  sums.fee_rebates,
+  sums.funding_received,
+  sums.funding_paid,
+  sums.liquidation,
+  sums.transfers_in,
+  sums.transfers_out,
+  sums.bonus,
+  sums.copy,
+  sums.delivery,
+  sums.margin,
+  sums.interest,
+  sums.conversion,
+  sums.spot,
+  sums.loan,
+  sums.fees,
+  sums.unmapped,
+  sums.opening,
+  sums.lead_bills,
+  sums.opened_at,
+  sums.closing,
+  sums.tail_bills,
+  sums.rounding,
+  sums.roundings,
+  sums.rounded_first_at,
+  sums.rounded_last_at,
+  sums.difference,
+  sums.differences,
+  sums.difference_times
+from (select distinct account, wallet, day from dirty_days) as dirty
+cross join lateral (
+  with chained as (
+    select
+      coin,
+      c_time,
+      category,
+      wallet_amount,
+      wallet_fee,
+      balance,
+      row_number() over chain as position,
+      sum(wallet_amount + wallet_fee) over chain as moved
+    from analytics.entries
+    left join bill_order using (account, product_type, bill_id)
+    where entries.account = dirty.account
+      and entries.product_type = any(
+        case dirty.wallet
+          when 'UTA' then array[
+            'UTA-SPOT', 'UTA-MARGIN', 'UTA-USDT-FUTURES', 'UTA-COIN-FUTURES', 'UTA-USDC-FUTURES', 'UTA-OTHER'
+          ]
+          else array[dirty.wallet]
+        end
+      )
+      and entries.c_time >= dirty.day::timestamp at time zone 'UTC'
+      and entries.c_time < (dirty.day + 1)::timestamp at time zone 'UTC'
+    window chain as (
+      partition by coin
+      order by c_time, coalesce(place, 0), length(bill_id), bill_id, product_type
+      rows unbounded preceding
+    )
+  ),
+  steps as (
+    select
+      coin,
+      c_time,
+      position,
+      balance - moved as base,
+      balance - moved - lag(balance - moved) over served as step,
+      -- Each bill since the last balance may have been rounded by one unit in the last place.
+      abs(balance - moved - lag(balance - moved) over served)
+        <= 0.00000001 * (position - lag(position) over served) as is_rounding
+    from chained
+    where balance is not null
+    window served as (partition by coin order by position)
+  ),
+  shown as (
+    select
+      coin,
+      (min(array[position, base]))[2] as opening,
+      min(position) - 1 as lead_bills,
+      min(c_time) as opened_at,
+      (max(array[position, base]))[2] as last_base,
+      max(position) as last_position,
+      coalesce(sum(step) filter (where is_rounding), 0) as rounding,
+      count(*) filter (where is_rounding and step <> 0) as roundings,
+      min(c_time) filter (where is_rounding and step <> 0) as rounded_first_at,
+      max(c_time) filter (where is_rounding and step <> 0) as rounded_last_at,
+      coalesce(sum(step) filter (where not is_rounding), 0) as difference,
+      array_agg(step order by position) filter (where not is_rounding) as differences,
+      array_agg(c_time order by position) filter (where not is_rounding) as difference_times
+    from steps
+    group by coin
+  ),
+  -- By kind and sign first: three sums a bill, and not twenty.
+  kinds as (
+    select
+      coin,
+      category,
+      wallet_amount > 0 as is_in,
+      wallet_fee > 0 as is_rebate,
+      count(*) as bills,
+      sum(wallet_amount) as amount,
+      sum(wallet_fee) as fee
+    from chained
+    group by coin, category, wallet_amount > 0, wallet_fee > 0
+  ),
+  moved as (
+    select
+      coin,
+      sum(bills)::bigint as bills,
+      sum(amount + fee) as net,
+      coalesce(sum(amount) filter (where category = 'trade'), 0) as realised_pnl,
+      coalesce(sum(fee) filter (where not is_rebate), 0) as trading_fees,
+      coalesce(sum(fee) filter (where is_rebate), 0) as fee_rebates,
+      coalesce(sum(amount) filter (where category = 'funding' and is_in), 0) as funding_received,
+      coalesce(sum(amount) filter (where category = 'funding' and not is_in), 0) as funding_paid,
+      coalesce(sum(amount) filter (where category = 'liquidation'), 0) as liquidation,
+      coalesce(sum(amount) filter (where category = 'transfer' and is_in), 0) as transfers_in,
+      coalesce(sum(amount) filter (where category = 'transfer' and not is_in), 0) as transfers_out,
+      coalesce(sum(amount) filter (where category = 'bonus'), 0) as bonus,
+      coalesce(sum(amount) filter (where category = 'copy'), 0) as copy,
+      coalesce(sum(amount) filter (where category = 'delivery'), 0) as delivery,
+      coalesce(sum(amount) filter (where category = 'margin'), 0) as margin,
+      coalesce(sum(amount) filter (where category = 'interest'), 0) as interest,
+      coalesce(sum(amount) filter (where category = 'conversion'), 0) as conversion,
+      coalesce(sum(amount) filter (where category = 'spot'), 0) as spot,
+      coalesce(sum(amount) filter (where category = 'loan'), 0) as loan,
+      coalesce(sum(amount) filter (where category = 'fees'), 0) as fees,
+      -- Not only 'unknown': a category that has no column must not vanish from a sum.
+      coalesce(
+        sum(amount) filter (
+          where category not in (
+            'trade', 'funding', 'liquidation', 'transfer', 'bonus', 'copy', 'delivery', 'margin',
+            'interest', 'conversion', 'spot', 'loan', 'fees'
+          )
+        ),
+        0
+      ) as unmapped
+    from kinds
+    group by coin
+  )
+  select
+    moved.*,
+    opening,
+    lead_bills,
+    opened_at,
+    last_base + net as closing,
+    bills - last_position + 1 as tail_bills,
+    coalesce(rounding, 0) as rounding,
+    coalesce(roundings, 0) as roundings,
+    rounded_first_at,
+    rounded_last_at,
+    coalesce(difference, 0) as difference,
+    differences,
+    difference_times
+  from moved
+  left join shown using (coin)
+) as sums

@@ -1,0 +1,49 @@
+-- The rows of symbol_days for the days of dirty_days, as dirty_ledger_days has those of ledger_days.
+select
+  dirty.account,
+  sums.product_type,
+  dirty.wallet,
+  dirty.day,
+  sums.coin,
+  sums.symbol,
+  sums.fee_bills,
+  sums.fees,
+  sums.rebates,
+  sums.paid_by_coupon,
+  sums.funding_bills,
+  sums.funding_received,
+  sums.funding_paid,
+  sums.profit_bills,
+  sums.profit,
+  sums.loss
+from (select distinct account, wallet, day from dirty_days) as dirty
+cross join lateral (
+  select
+    product_type,
+    coin,
+    coalesce(symbol, '') as symbol,
+    count(*) filter (where fee <> 0 or fee_by_coupon <> 0) as fee_bills,
+    coalesce(sum(fee) filter (where fee < 0), 0) as fees,
+    coalesce(sum(fee) filter (where fee > 0), 0) as rebates,
+    coalesce(sum(fee_by_coupon), 0) as paid_by_coupon,
+    count(*) filter (where category = 'funding') as funding_bills,
+    coalesce(sum(amount) filter (where category = 'funding' and amount > 0), 0) as funding_received,
+    coalesce(sum(amount) filter (where category = 'funding' and amount < 0), 0) as funding_paid,
+    count(*) filter (where category = 'trade' and amount <> 0) as profit_bills,
+    coalesce(sum(amount) filter (where category = 'trade' and amount > 0), 0) as profit,
+    coalesce(sum(amount) filter (where category = 'trade' and amount < 0), 0) as loss
+  from analytics.entries
+  where entries.account = dirty.account
+    and entries.product_type = any(
+      case dirty.wallet
+        when 'UTA' then array[
+          'UTA-SPOT', 'UTA-MARGIN', 'UTA-USDT-FUTURES', 'UTA-COIN-FUTURES', 'UTA-USDC-FUTURES', 'UTA-OTHER'
+        ]
+        else array[dirty.wallet]
+      end
+    )
+    and entries.c_time >= dirty.day::timestamp at time zone 'UTC'
+    and entries.c_time < (dirty.day + 1)::timestamp at time zone 'UTC'
+  group by product_type, coin, coalesce(symbol, '')
+) as sums
+where fee_bills + funding_bills + profit_bills > 0

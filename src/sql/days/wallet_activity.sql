@@ -1,0 +1,109 @@
+-- One day after the other, each from its own bills: whoever asks for a day reads that day alone. Put in
+-- for $product_type and $product_types is what a wallet's bills are found by: of a classic one its name,
+-- so that whoever asks for a product type reads that wallet alone.
+create or replace view public.$name as
+with days as (
+  select account, wallet, day from ledger_days
+  union
+  select account, wallet, day from dirty_days
+)
+select
+  days.account,
+  $product_type as product_type,
+  bills.coin,
+  bills.is_demo,
+  (bills_before + bills.position)::bigint as position,
+  bills.bill_id,
+  bills.c_time,
+  days.day,
+  bills.symbol,
+  bills.business_type,
+  bills.category,
+  bills.amount,
+  bills.fee,
+  bills.fee_by_coupon,
+  bills.wallet_amount,
+  bills.wallet_fee,
+  bills.wallet_amount + bills.wallet_fee as net,
+  off.running_balance - bills.wallet_amount - bills.wallet_fee - off.rounding - off.difference as balance_before,
+  bills.balance as balance_after,
+  off.running_balance,
+  off.rounding,
+  off.difference,
+  reconciled_at is not null and coalesce(bills.c_time < reconciled_through, true) as is_settled,
+  days.wallet
+from days
+cross join lateral (
+  select
+    based.*,
+    base - lag(base) over chain as step,
+    -- Each bill since the last balance may have been rounded by one unit in the last place.
+    abs(base - lag(base) over chain) <= 0.00000001 * (shown_at - lag(shown_at) over chain) as is_rounding
+  from (
+    select
+      chained.*,
+      -- Bills that show no balance belong to the stretch that the last one which does has begun.
+      max(balance - moved) over (partition by coin, stretch) as base,
+      min(position) over (partition by coin, stretch) as shown_at
+    from (
+      select
+        product_type,
+        coin,
+        is_demo,
+        bill_id,
+        c_time,
+        symbol,
+        business_type,
+        category,
+        amount,
+        fee,
+        fee_by_coupon,
+        balance,
+        wallet_amount,
+        wallet_fee,
+        row_number() over chain as position,
+        sum(wallet_amount + wallet_fee) over chain as moved,
+        count(balance) over chain as stretch
+      from analytics.entries
+      left join bill_order using (account, product_type, bill_id)
+      where entries.account = days.account
+        and entries.product_type = $product_types
+        and entries.c_time >= days.day::timestamp at time zone 'UTC'
+        and entries.c_time < (days.day + 1)::timestamp at time zone 'UTC'
+      window chain as (
+        partition by coin
+        order by c_time, coalesce(place, 0), length(bill_id), bill_id, product_type
+        rows unbounded preceding
+      )
+    ) as chained
+  ) as based
+  window chain as (partition by coin order by position)
+) as bills
+join chained_days as chains
+  on chains.account = days.account
+  and chains.wallet = days.wallet
+  and chains.day = days.day
+  and chains.coin = bills.coin
+cross join lateral (
+  select
+    coalesce(base, carried) + moved as running_balance,
+    case
+      when balance is null then 0
+      when stretch = 1 then step_rounding
+      when is_rounding then step
+      else 0
+    end as rounding,
+    case
+      -- Of a ledger that shows no balance nothing is off, and nothing is right.
+      when coalesce(base, carried) is null then null
+      when balance is null then 0
+      when stretch = 1 then step_difference
+      when is_rounding then 0
+      else step
+    end as difference
+) as off
+left join reconciled_chains
+  on reconciled_chains.account = days.account
+  and reconciled_chains.product_type = days.wallet
+  and reconciled_chains.coin = bills.coin
+where $of_wallet;

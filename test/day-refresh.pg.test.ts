@@ -1,0 +1,139 @@
+import { sql } from "drizzle-orm";
+import { expect, test } from "vitest";
+import { epochMs } from "../src/contract/time.ts";
+import { inTransaction } from "../src/db/connect.ts";
+import { findWrongDays } from "../src/db/days/compare-days.ts";
+import { holdMeaning, markMeaningOf } from "../src/db/days/mark-days.ts";
+import { refreshAllDays, refreshDaysOf, refreshSomeDays } from "../src/db/days/refresh-days.ts";
+import { takeTurn } from "../src/db/ledger/turns.ts";
+import { upsertBills } from "../src/db/ledger/upsert-bills.ts";
+import { aBill, aStream } from "./support/bills.ts";
+import { fileDatabase } from "./support/database.ts";
+import { untilBlocked } from "./support/held-store.ts";
+
+const { tables } = await fileDatabase();
+const { db } = tables;
+
+const noon = epochMs(Date.UTC(2026, 2, 3, 12));
+const never = new AbortController().signal;
+
+/** Stores a bill as a page does, in the account's turn. */
+const store = (stream: ReturnType<typeof aStream>, billId: string, amount: string) =>
+  inTransaction(db, async (tx) => {
+    await takeTurn(tx, stream.account);
+    await upsertBills(tx, [{ stream, bills: [aBill({ billId, amount, cTime: noon })] }]);
+  });
+
+async function netOf(account: string): Promise<string | undefined> {
+  const { rows } = await db.execute<{ net: string }>(
+    sql`select trim_scale(sum(realised_pnl))::text as net from ledger_days where account = ${account}`,
+  );
+  return rows[0]?.net;
+}
+
+const marksOf = async (account: string) =>
+  (
+    await db.execute<{ cause: string }>(
+      sql`select cause from dirty_days where account = ${account} order by cause`,
+    )
+  ).rows.map(({ cause }) => cause);
+
+test("days that one process computed before a page are not stored over those that another computed after it", async () => {
+  const stream = aStream();
+  const { account } = stream;
+  await store(stream, "1", "1");
+  const computed = Promise.withResolvers<void>();
+  const goOn = Promise.withResolvers<void>();
+  // It has the account, has computed the day, and stands still.
+  const slow = inTransaction(db, async (tx) => {
+    await takeTurn(tx, account);
+    await tx.execute(sql`
+      insert into ledger_days
+      select * from current_ledger_days where account = ${account}`);
+    await tx.execute(sql`delete from dirty_days where account = ${account}`);
+    computed.resolve();
+    await goOn.promise;
+  });
+  await computed.promise;
+  const page = store(stream, "2", "10");
+  await untilBlocked(db, 1);
+  const fast = page.then(() => refreshAllDays(db, never));
+  goOn.resolve();
+  await Promise.all([slow, fast]);
+  expect(await netOf(account)).toBe("11");
+  expect(await findWrongDays(db, account)).toEqual([]);
+});
+
+test("a refresh waits for whoever writes the account", async () => {
+  const stream = aStream();
+  const { account } = stream;
+  await store(stream, "1", "1");
+  const goOn = Promise.withResolvers<void>();
+  const isWritten = Promise.withResolvers<void>();
+  const writer = inTransaction(db, async (tx) => {
+    await takeTurn(tx, account);
+    await upsertBills(tx, [{ stream, bills: [aBill({ billId: "2", amount: "10", cTime: noon })] }]);
+    isWritten.resolve();
+    await goOn.promise;
+  });
+  await isWritten.promise;
+  const refresh = refreshSomeDays(db, { account });
+  await untilBlocked(db, 1);
+  goOn.resolve();
+  await Promise.all([writer, refresh]);
+  expect(await netOf(account)).toBe("11");
+  expect(await marksOf(account)).toEqual([]);
+});
+
+test("while what bills mean is being changed no day is stored, and nothing fails", async () => {
+  const stream = aStream();
+  const { account } = stream;
+  await store(stream, "1", "1");
+  const goOn = Promise.withResolvers<void>();
+  const isHeld = Promise.withResolvers<void>();
+  const change = inTransaction(
+    db,
+    async (tx) => {
+      await holdMeaning(tx);
+      await tx.execute(sql`select 1`);
+      isHeld.resolve();
+      await goOn.promise;
+      await markMeaningOf(tx, sql`from bills where account = ${account}`);
+    },
+    { isolation: "repeatable read" },
+  );
+  await isHeld.promise;
+  await store(stream, "2", "10");
+  await expect(refreshSomeDays(db, { account })).rejects.toThrow();
+  await refreshDaysOf((scope) => refreshSomeDays(db, scope), { account });
+  expect(await netOf(account)).toBe(null);
+  goOn.resolve();
+  await change;
+  // A page's mark, which it does not see, does not stop it.
+  expect(await marksOf(account)).toEqual(["bills", "meaning"]);
+  await refreshAllDays(db, never);
+  expect(await netOf(account)).toBe("11");
+});
+
+test("what was changed by hand is found, and set right", async () => {
+  const stream = aStream();
+  const { account } = stream;
+  await store(stream, "1", "1");
+  await refreshAllDays(db, never);
+  expect(await findWrongDays(db, account)).toEqual([]);
+  await db.execute(sql`update bills set amount = 5 where account = ${account}`);
+  expect(await findWrongDays(db, account)).toEqual([
+    { account, wallet: stream.productType, day: "2026-03-03" },
+  ]);
+});
+
+test("a page of bills that are stored already marks no day", async () => {
+  const stream = aStream();
+  await store(stream, "1", "1");
+  await refreshAllDays(db, never);
+  await store(stream, "1", "1.0");
+  expect(await marksOf(stream.account)).toEqual(["bills"]);
+  await refreshAllDays(db, never);
+  await store(stream, "1", "1.0");
+  expect(await marksOf(stream.account)).toEqual([]);
+});

@@ -1,0 +1,61 @@
+import { readFileSync } from "node:fs";
+import { type SQL, sql } from "drizzle-orm";
+import type { Database } from "../../src/db/connect.ts";
+
+// As they were when they read nothing but bills: in test/fixtures/views.
+const kept = [
+  "activity",
+  "daily_rollforward",
+  "monthly_rollforward",
+  "data_quality",
+  "fees_by_symbol_day",
+  "funding_by_symbol_day",
+  "realised_pnl_by_symbol_day",
+];
+// Their own text did not change; they read one of the others.
+const derived = ["month_end_balances", "liquidations", "bonuses"];
+
+/** The views whose rows are held against those of the bills alone. */
+export const comparedViews: readonly string[] = [...kept, ...derived];
+
+/** Makes the views of schema `reference`: by their bills alone, without a day that is stored. */
+export async function makeReferenceViews(db: Database): Promise<void> {
+  const texts = [
+    ...kept.map((name) => readFileSync(`test/fixtures/views/${name}.sql`, "utf8")),
+    ...derived.map((name) =>
+      readFileSync(`src/sql/views/${name}.sql`, "utf8")
+        .replace(/\ncomment on[\s\S]*$/, "")
+        .replaceAll("analytics.", "reference."),
+    ),
+  ];
+  await db.execute(sql`create schema reference`);
+  await db.execute(sql.raw(texts.join("\n")));
+}
+
+/** Rows that a view has and its reference has not, or the other way round, by account. */
+export async function differingRows(db: Database, name: string): Promise<readonly object[]> {
+  const { rows: columns } = await db.execute<{ name: string }>(sql`
+    select column_name as name
+    from information_schema.columns
+    where table_schema = 'reference'
+      and table_name = ${name}
+    order by ordinal_position`);
+  const list = columns.map((column): SQL => sql.identifier(column.name) as unknown as SQL);
+  const rowsOf = (schema: string): SQL => sql`
+      select ${sql.join(list, sql`, `)}
+      from ${sql.identifier(schema)}.${sql.identifier(name)}`;
+  const { rows } = await db.execute<{ side: string; row: object }>(sql`
+    with shown as materialized (${rowsOf("analytics")}),
+    expected as materialized (${rowsOf("reference")}),
+    differing as (
+      select 'only in analytics' as side, lone
+      from (select * from shown except all select * from expected) as lone
+      union all
+      select 'only by the bills', lone
+      from (select * from expected except all select * from shown) as lone
+    )
+    select side, to_jsonb(lone) as row
+    from differing
+    limit 6`);
+  return rows;
+}
