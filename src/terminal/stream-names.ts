@@ -2,8 +2,14 @@ import { printableLine } from "../printable.ts";
 import type { Stream } from "../sync/store.ts";
 
 // The tables may hold names that no configuration would take.
-export const streamName = ({ account, productType }: Stream): string =>
-  printableLine(`${account}/${productType}`);
+export const streamName = ({
+  account,
+  productType,
+}: {
+  readonly account: string;
+  /** Or the name of a wallet. */
+  readonly productType: string;
+}): string => printableLine(`${account}/${productType}`);
 
 /** A table's first column: the account stands in its title where it is the same in all rows. */
 export function streamColumn(streams: readonly Stream[]): {

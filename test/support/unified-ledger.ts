@@ -39,7 +39,7 @@ const exact = (coins: string): Units => units(coins, unifiedPlaces);
 const text = (amount: Units): string => decimalText(amount, "needed", unifiedPlaces);
 
 export const unifiedStart = Date.UTC(2026, 9, 1);
-export const unifiedEnd = unifiedStart + 30 * 24 * hourMs;
+export const unifiedEnd = unifiedStart + 31 * 24 * hourMs;
 
 const coins = ["USDT", "BTC", "BGB", "rTOWN"];
 const opening = exact("1000");

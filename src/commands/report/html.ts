@@ -4,7 +4,7 @@ import { formatCount, formatInterval } from "../../terminal/format.ts";
 import { streamName } from "../../terminal/stream-names.ts";
 import { digestCommand } from "./digest.ts";
 import { type LedgerMonth, type Listed, type MonthReport, movements } from "./month-report.ts";
-import { breakRow, exportOf, rejectedRow, restatementRow, titles } from "./rows.ts";
+import { breakRow, closedText, exportOf, rejectedRow, restatementRow, titles } from "./rows.ts";
 
 const style = `
   body { font: 10pt/1.4 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #111; }
@@ -48,15 +48,15 @@ const lackingHtml = (lacking: readonly string[]): string =>
 <ul>${lacking.map((line) => `<li>${escaped(line)}</li>`).join("\n")}</ul></div>`;
 
 function ledgerHtml(ledger: LedgerMonth, month: string): string {
-  const { stream, coverage, digest, reconciledAt } = ledger;
-  const demo = isDemoProductType(stream.productType) ? " (demo coins)" : "";
+  const { wallet, coverage, digest, reconciledAt } = ledger;
+  const demo = isDemoProductType(wallet.productType) ? " (demo coins)" : "";
   const spans = [
     ...coverage.complete.map((span) => ["read", formatInterval(span)]),
     ...coverage.missing.map((span) => ["missing", formatInterval(span)]),
     ...coverage.expired.map((span) => ["lost", formatInterval(span)]),
   ];
-  return `<h2>${escaped(streamName(stream))}${demo}</h2>
-<h3>Coverage</h3>
+  return `<h2>${escaped(streamName(wallet))}${demo}</h2>
+${wallet.closedAt === undefined ? "" : `<p>${escaped(closedText(wallet))}.</p>\n`}<h3>Coverage</h3>
 ${table(["time", "from and to"], spans)}
 <p>Proven by ${formatCount(coverage.windows)} windows that were walked to their ends, ${formatCount(coverage.pages)} pages
 and ${formatCount(coverage.rows)} rows; last read ${escaped(coverage.lastReadAt ?? "never")}. Reconciled
@@ -65,7 +65,7 @@ ${escaped(reconciledAt ?? "never")}.</p>
 ${rollforwardHtml(ledger)}
 <h3>Digest</h3>
 <p>${formatCount(digest.bills)} bills, SHA-256 <code>${digest.sha256}</code>, as anybody computes it with bash:</p>
-<pre>${escaped(`${exportOf(stream, month)} > bills.csv\n${digestCommand("bills.csv")}`)}</pre>
+<pre>${escaped(`${exportOf(wallet, month)} > bills.csv\n${digestCommand("bills.csv")}`)}</pre>
 ${section("Rejected rows, not resolved", titles.rejected, ledger.rejected, rejectedRow)}
 ${section("Restatements", titles.restatements, ledger.restatements, restatementRow)}
 ${section("Breaks, open and signed off", titles.breaks, ledger.breaks, breakRow)}`;

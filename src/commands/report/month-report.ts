@@ -1,5 +1,6 @@
+import type { ProductType } from "../../contract/product-types.ts";
+import type { EpochMs } from "../../contract/time.ts";
 import type { Interval } from "../../sync/intervals.ts";
-import type { Stream } from "../../sync/store.ts";
 import type { Digest } from "./digest.ts";
 
 /** A list that is shown up to a bound, and how long it is. */
@@ -83,8 +84,21 @@ export type ReportedBreak = {
   readonly signedOffAt: string | null;
 };
 
+/** What one balance of each coin speaks of. */
+export type ReportedWallet = {
+  readonly account: string;
+  /** The wallet's name: a product type, or "UTA" for all of a unified account. */
+  readonly productType: string;
+  /** Those that were ever synced. */
+  readonly productTypes: readonly ProductType[];
+  /** Of a unified account, those that were never synced though its key may read them. */
+  readonly unread: readonly ProductType[];
+  /** The exchange's time when a sync was told that the account became one of the other kind. */
+  readonly closedAt: EpochMs | undefined;
+};
+
 export type LedgerMonth = {
-  readonly stream: Stream;
+  readonly wallet: ReportedWallet;
   readonly coverage: Coverage;
   /** When a check last looked at the chain that was looked at first; null where one never was. */
   readonly reconciledAt: string | null;

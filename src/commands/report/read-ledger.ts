@@ -2,11 +2,11 @@ import { type SQL, sql } from "drizzle-orm";
 import { type EpochMs, isoTime } from "../../contract/time.ts";
 import type { Transaction } from "../../db/connect.ts";
 import { readKnownTime } from "../../db/ledger/checkpoints.ts";
+import { textArray } from "../../db/sql/array-literal.ts";
 import { timeText } from "../../db/sql/time-text.ts";
 import { readUnreconciled } from "../../export/completeness.ts";
 import { readBills } from "../../export/read-bills.ts";
-import { type Interval, intersect, subtract } from "../../sync/intervals.ts";
-import type { Stream } from "../../sync/store.ts";
+import { type Interval, intersect, interval, subtract } from "../../sync/intervals.ts";
 import { digestOf } from "./digest.ts";
 import {
   type Coverage,
@@ -16,6 +16,7 @@ import {
   movements,
   type Rejected,
   type ReportedBreak,
+  type ReportedWallet,
   type Restatement,
   type Rollforward,
 } from "./month-report.ts";
@@ -26,35 +27,55 @@ const shownMax = 100;
 /** All of a ledger's month, in one snapshot. */
 export async function readLedgerMonth(
   tx: Transaction,
-  stream: Stream,
+  known: ReportedWallet,
   span: Interval,
 ): Promise<LedgerMonth> {
-  const { account, productType } = stream;
-  const selection = { accounts: [account], productTypes: [productType], ...span };
-  const restatements = await readRestatements(tx, stream, span);
+  const { account, productTypes, closedAt } = known;
+  // What came after the month is not told in it.
+  const isClosed = closedAt !== undefined && closedAt < span.to;
+  const wallet = { ...known, closedAt: isClosed ? closedAt : undefined };
+  const selection = { accounts: [account], productTypes, ...span };
+  const restatements = await readRestatements(tx, wallet, span);
   return {
-    stream,
-    coverage: await readCoverage(tx, stream, span),
-    reconciledAt: await readReconciledAt(tx, stream),
+    wallet,
+    coverage: await readCoverage(tx, wallet, span),
+    reconciledAt: await readReconciledAt(tx, wallet),
     isReconciled: (await readUnreconciled(tx, selection)).length === 0,
-    rollforward: await readRollforward(tx, stream, span.from),
+    rollforward: await readRollforward(tx, wallet, span.from),
     digest: await digestOf(readBills(tx, selection)),
-    rejected: await readRejected(tx, stream),
+    rejected: await readRejected(tx, wallet),
     restatements,
-    breaks: await readBreaks(tx, stream, span, restatements.total > 0),
+    breaks: await readBreaks(tx, wallet, span, restatements.total > 0),
   };
 }
 
-const isOf = ({ account, productType }: Stream): SQL =>
+/** What is stored by the bills' own product types. */
+const isOf = ({ account, productTypes }: ReportedWallet): SQL =>
+  sql`account = ${account} and product_type = any(${textArray(productTypes)}::text[])`;
+
+/** What is stored under the wallet's name. */
+const isOfWallet = ({ account, productType }: ReportedWallet): SQL =>
   sql`account = ${account} and product_type = ${productType}`;
 
 const isWithin = (column: SQL, { from, to }: Interval): SQL =>
   sql`${column} >= ${isoTime(from)}::timestamptz and ${column} < ${isoTime(to)}::timestamptz`;
 
-async function readCoverage(tx: Transaction, stream: Stream, span: Interval): Promise<Coverage> {
-  const known = await readKnownTime(tx, stream);
-  const complete = intersect([span], known.coverage);
-  const expired = subtract(intersect([span], known.expired), complete);
+async function readCoverage(
+  tx: Transaction,
+  wallet: ReportedWallet,
+  span: Interval,
+): Promise<Coverage> {
+  const { account, productTypes, unread, closedAt } = wallet;
+  let complete: readonly Interval[] = unread.length === 0 ? [span] : [];
+  const lost: Interval[] = [];
+  for (const productType of productTypes) {
+    const known = await readKnownTime(tx, { account, productType });
+    complete = intersect(complete, known.coverage);
+    lost.push(...known.expired);
+  }
+  const expired = subtract(intersect([span], lost), complete);
+  // Behind its closing there is nothing to be read.
+  const wanted = interval(span.from, Math.min(span.to, closedAt ?? span.to));
   const { rows } = await tx.execute<{
     windows: string;
     pages: string;
@@ -67,14 +88,14 @@ async function readCoverage(tx: Transaction, stream: Stream, span: Interval): Pr
       coalesce(sum(bills), 0) as rows,
       ${timeText(sql`max(updated_at)`)} as last_read_at
     from checkpoints
-    where ${isOf(stream)}
+    where ${isOf(wallet)}
       and state = 'complete'
       and window_start < ${isoTime(span.to)}::timestamptz
       and window_end > ${isoTime(span.from)}::timestamptz`);
   return {
     complete,
     expired,
-    missing: subtract([span], [...complete, ...expired]),
+    missing: subtract(wanted, [...complete, ...expired]),
     windows: Number(rows[0]?.windows),
     pages: Number(rows[0]?.pages),
     rows: Number(rows[0]?.rows),
@@ -82,17 +103,17 @@ async function readCoverage(tx: Transaction, stream: Stream, span: Interval): Pr
   };
 }
 
-async function readReconciledAt(tx: Transaction, stream: Stream): Promise<string | null> {
+async function readReconciledAt(tx: Transaction, wallet: ReportedWallet): Promise<string | null> {
   const { rows } = await tx.execute<{ reconciled_at: string | null }>(sql`
     select ${timeText(sql`min(reconciled_at)`)} as reconciled_at
     from reconciled_chains
-    where ${isOf(stream)}`);
+    where ${isOfWallet(wallet)}`);
   return rows[0]?.reconciled_at ?? null;
 }
 
 async function readRollforward(
   tx: Transaction,
-  stream: Stream,
+  wallet: ReportedWallet,
   from: EpochMs,
 ): Promise<readonly Rollforward[]> {
   const columns = sql.raw(movements.map(([name]) => `${name}::text`).join(",\n      "));
@@ -111,14 +132,14 @@ async function readRollforward(
       reported_closing::text as closing,
       ${columns}
     from analytics.monthly_rollforward
-    where ${isOf(stream)}
+    where ${isOfWallet(wallet)}
       and month = ${isoTime(from).slice(0, 10)}::date
     order by coin`);
   return rows.map((row) => ({ ...row, bills: Number(row.bills) }));
 }
 
 /** What is not resolved: of which time a broken row is, nobody can tell, so all are shown. */
-async function readRejected(tx: Transaction, stream: Stream): Promise<Listed<Rejected>> {
+async function readRejected(tx: Transaction, wallet: ReportedWallet): Promise<Listed<Rejected>> {
   const { rows } = await tx.execute<Rejected & { total: string }>(sql`
     select
       digest,
@@ -128,7 +149,7 @@ async function readRejected(tx: Transaction, stream: Stream): Promise<Listed<Rej
       ${timeText(sql`rejected_at`)} as "rejectedAt",
       count(*) over () as total
     from rejected_bills
-    where ${isOf(stream)}
+    where ${isOf(wallet)}
       and resolved_at is null
     order by rejected_at, digest
     limit ${shownMax}`);
@@ -149,13 +170,16 @@ const compared = [
   "coin",
   "balance",
   "c_time",
+  "position_type",
+  "position_amount",
+  "position_balance",
   "extra",
 ];
 
 /** Contents that were replaced, of bills that are or were of the month. */
 async function readRestatements(
   tx: Transaction,
-  stream: Stream,
+  wallet: ReportedWallet,
   span: Interval,
 ): Promise<Listed<Restatement>> {
   const textOf = (table: string, name: string) =>
@@ -167,12 +191,16 @@ async function readRestatements(
     with contents as (
       select account, product_type, bill_id, revision, replaced_at, ${sql.raw(compared.join(", "))}
       from bill_revisions
-      where ${isOf(stream)}
+      where ${isOf(wallet)}
       union all
       select account, product_type, bill_id, null, null, ${sql.raw(compared.join(", "))}
       from bills
-      where ${isOf(stream)}
-        and bill_id in (select bill_id from bill_revisions where ${isOf(stream)})
+      where ${isOf(wallet)}
+        and (product_type, bill_id) in (
+          select product_type, bill_id
+          from bill_revisions
+          where ${isOf(wallet)}
+        )
     ),
     chained as (
       select
@@ -188,7 +216,8 @@ async function readRestatements(
       join lateral (
         select next.*
         from contents as next
-        where next.bill_id = old.bill_id
+        where next.product_type = old.product_type
+          and next.bill_id = old.bill_id
           and (next.revision > old.revision or next.revision is null)
         order by next.revision
         limit 1
@@ -214,7 +243,7 @@ async function readRestatements(
  */
 async function readBreaks(
   tx: Transaction,
-  stream: Stream,
+  wallet: ReportedWallet,
   span: Interval,
   isRestated: boolean,
 ): Promise<Listed<ReportedBreak>> {
@@ -232,8 +261,8 @@ async function readBreaks(
       ${timeText(sql`signed_off_at`)} as "signedOffAt",
       count(*) over () as total
     from ledger_breaks
-    where account = ${stream.account}
-      and product_type in (${stream.productType}, '')
+    where account = ${wallet.account}
+      and product_type = any(${textArray([wallet.productType, ...wallet.productTypes, ""])}::text[])
       and state <> 'resolved'
       and (
         happened_at is null

@@ -5,23 +5,22 @@ import { onlyRow } from "../../db/sql/only-row.ts";
 import { timeText } from "../../db/sql/time-text.ts";
 import { monthIn } from "../../export/days.ts";
 import type { Interval } from "../../sync/intervals.ts";
-import type { Stream } from "../../sync/store.ts";
 import { formatCounted, formatInterval } from "../../terminal/format.ts";
 import { streamName } from "../../terminal/stream-names.ts";
 import { programVersion } from "../../version.ts";
-import type { LedgerMonth, MonthReport } from "./month-report.ts";
+import type { LedgerMonth, MonthReport, ReportedWallet } from "./month-report.ts";
 import { readLedgerMonth } from "./read-ledger.ts";
 
 /** A month of these ledgers, as it is stored at one moment. */
 export async function readMonthReport(
   tx: Transaction,
-  streams: readonly Stream[],
+  wallets: readonly ReportedWallet[],
   month: string,
 ): Promise<MonthReport> {
   const span = monthIn(month, "UTC");
   const { generatedAt, ...versions } = await readVersions(tx);
   const ledgers: LedgerMonth[] = [];
-  for (const stream of streams) ledgers.push(await readLedgerMonth(tx, stream, span));
+  for (const wallet of wallets) ledgers.push(await readLedgerMonth(tx, wallet, span));
   const isOver = generatedAt >= isoTime(span.to);
   return {
     month,
@@ -56,12 +55,18 @@ async function readVersions(tx: Transaction) {
 /** What stands between a ledger's figures and the whole month. */
 function lackingOf(ledger: LedgerMonth): readonly string[] {
   const { coverage, rollforward, rejected, breaks, isReconciled, reconciledAt } = ledger;
-  const name = streamName(ledger.stream);
+  const { wallet } = ledger;
+  const name = streamName(wallet);
   const times = (what: string, spans: readonly Interval[]) =>
     spans.map((span) => `${name}: ${what}, ${formatInterval(span)}`);
   const open = breaks.shown.filter(({ state }) => state === "open").length;
   const isOff = rollforward.filter((coin) => !isZero(coin.difference) || !isZero(coin.unsettled));
   return [
+    ...(wallet.unread.length === 0
+      ? []
+      : [
+          `${name}: never read, though its balances are of all categories: ${wallet.unread.join(", ")}`,
+        ]),
     ...times("not read completely", coverage.missing),
     ...times("lost behind the exchange's 90 days", coverage.expired),
     ...(isReconciled

@@ -1,5 +1,5 @@
 import { type ExitCode, type Io, print, printJson, tell } from "../../app/io.ts";
-import { jsonInterval } from "../../app/json-times.ts";
+import { jsonInterval, jsonTimeOrNull } from "../../app/json-times.ts";
 import {
   isSelected,
   refuseUnknownAccounts,
@@ -15,10 +15,12 @@ import { openCommandDatabase } from "../../db/open.ts";
 import { inSnapshot } from "../../db/snapshot.ts";
 import { ReportableError, UsageError } from "../../errors.ts";
 import { didYouMean } from "../../nearest.ts";
+import type { Stream } from "../../sync/store.ts";
 import { digestCommand } from "./digest.ts";
 import { reportHtml } from "./html.ts";
 import type { MonthReport } from "./month-report.ts";
 import { readMonthReport } from "./read-month.ts";
+import { readReportedWallets } from "./reported-wallets.ts";
 import { exportOf } from "./rows.ts";
 import { reportText } from "./text.ts";
 
@@ -62,8 +64,8 @@ export async function reportCommand(
     inSnapshot(database.db, async (tx) => {
       const stored = await readSyncedStreams(tx);
       refuseUnknownAccounts(selection, config, stored);
-      const streams = stored.filter((stream) => isSelected(selection, stream));
-      return readMonthReport(tx, streams, month);
+      const isWanted = (stream: Stream) => isSelected(selection, stream);
+      return readMonthReport(tx, await readReportedWallets(tx, stored, isWanted), month);
     }),
   );
   if (format === "json") printJson(io, jsonOf(report));
@@ -77,8 +79,11 @@ const jsonOf = ({ month, span, lacking, ledgers, ...report }: MonthReport): obje
   ...report,
   isComplete: lacking.length === 0,
   lacking,
-  ledgers: ledgers.map(({ stream, coverage, digest, ...ledger }) => ({
-    ...stream,
+  ledgers: ledgers.map(({ wallet, coverage, digest, ...ledger }) => ({
+    account: wallet.account,
+    productType: wallet.productType,
+    productTypes: wallet.productTypes,
+    closedAt: jsonTimeOrNull(wallet.closedAt),
     coverage: {
       ...coverage,
       complete: coverage.complete.map(jsonInterval),
@@ -87,7 +92,7 @@ const jsonOf = ({ month, span, lacking, ledgers, ...report }: MonthReport): obje
     },
     digest: {
       ...digest,
-      export: exportOf(stream, month),
+      export: exportOf(wallet, month),
       command: digestCommand("bills.csv"),
     },
     ...ledger,

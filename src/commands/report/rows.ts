@@ -1,5 +1,5 @@
-import type { Stream } from "../../sync/store.ts";
-import type { Rejected, ReportedBreak, Restatement } from "./month-report.ts";
+import { isoTime } from "../../contract/time.ts";
+import type { Rejected, ReportedBreak, ReportedWallet, Restatement } from "./month-report.ts";
 
 // The tables below the figures, as rows of text: the same for a terminal and for a page.
 
@@ -45,9 +45,19 @@ export const breakRow = (row: ReportedBreak): readonly string[] => [
 ];
 
 /** The command that exports the bills of the digest, to be typed in a POSIX shell. */
-export const exportOf = ({ account, productType }: Stream, month: string): string =>
-  `npm run --silent export -- --format csv --account ${quoted(account)} --product ${quoted(productType)} ` +
-  `--month ${month}`;
+export const exportOf = ({ account, productTypes }: ReportedWallet, month: string): string =>
+  [
+    `npm run --silent export -- --format csv --account ${quoted(account)}`,
+    ...productTypes.map((productType) => `--product ${quoted(productType)}`),
+    `--month ${month}`,
+  ].join(" ");
+
+/** Of a wallet that is read no more; empty of any other. */
+export const closedText = ({ closedAt }: ReportedWallet): string =>
+  closedAt === undefined
+    ? ""
+    : `closed ${isoTime(closedAt)}: the account became one of the other kind; what was left in this wallet ` +
+      "is not carried on, and no other wallet's opening is it";
 
 const quoted = (word: string): string =>
   /^[\w.-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;

@@ -2,7 +2,7 @@ import { formatCount, formatInterval, formatTable } from "../../terminal/format.
 import { streamName } from "../../terminal/stream-names.ts";
 import { digestCommand } from "./digest.ts";
 import { type LedgerMonth, type Listed, type MonthReport, movements } from "./month-report.ts";
-import { breakRow, exportOf, rejectedRow, restatementRow, titles } from "./rows.ts";
+import { breakRow, closedText, exportOf, rejectedRow, restatementRow, titles } from "./rows.ts";
 
 /** The report for a terminal or a file of text. */
 export function reportText(report: MonthReport): string {
@@ -19,7 +19,7 @@ export function reportText(report: MonthReport): string {
 }
 
 function ledgerText(ledger: LedgerMonth, month: string): string {
-  const { stream, coverage, digest, reconciledAt } = ledger;
+  const { wallet, coverage, digest, reconciledAt } = ledger;
   const { windows, pages, rows, lastReadAt } = coverage;
   const spans = [
     ...coverage.complete.map((span) => `  read      ${formatInterval(span)}`),
@@ -28,7 +28,8 @@ function ledgerText(ledger: LedgerMonth, month: string): string {
   ];
   return [
     "",
-    `== ${streamName(stream)}`,
+    `== ${streamName(wallet)}`,
+    ...(wallet.closedAt === undefined ? [] : [`  ${closedText(wallet)}`]),
     ...spans,
     `  proven by ${formatCount(windows)} windows walked to their ends, ${formatCount(pages)} pages, ` +
       `${formatCount(rows)} rows; last read ${lastReadAt ?? "never"}`,
@@ -37,7 +38,7 @@ function ledgerText(ledger: LedgerMonth, month: string): string {
     rollforwardText(ledger),
     "",
     `  ${formatCount(digest.bills)} bills, SHA-256 ${digest.sha256}, the same as of:`,
-    `    ${exportOf(stream, month)} > bills.csv`,
+    `    ${exportOf(wallet, month)} > bills.csv`,
     `    ${digestCommand("bills.csv")}`,
     ...section("rejected rows, not resolved", titles.rejected, ledger.rejected, rejectedRow),
     ...section("restatements", titles.restatements, ledger.restatements, restatementRow),

@@ -1,0 +1,81 @@
+import { sql } from "drizzle-orm";
+import {
+  type ProductType,
+  unifiedProductTypes,
+  unifiedWallet,
+  walletOf,
+} from "../../contract/product-types.ts";
+import { type EpochMs, epochMs } from "../../contract/time.ts";
+import type { Transaction } from "../../db/connect.ts";
+import type { Stream } from "../../sync/store.ts";
+import type { ReportedWallet } from "./month-report.ts";
+
+type State = Stream & { readonly isRefused: boolean; readonly closedAt: EpochMs | undefined };
+
+/**
+ * The wallets of the selected streams, each with all of its product types: where one category of a
+ * unified account is asked for, its balances are those of all.
+ */
+export async function readReportedWallets(
+  tx: Transaction,
+  stored: readonly Stream[],
+  isWanted: (stream: Stream) => boolean,
+): Promise<readonly ReportedWallet[]> {
+  const keyOf = ({ account, productType }: Stream) =>
+    JSON.stringify([account, walletOf(productType)]);
+  const wanted = new Set(stored.filter(isWanted).map(keyOf));
+  const states = await readStates(tx);
+  const byWallet = Map.groupBy(
+    stored.filter((stream) => wanted.has(keyOf(stream))),
+    keyOf,
+  );
+  return [...byWallet.values()].flatMap((streams) => {
+    const [first] = streams;
+    return first === undefined ? [] : [walletFrom(first, streams, states)];
+  });
+}
+
+function walletFrom(
+  { account, productType: first }: Stream,
+  streams: readonly Stream[],
+  states: readonly State[],
+): ReportedWallet {
+  const productType = walletOf(first);
+  const productTypes = streams.map((stream) => stream.productType);
+  const own = states.filter((state) => state.account === account);
+  const isRefused = (name: ProductType) =>
+    own.some((state) => state.productType === name && state.isRefused);
+  const closings = own
+    .filter((state) => walletOf(state.productType) === productType)
+    .flatMap(({ closedAt }) => closedAt ?? []);
+  const all = productType === unifiedWallet ? unifiedProductTypes : productTypes;
+  return {
+    account,
+    productType,
+    productTypes,
+    unread: all.filter((name) => !productTypes.includes(name) && !isRefused(name)),
+    closedAt: closings.length === 0 ? undefined : epochMs(Math.max(...closings)),
+  };
+}
+
+async function readStates(tx: Transaction): Promise<readonly State[]> {
+  const { rows } = await tx.execute<{
+    account: string;
+    product_type: ProductType;
+    is_refused: boolean;
+    closed_at: string | null;
+  }>(sql`
+    select
+      account,
+      product_type,
+      not_available_since is not null as is_refused,
+      extract(epoch from closed_at) * 1000 as closed_at
+    from stream_states
+    where product_type <> ''`);
+  return rows.map((row) => ({
+    account: row.account,
+    productType: row.product_type,
+    isRefused: row.is_refused,
+    closedAt: row.closed_at === null ? undefined : epochMs(Number(row.closed_at)),
+  }));
+}

@@ -1,0 +1,96 @@
+import { execFileSync } from "node:child_process";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { sql } from "drizzle-orm";
+import { beforeAll, describe, expect, test } from "vitest";
+import { epochMs, hourMs, isoTime } from "../src/contract/time.ts";
+import { inTransaction } from "../src/db/connect.ts";
+import { reconcile } from "../src/reconciliation/reconcile.ts";
+import { seededRandom } from "../src/sandbox/random.ts";
+import { snowflake } from "../src/sandbox/snowflake.ts";
+import type { Stream } from "../src/sync/store.ts";
+import { aBill } from "./support/bills.ts";
+import { runCli, temporaryFolder } from "./support/cli.ts";
+import { fileDatabase } from "./support/database.ts";
+import { storeBills } from "./support/export.ts";
+import { coverStream } from "./support/small-ledger.ts";
+import { storeUnified, unifiedLedger, unifiedStart } from "./support/unified-ledger.ts";
+
+// A month's close of an account that became unified.
+
+const { database, tables } = await fileDatabase();
+const { db } = tables;
+const env = { DATABASE_URL: database.url };
+const bills = unifiedLedger(seededRandom("a month"));
+const first = epochMs(unifiedStart + hourMs);
+const became = epochMs(unifiedStart + 2 * hourMs);
+
+beforeAll(async () => {
+  const classic: Stream = { account: "fund", productType: "USDT-FUTURES" };
+  await storeUnified(db, "fund", bills);
+  await storeBills(db, classic, [aBill({ cTime: first, billId: snowflake(first, 0) })]);
+  await inTransaction(db, async (tx) => {
+    await coverStream(tx, classic, unifiedStart, became);
+    await tx.execute(sql`
+      insert into stream_states (account, product_type, closed_at)
+      values ('fund', 'USDT-FUTURES', ${isoTime(became)})`);
+  });
+  await reconcile(db, { accounts: undefined, productTypes: undefined }, { isFull: true });
+});
+
+const report = async (...args: readonly string[]) => {
+  const { code, stdout } = await runCli(["report", "--month", "2026-10", ...args], { env });
+  expect(code).toBe(0);
+  return stdout;
+};
+
+describe("the month of an account that became unified", () => {
+  test("has one ledger for all categories, whichever of them is asked for", async () => {
+    const { ledgers, isComplete, lacking } = JSON.parse(await report("--format", "json"));
+    expect({ isComplete, lacking }).toEqual({ isComplete: true, lacking: [] });
+    expect(ledgers).toMatchObject([
+      {
+        account: "fund",
+        productType: "USDT-FUTURES",
+        closedAt: isoTime(became).replace(".000", ""),
+      },
+      { account: "fund", productType: "UTA", closedAt: null, digest: { bills: bills.length } },
+    ]);
+    expect(ledgers[1].productTypes).toHaveLength(6);
+    const spot = JSON.parse(await report("--format", "json", "--product", "UTA-SPOT"));
+    expect(spot.ledgers).toEqual([ledgers[1]]);
+    for (const format of ["text", "html"]) {
+      const shown = await report("--format", format);
+      expect(shown).toMatch(/closed 2026-10-01T02:00:00.000Z: the account became one of the other/);
+      expect(shown).toMatch(/fund\/UTA/);
+    }
+  });
+
+  test("has a digest that its own line of shell computes from the exported CSV", async () => {
+    const { ledgers } = JSON.parse(await report("--format", "json", "--product", "UTA-OTHER"));
+    const { sha256, export: exportLine, command } = ledgers[0].digest;
+    const args: readonly string[] = exportLine.split(" -- ")[1].split(" ");
+    const { stdout } = await runCli(["export", ...args], { env });
+    expect(args.filter((word: string) => word === "--product")).toHaveLength(6);
+    await using folder = await temporaryFolder();
+    await writeFile(join(folder.path, "bills.csv"), stdout);
+    const computed = execFileSync("bash", ["-c", command], { cwd: folder.path, encoding: "utf8" });
+    expect(computed.split(" ")[0]).toBe(sha256);
+  });
+
+  test("is not complete where a category was never read, unless the key may not read it", async () => {
+    const account = "partial";
+    await storeUnified(db, account, [], { uncovered: ["UTA-MARGIN"] });
+    const lacking = async () =>
+      JSON.parse(await report("--format", "json", "--account", account)).lacking;
+    expect(await lacking()).toEqual(
+      expect.arrayContaining([
+        "partial/UTA: never read, though its balances are of all categories: UTA-MARGIN",
+      ]),
+    );
+    await db.execute(sql`
+      insert into stream_states (account, product_type, not_available_since)
+      values (${account}, 'UTA-MARGIN', now())`);
+    expect(await lacking()).toEqual([]);
+  });
+});
