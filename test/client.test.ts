@@ -223,7 +223,7 @@ describe("an answer that is none", () => {
       alterCredential: (given) => ({ ...given, accountMode: "unified" }),
     });
     await using asking = openClient(sandbox.url, { account: sandbox.account, time });
-    await expect(asking.askBills()).rejects.toThrow(/40085.*unified account.*classic account/);
+    await expect(asking.askBills()).rejects.toThrow(/40085.*unified account.*run again/);
     expect(sandbox.statistics().arrivals).toEqual({ "account bills": 1 });
   });
 });
@@ -315,6 +315,24 @@ describe("another attempt", () => {
     await expect(asking.askBills({ signal: stop.signal, onAttempt })).rejects.toBe(reason);
     expect(server.requests).toHaveLength(1);
     expect(asking.time.now()).toBe(began);
+  });
+
+  test("is told once where its refusal ends requests that wait: they were not sent", async () => {
+    await using server = await serveAnswers(refusal("40085"));
+    await using asking = openClient(server.url);
+    const stop = new AbortController();
+    const told: ExchangeError[] = [];
+    const onAttempt = (failure: ExchangeError | undefined) => {
+      if (failure === undefined) return;
+      told.push(failure);
+      stop.abort(failure);
+    };
+    const ask = () => asking.client.ask(accountBills, {}, { signal: stop.signal, onAttempt });
+    const asked = Array.from({ length: 30 }, ask);
+    const ends = await asking.time.run(Promise.allSettled(asked));
+    expect(ends.every(({ status }) => status === "rejected")).toBe(true);
+    expect(told).toHaveLength(server.requests.length);
+    expect(told.length).toBeLessThanOrEqual(10);
   });
 
   test("is not made, nor any, where whoever asks may not ask any more", async () => {

@@ -190,7 +190,7 @@ test("a stream that is closed says why, up to when it is complete and what was n
   };
   expect(linesOf([closed], null, [account])).toEqual([
     "main          bills   complete through  coverage  settling  behind  gaps  lost  expires in",
-    "USDT-FUTURES  1,234  2026-11-21 11:49Z    100.0%         -       -     -     -           -",
+    "USDT-FUTURES  1,234  2026-11-21 11:49Z     99.9%         -       -     -     -           -",
     "",
     "main/USDT-FUTURES: closed 2026-11-21 11:59Z: became unified, complete through 2026-11-21 11:49Z",
     "main/USDT-FUTURES: not read 2026-11-21 11:49:00Z to 2026-11-21 11:59:00Z; it can be had only by switching the account back",

@@ -139,8 +139,9 @@ export function createClient(deps: ClientDeps): Client {
           address.admitted(sentAt);
           return answered;
         } catch (error) {
-          // Of a ban that another request was told of, nothing was sent.
-          if (!(error instanceof ExchangeError) || error === address.ban()) throw error;
+          // Nothing was sent: the refusal of another request ended the waiting of this one.
+          const isAnothers = error === address.ban() || error === signal?.reason;
+          if (!(error instanceof ExchangeError) || isAnothers) throw error;
           const isBan = error.kind === "banned";
           const failed = isBan ? address.countBan(sentAt) : (failures.get(error.kind) ?? 0) + 1;
           failures.set(error.kind, failed);

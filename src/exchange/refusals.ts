@@ -28,7 +28,7 @@ const slower: Refusal = {
 const banned: Refusal = {
   kind: "banned",
   remedy:
-    "the exchange's firewall has banned this machine's address, and nothing more is " +
+    "this machine's address is banned by the exchange's firewall, and nothing more is " +
     "asked from it; wait at least five minutes before you run it again, stop other programs that " +
     "ask from this address, and check proxies and whether the exchange serves this machine's place",
 };
@@ -40,7 +40,8 @@ const toCheck = {
 };
 
 const notUnified = otherMode(
-  "this is a classic account, which the exchange's v3 API of unified accounts does not serve",
+  "this is a classic account, which the exchange's v3 API does not serve; run again, and it is " +
+    "read by the v2 API",
 );
 const lacksRight = permission(
   "the API key lacks a permission; give it the right to read futures, and that of a unified " +
@@ -71,12 +72,12 @@ const refusals: Readonly<Record<string, Refusal>> = {
   "40084": notUnified,
   "25245": notUnified,
   "40085": otherMode(
-    "this is a unified account, which the exchange's v2 classic API does not serve; " +
-      "use the API key of a classic account",
+    "this is a unified account, which the exchange's v2 API does not serve; run again, and it is " +
+      "read by the v3 API",
   ),
   "40731": otherMode(
-    "this is the key of an elite trader, which is read as that of a unified account: the " +
-      "exchange's v2 classic API does not serve it",
+    "this is the key of an elite trader, which is read as that of a unified account; run again, and " +
+      "it is read by the v3 API",
   ),
   "40014": lacksRight,
   "25620": lacksRight,

@@ -63,7 +63,8 @@ export async function readStatus(
       const retiredAt = retiredSince(retirements, stream);
       const closed = await readClosed(db, stream, states.of(stream.account));
       const isWanted = retiredAt === undefined && closed.closedAt === undefined;
-      found.push({ ...status, ...(isWanted ? {} : nothingWanted), ...closed, retiredAt });
+      const wanted = isWanted ? {} : nothingWanted;
+      found.push({ ...status, ...wanted, ...closed, retiredAt });
     }
     const names = new Set(streams.map(({ account }) => account));
     const accounts = [...names].map((account) => ({ account, ...states.of(account) }));
@@ -77,11 +78,12 @@ async function readClosed(
   db: Database,
   stream: Stream,
   { closed }: AccountState,
-): Promise<ClosedStatus> {
+): Promise<ClosedStatus & Partial<Pick<StreamStatus, "unproven">>> {
   const closedAt = closed.find(({ productType }) => productType === stream.productType)?.closedAt;
   if (closedAt === undefined) return { closedAt, closedUnread: [] };
   const { unread } = closedTime(await readKnownTime(db, stream), closedAt);
-  return { closedAt, closedUnread: unread };
+  // What is stored of it and not proven counts as not read.
+  return { closedAt, closedUnread: unread, unproven: [] };
 }
 
 const nothingWanted = { settling: [], gaps: [], unread: [], expiresAt: undefined };

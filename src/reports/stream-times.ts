@@ -85,13 +85,17 @@ const readTo = (recordedTo: number, startedAt: readonly EpochMs[]): number => {
 };
 
 /**
- * The share, from 0 to 1, of the time that runs set out to read which was read and stored: what is
- * settling and what is not proven yet count, what was lost does not.
+ * The share, from 0 to 1, of the time that runs set out to read which was read and stored. What is
+ * settling and what is not proven yet count as read. What was lost does not, nor what was not read
+ * before the stream was closed.
  */
 export function coverageShare(
-  times: Pick<StreamTimes, "coverage" | "settling" | "unproven" | "gaps" | "expired">,
+  times: Pick<StreamTimes, "coverage" | "settling" | "unproven" | "gaps" | "expired"> & {
+    readonly closedUnread?: readonly Interval[];
+  },
 ): number {
+  const { closedUnread = [] } = times;
   const readMs = lengthMs([...times.coverage, ...times.settling, ...times.unproven]);
-  const wholeMs = readMs + lengthMs(times.gaps) + lengthMs(times.expired);
+  const wholeMs = readMs + lengthMs([...times.gaps, ...times.expired, ...closedUnread]);
   return wholeMs === 0 ? 0 : readMs / wholeMs;
 }

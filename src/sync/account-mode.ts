@@ -101,7 +101,7 @@ export async function meetAccount<Stream extends { readonly reader: StreamReader
 
 async function askSettings({ client, signal, assertHeld, onFailure }: MeetDeps): Promise<string> {
   const onAttempt = (failure: ExchangeError | undefined) => {
-    if (failure !== undefined) onFailure(failure);
+    if (failure !== undefined && failure.kind !== "other-mode") onFailure(failure);
   };
   const options = { signal, beforeSend: assertHeld, onAttempt };
   const { data } = await client.ask(accountSettings, {}, options);

@@ -75,7 +75,8 @@ export class StreamReader {
     const counted = (failure: ExchangeError | undefined) => {
       this.#requests += 1;
       if (failure === undefined) this.#hasAnswered = true;
-      onAttempt(failure);
+      // That the account is of the other mode is an answer, which the caller acts on.
+      onAttempt(failure?.kind === "other-mode" ? undefined : failure);
     };
     const deps = { client, assertHeld, onAttempt: counted, priority };
     return askBills(deps, this.stream.productType, question, signal);
