@@ -128,9 +128,11 @@ test("a second run on an account that another one holds ends with code 3 and lea
   const second = await at.run();
   expect(second.code).toBe(3);
   expect(second.stdout).toMatch(
-    /^main: another run holds account main \(\S+ process \d+\); wait until it has ended\nNOT begun, /,
+    /^main: another run holds account main \(\S+ process \d+, since 2\S+ \S+Z\); wait until it has ended\nNOT begun, /,
   );
-  expect(second.stderr).toMatch(/account main is held by \S+ process \d+; waiting to see/);
+  expect(second.stderr).toMatch(
+    /account main is held by \S+ process \d+, since 2\S+ \S+Z; waiting to see/,
+  );
   holder.kill("SIGTERM");
   expect((await holder.ended).stdout).toContain("stopped before the end");
   // What status calls the last run is the one that did something.

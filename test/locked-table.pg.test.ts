@@ -1,7 +1,11 @@
+import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 import { openDatabase } from "../src/db/connect.ts";
 import { LockWaits } from "../src/db/lease/lock-waits.ts";
+import { takeSyncLease } from "../src/db/lease/sync-lease.ts";
+import { takeVerifyLease } from "../src/db/lease/verify-lease.ts";
 import { openStore } from "../src/db/ledger/ledger-store.ts";
+import { openVerifyStore } from "../src/db/ledger/verification-store.ts";
 import { DatabaseSilentError } from "../src/errors.ts";
 import { aBill } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
@@ -10,14 +14,14 @@ import { aPage, checkpoints, holdStream, minutes, plan } from "./support/held-st
 const { database, tables } = await fileDatabase();
 
 /** An administrator's session that has locked the table. */
-async function lockBills() {
+async function lockTable(name = "bills") {
   const url = new URL(database.url);
   url.searchParams.set("application_name", "psql");
   const admin = openDatabase(url.href);
   const client = await admin.db.$client.connect();
   const { rows } = await client.query("select pg_backend_pid() as pid");
   await client.query("begin");
-  await client.query("lock table bills");
+  await client.query(`lock table ${name}`);
   return {
     pid: Number(rows[0]?.pid),
     async [Symbol.asyncDispose]() {
@@ -48,7 +52,7 @@ test("a locked table is waited for once for all pages and accounts, and who lock
   const waits = new LockWaits(tables.db, { maxMs: 1_500, nextMaxMs: 50, lookEveryMs: 200 });
   const [one, other] = [await pagesOf(waits, 40), await pagesOf(waits, 3)];
   {
-    await using admin = await lockBills();
+    await using admin = await lockTable();
     const results = await one.commit();
     const errors = new Set(results.map((result) => result.status === "rejected" && result.reason));
     // One error for all: no page waited by itself.
@@ -78,8 +82,60 @@ test("a locked table is waited for once for all pages and accounts, and who lock
 test("a lock that ends in time costs nothing but the wait", async () => {
   const waits = new LockWaits(tables.db, { maxMs: 60_000, nextMaxMs: 50, lookEveryMs: 200 });
   const { commit } = await pagesOf(waits, 3);
-  const admin = await lockBills();
+  const admin = await lockTable();
   const committed = commit();
   await admin[Symbol.asyncDispose]();
   expect((await committed).map(({ status }) => status)).toEqual(Array(3).fill("fulfilled"));
+});
+
+const { signal } = new AbortController();
+const bill = aBill();
+type Held = Awaited<ReturnType<typeof holdStream>> & { readonly lockWaits: LockWaits };
+const verifyStore = ({ stream, lockWaits }: Held) =>
+  openVerifyStore(tables.db, { account: stream.account, epoch: 1 }, randomUUID(), { lockWaits });
+
+test.each<readonly [string, string, (held: Held) => Promise<unknown>]>([
+  [
+    "takes an account",
+    "account_leases",
+    ({ lockWaits }) => takeSyncLease(tables.db, "another", { signal, lockWaits }),
+  ],
+  [
+    "begins to verify an account",
+    "account_guests",
+    ({ lockWaits }) => takeVerifyLease(tables.db, "another", { signal, lockWaits }),
+  ],
+  [
+    "reads what is known of a stream's time",
+    "checkpoints",
+    ({ stream, runId, lockWaits }) =>
+      openStore(tables.db, { account: stream.account, epoch: 1 }, runId, lockWaits).knownTime(
+        stream,
+      ),
+  ],
+  [
+    "compares a page",
+    "bills",
+    (held) => verifyStore(held).compare(held.stream, [bill], "2026-01-01"),
+  ],
+  [
+    "heals",
+    "account_guests",
+    (held) =>
+      verifyStore(held).heal({
+        stream: held.stream,
+        differing: [{ bill, stored: undefined }],
+        rejected: [],
+      }),
+  ],
+])("who locked a table is named soon where a run %s: %s", async (_, table, act) => {
+  const held = await holdStream(tables.db);
+  const lockWaits = new LockWaits(tables.db, { maxMs: 1_500, nextMaxMs: 50, lookEveryMs: 200 });
+  await using admin = await lockTable(table);
+  const acting = act({ ...held, lockWaits });
+  await expect(acting).rejects.toThrow(DatabaseSilentError);
+  await expect(acting).rejects.toThrow(
+    `waited 1.5 s for a lock that another session holds: process ${admin.pid} of user`,
+  );
+  await expect(acting).rejects.toThrow(`with "lock table ${table}"`);
 });

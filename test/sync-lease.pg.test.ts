@@ -121,8 +121,12 @@ describe("an account whose holder is alive", () => {
     await using lease = await hold(account);
     const refusal = hold(account);
     await expect(refusal).rejects.toThrow(AccountHeldError);
+    const taken = sql`to_char(taken_at at time zone 'utc', 'YYYY-MM-DD HH24:MI:SS"Z"')`;
+    const { rows } = await tables.db.execute<{ since: string }>(
+      sql`select ${taken} as since from account_leases where account = ${account}`,
+    );
     await expect(refusal).rejects.toThrow(
-      `another run holds account ${account} (${me}); wait until it has ended`,
+      `another run holds account ${account} (${me}, since ${rows[0]?.since}); wait until it has ended`,
     );
     lease.assertHeld();
     expect(await leaseOf(account)).toMatchObject({ epoch: 1 });

@@ -72,7 +72,7 @@ describe("a verify of an account", () => {
     const refused = visit(account);
     await expect(refused).rejects.toThrow(AccountHeldError);
     await expect(refused).rejects.toThrow(
-      /^another verify reads account \S+ \(.+ process \d+\); wait until it has ended$/,
+      /^another verify reads account \S+ \(.+ process \d+, since 2\S+ \S+Z\); wait until it has ended$/,
     );
   });
 

@@ -519,7 +519,7 @@ describe("a repair", () => {
         insert into ${sql.identifier(table)} (account, holder, epoch, expires_at)
         values (${account}, 'test', 1, clock_timestamp() + interval '1 hour')`);
     }
-    const store = openVerifyStore(db, { account, epoch: 1 }, randomUUID(), stalled);
+    const store = openVerifyStore(db, { account, epoch: 1 }, randomUUID(), { stalled });
     const differing = [{ bill: aBill(), stored: undefined }];
     return { account, heal: () => store.heal({ stream, differing, rejected: [] }) };
   }

@@ -169,7 +169,7 @@ async function hold(deps: Deps, account: Account, exchange: AccountExchange) {
   await refuseTakenKey(db, named);
   await using stack = new AsyncDisposableStack();
   const { rateShare } = exchange;
-  const options = { onWait: reporter.notice, signal, rateShare, renewals };
+  const options = { onWait: reporter.notice, signal, rateShare, renewals, lockWaits };
   const lease = stack.use(await takeSyncLease(db, name, options));
   const store = openStore(db, lease, runId, lockWaits);
   const withKey = rememberingKey(db, named);

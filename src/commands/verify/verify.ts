@@ -13,6 +13,7 @@ import type { ProductType } from "../../contract/product-types.ts";
 import { refuseTakenKey, rememberingKey } from "../../db/accounts/account-keys.ts";
 import { readAccountStates } from "../../db/accounts/account-states.ts";
 import type { Database } from "../../db/connect.ts";
+import { LockWaits } from "../../db/lease/lock-waits.ts";
 import type { Renewals } from "../../db/lease/renewals.ts";
 import { takeVerifyLease, verifyLeaseRenewals } from "../../db/lease/verify-lease.ts";
 import { openVerifyStore } from "../../db/ledger/verification-store.ts";
@@ -85,9 +86,10 @@ export async function runVerification(config: Config, given: VerificationDeps): 
   await using access = openExchangeAccess();
   using _share = await shareAddress(db, access.addressLimits, access.clock);
   const renewals = verifyLeaseRenewals(db);
+  const lockWaits = new LockWaits(db);
   const verify = async (runId: string): Promise<LoggedEnd> => {
     const findings = new Findings(keptMax);
-    const deps = { ...given, config, db, access, runId, findings, renewals };
+    const deps = { ...given, config, db, access, runId, findings, renewals, lockWaits };
     const reports = await Promise.all(config.accounts.map((account) => verifyOne(deps, account)));
     if (heal) await storeDays(db, deps.signal, notice);
     const verification = { span, reports, findings };
@@ -111,18 +113,25 @@ type Deps = {
   readonly counts: boolean;
   readonly findings: Findings;
   readonly renewals: Renewals;
+  readonly lockWaits: LockWaits;
 };
 
 /** Never throws: what stopped it is in the report. */
 async function verifyOne(deps: Deps, account: Account): Promise<AccountVerification> {
-  const { config, signal, notice, db, access, runId, span, heal, findings, renewals } = deps;
+  const { config, signal, notice, db, access, runId, span, heal, findings } = deps;
+  const { renewals, lockWaits } = deps;
   const { name, credentials } = account;
   let streams: readonly StreamVerification[] = [];
   try {
     if (credentials === undefined) throw new Error(`defect: account ${name} has no credentials`);
     const named = { account: name, key: credentials.key };
     await refuseTakenKey(db, named);
-    await using lease = await takeVerifyLease(db, name, { onWait: notice, signal, renewals });
+    await using lease = await takeVerifyLease(db, name, {
+      onWait: notice,
+      signal,
+      renewals,
+      lockWaits,
+    });
     const exchange = exchangeOf(config, account, access);
     const { client, exchangeNow, useVerifyShare } = exchange;
     await useVerifyShare();
@@ -134,7 +143,7 @@ async function verifyOne(deps: Deps, account: Account): Promise<AccountVerificat
     const proof = await proveKey({ db, exchange, assertHeld, signal, onFailure }, named, read);
     const text = proofText(proof);
     if (text !== undefined) notice(`${name}: ${text}`);
-    const opened = openVerifyStore(db, lease, runId);
+    const opened = openVerifyStore(db, lease, runId, { lockWaits });
     const store = { ...opened, heal: rememberingKey(db, named)(opened.heal) };
     streams = await verifyBills(
       {

@@ -25,7 +25,7 @@ export type LeaseKind = {
   readonly onTake: SQL;
   /** What each renewal reads for `onSeen`, as text, of a row of `leases`. */
   readonly seen: SQL;
-  /** "account x is held by elsewhere process 7" */
+  /** "account x is held by elsewhere process 7, since 2026-11-22 10:11:05Z" */
   readonly isHeldBy: (account: string, holder: string) => string;
   readonly isAtWork: (account: string, holder: string) => string;
   /** Another process took the lease; `holder` is empty where that one gave it back, or the row is gone. */

@@ -4,7 +4,13 @@ import { systemClock } from "../../clock.ts";
 import { minuteMs, secondMs } from "../../contract/time.ts";
 import { DatabaseSilentError } from "../../errors.ts";
 import { printableLine } from "../../printable.ts";
-import { type Database, urgently } from "../connect.ts";
+import {
+  type Database,
+  inTransaction,
+  type Transaction,
+  type TransactionOptions,
+  urgently,
+} from "../connect.ts";
 
 const lockTimedOut = "55P03";
 
@@ -52,6 +58,17 @@ export class LockWaits {
     } finally {
       over.abort();
     }
+  }
+
+  /**
+   * Runs work in a transaction with that limit.
+   * @throws DatabaseSilentError if the limit was reached.
+   */
+  transact<T>(
+    work: (tx: Transaction) => Promise<T>,
+    options: Omit<TransactionOptions, "lockMaxMs"> = {},
+  ): Promise<T> {
+    return this.limit((lockMaxMs) => inTransaction(this.#db, work, { ...options, lockMaxMs }));
   }
 
   /** Looks for the blocking session while the work waits: afterwards the server no longer knows. */

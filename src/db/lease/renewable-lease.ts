@@ -2,7 +2,7 @@ import { sql } from "drizzle-orm";
 import { type Clock, systemClock } from "../../clock.ts";
 import { secondMs } from "../../contract/time.ts";
 import { AccountHeldError } from "../../errors.ts";
-import type { Database } from "../connect.ts";
+import type { Database, Queryable } from "../connect.ts";
 import { pastStalledCopies } from "../sql/stalled-copies.ts";
 import { timeText } from "../sql/time-text.ts";
 import {
@@ -11,6 +11,7 @@ import {
   leaseTiming,
   type RenewableLease,
 } from "./lease-kind.ts";
+import type { LockWaits } from "./lock-waits.ts";
 import { holderName } from "./neighbours.ts";
 import { Renewals, type TakenLease } from "./renewals.ts";
 
@@ -61,6 +62,8 @@ export type LeaseOptions = {
   readonly timing?: LeaseTiming;
   /** Renews the lease together with others of the same kind. Default one for this lease alone. */
   readonly renewals?: Renewals;
+  /** Those of the whole run. Default a wait for a lock is the statement's, two minutes. */
+  readonly lockWaits?: LockWaits;
 };
 
 /**
@@ -74,7 +77,7 @@ export async function takeLease(
   options: LeaseOptions & Pick<TakenLease, "onSeen">,
 ): Promise<RenewableLease> {
   const { onWait, signal, clock = systemClock, timing = leaseTiming, onSeen } = options;
-  const { renewals = new Renewals(db, kind, { clock, timing }) } = options;
+  const { renewals = new Renewals(db, kind, { clock, timing }), lockWaits } = options;
   const { leaseMs, renewMs, pollMs } = timing;
   const watch = { clock, stalledAfterMs: leaseMs, everyMs: renewMs };
   const polls = Math.ceil((2 * leaseMs) / pollMs);
@@ -83,7 +86,11 @@ export async function takeLease(
     signal.throwIfAborted();
     const askedAt = clock.now();
     const abandoned = renewalWatch.isAbandoned() ? renewalWatch.last : undefined;
-    const epoch = await pastStalledCopies(db, watch, take(db, kind, account, leaseMs, abandoned));
+    const taking =
+      lockWaits === undefined
+        ? take(db, kind, account, leaseMs, abandoned)
+        : lockWaits.transact((tx) => take(tx, kind, account, leaseMs, abandoned));
+    const epoch = await pastStalledCopies(db, watch, taking);
     if (epoch !== undefined) {
       return renewals.keep({ account, epoch, askedAt, ...(onSeen && { onSeen }) });
     }
@@ -93,12 +100,12 @@ export async function takeLease(
     // The row changed since it was last read, and was not given back: its holder is alive.
     if (isTaken(state) && before !== undefined && !isSame(state, before)) {
       throw new AccountHeldError(
-        `${kind.isAtWork(account, state.holder)}; wait until it has ended`,
+        `${kind.isAtWork(account, withSince(state))}; wait until it has ended`,
       );
     }
     if (before === undefined && isTaken(state)) {
       onWait?.(
-        `${kind.isHeldBy(account, state.holder)}; waiting to see whether that process is alive`,
+        `${kind.isHeldBy(account, withSince(state))}; waiting to see whether that process is alive`,
       );
     }
     await clock.sleep(pollMs, signal);
@@ -106,7 +113,7 @@ export async function takeLease(
   const { last } = renewalWatch;
   throw new AccountHeldError(
     `account ${account} did not become free within ${(2 * leaseMs) / secondMs} s` +
-      `${isTaken(last) ? ` (${last.holder})` : ""}; see whether another run hangs`,
+      `${isTaken(last) ? ` (${withSince(last)})` : ""}; see whether another run hangs`,
   );
 }
 
@@ -115,7 +122,13 @@ export type LeaseState = {
   readonly holder: string;
   readonly epoch: string;
   readonly expiresAt: string;
+  /** Null where an older version took it. */
+  readonly takenAt: string | null;
 };
+
+/** "elsewhere process 7, since 2026-11-22 10:11:05Z", by the server's clock. */
+const withSince = ({ holder, takenAt }: LeaseState): string =>
+  takenAt === null ? holder : `${holder}, since ${takenAt.slice(0, 19).replace("T", " ")}Z`;
 
 const isTaken = (state: LeaseState | undefined): state is LeaseState =>
   state !== undefined && state.holder !== "";
@@ -153,7 +166,11 @@ async function holderOf(
   account: string,
 ): Promise<LeaseState | undefined> {
   const { rows } = await db.execute<LeaseState>(sql`
-    select holder, epoch::text as epoch, ${timeText(sql`expires_at`)} as "expiresAt"
+    select
+      holder,
+      epoch::text as epoch,
+      ${timeText(sql`expires_at`)} as "expiresAt",
+      ${timeText(sql`taken_at`)} as "takenAt"
     from ${sql.raw(table)}
     where account = ${account}`);
   return rows[0];
@@ -165,7 +182,7 @@ async function holderOf(
  * @returns the epoch; undefined where the lease is held.
  */
 async function take(
-  db: Database,
+  db: Queryable,
   { table, onTake }: LeaseKind,
   account: string,
   leaseMs: number,
@@ -178,6 +195,7 @@ async function take(
     set
       holder = ${holder},
       epoch = leases.epoch + 1,
+      taken_at = clock_timestamp(),
       expires_at = ${end}${onTake}
     where account = ${account}
       and exists (
@@ -197,8 +215,8 @@ async function take(
   const [taken] = rows;
   if (taken !== undefined) return Number(taken.epoch);
   const { rows: made } = await db.execute(sql`
-    insert into ${sql.raw(table)} (account, holder, epoch, expires_at)
-    values (${account}, ${holder}, 1, ${end})
+    insert into ${sql.raw(table)} (account, holder, epoch, taken_at, expires_at)
+    values (${account}, ${holder}, 1, clock_timestamp(), ${end})
     on conflict (account) do nothing
     returning epoch`);
   return made.length === 0 ? undefined : 1;

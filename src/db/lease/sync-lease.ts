@@ -54,7 +54,8 @@ const syncLeaseKind: LeaseKind = {
   ranOut: (account) =>
     new LeaseLostError(
       `this run lost account ${account}, whose lease was not renewed in time, and wrote nothing more: ` +
-        "the database did not answer, its clock was set, or this process was frozen; run sync again",
+        "the database did not answer, a lock held up its row, its clock was set, or this process was " +
+        "frozen; run sync again",
     ),
 };
 

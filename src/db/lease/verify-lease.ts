@@ -34,8 +34,8 @@ const verifyLeaseKind: LeaseKind = {
   ranOut: (account) =>
     new LeaseLostError(
       `this run lost the verify lease of account ${account}, which was not renewed in time, and ` +
-        "wrote nothing more: the database did not answer, its clock was set, or this process was " +
-        "frozen; run it again",
+        "wrote nothing more: the database did not answer, a lock held up its row, its clock was set, " +
+        "or this process was frozen; run it again",
     ),
 };
 
@@ -82,6 +82,7 @@ async function waitForShare(
         holder,
         epoch::text as epoch,
         ${timeText(sql`expires_at`)} as "expiresAt",
+        ${timeText(sql`taken_at`)} as "takenAt",
         coalesce(yielded_to = ${epoch}, false)
           or expires_at <= clock_timestamp() - ${leaseTiming.cooldownMs} * interval '1 ms'
           as has_share

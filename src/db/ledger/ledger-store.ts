@@ -3,7 +3,7 @@ import { DatabaseSilentError } from "../../errors.ts";
 import type { Interval } from "../../sync/intervals.ts";
 import type { PageCommit, PageCounts, Store } from "../../sync/store.ts";
 import { readAccountStates, recordAvailability, recordMode } from "../accounts/account-states.ts";
-import { type Database, inTransaction, type Transaction } from "../connect.ts";
+import { type Database, inTransaction, type Queryable, type Transaction } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
 import { refreshDaysOf, refreshSomeDays } from "../days/refresh-days.ts";
 import type { LeaseInUse } from "../lease/lease-kind.ts";
@@ -26,7 +26,7 @@ export function openStore(
   db: Database,
   lease: LeaseInUse,
   runId: string,
-  lockWaits?: Pick<LockWaits, "limit">,
+  lockWaits?: LockWaits,
 ): Store {
   // What two of them count, they would count alike: one at a time. Who waits has no connection.
   const turns = new PQueue({ concurrency: 1 });
@@ -52,12 +52,14 @@ export function openStore(
     const check = async (tx: Transaction): Promise<void> => {
       time = await checkSyncLease(tx, lease);
     };
-    const run = (limit: { readonly lockMaxMs?: number }) =>
-      inTransaction(db, inTime, { ...limit, check });
     return unlessSilent(() =>
-      lockWaits === undefined ? run({}) : lockWaits.limit((lockMaxMs) => run({ lockMaxMs })),
+      lockWaits === undefined
+        ? inTransaction(db, inTime, { check })
+        : lockWaits.transact(inTime, { check }),
     );
   };
+  const read = <T>(work: (db: Queryable) => Promise<T>): Promise<T> =>
+    unlessSilent(() => (lockWaits === undefined ? work(db) : lockWaits.transact(work)));
   const write = <T>(work: (tx: Transaction) => Promise<T>): Promise<T> =>
     turns.add(() => transact(work));
   const refreshDays = (within?: Interval): Promise<void> =>
@@ -68,11 +70,10 @@ export function openStore(
 
   const { account } = lease;
   return {
-    accountState: async () =>
-      (await unlessSilent(() => readAccountStates(db, account))).of(account),
+    accountState: async () => (await read((from) => readAccountStates(from, account))).of(account),
     recordMode: (mode, at) => write((tx) => recordMode(tx, account, mode, at)),
     recordAvailability: (told) => write((tx) => recordAvailability(tx, account, told)),
-    knownTime: (stream) => unlessSilent(() => readKnownTime(db, stream)),
+    knownTime: (stream) => read((from) => readKnownTime(from, stream)),
     time: () => time,
     recordPlan: (plan) => write((tx) => recordPlan(tx, plan, runId)),
     commitPage: batchCommits(turns, (pages, onWritten) =>

@@ -6,9 +6,10 @@ import { type EpochMs, epochMs, isoTime } from "../../contract/time.ts";
 import type { Interval } from "../../sync/intervals.ts";
 import type { Stream } from "../../sync/store.ts";
 import type { DifferingBill, Repair, StoredBill, VerifyStore } from "../../sync/verify-store.ts";
-import { type Database, inTransaction, type Transaction } from "../connect.ts";
+import { type Database, inTransaction, type Queryable, type Transaction } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
 import { type LeaseInUse, leaseTiming } from "../lease/lease-kind.ts";
+import type { LockWaits } from "../lease/lock-waits.ts";
 import { checkVerifyLease } from "../lease/verify-lease.ts";
 import { textArray } from "../sql/array-literal.ts";
 import { pastStalledCopies, type StalledOptions } from "../sql/stalled-copies.ts";
@@ -29,31 +30,43 @@ const stalledCopies: StalledOptions = {
   everyMs: leaseTiming.renewMs,
 };
 
+export type VerifyStoreOptions = {
+  /** Those of the whole run. Default a limit for each statement and transaction. */
+  readonly lockWaits?: LockWaits;
+  readonly stalled?: StalledOptions;
+};
+
+/** Runs what only reads. */
+type Read = <T>(work: (db: Queryable) => Promise<T>) => Promise<T>;
+
 /** The tables of one account, as a verify compares them with what is served, and repairs them. */
 export function openVerifyStore(
   db: Database,
   lease: LeaseInUse,
   runId: string,
-  stalled = stalledCopies,
+  { lockWaits, stalled = stalledCopies }: VerifyStoreOptions = {},
 ): VerifyStore {
+  const read: Read = (work) =>
+    withDatabaseErrors(() => (lockWaits === undefined ? work(db) : lockWaits.transact(work)));
+  const transact = <T>(work: (tx: Transaction) => Promise<T>): Promise<T> =>
+    withDatabaseErrors(() =>
+      lockWaits === undefined ? inTransaction(db, work) : lockWaits.transact(work),
+    );
   // They wait here, not each with a connection: the verify lease's renewal needs one too.
   const turns = new PQueue({ concurrency: 1 });
   return {
     now: () => withDatabaseErrors(() => databaseNow(db)),
-    compare: (stream, bills, since) =>
-      withDatabaseErrors(() => compareBills(db, stream, bills, since)),
-    stored: (stream, window, since) => storedBills(db, stream, window, since),
-    accepted: (stream, rows) => withDatabaseErrors(() => areResolved(db, stream, rows)),
+    compare: (stream, bills, since) => read((from) => compareBills(from, stream, bills, since)),
+    stored: (stream, window, since) => storedBills(read, stream, window, since),
+    accepted: (stream, rows) => read((from) => areResolved(from, stream, rows)),
     heal: (repair) =>
       turns.add(() =>
-        withDatabaseErrors(() =>
-          inTransaction(db, async (tx) => {
-            await pastStalledCopies(db, stalled, checkVerifyLease(tx, lease));
-            const healed = await heal(tx, repair, runId);
-            lease.assertHeld?.();
-            return healed;
-          }),
-        ),
+        transact(async (tx) => {
+          await pastStalledCopies(db, stalled, checkVerifyLease(tx, lease));
+          const healed = await heal(tx, repair, runId);
+          lease.assertHeld?.();
+          return healed;
+        }),
       ),
   };
 }
@@ -76,7 +89,7 @@ const texts = (table: string) => {
 };
 
 async function compareBills(
-  db: Database,
+  db: Queryable,
   stream: Stream,
   bills: readonly Bill[],
   since: string,
@@ -119,14 +132,14 @@ async function compareBills(
 const batchRows = 10_000;
 
 async function* storedBills(
-  db: Database,
+  read: Read,
   { account, productType }: Stream,
   { from, to }: Interval,
   since: string,
 ): AsyncGenerator<readonly StoredBill[]> {
   let after: { readonly cTime: EpochMs; readonly billId: string } = { cTime: from, billId: "" };
   for (;;) {
-    const { rows } = await withDatabaseErrors(() =>
+    const { rows } = await read((db) =>
       db.execute<{ billId: string; cTimeMs: string; isLate: boolean }>(sql`
         select
           bill_id as "billId",

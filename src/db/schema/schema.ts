@@ -192,6 +192,8 @@ export const accountLeases = pgTable("account_leases", {
   holder: text("holder").notNull(),
   /** One more with each holder; a page is only written by the latest. */
   epoch: bigint("epoch", { mode: "number" }).notNull(),
+  /** When the holder took it; null where an older version did. */
+  takenAt: time("taken_at"),
   expiresAt: time("expires_at").notNull(),
   /** The epoch of the verify lease whose holder was left its rate share. */
   yieldedTo: bigint("yielded_to", { mode: "number" }),
@@ -203,6 +205,8 @@ export const accountGuests = pgTable("account_guests", {
   /** Host and process of the holder; empty once the lease was given back. */
   holder: text("holder").notNull(),
   epoch: bigint("epoch", { mode: "number" }).notNull(),
+  /** When the holder took it; null where an older version did. */
+  takenAt: time("taken_at"),
   expiresAt: time("expires_at").notNull(),
 });
 
