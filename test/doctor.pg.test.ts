@@ -269,6 +269,18 @@ const broken: readonly [string, House, 0 | 1, readonly RegExp[]][] = [
     ],
   ],
   [
+    "a unified account",
+    { sandbox: revoked("a", { accountMode: "unified" }) },
+    0,
+    [/^\w+ {2,4}account a .*a unified account; its key reads bills of UTA-SPOT, .* and UTA-OTHER; /],
+  ],
+  [
+    "an account in transit",
+    { sandbox: revoked("a", { accountMode: "upgrading" }) },
+    1,
+    [/^FAIL {2}account a .*on its way between classic and unified .*mode "upgrading"/],
+  ],
+  [
     "a demo key that is not called one",
     { sandbox: revoked("a", { environment: "demo" }) },
     1,

@@ -39,6 +39,7 @@ export function classicBook({ seed, counterOf, ...options }: ClassicBookOptions)
   const openings = new Map(profile.coins.map(({ coin, opening }) => [coin, opening]));
   const balances = new Map<string, Units>();
   const nextCounter = counters(random);
+  const nextEventCounter = eventCounters();
   const bills: LedgerBill[] = [];
 
   function book(moment: Moment): void {
@@ -54,7 +55,10 @@ export function classicBook({ seed, counterOf, ...options }: ClassicBookOptions)
     const moved = movesBalance(businessType) ? movement.amount + movement.fee : 0n;
     const balance = (before ?? 0n) + moved;
     balances.set(coin, balance);
-    const billId = snowflake(cTime, counterOf(isEvent ? 0 : nextCounter(cTime)));
+    const billId = snowflake(
+      cTime,
+      counterOf(isEvent ? nextEventCounter(cTime) : nextCounter(cTime)),
+    );
     bills.push({
       billId,
       cTime: epochMs(cTime),
@@ -94,6 +98,15 @@ export function classicBook({ seed, counterOf, ...options }: ClassicBookOptions)
       for (const [coin, balance] of taken) transfer(at - 1, coin, -balance);
       return taken;
     },
+  };
+}
+
+/** From 0 in each millisecond: an account that becomes unified moves all coins out in one. */
+function eventCounters(): (cTime: number) => number {
+  let last = { cTime: Number.NaN, counter: 0 };
+  return (cTime) => {
+    last = { cTime, counter: last.cTime === cTime ? last.counter + 1 : 0 };
+    return last.counter;
   };
 }
 

@@ -26,6 +26,8 @@ export type SimulationOptions = Omit<SandboxOptions, "now" | "accountNames"> & {
   /** Of the account, and of its rows. */
   readonly name: string;
   readonly productTypes?: readonly ProductType[];
+  /** Whether only those of them are read that the account has and its key can read. Default false. */
+  readonly readsAll?: boolean;
   readonly settleLagMs?: number;
   /** How far this machine's clock is ahead of the exchange's, ms. Default 0. */
   readonly aheadMs?: () => number;
@@ -56,7 +58,8 @@ export function simulate(url: string, options: SimulationOptions): Simulation & 
   const time = virtualClock(simulationStart);
   const database = openDatabase(url);
   const sandbox = createSandbox({ ...options, accountNames: [name], now: time.now });
-  const account = accountOf(sandbox, options.productTypes ?? classicProductTypes);
+  const { productTypes = classicProductTypes, readsAll = false } = options;
+  const account = { ...accountOf(sandbox, productTypes), readsAll };
   const clock = { ...time.clock, now: () => epochMs(time.clock.now() + aheadMs()) };
   let beganAt = epochMs(simulationStart);
 

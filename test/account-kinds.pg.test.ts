@@ -1,0 +1,176 @@
+import { sql } from "drizzle-orm";
+import { expect, test } from "vitest";
+import {
+  classicProductTypes,
+  demoKeyProductTypes,
+  isUnified,
+  type ProductType,
+  unifiedProductTypes,
+} from "../src/contract/product-types.ts";
+import { dayMs, epochMs, hourMs, isoTime, minuteMs } from "../src/contract/time.ts";
+import { openDatabase } from "../src/db/connect.ts";
+import { readStoredBills } from "../src/db/ledger/stored-bills.ts";
+import { compareWithLedger } from "../src/sandbox/comparison.ts";
+import { openSandbox, type SandboxAccount, type SandboxOptions } from "../src/sandbox/sandbox.ts";
+import { Refusal } from "../src/server/source.ts";
+import { horizonAt } from "../src/sync/plan.ts";
+import { entryOf, writeAccounts } from "./support/accounts-file.ts";
+import { runCli, temporaryFolder } from "./support/cli.ts";
+import { testDatabase } from "./support/database.ts";
+import { exactly } from "./support/sandbox-ledger.ts";
+
+const always = (mode: string) => [{ at: Number.NEGATIVE_INFINITY, mode }];
+const delisted = new Refusal(400, "400172", "Parameter verification failed productType");
+const delistedTypes: readonly ProductType[] = classicProductTypes.filter(
+  (productType) => !demoKeyProductTypes.includes(productType),
+);
+const liveTypes = demoKeyProductTypes.filter((productType) => !isUnified(productType));
+
+/** Accounts of every kind at one exchange, whose clock the test sets ahead, and the program. */
+async function house(options: Partial<SandboxOptions> = {}) {
+  const stack = new AsyncDisposableStack();
+  const clock = { aheadMs: 0 };
+  const now = () => performance.timeOrigin + performance.now() + clock.aheadMs;
+  const upgradedAt = Math.floor(now()) + hourMs;
+  const sandbox = stack.use(
+    await openSandbox({
+      seed: "kinds",
+      density: 0.05,
+      accountNames: ["classic", "unified", "demo", "upgraded"],
+      isDemoKey: (name) => name === "demo",
+      modesOf: (name) =>
+        name === "upgraded"
+          ? [
+              ...always("classic"),
+              { at: upgradedAt, mode: "upgrading" },
+              { at: upgradedAt + minuteMs, mode: "unified" },
+            ]
+          : always(name === "unified" ? "hybrid" : "classic"),
+      alterCredential: (credential) => ({
+        ...credential,
+        refused: new Map(delistedTypes.map((productType) => [productType, delisted])),
+      }),
+      now,
+      ...options,
+    }),
+  );
+  const database = stack.use(await testDatabase());
+  const { db } = stack.use(openDatabase(database.url));
+  const folder = stack.use(await temporaryFolder());
+  const entries = sandbox.accounts.map((account) => ({
+    ...entryOf(account),
+    ...(account.name === "demo" ? { demo: true } : {}),
+  }));
+  const env = {
+    DATABASE_URL: database.url,
+    EXCHANGE_BASE_URL: sandbox.url,
+    ACCOUNTS_FILE: await writeAccounts(folder.path, entries),
+  };
+  return {
+    sandbox,
+    db,
+    clock,
+    now,
+    upgradedAt,
+    run: (...args: readonly string[]) => runCli(args, { env }),
+    /** What is stored of an account, against what its ledger showed at a time. */
+    async compare(
+      { name, ledger }: SandboxAccount,
+      productTypes: readonly ProductType[],
+      visibleAt: number,
+    ) {
+      const inside = {
+        from: epochMs(horizonAt(epochMs(visibleAt)) + minuteMs),
+        visibleAt: epochMs(visibleAt),
+      };
+      let expected = 0;
+      for (const productType of productTypes) {
+        const stored = await readStoredBills(db, { account: name, productType });
+        const compared = compareWithLedger(ledger.bills[productType], stored, inside);
+        expect({ name, productType, ...compared }).toMatchObject(exactly);
+        expected += compared.expected;
+      }
+      return expected;
+    },
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
+}
+
+const accountNamed = (accounts: readonly SandboxAccount[], name: string): SandboxAccount => {
+  const account = accounts.find((one) => one.name === name);
+  if (account === undefined) throw new Error(`there is no account ${name}`);
+  return account;
+};
+
+test("one accounts file with a classic, a unified, a demo and an upgraded account: one command each, and every bill is the exchange's own", async () => {
+  await using at = await house();
+  const of = (name: string) => accountNamed(at.sandbox.accounts, name);
+  const first = at.now();
+  const synced = await at.run("sync", "--only", "bills");
+  expect(synced.code, synced.stdout + synced.stderr).toBe(0);
+  expect(synced.stdout).toMatch(
+    /^classic: not available to its key: SUSDT-FUTURES, SCOIN-FUTURES, SUSDC-FUTURES: .*400172/m,
+  );
+  expect(await at.compare(of("classic"), liveTypes, first)).toBeGreaterThan(50);
+  expect(await at.compare(of("demo"), liveTypes, first)).toBeGreaterThan(50);
+  expect(await at.compare(of("unified"), unifiedProductTypes, first)).toBeGreaterThan(50);
+  expect(await at.compare(of("upgraded"), liveTypes, first)).toBeGreaterThan(50);
+
+  // The exchange moves one of them meanwhile.
+  at.clock.aheadMs = 2 * hourMs;
+  const second = at.now();
+  const moved = await at.run("sync", "--only", "bills");
+  expect(moved.code, moved.stdout + moved.stderr).toBe(0);
+  expect(await at.compare(of("upgraded"), liveTypes, first)).toBeGreaterThan(50);
+  await at.compare(of("upgraded"), unifiedProductTypes, second);
+  await at.compare(of("classic"), liveTypes, second);
+  await at.compare(of("unified"), unifiedProductTypes, second);
+
+  const status = await at.run("status");
+  for (const text of [moved.stdout, status.stdout]) {
+    expect(text).toMatch(
+      /^upgraded\/USDT-FUTURES: closed .*: became unified, complete through .*\nupgraded\/USDT-FUTURES: not read .* to .*; it can be had only by switching the account back$/m,
+    );
+  }
+  const json = JSON.parse((await at.run("status", "--json")).stdout);
+  type AccountJson = { account: string; mode: string; notAvailable: readonly object[] };
+  const accounts: readonly AccountJson[] = json.accounts;
+  expect(accounts.toSorted((a, b) => (a.account < b.account ? -1 : 1))).toMatchObject([
+    { account: "classic", mode: "classic", notAvailable: [{}, {}, {}] },
+    { account: "demo", mode: "classic", notAvailable: [] },
+    { account: "unified", mode: "unified", notAvailable: [] },
+    { account: "upgraded", mode: "unified" },
+  ]);
+  type StreamJson = { account: string; productType: string; [name: string]: unknown };
+  const streams: readonly StreamJson[] = json.streams;
+  const closed = streams.filter(({ closedAt }) => closedAt !== null);
+  expect(closed.map(({ account, productType }) => [account, productType])).toEqual(
+    liveTypes.map((productType) => ["upgraded", productType]),
+  );
+  for (const one of closed) {
+    expect(one).toMatchObject({ gaps: [], expiresAt: null, behindMs: 0, closedUnread: [{}] });
+  }
+  expect(streams.filter(({ account }) => account === "demo")).toHaveLength(3);
+
+  const from = isoTime(epochMs(first - 20 * dayMs));
+  const verified = await at.run("verify", "--from", from, "--to", isoTime(epochMs(first - dayMs)));
+  expect(verified.code, verified.stdout + verified.stderr).toBe(0);
+  const reconciled = await at.run("reconcile");
+  expect(reconciled.code, reconciled.stdout + reconciled.stderr).toBe(0);
+  const exported = await at.run("export", "--format", "csv");
+  expect(exported.code, exported.stderr).toBe(0);
+  const { rows } = await at.db.execute<{ bills: string }>(sql`select count(*) as bills from bills`);
+  expect(exported.stdout.trimEnd().split("\n")).toHaveLength(1 + Number(rows[0]?.bills));
+  const listed = await at.run("accounts", "list");
+  expect(listed.stdout).toMatch(/^upgraded\/USDT-FUTURES .* closed .*: became unified$/m);
+  expect(listed.stdout).toMatch(/^unified\/UTA-OTHER .* synced$/m);
+  expect((await at.run("plan")).stdout).not.toMatch(/^upgraded\/USDT-FUTURES/m);
+
+  const doctor = await at.run("doctor");
+  expect(doctor.stdout).toMatch(
+    /^ok {4}account classic .*a classic account; its key reads bills of USDT-FUTURES, .*; not available to it: SUSDT/m,
+  );
+  expect(doctor.stdout).toMatch(
+    /^\w+ {2,4}account unified .*a unified account; its key reads bills of UTA-SPOT, .*it may only read/m,
+  );
+}, 300_000);

@@ -1,0 +1,214 @@
+import { sql } from "drizzle-orm";
+import { describe, expect, test } from "vitest";
+import {
+  classicProductTypes,
+  isDemoProductType,
+  type ProductType,
+  productTypes,
+  unifiedProductTypes,
+} from "../src/contract/product-types.ts";
+import { dayMs, hourMs, minuteMs } from "../src/contract/time.ts";
+import { type Database, openDatabase } from "../src/db/connect.ts";
+import { AccountInTransitError } from "../src/errors.ts";
+import { Refusal } from "../src/server/source.ts";
+import { isComplete } from "../src/sync/run.ts";
+import { testDatabase } from "./support/database.ts";
+import { exactly } from "./support/sandbox-ledger.ts";
+import { type SimulationOptions, simulate, simulationStart } from "./support/simulation.ts";
+
+/** A simulated exchange with one account that is to be read as far as it can be. */
+async function house(options: Partial<SimulationOptions> = {}) {
+  const stack = new AsyncDisposableStack();
+  const { url } = stack.use(await testDatabase());
+  const { db } = stack.use(openDatabase(url));
+  const given = { seed: 1, name: "main", density: 0.05, productTypes, readsAll: true };
+  const simulation = stack.use(simulate(url, { ...given, ...options }));
+  return {
+    ...simulation,
+    db,
+    refusals: () => simulation.sandbox.statistics().refusals,
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
+}
+
+const refusing = (
+  refused: readonly ProductType[],
+  refusal = new Refusal(400, "400172", "Parameter verification failed productType"),
+): Partial<SimulationOptions> => ({
+  alterCredential: (credential) => ({
+    ...credential,
+    refused: new Map(refused.map((productType) => [productType, refusal])),
+  }),
+});
+
+const delisted = classicProductTypes.filter(isDemoProductType);
+
+describe("what the exchange refuses to a key", () => {
+  test.each([
+    ["400172", new Refusal(400, "400172", "Parameter verification failed productType")],
+    ["40014", new Refusal(400, "40014", "Incorrect permissions")],
+    ["40099", new Refusal(400, "40099", "exchange environment is incorrect")],
+  ])("by %s is no failure, is asked for once and again after a day", async (code, refusal) => {
+    await using at = await house(refusing(delisted, refusal));
+    const first = await at.sync();
+    expect(isComplete(first)).toBe(true);
+    expect(first.streams.map(({ stream }) => stream.productType)).toEqual(
+      classicProductTypes.filter((productType) => !isDemoProductType(productType)),
+    );
+    expect(first.notAvailable).toEqual(
+      delisted.map((productType) => ({ productType, reason: expect.stringContaining(code) })),
+    );
+    expect(at.refusals()).toEqual({ [code]: 3 });
+    await at.pass(23 * hourMs);
+    expect(isComplete(await at.sync())).toBe(true);
+    expect(at.refusals()).toEqual({ [code]: 3 });
+    await at.pass(2 * hourMs);
+    expect(isComplete(await at.sync())).toBe(true);
+    expect(at.refusals()).toEqual({ [code]: 6 });
+  });
+
+  test("and is granted later is read then, and is no longer called not available", async () => {
+    const refused = new Map<ProductType, Refusal>();
+    await using at = await house({
+      alterCredential: (credential) => ({ ...credential, refused }),
+    });
+    refused.set("COIN-FUTURES", new Refusal(400, "40014", "Incorrect permissions"));
+    expect((await at.sync()).notAvailable).toHaveLength(1);
+    refused.clear();
+    await at.pass(dayMs);
+    const later = await at.sync();
+    expect(later.streams.map(({ stream }) => stream.productType)).toContain("COIN-FUTURES");
+    const { rows } = await at.db.execute(
+      sql`select product_type from stream_states where not_available_since is not null`,
+    );
+    expect(rows).toEqual([]);
+  });
+
+  test("and was named is a failure, and asked for once", async () => {
+    const named: Partial<SimulationOptions> = {
+      productTypes: ["USDT-FUTURES", "SUSDT-FUTURES"],
+      readsAll: false,
+    };
+    await using at = await house({ ...refusing(delisted), ...named });
+    const report = await at.sync();
+    expect(isComplete(report)).toBe(false);
+    expect(
+      report.streams.map(({ requests, error }) => [requests > 1, error !== undefined]),
+    ).toEqual([
+      [true, false],
+      [false, true],
+    ]);
+    expect(at.refusals()).toEqual({ "400172": 1 });
+  });
+
+  test("and was read before is a failure, and so is all that there is", async () => {
+    const refused = new Map<ProductType, Refusal>();
+    await using at = await house({ alterCredential: (credential) => ({ ...credential, refused }) });
+    expect(isComplete(await at.sync())).toBe(true);
+    refused.set("COIN-FUTURES", new Refusal(400, "40014", "Incorrect permissions"));
+    await at.pass(hourMs);
+    const report = await at.sync();
+    expect(report.notAvailable).toEqual([]);
+    expect(
+      report.streams.filter(({ error }) => error !== undefined).map(({ stream }) => stream),
+    ).toEqual([{ account: "main", productType: "COIN-FUTURES" }]);
+
+    await using none = await house(refusing(classicProductTypes));
+    const nothing = await none.sync();
+    expect(nothing.notAvailable).toEqual([]);
+    expect(nothing.streams.filter(({ error }) => error !== undefined)).toHaveLength(6);
+    expect(none.refusals()).toEqual({ "400172": 6 });
+  });
+});
+
+/** All that is written of an account, but for its runs. */
+async function stored(db: Database): Promise<unknown> {
+  const { rows } = await db.execute(sql`
+    select
+      (select string_agg(bills::text, ',' order by product_type, bill_id) from bills) as bills,
+      (select string_agg(checkpoints::text, ',' order by product_type, window_start) from checkpoints)
+        as checkpoints,
+      (select string_agg(stream_states::text, ',' order by product_type) from stream_states)
+        as states`);
+  return rows;
+}
+
+test("an account is read through an upgrade and back: nothing is written in transit, and nothing that could be read is lost", async () => {
+  const at = (minutes: number, mode: string) => ({
+    at: simulationStart + minutes * minuteMs,
+    mode,
+  });
+  await using exchange = await house({
+    modes: [
+      { at: Number.NEGATIVE_INFINITY, mode: "classic" },
+      at(60, "upgrading"),
+      at(120, "unified"),
+      at(180, "switching"),
+      at(240, "a word unheard of"),
+      at(300, "classic"),
+    ],
+  });
+  const { db } = exchange;
+  const inTransit = async () => {
+    await exchange.pass(hourMs);
+    const before = await stored(db);
+    const { error, streams } = await exchange.sync();
+    expect(error).toBeInstanceOf(AccountInTransitError);
+    expect(streams).toEqual([]);
+    expect(await stored(db)).toEqual(before);
+  };
+  const first = await exchange.sync();
+  expect([first.mode, first.closed, isComplete(first)]).toEqual(["classic", [], true]);
+  const before = await stored(db);
+  await inTransit();
+  expect(await stored(db)).toEqual(before);
+
+  await exchange.pass(hourMs);
+  const unified = await exchange.sync();
+  expect([unified.mode, isComplete(unified)]).toEqual(["unified", true]);
+  expect(unified.streams.map(({ stream }) => stream.productType)).toEqual(unifiedProductTypes);
+  expect(unified.closed?.map(({ stream }) => stream.productType).toSorted()).toEqual(
+    classicProductTypes.toSorted(),
+  );
+  const through = first.streams[0]?.completeThrough;
+  for (const { closedAt, unread, ...closed } of unified.closed ?? []) {
+    expect(closed.through).toBe(through);
+    expect(unread).toEqual([{ from: through, to: closedAt }]);
+  }
+  const again = await exchange.sync();
+  expect([again.closed, isComplete(again)]).toEqual([[], true]);
+
+  await inTransit();
+  await inTransit();
+  await exchange.pass(hourMs);
+  const back = await exchange.sync();
+  expect([back.mode, isComplete(back)]).toEqual(["classic", true]);
+  expect(back.closed?.map(({ stream }) => stream.productType).toSorted()).toEqual(
+    unifiedProductTypes.toSorted(),
+  );
+  const { rows } = await db.execute<{ product_type: string }>(
+    sql`select product_type from stream_states where closed_at is not null order by product_type`,
+  );
+  expect(rows.map(({ product_type }) => product_type)).toEqual(unifiedProductTypes.toSorted());
+  const compared = (await exchange.compare()).slice(0, classicProductTypes.length);
+  expect(compared.map(({ missing, extra, different }) => ({ missing, extra, different }))).toEqual(
+    classicProductTypes.map(() => exactly),
+  );
+});
+
+test("an account of which only product types of the other mode are named is a failure that says what to name", async () => {
+  const named: Partial<SimulationOptions> = { productTypes: ["USDT-FUTURES"], readsAll: false };
+  const modes = [
+    { at: Number.NEGATIVE_INFINITY, mode: "classic" },
+    { at: simulationStart + hourMs, mode: "unified" },
+  ];
+  await using at = await house({ ...named, modes });
+  expect(isComplete(await at.sync())).toBe(true);
+  await at.pass(2 * hourMs);
+  const report = await at.sync();
+  expect(String(report.error)).toMatch(/main is unified and has no USDT-FUTURES.*begin with UTA-/);
+  expect(report.closed).toHaveLength(1);
+  await using other = await house({ ...named, productTypes: ["UTA-SPOT"] });
+  expect(String((await other.sync()).error)).toMatch(/main is classic and has no UTA-SPOT/);
+  expect(other.refusals()).toEqual({ "40084": 1 });
+});
