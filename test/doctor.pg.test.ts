@@ -272,7 +272,9 @@ const broken: readonly [string, House, 0 | 1, readonly RegExp[]][] = [
     "a unified account",
     { sandbox: revoked("a", { accountMode: "unified" }) },
     0,
-    [/^\w+ {2,4}account a .*a unified account; its key reads bills of UTA-SPOT, .* and UTA-OTHER; /],
+    [
+      /^\w+ {2,4}account a .*a unified account; its key reads bills of UTA-SPOT, .* and UTA-OTHER; /,
+    ],
   ],
   [
     "an account in transit",
@@ -313,7 +315,7 @@ const broken: readonly [string, House, 0 | 1, readonly RegExp[]][] = [
     "a file that others may read",
     { mode: 0o644 },
     0,
-    [/^warn {2}accounts file .*; chmod 600 \S+$/],
+    [/^warn {2}accounts file .*; run chmod 600 \S+$/],
   ],
   [
     "a clock that is off",
@@ -350,7 +352,7 @@ const broken: readonly [string, House, 0 | 1, readonly RegExp[]][] = [
     { env: { LOG_LEVEL: "loud", PRODUCT_TYPE: "x", EXCHANGE_API_KEY: "canary3" } },
     1,
     [
-      /^FAIL {2}config .*ACCOUNTS_FILE is set, and so is/,
+      /^FAIL {2}config .*ACCOUNTS_FILE is set together with/,
       /^FAIL {2}config .*LOG_LEVEL "loud"/,
       /^FAIL {2}config .*PRODUCT_TYPE is not/,
       /^ok {4}database/,
