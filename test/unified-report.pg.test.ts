@@ -6,6 +6,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { epochMs, hourMs, isoTime } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
 import { reconcile } from "../src/reconciliation/reconcile.ts";
+import type { Units } from "../src/sandbox/money.ts";
 import { seededRandom } from "../src/sandbox/random.ts";
 import { snowflake } from "../src/sandbox/snowflake.ts";
 import type { Stream } from "../src/sync/store.ts";
@@ -13,8 +14,14 @@ import { aBill } from "./support/bills.ts";
 import { runCli, temporaryFolder } from "./support/cli.ts";
 import { fileDatabase } from "./support/database.ts";
 import { storeBills } from "./support/export.ts";
+import { exactUnits } from "./support/journal.ts";
 import { coverStream } from "./support/small-ledger.ts";
-import { storeUnified, unifiedLedger, unifiedStart } from "./support/unified-ledger.ts";
+import {
+  storeUnified,
+  type UnifiedBill,
+  unifiedLedger,
+  unifiedStart,
+} from "./support/unified-ledger.ts";
 
 // A month's close of an account that became unified.
 
@@ -37,6 +44,11 @@ beforeAll(async () => {
   });
   await reconcile(db, { accounts: undefined, productTypes: undefined }, { isFull: true });
 });
+
+const ofCategory =
+  (category: UnifiedBill["category"]) =>
+  (bill: UnifiedBill): Units =>
+    bill.category === category ? bill.movedAmount : 0n;
 
 const report = async (...args: readonly string[]) => {
   const { code, stdout } = await runCli(["report", "--month", "2026-10", ...args], { env });
@@ -63,6 +75,41 @@ describe("the month of an account that became unified", () => {
       const shown = await report("--format", format);
       expect(shown).toMatch(/closed 2026-10-01T02:00:00.000Z: the account became one of the other/);
       expect(shown).toMatch(/fund\/UTA/);
+    }
+  });
+
+  test("has figures that are the sums of what was drawn, a spot trade's principal apart from its fee", async () => {
+    const { ledgers } = JSON.parse(await report("--format", "json", "--product", "UTA-SPOT"));
+    const wanted: Readonly<Record<string, (bill: UnifiedBill) => Units>> = {
+      realised_pnl: ofCategory("trade"),
+      liquidation: ofCategory("liquidation"),
+      spot: ofCategory("spot"),
+      loan: ofCategory("loan"),
+      fees: ofCategory("fees"),
+      interest: ofCategory("interest"),
+      conversion: ofCategory("conversion"),
+      unmapped: ofCategory("unknown"),
+      trading_fees: ({ movedFee }) => movedFee,
+    };
+    const [{ rollforward }] = ledgers;
+    expect(rollforward.map(({ coin }: { coin: string }) => coin)).toEqual([
+      "BGB",
+      "BTC",
+      "USDT",
+      "rTOWN",
+    ]);
+    for (const figures of rollforward) {
+      const own = bills.filter(({ coin }) => coin === figures.coin);
+      const sum = (of: (bill: UnifiedBill) => Units) =>
+        own.reduce((total, bill) => total + of(bill), 0n);
+      const exact = (text: string) => exactUnits(text) / 10n ** 14n;
+      for (const [name, of] of Object.entries(wanted)) {
+        expect([figures.coin, name, exact(figures[name])]).toEqual([figures.coin, name, sum(of)]);
+      }
+      expect(figures.bills).toBe(own.length);
+      const moved = sum((bill) => bill.movedAmount + bill.movedFee);
+      expect(exact(figures.opening)).toBe(1_000n * 10n ** 16n);
+      expect(exact(figures.closing)).toBe(1_000n * 10n ** 16n + moved);
     }
   });
 

@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { unifiedProductTypes } from "../src/contract/product-types.ts";
 import { dayMs, hourMs } from "../src/contract/time.ts";
+import { openDatabase } from "../src/db/connect.ts";
+import { reconcile } from "../src/reconciliation/reconcile.ts";
 import type { SandboxOptions } from "../src/sandbox/sandbox.ts";
 import { testDatabase } from "./support/database.ts";
 import { exactly } from "./support/sandbox-ledger.ts";
@@ -38,9 +40,10 @@ const kinds: readonly (readonly [string, Partial<SandboxOptions>])[] = [
 
 describe("a unified account of an exchange", () => {
   test.each(kinds)(
-    "%s, is copied to the last digit, and a later run reads what came late",
+    "%s, is copied to the last digit, adds up over all categories, and a later run reads what came late",
     async (_title, options) => {
       await using database = await testDatabase();
+      await using tables = openDatabase(database.url);
       await using simulation = simulate(database.url, {
         seed: 1,
         name: "unified",
@@ -60,6 +63,11 @@ describe("a unified account of an exchange", () => {
         expect(compared.every(({ expected }) => expected > 50)).toBe(true);
         await simulation.pass(hourMs);
       }
+      const everything = { accounts: undefined, productTypes: undefined };
+      const { breaks, chains } = await reconcile(tables.db, everything, { isFull: true });
+      expect(breaks).toEqual([]);
+      expect(chains.map(({ productType }) => productType)).toEqual(chains.map(() => "UTA"));
+      expect(chains.every(({ days }) => days.reconciled > 0 && days.incomplete <= 2)).toBe(true);
       const { peaks, refusals } = simulation.sandbox.statistics();
       expect(refusals).toEqual({});
       expect(Math.max(...peaks.map(({ requests }) => requests))).toBeLessThanOrEqual(20);
