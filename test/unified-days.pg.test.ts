@@ -1,0 +1,130 @@
+import { sql } from "drizzle-orm";
+import { expect, test } from "vitest";
+import { businessTypes } from "../src/contract/business-types.ts";
+import { type ProductType, unifiedProductTypes } from "../src/contract/product-types.ts";
+import { epochMs, isoTime } from "../src/contract/time.ts";
+import { inTransaction, type Transaction } from "../src/db/connect.ts";
+import { findWrongDays } from "../src/db/days/compare-days.ts";
+import { refreshAllDays } from "../src/db/days/refresh-days.ts";
+import { upsertBills } from "../src/db/ledger/upsert-bills.ts";
+import { pick, seededRandom } from "../src/sandbox/random.ts";
+import { fileDatabase } from "./support/database.ts";
+import { smallLedger, smallLedgerEnd, smallLedgerStart } from "./support/small-ledger.ts";
+
+// One ledger twice: as the bills of one classic product type, and spread over the categories of a
+// unified account. Its balance is one, so all that hangs on balances must be the same.
+
+const { tables } = await fileDatabase();
+const { db } = tables;
+
+const spot = new Set(
+  businessTypes.filter(({ category }) => category === "spot").map(({ code }) => code),
+);
+
+async function cover(tx: Transaction, account: string, productType: ProductType): Promise<void> {
+  await tx.execute(sql`
+    insert into checkpoints (
+      account, product_type, window_start, window_end, state, run_id, updated_at
+    )
+    values (
+      ${account}, ${productType}, ${isoTime(epochMs(smallLedgerStart))}, ${isoTime(epochMs(smallLedgerEnd))},
+      'complete', gen_random_uuid(), clock_timestamp()
+    )`);
+}
+
+await inTransaction(db, async (tx) => {
+  const random = seededRandom("unified");
+  // What a spot trade's fee is in differs between the two kinds of account.
+  const bills = smallLedger(random, { rounds: true, missingPercent: 20 })
+    .filter(({ businessType }) => !spot.has(businessType))
+    .map(({ moved: _, ...bill }) => ({
+      ...bill,
+      coin: pick(random, ["USDT", "USDT", "BTC"]),
+      symbol: pick(random, [null, "BTCUSDT"]),
+    }));
+  await upsertBills(tx, [{ stream: { account: "classic", productType: "USDT-FUTURES" }, bills }]);
+  await cover(tx, "classic", "USDT-FUTURES");
+  const spread = Map.groupBy(bills, () => pick(random, unifiedProductTypes));
+  for (const productType of unifiedProductTypes) {
+    const own = spread.get(productType) ?? [];
+    await upsertBills(tx, [{ stream: { account: "unified", productType }, bills: own }]);
+    await cover(tx, "unified", productType);
+  }
+});
+
+/** A view's rows of an account, without what names the two. */
+async function rowsOf(query: string, account: string): Promise<readonly string[]> {
+  const { rows } = await db.execute<{ row: string }>(sql`
+    select (to_jsonb(shown) - 'account' - 'product_type' - 'wallet')::text as row
+    from (${sql.raw(query)}) as shown
+    where account = ${account}
+    order by 1`);
+  return rows.map(({ row }) => row);
+}
+
+const symbolDays = (name: string, columns: string): string => `
+  select account, coin, day, symbol, ${columns}
+  from analytics.${name}
+  group by account, coin, day, symbol`;
+
+const queries = {
+  activity: "select * from analytics.activity",
+  "activity, a day": "select * from analytics.activity where day = '2026-03-03'",
+  daily_rollforward: "select * from analytics.daily_rollforward",
+  monthly_rollforward: "select * from analytics.monthly_rollforward",
+  month_end_balances: "select * from analytics.month_end_balances",
+  bonuses: "select account, coin, bill_id, event, amount from analytics.bonuses",
+  fees: symbolDays("fees_by_symbol_day", "sum(net) as net, sum(bills) as bills"),
+  funding: symbolDays("funding_by_symbol_day", "sum(net) as net, sum(bills) as bills"),
+  profit: symbolDays("realised_pnl_by_symbol_day", "sum(net) as net, sum(bills) as bills"),
+  data_quality: `
+    select account, "check", sum(rows) as rows, min(first_at) as first_at, max(last_at) as last_at
+    from analytics.data_quality
+    where "check" <> 'time that was not read'
+    group by account, "check"`,
+};
+
+async function expectSame(): Promise<void> {
+  for (const [name, query] of Object.entries(queries)) {
+    const [unified, classic] = [await rowsOf(query, "unified"), await rowsOf(query, "classic")];
+    expect(classic.length, name).toBeGreaterThan(0);
+    expect(unified, name).toEqual(classic);
+  }
+}
+
+test("a unified account's balance goes over all its categories, while its days are marked and when they are stored", async () => {
+  await expectSame();
+  await refreshAllDays(db, new AbortController().signal);
+  await expectSame();
+  expect(await findWrongDays(db, "unified")).toEqual([]);
+});
+
+test("its rollforward names the wallet, its bills the category that they were read from", async () => {
+  const typesOf = async (view: string) =>
+    (
+      await db.execute<{ product_type: string }>(
+        sql.raw(
+          `select distinct product_type from analytics.${view} where account = 'unified' order by 1`,
+        ),
+      )
+    ).rows.map(({ product_type }) => product_type);
+  expect(await typesOf("daily_rollforward")).toEqual(["UTA"]);
+  expect(await typesOf("activity")).toEqual([...unifiedProductTypes].sort());
+});
+
+test("no day is complete while one of its categories was never read", async () => {
+  const complete = async () =>
+    (
+      await db.execute<{ days: number }>(sql`
+        select count(*)::int as days
+        from analytics.daily_rollforward
+        where account = 'unified'
+          and is_complete`)
+    ).rows[0]?.days;
+  expect(await complete()).toBeGreaterThan(10);
+  await db.execute(sql`
+    delete from checkpoints
+    where account = 'unified'
+      and product_type = 'UTA-MARGIN'`);
+  expect(await complete()).toBe(0);
+});
