@@ -1,27 +1,40 @@
 import { availableParallelism, loadavg } from "node:os";
 import { fileURLToPath } from "node:url";
-import { accountBills } from "../src/contract/account-bills.ts";
+import { billsApiOf } from "../src/contract/bills-api.ts";
 import { secondMs } from "../src/contract/time.ts";
 import { type Databases, openDatabases, query } from "./backfill/databases.ts";
 import { type ExchangeOptions, startExchange } from "./backfill/exchange.ts";
+import type { Kind } from "./backfill/ledger.ts";
 import { runProgram } from "./backfill/run-program.ts";
 import type { BenchOptions, BenchResult } from "./result.ts";
 
 /*
- * A first sync against the exchange's limit of ten requests a second, over ways of several
- * lengths: the real program, from its start to its end, on a real Postgres. It cannot take less
- * than its necessary requests ÷ 10 seconds; which share of its time that is, is the utilisation.
+ * A first sync against the exchange's limit, ten requests a second of a classic account and twenty of
+ * a unified one, over ways of several lengths: the real program, from its start to its end, on a real
+ * Postgres. It cannot take less than its necessary requests at the limit; which share of its time that
+ * is, is the utilisation.
  */
 
 const program = fileURLToPath(new URL("../src/bin.js", import.meta.url));
-const { requests, perMs } = accountBills.limit;
 
 const cases: readonly Omit<ExchangeOptions, "bills">[] = [
-  { shape: "uneven", meanMs: 50, spreadMs: 5 },
-  { shape: "uneven", meanMs: 300, spreadMs: 30 },
-  { shape: "uneven", meanMs: 800, spreadMs: 80 },
-  { shape: "one heavy week", meanMs: 300, spreadMs: 30 },
+  { kind: "classic", shape: "uneven", meanMs: 50, spreadMs: 5 },
+  { kind: "classic", shape: "uneven", meanMs: 300, spreadMs: 30 },
+  { kind: "classic", shape: "uneven", meanMs: 800, spreadMs: 80 },
+  { kind: "classic", shape: "one heavy window", meanMs: 300, spreadMs: 30 },
+  { kind: "unified", shape: "uneven", meanMs: 50, spreadMs: 5 },
+  { kind: "unified", shape: "uneven", meanMs: 300, spreadMs: 30 },
+  { kind: "unified", shape: "one heavy window", meanMs: 300, spreadMs: 30 },
 ];
+
+const operationOf = (kind: Kind) =>
+  billsApiOf(kind === "classic" ? "USDT-FUTURES" : "UTA-SPOT").operation;
+
+/** How long so many requests take at least. */
+const leastSeconds = (kind: Kind, requests: number): number => {
+  const { limit } = operationOf(kind);
+  return (requests / limit.requests) * (limit.perMs / secondMs);
+};
 
 /** What one backfill took, and what the exchange saw of it. */
 export type Backfill = {
@@ -39,18 +52,21 @@ export type Backfill = {
   readonly load: number | undefined;
 };
 
-export const billsOf = ({ short }: BenchOptions): number => (short ? 3_000 : 60_000);
+export const billsOf = ({ short }: BenchOptions, kind: Kind = "classic"): number =>
+  (short ? 3_000 : 60_000) * (kind === "classic" ? 1 : 2);
 
 export async function run(options: BenchOptions): Promise<BenchResult> {
   await using databases = await openDatabases();
   const figures: (ExchangeOptions & Backfill)[] = [];
   for (const each of cases) {
-    const given = { ...each, bills: billsOf(options) };
+    const given = { ...each, bills: billsOf(options, each.kind) };
     figures.push({ ...given, ...(await backfill(given, databases)) });
   }
   return {
     name: "backfill",
-    title: `a first sync of ${billsOf(options)} bills, of six product types and 13 windows each, on ${databases.version}`,
+    title:
+      `a first sync of ${billsOf(options)} bills, of six product types and 13 windows each, and of ` +
+      `${billsOf(options, "unified")} of a unified account with 4 windows each, on ${databases.version}`,
     rows: [
       [
         "bills, round trip",
@@ -64,8 +80,8 @@ export async function run(options: BenchOptions): Promise<BenchResult> {
         "of that",
         "load",
       ],
-      ...figures.map(({ shape, meanMs, spreadMs, ...figure }) => [
-        `${shape}, ${meanMs} ± ${spreadMs} ms`,
+      ...figures.map(({ kind, shape, meanMs, spreadMs, ...figure }) => [
+        `${kind}, ${shape}, ${meanMs} ± ${spreadMs} ms`,
         String(figure.necessary),
         String(figure.sent),
         String(figure.refused),
@@ -73,14 +89,14 @@ export async function run(options: BenchOptions): Promise<BenchResult> {
         figure.seconds.toFixed(1),
         figure.utilisation.toFixed(3),
         figure.askingSeconds.toFixed(1),
-        (figure.necessary / requests / figure.askingSeconds).toFixed(3),
+        (leastSeconds(kind, figure.necessary) / figure.askingSeconds).toFixed(3),
         figure.load?.toFixed(1) ?? "",
       ]),
     ],
     notes: [
       "",
       "necessary: the pages with bills, and the two answers of a window that prove its end",
-      `utilisation: necessary ÷ ${requests} a second, as a share of the process's time from start to end`,
+      "utilisation: necessary at the limit, as a share of the process's time from start to end",
       "asking: the seconds from the first request to the last answer, without starting and ending,",
       "and the utilisation of those",
       `load: of the machine's ${availableParallelism()} processors, at the end; above 1 others were at work`,
@@ -105,14 +121,14 @@ export async function backfill(options: ExchangeOptions, databases: Databases): 
   const stored = Number((await query(databaseUrl, "select count(*) from bills"))[0]?.[0]);
   if (stored !== options.bills) throw new Error(`${stored} of ${options.bills} bills are stored`);
   const { arrivals, refusals, peaks, seconds: askingSeconds } = await exchange.statistics();
-  const { name } = accountBills;
+  const { name } = operationOf(options.kind);
   return {
     necessary,
     sent: arrivals[name] ?? 0,
     refused: refusals["429"] ?? 0,
     peak: peaks.find(({ operation }) => operation === name)?.requests ?? 0,
     seconds,
-    utilisation: ((necessary / requests) * (perMs / secondMs)) / seconds,
+    utilisation: leastSeconds(options.kind, necessary) / seconds,
     askingSeconds,
     load: loadavg()[0],
   };

@@ -30,7 +30,13 @@ export async function run(options: BenchOptions): Promise<BenchResult> {
   installPeers();
   await using databases = await openDatabases();
   const bills = billsOf(options);
-  const world: ExchangeOptions = { shape: "uneven", bills, meanMs: 300, spreadMs: 30 };
+  const world: ExchangeOptions = {
+    kind: "classic",
+    shape: "uneven",
+    bills,
+    meanMs: 300,
+    spreadMs: 30,
+  };
   const own = await backfill(world, databases);
   const { seconds, askingSeconds, sent, refused } = own;
   const figures: Figure[] = [

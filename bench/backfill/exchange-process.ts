@@ -7,13 +7,15 @@ import { makeBills, necessaryRequests } from "./ledger.ts";
 
 /*
  * The exchange of the backfill benchmarks, in a process of its own: half of a round trip lies
- * before a request arrives, and is counted, and half behind. It refuses the eleventh arrival in
- * any rolling second, and counts what it refuses.
+ * before a request arrives, and is counted, and half behind. It refuses the arrival past the
+ * limit in any rolling second, and counts what it refuses.
  */
 
-const { shape, bills, meanMs, spreadMs } = JSON.parse(process.argv[2] ?? "") as ExchangeOptions;
+const { kind, shape, bills, meanMs, spreadMs } = JSON.parse(
+  process.argv[2] ?? "",
+) as ExchangeOptions;
 const openedAt = epochMs(Date.now());
-const ledger = makeBills(shape, bills, openedAt);
+const ledger = makeBills(kind, shape, bills, openedAt);
 const random = seededRandom(`${shape} ${meanMs}`);
 const half = () => (meanMs - spreadMs + 2 * spreadMs * random()) / 2;
 let firstAt: number | undefined;
@@ -21,6 +23,7 @@ let lastAt = 0;
 const sandbox = await openSandbox({
   seed: 1,
   density: 0,
+  modes: [{ at: Number.NEGATIVE_INFINITY, mode: kind }],
   alterLedger: ({ now }) => ({ now, bills: ledger }),
   wrapAnswer(answer) {
     const distant = withLatency(answer, { there: half, back: half });
@@ -38,7 +41,7 @@ const facts: ExchangeFacts = {
   apiKey,
   apiSecret,
   apiPassphrase,
-  necessary: necessaryRequests(ledger, openedAt),
+  necessary: necessaryRequests(kind, ledger, openedAt),
 };
 process.on("message", () => {
   const seconds = (lastAt - (firstAt ?? lastAt)) / secondMs;

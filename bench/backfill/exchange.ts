@@ -2,9 +2,10 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import type { Statistics } from "../../src/server/arrivals.ts";
-import type { Shape } from "./ledger.ts";
+import type { Kind, Shape } from "./ledger.ts";
 
 export type ExchangeOptions = {
+  readonly kind: Kind;
   readonly shape: Shape;
   readonly bills: number;
   /** Of the round trip; each half of it is drawn evenly from its half of mean ± spread. */

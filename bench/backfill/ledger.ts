@@ -1,9 +1,12 @@
 import { pageSizeMax } from "../../src/contract/account-bills.ts";
 import { billsApiOf } from "../../src/contract/bills-api.ts";
 import {
+  categoryOf,
   classicProductTypes,
+  isUnified,
   type ProductType,
   productTypes,
+  unifiedProductTypes,
 } from "../../src/contract/product-types.ts";
 import { type EpochMs, epochMs } from "../../src/contract/time.ts";
 import type { LedgerBill } from "../../src/sandbox/ledger-bill.ts";
@@ -12,24 +15,37 @@ import { snowflake } from "../../src/sandbox/snowflake.ts";
 import { type Interval, interval, split } from "../../src/sync/intervals.ts";
 import { horizonAt } from "../../src/sync/plan.ts";
 
-const { windowMaxMs } = billsApiOf("USDT-FUTURES");
-
 export type BillsOf = Readonly<Record<ProductType, readonly LedgerBill[]>>;
 
-/** How a ledger's bills lie in its six product types and their 13 windows. */
-export type Shape = "uneven" | "one heavy week";
+/** An account's six product types have 13 windows each, and those of a unified one 4. */
+export type Kind = "classic" | "unified";
 
-export const windowsAt = (now: EpochMs): readonly Interval[] =>
-  interval(horizonAt(now), now).flatMap((span) => split(span, windowMaxMs));
+/** How a ledger's bills lie in its windows. */
+export type Shape = "uneven" | "one heavy window";
+
+export const productTypesOf = (kind: Kind): readonly ProductType[] =>
+  kind === "classic" ? classicProductTypes : unifiedProductTypes;
+
+export const windowsAt = (now: EpochMs, kind: Kind = "classic"): readonly Interval[] => {
+  const { windowMaxMs } = billsApiOf(kind === "classic" ? "USDT-FUTURES" : "UTA-SPOT");
+  return interval(horizonAt(now), now).flatMap((span) => split(span, windowMaxMs));
+};
 
 /** So many bills, the same for the same shape, count and time. */
-export function makeBills(shape: Shape, count: number, now: EpochMs): BillsOf {
+export function makeBills(kind: Kind, shape: Shape, count: number, now: EpochMs): BillsOf {
   const random = seededRandom(`${shape} ${count}`);
-  const cells = classicProductTypes.flatMap((productType, type) =>
-    windowsAt(now).map((window, week) => ({
+  const windows = windowsAt(now, kind);
+  const heavy = Math.floor((2 * windows.length) / 3);
+  const cells = productTypesOf(kind).flatMap((productType, type) =>
+    windows.map((window, index) => ({
       productType,
       window,
-      weight: shape === "uneven" ? random() ** 2 / (type + 1) : isHeavy(type, week) ? 19 : 1 / 77,
+      weight:
+        shape === "uneven"
+          ? random() ** 2 / (type + 1)
+          : type === 0 && index === heavy
+            ? 19
+            : 1 / (6 * windows.length - 1),
     })),
   );
   const whole = cells.reduce((sum, { weight }) => sum + weight, 0);
@@ -41,22 +57,20 @@ export function makeBills(shape: Shape, count: number, now: EpochMs): BillsOf {
   for (const { productType, window, weight } of cells) {
     weightSoFar += weight;
     const upTo = Math.round((count * weightSoFar) / whole);
-    bills[productType]?.push(...billsIn(random, window, upTo - drawn));
+    bills[productType]?.push(...billsIn(random, productType, window, upTo - drawn));
     drawn = upTo;
   }
   return bills as Record<ProductType, LedgerBill[]>;
 }
 
-const isHeavy = (type: number, week: number) => type === 0 && week === 8;
-
 /**
  * What no client can do without, that proves what it reads: the pages with bills, and for each
  * window the two answers, to two questions, that say that nothing is left.
  */
-export function necessaryRequests(bills: BillsOf, now: EpochMs): number {
+export function necessaryRequests(kind: Kind, bills: BillsOf, now: EpochMs): number {
   let requests = 0;
-  for (const { from, to } of windowsAt(now)) {
-    for (const productType of productTypes) {
+  for (const { from, to } of windowsAt(now, kind)) {
+    for (const productType of productTypesOf(kind)) {
       const inside = bills[productType].filter(({ cTime }) => cTime >= from && cTime < to);
       requests += Math.ceil(inside.length / pageSizeMax) + 2;
     }
@@ -65,7 +79,12 @@ export function necessaryRequests(bills: BillsOf, now: EpochMs): number {
 }
 
 /** Half of them in a tenth of the window, some with others in their millisecond. */
-function billsIn(random: Random, { from, to }: Interval, count: number): readonly LedgerBill[] {
+function billsIn(
+  random: Random,
+  productType: ProductType,
+  { from, to }: Interval,
+  count: number,
+): readonly LedgerBill[] {
   const length = to - from;
   const busyFrom = from + 0.8 * length * random();
   const times = Array.from({ length: count }, (_, index) =>
@@ -73,25 +92,35 @@ function billsIn(random: Random, { from, to }: Interval, count: number): readonl
       ? Math.floor(busyFrom + 0.1 * length * random())
       : integer(random, from + 60_000, to - 60_000),
   );
-  return times.sort((a, b) => a - b).map((cTime, index) => bill(random, epochMs(cTime), index));
+  return times
+    .sort((a, b) => a - b)
+    .map((cTime, index) => bill(random, productType, epochMs(cTime), index));
 }
 
 const businessTypes = ["open_long", "close_long", "contract_settle_fee", "buy", "sell"] as const;
 
-function bill(random: Random, cTime: EpochMs, index: number): LedgerBill {
+function bill(random: Random, productType: ProductType, cTime: EpochMs, index: number): LedgerBill {
   const billId = snowflake(cTime, index);
   const businessType = pick(random, businessTypes);
-  const row = {
-    billId,
+  const values = {
     symbol: pick(random, ["BTCUSDT", "ETHUSDT", "SOLUSDT"]),
     amount: decimal(random),
     fee: `-0.${integer(random, 1, 99_999_999)}`,
-    feeByCoupon: "",
-    businessType,
     coin: "USDT",
     balance: decimal(random),
-    cTime: String(cTime),
   };
+  const row = isUnified(productType)
+    ? {
+        ...values,
+        category: categoryOf(productType),
+        id: billId,
+        type: businessType.toUpperCase(),
+        positionType: "crossed",
+        positionAmount: "0",
+        positionBalance: "0",
+        ts: String(cTime),
+      }
+    : { ...values, billId, businessType, feeByCoupon: "", cTime: String(cTime) };
   return { billId, cTime, visibleAt: cTime, businessType, coin: "USDT", row };
 }
 
