@@ -66,7 +66,7 @@ export async function run(options: BenchOptions): Promise<BenchResult> {
     name: "backfill",
     title:
       `a first sync of ${billsOf(options)} bills, of six product types and 13 windows each, and of ` +
-      `${billsOf(options, "unified")} of a unified account with 4 windows each, on ${databases.version}`,
+      `${billsOf(options, "unified")} of a unified account with 3 windows each, on ${databases.version}`,
     rows: [
       [
         "bills, round trip",

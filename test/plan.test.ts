@@ -145,6 +145,15 @@ describe("a plan", () => {
     );
   });
 
+  test("of a unified account has windows of up to 30 days", () => {
+    const unified = { account: "main", productType: "UTA-SPOT" } as const;
+    const known = { coverage: [], expired: [], open: [] };
+    const { walks } = planStream(unified, known, { now, settleLagMs: 0 });
+    const windows = walks.map(({ window }) => window);
+    expect(union(windows)).toEqual(interval(horizon, now));
+    expect(windows.map((window) => lengthMs([window]) < 30 * dayMs)).toEqual([true, true, true]);
+  });
+
   test("loses no time: what is wanted is covered, planned, or recorded as expired", () => {
     fc.assert(
       fc.property(knownTime, (known) => {

@@ -17,7 +17,7 @@ import { horizonAt } from "../../src/sync/plan.ts";
 
 export type BillsOf = Readonly<Record<ProductType, readonly LedgerBill[]>>;
 
-/** An account's six product types have 13 windows each, and those of a unified one 4. */
+/** An account's six product types have 13 windows each, and those of a unified one 3. */
 export type Kind = "classic" | "unified";
 
 /** How a ledger's bills lie in its windows. */
