@@ -76,7 +76,14 @@ export function checkCommitted(world: World, run: Run, write: Write): void {
     1,
     run.isOvertaken ? [`${run.name} committed a ${write.kind} after another run took over`] : [],
   );
-  if (write.kind === "page") committed.add(write.page);
+  if (write.kind === "page") {
+    const older = committed.add(write.page);
+    verdicts.check(
+      "restatements",
+      write.page.bills.length,
+      older.map((billId) => `${run.name} put an older content of ${billId} over a newer one`),
+    );
+  }
   if (write.kind !== "plan") return;
   committed.addPlan(write.plan);
   const { walks, stream } = write.plan;

@@ -72,17 +72,20 @@ export function committedStreams(ledger: SimulatedLedger) {
       const all = [...walks.map(({ window }) => window), ...expired];
       committed.wantedFrom = Math.min(committed.wantedFrom, ...all.map(({ from }) => from));
     },
-    add({ stream, bills, rejected, next, startedAt }: PageCommit): void {
+    /** @returns the bills whose newer content was replaced by an older one. */
+    add({ stream, bills, rejected, next, startedAt }: PageCommit): readonly string[] {
       const { productType } = stream;
       const committed = streamOf(productType);
-      for (const bill of bills) {
+      const older = bills.flatMap((bill) => {
         const { billId } = bill;
         if (ledger.bill(productType, billId) === undefined) committed.invented.push(billId);
-        store(committed, billId, versionOf(bill));
-      }
+        return store(committed, billId, versionOf(bill)) ? [billId] : [];
+      });
       for (const { received } of rejected) committed.rejected.add(JSON.stringify(received));
-      if (!("end" in next)) return;
-      for (const proven of next.end.proven) committed.proofs.push({ proven, startedAt });
+      if ("end" in next) {
+        for (const proven of next.end.proven) committed.proofs.push({ proven, startedAt });
+      }
+      return older;
     },
     /** @returns the bills whose newer content was replaced by an older one. */
     addHealed({ repair, written }: Healed): readonly string[] {
@@ -91,10 +94,7 @@ export function committedStreams(ledger: SimulatedLedger) {
       for (const { received } of repair.rejected) rejected.add(JSON.stringify(received));
       return written.flatMap((bill) => {
         const committed = streamOf(bill.productType);
-        const before = committed.versions.get(bill.billId);
-        store(committed, bill.billId, versionOf(bill));
-        const isOlder = before === "restated" && versionOf(bill) === "original";
-        return isOlder ? [bill.billId] : [];
+        return store(committed, bill.billId, versionOf(bill)) ? [bill.billId] : [];
       });
     },
   };
@@ -108,12 +108,18 @@ export const versionOf = ({
     ? "restated"
     : "original";
 
-function store({ versions, replaced, touched }: CommittedStream, id: string, next: Version): void {
+/** @returns whether it is an older content than the one that it replaces. */
+function store(
+  { versions, replaced, touched }: CommittedStream,
+  id: string,
+  next: Version,
+): boolean {
   const before = versions.get(id);
-  if (before === next) return;
+  if (before === next) return false;
   touched.add(id);
   versions.set(id, next);
   if (before !== undefined) replaced.set(id, [...(replaced.get(id) ?? []), before]);
+  return before === "restated";
 }
 
 /** The bill as it was served with this content. */
