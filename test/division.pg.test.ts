@@ -101,7 +101,7 @@ describe("a week with most of the bills", () => {
     expect(divisions.count).toBe(0);
   });
 
-  const exchanges = 12;
+  const exchanges = 6;
   test.each(Array.from({ length: exchanges }, (_, seed) => seed))(
     "is exact after its division, whatever the exchange does with bounds and pages, and twice is once (seed %i)",
     async (seed) => {
@@ -125,7 +125,7 @@ describe("a week with most of the bills", () => {
     },
   );
 
-  const points = 12;
+  const points = 8;
   test.each(
     Array.from(
       { length: points },
