@@ -141,7 +141,7 @@ async function repair(config: Config, io: Io, spans: readonly BrokenSpan[]): Pro
     }
     const narrow = {
       ...config,
-      accounts: wanted.map((one) => ({ ...one, productTypes: [productType] })),
+      accounts: wanted.map((one) => ({ ...one, productTypes: [productType], readsAll: false })),
     };
     // The exchange's clock, which dated the bills, may be ahead of this machine's.
     const span = { from: isoTime(from), to: isoTime(epochMs(Math.min(to, now))) };

@@ -177,6 +177,7 @@ async function hold(deps: Deps, account: Account, exchange: AccountExchange) {
   return {
     store: {
       ...store,
+      recordAvailability: withKey(store.recordAvailability),
       commitPage: withKey(store.commitPage),
       commitLoanToValue: withKey(store.commitLoanToValue),
     },

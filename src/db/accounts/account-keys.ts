@@ -5,6 +5,7 @@ import { shellWord } from "../../printable.ts";
 import type { Secret } from "../../secret.ts";
 import type { Database } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
+import { forgetRefusals } from "./account-states.ts";
 
 /** An account's name here, and the API key that is to be used under it. */
 export type NamedKey = { readonly account: string; readonly key: Secret };
@@ -32,13 +33,15 @@ export async function isKnownKey(db: Database, { account, key }: NamedKey): Prom
  */
 export async function recordKey(db: Database, named: NamedKey): Promise<void> {
   const fingerprint = fingerprintOf(named.key, await makeSalt(db));
-  await withDatabaseErrors(() =>
+  const { rowCount } = await withDatabaseErrors(() =>
     db.execute(sql`
       insert into account_keys (fingerprint, account, seen_at)
       values (${fingerprint}, ${named.account}, clock_timestamp())
       on conflict (fingerprint) do nothing`),
   );
   await refuseOther(db, named, fingerprint);
+  // What the key before was refused says nothing of this one.
+  if (rowCount === 1) await forgetRefusals(db, named.account);
 }
 
 /**

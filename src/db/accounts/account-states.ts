@@ -143,3 +143,17 @@ export async function recordAvailability(
       and product_type = any(${textArray(answered)}::text[])
       and not_available_since is not null`);
 }
+
+/** Forgets what an account's key was refused: the next run asks for it again. */
+export async function forgetRefusals(db: Queryable, account: string): Promise<void> {
+  await withDatabaseErrors(() =>
+    db.execute(sql`
+      update stream_states
+      set
+        not_available_since = null,
+        not_available_asked_at = null,
+        not_available_reason = null
+      where account = ${account}
+        and not_available_since is not null`),
+  );
+}
