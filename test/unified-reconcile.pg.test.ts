@@ -2,12 +2,13 @@ import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { type Bill, noPosition } from "../src/contract/bill.ts";
 import { unifiedProductTypes } from "../src/contract/product-types.ts";
-import { epochMs } from "../src/contract/time.ts";
+import { epochMs, hourMs } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
 import { upsertBills } from "../src/db/ledger/upsert-bills.ts";
 import { reconcile } from "../src/reconciliation/reconcile.ts";
 import { decimalText, unifiedPlaces } from "../src/sandbox/money.ts";
 import { seededRandom } from "../src/sandbox/random.ts";
+import { snowflake } from "../src/sandbox/snowflake.ts";
 import { fileDatabase } from "./support/database.ts";
 import { coverStream } from "./support/small-ledger.ts";
 import {
@@ -234,6 +235,21 @@ describe("a break of a unified account's balance", () => {
     const { breaks } = await check(account);
     expect(breaks.length).toBeGreaterThan(20);
   });
+});
+
+test("an id that tells a booking a second after the row's time is right, one that tells another hour is not", async () => {
+  const account = "booked";
+  const bills = unifiedLedger(seededRandom(account));
+  const funding = bills.filter((bill) => bill.category === "funding" && isLone(bills, bill));
+  const at = (laterMs: number) =>
+    bills.map((bill) =>
+      bill === funding[3] ? { ...bill, billId: snowflake(bill.cTime + laterMs, 0) } : bill,
+    );
+  await storeUnified(db, account, at(1_472));
+  expect((await check(account)).breaks).toEqual([]);
+  await storeUnified(db, "booked elsewhen", at(hourMs));
+  const { breaks } = await check("booked elsewhen");
+  expect(breaks).toMatchObject([{ kind: "id-time", productType: funding[3]?.productType }]);
 });
 
 test("rows that come piece by piece are judged as they are at once", async () => {

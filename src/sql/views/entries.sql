@@ -33,9 +33,17 @@ select
       (((date_part('epoch', bills.c_time) * 1000)::bigint - 1435725920677) << 22)::text
     )
   end
+  -- A unified account's funding is dated by when it was due, its id by when it was booked, a second or
+  -- two later: an id may tell a time up to a minute after the bill's.
   or bills.bill_id not between
     (((date_part('epoch', bills.c_time) * 1000)::bigint - 1435725920677) << 22)::text
-    and ((((date_part('epoch', bills.c_time) * 1000)::bigint - 1435725920677) << 22) + 4194303)::text
+    and (
+      (
+        ((date_part('epoch', bills.c_time) * 1000)::bigint - 1435725920677)
+          + case when bills.product_type like 'UTA-%' then 60000 else 0 end
+        << 22
+      ) + 4194303
+    )::text
     as is_id_odd,
   case when bills.product_type like 'UTA-%' then 'UTA' else bills.product_type end as wallet,
   bills.extra is not null as has_extra
@@ -85,6 +93,6 @@ comment on column analytics.entries.fee_by_coupon is 'What a coupon paid of the 
 comment on column analytics.entries.balance is 'The balance after the bill, as it was served; null where it was not.';
 comment on column analytics.entries.wallet_amount is 'The part of the amount that moves the balance, without a fee that it contains: all of it or nothing, as its category or type was learned.';
 comment on column analytics.entries.wallet_fee is 'The part of fee and coupon that moves the balance, a fee inside the amount included.';
-comment on column analytics.entries.is_id_odd is 'Whether the id is not one of the millisecond that the bill has.';
+comment on column analytics.entries.is_id_odd is 'Whether the id is not one of the millisecond that the bill has, or in a unified account of the minute after it.';
 comment on column analytics.entries.wallet is 'Whose balance the bill moves: UTA for all categories of a unified account, else the product type.';
 comment on column analytics.entries.has_extra is 'Whether the bill has fields that no contract lists, or decimals in a spelling of their own.';
