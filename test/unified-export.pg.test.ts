@@ -170,6 +170,50 @@ describe("a unified account's entries", () => {
   });
 });
 
+describe("a spot trade for Koinly", () => {
+  const time = epochMs(1_790_187_950_042);
+  const side = (billId: string, coin: string, amount: string, fee: string): Bill => ({
+    billId,
+    symbol: "RTOWNUSDT",
+    amount,
+    fee,
+    feeByCoupon: null,
+    businessType: amount.startsWith("-") ? "ORDER_DEALT_FROZEN_OUT" : "ORDER_DEALT_IN",
+    coin,
+    balance: null,
+    cTime: time,
+    ...noPosition,
+    extra: null,
+  });
+  // As an exchange served them.
+  const given = side("1486721507613851649", "USDT", "-10.1079350372", "-0.0100978372");
+  const taken = side("1486721507613851648", "rTOWN", "0.2783", "0");
+  const name = (account: string, billId: string) => `${account}/UTA-SPOT/${billId}`;
+  const text = (businessType: string, account: string) =>
+    `${businessType} RTOWNUSDT ${account}/UTA-SPOT`;
+  const date = "2026-09-23 18:25:50 UTC";
+  const rowsOf = async (account: string, bills: readonly Bill[]) => {
+    await storeBills(db, { account, productType: "UTA-SPOT" }, bills);
+    const csv = String(await exported(db, "koinly", { accounts: [account] }));
+    return csv.trimEnd().split("\r\n").slice(1);
+  };
+
+  test("is one row of two coins, without the fee, which is a cost", async () => {
+    const sold = text("ORDER_DEALT_FROZEN_OUT", "koinly");
+    expect(await rowsOf("koinly", [given, taken])).toEqual([
+      `${date},10.0978372000,USDT,0.2783,rTOWN,,,,,,${sold},${name("koinly", given.billId)}`,
+      `${date},0.0100978372,USDT,,,,,,,cost,${sold},${name("koinly", given.billId)}/fee`,
+    ]);
+  });
+
+  test("is a row of one coin where the other side is not there", async () => {
+    const bought = text("ORDER_DEALT_IN", "half");
+    expect(await rowsOf("half", [taken])).toEqual([
+      `${date},,,0.2783,rTOWN,,,,,,${bought},${name("half", taken.billId)}`,
+    ]);
+  });
+});
+
 const seamStart = Date.UTC(2026, 9, 30);
 
 /** An account that became unified while its classic wallet held 120 USDT. */

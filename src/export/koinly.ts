@@ -1,8 +1,9 @@
 import { isoTime } from "../contract/time.ts";
 import { bookings, feeBooking, type KoinlyLabel } from "./bookings.ts";
 import { csvLines, harmless } from "./csv.ts";
-import { decimalOf, decimalText, isZero, magnitude } from "./decimal.ts";
+import { decimalOf, decimalText, magnitude } from "./decimal.ts";
 import type { BillPages, Chunks, ExportedBill } from "./exported-bill.ts";
+import { tradesOf, wholeMoments } from "./trades.ts";
 
 // The header of Koinly's universal template, as its help and several open exporters have it.
 const header = [
@@ -22,44 +23,79 @@ const header = [
 
 /**
  * Koinly's universal CSV: a row for what of a bill's amount moved the wallet and one for its fee,
- * since a deposit has no fee at Koinly. A bill that moved nothing has no row.
+ * since a deposit has no fee at Koinly. Both sides of a unified account's trade are one row: apart
+ * they would be a withdrawal and a deposit. A bill that moved nothing has no row.
  */
 export async function* toKoinly(pages: BillPages): Chunks {
   yield csvLines([header]);
-  for await (const bills of pages) yield csvLines(bills.flatMap(koinlyRows));
+  for await (const bills of wholeMoments(pages)) {
+    const trades = tradesOf(bills);
+    const bySent = new Map(trades.map((trade) => [trade.sent, trade]));
+    const received = new Set(trades.map((trade) => trade.received));
+    const rows = bills.flatMap((bill) => {
+      const trade = bySent.get(bill);
+      const principal = received.has(bill) ? [] : amountRows(bill, trade?.received);
+      return [...principal, ...feeRows(bill)];
+    });
+    yield csvLines(rows);
+  }
 }
 
-function koinlyRows(bill: ExportedBill): readonly (readonly string[])[] {
-  const { account, productType, billId, category, walletAmount, walletFee } = bill;
-  // An id alone may stand in two product types, and Koinly takes equal hashes for one transaction.
-  const hash = `${account}/${productType}/${billId}`;
+type Row = readonly string[];
+
+// An id alone may stand in two product types, and Koinly takes equal hashes for one transaction.
+const hashOf = ({ account, productType, billId }: ExportedBill): string =>
+  `${account}/${productType}/${billId}`;
+
+function amountRows(bill: ExportedBill, other: ExportedBill | undefined): readonly Row[] {
+  const { category, walletAmount } = bill;
+  if (other === undefined) {
+    return movement(bill, walletAmount, bookings[category].koinly, hashOf(bill));
+  }
   return [
-    ...movement(bill, walletAmount, bookings[category].koinly, hash),
-    ...movement(bill, walletFee, feeBooking.koinly, `${hash}/fee`),
+    rowOf(bill, moved(bill, walletAmount), moved(other, other.walletAmount), "", hashOf(bill)),
   ];
 }
+
+const feeRows = (bill: ExportedBill): readonly Row[] => {
+  const { koinly } = bill.category === "spot" ? bookings.fees : feeBooking;
+  return movement(bill, bill.walletFee, koinly, `${hashOf(bill)}/fee`);
+};
 
 function movement(
-  { account, productType, businessType, symbol, coin, cTime }: ExportedBill,
-  moved: string,
+  bill: ExportedBill,
+  amount: string,
   label: KoinlyLabel,
   hash: string,
-): readonly (readonly string[])[] {
-  const decimal = decimalOf(moved);
-  if (isZero(decimal)) return [];
-  const date = `${isoTime(cTime).slice(0, 19).replace("T", " ")} UTC`;
-  const amount = decimalText(magnitude(decimal));
-  const isReceived = decimal.units > 0n;
-  const description = [businessType, symbol, `${account}/${productType}`].filter(Boolean).join(" ");
-  const moves = [amount, harmless(coin)];
-  const [sent, received] = isReceived ? [none, moves] : [moves, none];
-  const fee = none;
-  const netWorth = none;
-  const tag = isReceived ? label.received : label.sent;
-  return [
-    [date, ...sent, ...received, ...fee, ...netWorth, tag, harmless(description), harmless(hash)],
-  ];
+): readonly Row[] {
+  const { units } = decimalOf(amount);
+  if (units === 0n) return [];
+  const moves = moved(bill, amount);
+  return units > 0n
+    ? [rowOf(bill, none, moves, label.received, hash)]
+    : [rowOf(bill, moves, none, label.sent, hash)];
 }
 
-/** No amount, and no currency of it. */
-const none = ["", ""];
+/** An amount, and the currency of it. */
+const moved = ({ coin }: ExportedBill, amount: string): Row => [
+  decimalText(magnitude(decimalOf(amount))),
+  harmless(coin),
+];
+const none: Row = ["", ""];
+
+function rowOf(
+  { account, productType, businessType, symbol, cTime }: ExportedBill,
+  sent: Row,
+  received: Row,
+  tag: string,
+  hash: string,
+): Row {
+  const date = `${isoTime(cTime).slice(0, 19).replace("T", " ")} UTC`;
+  const description = [businessType, symbol, `${account}/${productType}`].filter(Boolean).join(" ");
+  const fee = none;
+  const netWorth = none;
+  return [
+    ...[date, ...sent, ...received, ...fee, ...netWorth],
+    ...[tag, harmless(description), harmless(hash)],
+  ];
+}
