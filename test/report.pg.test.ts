@@ -195,7 +195,7 @@ test("what is missing, off, open, rejected or restated is said, in each format, 
   );
   expect(lacking).toEqual([
     "main/COIN-FUTURES: not read completely, 2026-03-20 00:00:00Z to 2026-03-21 00:00:00Z",
-    expect.stringContaining("the balance is off its bills by 7"),
+    expect.stringContaining("the balance differs from its bills by 7"),
     "main/COIN-FUTURES: 1 rejected row of unknown time",
     expect.stringMatching(/^main\/COIN-FUTURES: \d+ open breaks?$/),
   ]);

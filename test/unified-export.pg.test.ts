@@ -272,7 +272,9 @@ describe("an account that became unified", () => {
       expect(of("Assets:Exchange:NAME:USDT-FUTURES:USDT")).toBe(0n);
       expect(of("Equity:Exchange:NAME:USDT-FUTURES:Closing")).toBe(exactUnits("120"));
       expect(of("Assets:Exchange:NAME:UTA:USDT")).toBe(exactUnits("70"));
-      expect(text).toMatch(/2026-10-31 \* .*closing: the account became one of the other kind/);
+      expect(text).toMatch(
+        /2026-10-31 \* .*closing: the account is of the other kind from here on/,
+      );
       expect(text).not.toMatch(/unexplained/i);
     },
   );

@@ -26,7 +26,7 @@ export type BillPages = AsyncIterable<readonly ExportedBill[]>;
 /** What an export is made of, in the order in which it is written. */
 export type Chunks = AsyncIterable<string | Uint8Array>;
 
-/** A wallet whose account became one of the other kind: the exchange serves nothing of it any more. */
+/** A wallet whose account is of the other kind by now: the exchange no longer serves it. */
 export type Closing = {
   readonly account: string;
   readonly wallet: string;

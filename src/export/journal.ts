@@ -90,7 +90,7 @@ export const timeIn =
 
 /** What a closing is about. */
 export const closingText =
-  "closing: the account became one of the other kind, and the exchange serves this wallet no more";
+  "closing: the account is of the other kind from here on, and the exchange no longer serves this wallet";
 
 /** The text of a journal. */
 export async function* printJournal(

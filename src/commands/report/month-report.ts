@@ -96,7 +96,7 @@ export type ReportedWallet = {
   readonly productTypes: readonly ProductType[];
   /** Of a unified account, those that were never synced though its key may read them. */
   readonly unread: readonly ProductType[];
-  /** The exchange's time when a sync was told that the account became one of the other kind. */
+  /** The exchange's time when a sync was told that the account is of the other kind by now. */
   readonly closedAt: EpochMs | undefined;
 };
 

@@ -81,8 +81,8 @@ function lackingOf(ledger: LedgerMonth): readonly string[] {
       .map(({ coin }) => `${name} ${coin}: no bill shows a balance, so none is known`),
     ...isOff.map(
       ({ coin, difference, unsettled }) =>
-        `${name} ${coin}: the balance is off its bills by ${difference}` +
-        (isZero(unsettled) ? "" : `, and by ${unsettled} that nobody has judged yet`),
+        `${name} ${coin}: the balance differs from its bills by ${difference}` +
+        (isZero(unsettled) ? "" : `; reconcile has not judged ${unsettled} of it yet`),
     ),
     ...(rejected.total === 0
       ? []

@@ -56,8 +56,8 @@ export const exportOf = ({ account, productTypes }: ReportedWallet, month: strin
 export const closedText = ({ closedAt }: ReportedWallet): string =>
   closedAt === undefined
     ? ""
-    : `closed ${isoTime(closedAt)}: the account became one of the other kind; what was left in this wallet ` +
-      "is not carried on, and no other wallet's opening is it";
+    : `closed ${isoTime(closedAt)}: the account is of the other kind since then; what was left in this ` +
+      "wallet is carried over to no other wallet";
 
 const quoted = (word: string): string =>
   /^[\w.-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
