@@ -50,13 +50,13 @@ test("wrong usage is one line on standard error, and exit code 2", async () => {
 test("a history from a file plays as the seed that it is of, to the same digest and trace", async () => {
   await using folder = await temporaryFolder();
   const file = join(folder.path, "history.json");
-  const history = drawHistory(7);
+  const history = drawHistory(8);
   await writeFile(file, JSON.stringify(history));
   const env = { TEST_DATABASE_URL: inject("databaseUrl") };
   const ends = [
     await start(["--history", file, "--trace"], env).ended,
-    await start(["--seed", "7", "--trace"], env).ended,
-    await start(["--seed", "7"], env).ended,
+    await start(["--seed", "8", "--trace"], env).ended,
+    await start(["--seed", "8"], env).ended,
   ];
   expect(ends.map(({ code, stderr }) => [code, stderr])).toEqual(ends.map(() => [0, ""]));
   const [given = [], seeded = [], untraced = []] = ends.map(({ stdout }) =>

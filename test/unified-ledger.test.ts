@@ -171,6 +171,13 @@ describe("an account that becomes unified and classic again", () => {
       );
   });
 
+  test("has no id twice, though all its coins move in one millisecond", () => {
+    for (const productType of [...classicProductTypes, ...unifiedProductTypes]) {
+      const ids = bills[productType].map(({ billId }) => billId);
+      expect(new Set(ids).size).toBe(ids.length);
+    }
+  });
+
   test("takes its money along, both ways", () => {
     const opening = bills["UTA-OTHER"].filter(({ cTime }) => cTime === unified);
     expect(opening.length).toBeGreaterThan(5);

@@ -1,12 +1,16 @@
 import { drizzle } from "drizzle-orm/node-postgres";
+import { billsOperations } from "../../src/contract/bills-api.ts";
 import { historyMs, hourMs } from "../../src/contract/time.ts";
+import { accountSettings } from "../../src/contract/unified-account.ts";
 import type { Database } from "../../src/db/connect.ts";
 import { findWrongDays } from "../../src/db/days/compare-days.ts";
 import type { LedgerBill } from "../../src/sandbox/ledger-bill.ts";
 import { isComplete } from "../../src/sync/run.ts";
 import type { StreamPlan } from "../../src/sync/store.ts";
 import type { StreamReport } from "../../src/sync/stream-run.ts";
+import { modeOfType } from "./account.ts";
 import type { CommittedStream, Write } from "./committed.ts";
+import { checkClosed, checkMode, checkTransit } from "./mode-checks.ts";
 import type { ServedPage } from "./network.ts";
 import {
   isBehindCursor,
@@ -29,7 +33,7 @@ import {
   timeText,
 } from "./time-checks.ts";
 import type { PromiseName } from "./verdicts.ts";
-import { accountName, type World } from "./world.ts";
+import { accountName, requestsForBills, type World } from "./world.ts";
 
 /** A page is asked for only when all that came before it is committed. */
 export function checkAsked(world: World, run: Run, behind: ServedPage | undefined): void {
@@ -76,6 +80,7 @@ export function checkCommitted(world: World, run: Run, write: Write): void {
     1,
     run.isOvertaken ? [`${run.name} committed a ${write.kind} after another run took over`] : [],
   );
+  checkTransit(world, run, write);
   if (write.kind === "page") {
     const older = committed.add(write.page);
     verdicts.check(
@@ -110,9 +115,9 @@ export async function checkDays({ pool, verdicts }: World): Promise<void> {
 
 /** The tables between two steps. */
 export function checkTables(world: World, before: Tables, after: Tables): void {
-  const { history, committed, ledger, verdicts, tolerance, sandbox } = world;
+  const { account, committed, ledger, verdicts, tolerance, sandbox } = world;
   const now = world.time.now();
-  for (const productType of history.ledger.productTypes) {
+  for (const productType of account.productTypes) {
     const tables = after[productType];
     const stream = committed.of(productType);
     const find = (billId: string) => ledger.bill(productType, billId);
@@ -156,10 +161,14 @@ export function checkTables(world: World, before: Tables, after: Tables): void {
     const { count, wrong } = expiredFaults(world, before[productType], tables);
     check("expired", count, [...wrong, ...forgottenTime(stream, checkpoints, tolerance)]);
   }
-  const { peaks, refusals, arrivals } = sandbox.statistics();
-  const peak = Math.max(0, ...peaks.map(({ requests }) => requests));
-  verdicts.check("within the limit", arrivals["account bills"] ?? 0, [
-    ...(peak > 10 ? [`${peak} requests in a second`] : []),
+  const { peaks, refusals } = sandbox.statistics();
+  const most = new Map<string, number>(
+    [...billsOperations, accountSettings].map(({ name, limit }) => [name, limit.requests]),
+  );
+  verdicts.check("within the limit", requestsForBills(sandbox), [
+    ...peaks
+      .filter(({ operation, requests }) => requests > (most.get(operation) ?? 0))
+      .map(({ operation, requests }) => `${requests} requests for ${operation} in a second`),
     ...(refusals["429"] ? [`${refusals["429"]} requests were one too many`] : []),
   ]);
 }
@@ -193,14 +202,15 @@ const slackMs = 2 * hourMs;
 
 /** What a run says of itself. */
 export function checkRun(world: World, run: Run, before: Tables, after: Tables): void {
-  const { verdicts, history } = world;
+  const { verdicts, account } = world;
   const { report, name } = run;
   if (report === undefined) throw new Error(`${name} did not end`);
   if (report === "killed") return;
   const wrong: string[] = [];
   // One that found time lost is not complete, and has read all the rest.
   if (isComplete(report) || run.isFaultless) {
-    for (const productType of history.ledger.productTypes) {
+    for (const productType of account.productTypes) {
+      if (modeOfType(productType) !== report.mode) continue;
       wrong.push(...falseSuccess(world, run, after[productType], productType));
     }
     if (run.isFaultless) checkServed(world, run, run.pages, "was served, and the run was complete");
@@ -211,6 +221,8 @@ export function checkRun(world: World, run: Run, before: Tables, after: Tables):
     1,
     wrong.map((what) => `${name}: ${what}`),
   );
+  checkMode(world, run, report);
+  checkClosed(world, run, report, after);
   if (run.isFaultless) {
     const errors = [report.error, ...report.streams.map(({ error }) => error)];
     const failed = errors.filter((error) => error !== undefined).map(String);

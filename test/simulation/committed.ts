@@ -34,7 +34,6 @@ export type WrittenBill = {
   readonly productType: ProductType;
   readonly billId: string;
   readonly symbol: string | null;
-  readonly feeByCoupon: string | null;
 };
 
 export type Write =
@@ -100,13 +99,8 @@ export function committedStreams(ledger: SimulatedLedger) {
   };
 }
 
-export const versionOf = ({
-  symbol,
-  feeByCoupon,
-}: Pick<WrittenBill, "symbol" | "feeByCoupon">): Version =>
-  symbol === restatedMark.symbol && feeByCoupon === restatedMark.feeByCoupon
-    ? "restated"
-    : "original";
+export const versionOf = ({ symbol }: Pick<WrittenBill, "symbol">): Version =>
+  symbol === restatedMark.symbol ? "restated" : "original";
 
 /** @returns whether it is an older content than the one that it replaces. */
 function store(

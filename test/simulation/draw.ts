@@ -7,6 +7,7 @@ import { profiles } from "../../src/sandbox/profiles.ts";
 import { integer, pick, type Random, seededRandom, shuffled } from "../../src/sandbox/random.ts";
 import type { Quirks } from "../../src/sandbox/source.ts";
 import type { PastHorizon } from "../../src/server/routes.ts";
+import { withAccount } from "./draw-account.ts";
 import type {
   DatabaseFault,
   ExchangeKind,
@@ -64,7 +65,7 @@ export function drawHistory(seed: number): History {
   if (kind === undefined) throw new RangeError(`a seed is a whole number from 0, not ${seed}`);
   const steps = drawSteps(random);
   const spanMs = steps.reduce((sum, { passMs }) => sum + passMs, 0);
-  return {
+  return withAccount({
     seed,
     exchange: {
       ...kind,
@@ -73,7 +74,7 @@ export function drawHistory(seed: number): History {
     },
     ledger: drawLedger(random, seed, spanMs),
     steps,
-  };
+  });
 }
 
 function drawLedger(random: Random, seed: number, spanMs: number): LedgerKind {

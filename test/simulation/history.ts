@@ -1,4 +1,4 @@
-import type { ProductType } from "../../src/contract/product-types.ts";
+import type { ProductType, UnifiedProductType } from "../../src/contract/product-types.ts";
 import type { ScheduledFault } from "../../src/sandbox/fault-kinds.ts";
 import type { BrokenRow } from "../../src/sandbox/ledger-faults.ts";
 import type { Quirks } from "../../src/sandbox/source.ts";
@@ -16,6 +16,8 @@ export type History = {
     readonly jitterMs: number;
   };
   readonly ledger: LedgerKind;
+  /** Default an account that is classic at all times. */
+  readonly account?: AccountKind;
   readonly steps: readonly Step[];
 };
 
@@ -36,6 +38,20 @@ export type LedgerKind = {
   readonly idJitterMs: number;
   /** Whether every new window has bills on its first and its last millisecond. */
   readonly edgeBills: boolean;
+};
+
+/** An account that is unified, at least for a time. */
+export type AccountKind = {
+  /** What it is since when, after the history began, oldest first; the first also before. */
+  readonly modes: readonly { readonly atMs: number; readonly mode: string }[];
+  /** Of the unified account; while it is classic, it has those of the ledger. */
+  readonly productTypes: readonly UnifiedProductType[];
+  readonly density: number;
+  readonly isFuturesFeeInside: boolean;
+  readonly areIdsReused: boolean;
+  /** Before it, rows have no fields of a position. */
+  readonly positionsSinceMs: number;
+  readonly numericCursor: boolean;
 };
 
 /** Time passes, then a sync runs. */

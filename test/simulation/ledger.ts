@@ -8,10 +8,12 @@ import {
   disorderedIds,
   withBrokenRows,
   withDisorderedIds,
+  withId,
   withOddDecimals,
 } from "../../src/sandbox/ledger-faults.ts";
 import { snowflake } from "../../src/sandbox/snowflake.ts";
 import type { Interval } from "../../src/sync/intervals.ts";
+import type { SimulatedAccount } from "./account.ts";
 import type { LedgerKind, RecentBill } from "./history.ts";
 
 /** What the exchange has: all that a right client must end up with is read from here. */
@@ -34,13 +36,10 @@ export type SimulatedLedger = {
 /** What every restated bill says: told apart from any that was served before. */
 export const restatedMark = { symbol: "RESTATED", feeByCoupon: "-0.01" } as const;
 
-export function simulatedLedger({
-  seed,
-  productTypes,
-  oddDecimals,
-  brokenRows: count,
-  idJitterMs: jitterMs,
-}: LedgerKind): SimulatedLedger {
+export function simulatedLedger(
+  { seed, oddDecimals, brokenRows: count, idJitterMs: jitterMs }: LedgerKind,
+  account: SimulatedAccount,
+): SimulatedLedger {
   let all: Partial<Record<ProductType, LedgerBill[]>> = {};
   let byId = new Map<string, LedgerBill>();
   const disorderedId = disorderedIds(`${seed}/added`, jitterMs, addedFrom);
@@ -52,12 +51,15 @@ export function simulatedLedger({
     const before = bills[place - 1];
     const risingId =
       before?.cTime === cTime ? String(BigInt(before.billId) + 1n) : snowflake(cTime, 0);
-    const billId = jitterMs === 0 ? risingId : disorderedId(cTime);
+    const wantedId = jitterMs === 0 ? risingId : disorderedId(cTime);
+    const billId = freeId(wantedId, (id) => byId.has(`${productType} ${id}`));
     const like = bills.find(({ broken }) => broken === undefined);
-    if (like === undefined) throw new Error(`the ledger of ${productType} has no bill`);
-    const row = { ...(like.row as WireBill), billId, cTime: String(cTime) };
+    // An account that was not of that kind for long enough.
+    if (like === undefined) return;
+    const row = withTime(withId(like.row as WireBill, billId), cTime);
+    const { restated: _, ...unchanged } = like;
     const bill: LedgerBill = {
-      ...like,
+      ...unchanged,
       billId,
       cTime: epochMs(cTime),
       visibleAt: epochMs(cTime),
@@ -72,9 +74,10 @@ export function simulatedLedger({
     isVerified: false,
     bill: (productType, billId) => byId.get(`${productType} ${billId}`),
     addRecent(since, now, recent) {
-      for (const productType of productTypes) {
+      for (const productType of account.productTypes) {
         for (const { agoMs, lateMs, restatedAfterMs, broken } of recent) {
           const cTime = Math.max(Math.floor(now) - agoMs, Math.ceil(since));
+          if (!account.has(productType, cTime)) continue;
           add(productType, cTime, (row) => ({
             visibleAt: epochMs(cTime + lateMs),
             row: broken === undefined ? row : brokenRows[broken](row),
@@ -94,6 +97,7 @@ export function simulatedLedger({
       if (this.isVerified) return;
       const bills = billsOf(productType);
       for (const cTime of new Set([from, to - 1])) {
+        if (!account.has(productType, cTime)) continue;
         if (bills.some((bill) => bill.cTime === cTime)) continue;
         add(productType, cTime, (row) => ({ row }));
       }
@@ -113,6 +117,18 @@ export function simulatedLedger({
       return { ...altered, bills: all as Ledger["bills"] };
     },
   };
+}
+
+const withTime = (row: WireBill, time: number): WireBill => ({
+  ...row,
+  ["ts" in row ? "ts" : "cTime"]: String(time),
+});
+
+/** The next id that no bill has: rows of one time may have ids of a later one. */
+function freeId(wanted: string, isTaken: (id: string) => boolean): string {
+  let id = wanted;
+  while (isTaken(id)) id = String(BigInt(id) + 1n);
+  return id;
 }
 
 // Above the ids' counters of all bills that a ledger begins with.

@@ -1,3 +1,4 @@
+import { billsOperations } from "../../src/contract/bills-api.ts";
 import { parseExactJson } from "../../src/contract/json.ts";
 import type { ProductType } from "../../src/contract/product-types.ts";
 import type { HttpAnswer, Transport } from "../../src/exchange/transport.ts";
@@ -33,12 +34,12 @@ export function networkOf(
   const pages = new Map<string, ServedPage>();
   return ({ url, headers }) => {
     const query = Object.fromEntries(url.searchParams);
-    const { productType, endTime, idLessThan } = query;
+    const { endTime } = query;
+    const productType = productTypeOf(query);
+    const below = query["idLessThan"] ?? query["cursor"];
     return process.send(async (): Promise<HttpAnswer> => {
-      trace(`${time.now()} asks ${url.search}`);
-      onRequest(
-        idLessThan === undefined ? undefined : pages.get(`${productType} ${endTime} ${idLessThan}`),
-      );
+      trace(`${time.now()} asks ${isForBills(url) ? "" : url.pathname}${url.search}`);
+      onRequest(below === undefined ? undefined : pages.get(`${productType} ${endTime} ${below}`));
       const given = await answer({
         method: "GET",
         path: url.pathname,
@@ -48,7 +49,7 @@ export function networkOf(
       });
       const arrived = await carried(given, sleep);
       trace(`${time.now()} gets ${arrived.status}, ${arrived.body.length} characters`);
-      const page = servedPage(query, arrived);
+      const page = isForBills(url) ? servedPage(query, arrived) : undefined;
       if (page !== undefined) {
         for (const { billId } of page.rows) pages.set(`${productType} ${endTime} ${billId}`, page);
         onPage(page);
@@ -58,22 +59,36 @@ export function networkOf(
   };
 }
 
+const isForBills = ({ pathname }: URL): boolean =>
+  billsOperations.some(({ path }) => path === pathname);
+
+const productTypeOf = ({
+  category,
+  productType = `UTA-${category}`,
+}: Readonly<Record<string, string>>) => productType as ProductType;
+
 /** The page of a good answer to a walk; what is no such answer is nothing that could be stored. */
 function servedPage(
-  { productType, endTime, limit }: Readonly<Record<string, string>>,
+  query: Readonly<Record<string, string>>,
   { status, body }: HttpAnswer,
 ): ServedPage | undefined {
+  const { limit, endTime } = query;
   if (status !== 200 || limit === undefined || endTime === undefined) return undefined;
   try {
     const { data } = parseExactJson(body) as {
-      data: { bills: readonly unknown[] | null };
+      data: Partial<Record<"bills" | "list", readonly unknown[] | null>>;
     };
-    const rows = (data.bills ?? []).map((row) => ({
-      billId: (row as { billId?: unknown } | null)?.billId,
+    const rows = (data.bills ?? data.list ?? []).map((row) => ({
+      billId: idOf(row),
       text: JSON.stringify(row),
     }));
-    return { productType: productType as ProductType, rows };
+    return { productType: productTypeOf(query), rows };
   } catch {
     return undefined;
   }
+}
+
+function idOf(row: unknown): unknown {
+  const { billId, id = billId } = (row ?? {}) as Readonly<Record<"billId" | "id", unknown>>;
+  return id;
 }

@@ -8,7 +8,7 @@ import { playStep } from "./step.ts";
 import { emptyTables, linesOf, readTables, type Tables } from "./tables.ts";
 import type { Broken, PromiseName } from "./verdicts.ts";
 import { checkFindings, checkVerified } from "./verification-checks.ts";
-import { accountName, historyStart, openWorld, type World } from "./world.ts";
+import { accountName, historyStart, openWorld, requestsForBills, type World } from "./world.ts";
 
 export type HistoryResult = {
   readonly seed: number;
@@ -102,7 +102,7 @@ function resultOf(world: World, tables: Tables, runs: number): HistoryResult {
     checked: verdicts.checked,
     digest: world.digest(),
     runs,
-    requests: sandbox.statistics().arrivals["account bills"] ?? 0,
+    requests: requestsForBills(sandbox),
     bills: rows.length,
     simulatedMs: epochMs(time.now() - historyStart),
     faults: { ...Object.fromEntries(faults), ...ledgerFaults(world, tables) },
@@ -110,8 +110,8 @@ function resultOf(world: World, tables: Tables, runs: number): HistoryResult {
 }
 
 /** What the exchange's ledger held that is hard to copy, as far as it ever showed it. */
-function ledgerFaults({ history, ledger, time }: World, tables: Tables): HistoryResult["faults"] {
-  const { productTypes } = history.ledger;
+function ledgerFaults({ account, ledger, time }: World, tables: Tables): HistoryResult["faults"] {
+  const { productTypes } = account;
   const bills = productTypes
     .flatMap((productType) => ledger.bills(productType))
     .filter(({ visibleAt }) => visibleAt <= time.now());

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { z } from "zod";
-import { classicProductTypes } from "../../src/contract/product-types.ts";
+import { classicProductTypes, unifiedProductTypes } from "../../src/contract/product-types.ts";
 import { dayMs } from "../../src/contract/time.ts";
 import { messageOf, UsageError } from "../../src/errors.ts";
 import { type FaultKind, type LaterCode, laterCodes } from "../../src/sandbox/fault-kinds.ts";
@@ -67,6 +67,16 @@ const LedgerShape = z.strictObject({
   edgeBills: z.boolean(),
 });
 
+const AccountShape = z.strictObject({
+  modes: z.array(z.strictObject({ atMs: timeMs, mode: z.string().min(1) })).min(1),
+  productTypes: z.array(z.enum(unifiedProductTypes)).min(1),
+  density: z.number().min(0).max(10),
+  isFuturesFeeInside: z.boolean(),
+  areIdsReused: z.boolean(),
+  positionsSinceMs: timeMs,
+  numericCursor: z.boolean(),
+});
+
 const RecentShape = z.strictObject({
   agoMs: spanMs,
   lateMs: spanMs,
@@ -86,7 +96,7 @@ const fault = <Kind extends FaultKind, Shape extends z.ZodRawShape>(
   });
 
 const ExchangeFaultShape = z.discriminatedUnion("kind", [
-  fault(["html-with-200", "reset-before-answer", "page-again", "page-skipped"], {}),
+  fault(["html-with-200", "empty-body", "reset-before-answer", "page-again", "page-skipped"], {}),
   fault(["end-id-repeats", "end-id-foreign", "end-id-newest", "end-id-null", "false-end"], {}),
   fault(["too-many-requests"], { retryAfterSeconds: z.int().min(0).exactOptional() }),
   fault(["server-error"], { status: z.literal([500, 502, 503, 504]) }),
@@ -129,6 +139,7 @@ const HistoryShape: z.ZodType<History> = z.strictObject({
   seed: z.int(),
   exchange: ExchangeShape,
   ledger: LedgerShape,
+  account: AccountShape.exactOptional(),
   steps: z
     .array(
       z.strictObject({

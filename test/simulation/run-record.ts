@@ -1,3 +1,4 @@
+import type { ProductType } from "../../src/contract/product-types.ts";
 import type { Interval } from "../../src/sync/intervals.ts";
 import type { AccountReport } from "../../src/sync/run.ts";
 import type { ServedPage } from "./network.ts";
@@ -26,6 +27,8 @@ export type Verification = {
   readonly name: string;
   readonly beganAt: number;
   readonly span: Interval;
+  /** Those that the account has while it begins. */
+  readonly productTypes: readonly ProductType[];
   endedAt: number;
   outcome: VerifyOutcome | "killed" | undefined;
 };

@@ -1,6 +1,13 @@
 import { dayMs } from "../../src/contract/time.ts";
 import type { ScheduledFault } from "../../src/sandbox/fault-kinds.ts";
-import type { History, LedgerKind, ProcessFault, RecentBill, Step } from "./history.ts";
+import type {
+  AccountKind,
+  History,
+  LedgerKind,
+  ProcessFault,
+  RecentBill,
+  Step,
+} from "./history.ts";
 
 // Each play takes some tenths of a second, of a small history less.
 const playsMax = 400;
@@ -139,6 +146,24 @@ function simplerLedgers(history: History): readonly History[] {
   return buts.map((but) => ({ ...history, ledger: { ...ledger, ...but } }));
 }
 
+/** An account of fewer product types, of fewer modes, with fewer oddities. */
+function simplerAccounts(history: History): readonly History[] {
+  const { account } = history;
+  if (account === undefined) return [];
+  const { modes, productTypes } = account;
+  const buts: readonly Partial<AccountKind>[] = [
+    ...fewer(productTypes).map((some) => ({ productTypes: some })),
+    ...fewer(modes).map((some) => ({ modes: some })),
+    ...(account.isFuturesFeeInside ? [{ isFuturesFeeInside: false }] : []),
+    ...(account.areIdsReused ? [{ areIdsReused: false }] : []),
+    ...(account.numericCursor ? [{ numericCursor: false }] : []),
+    ...(account.density > 0.01 ? [{ density: account.density / 4 }] : []),
+  ];
+  return buts
+    .map((but) => ({ ...history, account: { ...account, ...but } }))
+    .filter(({ account: { modes, productTypes } }) => modes.length > 0 && productTypes.length > 0);
+}
+
 /** A ledger that ends with the steps, or where they begin: nothing new happens any more. */
 function nearerEnds(history: History): readonly History[] {
   const { ledger, steps } = history;
@@ -171,5 +196,6 @@ const reductions: readonly Simpler[] = [
   fewerEvents,
   nearerEnds,
   simplerLedgers,
+  simplerAccounts,
   simplerEvents,
 ];

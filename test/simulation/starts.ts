@@ -1,3 +1,4 @@
+import type { ProductType } from "../../src/contract/product-types.ts";
 import { dayMs, epochMs } from "../../src/contract/time.ts";
 import type { AccountReport } from "../../src/sync/run.ts";
 import { checkAsked, checkCommitted, lookAtPlan } from "./checks.ts";
@@ -17,11 +18,16 @@ type Struck = { readonly process: SimulatedProcess; readonly database: ProcessDa
 /** A process with its faults, and all that it shares with the others of its world. */
 function openProcess(
   world: World,
-  { name, aheadMs, faults }: Pick<Step, "aheadMs"> & { name: string; faults: Step["process"] },
+  options: Pick<Step, "aheadMs"> & {
+    readonly name: string;
+    readonly faults: Step["process"];
+    readonly productTypes: readonly ProductType[];
+  },
   onFault: OnFault,
   struck: () => Struck,
 ) {
   const { time, pool, io, transactions, sandbox, wayMs, history } = world;
+  const { name, aheadMs, faults, productTypes } = options;
   const process = startProcess({
     time,
     aheadMs,
@@ -31,7 +37,6 @@ function openProcess(
       onFault(fault, struck);
     },
   });
-  const { productTypes } = history.ledger;
   const seed = `${history.seed} ${name}`;
   return { process, sandbox, time, pool, io, transactions, wayMs, productTypes, seed };
 }
@@ -56,7 +61,8 @@ export function startRun(
     pages: [],
   };
   const { aheadMs, process: faults } = step;
-  const shared = openProcess(world, { name, aheadMs, faults }, onFault, () => ({
+  const { productTypes } = world.account;
+  const shared = openProcess(world, { name, aheadMs, faults, productTypes }, onFault, () => ({
     process: shared.process,
     database: sync.database,
   }));
@@ -100,10 +106,12 @@ export function startVerification(world: World, options: VerificationOptions, on
     name,
     beganAt: time.now(),
     span: { from: epochMs(to - days * dayMs), to },
+    productTypes: world.account.productTypes.filter((type) => world.account.has(type, to)),
     endedAt: Number.NaN,
     outcome: undefined,
   };
-  const shared = openProcess(world, options, onFault, () => ({
+  const { productTypes } = verification;
+  const shared = openProcess(world, { ...options, productTypes }, onFault, () => ({
     process: shared.process,
     database: verify.database,
   }));

@@ -41,6 +41,8 @@ export async function playStep(world: World, step: Step, runsBefore: number): Pr
     pending.push(ended);
   };
   const verify = ({ days, process }: Extract<ProcessFault, { kind: "verify" }>): void => {
+    // On its way from one mode to the other it has nothing to verify.
+    if (world.account.modeAt(time.now()) === undefined) return;
     const name = `verification ${verifications.length + 1} beside ${runs[0]?.name}`;
     const options = { name, days, aheadMs: step.aheadMs, faults: process };
     const { verification, ended } = startVerification(world, options, onFault);
@@ -62,7 +64,10 @@ export async function playStep(world: World, step: Step, runsBefore: number): Pr
   };
   start(step.process, step.database);
   await time.run(Promise.race([allOf(pending), giveUp]));
-  for (const run of runs) run.isFaultless &&= world.strikes() === strikesBefore;
+  for (const run of runs) {
+    const isSteady = world.account.isSteady(run.beganAt, run.endedAt);
+    run.isFaultless &&= isSteady && world.strikes() === strikesBefore;
+  }
   return { runs, verifications };
 }
 

@@ -22,6 +22,8 @@ export type StreamTables = {
   readonly revisions: readonly StoredBill[];
   readonly rejected: readonly string[];
   readonly checkpoints: readonly Checkpoint[];
+  /** Whether it is known that the account is of the other mode. */
+  readonly isClosed: boolean;
 };
 
 export type Tables = Readonly<Record<ProductType, StreamTables>>;
@@ -66,6 +68,12 @@ export async function readTables(pool: pg.Pool, account: string): Promise<Tables
     from bill_counts
     where account = $1`);
   const checkpoints = await readCheckpoints(pool, account);
+  const closed = await rowsOf<object>(`
+    select product_type as "productType"
+    from stream_states
+    where account = $1
+      and closed_at is not null
+    order by product_type`);
   const all = productTypes.map((productType): [ProductType, StreamTables] => {
     const own = <Row>(rows: readonly Of<Row>[]) =>
       rows.filter((row) => row.productType === productType);
@@ -77,6 +85,7 @@ export async function readTables(pool: pg.Pool, account: string): Promise<Tables
         revisions: own(revisions),
         rejected: own(rejected).map(({ received }) => received),
         checkpoints: own(checkpoints),
+        isClosed: own(closed).length > 0,
       },
     ];
   });

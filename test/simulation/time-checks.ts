@@ -1,9 +1,11 @@
+import { isUnified } from "../../src/contract/product-types.ts";
 import {
   type EpochMs,
   epochMs,
   historyMs,
   intervalMaxMs,
   isoTime,
+  unifiedIntervalMaxMs,
 } from "../../src/contract/time.ts";
 import type { Interval } from "../../src/sync/intervals.ts";
 import type { StreamPlan } from "../../src/sync/store.ts";
@@ -41,20 +43,21 @@ export function seams(intervals: readonly Interval[]): readonly string[] {
 
 /** The windows, with what is settled already, cover wanted time exactly once, up to now. */
 export function planFaults(
-  { walks, expired }: StreamPlan,
+  { stream, walks, expired }: StreamPlan,
   settled: readonly Interval[],
   at: EpochMs,
   { aheadMs, behindMs, edgeMs }: Tolerance,
 ): readonly string[] {
   const windows = walks.map(({ window }) => window);
+  const mostMs = isUnified(stream.productType) ? unifiedIntervalMaxMs : intervalMaxMs;
   const all = [...windows, ...settled, ...expired].toSorted(byStart);
   const end = Math.max(...all.map(({ to }) => to));
   const start = all[0]?.from ?? Number.NaN;
   return [
     ...seams(all),
     ...windows
-      .filter(({ from, to }) => to - from > intervalMaxMs - 1)
-      .map((window) => `longer than 7 days with its margins: ${text(window)}`),
+      .filter(({ from, to }) => to - from > mostMs - 1)
+      .map((window) => `longer with its margins than may be asked for: ${text(window)}`),
     ...(end >= at - behindMs && end <= at + aheadMs
       ? []
       : [`ends at ${timeText(end)}, planned at ${timeText(at)}`]),

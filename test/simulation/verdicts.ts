@@ -15,6 +15,7 @@ export const promises = [
   "expired",
   "verified",
   "days",
+  "mode",
 ] as const;
 
 export type PromiseName = (typeof promises)[number];

@@ -27,12 +27,12 @@ export function checkHealed(
 
 /** Where a verification came to its end, what it read is stored as it was served. */
 export function checkVerified(world: World, verification: Verification, after: Tables): void {
-  const { history, ledger, verdicts, committed } = world;
+  const { ledger, verdicts, committed } = world;
   const { name, outcome } = verification;
   if (outcome === undefined) throw new Error(`${name} did not end`);
   if (!isWhole(outcome)) return;
   const { certainly } = readBy(world, verification);
-  for (const productType of history.ledger.productTypes) {
+  for (const productType of verification.productTypes) {
     const told = toldOf(outcome, productType).filter(
       (finding) => "isHealed" in finding && !finding.isHealed,
     );
@@ -52,7 +52,7 @@ export function checkVerified(world: World, verification: Verification, after: T
 
 /** Where nobody else is at work and nothing goes wrong, it names exactly what differed before. */
 export function checkFindings(world: World, verification: Verification, before: Tables): void {
-  const { history, ledger, verdicts, tolerance } = world;
+  const { ledger, verdicts, tolerance } = world;
   const { name, outcome, beganAt, endedAt } = verification;
   if (outcome === undefined || !isWhole(outcome)) {
     verdicts.check("verified", 1, [`${name} did not come to its end: ${whyNot(outcome)}`]);
@@ -61,7 +61,7 @@ export function checkFindings(world: World, verification: Verification, before: 
   const { certainly, perhaps } = readBy(world, verification);
   const isForgotten = ({ cTime }: LedgerBill, at: number) =>
     cTime >= verification.span.from && cTime < at - historyMs;
-  for (const productType of history.ledger.productTypes) {
+  for (const productType of verification.productTypes) {
     const bills = ledger.bills(productType);
     const stored = before[productType];
     const told = toldOf(outcome, productType);

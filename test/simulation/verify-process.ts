@@ -109,8 +109,7 @@ async function readWritten(
     select
       product_type as "productType",
       bill_id as "billId",
-      symbol,
-      fee_by_coupon::text as "feeByCoupon"
+      symbol
     from bills
     where account = $1
       and xmin = pg_current_xact_id()::xid

@@ -1,13 +1,15 @@
 import { createHash } from "node:crypto";
 import type pg from "pg";
+import { billsOperations } from "../../src/contract/bills-api.ts";
 import { type EpochMs, epochMs, minuteMs, secondMs } from "../../src/contract/time.ts";
 import type { ScheduledFault } from "../../src/sandbox/fault-kinds.ts";
 import { seededRandom } from "../../src/sandbox/random.ts";
 import { createSandbox, type Sandbox } from "../../src/sandbox/sandbox.ts";
 import { type VirtualClock, virtualClock } from "../support/virtual-clock.ts";
+import { type SimulatedAccount, simulatedAccount } from "./account.ts";
 import { committedStreams } from "./committed.ts";
 import { OpenTransactions, type SerialIo, serialIo } from "./database.ts";
-import type { History, ProcessFault } from "./history.ts";
+import type { AccountKind, History, ProcessFault } from "./history.ts";
 import { burstMoments, type SimulatedLedger, simulatedLedger } from "./ledger.ts";
 import type { Run } from "./run-record.ts";
 import type { Tolerance } from "./time-checks.ts";
@@ -25,6 +27,7 @@ export type World = {
   readonly now: () => EpochMs;
   readonly io: SerialIo;
   readonly transactions: OpenTransactions;
+  readonly account: SimulatedAccount;
   readonly ledger: SimulatedLedger;
   readonly sandbox: Sandbox;
   readonly committed: ReturnType<typeof committedStreams>;
@@ -53,7 +56,8 @@ export function openWorld(
   onTrace: (line: string) => void = () => undefined,
 ): World {
   const time = virtualClock(historyStart);
-  const ledger = simulatedLedger(history.ledger);
+  const account = simulatedAccount(history, historyStart);
+  const ledger = simulatedLedger(history.ledger, account);
   const schedule: ScheduledFault[] = [];
   const faults = new Map<string, number>();
   let strikes = 0;
@@ -75,11 +79,13 @@ export function openWorld(
     trace(`${time.now()} the exchange: ${kindOf(fault)}`);
   };
   const { exchange } = history;
-  const { seed, productTypes, futureDays, density, bursts } = history.ledger;
+  const { seed, futureDays, density, bursts } = history.ledger;
   const sandbox = createSandbox({
     seed,
     accountNames: [accountName],
-    productTypes,
+    productTypes: account.productTypes,
+    modes: account.changes,
+    ...unifiedOptions(history.account),
     futureDays,
     density,
     days: 92,
@@ -103,6 +109,7 @@ export function openWorld(
     now: () => epochMs(Math.floor(time.now())),
     io: serialIo(time),
     transactions: new OpenTransactions(),
+    account,
     ledger,
     sandbox,
     committed: committedStreams(ledger),
@@ -122,7 +129,7 @@ export function openWorld(
       }
     },
     schedule(next) {
-      const before = sandbox.statistics().arrivals["account bills"] ?? 0;
+      const before = requestsForBills(sandbox);
       schedule.push(...next.map((fault) => ({ ...fault, atRequest: before + fault.atRequest })));
     },
     forgetSchedule: () => void schedule.splice(0),
@@ -130,6 +137,23 @@ export function openWorld(
     digest: () => hash.copy().digest("hex"),
   };
 }
+
+/** How many of them arrived, by either API. */
+export function requestsForBills({ statistics }: Sandbox): number {
+  const { arrivals } = statistics();
+  return billsOperations.reduce((sum, { name }) => sum + (arrivals[name] ?? 0), 0);
+}
+
+const unifiedOptions = (account: AccountKind | undefined) =>
+  account && {
+    unified: {
+      density: account.density,
+      isFuturesFeeInside: account.isFuturesFeeInside,
+      areIdsReused: account.areIdsReused,
+      positionsSince: historyStart + account.positionsSinceMs,
+    },
+    numericCursor: account.numericCursor,
+  };
 
 function kindOf(fault: ScheduledFault): string {
   if (fault.kind !== "too-many-requests") return fault.kind;

@@ -20,6 +20,8 @@ export type UnifiedKind = {
   readonly areIdsReused?: boolean;
   /** Rows before it have no position fields, ms since the epoch. Default all have. */
   readonly positionsSince?: number;
+  /** Factor on the number of trades. Default that of the whole ledger. */
+  readonly density?: number;
 };
 
 type UnifiedBills = Record<UnifiedProductType, LedgerBill[]>;

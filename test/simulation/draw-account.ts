@@ -1,0 +1,77 @@
+import { unifiedProductTypes } from "../../src/contract/product-types.ts";
+import { dayMs, minuteMs, secondMs } from "../../src/contract/time.ts";
+import { integer, pick, type Random, seededRandom, shuffled } from "../../src/sandbox/random.ts";
+import { unifiedProfiles } from "../../src/sandbox/unified/happenings.ts";
+import type { AccountKind, History, Step } from "./history.ts";
+
+/**
+ * The history with the account of its seed: half of them stay classic, and as they were drawn; others
+ * are unified, or change their mode between runs and within them.
+ */
+export function withAccount(history: History): History {
+  const random = seededRandom(`account ${history.seed}`);
+  const draw = random();
+  if (draw < 0.5) return history;
+  const account = drawAccount(random, history, draw < 0.7);
+  const steps = history.steps.map((step) => withEmptyBodies(random, step));
+  return { ...history, account, steps };
+}
+
+function drawAccount(random: Random, { steps }: History, isUnified: boolean): AccountKind {
+  const productTypes = shuffled(random, unifiedProductTypes).slice(0, random() < 0.7 ? 1 : 2);
+  const most = Math.max(...productTypes.map((type) => unifiedProfiles[type].happenings));
+  return {
+    modes: isUnified ? [{ atMs: 0, mode: drawUnified(random) }] : drawModes(random, steps),
+    productTypes,
+    density: (40 + 260 * random() ** 2) / most,
+    isFuturesFeeInside: random() < 0.5,
+    areIdsReused: random() < 0.3,
+    positionsSinceMs: integer(random, -100 * dayMs, 20 * dayMs),
+    numericCursor: random() < 0.3,
+  };
+}
+
+const drawUnified = (random: Random): string => (random() < 0.8 ? "unified" : "hybrid");
+
+/** To the other kind, and maybe back, each by way of a time in which neither API serves it. */
+function drawModes(random: Random, steps: readonly Step[]): AccountKind["modes"] {
+  const isClassicFirst = random() < 0.8;
+  const first = isClassicFirst ? "classic" : drawUnified(random);
+  const times = changeTimes(random, steps);
+  const changes = times.flatMap((atMs, index) => {
+    const becomesUnified = isClassicFirst === (index % 2 === 0);
+    const transit = becomesUnified ? "upgrading" : "switching";
+    const next = becomesUnified ? drawUnified(random) : "classic";
+    const tookMs = integer(random, 0, pick(random, [0, minuteMs, 10 * minuteMs]));
+    return [
+      ...(tookMs === 0 ? [] : [{ atMs, mode: random() < 0.9 ? transit : "in_review" }]),
+      { atMs: atMs + tookMs, mode: next },
+    ];
+  });
+  return [{ atMs: 0, mode: first }, ...changes];
+}
+
+/** Within a run, most of which take less than a minute, or before the next one; days apart. */
+function changeTimes(random: Random, steps: readonly Step[]): readonly number[] {
+  const count = random() < 0.6 ? 1 : 2;
+  let beganMs = 0;
+  const times = steps.map(({ passMs }) => {
+    const beforeMs = beganMs;
+    beganMs += passMs;
+    return random() < 0.5 || passMs === 0
+      ? beganMs + integer(random, 1, pick(random, [5, 20, 60])) * secondMs
+      : integer(random, beforeMs, beganMs);
+  });
+  const chosen = shuffled(random, times)
+    .slice(0, count)
+    .toSorted((a, b) => a - b);
+  return chosen.filter((time, index) => time - (chosen[index - 1] ?? -dayMs) >= dayMs / 24);
+}
+
+/** The exchange was seen to answer without a byte for a while. */
+function withEmptyBodies(random: Random, step: Step): Step {
+  if (random() < 0.8) return step;
+  const atRequest = integer(random, 1, 30);
+  const times = integer(random, 1, 3);
+  return { ...step, exchange: [...step.exchange, { kind: "empty-body", atRequest, times }] };
+}

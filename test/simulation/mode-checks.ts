@@ -1,0 +1,48 @@
+import { type AccountReport, isComplete } from "../../src/sync/run.ts";
+import { modeOfType } from "./account.ts";
+import type { Write } from "./committed.ts";
+import type { Run } from "./run-record.ts";
+import type { Tables } from "./tables.ts";
+import type { World } from "./world.ts";
+
+/** Nothing is written by a run that began and goes on while the account is on its way. */
+export function checkTransit({ account, verdicts, time }: World, run: Run, write: Write): void {
+  const isInTransit = [run.beganAt, time.now()].every((at) => account.modeAt(at) === undefined);
+  const what = `${run.name} committed a ${write.kind} while the account was in transit`;
+  verdicts.check("mode", 1, isInTransit ? [what] : []);
+}
+
+/** What a run says of the account's mode was true while it ran, and without one it is not complete. */
+export function checkMode(
+  { account, verdicts }: World,
+  { name, beganAt, endedAt }: Run,
+  report: AccountReport,
+): void {
+  const { mode } = report;
+  const times = [beganAt, ...account.changes.map(({ at }) => at)].filter(
+    (time) => time >= beganAt && time <= endedAt,
+  );
+  const isTrue = times.some((time) => account.modeAt(time) === mode);
+  verdicts.check("mode", 1, [
+    ...(isComplete(report) && mode === undefined ? [`${name}: is complete, in no mode`] : []),
+    ...(mode !== undefined && !isTrue ? [`${name}: says ${mode}, which it was not`] : []),
+  ]);
+}
+
+/** After a run that was told the mode, the streams of the other one are closed, and those of it are not. */
+export function checkClosed(
+  { account, verdicts, time }: World,
+  { name, beganAt, isOvertaken }: Run,
+  report: AccountReport,
+  after: Tables,
+): void {
+  if (!isComplete(report) || isOvertaken || !account.isSteady(beganAt, time.now())) return;
+  const wrong = account.productTypes.flatMap((productType) => {
+    const { isClosed, checkpoints } = after[productType];
+    const isOther = modeOfType(productType) !== report.mode;
+    if (isClosed && !isOther) return [`${name}: ${productType} is read, and stays closed`];
+    const isForgotten = isOther && !isClosed && checkpoints.length > 0;
+    return isForgotten ? [`${name}: ${productType} cannot be read, and is not closed`] : [];
+  });
+  verdicts.check("mode", account.productTypes.length, wrong);
+}
