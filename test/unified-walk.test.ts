@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { billsApiOf } from "../src/contract/bills-api.ts";
-import { dayMs, epochMs } from "../src/contract/time.ts";
+import { dayMs, epochMs, secondMs } from "../src/contract/time.ts";
 import { ContradictionError } from "../src/errors.ts";
 import type { PageCommit } from "../src/sync/store.ts";
 import { IdOrder } from "../src/sync/walk/id-order.ts";
@@ -178,6 +178,21 @@ describe("a window of a unified account", () => {
     const sizes = [0].values();
     const quirks = { ...known, isAscending: true, hasShortPages: true };
     const end = await walked([...early, ...later], quirks, () => sizes.next().value ?? 0.999);
+    expect(end).toMatchObject({ missing: 0, error: undefined });
+  });
+
+  test("is asked on below a bill behind which known bills lie by id and by time", async () => {
+    const at = from + dayMs;
+    const trades = Array.from({ length: 200 }, (_, place) => {
+      const ts = at + place * secondMs;
+      return { ts, id: idAt(ts, place) };
+    });
+    // The lowest ids of the first page, in its middle by their times.
+    const odd = Array.from({ length: 10 }, (_, place) => ({
+      ts: at + 150 * secondMs + place,
+      id: idAt(at + 109 * secondMs + 500, place),
+    }));
+    const end = await walked([...trades, ...odd], { ...known, cursorBy: "place" }, Math.random);
     expect(end).toMatchObject({ missing: 0, error: undefined });
   });
 });
