@@ -187,9 +187,9 @@ describe("a window of a unified account", () => {
       const ts = at + place * secondMs;
       return { ts, id: idAt(ts, place) };
     });
-    // The lowest ids of the first page, in its middle by their times.
+    // The lowest ids of the first page, and not its oldest rows.
     const odd = Array.from({ length: 10 }, (_, place) => ({
-      ts: at + 150 * secondMs + place,
+      ts: at + 112 * secondMs + place,
       id: idAt(at + 109 * secondMs + 500, place),
     }));
     const end = await walked([...trades, ...odd], { ...known, cursorBy: "place" }, Math.random);
