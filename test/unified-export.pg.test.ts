@@ -216,7 +216,7 @@ describe("a spot trade for Koinly", () => {
 
 const seamStart = Date.UTC(2026, 9, 30);
 
-/** An account that became unified while its classic wallet held 120 USDT. */
+/** An account that became unified while its classic wallet held 125 USDT. */
 async function storeSeam(): Promise<void> {
   const bill = (index: number, businessType: string, amount: string, balance: string): Bill => ({
     billId: `15000000000000000${index}0`,
@@ -236,13 +236,15 @@ async function storeSeam(): Promise<void> {
   await storeBills(db, classic, [
     bill(0, "trans_from_exchange", "100", "100"),
     bill(1, "close_long", "20", "120"),
+    // On the day of its closing: what the day ends with is what is taken out.
+    bill(4, "close_long", "5", "125"),
   ]);
   await storeBills(db, unified, [
     bill(5, "TRANSFER_IN", "120", "120"),
     bill(9, "TRANSFER_OUT", "-50", "70"),
   ]);
   await inTransaction(db, async (tx) => {
-    await coverStream(tx, classic, seamStart, seamStart + dayMs);
+    await coverStream(tx, classic, seamStart, seamStart + dayMs + hourMs);
     await coverStream(tx, unified, seamStart + dayMs, seamStart + 10 * dayMs);
     await tx.execute(sql`
       insert into stream_states (account, product_type, closed_at)
@@ -270,7 +272,7 @@ describe("an account that became unified", () => {
       const name = nameOf(tool, "seam");
       const of = (account: string) => sums.get(`${account.replace("NAME", name)} USDT`);
       expect(of("Assets:Exchange:NAME:USDT-FUTURES:USDT")).toBe(0n);
-      expect(of("Equity:Exchange:NAME:USDT-FUTURES:Closing")).toBe(exactUnits("120"));
+      expect(of("Equity:Exchange:NAME:USDT-FUTURES:Closing")).toBe(exactUnits("125"));
       expect(of("Assets:Exchange:NAME:UTA:USDT")).toBe(exactUnits("70"));
       expect(text).toMatch(
         /2026-10-31 \* .*closing: the account is of the other kind from here on/,
