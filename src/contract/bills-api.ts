@@ -84,8 +84,13 @@ const spanQuery = ({ startTime, endTime, limit }: Omit<BillsQuestion, "idLessTha
   limit: String(limit),
 });
 
-const apis = Object.fromEntries(
-  productTypes.map((type) => [type, isUnified(type) ? unifiedApi(type) : classicApi(type)]),
-) as Readonly<Record<ProductType, BillsApi>>;
+const makeApi = (type: ProductType): BillsApi =>
+  isUnified(type) ? unifiedApi(type) : classicApi(type);
 
-export const billsApiOf = (productType: ProductType): BillsApi => apis[productType];
+const apis: ReadonlyMap<ProductType, BillsApi> = new Map(
+  productTypes.map((type) => [type, makeApi(type)]),
+);
+
+/** The tables may hold names that no configuration would take: each is read as its prefix says. */
+export const billsApiOf = (productType: ProductType): BillsApi =>
+  apis.get(productType) ?? makeApi(productType);
