@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { entryOf, writeAccounts } from "../test/support/accounts-file.ts";
-import { distantServer, type Way } from "../test/support/distant-server.ts";
+import { distantServer, type Link } from "../test/support/distant-server.ts";
 import { openDatabases, query } from "./backfill/databases.ts";
 import { runProgram } from "./backfill/run-program.ts";
 import type { BenchOptions, BenchResult } from "./result.ts";
@@ -17,19 +17,19 @@ import type { BenchOptions, BenchResult } from "./result.ts";
 
 const program = fileURLToPath(new URL("../src/bin.js", import.meta.url));
 const productType = "USDT-FUTURES";
-const narrow: Way = { roundTripMs: 20, bytesPerSecond: 24_000 };
+const narrow: Link = { roundTripMs: 20, bytesPerSecond: 24_000 };
 
 const whole = [1, 20, 60].flatMap((accounts) =>
-  [...[1, 20, 100, 300].map((roundTripMs): Way => ({ roundTripMs })), narrow].map((way) => ({
+  [...[1, 20, 100, 300].map((roundTripMs): Link => ({ roundTripMs })), narrow].map((link) => ({
     accounts,
-    way,
+    link,
   })),
 );
 const few: typeof whole = [
-  { accounts: 1, way: { roundTripMs: 100 } },
-  { accounts: 1, way: { roundTripMs: 300 } },
-  { accounts: 1, way: narrow },
-  { accounts: 20, way: { roundTripMs: 100 } },
+  { accounts: 1, link: { roundTripMs: 100 } },
+  { accounts: 1, link: { roundTripMs: 300 } },
+  { accounts: 1, link: narrow },
+  { accounts: 20, link: { roundTripMs: 100 } },
 ];
 
 export async function run({ short }: BenchOptions): Promise<BenchResult> {
@@ -44,8 +44,8 @@ export async function run({ short }: BenchOptions): Promise<BenchResult> {
     title: `first syncs into a database far away, on ${databases.version}`,
     rows: [
       ["accounts, round trip", "seconds", "bills", "leases taken", "connections"],
-      ...figures.map(({ accounts, way, seconds, bills, leases, connections }) => [
-        `${accounts}, ${way.roundTripMs} ms${way.bytesPerSecond === undefined ? "" : ", 24 kB/s"}`,
+      ...figures.map(({ accounts, link, seconds, bills, leases, connections }) => [
+        `${accounts}, ${link.roundTripMs} ms${link.bytesPerSecond === undefined ? "" : ", 24 kB/s"}`,
         seconds.toFixed(1),
         String(bills),
         String(leases),
@@ -58,7 +58,7 @@ export async function run({ short }: BenchOptions): Promise<BenchResult> {
 }
 
 async function firstSync(
-  { accounts, way }: (typeof whole)[number],
+  { accounts, link }: (typeof whole)[number],
   database: string,
 ): Promise<{ seconds: number; bills: number; leases: number; connections: number }> {
   await using sandbox = await openSandbox({
@@ -67,7 +67,7 @@ async function firstSync(
     productTypes: [productType],
     density: 0.02,
   });
-  await using far = await distantServer(database, way);
+  await using far = await distantServer(database, link);
   const folder = await mkdtemp(join(tmpdir(), "bill-sync-bench-"));
   const file = await writeAccounts(folder, sandbox.accounts.map(entryOf));
   try {

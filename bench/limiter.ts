@@ -8,7 +8,7 @@ import { virtualClock } from "../test/support/virtual-clock.ts";
 import type { BenchOptions, BenchResult } from "./result.ts";
 
 /*
- * What a rate limiter costs and what it risks: simulated requests over ways of uneven length,
+ * What a rate limiter costs and what it risks: simulated requests over one-way delays that differ,
  * each counted by the exchange when it arrives. Prints how many of 10,000 are refused and
  * which share of the limit brings answers. No real time is involved: equal runs print equal
  * numbers.
@@ -23,7 +23,7 @@ const startedAt = Date.UTC(2025, 0, 1);
 type Answer = Arrival & { readonly answeredAt: number };
 type Send = (arrived: (arrival: Arrival) => void) => Promise<Answer>;
 type Limiter = (send: Send) => Promise<Answer>;
-type Way = { readonly there: number; readonly back: number };
+type Delays = { readonly there: number; readonly back: number };
 /** What a server's clock shows, less the true time, at a true time. */
 type ServerClock = (random: Random, at: number) => number;
 
@@ -35,20 +35,20 @@ const roundTrips = [
   { meanMs: 800, spreadMs: 80 },
 ];
 
-/** How a round trip falls into its two ways. */
+/** How a round trip is split into its two one-way delays. */
 const splits = {
   even: (least, extra) => ({ there: (least + extra) / 2, back: (least + extra) / 2 }),
-  // Each way has a least time of its own; what comes on top falls anywhere.
+  // Each direction has a least delay of its own; what comes on top falls anywhere.
   jitter: (least, extra, random) => {
     const there = least / 2 + extra * random();
     return { there, back: least + extra - there };
   },
-  // No way has a least time, as if every request took another route.
+  // No direction has a least delay, as if every request took another route.
   routes: (least, extra, random) => {
     const there = (least + extra) * random();
     return { there, back: least + extra - there };
   },
-} satisfies Record<string, (least: number, extra: number, random: Random) => Way>;
+} satisfies Record<string, (least: number, extra: number, random: Random) => Delays>;
 
 /** One slot for each request of the limit, free again some time after the answer in it. */
 function slots(clock: Clock, waitAfterMs: (answer: Answer) => number): Limiter {
@@ -78,8 +78,8 @@ function earlierByRoundTrip(clock: Clock): Limiter {
   });
 }
 
-/** By the exchange's time of arrivals, believing that no way is shorter than the shortest so far. */
-function byShortestWay(clock: Clock): Limiter {
+/** By the exchange's time of arrivals, believing that no one-way delay is below the shortest so far. */
+function byShortestDelay(clock: Clock): Limiter {
   let leastMs = Number.POSITIVE_INFINITY;
   let answers = 0;
   return slots(clock, ({ sentAt, requestTime, answeredAt }) => {
@@ -99,7 +99,7 @@ const limiters: Readonly<Record<string, (clock: Clock) => Limiter>> = {
   "this program": (clock) => createRateLimiter(limit, clock).run,
   "a second after the answer": (clock) => slots(clock, () => limit.perMs + marginMs),
   "that, less the fastest round trip": earlierByRoundTrip,
-  "requestTime, shortest way, no margin": byShortestWay,
+  "requestTime, shortest delay, no margin": byShortestDelay,
   "p-queue, fixed window": () => window(false),
   "p-queue, strict window": () => window(true),
 };
@@ -159,7 +159,7 @@ type Figures = { readonly refused: number; readonly used: number };
 
 async function simulate(
   limiterOn: (clock: Clock) => Limiter,
-  { drawWay, serverClock }: Pick<Cell, "drawWay" | "serverClock">,
+  { drawDelays, serverClock }: Pick<Cell, "drawDelays" | "serverClock">,
   requests: number,
   seed: string,
 ): Promise<Figures> {
@@ -171,7 +171,7 @@ async function simulate(
   const { arrive, refused } = exchange();
   const run = limiterOn(clock);
   const send: Send = async (arrived) => {
-    const { there, back } = drawWay(random);
+    const { there, back } = drawDelays(random);
     const sentAt = clock.now();
     await time.clock.sleep(there);
     arrive(time.now());
@@ -195,7 +195,7 @@ async function simulate(
 type Cell = {
   readonly trip: string;
   readonly split: string;
-  readonly drawWay: (random: Random) => Way;
+  readonly drawDelays: (random: Random) => Delays;
   readonly serverClock: ServerClock;
 };
 
@@ -203,7 +203,7 @@ const cells: readonly Cell[] = roundTrips.flatMap(({ meanMs, spreadMs }) =>
   Object.entries(splits).map(([split, drawSplit]) => ({
     trip: `${meanMs}±${spreadMs} ms`,
     split,
-    drawWay: (random: Random) => drawSplit(meanMs - spreadMs, 2 * spreadMs * random(), random),
+    drawDelays: (random: Random) => drawSplit(meanMs - spreadMs, 2 * spreadMs * random(), random),
     serverClock: () => 0,
   })),
 );
@@ -220,11 +220,11 @@ const clockCells: readonly Cell[] = Object.entries({
 } satisfies Record<string, ServerClock>).map(([split, serverClock]) => ({
   trip: "300±30 ms",
   split,
-  drawWay: (random) => splits.jitter(270, 60 * random(), random),
+  drawDelays: (random) => splits.jitter(270, 60 * random(), random),
   serverClock,
 }));
 
-const believers = ["this program", "requestTime, shortest way, no margin"];
+const believers = ["this program", "requestTime, shortest delay, no margin"];
 
 export async function run({ short }: BenchOptions): Promise<BenchResult> {
   const requests = short ? 1_000 : 10_000;
@@ -245,7 +245,7 @@ export async function run({ short }: BenchOptions): Promise<BenchResult> {
     title:
       "rate limiters: refused of 10,000 requests, and the share of the limit that brought answers",
     rows: [
-      ["round trip, ways or clocks", ...names],
+      ["round trip, delays or clocks", ...names],
       ...[...cells, ...clockCells].map(({ trip, split }) => [
         `${trip}, ${split}`,
         ...names.map((name) => textOf(figures[name]?.[`${trip}, ${split}`])),

@@ -5,24 +5,24 @@ import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { entryOf, writeAccounts } from "./support/accounts-file.ts";
 import { environmentFor, runCli, temporaryFolder } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
-import { distantServer, type Way } from "./support/distant-server.ts";
+import { distantServer, type Link } from "./support/distant-server.ts";
 import { exactly, heldAgainstLedger } from "./support/sandbox-ledger.ts";
 
 const productType = "USDT-FUTURES";
 // Some 20 s where nothing else is at work.
 const maxMs = 5 * 60_000;
 
-const ways: readonly (readonly [string, Way])[] = [
+const links: readonly (readonly [string, Link])[] = [
   ["at 120 ms of round trip", { roundTripMs: 120 }],
   ["at 300 ms of round trip", { roundTripMs: 300 }],
   ["at 20 ms, on a line of 24 kB/s", { roundTripMs: 20, bytesPerSecond: 24_000 }],
 ];
 
 describe.concurrent("the first sync into a database that is far away", { timeout: maxMs }, () => {
-  test.each(ways)("ends with exactly the ledger, under one lease: %s", async (_, way) => {
+  test.each(links)("ends with exactly the ledger, under one lease: %s", async (_, link) => {
     await using sandbox = await openSandbox({ seed: "far", density: 0.2 });
     await using database = await testDatabase();
-    await using far = await distantServer(database.url, way);
+    await using far = await distantServer(database.url, link);
     const env = environmentFor(sandbox, far, { PRODUCT_TYPES: productType });
     const syncedAt = Date.now();
     const end = await runCli(["sync"], { env, maxMs });

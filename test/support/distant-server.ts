@@ -2,28 +2,29 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 
-export type Way = {
+/** How far away a server seems, and how fast its line is. */
+export type Link = {
   readonly roundTripMs: number;
   /** Of each direction, shared by all connections packet by packet. Default without a limit. */
   readonly bytesPerSecond?: number;
 };
 
 export type DistantServer = AsyncDisposable & {
-  /** The server's URL, by way of this line. */
+  /** The server's URL, through this line. */
   readonly url: string;
   /** How many connections are open, and were at the most. */
   readonly connections: () => { readonly now: number; readonly most: number };
 };
 
 const packetBytes = 1_400;
-// What a sender may have under way; it waits for the rest, as TCP does.
+// How much a sender may have in flight. It waits before it sends more, as TCP does.
 const windowBytes = 65_536;
 
-/** A way to a Postgres server that takes its time: each byte half a round trip, one after the other. */
-export async function distantServer(serverUrl: string, way: Way): Promise<DistantServer> {
+/** Proxies a Postgres server and delays each byte by half a round trip, in order. */
+export async function distantServer(serverUrl: string, link: Link): Promise<DistantServer> {
   const { hostname, port } = new URL(serverUrl);
   const sockets = new Set<Socket>();
-  const lines = { there: new Line(way), back: new Line(way) };
+  const lines = { there: new Line(link), back: new Line(link) };
   let [now, most] = [0, 0];
   const keep = (socket: Socket): Socket => {
     sockets.add(socket.setNoDelay());
@@ -66,7 +67,7 @@ class Line {
   #freeAt = 0;
   #isBusy = false;
 
-  constructor({ roundTripMs, bytesPerSecond = Number.POSITIVE_INFINITY }: Way) {
+  constructor({ roundTripMs, bytesPerSecond = Number.POSITIVE_INFINITY }: Link) {
     this.#delayMs = roundTripMs / 2;
     this.#bytesPerMs = bytesPerSecond / 1_000;
   }
@@ -82,7 +83,7 @@ class Line {
       if (sending.bytes >= windowBytes) from.pause();
       if (!this.#isBusy) void this.#send();
     });
-    // After what is under way.
+    // After what is in flight.
     from.on("end", () => setTimeout(() => to.end(), this.#delayMs));
     from.on("close", () => setTimeout(() => to.destroy(), this.#delayMs));
   }
