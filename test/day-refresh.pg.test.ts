@@ -1,5 +1,7 @@
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
+import { setDaysRight } from "../src/app/stored-days.ts";
+import { checkStoredDays } from "../src/commands/doctor/stored-days.ts";
 import { epochMs } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
 import { findWrongDays } from "../src/db/days/compare-days.ts";
@@ -122,9 +124,14 @@ test("what was changed by hand is found, and set right", async () => {
   await refreshAllDays(db, never);
   expect(await findWrongDays(db, account)).toEqual([]);
   await db.execute(sql`update bills set amount = 5 where account = ${account}`);
-  expect(await findWrongDays(db, account)).toEqual([
-    { account, wallet: stream.productType, day: "2026-03-03" },
-  ]);
+  const wrong = [{ account, wallet: stream.productType, day: "2026-03-03" }];
+  expect(await findWrongDays(db, account)).toEqual(wrong);
+  expect(await checkStoredDays(db)).toMatchObject({ status: "warn", name: "days" });
+  const options = { signal: never, statementMaxMs: 60_000 };
+  expect(await setDaysRight(db, [account], options)).toEqual(wrong);
+  expect(await findWrongDays(db, account)).toEqual([]);
+  expect(await netOf(account)).toBe("5");
+  expect(await checkStoredDays(db)).toMatchObject({ status: "ok" });
 });
 
 test("a page of bills that are stored already marks no day", async () => {
