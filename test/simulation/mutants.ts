@@ -268,6 +268,31 @@ export const mutants: readonly Mutant[] = [
       ],
     ],
   },
+  {
+    name: "unified: an account in transit taken for a unified one",
+    file: "src/sync/account-mode.ts",
+    changes: [["if (unifiedWords.includes(word)) return true;", 'if (word !== "") return true;']],
+  },
+  {
+    name: "unified: streams of the mode before left open",
+    file: "src/db/accounts/account-states.ts",
+    changes: [["and product_type <> all(", "and false and product_type <> all("]],
+  },
+  {
+    name: "unified: streams that are closed never opened again",
+    file: "src/db/accounts/account-states.ts",
+    changes: [["and closed_at is not null`);", "and false`);"]],
+  },
+  {
+    name: "unified: a position's fields dropped",
+    file: "src/contract/unified-bill.ts",
+    changes: [["      ...same,\n", "      ...same,\n      positionBalance: null,\n"]],
+  },
+  {
+    name: "unified: windows longer than may be asked for",
+    file: "src/contract/bills-api.ts",
+    changes: [["unifiedIntervalMaxMs - 1", "unifiedIntervalMaxMs + 1"]],
+  },
 ];
 
 /** @throws Error where a text is not in the source exactly once: the list has gone stale. */
