@@ -105,13 +105,18 @@ describe("what the exchange refuses to a key", () => {
     const refused = new Map<ProductType, Refusal>();
     await using at = await house({ alterCredential: (credential) => ({ ...credential, refused }) });
     expect(isComplete(await at.sync())).toBe(true);
-    refused.set("COIN-FUTURES", new Refusal(400, "40014", "Incorrect permissions"));
+    // The first is asked for before anything is planned, the other by its window.
+    for (const productType of ["USDT-FUTURES", "COIN-FUTURES"] as const) {
+      refused.set(productType, new Refusal(400, "40014", "Incorrect permissions"));
+    }
     await at.pass(hourMs);
     const report = await at.sync();
     expect(report.notAvailable).toEqual([]);
     expect(
-      report.streams.filter(({ error }) => error !== undefined).map(({ stream }) => stream),
-    ).toEqual([{ account: "main", productType: "COIN-FUTURES" }]);
+      report.streams
+        .filter(({ error }) => error !== undefined)
+        .map(({ stream }) => stream.productType),
+    ).toEqual(["USDT-FUTURES", "COIN-FUTURES"]);
 
     await using none = await house(refusing(classicProductTypes));
     const nothing = await none.sync();
