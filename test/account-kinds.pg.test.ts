@@ -120,7 +120,8 @@ test("one accounts file with a classic, a unified, a demo and an upgraded accoun
   at.clock.aheadMs = 2 * hourMs;
   const second = at.now();
   const moved = await at.run("sync", "--only", "bills");
-  expect(moved.code, moved.stdout + moved.stderr).toBe(0);
+  // What was not read before the upgrade is out of reach, and this run says so.
+  expect(moved.code, moved.stdout + moved.stderr).toBe(1);
   expect(await at.compare(of("upgraded"), liveTypes, first)).toBeGreaterThan(50);
   await at.compare(of("upgraded"), unifiedProductTypes, second);
   await at.compare(of("classic"), liveTypes, second);

@@ -170,7 +170,8 @@ test("an account is read through an upgrade and back: nothing is written in tran
 
   await exchange.pass(hourMs);
   const unified = await exchange.sync();
-  expect([unified.mode, isComplete(unified)]).toEqual(["unified", true]);
+  // The run that finds time out of reach is not complete, and the one after it is.
+  expect([unified.mode, isComplete(unified)]).toEqual(["unified", false]);
   expect(unified.streams.map(({ stream }) => stream.productType)).toEqual(unifiedProductTypes);
   expect(unified.closed?.map(({ stream }) => stream.productType).toSorted()).toEqual(
     classicProductTypes.toSorted(),
@@ -187,7 +188,7 @@ test("an account is read through an upgrade and back: nothing is written in tran
   await inTransit();
   await exchange.pass(hourMs);
   const back = await exchange.sync();
-  expect([back.mode, isComplete(back)]).toEqual(["classic", true]);
+  expect([back.mode, isComplete(back)]).toEqual(["classic", false]);
   expect(back.closed?.map(({ stream }) => stream.productType).toSorted()).toEqual(
     unifiedProductTypes.toSorted(),
   );

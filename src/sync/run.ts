@@ -119,10 +119,14 @@ async function recordMode(
 const isRefusal = (error: unknown): boolean =>
   error instanceof ExchangeError && failureScope(error) === "account";
 
-/** Whether nothing is missing: all stored, every window walked, no row rejected, no time found lost. */
-export function isComplete({ error, loanToValue, streams }: AccountReport): boolean {
+/**
+ * Whether nothing is missing: all stored, every window walked, no row rejected, no time found lost,
+ * neither behind the horizon nor with a stream that was closed.
+ */
+export function isComplete({ error, closed = [], loanToValue, streams }: AccountReport): boolean {
   return (
     error === undefined &&
+    closed.every(({ unread }) => unread.length === 0) &&
     loanToValue.every((unit) => unit.error === undefined) &&
     streams.every(
       ({ error, windows, rejected, expired }) =>

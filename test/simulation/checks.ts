@@ -235,8 +235,13 @@ export function checkRun(world: World, run: Run, before: Tables, after: Tables):
   }
 }
 
-const saysWhy = ({ error, streams }: Exclude<Run["report"], "killed" | undefined>): boolean =>
+const saysWhy = ({
+  error,
+  closed = [],
+  streams,
+}: Exclude<Run["report"], "killed" | undefined>): boolean =>
   error !== undefined ||
+  closed.some(({ unread }) => unread.length > 0) ||
   streams.some(
     (stream) => stream.error !== undefined || stream.rejected > 0 || stream.expired.length > 0,
   );

@@ -36,7 +36,8 @@ export function checkClosed(
   report: AccountReport,
   after: Tables,
 ): void {
-  if (!isComplete(report) || isOvertaken || !account.isSteady(beganAt, time.now())) return;
+  const isWhole = isComplete({ ...report, closed: [] });
+  if (!isWhole || isOvertaken || !account.isSteady(beganAt, time.now())) return;
   const wrong = account.productTypes.flatMap((productType) => {
     const { isClosed, checkpoints } = after[productType];
     const isOther = modeOfType(productType) !== report.mode;
