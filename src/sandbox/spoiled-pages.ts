@@ -1,4 +1,5 @@
-import { epochMs, historyMs, hourMs } from "../contract/time.ts";
+import { isUnified } from "../contract/product-types.ts";
+import { epochMs, historyMs, hourMs, unifiedIntervalMaxMs } from "../contract/time.ts";
 import { type BillsRequest, Refusal, type Source, type WirePage } from "../server/source.ts";
 import type { Meeting, ScheduledFault } from "./fault-kinds.ts";
 
@@ -94,11 +95,15 @@ const fullOrNone = (page: WirePage | Refusal): FullPage | undefined =>
 async function pageOfAnotherTime(source: Source, request: BillsRequest, olderMs: number) {
   const { startTime, endTime } = request;
   if (startTime === undefined || endTime === undefined) return undefined;
+  // Of another time it is only outside of all that was asked for: the longest spans are 30 days.
+  const shiftMs = isUnified(request.productType)
+    ? Math.sign(olderMs) * (Math.abs(olderMs) + unifiedIntervalMaxMs)
+    : olderMs;
   return fullOrNone(
     await source.bills({
       ...request,
-      startTime: epochMs(startTime - olderMs),
-      endTime: epochMs(endTime - olderMs),
+      startTime: epochMs(startTime - shiftMs),
+      endTime: epochMs(endTime - shiftMs),
       idLessThan: undefined,
     }),
   );
