@@ -128,7 +128,7 @@ function jsonOf(line: string): unknown {
 const foreign = (path: string): UsageError =>
   new UsageError(`${path} is not a backup of bill-sync; name a file that bill-sync backup wrote`);
 
-const damaged = (path: string, how: string, cause?: unknown): BackupDamagedError =>
+export const damaged = (path: string, how: string, cause?: unknown): BackupDamagedError =>
   new BackupDamagedError(`${path} is damaged (${how}); take another backup`, { cause });
 
 function fileError(path: string, error: unknown): unknown {

@@ -1,5 +1,6 @@
 import { pipeline } from "node:stream/promises";
 import { sql } from "drizzle-orm";
+import pg from "pg";
 import { from as copyFrom } from "pg-copy-streams";
 import { hourMs } from "../../contract/time.ts";
 import { AccountHeldError, DatabaseError, UsageError } from "../../errors.ts";
@@ -9,11 +10,13 @@ import { appliedMigrations, lockMigrations, migrate, migrateTo } from "../migrat
 import { refuseUnfitServer } from "../server-settings.ts";
 import { countOf, keptTables, readColumns, tableMaxMs, usePlainText } from "./backup.ts";
 import { type BackupHeader, type BackupTable, columnList, quoted } from "./backup-format.ts";
-import { type BackupReading, readBackup } from "./backup-reader.ts";
+import { type BackupReading, damaged, readBackup } from "./backup-reader.ts";
 
 /** What `migrate` fills by itself, and a backup brings whole. */
 const seeded = ["business_types"];
 const lockMaxMs = 10_000;
+// Classes of SQLSTATE: not UTF-8, no number, no time; a key that is there twice, a rule that is broken.
+const dataFaults = ["22", "23"];
 
 export type Restored = BackupReading & {
   /** How many migrations the program had that the file did not. */
@@ -42,7 +45,8 @@ export async function restore(
         const done = await readBackup(path, {
           begin: (header) => prepare(tx, header, path),
           take: async ({ name, columns }, rows) => {
-            loaded.set(name, await load(tx, { name, columns }, untilStopped(rows, signal)));
+            const copied = load(tx, { name, columns }, untilStopped(rows, signal));
+            loaded.set(name, await copied.catch((error) => Promise.reject(asDamage(path, error))));
           },
         });
         for (const { table, rows } of done.tables) {
@@ -141,6 +145,12 @@ async function load(
   await pipeline(rows, copy);
   return copy.rowCount;
 }
+
+/** Rows that no backup holds were changed in the file: the server meets them before their digest is. */
+const asDamage = (path: string, error: unknown): unknown =>
+  error instanceof pg.DatabaseError && dataFaults.includes(error.code?.slice(0, 2) ?? "")
+    ? damaged(path, error.message, error)
+    : error;
 
 const notAllTaken = (table: string, rows: number, taken: number | undefined) =>
   new DatabaseError(
