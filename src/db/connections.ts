@@ -31,9 +31,17 @@ type Checkout = (
 export class Connections extends pg.Pool {
   /** One task for each client that is lent out. */
   readonly #lent = new PQueue({ concurrency: connectionsMax - 1 });
+  /** Connections at work. The pool's own count has those that are still being made, too. */
+  #atWork = 0;
 
   constructor(config: pg.PoolConfig) {
     super({ ...config, max: connectionsMax, connectionTimeoutMillis: connectMaxMs });
+    this.on("acquire", () => {
+      this.#atWork++;
+    });
+    this.on("release", () => {
+      this.#atWork--;
+    });
   }
 
   override connect(): Promise<pg.PoolClient>;
@@ -56,7 +64,9 @@ export class Connections extends pg.Pool {
       try {
         return await super.connect();
       } catch (error) {
-        if (this.totalCount > 0 && isForWantOfConnections(error)) this.#makeDo();
+        // One that is at work comes back. Where none is, a server that is silent would be waited for
+        // without end.
+        if (this.#atWork > 0 && isForWantOfConnections(error)) this.#makeDo();
         else if (!isRefused(error) || performance.now() - askedAt > connectMaxMs) throw error;
       }
       await delay(refusedPauseMs);

@@ -1,0 +1,36 @@
+import { once } from "node:events";
+import { type AddressInfo, createServer, type Socket } from "node:net";
+import { expect, test } from "vitest";
+import { openDatabase } from "../src/db/connect.ts";
+import { connectMaxMs } from "../src/db/connections.ts";
+
+test("a server that takes connections and says nothing is given up on in one time limit by all", {
+  timeout: 2.5 * connectMaxMs,
+}, async () => {
+  await using server = await silentServer();
+  await using database = openDatabase(server.url);
+  const asked = [1, 2, 3].map((number) => database.db.execute(`select ${number}`));
+  for (const outcome of await Promise.allSettled(asked)) {
+    expect(outcome).toMatchObject({
+      status: "rejected",
+      reason: { cause: { message: expect.stringContaining("connection timeout") } },
+    });
+  }
+});
+
+async function silentServer() {
+  const connections = new Set<Socket>();
+  const server = createServer((connection) => {
+    connections.add(connection);
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `postgres://nobody@127.0.0.1:${port}/nothing?sslmode=disable`,
+    async [Symbol.asyncDispose]() {
+      for (const connection of connections) connection.destroy();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
