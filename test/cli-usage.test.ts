@@ -11,7 +11,18 @@ import { openClient } from "./support/exchange-client.ts";
 
 const commands = [
   ...["sync", "plan", "status", "export", "verify", "replay", "reconcile", "report"],
-  ...["accounts", "doctor", "migrate", "db", "backup", "restore", "types", "sandbox", "demo"],
+  ...[
+    "accounts",
+    "doctor",
+    "migrate",
+    "db",
+    "backup",
+    "restore",
+    "types",
+    "serve",
+    "sandbox",
+    "demo",
+  ],
 ];
 
 const credentials = {
@@ -92,6 +103,7 @@ describe.concurrent("help", () => {
     backup: ["--check", "--force", "--json"],
     restore: ["--json"],
     types: ["--json"],
+    serve: ["--port <port>", "--host <address>", "--max-age <duration>"],
     sandbox: [
       ...["--port <port>", "--seed <text>", "--faults <seed>", "--fault-rate <share>"],
       ...["--mode <mode...>", "--upgrade-after <seconds>"],

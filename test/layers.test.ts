@@ -16,12 +16,13 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   export: [...stored, "reconciliation"],
   server: ["contract"],
   sandbox: ["contract", "server"],
+  serve: [...stored, "reports", "server", "log"],
   terminal: core,
   config: ["contract", "exchange", "nearest"],
   log: ["config"],
   nearest: [],
   app: [...judged, "terminal", "config", "nearest"],
-  commands: [...judged, "terminal", "config", "nearest", "log", "app", "sandbox"],
+  commands: [...judged, "terminal", "config", "nearest", "log", "app", "sandbox", "serve"],
   clock: ["contract"],
   // The two entries: the process, and the library.
   cli: ["app", "commands", "config", "db"],
@@ -54,12 +55,21 @@ test("every import between rooms is one that the direction of data allows", () =
 });
 
 test("the sandbox exchange is loaded by the two commands that run it, and by nothing else", () => {
-  const users = imports.filter(({ from, to }) => /^src\/(sandbox|server)\//.test(to) && from);
-  const outside = users.filter(({ from }) => !/^src\/(sandbox|server)\//.test(from));
+  const users = imports.filter(({ to }) => /^src\/sandbox\//.test(to));
+  const outside = users.filter(({ from }) => !/^src\/sandbox\//.test(from));
   expect([...new Set(outside.map(({ from }) => from))].toSorted()).toEqual([
     "src/commands/demo.ts",
     "src/commands/sandbox.ts",
   ]);
+});
+
+test("the server is loaded by the command that runs it, and its library by nothing else", () => {
+  const users = imports.filter(
+    ({ from, to }) => roomOf(to) === "serve" && roomOf(from) !== "serve",
+  );
+  expect([...new Set(users.map(({ from }) => from))]).toEqual(["src/commands/serve.ts"]);
+  const loading = files.filter(({ text }) => /from "fastify"/.test(text));
+  expect([...new Set(loading.map(({ path }) => roomOf(path)))]).toEqual(["serve"]);
 });
 
 test("no files import each other in a circle, types included", () => {

@@ -1,6 +1,6 @@
 import { sql } from "drizzle-orm";
 import { type EpochMs, epochMs } from "../contract/time.ts";
-import type { Database } from "../db/connect.ts";
+import type { Queryable } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 
 /** What is stored of the spot pairs. */
@@ -29,14 +29,14 @@ export type RecordsStatus = {
 };
 
 /** What the database holds of symbols and loan-to-value. Asks the exchange nothing. */
-export async function readRecords(db: Database): Promise<RecordsStatus> {
+export async function readRecords(db: Queryable): Promise<RecordsStatus> {
   return withDatabaseErrors(async () => ({
     symbols: await readSymbols(db),
     loanToValue: await readLoanToValue(db),
   }));
 }
 
-async function readSymbols(db: Database): Promise<SymbolsStatus | undefined> {
+async function readSymbols(db: Queryable): Promise<SymbolsStatus | undefined> {
   const { rows } = await db.execute<{ pairs: number; gone: number; read_at: string }>(sql`
     select
       (select count(*)::int from symbols) as pairs,
@@ -48,7 +48,7 @@ async function readSymbols(db: Database): Promise<SymbolsStatus | undefined> {
   return { pairs: row.pairs, gone: row.gone, readAt: epochMs(Number(row.read_at)) };
 }
 
-async function readLoanToValue(db: Database): Promise<readonly LoanToValueStatus[]> {
+async function readLoanToValue(db: Queryable): Promise<readonly LoanToValueStatus[]> {
   const { rows } = await db.execute<{
     account: string;
     risk_unit_id: string;

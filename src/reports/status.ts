@@ -2,7 +2,7 @@ import { sql } from "drizzle-orm";
 import { type EpochMs, epochMs } from "../contract/time.ts";
 import { readAccountStates } from "../db/accounts/account-states.ts";
 import { readRetirements, retiredSince } from "../db/accounts/retirement.ts";
-import type { Database } from "../db/connect.ts";
+import type { Queryable } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { readExchangeTime } from "../db/exchange-time.ts";
 import { readKnownTime } from "../db/ledger/checkpoints.ts";
@@ -48,7 +48,7 @@ export type Status = {
  * @param settleLagMs the newest time that a run leaves unsettled, in ms.
  */
 export async function readStatus(
-  db: Database,
+  db: Queryable,
   streams: readonly Stream[],
   settleLagMs: number,
 ): Promise<Status> {
@@ -75,7 +75,7 @@ export async function readStatus(
 type ClosedStatus = Pick<StreamStatus, "closedAt" | "closedUnread">;
 
 async function readClosed(
-  db: Database,
+  db: Queryable,
   stream: Stream,
   { closed }: AccountState,
 ): Promise<ClosedStatus & Partial<Pick<StreamStatus, "unproven">>> {
@@ -89,7 +89,7 @@ async function readClosed(
 const nothingWanted = { settling: [], gaps: [], unread: [], expiresAt: undefined };
 
 async function readStream(
-  db: Database,
+  db: Queryable,
   stream: Stream,
   at: Parameters<typeof streamTimes>[2],
 ): Promise<Omit<StreamStatus, "retiredAt" | keyof ClosedStatus>> {
@@ -118,7 +118,7 @@ async function readStream(
 }
 
 /** A window is read from its newest bill on: down to its cursor's, all is stored. */
-async function readReading(db: Database, { account, productType }: Stream): Promise<Reading> {
+async function readReading(db: Queryable, { account, productType }: Stream): Promise<Reading> {
   const { rows } = await db.execute<{
     to: string;
     read_from: string | null;
@@ -153,7 +153,7 @@ async function readReading(db: Database, { account, productType }: Stream): Prom
 }
 
 /** Of those that may change the ledger: a check of it would hide how its sync ended. */
-async function readLastRun(db: Database): Promise<LastRun | undefined> {
+async function readLastRun(db: Queryable): Promise<LastRun | undefined> {
   const { rows } = await db.execute<{
     command: string;
     startedAtMs: string;

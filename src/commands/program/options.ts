@@ -1,7 +1,8 @@
-import { type Command, Option } from "commander";
+import { type Command, InvalidArgumentError, Option } from "commander";
 import type { ExitCode, Io } from "../../app/io.ts";
 import { type Config, narrowed, readConfig } from "../../config/config.ts";
 import type { Environment } from "../../config/environment.ts";
+import { dayMs, hourMs, minuteMs } from "../../contract/time.ts";
 
 export type ProgramDeps = {
   readonly io: Io;
@@ -42,3 +43,19 @@ export const narrowedConfig = (
     accounts: options.account ?? [],
     productTypes: options.product ?? [],
   });
+
+export function portOf(text: string): number {
+  const port = Number(text);
+  if (/^\d{1,5}$/.test(text) && port <= 65_535) return port;
+  throw new InvalidArgumentError("It is not a port from 0 to 65535.");
+}
+
+const durationUnits: Readonly<Record<string, number>> = { m: minuteMs, h: hourMs, d: dayMs };
+
+/** @returns milliseconds. */
+export function durationOf(text: string): number {
+  const [, count = "", unit = ""] = /^(\d{1,4})([mhd])$/.exec(text) ?? [];
+  const unitMs = durationUnits[unit];
+  if (unitMs !== undefined) return Number(count) * unitMs;
+  throw new InvalidArgumentError("It is not a duration such as 90m, 3h or 2d.");
+}

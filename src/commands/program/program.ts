@@ -19,10 +19,12 @@ import {
   jsonOption,
   narrowedConfig,
   type ProgramDeps,
+  portOf,
   productOption,
   type Reporting,
   reporting,
 } from "./options.ts";
+import { addServingCommands } from "./serving-commands.ts";
 import { addTypesCommands } from "./types-commands.ts";
 
 /**
@@ -60,6 +62,7 @@ export function programOf(deps: ProgramDeps, exitWith: ExitWith): Command {
   addDatabaseCommands(program, deps, exitWith);
   addBackupCommands(program, deps, exitWith);
   addTypesCommands(program, deps, exitWith);
+  addServingCommands(program, deps, exitWith);
   addSandboxCommands(program, deps, exitWith);
   return program;
 }
@@ -252,10 +255,4 @@ function shareOf(text: string): number {
   const share = Number(text);
   if (/^\d*\.?\d+$/.test(text) && share <= 1) return share;
   throw new InvalidArgumentError("It is not a share from 0 to 1.");
-}
-
-function portOf(text: string): number {
-  const port = Number(text);
-  if (/^\d{1,5}$/.test(text) && port <= 65_535) return port;
-  throw new InvalidArgumentError("It is not a port from 0 to 65535.");
 }

@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import type { ProductType } from "../../contract/product-types.ts";
 import { type EpochMs, epochMs } from "../../contract/time.ts";
-import type { Database } from "../connect.ts";
+import type { Database, Queryable } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
 
 /** An account, or one of its product types, that is not to be read any more; its history stays. */
@@ -12,7 +12,7 @@ export type Retirement = {
   readonly retiredAt: EpochMs;
 };
 
-export async function readRetirements(db: Database): Promise<readonly Retirement[]> {
+export async function readRetirements(db: Queryable): Promise<readonly Retirement[]> {
   return withDatabaseErrors(async () => {
     const { rows } = await db.execute<{
       account: string;

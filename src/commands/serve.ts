@@ -1,0 +1,57 @@
+import { type ExitCode, type Io, print, tell } from "../app/io.ts";
+import { stopped } from "../app/stopped.ts";
+import type { Config } from "../config/config.ts";
+import { secondMs } from "../contract/time.ts";
+import { type Database, inTransaction, openDatabase } from "../db/connect.ts";
+import { hasSchema } from "../db/migrate.ts";
+import { type CommandDatabase, openCommandDatabase } from "../db/open.ts";
+import { addReader } from "../db/reader-role.ts";
+import { ReportableError } from "../errors.ts";
+import { openLog } from "../log.ts";
+import { createApp } from "../serve/app.ts";
+import { listen } from "../serve/listen.ts";
+import type { Read } from "../serve/routes.ts";
+
+export type ServeOptions = {
+  readonly port: number;
+  readonly host: string;
+  /** In ms. */
+  readonly maxAge: number;
+};
+
+// A client waits no longer than this for a page.
+const statementMaxMs = 20 * secondMs;
+
+/** `serve`: answers from what is stored, until Ctrl-C. */
+export async function serveCommand(
+  config: Config,
+  io: Io,
+  { port, host, maxAge }: ServeOptions,
+): Promise<ExitCode> {
+  await using database = await openCommandDatabase(config.database, (message) => tell(io, message));
+  if (!(await hasSchema(database.db))) {
+    throw new ReportableError("nothing is stored yet; run sync, then serve");
+  }
+  await using reader = openDatabase(await readerUrl(config, database), { statementMaxMs });
+  const app = createApp({
+    read: readOf(reader.db),
+    now: Date.now,
+    settleLagMs: config.settleLagMs,
+    maxAgeMs: maxAge,
+    log: openLog(config.logLevel),
+  });
+  await using server = await listen(app, { host, port });
+  print(io, server.url);
+  tell(io, "serving what is stored until Ctrl-C");
+  await stopped(io.signal);
+  return 0;
+}
+
+/** The embedded database's owner may do everything, so the server is another role there. */
+const readerUrl = async (config: Config, { db, url }: CommandDatabase): Promise<string> =>
+  "url" in config.database ? url.reveal() : addReader(db, url.reveal());
+
+const readOf =
+  (db: Database): Read =>
+  (work) =>
+    inTransaction(db, work, { isolation: "repeatable read read only", statementMaxMs });

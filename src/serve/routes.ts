@@ -1,0 +1,24 @@
+import type { FastifyInstance } from "fastify";
+import type { Transaction } from "../db/connect.ts";
+import type { Log } from "../log.ts";
+
+/**
+ * Runs work on the tables as they are at one moment. It cannot write, whatever it sends. A session's
+ * own setting would be left behind in a pooler, for others.
+ */
+export type Read = <T>(work: (tx: Transaction) => Promise<T>) => Promise<T>;
+
+/** What the routes of the server are made from. */
+export type ServeDeps = {
+  readonly read: Read;
+  /** The machine's time, in ms since the Unix epoch. */
+  readonly now: () => number;
+  /** The newest time that a sync leaves unsettled, in ms. */
+  readonly settleLagMs: number;
+  /** How long ago the newest time may lie that was read, in ms, before the server calls it stale. */
+  readonly maxAgeMs: number;
+  readonly log: Log;
+};
+
+/** Adds some routes of one kind to the server. */
+export type RouteGroup = (app: FastifyInstance, deps: ServeDeps) => void;
