@@ -1,0 +1,1 @@
+// What the page does beyond being read: it is complete without this.

@@ -1,0 +1,84 @@
+import { type EpochMs, isoTime } from "../contract/time.ts";
+import { type Decimal, decimalOf, decimalText } from "../export/decimal.ts";
+import { formatMinute } from "../terminal/format.ts";
+import { type Html, html } from "./html.ts";
+
+// How the page writes figures. Numbers are decimals as text, from Postgres to the reader.
+
+const minus = "−";
+const nothing = "–";
+const unknown = html`<i class="unknown">unknown</i>`;
+
+/** How an amount is written. */
+export type AmountStyle = {
+  readonly coin: string;
+  /** All digits as they are stored, not as many as the coin is usually written with. */
+  readonly isExact: boolean;
+};
+
+/** A balance: `1,234.56`, with all digits where the pointer rests. Zero is a dash. */
+export const amount = (decimal: string | null, style: AmountStyle): Html =>
+  figure(decimal, style, { plus: "", tone: () => "" });
+
+/** What a balance moved by: `+1,234.56` or `−1,234.56`. */
+export const movement = (decimal: string | null, style: AmountStyle): Html =>
+  figure(decimal, style, { plus: "+", tone: toneOf });
+
+/** A number with all its digits, grouped, and with a plus where one is given. */
+export const allDigits = (decimal: string, plus = ""): string =>
+  signed(decimal, grouped(decimal.replace("-", "")), plus);
+
+type Writing = { readonly plus: string; readonly tone: (decimal: string) => string };
+
+function figure(
+  decimal: string | null,
+  { coin, isExact }: AmountStyle,
+  { plus, tone }: Writing,
+): Html {
+  if (decimal === null) return unknown;
+  if (isZero(decimal)) return html`<span class="zero">${nothing}</span>`;
+  const exact = allDigits(decimal, plus);
+  const rounded = roundedTo(decimalOf(decimal), placesOf(coin));
+  const short = signed(decimal, grouped(decimalText(rounded).replace("-", "")), plus);
+  return html`<data class="${tone(decimal)}" value="${decimal}" title="${exact}">${isExact ? exact : short}</data>`;
+}
+
+const isZero = (decimal: string): boolean => /^-?[0.]+$/.test(decimal);
+
+const toneOf = (decimal: string): string => (decimal.startsWith("-") ? "out" : "in");
+
+/** By the number itself: one that rounds to zero keeps its sign. */
+const signed = (decimal: string, digits: string, plus: string): string =>
+  `${decimal.startsWith("-") ? minus : plus}${digits}`;
+
+/** Of a number without a sign: 1234567.891 becomes 1,234,567.891 */
+function grouped(digits: string): string {
+  const [whole = "", ...places] = digits.split(".");
+  return [whole.replaceAll(/\B(?=(?:\d{3})+$)/g, ","), ...places].join(".");
+}
+
+const dollarCoins = new Set(["USD", "USDT", "USDC", "USDE", "USDS", "DAI", "FDUSD", "TUSD"]);
+
+/** How many places a coin is usually written with. A demo coin has an S before its name. */
+export function placesOf(coin: string): number {
+  const names = [coin, coin.replace(/^S/, "")];
+  if (names.some((name) => dollarCoins.has(name))) return 2;
+  return names.some((name) => name === "BTC" || name === "ETH") ? 6 : 4;
+}
+
+/** With exactly so many places, halves away from zero. */
+export function roundedTo({ units, scale }: Decimal, places: number): Decimal {
+  if (scale <= places) return { units: units * 10n ** BigInt(places - scale), scale: places };
+  const factor = 10n ** BigInt(scale - places);
+  const half = (factor / 2n) * (units < 0n ? -1n : 1n);
+  return { units: (units + half) / factor, scale: places };
+}
+
+/** A number as wide as a picture takes it: for pixels alone. */
+export const forPixels = (decimal: string): number => Number(decimal);
+
+/** 2026-11-22 01:09Z, or *unknown*. */
+export const timeTag = (time: EpochMs | undefined): Html =>
+  time === undefined
+    ? unknown
+    : html`<time datetime="${isoTime(time)}">${formatMinute(time)}</time>`;

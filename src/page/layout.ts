@@ -1,0 +1,37 @@
+import { type Html, html } from "./html.ts";
+
+/** A place of the page that the menu leads to. */
+export type Place = { readonly id: string; readonly title: string };
+
+/** All before the first section. */
+export const pageHead = (title: string, menu: readonly Place[]): Html => html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${title}</title>
+<link rel="icon" href="/page/icon.svg" type="image/svg+xml">
+<link rel="stylesheet" href="/page/page.css">
+<script src="/page/page.js" type="module"></script>
+</head>
+<body>
+<a class="skip" href="#main">Skip to the content</a>
+<header class="bar">
+<a class="brand" href="/">bill-sync</a>
+<nav aria-label="Sections">${menu.map(({ id, title: name }) => html`<a href="#${id}">${name}</a>`)}</nav>
+</header>
+<main id="main">`;
+
+/** All behind the last one. */
+export const pageFoot = (notes: Html): Html => html`
+</main>
+<footer>${notes}</footer>
+</body>
+</html>
+`;
+
+/** A page that says one thing, of something that cannot be shown. */
+export const messagePage = (title: string, message: Html): Html =>
+  html`${pageHead(title, [])}
+<section class="card"><h1>${title}</h1><p>${message}</p></section>${pageFoot(html``)}`;

@@ -1,0 +1,101 @@
+import { isDemoProductType } from "../contract/product-types.ts";
+import { dayMs, type EpochMs, epochMs, isoTime } from "../contract/time.ts";
+
+// What the address of the page selects. Every state of the page can be linked.
+
+/** The coin of an account's wallet that has bills. */
+export type Wallet = {
+  readonly account: string;
+  /** A classic product type, or `UTA`. */
+  readonly product: string;
+  readonly coin: string;
+  readonly bills: number;
+  /** Whether no sync reads it any more. */
+  readonly isRetired: boolean;
+};
+
+/** A UTC day, as 2026-11-22. */
+export type Day = string;
+
+export type PageSelection = Pick<Wallet, "account" | "product" | "coin"> & {
+  /** Both days included. */
+  readonly from: Day;
+  readonly to: Day;
+  readonly by: "day" | "month";
+  /** Whether all digits are shown. */
+  readonly isExact: boolean;
+};
+
+const usualDays = 90;
+
+/**
+ * What is asked for, of what there is. What is not there falls back to what is nearest: another
+ * account to the largest ledger that is alive, a product to its account's largest, a coin to its
+ * product's; a day that is none to the last 90.
+ *
+ * @returns undefined where no wallet is stored.
+ */
+export function selectionOf(
+  asked: URLSearchParams,
+  wallets: readonly Wallet[],
+  now: EpochMs,
+): PageSelection | undefined {
+  const of = (name: "account" | "product" | "coin", among: readonly Wallet[]) => {
+    const found = among.filter((wallet) => wallet[name] === asked.get(name));
+    return found.length > 0 ? found : among;
+  };
+  const [wallet] = of("coin", largestLedger(of("product", of("account", wallets))));
+  if (wallet === undefined) return undefined;
+  const { account, product, coin } = wallet;
+  const to = dayOf(asked.get("to")) ?? today(now);
+  const from = dayOf(asked.get("from")) ?? daysBefore(to, usualDays - 1);
+  return {
+    account,
+    product,
+    coin,
+    ...(from <= to ? { from, to } : { from: to, to: from }),
+    by: asked.get("by") === "month" ? "month" : "day",
+    isExact: asked.get("exact") === "1",
+  };
+}
+
+/** The coins of the largest account and product among them, the largest first. */
+function largestLedger(wallets: readonly Wallet[]): readonly Wallet[] {
+  const ledgers = [...Map.groupBy(wallets, ({ account, product }) => `${product} ${account}`)];
+  const rank = (coins: readonly Wallet[]) => [
+    coins.every(({ product }) => isDemoProductType(product)) ? 0 : 1,
+    coins.every(({ isRetired }) => isRetired) ? 0 : 1,
+    coins.reduce((sum, { bills }) => sum + bills, 0),
+  ];
+  const [largest] = ledgers
+    .map(([, coins]) => ({ coins, rank: rank(coins) }))
+    .toSorted((a, b) => compared(b.rank, a.rank));
+  return (largest?.coins ?? []).toSorted((a, b) => b.bills - a.bills);
+}
+
+const compared = (a: readonly number[], b: readonly number[]): number =>
+  a.map((number, place) => number - (b[place] ?? 0)).find((difference) => difference !== 0) ?? 0;
+
+const today = (now: EpochMs): Day => isoTime(now).slice(0, 10);
+
+export const daysBefore = (day: Day, days: number): Day =>
+  isoTime(epochMs(Date.parse(day) - days * dayMs)).slice(0, 10);
+
+// No exchange of futures on coins is older, and Postgres has every day up to the other.
+const [firstDay, lastDay] = ["2009-01-03", "2999-12-31"];
+
+/** Undefined where it is no day of the calendar. */
+function dayOf(text: string | null): Day | undefined {
+  if (text === null || !/^\d{4}-\d\d-\d\d$/.test(text)) return undefined;
+  const time = Date.parse(`${text}T00:00:00Z`);
+  const isDay = !Number.isNaN(time) && isoTime(epochMs(time)).startsWith(text);
+  return isDay && text >= firstDay && text <= lastDay ? text : undefined;
+}
+
+/** The same with some of it changed, as the query of an address: `?account=main&…`. */
+export function queryOf(selection: PageSelection, changes: Partial<PageSelection> = {}): string {
+  const { account, product, coin, from, to, by, isExact } = { ...selection, ...changes };
+  const query = new URLSearchParams({ account, product, coin, from, to, by });
+  if (isExact) query.set("exact", "1");
+  return `?${query}`;
+}

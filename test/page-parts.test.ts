@@ -1,0 +1,124 @@
+import { globSync, readFileSync } from "node:fs";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { epochMs } from "../src/contract/time.ts";
+import { decimalOf } from "../src/export/decimal.ts";
+import { allDigits, amount, movement, placesOf, roundedTo, timeTag } from "../src/page/format.ts";
+import { html, joined } from "../src/page/html.ts";
+import { queryOf, selectionOf, type Wallet } from "../src/page/selection.ts";
+
+const shown = { coin: "USDT", isExact: false };
+const textOf = (markup: { readonly text: string }) => markup.text.replaceAll(/<[^>]*>/g, "");
+
+test("no text becomes markup, wherever it stands in a template", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: "binary", maxLength: 30 }), (text) => {
+      const { text: markup } = html`<p title="${text}">${[text, html`<b>${text}</b>`]}</p>`;
+      const bare = markup.replace(/^<p title="/, "").replace(/<b>|<\/b>|<\/p>|">/g, "");
+      expect(bare).not.toMatch(/[<>"']|&(?!(?:amp|lt|gt|quot|#39);)/);
+      expect(bare).not.toMatch(/[\p{Cf}\p{Zl}\p{Zp}\p{Cs}]|[^\P{Cc}\n]/u);
+    }),
+  );
+  expect(joined([html`<b>1</b>`, "<2>"], html`<br>`).text).toBe("<b>1</b><br>&lt;2&gt;");
+});
+
+test("every value of an attribute stands in quotes, and markup is made by html alone", () => {
+  const sources = globSync("src/page/**/*.ts").map((path) => readFileSync(path, "utf8"));
+  expect(sources.length).toBeGreaterThan(5);
+  expect(sources.filter((text) => /<[^>]*=\$\{/.test(text))).toEqual([]);
+  expect(sources.filter((text) => /\bnew Html\(/.test(text))).toHaveLength(1);
+});
+
+test.each([
+  ["1234567.891", "USDT", "1,234,567.89", "+1,234,567.89", "1,234,567.891"],
+  ["-0.00731099", "BTC", "−0.007311", "−0.007311", "−0.00731099"],
+  ["-277.91320018", "USDT", "−277.91", "−277.91", "−277.91320018"],
+  ["0.125", "SUSDT", "0.13", "+0.13", "0.125"],
+  ["-0.001", "USDC", "−0.00", "−0.00", "−0.001"],
+  ["12", "XRP", "12.0000", "+12.0000", "12"],
+  ["0.00000000", "ETH", "–", "–", "–"],
+])("%s %s is shown as %s, moved as %s, and exactly as %s", (decimal, coin, ...texts) => {
+  const balance = amount(decimal, { ...shown, coin });
+  const moved = movement(decimal, { ...shown, coin });
+  const exact = amount(decimal, { coin, isExact: true });
+  expect([balance, moved, exact].map(textOf)).toEqual(texts);
+  if (textOf(balance) !== "–") {
+    expect(balance.text).toContain(`title="${textOf(exact)}"`);
+    expect(balance.text).toContain(`value="${decimal}"`);
+  }
+});
+
+test("what is not known is not zero", () => {
+  expect(textOf(amount(null, shown))).toBe("unknown");
+  expect(textOf(timeTag(undefined))).toBe("unknown");
+  expect(textOf(timeTag(epochMs(Date.UTC(2026, 10, 22, 1, 9, 59))))).toBe("2026-11-22 01:09Z");
+});
+
+test("rounding changes a number by at most half of a place, and all digits are all digits", () => {
+  const decimals = fc.tuple(fc.bigInt({ min: -(10n ** 30n), max: 10n ** 30n }), fc.nat(18));
+  fc.assert(
+    fc.property(decimals, fc.nat(8), ([units, scale], places) => {
+      const rounded = roundedTo({ units, scale }, places);
+      expect(rounded.scale).toBe(places);
+      const apart = rounded.units * 10n ** BigInt(scale) - units * 10n ** BigInt(places);
+      expect((apart < 0n ? -apart : apart) * 2n).toBeLessThanOrEqual(10n ** BigInt(scale));
+    }),
+  );
+  const back = allDigits("-1234567.000").replaceAll(",", "").replace("−", "-");
+  expect(decimalOf(back)).toEqual(decimalOf("-1234567.000"));
+});
+
+test("coins are written with the places that they usually have", () => {
+  const places = ["USDT", "SUSDC", "USD", "BTC", "SETH", "SOL", "XRP"].map(placesOf);
+  expect(places).toEqual([2, 2, 2, 6, 6, 4, 4]);
+});
+
+const now = epochMs(Date.UTC(2026, 10, 22, 1, 9));
+const wallet = (account: string, product: string, coin: string, bills: number): Wallet => ({
+  account,
+  product,
+  coin,
+  bills,
+  isRetired: account === "gone",
+});
+const wallets = [
+  wallet("demo", "SUSDT-FUTURES", "SUSDT", 9_000),
+  wallet("gone", "USDT-FUTURES", "USDT", 8_000),
+  wallet("main", "COIN-FUTURES", "BTC", 300),
+  wallet("main", "COIN-FUTURES", "ETH", 301),
+  wallet("main", "USDT-FUTURES", "USDT", 500),
+];
+const usual = { from: "2026-08-25", to: "2026-11-22", by: "day", isExact: false };
+
+test.each([
+  ["", ["main", "COIN-FUTURES", "ETH"], {}],
+  ["account=gone", ["gone", "USDT-FUTURES", "USDT"], {}],
+  ["account=nobody&product=USDT-FUTURES", ["main", "USDT-FUTURES", "USDT"], {}],
+  ["product=COIN-FUTURES&coin=BTC", ["main", "COIN-FUTURES", "BTC"], {}],
+  ["product=COIN-FUTURES&coin=USDT", ["main", "COIN-FUTURES", "ETH"], {}],
+  ["account=demo&exact=1", ["demo", "SUSDT-FUTURES", "SUSDT"], { isExact: true }],
+  ["by=month&exact=yes", ["main", "COIN-FUTURES", "ETH"], { by: "month" }],
+  ["from=2026-10-01&to=2026-10-31", undefined, { from: "2026-10-01", to: "2026-10-31" }],
+  ["from=2026-10-31&to=2026-10-01", undefined, { from: "2026-10-01", to: "2026-10-31" }],
+  ["to=2026-02-30", undefined, {}],
+  ["to=2026-03-01", undefined, { from: "2025-12-02", to: "2026-03-01" }],
+  ["from=0000-01-01&to=9999-12-31", undefined, {}],
+  ["from=<script>", undefined, {}],
+])("?%s selects what there is", (query, place, changes) => {
+  const selected = selectionOf(new URLSearchParams(query), wallets, now);
+  const [account, product, coin] = place ?? ["main", "COIN-FUTURES", "ETH"];
+  expect(selected).toEqual({ account, product, coin, ...usual, ...changes });
+});
+
+test("a selection is the same when its own address is read, whatever its names are", () => {
+  fc.assert(
+    fc.property(fc.string(), fc.string(), fc.boolean(), (account, coin, isExact) => {
+      const own = [...wallets, wallet(account, "UTA", coin, 1)];
+      const asked = selectionOf(new URLSearchParams({ account, product: "UTA", coin }), own, now);
+      const changed = asked && queryOf(asked, { isExact, by: "month" });
+      const again = selectionOf(new URLSearchParams(changed), own, now);
+      expect(again).toEqual({ account, product: "UTA", coin, ...usual, isExact, by: "month" });
+    }),
+  );
+  expect(selectionOf(new URLSearchParams(), [], now)).toBeUndefined();
+});
