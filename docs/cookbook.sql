@@ -241,3 +241,18 @@ from analytics.data_quality
 where account = 'main'
   and not is_demo
 order by product_type, "check";
+
+-- # Which fee rates are listed for the contracts that paid fees?
+select
+  product_type,
+  symbol,
+  sum(net) as paid,
+  maker_fee_rate,
+  taker_fee_rate
+from analytics.fees_by_symbol_day
+join analytics.contract_history using (product_type, symbol)
+where account = 'main'
+  and not is_demo
+  and valid_to is null
+group by product_type, symbol, maker_fee_rate, taker_fee_rate
+order by product_type, symbol;

@@ -3,14 +3,17 @@ import { fileURLToPath } from "node:url";
 import { Client } from "pg";
 import { beforeAll, describe, expect, test } from "vitest";
 import { readLoanToValue } from "../src/contract/loan-to-value.ts";
+import { contractProductTypes } from "../src/contract/product-types.ts";
 import { dayMs, epochMs } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
 import { commitLoanToValue } from "../src/db/reference/stored-loan-to-value.ts";
-import { commitSymbols } from "../src/db/reference/stored-symbols.ts";
+import { commitContracts, commitSymbols } from "../src/db/reference/stored-symbols.ts";
 import { reconcile } from "../src/reconciliation/reconcile.ts";
+import { makeContracts } from "../src/sandbox/contracts.ts";
 import { withBrokenRows, withRestatements } from "../src/sandbox/ledger-faults.ts";
 import { seededRandom } from "../src/sandbox/random.ts";
 import { makeLoanToValue, makeSymbols } from "../src/sandbox/records.ts";
+import { readContractList } from "../src/sync/sync-contracts.ts";
 import { readSymbolList } from "../src/sync/sync-symbols.ts";
 import { fileDatabase } from "./support/database.ts";
 import { simulate, simulationStart } from "./support/simulation.ts";
@@ -40,7 +43,7 @@ beforeAll(async () => {
   await reconcile(db, { accounts: undefined, productTypes: undefined }, { isFull: true });
 });
 
-/** A loan's record on two days, and two lists of pairs that differ in some. */
+/** A loan's record on two days, and two lists of pairs and of contracts that differ in some. */
 async function storeRecords(): Promise<void> {
   const random = seededRandom("cookbook/records");
   const pairs = makeSymbols(random, simulationStart);
@@ -50,6 +53,13 @@ async function storeRecords(): Promise<void> {
   for (const [day, rows] of [pairs, later].entries()) {
     const readAt = epochMs(simulationStart + day * dayMs);
     await commitSymbols(db, { readAt, ...readSymbolList(rows).list });
+    for (const productType of contractProductTypes) {
+      const listed = makeContracts(productType, simulationStart);
+      const { list } = readContractList(
+        day === 0 ? listed : listed.map((row) => ({ ...row, makerFeeRate: "0.00018" })),
+      );
+      await commitContracts(db, { productType, readAt, ...list });
+    }
     const reading = readLoanToValue(makeLoanToValue(random, []));
     if ("fault" in reading) throw new Error(reading.fault.reason);
     const commit = {

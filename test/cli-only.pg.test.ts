@@ -27,7 +27,8 @@ async function house(options: Partial<SandboxOptions> = {}, others: CliEnvironme
         select
           (select count(*)::int from bills) as bills,
           (select count(*)::int from ltv_snapshots) as ltv,
-          (select count(*)::int from symbols) as symbols`);
+          (select count(*)::int from symbols) as symbols,
+          (select count(*)::int from contracts) as contracts`);
       return rows[0];
     },
     asked: () => Object.keys(sandbox.statistics().arrivals).sort(),
@@ -45,7 +46,7 @@ test("sync --only symbols needs no credentials and sends none", async () => {
     /^symbols: 60 pairs, 60 new, 0 changed, 0 returned, 0 gone\ncomplete, after .*\n$/,
   );
   expect(end.code).toBe(0);
-  expect(await at.rows()).toEqual({ bills: 0, ltv: 0, symbols: 60 });
+  expect(await at.rows()).toEqual({ bills: 0, ltv: 0, symbols: 60, contracts: 0 });
   expect(at.sandbox.statistics()).toMatchObject({ arrivals: { symbols: 1 }, strayCredentials: 0 });
 
   const again = await runCli(["sync", "--only", "symbols", "--json"], { env });
@@ -56,30 +57,58 @@ test("sync --only symbols needs no credentials and sends none", async () => {
   });
 });
 
+test("sync --only contracts needs no credentials, and asks for the product types that are wanted", async () => {
+  await using at = await house();
+  const env = { DATABASE_URL: at.env["DATABASE_URL"], EXCHANGE_BASE_URL: at.sandbox.url };
+  const end = await runCli(["sync", "--only", "contracts"], { env });
+  expect(end.stdout).toMatch(
+    /^contracts: 12 contracts, 12 new, 0 changed, 0 returned, 0 gone\ncomplete, after .*\n$/,
+  );
+  expect(end.code).toBe(0);
+  const asked = at.sandbox.statistics();
+  expect(asked).toMatchObject({ arrivals: { contracts: 3 }, strayCredentials: 0 });
+  const words = ["--only", "contracts", "--json", "--product", "USDC-FUTURES", "UTA-USDT-FUTURES"];
+  const again = await runCli(["sync", ...words], { env });
+  const counts = { new: 0, changed: 0, returned: 0, gone: 0, broken: [], requests: 1 };
+  expect(JSON.parse(again.stdout)).toMatchObject({
+    outcome: "complete",
+    symbols: null,
+    contracts: [
+      { productType: "USDT-FUTURES", pairs: 5, ...counts },
+      { productType: "USDC-FUTURES", pairs: 3, ...counts },
+    ],
+  });
+  // Those of a unified account's spot ledger are nobody's.
+  const none = await runCli(["plan", ...words.slice(0, 3), "--product", "UTA-SPOT"], { env });
+  expect(JSON.parse(none.stdout)).toMatchObject({ requestsMin: 0, contracts: { requests: 0 } });
+  const status = await runCli(["status"], { env });
+  expect(status.stdout).toMatch(/\ncontracts: 12 contracts, 0 of them gone, read .* ago\n/);
+});
+
 describe.concurrent("sync brings", () => {
   test.each<[string, readonly string[], Readonly<Record<string, unknown>>, readonly string[]]>([
     [
-      "all three without --only",
+      "all four without --only",
       [],
-      { bills: someBills, ltv: 1, symbols: 60 },
-      [accountBills.name, "loan-to-value", "symbols"],
+      { bills: someBills, ltv: 1, symbols: 60, contracts: 5 },
+      [accountBills.name, "contracts", "loan-to-value", "symbols"],
     ],
     [
       "bills with --only bills",
       ["--only", "bills"],
-      { bills: someBills, ltv: 0, symbols: 0 },
+      { bills: someBills, ltv: 0, symbols: 0, contracts: 0 },
       [accountBills.name],
     ],
     [
       "the two that --only ltv,symbols names",
       ["--only", "ltv,symbols"],
-      { bills: 0, ltv: 1, symbols: 60 },
+      { bills: 0, ltv: 1, symbols: 60, contracts: 0 },
       ["loan-to-value", "symbols"],
     ],
     [
       "the two that --only ltv bills names",
       ["--only", "ltv", "bills"],
-      { bills: someBills, ltv: 1, symbols: 0 },
+      { bills: someBills, ltv: 1, symbols: 0, contracts: 0 },
       [accountBills.name, "loan-to-value"],
     ],
   ])("%s", async (_, args, rows, asked) => {
@@ -93,7 +122,7 @@ describe.concurrent("sync brings", () => {
   test("no loan-to-value where it is not asked for", async () => {
     await using at = await house({}, { SYNC_LTV: "" });
     expect((await at.run("sync")).code).toBe(0);
-    expect(await at.rows()).toEqual({ bills: someBills, ltv: 0, symbols: 60 });
+    expect(await at.rows()).toEqual({ bills: someBills, ltv: 0, symbols: 60, contracts: 5 });
   });
 });
 
@@ -103,7 +132,7 @@ describe.concurrent("--only is refused", () => {
     [
       "plan",
       "bills,xyzzyx",
-      /^--only "xyzzyx" is not a target .*\(there are bills, ltv, symbols\)\n/,
+      /^--only "xyzzyx" is not a target .*\(there are bills, ltv, symbols, contracts\)\n/,
     ],
     ["sync", "ltv", /^--only ltv: no account asks for it; set SYNC_LTV=true\n/],
   ])("by %s with %s", async (command, words, message) => {
@@ -119,7 +148,7 @@ describe.concurrent("symbols that fail", () => {
     await using at = await house({
       wrapAnswer: (answer) =>
         withFaults(answer, {
-          decide: ({ path }) => (path.includes("symbols") ? "null-data" : undefined),
+          decide: ({ path }) => (path.endsWith("/symbols") ? "null-data" : undefined),
         }),
     });
     const end = await at.run("sync");
@@ -129,7 +158,7 @@ describe.concurrent("symbols that fail", () => {
       /\nmain\/loan-to-value: ltv [\d.]+, assets .* \(the first record\)\n/,
     );
     expect(end.stdout).toMatch(/\nNOT complete, after /);
-    expect(await at.rows()).toEqual({ bills: someBills, ltv: 1, symbols: 0 });
+    expect(await at.rows()).toEqual({ bills: someBills, ltv: 1, symbols: 0, contracts: 5 });
   });
 
   test("in one row are stored but for that one, and the run ends with code 1 and its name", async () => {
@@ -152,7 +181,7 @@ test("loan-to-value that is refused is told once with the remedy, and leaves the
   const end = await at.run("sync", "--only", "bills,ltv");
   expect(end.code).toBe(1);
   expect(end.stdout.match(/^main\/loan-to-value: .*40014.*leaves SYNC_LTV out$/gm)).toHaveLength(1);
-  expect(await at.rows()).toEqual({ bills: someBills, ltv: 0, symbols: 0 });
+  expect(await at.rows()).toEqual({ bills: someBills, ltv: 0, symbols: 0, contracts: 0 });
   const { completeThrough } = JSON.parse((await at.run("status", "--json")).stdout).streams[0];
   expect(completeThrough).toMatch(/Z$/);
 });

@@ -147,14 +147,15 @@ test("plan names windows, requests and time for a database without tables, write
   expect([...rows.keys()]).toEqual(wanted);
   expect(rows.get("USDT-FUTURES")?.slice(0, 2)).toEqual([13, 0]);
   expect(end.stdout).toContain(
-    "\n1 request for symbols\n26 windows, 54 requests at least, 5.3 s at the exchange's limits\n",
+    "\n1 request for symbols, 1 request for contracts\n26 windows, 55 requests at least, 5.3 s at the exchange's limits\n",
   );
   const json = await run("plan", "--json", "--product", "USDT-FUTURES");
   expect(JSON.parse(json.stdout)).toMatchObject({
     windows: 13,
-    requestsMin: 28,
+    requestsMin: 29,
     durationMs: 2_700,
     symbols: { requests: 1 },
+    contracts: { requests: 1 },
     loanToValue: { requests: 0 },
     streams: [{ account: "main", productType: "USDT-FUTURES", expired: [] }],
   });
@@ -182,7 +183,7 @@ describe("status", () => {
       /^100\.0% 10 m ([\d.]+ s|\d+ m( \d+ s)?) - - 89 d 23 h$/,
     );
     expect(end.stdout).toMatch(
-      /\n\nlast run: sync, .*: complete\nsymbols: 60 pairs, 0 of them gone, read .* ago\n$/,
+      /\n\nlast run: sync, .*: complete\nsymbols: 60 pairs, 0 of them gone, read .* ago\ncontracts: \d+ contracts, 0 of them gone, read .* ago\n$/,
     );
   });
 

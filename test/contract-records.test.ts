@@ -4,6 +4,7 @@ import {
   coinFilterTypes,
   nonFinancialTypes,
 } from "../src/contract/business-types.ts";
+import { contractFields, readContract } from "../src/contract/contracts.ts";
 import { envelope } from "../src/contract/envelope.ts";
 import { parseExactJson } from "../src/contract/json.ts";
 import { readLoanToValue } from "../src/contract/loan-to-value.ts";
@@ -195,6 +196,44 @@ describe("a loan-to-value record", () => {
     ['{"unpaidInfo":[{"coin":"A"},{"coin":"A"}]}', "unpaidInfo.1.coin"],
     ['{"subAccountUids":["1",null]}', "subAccountUids.1"],
     ["null", ""],
+  ])("that breaks the contract says where: %s", (json, path) => {
+    expect(read(json)).toEqual({ fault: { path, reason: expect.any(String) } });
+  });
+});
+
+describe("a contract", () => {
+  const read = (json: string) => readContract(parseExactJson(json));
+  const none = Object.fromEntries(Object.keys(contractFields).map((name) => [name, null]));
+
+  test("is read letter for letter, and -1 is no time and is kept as it was sent", () => {
+    const row = {
+      symbol: "BTCUSDT",
+      supportMarginCoins: ["USDT", "BTC"],
+      makerFeeRate: "0.00020",
+      maxOrderQty: "900000000000000000001",
+      offTime: "-1",
+      launchTime: "1532454360000",
+      deliveryTime: "",
+      isRwa: "NO",
+    };
+    const { isRwa, offTime, ...own } = row;
+    const extra = { isRwa, offTime };
+    const settings = { ...none, ...own, deliveryTime: null, extra };
+    expect(read(JSON.stringify(row))).toEqual({ settings });
+    const asNumber = JSON.stringify(row).replace('"-1"', "-1");
+    expect(read(asNumber)).toEqual({ settings: { ...settings, extra: { isRwa, offTime: -1 } } });
+  });
+
+  test("needs nothing but its name", () => {
+    expect(read('{"symbol":"X"}')).toEqual({ settings: { ...none, symbol: "X", extra: null } });
+  });
+
+  test.each([
+    ['{"symbol":"X","offTime":"-2"}', "offTime"],
+    ['{"symbol":"X","supportMarginCoins":"USDT"}', "supportMarginCoins"],
+    ['{"symbol":"X","supportMarginCoins":["USDT",null]}', "supportMarginCoins.1"],
+    ['{"symbol":"X","makerFeeRate":"free"}', "makerFeeRate"],
+    ['{"baseCoin":"BTC"}', "symbol"],
   ])("that breaks the contract says where: %s", (json, path) => {
     expect(read(json)).toEqual({ fault: { path, reason: expect.any(String) } });
   });

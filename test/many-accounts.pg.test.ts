@@ -74,6 +74,7 @@ test("of twenty accounts, one sync mirrors the seventeen that work, names the th
   const [table, remarks = ""] = end.stdout.split("\n\n");
   expect(remarks.trimEnd().split("\n")).toEqual([
     "symbols: 60 pairs, 60 new, 0 changed, 0 returned, 0 gone",
+    "contracts: 5 contracts, 5 new, 0 changed, 0 returned, 0 gone",
     expect.stringMatching(
       `^${unified}: account ${unified} is unified and has no ${productType}: nothing of it was read`,
     ),

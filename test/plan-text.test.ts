@@ -40,27 +40,27 @@ test("the plan names each product type's windows, and the least that they cost",
   ]);
 });
 
-test("symbols and loan-to-value are counted, and named beside the bills", () => {
+test("symbols, contracts and loan-to-value are counted, and named beside the bills", () => {
   const plans = [plan("main", "USDT-FUTURES", 1)];
-  const records = { symbols: 1, loanToValue: new Map([["main", 2]]) };
+  const records = { symbols: 1, contracts: 3, loanToValue: new Map([["main", 2]]) };
   // 3 of 10 a second for bills, and before them 2 of 5 a second for loan-to-value.
-  expect(planCost(plans, records)).toEqual({ windows: 1, requestsMin: 6, durationMs: 700 });
+  expect(planCost(plans, records)).toEqual({ windows: 1, requestsMin: 9, durationMs: 700 });
   expect(planText(plans, records).split("\n").slice(3)).toEqual([
-    "1 request for symbols, 2 requests for loan-to-value",
-    "1 window, 6 requests at least, 0.7 s at the exchange's limits",
+    "1 request for symbols, 3 requests for contracts, 2 requests for loan-to-value",
+    "1 window, 9 requests at least, 0.7 s at the exchange's limits",
     "and a request more for every page of up to 100 bills",
   ]);
 });
 
 test("a unified account's bills and loan-to-value take the time that its own limits give them", () => {
   const plans = [plan("main", "UTA-SPOT", 3), plan("main", "UTA-OTHER", 3)];
-  const records = { symbols: 0, loanToValue: new Map([["main", 3]]) };
+  const records = { symbols: 0, contracts: 0, loanToValue: new Map([["main", 3]]) };
   // 13 of 20 a second for bills, and before them 3 of 3 a second for loan-to-value.
   expect(planCost(plans, records)).toEqual({ windows: 6, requestsMin: 16, durationMs: 1_650 });
 });
 
 test("a plan of symbols alone has no table, and one of loan-to-value alone its requests", () => {
-  expect(planText([], { symbols: 1, loanToValue: new Map() }).split("\n")).toEqual([
+  expect(planText([], { symbols: 1, contracts: 0, loanToValue: new Map() }).split("\n")).toEqual([
     "1 request for symbols",
     "0 windows, 1 request at least, 0.1 s at the exchange's limits",
   ]);
@@ -68,7 +68,7 @@ test("a plan of symbols alone has no table, and one of loan-to-value alone its r
     ["main", 3],
     ["desk", 1],
   ]);
-  expect(planCost([], { symbols: 0, loanToValue: ltv })).toEqual({
+  expect(planCost([], { symbols: 0, contracts: 0, loanToValue: ltv })).toEqual({
     windows: 0,
     requestsMin: 4,
     durationMs: 600,

@@ -2,6 +2,7 @@ import { getTableColumns } from "drizzle-orm";
 import type { PgTable } from "drizzle-orm/pg-core";
 import { expect, test } from "vitest";
 import { billFields } from "../src/contract/bill.ts";
+import { contractFields } from "../src/contract/contracts.ts";
 import { collateralFields, debtFields, loanToValueFields } from "../src/contract/loan-to-value.ts";
 import { symbolFields } from "../src/contract/symbols.ts";
 import { tables } from "../src/db/schema/tables.ts";
@@ -23,6 +24,16 @@ const records: readonly Mapped[] = [
     `symbol baseCoin quoteCoin minTradeAmount maxTradeAmount takerFeeRate makerFeeRate
      pricePrecision quantityPrecision quotePrecision minTradeUSDT status buyLimitPriceRatio
      sellLimitPriceRatio areaSymbol orderQuantity openTime offTime`,
+  ],
+  [
+    "contract",
+    contractFields,
+    [tables.contracts, tables.contractVersions],
+    `symbol baseCoin quoteCoin buyLimitPriceRatio sellLimitPriceRatio feeRateUpRatio makerFeeRate
+     takerFeeRate openCostUpRatio supportMarginCoins minTradeNum priceEndStep volumePlace pricePlace
+     sizeMultiplier symbolType minTradeUSDT maxSymbolOrderNum maxProductOrderNum maxPositionNum
+     symbolStatus offTime limitOpenTime deliveryTime deliveryStartTime deliveryPeriod launchTime
+     fundInterval minLever maxLever posLimit maintainTime openTime maxMarketOrderQty maxOrderQty`,
   ],
   ["debt", debtFields, [tables.ltvDebts], "coin unpaidQty unpaidInterest"],
   ["collateral", collateralFields, [tables.ltvCollateral], "coin price amount convertedUsdtAmount"],

@@ -11,6 +11,7 @@ import { summaryJson, summaryText } from "../src/commands/sync/sync-summary.ts";
 import { epochMs, hourMs } from "../src/contract/time.ts";
 import { AccountHeldError, ExchangeError, StoppedError } from "../src/errors.ts";
 import type { AccountReport } from "../src/sync/run.ts";
+import type { ContractsReport } from "../src/sync/sync-contracts.ts";
 import type { LoanToValueReport } from "../src/sync/sync-loan-to-value.ts";
 import type { SymbolsReport } from "../src/sync/sync-symbols.ts";
 
@@ -51,6 +52,7 @@ const result = (changes: Partial<SyncRun>) =>
   syncResult({
     runId: "run",
     symbols: undefined,
+    contracts: undefined,
     reports: [],
     quarantined: [],
     elapsedMs: 5_234,
@@ -104,6 +106,30 @@ describe("the summary says", () => {
     expect(lines.slice(5)).toEqual([
       expect.stringContaining("PAIR4"),
       "symbols: and 3 more rows like these",
+      "NOT complete, after 5.2 s",
+    ]);
+  });
+
+  test("in one line what came of the contracts, and by product type what did not", () => {
+    const listOf = (productType: ContractsReport["productType"], changes = {}) => ({
+      productType,
+      ...symbols(changes),
+    });
+    const contracts = [
+      listOf("USDT-FUTURES"),
+      listOf("COIN-FUTURES", { broken: [{ name: "BTCUSD", fault }] }),
+      listOf("USDC-FUTURES", { stored: { ...stored, isOutdated: true } }),
+    ];
+    expect(linesOf({ contracts })).toEqual([
+      "contracts: 6,408 contracts, 4 new, 2 changed, 0 returned, 6 gone",
+      "contracts of COIN-FUTURES: BTCUSD was not stored, it broke the API's contract: takerFeeRate is not a decimal number",
+      "contracts of USDC-FUTURES: 3,204 contracts, not stored: another run has stored a newer list",
+      "NOT complete, after 5.2 s",
+    ]);
+    const failures = [listOf("USDT-FUTURES"), listOf("COIN-FUTURES", failed)];
+    expect(linesOf({ contracts: failures })).toEqual([
+      "contracts: 3,204 contracts, 2 new, 1 changed, 0 returned, 3 gone",
+      "contracts of COIN-FUTURES: the API key lacks a permission",
       "NOT complete, after 5.2 s",
     ]);
   });
@@ -177,6 +203,10 @@ describe("status", () => {
   const now = epochMs(at + 2 * hourMs);
   const records = {
     symbols: { pairs: 3_204, gone: 2, readAt: at },
+    contracts: [
+      { productType: "COIN-FUTURES", pairs: 40, gone: 1, readAt: epochMs(at - hourMs) },
+      { productType: "USDT-FUTURES", pairs: 520, gone: 2, readAt: at },
+    ],
     loanToValue: [
       {
         account: "main",
@@ -196,16 +226,28 @@ describe("status", () => {
     ]);
     expect(recordsText(records, wanted, now).split("\n")).toEqual([
       "symbols: 3,204 pairs, 2 of them gone, read 2026-11-21 03:24Z, 2 h ago",
+      "contracts: 560 contracts, 3 of them gone, read 2026-11-21 02:24Z, 3 h ago",
       "main/loan-to-value/12: ltv 0.4321 since 2026-11-21 02:24Z, read 2026-11-21 03:24Z, 2 h ago",
       "main/loan-to-value/13: none yet",
       "desk/loan-to-value: none yet",
     ]);
-    expect(recordsText({ symbols: undefined, loanToValue: [] }, [], now)).toBe("symbols: none yet");
+    expect(recordsText({ symbols: undefined, contracts: [], loanToValue: [] }, [], now)).toBe(
+      "symbols: none yet",
+    );
   });
 
   test("says the same to programs", () => {
     expect(recordsJson(records)).toEqual({
       symbols: { pairs: 3_204, gone: 2, readAt: jsonTime(at) },
+      contracts: [
+        {
+          productType: "COIN-FUTURES",
+          pairs: 40,
+          gone: 1,
+          readAt: jsonTime(epochMs(at - hourMs)),
+        },
+        { productType: "USDT-FUTURES", pairs: 520, gone: 2, readAt: jsonTime(at) },
+      ],
       loanToValue: [
         {
           account: "main",

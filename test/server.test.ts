@@ -5,6 +5,7 @@ import { text } from "node:stream/consumers";
 import { describe, expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";
 import { nonFinancialTypes } from "../src/contract/business-types.ts";
+import { contracts } from "../src/contract/contracts.ts";
 import { parseExactJson } from "../src/contract/json.ts";
 import { loanToValue, readLoanToValue } from "../src/contract/loan-to-value.ts";
 import type { Query } from "../src/contract/operation.ts";
@@ -388,6 +389,30 @@ describe("the other operations", () => {
 
   test("loan-to-value refuses a parent account that names no unit", async () => {
     expect((await ask(simulation({ isParent: true }), {})).code).toBe("40019");
+  });
+
+  test("contracts serves those of a product type in any case, else the one, and needs the type", async () => {
+    const { sandbox } = simulation();
+    const askContracts = async (query: Query) =>
+      bodyOf(
+        await sandbox.answer({
+          method: "GET",
+          path: contracts.path,
+          query,
+          headers: {},
+          clientAddress: "10.0.0.1",
+        }),
+      );
+    const namesOf = async (query: Query) =>
+      contracts.data.parse((await askContracts(query)).data).map(symbolOf);
+    const usdc = ["BTCPERP", "ETHPERP", "SOLPERP"];
+    expect(await namesOf({ productType: "USDC-FUTURES" })).toEqual(usdc);
+    expect(await namesOf({ productType: "usdc-futures", symbol: " " })).toEqual(usdc);
+    expect(await namesOf({ productType: "USDC-FUTURES", symbol: "ETHPERP" })).toEqual(["ETHPERP"]);
+    const nope = { productType: "USDC-FUTURES", symbol: "BTCUSDT" };
+    expect((await askContracts(nope)).code).toBe("40034");
+    expect((await askContracts({})).code).toBe("40019");
+    expect((await askContracts({ productType: "SPOT" })).code).toBe("400172");
   });
 
   test("symbols serves all pairs where the symbol is missing or blank, else the one", async () => {

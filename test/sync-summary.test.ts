@@ -40,6 +40,7 @@ const result = (reports: readonly AccountReport[], changes: Partial<SyncRun> = {
   syncResult({
     runId: "run",
     symbols: undefined,
+    contracts: undefined,
     reports,
     quarantined: [],
     elapsedMs: 5_234,
@@ -277,6 +278,7 @@ test("programs get the same as JSON, times as ISO 8601 and errors as their messa
     outcome: "incomplete",
     quarantined: [],
     symbols: null,
+    contracts: null,
     accounts: [
       {
         account: "main",
@@ -311,8 +313,11 @@ test("programs get the same as JSON, times as ISO 8601 and errors as their messa
       },
     ],
   });
-  expect(countsOf({ symbols: undefined, reports: [account([], refused)] })).toEqual({
+  expect(
+    countsOf({ symbols: undefined, contracts: undefined, reports: [account([], refused)] }),
+  ).toEqual({
     symbols: null,
+    contracts: null,
     accounts: [
       {
         account: "main",

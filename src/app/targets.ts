@@ -1,9 +1,14 @@
 import type { Config } from "../config/config.ts";
+import {
+  type ContractProductType,
+  contractProductTypes,
+  contractTypeOf,
+} from "../contract/product-types.ts";
 import { UsageError } from "../errors.ts";
 import { didYouMean } from "../nearest.ts";
 
-/** What a sync brings: the three operations, as `--only` names them. */
-const targetNames = ["bills", "ltv", "symbols"] as const;
+/** What a sync brings, as `--only` names it. */
+const targetNames = ["bills", "ltv", "symbols", "contracts"] as const;
 export type Target = (typeof targetNames)[number];
 export type Targets = ReadonlySet<Target>;
 
@@ -29,9 +34,15 @@ function targetOf(word: string): Target {
   throw new UsageError(`--only "${word}" is not a target of a sync${meant}`);
 }
 
-/** Symbols are public: whoever asks for nothing else needs no key. */
+/** Symbols and contracts are public: whoever asks for nothing else needs no key. */
 export const needsCredentials = (targets: Targets): boolean =>
   targets.has("bills") || targets.has("ltv");
+
+/** Whose contracts a sync reads: those of the product types that it is for. */
+export const contractTypesOf = ({ accounts }: Config): readonly ContractProductType[] =>
+  contractProductTypes.filter((type) =>
+    accounts.some(({ productTypes }) => productTypes.some((own) => contractTypeOf(own) === type)),
+  );
 
 /**
  * The configuration for these targets only: an account of which none is wanted is left out.

@@ -3,13 +3,14 @@ import { type ExitCode, type Io, print, printJson, tell } from "../app/io.ts";
 import { jsonInterval, jsonTime } from "../app/json-times.ts";
 import { readable } from "../app/readable.ts";
 import { withoutRetired } from "../app/retired.ts";
-import { allTargets, type Targets } from "../app/targets.ts";
+import { allTargets, contractTypesOf, type Targets } from "../app/targets.ts";
 import type { Config } from "../config/config.ts";
 import { pageSizeMax } from "../contract/account-bills.ts";
 import { billsApiOf } from "../contract/bills-api.ts";
+import { contracts } from "../contract/contracts.ts";
 import { loanToValue, unifiedLoanToValue } from "../contract/loan-to-value.ts";
 import type { Operation } from "../contract/operation.ts";
-import { isUnified } from "../contract/product-types.ts";
+import { type ContractProductType, isUnified } from "../contract/product-types.ts";
 import { symbols } from "../contract/symbols.ts";
 import type { EpochMs } from "../contract/time.ts";
 import { noStates, readAccountStates } from "../db/accounts/account-states.ts";
@@ -36,7 +37,12 @@ import { streamColumn, streamName } from "../terminal/stream-names.ts";
 export async function planCommand(
   given: Config,
   io: Io,
-  options: { readonly json: boolean; readonly targets?: Targets },
+  options: {
+    readonly json: boolean;
+    readonly targets?: Targets;
+    /** Default those of the configuration. */
+    readonly contractTypes?: readonly ContractProductType[];
+  },
 ): Promise<ExitCode> {
   await using database = await openCommandDatabase(given.database, (message) => tell(io, message));
   await using access = openExchangeAccess();
@@ -54,7 +60,8 @@ export async function planCommand(
       plans.push(planStream(stream, known, { now, settleLagMs: config.settleLagMs }));
     }
   }
-  const records = recordRequests(config, options.targets ?? allTargets);
+  const { targets = allTargets, contractTypes = contractTypesOf(given) } = options;
+  const records = recordRequests(config, targets, contractTypes);
   if (options.json) printJson(io, planJson(plans, now, records));
   else print(io, planText(plans, records));
   return 0;
@@ -73,15 +80,21 @@ async function exchangeTime(
 
 const nothingKnown = { coverage: [], expired: [], open: [] };
 
-/** What symbols and loan-to-value take. */
+/** What symbols, contracts and loan-to-value take. */
 export type RecordRequests = {
   readonly symbols: number;
+  readonly contracts: number;
   /** By account. */
   readonly loanToValue: ReadonlyMap<string, number>;
 };
 
-const recordRequests = ({ accounts }: Config, targets: Targets): RecordRequests => ({
+const recordRequests = (
+  { accounts }: Config,
+  targets: Targets,
+  contractTypes: readonly ContractProductType[],
+): RecordRequests => ({
   symbols: targets.has("symbols") ? 1 : 0,
+  contracts: targets.has("contracts") ? contractTypes.length : 0,
   loanToValue: new Map(
     accounts
       .filter(({ ltv = false }) => ltv)
@@ -89,11 +102,11 @@ const recordRequests = ({ accounts }: Config, targets: Targets): RecordRequests 
   ),
 });
 
-const noRecords: RecordRequests = { symbols: 0, loanToValue: new Map() };
+const noRecords: RecordRequests = { symbols: 0, contracts: 0, loanToValue: new Map() };
 
 export type PlanCost = {
   readonly windows: number;
-  /** Those for symbols and loan-to-value among them. */
+  /** Those for symbols, contracts and loan-to-value among them. */
   readonly requestsMin: number;
   readonly durationMs: number;
 };
@@ -124,12 +137,15 @@ export function planCost(
   const durations = costs.map((own) =>
     own.reduce((sum, { operation, requests }) => sum + paceMs(operation, requests), 0),
   );
-  const requestsMin = costs.flat().reduce((sum, { requests }) => sum + requests, records.symbols);
+  const requestsMin = costs
+    .flat()
+    .reduce((sum, { requests }) => sum + requests, records.symbols + records.contracts);
   return {
     windows: windowsOf(plans),
     requestsMin,
     durationMs: Math.max(
       paceMs(symbols, records.symbols),
+      paceMs(contracts, records.contracts),
       ...durations,
       (requestsMin * addressLimit.perMs) / addressLimit.requests,
     ),
@@ -180,6 +196,9 @@ function recordsLine(records: RecordRequests): readonly string[] {
   const ltv = sumOf(records.loanToValue);
   const parts = [
     ...(records.symbols === 0 ? [] : [`${formatCounted(records.symbols, "request")} for symbols`]),
+    ...(records.contracts === 0
+      ? []
+      : [`${formatCounted(records.contracts, "request")} for contracts`]),
     ...(ltv === 0 ? [] : [`${formatCounted(ltv, "request")} for loan-to-value`]),
   ];
   return parts.length === 0 ? [] : [parts.join(", ")];
@@ -206,6 +225,7 @@ function planJson(plans: readonly StreamPlan[], now: EpochMs, records: RecordReq
     requestsMin,
     durationMs,
     symbols: { requests: records.symbols },
+    contracts: { requests: records.contracts },
     loanToValue: { requests: sumOf(records.loanToValue) },
     streams: plans.map(({ stream, walks, expired }) => ({
       ...stream,

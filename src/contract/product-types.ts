@@ -62,3 +62,14 @@ export const isDemoProductType = (productType: string): boolean =>
 export const demoKeyProductTypes: readonly ProductType[] = productTypes.filter(
   (productType) => !isDemoProductType(productType),
 );
+
+/** The product types whose contracts are read: those of the demo products were delisted with them. */
+export const contractProductTypes = ["USDT-FUTURES", "COIN-FUTURES", "USDC-FUTURES"] as const;
+
+export type ContractProductType = (typeof contractProductTypes)[number];
+
+/** Whose contracts a product type's bills name; undefined where that is nobody's. */
+export const contractTypeOf = (productType: ProductType): ContractProductType | undefined =>
+  contractProductTypes.find(
+    (type) => type === (isUnified(productType) ? categoryOf(productType) : productType),
+  );

@@ -5,6 +5,7 @@ import {
   epochMsText,
   optionalDecimal,
   optionalEpochMs,
+  optionalEpochMsOrNever,
   printsAsWritten,
 } from "./scalars.ts";
 
@@ -14,7 +15,8 @@ type Values<Of extends Fields> = { readonly [Name in keyof Of]: z.output<Of[Name
 
 /**
  * What the columns of a record cannot give back: fields that the contract does not list, and,
- * under its own name, a number that Postgres would print differently from how it was sent.
+ * under its own name, a number that Postgres would print differently from how it was sent, and what
+ * was read as none and was not empty.
  */
 export type Extra = Readonly<Record<string, unknown>> | null;
 
@@ -52,13 +54,17 @@ function extraOf<Of extends Fields>(
   for (const name in fields) {
     const value: unknown = values[name];
     if (typeof value === "string" && isRespelled(fields[name], value)) extra.push([name, value]);
+    if (value === null && !isEmpty(row[name])) extra.push([name, row[name]]);
   }
   return extra.length === 0 ? null : Object.fromEntries(extra);
 }
 
+const isEmpty = (sent: unknown): boolean => sent === "" || sent === undefined || sent === null;
+
 /** Whether the column of such a value keeps it and not its spelling. */
 function isRespelled(scalar: z.ZodType | undefined, text: string): boolean {
   if (scalar === decimal || scalar === optionalDecimal) return !printsAsWritten(text);
-  if (scalar === epochMsText || scalar === optionalEpochMs) return String(Number(text)) !== text;
-  return false;
+  const isTime =
+    scalar === epochMsText || scalar === optionalEpochMs || scalar === optionalEpochMsOrNever;
+  return isTime && String(Number(text)) !== text;
 }

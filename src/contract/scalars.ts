@@ -21,9 +21,12 @@ const sentAsText = (faultOf: FaultOf) =>
   z.transform((value: unknown, context) => readText(value, context, faultOf));
 
 /** One that may be absent: null, missing and the empty string all mean "none". */
-const optionallySentAsText = (faultOf: FaultOf) =>
+const optionallySentAsText = (faultOf: FaultOf, never?: string) =>
   z.transform((value: unknown, context) =>
-    value === "" || value === undefined || value === null
+    value === "" ||
+    value === undefined ||
+    value === null ||
+    (never !== undefined && numberAsText(value) === never)
       ? null
       : readText(value, context, faultOf),
   );
@@ -66,6 +69,8 @@ export const optionalText = optionallySentAsText(nameFault);
 /** Milliseconds since the Unix epoch, sent as text. */
 export const epochMsText = sentAsText(timeFault);
 export const optionalEpochMs = optionallySentAsText(timeFault);
+/** One that is -1 where there is no such time. */
+export const optionalEpochMsOrNever = optionallySentAsText(timeFault, "-1");
 
 /**
  * Whether Postgres prints this `numeric` letter for letter as it was written: not so for

@@ -23,6 +23,8 @@ export const viewNames = [
   "bonuses",
   "ltv_history",
   "symbol_history",
+  "contract_history",
+  "bill_contracts",
   "data_quality",
   "breaks",
   "break_history",

@@ -22,9 +22,14 @@ export type LoanToValueStatus = {
   readonly heldUntil: EpochMs;
 };
 
+/** The same of a product type's contracts. */
+export type ContractsStatus = SymbolsStatus & { readonly productType: string };
+
 export type RecordsStatus = {
   /** Undefined before the first list. */
   readonly symbols: SymbolsStatus | undefined;
+  /** One a product type whose list was read. */
+  readonly contracts: readonly ContractsStatus[];
   readonly loanToValue: readonly LoanToValueStatus[];
 };
 
@@ -32,6 +37,7 @@ export type RecordsStatus = {
 export async function readRecords(db: Queryable): Promise<RecordsStatus> {
   return withDatabaseErrors(async () => ({
     symbols: await readSymbols(db),
+    contracts: await readContracts(db),
     loanToValue: await readLoanToValue(db),
   }));
 }
@@ -42,10 +48,36 @@ async function readSymbols(db: Queryable): Promise<SymbolsStatus | undefined> {
       (select count(*)::int from symbols) as pairs,
       (select count(*)::int from symbols where gone_at is not null) as gone,
       extract(epoch from read_at) * 1000 as read_at
-    from symbol_lists`);
+    from symbol_lists
+    where market = 'spot'`);
   const [row] = rows;
   if (row === undefined) return undefined;
   return { pairs: row.pairs, gone: row.gone, readAt: epochMs(Number(row.read_at)) };
+}
+
+async function readContracts(db: Queryable): Promise<readonly ContractsStatus[]> {
+  const { rows } = await db.execute<{
+    market: string;
+    pairs: number;
+    gone: number;
+    read_at: string;
+  }>(sql`
+    select
+      market,
+      count(symbol)::int as pairs,
+      count(gone_at)::int as gone,
+      extract(epoch from read_at) * 1000 as read_at
+    from symbol_lists
+    left join contracts on product_type = market
+    where market <> 'spot'
+    group by market
+    order by market`);
+  return rows.map(({ market, pairs, gone, read_at }) => ({
+    productType: market,
+    pairs,
+    gone,
+    readAt: epochMs(Number(read_at)),
+  }));
 }
 
 async function readLoanToValue(db: Queryable): Promise<readonly LoanToValueStatus[]> {

@@ -4,6 +4,7 @@ import type { Statistics } from "../server/arrivals.ts";
 import { serveApi } from "../server/http.ts";
 import type { LongSpans, PastHorizon } from "../server/routes.ts";
 import type { Credential } from "../server/source.ts";
+import { makeContracts } from "./contracts.ts";
 import { type FaultOptions, faultyExchange } from "./fault-schedule.ts";
 import { type Ledger, type LedgerOptions, makeLedger } from "./ledger.ts";
 import { alwaysClassic, type ModeChange, modeAt } from "./modes.ts";
@@ -47,6 +48,8 @@ export type SandboxOptions = Omit<LedgerOptions, "now" | "account"> & {
   readonly wrapAnswer?: (answer: Answer) => Answer;
   /** Default 60 pairs that never change. */
   readonly symbols?: SandboxSourceOptions["symbols"];
+  /** Default those that the ledgers' bills name. */
+  readonly contracts?: SandboxSourceOptions["contracts"];
   /** Whether the accounts must name a risk unit. Default false. */
   readonly isParent?: boolean;
 };
@@ -64,7 +67,7 @@ export type OpenSandbox = Sandbox & AsyncDisposable & { readonly url: string };
 
 /** A sandbox exchange without a network: everything in it follows from the seed and the clock. */
 export function createSandbox(options: SandboxOptions): Sandbox {
-  const { seed, now = machineClock, accountNames = ["main"], quirks, symbols } = options;
+  const { seed, now = machineClock, accountNames = ["main"], quirks, symbols, contracts } = options;
   const openedAt = Math.floor(now());
   const [first, ...others] = accountNames.map((name, index) =>
     makeAccount({ ...options, account: index }, name, openedAt),
@@ -75,6 +78,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
   const source = sandboxSource({
     accounts: new Map(accounts.map((account) => [account.uid, accountData(options, account)])),
     symbols: symbols ?? (() => pairs),
+    contracts: contracts ?? ((productType) => makeContracts(productType, openedAt)),
     random: seededRandom(`${seed}/answers`),
     ...(quirks && { quirks }),
   });

@@ -1,5 +1,5 @@
 import { nonFinancialTypes } from "../contract/business-types.ts";
-import { isUnified, type ProductType } from "../contract/product-types.ts";
+import { type ClassicProductType, isUnified, type ProductType } from "../contract/product-types.ts";
 import type { EpochMs } from "../contract/time.ts";
 import { type BillsRequest, Refusal, type Source, type WirePage } from "../server/source.ts";
 import type { Ledger } from "./ledger.ts";
@@ -36,18 +36,22 @@ export type AccountData = {
   readonly isParent?: boolean;
 };
 
+type Listed = readonly { readonly symbol: string }[];
+
 export type SandboxSourceOptions = {
   /** By user ID. */
   readonly accounts: ReadonlyMap<string, AccountData>;
   /** Called anew for each request, so that settings may change. */
-  readonly symbols: () => readonly { readonly symbol: string }[];
+  readonly symbols: () => Listed;
+  /** Likewise. Default none. */
+  readonly contracts?: (productType: ClassicProductType) => Listed;
   readonly random: Random;
   readonly quirks?: Quirks;
 };
 
 /** Answers from the accounts' ledgers. */
 export function sandboxSource(options: SandboxSourceOptions): Source {
-  const { symbols, random, quirks = {} } = options;
+  const { symbols, contracts = () => [], random, quirks = {} } = options;
   const accountOf = (uid: string): AccountData => {
     const account = options.accounts.get(uid);
     if (account === undefined) throw new Error(`no account of the sandbox has the user ID ${uid}`);
@@ -66,14 +70,19 @@ export function sandboxSource(options: SandboxSourceOptions): Source {
       return record ?? new Refusal(400, "40020", "Parameter riskUnitId error");
     },
     async symbols(symbol) {
-      const all = symbols();
-      if (symbol === undefined) return all;
-      const named = all.filter((row) => row.symbol === symbol);
-      return named.length > 0
-        ? named
-        : new Refusal(400, "40034", `Parameter ${symbol} does not exist`);
+      return named(symbols(), symbol);
+    },
+    async contracts(productType, symbol) {
+      return named(contracts(productType), symbol);
     },
   };
+}
+
+/** All of a list, or what it says of one symbol. */
+function named(list: Listed, symbol: string | undefined): Listed | Refusal {
+  if (symbol === undefined) return list;
+  const found = list.filter((row) => row.symbol === symbol);
+  return found.length > 0 ? found : new Refusal(400, "40034", `Parameter ${symbol} does not exist`);
 }
 
 function page(

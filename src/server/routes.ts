@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import { accountBills, pageSizeDefault, pageSizeMax } from "../contract/account-bills.ts";
+import { contracts } from "../contract/contracts.ts";
 import { financialRecords } from "../contract/financial-records.ts";
 import { loanToValue, unifiedLoanToValue } from "../contract/loan-to-value.ts";
 import type { Operation } from "../contract/operation.ts";
@@ -75,6 +76,7 @@ export const routes: ReadonlyMap<string, Route> = new Map<string, Route>([
   signed(accountSettings, "unified-mode", "uta-mgt", serveSettings),
   signed(accountInfo, "unified-mode", undefined, serveInfo),
   [symbols.path, { access: "public", operation: symbols, serve: serveSymbols }],
+  [contracts.path, { access: "public", operation: contracts, serve: serveContracts }],
 ]);
 
 async function serveBills(context: Context, credential: Credential): Promise<object | Refusal> {
@@ -198,6 +200,12 @@ async function serveSymbols(context: Context): Promise<object | Refusal> {
   const query = readQuery(symbols.query, context.query);
   if (query instanceof Refusal) return query;
   return context.source.symbols(query.symbol?.trim() || undefined);
+}
+
+async function serveContracts(context: Context): Promise<object | Refusal> {
+  const query = readQuery(contracts.query, context.query);
+  if (query instanceof Refusal) return query;
+  return context.source.contracts(query.productType, query.symbol?.trim() || undefined);
 }
 
 function readQuery<Schema extends z.ZodType>(

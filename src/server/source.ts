@@ -1,4 +1,4 @@
-import type { ProductType } from "../contract/product-types.ts";
+import type { ClassicProductType, ProductType } from "../contract/product-types.ts";
 import type { EpochMs } from "../contract/time.ts";
 
 /**
@@ -99,4 +99,9 @@ export type Source = {
   loanToValue(request: LoanToValueRequest): Promise<object | Refusal>;
   /** All pairs where no symbol is named. */
   symbols(symbol: string | undefined): Promise<readonly unknown[] | Refusal>;
+  /** All contracts of the product type where no symbol is named. */
+  contracts(
+    productType: ClassicProductType,
+    symbol: string | undefined,
+  ): Promise<readonly unknown[] | Refusal>;
 };

@@ -1,7 +1,8 @@
 import type { Bill } from "../contract/bill.ts";
+import type { ContractSettings } from "../contract/contracts.ts";
 import type { RowFault } from "../contract/json.ts";
 import type { LoanToValue } from "../contract/loan-to-value.ts";
-import type { ProductType } from "../contract/product-types.ts";
+import type { ContractProductType, ProductType } from "../contract/product-types.ts";
 import type { SymbolSettings } from "../contract/symbols.ts";
 import type { EpochMs } from "../contract/time.ts";
 import type { AccountMode, AccountState } from "./account-state.ts";
@@ -95,15 +96,22 @@ export type LoanToValueCommit = {
 /** How a record compares with those before it. `outdated`: a newer one is stored, and this one was not. */
 export type LoanToValueChange = "first" | "changed" | "unchanged" | "outdated";
 
-/** All pairs, as they were at the exchange's time `readAt`. */
-export type SymbolList = {
+/** The settings of all pairs, or of all contracts, as they were at the exchange's time `readAt`. */
+export type SettingsList<Settings> = {
   readonly readAt: EpochMs;
-  /** No pair twice. */
-  readonly settings: readonly SymbolSettings[];
-  /** Pairs that are listed and whose rows could not be read: their stored settings stay. */
+  /** No symbol twice. */
+  readonly settings: readonly Settings[];
+  /** Symbols that are listed and whose rows could not be read: their stored settings stay. */
   readonly unread: readonly string[];
-  /** Whether a pair that is not listed is gone. False if some row's name could not be read. */
+  /** Whether a symbol that is not listed is gone. False if some row's name could not be read. */
   readonly isWhole: boolean;
+};
+
+export type SymbolList = SettingsList<SymbolSettings>;
+
+/** All contracts of one product type. */
+export type ContractList = SettingsList<ContractSettings> & {
+  readonly productType: ContractProductType;
 };
 
 export type SymbolCounts = {
@@ -118,6 +126,9 @@ export type SymbolCounts = {
 
 /** @throws UnbelievableListError where the list is too short to be one. */
 export type CommitSymbols = (list: SymbolList) => Promise<SymbolCounts>;
+
+/** @throws UnbelievableListError where the list is too short to be one. */
+export type CommitContracts = (list: ContractList) => Promise<SymbolCounts>;
 
 /** Which product types a key was asked for in vain, and which it was not. */
 export type Availability = {

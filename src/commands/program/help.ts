@@ -14,11 +14,12 @@ The summary counts, for each product type:
                     them as served
   complete through  no bill up to this time is missing that was there when it
                     was read
-Below it, how many spot pairs are new, changed, gone, or listed again; and each
-risk unit's loan-to-value, and whether it has changed.
+Below it, how many spot pairs and futures contracts are new, changed, gone, or
+listed again; and each risk unit's loan-to-value, and whether it has changed.
 
 --account and --product choose the accounts and product types, --only chooses
-among bills, ltv and symbols. --only symbols needs no API key.
+among bills, ltv, symbols and contracts. The last two need no API key. Contracts
+are read of the product types that are configured or chosen.
 
 An API key that is new for an account must serve bills that are stored of that
 account; otherwise nothing is written. Where all stored bills are too old to be
@@ -40,7 +41,7 @@ For each product type:
   expires in        when the oldest time that is not complete begins to be lost
 The time is the exchange's: what it told the last sync, plus the time since.
 A retired account or product type has one line, which says so.
-Below it, how old the symbols and each risk unit's loan-to-value are.`;
+Below it, how old the symbols, contracts and each risk unit's loan-to-value are.`;
 
 export const exportHelp = `
 For each format:

@@ -2,7 +2,7 @@ import { Command, CommanderError, InvalidArgumentError, Option } from "commander
 import { asksForJson, printErrorJson } from "../../app/error-json.ts";
 import { type ExitCode, print, tell } from "../../app/io.ts";
 import { selectionOf } from "../../app/selection.ts";
-import { forTargets, needsCredentials, targetsOf } from "../../app/targets.ts";
+import { contractTypesOf, forTargets, needsCredentials, targetsOf } from "../../app/targets.ts";
 import { readConfig } from "../../config/config.ts";
 import { UsageError } from "../../errors.ts";
 import { withShortWords } from "../../printable.ts";
@@ -95,15 +95,20 @@ function addLedgerCommands(
     narrowedConfig(readEnvironment, credentials, options);
   const sync = async (options: Reporting & { readonly newKey: boolean }) => {
     const targets = targetsOf(options.only);
-    const config = forTargets(configOf(needsCredentials(targets), options), targets);
+    const whole = configOf(needsCredentials(targets), options);
+    const config = forTargets(whole, targets);
+    const contractTypes = contractTypesOf(whole);
     const { syncCommand } = await import("../sync/sync.ts");
-    return syncCommand(config, io, { json: options.json, targets, newKey: options.newKey });
+    const { json, newKey } = options;
+    return syncCommand(config, io, { json, targets, newKey, contractTypes });
   };
   const plan = async (options: Reporting) => {
     const targets = targetsOf(options.only);
-    const config = forTargets(configOf(false, options), targets);
+    const whole = configOf(false, options);
+    const config = forTargets(whole, targets);
+    const contractTypes = contractTypesOf(whole);
     const { planCommand } = await import("../plan.ts");
-    return planCommand(config, io, { json: options.json, targets });
+    return planCommand(config, io, { json: options.json, targets, contractTypes });
   };
   const status = async (options: Reporting) => {
     const config = readConfig(readEnvironment(), { credentials: false });
@@ -126,7 +131,8 @@ function addLedgerCommands(
     .action(exitWith(status));
 }
 
-const only = () => new Option("--only <target...>", "only these targets: bills, ltv, symbols");
+const only = () =>
+  new Option("--only <target...>", "only these targets: bills, ltv, symbols, contracts");
 
 function addExport(
   program: Command,

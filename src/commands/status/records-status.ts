@@ -1,12 +1,12 @@
 import { jsonTime } from "../../app/json-times.ts";
 import type { Account } from "../../config/account.ts";
-import type { EpochMs } from "../../contract/time.ts";
+import { type EpochMs, epochMs } from "../../contract/time.ts";
 import type { LoanToValueStatus, RecordsStatus } from "../../reports/records.ts";
 import { riskUnitsOf } from "../../sync/sync-loan-to-value.ts";
 import { formatCounted, formatDuration, formatMinute } from "../../terminal/format.ts";
 import { riskUnitName } from "../../terminal/stream-names.ts";
 
-// What status says of symbols and of loan-to-value.
+// What status says of symbols, of contracts and of loan-to-value.
 
 type RiskUnit = Pick<LoanToValueStatus, "account" | "riskUnitId">;
 
@@ -20,9 +20,9 @@ export const wantedRiskUnits = (
       riskUnitsOf(riskUnitIds).map((riskUnitId) => ({ account: name, riskUnitId })),
     );
 
-/** A line for the pairs and one for each risk unit, stored or wanted: how old each is. */
+/** A line for the pairs, one for the contracts and one for each risk unit, stored or wanted: how old each is. */
 export function recordsText(
-  { symbols, loanToValue }: RecordsStatus,
+  { symbols, contracts, loanToValue }: RecordsStatus,
   wanted: readonly RiskUnit[],
   now: EpochMs,
 ): string {
@@ -32,8 +32,16 @@ export function recordsText(
       ? "none yet"
       : `${formatCounted(symbols.pairs, "pair")}, ${symbols.gone} of them gone, ` +
         `read ${ageText(symbols.readAt, now)}`;
+  const sum = (counts: readonly number[]) => counts.reduce((total, count) => total + count, 0);
+  const listed = formatCounted(sum(contracts.map(({ pairs }) => pairs)), "contract");
+  const gone = sum(contracts.map((list) => list.gone));
+  // Of several lists the oldest.
+  const readAt = epochMs(Math.min(...contracts.map((list) => list.readAt)));
   return [
     `symbols: ${symbolsLine}`,
+    ...(contracts.length === 0
+      ? []
+      : [`contracts: ${listed}, ${gone} of them gone, read ${ageText(readAt, now)}`]),
     ...loanToValue.map(
       (unit) =>
         `${riskUnitName(unit)}: ltv ${unit.ltv ?? "-"} since ${formatMinute(unit.takenAt)}, ` +
@@ -50,8 +58,9 @@ const ageText = (time: EpochMs, now: EpochMs): string =>
   `${formatMinute(time)}, ${formatDuration(Math.max(0, now - time))} ago`;
 
 /** The same for programs. */
-export const recordsJson = ({ symbols, loanToValue }: RecordsStatus): object => ({
+export const recordsJson = ({ symbols, contracts, loanToValue }: RecordsStatus): object => ({
   symbols: symbols === undefined ? null : { ...symbols, readAt: jsonTime(symbols.readAt) },
+  contracts: contracts.map((list) => ({ ...list, readAt: jsonTime(list.readAt) })),
   loanToValue: loanToValue.map((unit) => ({
     ...unit,
     riskUnitId: unit.riskUnitId ?? null,

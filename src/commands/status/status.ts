@@ -56,7 +56,7 @@ export async function statusCommand(
   return 0;
 }
 
-const noRecords: RecordsStatus = { symbols: undefined, loanToValue: [] };
+const noRecords: RecordsStatus = { symbols: undefined, contracts: [], loanToValue: [] };
 
 const nothingStored = "nothing is stored yet; run sync";
 

@@ -1,34 +1,69 @@
 import { jsonTime } from "../../app/json-times.ts";
 import { messageOf } from "../../errors.ts";
 import { printableLine } from "../../printable.ts";
+import type { BrokenRow, ListReport } from "../../sync/settings-lists.ts";
+import type { ContractsReport } from "../../sync/sync-contracts.ts";
 import type { LoanToValueReport } from "../../sync/sync-loan-to-value.ts";
-import type { BrokenRow, SymbolsReport } from "../../sync/sync-symbols.ts";
+import type { SymbolsReport } from "../../sync/sync-symbols.ts";
 import { formatCounted } from "../../terminal/format.ts";
 import { riskUnitName } from "../../terminal/stream-names.ts";
 
-// What a sync says of symbols and of loan-to-value.
+// What a sync says of symbols, of contracts and of loan-to-value.
 
 const brokenShownMax = 5;
 
 /** What came of the pairs; why nothing came of them stands among the failures. */
-export function symbolsLines({ stored, broken }: SymbolsReport): readonly string[] {
-  const rest = broken.length - brokenShownMax;
+export const symbolsLines = ({ stored, broken }: SymbolsReport): readonly string[] => [
+  ...(stored === undefined ? [] : [`symbols: ${storedText(stored, "pair")}`]),
+  ...brokenLines("symbols", broken),
+];
+
+export const contractsName = ({ productType }: ContractsReport): string =>
+  `contracts of ${productType}`;
+
+/** The same of the contracts: one line for the product types whose lists were stored. */
+export function contractsLines(lists: readonly ContractsReport[]): readonly string[] {
+  const taken = lists.flatMap(({ stored }) => (stored?.isOutdated === false ? [stored] : []));
+  const sum = (pick: (counts: Stored) => number) =>
+    taken.reduce((total, counts) => total + pick(counts), 0);
+  const all = {
+    pairs: sum(({ pairs }) => pairs),
+    new: sum((counts) => counts.new),
+    changed: sum(({ changed }) => changed),
+    returned: sum(({ returned }) => returned),
+    gone: sum(({ gone }) => gone),
+    isOutdated: false,
+  };
   return [
-    ...(stored === undefined ? [] : [`symbols: ${storedText(stored)}`]),
-    ...broken.slice(0, brokenShownMax).map(brokenLine),
-    ...(rest > 0 ? [`symbols: and ${formatCounted(rest, "more row")} like these`] : []),
+    ...(taken.length === 0 ? [] : [`contracts: ${storedText(all, "contract")}`]),
+    ...lists.flatMap((list) => [
+      ...(list.stored?.isOutdated === true
+        ? [`${contractsName(list)}: ${storedText(list.stored, "contract")}`]
+        : []),
+      ...brokenLines(contractsName(list), list.broken),
+    ]),
   ];
 }
 
-function storedText(stored: NonNullable<SymbolsReport["stored"]>): string {
-  const pairs = formatCounted(stored.pairs, "pair");
+type Stored = Omit<NonNullable<ListReport["stored"]>, "readAt">;
+
+function storedText(stored: Stored, noun: string): string {
+  const pairs = formatCounted(stored.pairs, noun);
   if (stored.isOutdated) return `${pairs}, not stored: another run has stored a newer list`;
   const { new: added, changed, returned, gone } = stored;
   return `${pairs}, ${added} new, ${changed} changed, ${returned} returned, ${gone} gone`;
 }
 
-const brokenLine = ({ name, fault: { path, reason } }: BrokenRow): string =>
-  `symbols: ${printableLine(name)} was not stored, it broke the API's contract: ` +
+function brokenLines(list: string, broken: readonly BrokenRow[]): readonly string[] {
+  const rest = broken.length - brokenShownMax;
+  return [
+    ...broken.slice(0, brokenShownMax).map((row) => brokenLine(list, row)),
+    ...(rest > 0 ? [`${list}: and ${formatCounted(rest, "more row")} like these`] : []),
+  ];
+}
+
+const brokenLine = (list: string, { name, fault: { path, reason } }: BrokenRow): string =>
+  `${list}: ${printableLine(name)} was not stored, it broke the API's contract: ` +
   printableLine(`${path} ${reason}`);
 
 const changeText = {
@@ -51,7 +86,7 @@ export function loanToValueLine(report: LoanToValueReport): readonly string[] {
 }
 
 /** The same for programs. */
-export const symbolsJson = ({ stored, broken, requests, error }: SymbolsReport): object => ({
+export const symbolsJson = ({ stored, broken, requests, error }: ListReport): object => ({
   ...(stored === undefined ? {} : { ...stored, readAt: jsonTime(stored.readAt) }),
   requests,
   broken: broken.map(({ name, fault }) => ({ name, ...fault })),

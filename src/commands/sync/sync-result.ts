@@ -1,6 +1,7 @@
 import { endOf, type RunEnd } from "../../app/outcome.ts";
 import type { RejectedCount } from "../../reports/rejected-rows.ts";
 import { type AccountReport, isComplete } from "../../sync/run.ts";
+import type { ContractsReport } from "../../sync/sync-contracts.ts";
 import type { SymbolsReport } from "../../sync/sync-symbols.ts";
 
 /** What a run did. */
@@ -8,6 +9,8 @@ export type SyncRun = {
   readonly runId: string;
   /** Undefined where symbols were not asked for. */
   readonly symbols: SymbolsReport | undefined;
+  /** One a product type; undefined where contracts were not asked for. */
+  readonly contracts: readonly ContractsReport[] | undefined;
   readonly reports: readonly AccountReport[];
   /**
    * The rejected rows by now, those of earlier runs among them; or why they could not be
@@ -40,11 +43,13 @@ export function syncResult(given: SyncRun): SyncResult {
 /** All that failed in a run. */
 export const errorsOf = ({
   symbols,
+  contracts = [],
   reports,
   quarantined,
-}: Pick<SyncRun, "symbols" | "reports" | "quarantined">): readonly unknown[] =>
+}: Omit<SyncRun, "runId" | "elapsedMs">): readonly unknown[] =>
   [
     symbols?.error,
+    ...contracts.map(({ error }) => error),
     ...reports.flatMap(({ error, loanToValue, streams }) => [
       error,
       ...[...loanToValue, ...streams].map((part) => part.error),
@@ -52,14 +57,18 @@ export const errorsOf = ({
     "error" in quarantined ? quarantined.error : undefined,
   ].filter((error) => error !== undefined);
 
-function factsOf({ symbols, reports, quarantined }: SyncRun) {
+function factsOf({ symbols, contracts = [], reports, quarantined }: SyncRun) {
+  const lists = [...(symbols === undefined ? [] : [symbols]), ...contracts];
   const wholeReports = reports.filter(({ error }) => error === undefined);
   return {
     isOpen:
       // A rejected row is not among the bills: without it, the ledger is not complete.
       (!("error" in quarantined) && quarantined.length > 0) ||
-      (symbols?.broken.length ?? 0) > 0 ||
+      lists.some(({ broken }) => broken.length > 0) ||
       !wholeReports.every(isComplete),
-    isAnythingDone: reports.length === 0 ? symbols?.stored !== undefined : wholeReports.length > 0,
+    isAnythingDone:
+      reports.length === 0
+        ? lists.some(({ stored }) => stored !== undefined)
+        : wholeReports.length > 0,
   };
 }

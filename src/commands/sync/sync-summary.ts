@@ -15,7 +15,14 @@ import {
   formatTable,
 } from "../../terminal/format.ts";
 import { riskUnitName, streamColumn, streamName } from "../../terminal/stream-names.ts";
-import { loanToValueJson, loanToValueLine, symbolsJson, symbolsLines } from "./records-summary.ts";
+import {
+  contractsLines,
+  contractsName,
+  loanToValueJson,
+  loanToValueLine,
+  symbolsJson,
+  symbolsLines,
+} from "./records-summary.ts";
 import type { SyncResult, SyncRun } from "./sync-result.ts";
 
 const titles = ["new", "unchanged", "restated", "rejected", "requests", "complete through"];
@@ -30,7 +37,7 @@ const outcomeWords: Readonly<Record<Outcome, string>> = {
 
 /** What a run did, for a person. */
 export function summaryText(result: SyncResult): string {
-  const { symbols, reports, quarantined, outcome, elapsedMs } = result;
+  const { symbols, contracts = [], reports, quarantined, outcome, elapsedMs } = result;
   const streams = reports.flatMap((report) => report.streams);
   const { title, nameOf } = streamColumn(streams.map(({ stream }) => stream));
   const rows = streams.map((report) => [nameOf(report.stream), ...streamCells(report)]);
@@ -40,6 +47,7 @@ export function summaryText(result: SyncResult): string {
   return [
     ...(streams.length === 0 ? [] : [table, ""]),
     ...(symbols === undefined ? [] : symbolsLines(symbols)),
+    ...contractsLines(contracts),
     ...reports.flatMap(({ loanToValue }) => loanToValue.flatMap(loanToValueLine)),
     ...failures(result).map(({ names, message }) => `${names.join(", ")}: ${message}`),
     ...streams.flatMap(streamRemarks),
@@ -93,9 +101,10 @@ function allThrough(streams: readonly StreamReport[]): EpochMs | undefined {
 type Failure = { readonly message: string; readonly names: readonly string[] };
 
 /** Each message once, with all that it ended. What the user stopped has not failed. */
-function failures({ symbols, reports, quarantined }: SyncRun): readonly Failure[] {
+function failures({ symbols, contracts = [], reports, quarantined }: SyncRun): readonly Failure[] {
   const named = [
     { name: "symbols", error: symbols?.error },
+    ...contracts.map((list) => ({ name: contractsName(list), error: list.error })),
     ...reports.flatMap(({ account, error, loanToValue, streams }) => [
       { name: account, error },
       ...loanToValue.map((unit) => ({ name: riskUnitName(unit), error: unit.error })),
@@ -151,8 +160,14 @@ export const summaryJson = (result: SyncResult): object => ({
 });
 
 /** The counts of a run, for programs and for the run log. */
-export const countsOf = ({ symbols, reports }: Pick<SyncRun, "symbols" | "reports">): object => ({
+export const countsOf = ({
+  symbols,
+  contracts,
+  reports,
+}: Pick<SyncRun, "symbols" | "contracts" | "reports">): object => ({
   symbols: symbols === undefined ? null : symbolsJson(symbols),
+  contracts:
+    contracts?.map(({ productType, ...list }) => ({ productType, ...symbolsJson(list) })) ?? null,
   accounts: reports.map(
     ({ account, mode, closed = [], loanToValue, streams, error, ...found }) => ({
       account,

@@ -12,10 +12,11 @@ import { type LoggedEnd, loggedRun } from "../../app/logged-run.ts";
 import { migratedText } from "../../app/migrated-text.ts";
 import { withoutRetired } from "../../app/retired.ts";
 import { storeDays } from "../../app/stored-days.ts";
-import { allTargets, type Targets } from "../../app/targets.ts";
+import { allTargets, contractTypesOf, type Targets } from "../../app/targets.ts";
 import type { Account } from "../../config/account.ts";
 import type { Config } from "../../config/config.ts";
 import { accountBills } from "../../contract/account-bills.ts";
+import type { ContractProductType } from "../../contract/product-types.ts";
 import { type NamedKey, refuseTakenKey, rememberingKey } from "../../db/accounts/account-keys.ts";
 import { readRetirements } from "../../db/accounts/retirement.ts";
 import type { Database } from "../../db/connect.ts";
@@ -25,13 +26,14 @@ import { syncLeaseRenewals, takeSyncLease } from "../../db/lease/sync-lease.ts";
 import { openStore } from "../../db/ledger/ledger-store.ts";
 import { migrate } from "../../db/migrate.ts";
 import { type CommandDatabase, openCommandDatabase } from "../../db/open.ts";
-import { commitSymbols } from "../../db/reference/stored-symbols.ts";
+import { commitContracts, commitSymbols } from "../../db/reference/stored-symbols.ts";
 import type { ExchangeError } from "../../errors.ts";
 import { addressLimit } from "../../exchange/address-limits.ts";
 import { countRejected } from "../../reports/rejected-rows.ts";
 import type { ReadAccount } from "../../sync/account-proof.ts";
 import { type AccountReport, syncAccount } from "../../sync/run.ts";
 import type { HeldAccount } from "../../sync/store.ts";
+import { syncContracts } from "../../sync/sync-contracts.ts";
 import { syncSymbols } from "../../sync/sync-symbols.ts";
 import { openReporter, type Reporter } from "./reporter.ts";
 import { errorsOf, type SyncResult, type SyncRun, syncResult } from "./sync-result.ts";
@@ -47,27 +49,32 @@ export type SyncOptions = {
   readonly json: boolean;
   /** Default all. Which targets of which accounts, the configuration says. */
   readonly targets?: Targets;
+  /** Whose contracts are read. Default those of the configuration. */
+  readonly contractTypes?: readonly ContractProductType[];
   /** Takes keys that were not used for their accounts before as they are. Default false. */
   readonly newKey?: boolean;
 };
 
 /**
- * `sync`: brings the symbols, and every account's loan-to-value and bills, up to now. Never throws
+ * `sync`: brings the symbols and contracts, and every account's loan-to-value and bills, up to now. Never throws
  * for what a single one of them did.
  */
 export async function syncCommand(given: Config, io: Io, options: SyncOptions): Promise<ExitCode> {
   using reporter = openReporter(given.logLevel, io);
   await using database = await openCommandDatabase(given.database, reporter.notice);
-  const { json, targets = allTargets, newKey = false } = options;
+  const { json, targets = allTargets, newKey = false, contractTypes } = options;
   const onResult = (result: SyncResult) => {
     if (json) printJson(io, summaryJson(result));
     else printSummary(io, summaryText(result));
   };
-  return await runSync(given, { database, reporter, signal: io.signal, targets, newKey, onResult });
+  const { signal } = io;
+  const deps = { database, reporter, signal, targets, newKey, onResult };
+  return await runSync(given, { ...deps, ...(contractTypes && { contractTypes }) });
 }
 
 export type SyncRunDeps = Pick<Deps, "reporter" | "signal" | "targets" | "newKey" | "onResult"> & {
   readonly database: CommandDatabase;
+  readonly contractTypes?: readonly ContractProductType[];
 };
 
 /** The whole of a sync. Its result is told before it is written down, which may fail. */
@@ -84,8 +91,9 @@ export async function runSync(given: Config, deps: SyncRunDeps): Promise<ExitCod
   using _share = await shareAddress(db, access.addressLimits, access.clock);
   const renewals = syncLeaseRenewals(db);
   const lockWaits = new LockWaits(db);
+  const { contractTypes = contractTypesOf(config) } = deps;
   return await loggedRun(db, "sync", (runId) =>
-    sync({ ...deps, config, db, access, runId, renewals, lockWaits }),
+    sync({ ...deps, config, contractTypes, db, access, runId, renewals, lockWaits }),
   );
 }
 
@@ -96,15 +104,16 @@ async function sync(deps: Deps): Promise<LoggedEnd> {
     reporter.notice("stopping after the pages in hand; once more stops at once, which is safe too");
   signal.addEventListener("abort", sayStopping);
   const turns = new PQueue({ concurrency: accountsAtOnce });
-  // Symbols begin first, and where they fail, nobody waits for them.
-  const [symbols, ...reports] = await Promise.all([
+  // Symbols and contracts begin first, and where they fail, nobody waits for them.
+  const [symbols, contracts, ...reports] = await Promise.all([
     targets.has("symbols") ? syncPairs(deps) : undefined,
+    targets.has("contracts") ? syncOwnContracts(deps) : undefined,
     ...config.accounts.map((account) => turns.add(() => syncOne(deps, account))),
   ]);
   const quarantined = reports.length === 0 ? [] : await lookUpRejected(db);
   const elapsedMs = performance.now() - startedAt;
   signal.removeEventListener("abort", sayStopping);
-  const result = syncResult({ runId, symbols, reports, quarantined, elapsedMs });
+  const result = syncResult({ runId, symbols, contracts, reports, quarantined, elapsedMs });
   reporter.end(result);
   onResult(result);
   const { outcome, exitCode } = result;
@@ -123,6 +132,7 @@ type Deps = {
   readonly db: Database;
   readonly access: ExchangeAccess;
   readonly runId: string;
+  readonly contractTypes: readonly ContractProductType[];
   readonly newKey: boolean;
   readonly renewals: Renewals;
   readonly lockWaits: LockWaits;
@@ -136,6 +146,18 @@ function syncPairs({ config, signal, reporter, db, access }: Deps) {
     signal,
     onFailure: noticeFailure(reporter, "symbols"),
   });
+}
+
+function syncOwnContracts({ config, contractTypes, signal, reporter, db, access }: Deps) {
+  return syncContracts(
+    {
+      client: exchangeOf(config, {}, access).client,
+      commitContracts: (list) => commitContracts(db, list),
+      signal,
+      onFailure: noticeFailure(reporter, "contracts"),
+    },
+    contractTypes,
+  );
 }
 
 const noticeFailure =

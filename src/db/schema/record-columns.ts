@@ -64,7 +64,7 @@ export function recordColumns(table: PgTable, fields: readonly string[]): Record
 function columnText(record: ReadRecord, field: string, type: string): string | null {
   const value = (record as Readonly<Record<string, unknown>>)[field];
   if (value === null || value === undefined) return null;
-  if (type === "json") return sortedJson(value);
+  if (type === "json" || type === "jsonb") return sortedJson(value);
   if (typeof value !== "string") throw new Error(`defect: ${field} is neither text nor null`);
   return isTime(type) ? isoTime(epochMs(Number(value))) : value;
 }

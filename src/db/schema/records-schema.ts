@@ -1,5 +1,14 @@
 import { sql } from "drizzle-orm";
-import { check, json, numeric, pgTable, primaryKey, text, uniqueIndex } from "drizzle-orm/pg-core";
+import {
+  check,
+  json,
+  jsonb,
+  numeric,
+  pgTable,
+  primaryKey,
+  text,
+  uniqueIndex,
+} from "drizzle-orm/pg-core";
 import { allFinite, key, time } from "./columns.ts";
 
 /** A pair's settings, each under the name that it has in the API. */
@@ -60,9 +69,86 @@ export const symbolVersions = pgTable(
   ],
 );
 
-/** The newest list of pairs that was taken in: an older one changes nothing any more. */
+/** A contract's settings, each under the name that it has in the API. */
+const contractSettings = () => ({
+  baseCoin: text("base_coin"),
+  quoteCoin: text("quote_coin"),
+  buyLimitPriceRatio: numeric("buy_limit_price_ratio"),
+  sellLimitPriceRatio: numeric("sell_limit_price_ratio"),
+  feeRateUpRatio: numeric("fee_rate_up_ratio"),
+  makerFeeRate: numeric("maker_fee_rate"),
+  takerFeeRate: numeric("taker_fee_rate"),
+  openCostUpRatio: numeric("open_cost_up_ratio"),
+  /** A list of names. */
+  supportMarginCoins: jsonb("support_margin_coins"),
+  minTradeNum: numeric("min_trade_num"),
+  priceEndStep: numeric("price_end_step"),
+  volumePlace: numeric("volume_place"),
+  pricePlace: numeric("price_place"),
+  sizeMultiplier: numeric("size_multiplier"),
+  symbolType: text("symbol_type"),
+  minTradeUSDT: numeric("min_trade_usdt"),
+  maxSymbolOrderNum: numeric("max_symbol_order_num"),
+  maxProductOrderNum: numeric("max_product_order_num"),
+  maxPositionNum: numeric("max_position_num"),
+  symbolStatus: text("symbol_status"),
+  offTime: time("off_time"),
+  limitOpenTime: time("limit_open_time"),
+  deliveryTime: time("delivery_time"),
+  deliveryStartTime: time("delivery_start_time"),
+  deliveryPeriod: text("delivery_period"),
+  launchTime: time("launch_time"),
+  fundInterval: numeric("fund_interval"),
+  minLever: numeric("min_lever"),
+  maxLever: numeric("max_lever"),
+  posLimit: numeric("pos_limit"),
+  maintainTime: time("maintain_time"),
+  openTime: time("open_time"),
+  maxMarketOrderQty: numeric("max_market_order_qty"),
+  maxOrderQty: numeric("max_order_qty"),
+  extra: json("extra"),
+});
+
+/** The futures contracts, with the settings that were last served. Times are the exchange's. */
+export const contracts = pgTable(
+  "contracts",
+  {
+    productType: key("product_type").notNull(),
+    symbol: key("symbol").notNull(),
+    ...contractSettings(),
+    firstSeenAt: time("first_seen_at").notNull(),
+    /** Since when the settings are known to hold. */
+    validFrom: time("valid_from").notNull(),
+    /** Since when the contract is known to be no longer listed. */
+    goneAt: time("gone_at"),
+  },
+  (t) => [primaryKey({ columns: [t.productType, t.symbol] }), allFinite("contracts_finite", t)],
+);
+
+/** Every version of a contract's settings: see symbolVersions. */
+export const contractVersions = pgTable(
+  "contract_versions",
+  {
+    productType: key("product_type").notNull(),
+    symbol: key("symbol").notNull(),
+    validFrom: time("valid_from").notNull(),
+    /** Null while it holds. */
+    validTo: time("valid_to"),
+    ...contractSettings(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.productType, t.symbol, t.validFrom] }),
+    uniqueIndex("contract_versions_current")
+      .on(t.productType, t.symbol)
+      .where(sql`${t.validTo} is null`),
+    check("contract_versions_time", sql`${t.validFrom} < ${t.validTo}`),
+    allFinite("contract_versions_finite", t),
+  ],
+);
+
+/** The newest lists of pairs and contracts that were taken in: an older one changes nothing any more. */
 export const symbolLists = pgTable("symbol_lists", {
-  /** There is one: spot. */
+  /** `spot` for the pairs, and the product type of contracts. */
   market: key("market").primaryKey(),
   readAt: time("read_at").notNull(),
 });

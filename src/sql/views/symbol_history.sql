@@ -36,7 +36,7 @@ from (
 ) as versions;
 
 comment on view analytics.symbol_history is
-  'Every version of a spot pair''s settings, with what changed against the one before. Not those of the futures contracts that bills name: their fee rates are others, and are not served here.';
+  'Every version of a spot pair''s settings, with what changed against the one before. Not those of the futures contracts that bills name: their fee rates are others, and are in contract_history.';
 comment on column analytics.symbol_history.symbol is 'The spot pair. A futures contract may have the same name and other settings.';
 comment on column analytics.symbol_history.valid_from is 'Since when the version was seen to hold.';
 comment on column analytics.symbol_history.valid_to is 'Until when; null while it holds.';
@@ -44,8 +44,8 @@ comment on column analytics.symbol_history.changed is 'The columns that changed 
 comment on column analytics.symbol_history.base_coin is 'The coin that is traded.';
 comment on column analytics.symbol_history.quote_coin is 'The coin that prices are in.';
 comment on column analytics.symbol_history.status is 'Whether the pair trades, as the exchange says it.';
-comment on column analytics.symbol_history.maker_fee_rate is 'Of the spot pair, as a share: 0.001 is 0.1 %. Not the rate of a futures contract of that name.';
-comment on column analytics.symbol_history.taker_fee_rate is 'Of the spot pair, as a share: 0.001 is 0.1 %. Not the rate of a futures contract of that name.';
+comment on column analytics.symbol_history.maker_fee_rate is 'Of the spot pair, as a share: 0.001 is 0.1 %. Not the rate of a futures contract of that name: see bill_contracts.';
+comment on column analytics.symbol_history.taker_fee_rate is 'Of the spot pair, as a share: 0.001 is 0.1 %. Not the rate of a futures contract of that name: see bill_contracts.';
 comment on column analytics.symbol_history.min_trade_amount is 'In the base coin.';
 comment on column analytics.symbol_history.max_trade_amount is 'In the base coin.';
 comment on column analytics.symbol_history.min_trade_usdt is 'In USDT.';

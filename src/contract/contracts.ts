@@ -1,0 +1,89 @@
+import { z } from "zod";
+import type { RowFault } from "./json.ts";
+import type { Operation } from "./operation.ts";
+import { classicProductTypes } from "./product-types.ts";
+import { type Extra, readRow } from "./row.ts";
+import { optionalDecimal, optionalEpochMsOrNever, optionalText, text } from "./scalars.ts";
+import { secondMs } from "./time.ts";
+
+/**
+ * The settings of one futures contract. The documentation of this program's other operations does
+ * not list them; these are the fields that the exchange's own page of the operation lists and that
+ * public clients read. All values but `supportMarginCoins` are text.
+ */
+export const contractFields = {
+  symbol: text,
+  baseCoin: optionalText,
+  quoteCoin: optionalText,
+  buyLimitPriceRatio: optionalDecimal,
+  sellLimitPriceRatio: optionalDecimal,
+  feeRateUpRatio: optionalDecimal,
+  /** Default rates; an individual rate may override them. */
+  makerFeeRate: optionalDecimal,
+  takerFeeRate: optionalDecimal,
+  openCostUpRatio: optionalDecimal,
+  supportMarginCoins: z
+    .array(text)
+    .nullish()
+    .transform((coins) => coins ?? null),
+  minTradeNum: optionalDecimal,
+  priceEndStep: optionalDecimal,
+  volumePlace: optionalDecimal,
+  pricePlace: optionalDecimal,
+  sizeMultiplier: optionalDecimal,
+  /** "perpetual" or "delivery"; another value is kept. */
+  symbolType: optionalText,
+  minTradeUSDT: optionalDecimal,
+  maxSymbolOrderNum: optionalDecimal,
+  maxProductOrderNum: optionalDecimal,
+  maxPositionNum: optionalDecimal,
+  /** Seen: listed, normal, maintain, limit_open, restrictedAPI, off; another value is kept. */
+  symbolStatus: optionalText,
+  /** Times are milliseconds since the Unix epoch; empty and -1 say that there is none. */
+  offTime: optionalEpochMsOrNever,
+  limitOpenTime: optionalEpochMsOrNever,
+  deliveryTime: optionalEpochMsOrNever,
+  deliveryStartTime: optionalEpochMsOrNever,
+  deliveryPeriod: optionalText,
+  launchTime: optionalEpochMsOrNever,
+  /** Hours between two settlements of funding. */
+  fundInterval: optionalDecimal,
+  minLever: optionalDecimal,
+  maxLever: optionalDecimal,
+  posLimit: optionalDecimal,
+  maintainTime: optionalEpochMsOrNever,
+  openTime: optionalEpochMsOrNever,
+  maxMarketOrderQty: optionalDecimal,
+  maxOrderQty: optionalDecimal,
+};
+
+const contractRow = z.object(contractFields);
+
+/** Today's settings of one contract. Numbers and times are text; "" has become null. */
+export type ContractSettings = z.output<typeof contractRow> & { readonly extra: Extra };
+
+export type ContractReading =
+  | { readonly settings: ContractSettings }
+  | { readonly fault: RowFault };
+
+/** Reads one row of the list. Never throws: a row that is none comes back as its fault. */
+export function readContract(row: unknown): ContractReading {
+  const reading = readRow(contractFields, contractRow, row);
+  return "fault" in reading ? reading : { settings: reading.values };
+}
+
+/** The contracts of a product type, or one of them. Source: the exchange's page of the operation. */
+export const contracts = {
+  name: "contracts",
+  method: "GET",
+  path: "/api/v2/mix/market/contracts",
+  access: "public",
+  query: z.strictObject({
+    /** In any case, as with bills. */
+    productType: z.string().toUpperCase().pipe(z.enum(classicProductTypes)),
+    symbol: z.string().optional(),
+  }),
+  /** The rows are checked one by one, so that a broken one cannot take the good ones along. */
+  data: z.array(z.unknown()),
+  limit: { requests: 20, perMs: secondMs, scope: "ip" },
+} as const satisfies Operation;

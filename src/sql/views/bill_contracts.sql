@@ -1,0 +1,51 @@
+create or replace view analytics.bill_contracts as
+select
+  bills.account,
+  bills.product_type,
+  bills.bill_id,
+  bills.c_time,
+  bills.symbol,
+  version.valid_from,
+  version.valid_from <= bills.c_time and (version.valid_to is null or bills.c_time < version.valid_to) as is_of_that_time,
+  version.base_coin,
+  version.quote_coin,
+  version.symbol_type,
+  version.maker_fee_rate,
+  version.taker_fee_rate,
+  version.fund_interval
+from bills
+-- The last version that began before the bill; where none did, the first.
+left join lateral (
+  select
+    valid_from,
+    valid_to,
+    base_coin,
+    quote_coin,
+    symbol_type,
+    maker_fee_rate,
+    taker_fee_rate,
+    fund_interval
+  from contract_versions
+  where contract_versions.product_type = replace(bills.product_type, 'UTA-', '')
+    and contract_versions.symbol = bills.symbol
+  order by
+    valid_from <= bills.c_time desc,
+    abs(extract(epoch from valid_from - bills.c_time))
+  limit 1
+) as version on true;
+
+comment on view analytics.bill_contracts is
+  'Each bill with its futures contract, as it was listed at the time: one row a bill, empty where no contract is known. Spot pairs of the same names are others.';
+comment on column analytics.bill_contracts.account is 'The account''s name in the configuration.';
+comment on column analytics.bill_contracts.product_type is 'The bill''s.';
+comment on column analytics.bill_contracts.bill_id is 'The bill''s id at the exchange.';
+comment on column analytics.bill_contracts.c_time is 'When it happened, by the exchange''s clock.';
+comment on column analytics.bill_contracts.symbol is 'The contract, as the bill names it.';
+comment on column analytics.bill_contracts.valid_from is 'Since when these settings were seen to hold; empty where no contract of that name is known.';
+comment on column analytics.bill_contracts.is_of_that_time is 'Whether they were seen to hold at the bill''s time. They were not where the bill is older than the first list of contracts: then they are the first that were seen.';
+comment on column analytics.bill_contracts.base_coin is 'The coin that is traded.';
+comment on column analytics.bill_contracts.quote_coin is 'The coin that prices are in.';
+comment on column analytics.bill_contracts.symbol_type is 'perpetual or delivery.';
+comment on column analytics.bill_contracts.maker_fee_rate is 'The default, as a share: 0.0002 is 0.02 %. An account may pay another.';
+comment on column analytics.bill_contracts.taker_fee_rate is 'The default, as a share. An account may pay another.';
+comment on column analytics.bill_contracts.fund_interval is 'Hours between two settlements of funding.';

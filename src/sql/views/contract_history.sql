@@ -1,0 +1,99 @@
+create or replace view analytics.contract_history as
+select
+  versions.product_type,
+  versions.symbol,
+  versions.valid_from,
+  versions.valid_to,
+  array(
+    select fields.name
+    from jsonb_each_text(to_jsonb(versions)) as fields (name, value)
+    where fields.name not in ('product_type', 'symbol', 'valid_from', 'valid_to', 'before')
+      and versions.before is not null
+      and fields.value is distinct from versions.before ->> fields.name
+    order by fields.name
+  ) as changed,
+  versions.base_coin,
+  versions.quote_coin,
+  versions.symbol_type,
+  versions.symbol_status,
+  versions.maker_fee_rate,
+  versions.taker_fee_rate,
+  versions.fund_interval,
+  versions.min_trade_num,
+  versions.size_multiplier,
+  versions.volume_place,
+  versions.price_place,
+  versions.price_end_step,
+  versions.min_trade_usdt,
+  versions.max_order_qty,
+  versions.max_market_order_qty,
+  versions.min_lever,
+  versions.max_lever,
+  versions.pos_limit,
+  versions.max_symbol_order_num,
+  versions.max_product_order_num,
+  versions.max_position_num,
+  versions.buy_limit_price_ratio,
+  versions.sell_limit_price_ratio,
+  versions.fee_rate_up_ratio,
+  versions.open_cost_up_ratio,
+  versions.support_margin_coins,
+  versions.launch_time,
+  versions.open_time,
+  versions.limit_open_time,
+  versions.maintain_time,
+  versions.delivery_period,
+  versions.delivery_start_time,
+  versions.delivery_time,
+  versions.off_time
+from (
+  select
+    contract_versions.*,
+    lag(to_jsonb(contract_versions)) over (
+      partition by product_type, symbol
+      order by valid_from
+    ) as before
+  from contract_versions
+) as versions;
+
+comment on view analytics.contract_history is
+  'Every version of a futures contract''s settings, with what changed against the one before. Versions begin with the first sync that read contracts: bill_contracts says which one a bill goes with.';
+comment on column analytics.contract_history.product_type is 'USDT-FUTURES, COIN-FUTURES or USDC-FUTURES; of a unified account''s bills what stands behind UTA-.';
+comment on column analytics.contract_history.symbol is 'The contract, as bills name it.';
+comment on column analytics.contract_history.valid_from is 'Since when the version was seen to hold.';
+comment on column analytics.contract_history.valid_to is 'Until when; null while it holds.';
+comment on column analytics.contract_history.changed is 'The columns that changed against the version before; empty for the first.';
+comment on column analytics.contract_history.base_coin is 'The coin that is traded.';
+comment on column analytics.contract_history.quote_coin is 'The coin that prices are in.';
+comment on column analytics.contract_history.symbol_type is 'perpetual or delivery.';
+comment on column analytics.contract_history.symbol_status is 'Whether it trades, as the exchange says it.';
+comment on column analytics.contract_history.maker_fee_rate is 'The default, as a share: 0.0002 is 0.02 %. An account may have another.';
+comment on column analytics.contract_history.taker_fee_rate is 'The default, as a share. An account may have another.';
+comment on column analytics.contract_history.fund_interval is 'Hours between two settlements of funding.';
+comment on column analytics.contract_history.min_trade_num is 'The least that may be traded, in the base coin.';
+comment on column analytics.contract_history.size_multiplier is 'What a size is a multiple of, in the base coin.';
+comment on column analytics.contract_history.volume_place is 'Decimals of a size.';
+comment on column analytics.contract_history.price_place is 'Decimals of a price.';
+comment on column analytics.contract_history.price_end_step is 'What the last decimal of a price is a multiple of.';
+comment on column analytics.contract_history.min_trade_usdt is 'The least that may be traded, in USDT.';
+comment on column analytics.contract_history.max_order_qty is 'The most in one limit order.';
+comment on column analytics.contract_history.max_market_order_qty is 'The most in one market order.';
+comment on column analytics.contract_history.min_lever is 'The least leverage.';
+comment on column analytics.contract_history.max_lever is 'The most leverage.';
+comment on column analytics.contract_history.pos_limit is 'The share of all positions that one may be.';
+comment on column analytics.contract_history.max_symbol_order_num is 'How many orders may be open on it.';
+comment on column analytics.contract_history.max_product_order_num is 'How many orders may be open on all of its product type.';
+comment on column analytics.contract_history.max_position_num is 'How many positions may be open.';
+comment on column analytics.contract_history.buy_limit_price_ratio is 'How far a buy may be off the market, as a share.';
+comment on column analytics.contract_history.sell_limit_price_ratio is 'How far a sell may be off it.';
+comment on column analytics.contract_history.fee_rate_up_ratio is 'By which share fees may rise.';
+comment on column analytics.contract_history.open_cost_up_ratio is 'By which share the cost of opening may rise.';
+comment on column analytics.contract_history.support_margin_coins is 'The coins that can be margin, as a list.';
+comment on column analytics.contract_history.launch_time is 'When it was listed.';
+comment on column analytics.contract_history.open_time is 'When trading began or begins.';
+comment on column analytics.contract_history.limit_open_time is 'Since when no position may be opened.';
+comment on column analytics.contract_history.maintain_time is 'When it is maintained.';
+comment on column analytics.contract_history.delivery_period is 'Of a delivery contract, which one it is.';
+comment on column analytics.contract_history.delivery_start_time is 'When its delivery begins.';
+comment on column analytics.contract_history.delivery_time is 'When it is delivered.';
+comment on column analytics.contract_history.off_time is 'When it ends; null where no end is set.';

@@ -1,0 +1,124 @@
+import type { z } from "zod";
+import type { RowFault } from "../contract/json.ts";
+import { sortedJson } from "../contract/json.ts";
+import type { Operation, Query } from "../contract/operation.ts";
+import { symbolOf } from "../contract/symbols.ts";
+import type { EpochMs } from "../contract/time.ts";
+import { type ExchangeError, UnbelievableListError } from "../errors.ts";
+import type { Client } from "../exchange/client.ts";
+import type { SettingsList, SymbolCounts } from "./store.ts";
+
+// What spot pairs and futures contracts have in common: a public list of settings by symbol, read whole.
+
+export type ListDeps = {
+  readonly client: Client;
+  readonly signal: AbortSignal;
+  /** Told of every request that failed. */
+  readonly onFailure: (failure: ExchangeError) => void;
+};
+
+/** A row of a list that broke the contract, by its symbol or its place in the list. */
+export type BrokenRow = { readonly name: string; readonly fault: RowFault };
+
+/** What came of a list in one run. */
+export type ListReport = {
+  readonly requests: number;
+  /** What was taken in; undefined where nothing was. */
+  readonly stored:
+    | (SymbolCounts & { readonly readAt: EpochMs; readonly pairs: number })
+    | undefined;
+  /** Rows that were left out. */
+  readonly broken: readonly BrokenRow[];
+  readonly error: unknown;
+};
+
+type Named = { readonly symbol: string };
+type ReadRow<Settings> = (
+  row: unknown,
+) => { readonly settings: Settings } | { readonly fault: RowFault };
+type ListOperation = Operation & { readonly data: z.ZodType<unknown[]> };
+
+/** Asks for a list and stores it. Never throws: what failed is in the report. */
+export async function syncList<Settings extends Named>(
+  { client, signal, onFailure }: ListDeps,
+  asked: { readonly operation: ListOperation; readonly query: Query },
+  readRow: ReadRow<Settings>,
+  commit: (list: SettingsList<Settings>) => Promise<SymbolCounts>,
+): Promise<ListReport> {
+  let requests = 0;
+  let broken: readonly BrokenRow[] = [];
+  const onAttempt = (failure: ExchangeError | undefined): void => {
+    requests += 1;
+    if (failure !== undefined) onFailure(failure);
+  };
+  try {
+    const { operation, query } = asked;
+    const { data, requestTime } = await client.ask(operation, query, { signal, onAttempt });
+    const reading = readList(data, readRow);
+    broken = reading.broken;
+    const counts = await commit({ readAt: requestTime, ...reading.list });
+    const stored = { ...counts, readAt: requestTime, pairs: reading.list.settings.length };
+    return { requests, stored, broken, error: undefined };
+  } catch (error) {
+    return { requests, stored: undefined, broken, error };
+  }
+}
+
+/** Sorts a list's rows into those that can be stored and those that cannot. */
+export function readList<Settings extends Named>(
+  rows: readonly unknown[],
+  readRow: ReadRow<Settings>,
+): {
+  readonly list: Omit<SettingsList<Settings>, "readAt">;
+  readonly broken: readonly BrokenRow[];
+} {
+  const good = new Map<string, Settings>();
+  const broken: BrokenRow[] = [];
+  const unread = new Set<string>();
+  let isWhole = true;
+  for (const [index, row] of rows.entries()) {
+    const reading = readRow(row);
+    if ("settings" in reading) {
+      const { settings } = reading;
+      const other = good.get(settings.symbol);
+      if (other === undefined || sortedJson(other) === sortedJson(settings)) {
+        good.set(settings.symbol, settings);
+        continue;
+      }
+      broken.push({ name: settings.symbol, fault: servedTwice });
+      unread.add(settings.symbol);
+    } else {
+      const name = symbolOf(row);
+      broken.push({ name: name ?? `row ${index + 1}`, fault: reading.fault });
+      if (name === undefined) isWhole = false;
+      else unread.add(name);
+    }
+  }
+  // Of a symbol that is served twice nobody can say which row is true.
+  const settings = [...good.values()].filter(({ symbol }) => !unread.has(symbol));
+  return { list: { settings, unread: [...unread], isWhole }, broken };
+}
+
+const servedTwice: RowFault = {
+  path: "symbol",
+  reason: "is served twice, with different settings",
+};
+
+/**
+ * Refuses a list that cannot be all of them: taken at its word, it would mark the others as gone.
+ * @param known symbols that are stored and not gone.
+ * @param what the list is of: "pairs".
+ * @throws UnbelievableListError
+ */
+export function refuseShortList(
+  { settings, unread }: Pick<SettingsList<Named>, "settings" | "unread">,
+  known: number,
+  what: string,
+): void {
+  const listed = settings.length + unread.length;
+  if (listed > 0 && listed >= known / 2) return;
+  throw new UnbelievableListError(
+    `the exchange listed ${listed} ${what}, and ${known} are known: nothing was changed; sync again, ` +
+      "and if the list stays so short, see the exchange's announcements",
+  );
+}
