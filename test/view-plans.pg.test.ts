@@ -23,7 +23,9 @@ const { rows: views } = await db.execute<{ name: string }>(sql`
   select table_name::text as name
   from information_schema.columns
   where table_schema = 'analytics'
-    and column_name = 'product_type'
+    and column_name in ('account', 'product_type')
+  group by table_name
+  having count(*) = 2
   order by 1`);
 
 // A transfer's other leg is looked for among all legs, which are made once.
