@@ -1,6 +1,5 @@
 import { randomBytes } from "node:crypto";
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { Client } from "pg";
@@ -21,6 +20,7 @@ import { horizonAt } from "../src/sync/plan.ts";
 import { environmentFor, runCli } from "./support/cli.ts";
 import { type TestDatabase, testDatabase } from "./support/database.ts";
 import { otherPostgres } from "./support/debian-postgres.ts";
+import { scratch } from "./support/scratch.ts";
 import { throwawayServer } from "./support/throwaway-server.ts";
 
 const { signal } = new AbortController();
@@ -66,7 +66,7 @@ let path: string;
 let made: Awaited<ReturnType<typeof backup>>;
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "bill-sync-backup-"));
+  folder = await mkdtemp(join(scratch, "bill-sync-backup-"));
   full = await testDatabase();
   await using sandbox = await openSandbox({ seed: "backup", density: 0.2 });
   const env = environmentFor(sandbox, full, { SYNC_LTV: "true" });

@@ -16,7 +16,6 @@ import {
   writeFile,
 } from "node:fs/promises";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
@@ -26,6 +25,7 @@ import { openDatabase } from "../src/db/connect.ts";
 import { withDatabaseErrors } from "../src/db/database-errors.ts";
 import { openEmbedded } from "../src/db/embedded/embedded.ts";
 import { DatabaseError, messageOf } from "../src/errors.ts";
+import { scratch } from "./support/scratch.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const isRoot = process.getuid?.() === 0;
@@ -292,7 +292,7 @@ type Dir = { readonly path: string; [Symbol.asyncDispose](): Promise<void> };
 
 // 0755 because root's server runs as another user, who has to get in.
 async function temporaryDir(mode = 0o755): Promise<Dir> {
-  const path = await realpath(await mkdtemp(join(tmpdir(), "bill-sync-embedded-")));
+  const path = await realpath(await mkdtemp(join(scratch, "bill-sync-embedded-")));
   await chmod(path, mode);
   return {
     path,

@@ -1,12 +1,12 @@
 import { spawn } from "node:child_process";
 import { chmod, mkdtemp, open, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { parseEnv } from "node:util";
 import { type OpenSandbox, sandboxEnvironment } from "../../src/sandbox/sandbox.ts";
 import type { TestDatabase } from "./database.ts";
+import { scratch } from "./scratch.ts";
 
 export type CliEnvironment = Readonly<Record<string, string | undefined>>;
 
@@ -117,7 +117,7 @@ async function seen(
 
 /** A folder that goes with its scope. */
 export async function temporaryFolder(): Promise<AsyncDisposable & { readonly path: string }> {
-  const path = await mkdtemp(join(tmpdir(), "bill-sync-cli-"));
+  const path = await mkdtemp(join(scratch, "bill-sync-cli-"));
   // For root, whose embedded Postgres runs as another user.
   await chmod(path, 0o755);
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };

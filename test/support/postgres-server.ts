@@ -1,11 +1,11 @@
 import { chmod, mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { PostgreSqlContainer } from "@testcontainers/postgresql";
 import { Client } from "pg";
 import { getContainerRuntimeClient } from "testcontainers";
 import { openEmbedded } from "../../src/db/embedded/embedded.ts";
+import { scratch } from "./scratch.ts";
 
 export type TestServer = {
   /** Of a role that may create databases. */
@@ -73,7 +73,7 @@ async function dockerAnswers(): Promise<boolean> {
 }
 
 async function embedded(): Promise<Opened> {
-  const dataDir = await mkdtemp(join(tmpdir(), "bill-sync-tests-"));
+  const dataDir = await mkdtemp(join(scratch, "bill-sync-tests-"));
   // For root's tests too, whose server runs as another user.
   await chmod(dataDir, 0o755);
   const remove = () => rm(dataDir, { recursive: true, force: true });

@@ -1,6 +1,5 @@
 import { randomInt } from "node:crypto";
 import { chmod, chown, mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import {
   type Binaries,
@@ -9,6 +8,7 @@ import {
   run,
   serverAccount,
 } from "../../src/db/embedded/embedded-binaries.ts";
+import { scratch } from "./scratch.ts";
 
 /** A Postgres of the test's own, to be stopped, crashed, frozen and starved. */
 export type ThrowawayServer = AsyncDisposable & {
@@ -40,7 +40,7 @@ export async function throwawayServer(
   binaries?: Binaries,
 ): Promise<ThrowawayServer> {
   await using stack = new AsyncDisposableStack();
-  const dir = await mkdtemp(join(tmpdir(), "bill-sync-server-"));
+  const dir = await mkdtemp(join(scratch, "bill-sync-server-"));
   stack.defer(() => rm(dir, { recursive: true, force: true }));
   const account = await serverAccount(join(dir, "data"));
   if (account !== undefined) await chown(dir, account.uid, account.gid);
