@@ -104,6 +104,7 @@ describe.concurrent("help", () => {
     restore: ["--json"],
     types: ["--json"],
     serve: ["--port <port>", "--host <address>", "--max-age <duration>"],
+    keys: [],
     sandbox: [
       ...["--port <port>", "--seed <text>", "--faults <seed>", "--fault-rate <share>"],
       ...["--mode <mode...>", "--upgrade-after <seconds>"],

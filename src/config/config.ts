@@ -1,3 +1,4 @@
+import { dirname, join } from "node:path";
 import { UsageError } from "../errors.ts";
 import { didYouMean } from "../nearest.ts";
 import type { Account } from "./account.ts";
@@ -16,6 +17,8 @@ export type Config = {
   readonly baseUrl: URL;
   readonly locale: string;
   readonly accounts: readonly Account[];
+  /** Where the server's own keys are: beside the file of accounts, or beside `.env`. */
+  readonly keysFile: string;
   readonly settleLagMs: number;
   readonly logLevel: LogLevel;
   /** What the user should know of, and what stops nothing. */
@@ -40,6 +43,7 @@ export function readConfig(
     baseUrl: reader.baseUrl(),
     locale: reader.matching("EXCHANGE_LOCALE", /^[a-z]{2}-[A-Z]{2}$/, "a tag such as en-US"),
     ...readAccounts(reader, needs),
+    keysFile: join(dirname(reader.get("ACCOUNTS_FILE") ?? ".env"), "mirror-keys.json"),
     settleLagMs: reader.settleLagMs(),
     logLevel: reader.oneOf("LOG_LEVEL", logLevels),
   };

@@ -118,7 +118,10 @@ async function readStream(
 }
 
 /** A window is read from its newest bill on: down to its cursor's, all is stored. */
-async function readReading(db: Queryable, { account, productType }: Stream): Promise<Reading> {
+export async function readReading(
+  db: Queryable,
+  { account, productType }: Stream,
+): Promise<Reading> {
   const { rows } = await db.execute<{
     to: string;
     read_from: string | null;

@@ -5,11 +5,12 @@ import type { Log } from "../log.ts";
 import { Refusal } from "../server/source.ts";
 import { sendEnvelope } from "./envelope.ts";
 import { health } from "./health.ts";
+import { mirror } from "./mirror/mirror.ts";
 import { page } from "./page.ts";
 import type { RouteGroup, ServeDeps } from "./routes.ts";
 
 /** All that is served. */
-const routeGroups: readonly RouteGroup[] = [health, page];
+const routeGroups: readonly RouteGroup[] = [health, mirror, page];
 
 // URL and headers together; the longest honest request has about 1 KiB.
 const headBytesMax = 16 * 1_024;

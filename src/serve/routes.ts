@@ -1,6 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import type { Transaction } from "../db/connect.ts";
 import type { Log } from "../log.ts";
+import type { KeyRing } from "./keys/key-ring.ts";
 
 /**
  * Runs work on the tables as they are at one moment. It cannot write, whatever it sends. A session's
@@ -11,6 +12,8 @@ export type Read = <T>(work: (tx: Transaction) => Promise<T>) => Promise<T>;
 /** What the routes of the server are made from. */
 export type ServeDeps = {
   readonly read: Read;
+  /** The server's own keys, as they are by now. */
+  readonly keys: KeyRing;
   /** The machine's time, in ms since the Unix epoch. */
   readonly now: () => number;
   /** The newest time that a sync leaves unsettled, in ms. */

@@ -51,11 +51,13 @@ export function authenticate(
   if (!timestamp || !/^\d{1,15}$/.test(timestamp)) return bad("40005", "Invalid ACCESS_TIMESTAMP");
   if (Math.abs(now - Number(timestamp)) > clockSkewMaxMs)
     return bad("40008", "Request timestamp expired");
-  if (!sameText(passphrase, credential.passphrase))
-    return bad("40036", "The passphrase is incorrect");
   const { sentQuery = new URLSearchParams(request.query).toString() } = request;
   const accepted = acceptedSignatures(credential.secret, { ...request, sentQuery, timestamp });
-  if (!isAnyOf(sign, accepted)) return bad("40009", "sign signature error");
+  // Both are always compared: how long that takes says nothing of which one was wrong.
+  const isSigned = isAnyOf(sign, accepted);
+  if (!sameText(passphrase, credential.passphrase))
+    return bad("40036", "The passphrase is incorrect");
+  if (!isSigned) return bad("40009", "sign signature error");
   return admit(headers, credential, permission);
 }
 

@@ -95,8 +95,8 @@ function readRequest({ method, url, headers, socket }: IncomingMessage): ApiRequ
   };
 }
 
-/** Letter for letter: URL would percent-encode some of it. */
-const sentQueryOf = (url: string): string => {
+/** What stands behind the question mark, letter for letter: URL would percent-encode some of it. */
+export const sentQueryOf = (url: string): string => {
   const at = url.indexOf("?");
   return at === -1 ? "" : (url.slice(at + 1).split("#")[0] ?? "");
 };

@@ -1,4 +1,3 @@
-import type { z } from "zod";
 import { accountBills, pageSizeDefault, pageSizeMax } from "../contract/account-bills.ts";
 import { contracts } from "../contract/contracts.ts";
 import { financialRecords } from "../contract/financial-records.ts";
@@ -14,6 +13,7 @@ import { symbols } from "../contract/symbols.ts";
 import { type EpochMs, epochMs, historyMs, unifiedIntervalMaxMs } from "../contract/time.ts";
 import { accountInfo, accountSettings } from "../contract/unified-account.ts";
 import { type OperationApi, wrongEnvironment } from "./authenticate.ts";
+import { illegalTimeRange, readQuery, unknownProduct } from "./read-query.ts";
 import {
   type Credential,
   modeOf,
@@ -207,35 +207,6 @@ async function serveContracts(context: Context): Promise<object | Refusal> {
   if (query instanceof Refusal) return query;
   return context.source.contracts(query.productType, query.symbol?.trim() || undefined);
 }
-
-function readQuery<Schema extends z.ZodType>(
-  schema: Schema,
-  query: Readonly<Record<string, string>>,
-): z.output<Schema> | Refusal {
-  const parsed = schema.safeParse(query);
-  if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  return issue === undefined ? illegalTimeRange() : queryRefusal(issue, query);
-}
-
-/** The code that fits best among those in public records; which condition gives which is not documented. */
-function queryRefusal(issue: z.core.$ZodIssue, query: Readonly<Record<string, string>>): Refusal {
-  if (issue.code === "unrecognized_keys")
-    return new Refusal(400, "40034", `Parameter ${issue.keys.join(", ")} does not exist`);
-  const name = String(issue.path[0] ?? "");
-  if (name === "endTime" && issue.code === "custom" && query["startTime"] !== undefined)
-    return illegalTimeRange();
-  if (name === "category") return unknownProduct(name);
-  if (query[name] === undefined)
-    return new Refusal(400, "40019", `Parameter ${name} cannot be empty`);
-  if (name === "productType") return unknownProduct(name);
-  return new Refusal(400, "40020", `Parameter ${name} error`);
-}
-
-const unknownProduct = (name: string) =>
-  new Refusal(400, "400172", `Parameter verification failed ${name}`);
-
-const illegalTimeRange = () => new Refusal(400, "43111", "param error time range illegal");
 
 const optionalTime = (digits: string | undefined): EpochMs | undefined =>
   digits === undefined ? undefined : epochMs(Number(digits));

@@ -149,6 +149,6 @@ change reconcile checks all bills again.`;
 export const serveHelp = `
 Clients of the exchange read from it what is stored, with a key of its own: the
 same paths, fields and digits, and spans of any length and age. It only reads,
-and listens on this machine alone unless --host says otherwise. Where the newest
-reading is older than --max-age, /readyz says so, and the newest time is refused.
+and listens on this machine alone unless --host says otherwise. Where no sync
+has read for --max-age, /readyz says so, and the newest time is refused.
 Prints its address; each request is a line of the log on standard error.`;

@@ -1,9 +1,17 @@
 import { type Command, Option } from "commander";
+import { selectionOf } from "../../app/selection.ts";
 import { readConfig } from "../../config/config.ts";
 import { hourMs } from "../../contract/time.ts";
 import type { ServeOptions } from "../serve.ts";
 import { serveHelp } from "./help.ts";
-import { durationOf, type ExitWith, type ProgramDeps, portOf } from "./options.ts";
+import {
+  durationOf,
+  type ExitWith,
+  jsonOption,
+  type ProgramDeps,
+  portOf,
+  productOption,
+} from "./options.ts";
 
 /** `serve`, and what goes with it. */
 export function addServingCommands(
@@ -22,10 +30,65 @@ export function addServingCommands(
     .option("--port <port>", "0 takes a free one", portOf, 8787)
     .option("--host <address>", "where to listen; 0.0.0.0 is every address", "127.0.0.1")
     .addOption(
-      new Option("--max-age <duration>", "how old the newest reading may be: 90m, 3h, 2d")
+      new Option("--max-age <duration>", "how old the newest reading may be, as 90m or 2d")
         .argParser(durationOf)
         .default(3 * hourMs, "3h"),
     )
     .addHelpText("after", serveHelp)
     .action(exitWith(serve));
+  addKeyCommands(program, { io, readEnvironment }, exitWith);
+}
+
+type NewKeyWords = {
+  readonly account?: readonly string[];
+  readonly product?: readonly string[];
+  readonly allowGaps: boolean;
+  readonly trim: boolean;
+  readonly json: boolean;
+};
+
+function addKeyCommands(
+  program: Command,
+  { io, readEnvironment }: Pick<ProgramDeps, "io" | "readEnvironment">,
+  exitWith: ExitWith,
+): void {
+  const configOf = () => readConfig(readEnvironment(), { credentials: false });
+  const add = async (name: string, words: NewKeyWords) => {
+    const { productTypes } = selectionOf(words);
+    const { addKey } = await import("../keys.ts");
+    const gaps = words.allowGaps ? "allow" : words.trim ? "trim" : "refuse";
+    const { json, account: accounts = [] } = words;
+    return addKey(configOf(), io, { name, accounts, productTypes, gaps, json });
+  };
+  const list = async (options: { readonly json: boolean }) => {
+    const { listKeys } = await import("../keys.ts");
+    return listKeys(configOf(), io, options);
+  };
+  const remove = async (name: string) => {
+    const { removeKey } = await import("../keys.ts");
+    return removeKey(configOf(), io, name);
+  };
+  const keys = program.command("keys").description("the keys with which clients read from serve");
+  keys
+    .command("add <name>")
+    .description("make a key that reads one account, and show it this once")
+    .option("--account <name...>", "its account; may be left out where there is one")
+    .addOption(productOption())
+    .addOption(
+      new Option("--trim", "spans may begin before the history; that part is left out")
+        .default(false, "refuse them")
+        .conflicts("allowGaps"),
+    )
+    .option("--allow-gaps", "answer also where time was lost or is not read yet", false)
+    .addOption(jsonOption("lines"))
+    .action(exitWith(add));
+  keys
+    .command("list")
+    .description("what keys there are, without their secrets")
+    .addOption(jsonOption("a table"))
+    .action(exitWith(list));
+  keys
+    .command("remove <name>")
+    .description("take a key away; a server that runs refuses it within a second")
+    .action(exitWith(remove));
 }

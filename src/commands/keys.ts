@@ -1,0 +1,99 @@
+import { type ExitCode, type Io, print, printJson, tell } from "../app/io.ts";
+import { refuseUnknownAccounts } from "../app/selection.ts";
+import type { Config } from "../config/config.ts";
+import { accountName } from "../config/environment.ts";
+import type { ProductType } from "../contract/product-types.ts";
+import { readSyncedStreams } from "../db/ledger/checkpoints.ts";
+import { hasSchema } from "../db/migrate.ts";
+import { openCommandDatabase } from "../db/open.ts";
+import { UsageError } from "../errors.ts";
+import { didYouMean } from "../nearest.ts";
+import {
+  type GapRule,
+  type MirrorKey,
+  newKey,
+  readKeys,
+  writeKeys,
+} from "../serve/keys/key-file.ts";
+import { formatTable } from "../terminal/format.ts";
+
+export type NewKeyOptions = {
+  readonly name: string;
+  readonly accounts: readonly string[];
+  readonly productTypes: readonly ProductType[] | undefined;
+  readonly gaps: GapRule;
+  readonly json: boolean;
+};
+
+/** `keys add`: makes a key for the server, and shows it this once. */
+export async function addKey(config: Config, io: Io, options: NewKeyOptions): Promise<ExitCode> {
+  const { name, productTypes, gaps, json } = options;
+  if (!accountName.pattern.test(name)) throw new UsageError(`a key's name is ${accountName.form}`);
+  const account = await accountOf(config, io, options.accounts);
+  const keys = readKeys(config.keysFile);
+  if (keys.some((key) => key.name === name))
+    throw new UsageError(`there is a key ${name} already; remove it, or choose another name`);
+  const key = newKey({ name, account, productTypes, gaps }, new Date());
+  await writeKeys(config.keysFile, [...keys, key]);
+  const { apiKey, apiSecret, apiPassphrase } = key;
+  if (json) printJson(io, { apiKey, apiSecret, apiPassphrase });
+  else print(io, `apiKey=${apiKey}\napiSecret=${apiSecret}\napiPassphrase=${apiPassphrase}`);
+  tell(io, `reads ${account}; it is not shown again, and a server that runs takes it in a second`);
+  return 0;
+}
+
+/** A key is of one account, as the exchange's are: its API has no parameter for another. */
+async function accountOf(config: Config, io: Io, named: readonly string[]): Promise<string> {
+  const [account, ...others] = named;
+  if (others.length > 0)
+    throw new UsageError(
+      "a key reads one account, as a key of the exchange does; add one for each",
+    );
+  const configured = config.accounts.map(({ name }) => name);
+  if (account === undefined) {
+    const [only, ...more] = configured;
+    if (only !== undefined && more.length === 0) return only;
+    throw new UsageError(`name its account by --account (configured: ${configured.join(", ")})`);
+  }
+  if (configured.includes(account)) return account;
+  // One that is configured no more still has its history.
+  await using database = await openCommandDatabase(config.database, (message) => tell(io, message));
+  const stored = (await hasSchema(database.db)) ? await readSyncedStreams(database.db) : [];
+  refuseUnknownAccounts({ accounts: [account], productTypes: undefined }, config, stored);
+  return account;
+}
+
+/** `keys list`: what there is, without the secrets. */
+export async function listKeys(
+  config: Config,
+  io: Io,
+  { json }: { readonly json: boolean },
+): Promise<ExitCode> {
+  const keys = readKeys(config.keysFile);
+  if (json) {
+    printJson(io, {
+      keys: keys.map(({ name, apiKey, account, productTypes, gaps, createdAt }) => ({
+        ...{ name, apiKey, account, productTypes: productTypes ?? null, gaps, createdAt },
+      })),
+    });
+  } else if (keys.length === 0) print(io, "there is no key yet; keys add makes one");
+  else print(io, formatTable(["key", "account", "product types", "gaps", "made"], keys.map(cells)));
+  return 0;
+}
+
+const cells = ({ name, account, productTypes, gaps, createdAt }: MirrorKey): readonly string[] => [
+  ...[name, account, productTypes?.join(" ") ?? "all", gaps, createdAt.slice(0, 10)],
+];
+
+/** `keys remove`: a server that runs refuses it within a second. */
+export async function removeKey(config: Config, io: Io, name: string): Promise<ExitCode> {
+  const keys = readKeys(config.keysFile);
+  const left = keys.filter((key) => key.name !== name);
+  if (left.length === keys.length) {
+    const names = keys.map((key) => key.name);
+    throw new UsageError(`there is no key ${name}${didYouMean(name, names)}`);
+  }
+  await writeKeys(config.keysFile, left);
+  print(io, `${name} is removed; a server that runs refuses it within a second`);
+  return 0;
+}

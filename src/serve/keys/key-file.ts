@@ -1,0 +1,96 @@
+import { randomBytes } from "node:crypto";
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { open, rename, rm } from "node:fs/promises";
+import { z } from "zod";
+import { type ProductType, productTypes } from "../../contract/product-types.ts";
+import { messageOf, UsageError } from "../../errors.ts";
+
+/**
+ * What a key's answers do about time that was not read: `refuse` them, `trim` what lies before the
+ * first coverage and refuse the rest, or `allow` them to have holes.
+ */
+export const gapRules = ["refuse", "trim", "allow"] as const;
+export type GapRule = (typeof gapRules)[number];
+
+const mirrorKey = z.strictObject({
+  name: z.string(),
+  apiKey: z.string(),
+  // In clear: whoever checks an HMAC needs the secret itself.
+  apiSecret: z.string(),
+  apiPassphrase: z.string(),
+  account: z.string(),
+  /** Those that it may read; without, all of the account. */
+  productTypes: z.array(z.enum(productTypes)).optional(),
+  gaps: z.enum(gapRules),
+  createdAt: z.string(),
+});
+
+const file = z.strictObject({ keys: z.array(mirrorKey) });
+
+/** One of the server's own keys. It reads one account, as a key of the exchange does. */
+export type MirrorKey = Readonly<z.output<typeof mirrorKey>>;
+
+/** No key of the exchange begins so: one that was sent by mistake can be told. */
+export const keyPrefix = "mirror_";
+
+const token = (bytes: number): string => randomBytes(bytes).toString("hex");
+
+export function newKey(
+  what: {
+    readonly name: string;
+    readonly account: string;
+    readonly productTypes: readonly ProductType[] | undefined;
+    readonly gaps: GapRule;
+  },
+  now: Date,
+): MirrorKey {
+  const { productTypes: types, ...others } = what;
+  return {
+    ...others,
+    apiKey: `${keyPrefix}${token(16)}`,
+    apiSecret: token(32),
+    apiPassphrase: token(10),
+    ...(types !== undefined && { productTypes: [...types] }),
+    createdAt: now.toISOString(),
+  };
+}
+
+/**
+ * The keys of a file; none where there is no file.
+ * @throws UsageError where others may read it, or it is not what {@link writeKeys} wrote.
+ */
+export function readKeys(path: string): readonly MirrorKey[] {
+  if (!existsSync(path)) return [];
+  if ((statSync(path).mode & 0o077) !== 0) {
+    throw new UsageError(
+      `${path} holds secrets, and other users may read it; run chmod 600 ${path}`,
+    );
+  }
+  try {
+    return file.parse(JSON.parse(readFileSync(path, "utf8"))).keys;
+  } catch (error) {
+    // The parser's message may quote a secret.
+    const why = error instanceof SyntaxError || error instanceof z.ZodError ? "" : messageOf(error);
+    throw new UsageError(
+      `${path} cannot be read as a file of keys${why && ` (${why})`}; correct it, or remove it and add the keys again`,
+    );
+  }
+}
+
+/** Replaces the file as a whole: who reads it meanwhile sees all keys of before or of after. */
+export async function writeKeys(path: string, keys: readonly MirrorKey[]): Promise<void> {
+  const next = `${path}.${process.pid}.tmp`;
+  try {
+    await using handle = await open(next, "wx", 0o600);
+    await handle.writeFile(`${JSON.stringify({ keys }, undefined, 2)}\n`);
+    await handle.sync();
+  } catch (error) {
+    throw new UsageError(
+      `${path} cannot be written (${messageOf(error)}); correct its folder's rights`,
+    );
+  }
+  await rename(next, path).catch(async (error: unknown) => {
+    await rm(next, { force: true });
+    throw error;
+  });
+}

@@ -1,0 +1,89 @@
+import type { FastifyRequest } from "fastify";
+import { minuteMs, secondMs } from "../../contract/time.ts";
+import { authenticate, type SignedRequest } from "../../server/authenticate.ts";
+import { sentQueryOf } from "../../server/http.ts";
+import { type Credential, Refusal } from "../../server/source.ts";
+import { keyPrefix, type MirrorKey } from "../keys/key-file.ts";
+import type { KeyRing } from "../keys/key-ring.ts";
+import { type Budget, createBudget } from "./budget.ts";
+
+/** For a key in a second. */
+const requestsMax = 100;
+/** For an address in a minute; those that are signed well do not count. */
+const failuresMax = 20;
+
+export type Access = (request: FastifyRequest, query: Query) => MirrorKey | Refusal;
+
+export type Query = Readonly<Record<string, string>>;
+
+// Checked like any other, so that a key that does not exist takes as long as one that does.
+const nobody: Credential = {
+  secret: "0".repeat(64),
+  passphrase: "0".repeat(20),
+  uid: "",
+  name: "",
+  permissions: [],
+};
+
+/** Lets in whoever signs with a key of the server's own, as often as a key may ask. */
+export function accessBy(keys: KeyRing, now: () => number): Access {
+  const failures = createBudget(failuresMax, minuteMs);
+  const uses = createBudget(requestsMax);
+  return (request, query) => {
+    const at = now();
+    const name = headerOf(request, "access-key") ?? "";
+    const key = keys().get(name);
+    const refusal = authenticate(
+      signedRequest(request, query),
+      key === undefined ? nobody : credentialOf(key),
+      undefined,
+      at,
+    );
+    if (key === undefined) return exceeded(failures, request.ip, at) ?? unknownKey(name);
+    if (refusal !== undefined) return exceeded(failures, request.ip, at) ?? refusal;
+    return exceeded(uses, key.apiKey, at) ?? key;
+  };
+}
+
+function signedRequest(request: FastifyRequest, query: Query): SignedRequest {
+  const { url = "" } = request.raw;
+  const headers = Object.entries(request.headers);
+  return {
+    method: request.method,
+    path: url.split("?")[0] ?? "",
+    query,
+    sentQuery: sentQueryOf(url),
+    headers: Object.fromEntries(headers.map(([name, value]) => [name, value?.toString()])),
+  };
+}
+
+function unknownKey(name: string): Refusal {
+  if (name === "") return new Refusal(400, "40001", "ACCESS_KEY cannot be empty");
+  return new Refusal(
+    400,
+    "40037",
+    name.startsWith(keyPrefix)
+      ? "Apikey does not exist: it was removed, or is another server's"
+      : "Apikey is not of this server: it takes its own keys, made by bill-sync keys add, and never " +
+          "one of the exchange",
+  );
+}
+
+const headerOf = ({ headers }: FastifyRequest, name: string): string | undefined =>
+  headers[name]?.toString();
+
+const credentialOf = (key: MirrorKey): Credential => ({
+  secret: key.apiSecret,
+  passphrase: key.apiPassphrase,
+  uid: key.name,
+  name: key.account,
+  permissions: [],
+});
+
+function exceeded(budget: Budget, name: string, at: number): Refusal | undefined {
+  const waitMs = budget.take(name, at);
+  if (waitMs === undefined) return undefined;
+  return new Refusal(429, "429", "Too Many Requests", {
+    "retry-after": String(Math.max(1, Math.ceil(waitMs / secondMs))),
+  });
+}

@@ -1,0 +1,79 @@
+import { isoTime, minuteMs, secondMs } from "../../contract/time.ts";
+import { Refusal } from "../../server/source.ts";
+import { type Interval, union } from "../../sync/intervals.ts";
+import type { Stream } from "../../sync/store.ts";
+import type { Hole, LedgerTimes } from "./holes.ts";
+
+// A sync that is at work has passed soon; the next one comes within the hour.
+const retryAfterSeconds = String(minuteMs / secondMs);
+const listedMax = 10;
+
+/**
+ * Why a page is not served whose time has these holes: for good where one is lost, otherwise for as long
+ * as the exchange still has what is missing.
+ */
+export function refuseHoles(stream: Stream, holes: readonly Hole[]): Refusal | undefined {
+  const hole = holes.find(({ kind }) => kind === "lost" || kind === "before") ?? holes[0];
+  if (hole === undefined) return undefined;
+  const msg = `${stream.account}/${stream.productType}: ${reasonOf(hole)}`;
+  return hole.kind === "lost" || hole.kind === "before"
+    ? new Refusal(400, "40704", msg)
+    : new Refusal(503, "40725", msg, { "retry-after": retryAfterSeconds });
+}
+
+function reasonOf({ kind, span }: Hole): string {
+  const name = nameOf(span);
+  switch (kind) {
+    case "before":
+      return (
+        `nothing was read before ${isoTime(span.to)}; ask for startTime=${span.to} or later, or use a ` +
+        "key that was made with --trim"
+      );
+    case "lost":
+      return (
+        `${name} was lost: the exchange had deleted it before it was read; ask for the time on one ` +
+        "side of it, or use a key that was made with --allow-gaps"
+      );
+    case "unread":
+      return `${name} is not read yet; a sync reads it, try again after the next`;
+    case "stale":
+      return `${name} is not read yet, and no sync came for long; let sync run, and try again`;
+    case "rejected":
+      return (
+        `a row of ${name} broke the contract and is not among the bills; run replay, or sign it off ` +
+        "with replay --accept"
+      );
+    default:
+      return kind satisfies never;
+  }
+}
+
+function nameOf({ from, to }: Interval): string {
+  if (Number.isFinite(from))
+    return Number.isFinite(to)
+      ? `${isoTime(from)} to ${isoTime(to)}`
+      : `the time since ${isoTime(from)}`;
+  return Number.isFinite(to) ? `the time before ${isoTime(to)}` : "all of it";
+}
+
+/** What headers say of a ledger's time, whatever is served of it. */
+export function completenessHeaders(
+  { coverage, expired }: LedgerTimes,
+  holes: readonly Hole[],
+): Readonly<Record<string, string>> {
+  const gaps = holes.filter(
+    ({ kind }) => kind === "lost" || kind === "unread" || kind === "rejected",
+  );
+  const [first] = coverage;
+  const [settled] = union([...coverage, ...expired]);
+  const more = gaps.length - listedMax;
+  const listed = gaps.slice(0, listedMax).map(({ span }) => `${edge(span.from)}/${edge(span.to)}`);
+  return {
+    ...(first !== undefined && { "x-complete-from": isoTime(first.from) }),
+    // Up to here nothing is missing that is not among the gaps.
+    ...(settled !== undefined && { "x-complete-through": isoTime(settled.to) }),
+    "x-gaps": [...listed, ...(more > 0 ? [`and ${more} more`] : [])].join(", "),
+  };
+}
+
+const edge = (time: Interval["from"]): string => (Number.isFinite(time) ? isoTime(time) : "..");

@@ -1,0 +1,32 @@
+import { sql } from "drizzle-orm";
+import type { Queryable } from "../../db/connect.ts";
+import { Refusal } from "../../server/source.ts";
+import { modeOf } from "../../sync/account-state.ts";
+import type { Stream } from "../../sync/store.ts";
+
+/** Why a ledger of which nothing was read is not served: as the exchange says it where it can be told. */
+export async function refuseUnread(tx: Queryable, stream: Stream): Promise<Refusal> {
+  const { account, productType } = stream;
+  const { rows } = await tx.execute<{ productType: Stream["productType"] }>(sql`
+    select distinct product_type as "productType"
+    from checkpoints
+    where account = ${account}`);
+  const mode = modeOf(productType);
+  const isOther = rows.length > 0 && rows.every((row) => modeOf(row.productType) !== mode);
+  if (isOther) return refusedMode(mode);
+  return new Refusal(
+    503,
+    "40725",
+    `${account}/${productType}: nothing of it was read to its end yet; let sync read it, and try again`,
+    { "retry-after": "60" },
+  );
+}
+
+export const refusedMode = (mode: "classic" | "unified"): Refusal =>
+  mode === "classic"
+    ? new Refusal(400, "40085", "The account is in Unified Account mode: it has no classic bills")
+    : new Refusal(
+        400,
+        "40084",
+        "The account is in Classic Account mode: it has no unified records",
+      );

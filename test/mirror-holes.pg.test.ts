@@ -1,0 +1,278 @@
+import { sql } from "drizzle-orm";
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { accountBills } from "../src/contract/account-bills.ts";
+import type { Bill } from "../src/contract/bill.ts";
+import { epochMs, hourMs, isoTime, minuteMs } from "../src/contract/time.ts";
+import { inTransaction, type OpenDatabase } from "../src/db/connect.ts";
+import { upsertBills } from "../src/db/ledger/upsert-bills.ts";
+import { aBill } from "./support/bills.ts";
+import { fileDatabase } from "./support/database.ts";
+import { aMirrorKey, type Mirror, openMirror } from "./support/mirror.ts";
+
+const start = Date.UTC(2026, 0, 1);
+const at = (hours: number) => epochMs(start + hours * hourMs);
+/** Now, and the hour that the next sync would read from on. */
+const [now, readTo] = [at(100), at(99)];
+
+const account = "main";
+const keys = {
+  refuse: aMirrorKey(account),
+  trim: aMirrorKey(account, { gaps: "trim" }),
+  allow: aMirrorKey(account, { gaps: "allow" }),
+};
+const stream = { account, productType: "USDT-FUTURES" } as const;
+
+let tables: OpenDatabase;
+let mirror: Mirror;
+beforeAll(async () => {
+  const made = await fileDatabase();
+  tables = made.tables;
+  mirror = openMirror(made.database.url, { keys: Object.values(keys), now: () => now });
+});
+afterAll(() => mirror[Symbol.asyncDispose]());
+
+type Window = {
+  readonly state: "complete" | "expired" | "open";
+  readonly from: number;
+  readonly to: number;
+  readonly cursor?: string;
+};
+
+/** A bill a few minutes apart, some of them in one millisecond. */
+const ledger: readonly Bill[] = Array.from({ length: 1_000 }, (_, index) => {
+  const cTime = epochMs(start + Math.floor(index / 3) * 18 * minuteMs);
+  const billId = String(9_990 + index);
+  return aBill({ billId, cTime, amount: `${index}.50`, coin: index % 7 === 0 ? "BTC" : "USDT" });
+}).filter(({ cTime }) => cTime < now);
+
+/** Says what was read and what was not, and stores the bills of what was. */
+async function given(windows: readonly Window[]): Promise<void> {
+  const isRead = ({ cTime, billId }: Bill) =>
+    windows.some(
+      ({ state, from, to, cursor }) =>
+        cTime >= from &&
+        cTime < to &&
+        (state === "complete" ||
+          (state === "open" && cursor !== undefined && Number(billId) >= Number(cursor))),
+    );
+  await inTransaction(tables.db, async (tx) => {
+    await tx.execute(sql`delete from bills`);
+    await tx.execute(sql`delete from checkpoints`);
+    await upsertBills(tx, [{ stream, bills: ledger.filter(isRead) }]);
+    for (const { state, from, to, cursor = null } of windows) {
+      const startedAt = cursor === null ? null : isoTime(epochMs(to));
+      await tx.execute(sql`
+        insert into checkpoints (
+          account, product_type, window_start, window_end, state, cursor, run_id, started_at,
+          updated_at
+        )
+        values (
+          ${account}, ${stream.productType}, ${isoTime(epochMs(from))}, ${isoTime(epochMs(to))},
+          ${state}, ${cursor}, gen_random_uuid(), ${startedAt}, clock_timestamp()
+        )`);
+    }
+  });
+}
+
+const ask = (gaps: keyof typeof keys, query: Readonly<Record<string, string>>) =>
+  mirror.ask(keys[gaps], accountBills.path, { productType: "USDT-FUTURES", ...query });
+
+const idsOf = (data: unknown): readonly string[] =>
+  (data as { bills: readonly { billId: string }[] }).bills.map(({ billId }) => billId);
+
+const window = (from: number, to: number, state: Window["state"] = "complete"): Window => ({
+  state,
+  from: at(from),
+  to: at(to),
+});
+
+const spanOf = (from: number, to: number) => ({
+  startTime: String(at(from)),
+  endTime: String(at(to)),
+});
+
+describe("time that was not read", () => {
+  test("before the first coverage is refused for good, with where to begin; a key may trim it", async () => {
+    await given([window(10, 99)]);
+    const refused = await ask("refuse", spanOf(5, 20));
+    expect([refused.status, refused.body.code]).toEqual([400, "40704"]);
+    expect(refused.body.msg).toContain(`ask for startTime=${at(10)} or later`);
+    const trimmed = await ask("trim", spanOf(5, 20));
+    const from10 = await ask("refuse", spanOf(10, 20));
+    expect([trimmed.status, from10.status]).toEqual([200, 200]);
+    expect(trimmed.body.data).toEqual(from10.body.data);
+    expect((await ask("trim", spanOf(1, 5))).body.data).toEqual({ bills: [], endId: "" });
+    expect((await ask("allow", spanOf(5, 20))).body.data).toEqual(from10.body.data);
+  });
+
+  test("that is lost is refused for good, also to a key that trims, and named in the headers", async () => {
+    await given([window(10, 40), window(40, 50, "expired"), window(50, 99)]);
+    for (const gaps of ["refuse", "trim"] as const) {
+      const refused = await ask(gaps, spanOf(45, 60));
+      expect([refused.status, refused.body.code]).toEqual([400, "40704"]);
+      expect(refused.body.msg).toMatch(/2026-01-02T21:00\S+ to 2026-01-03T02:00\S+ was lost/);
+    }
+    const beside = await ask("refuse", spanOf(50, 60));
+    expect(beside.status).toBe(200);
+    expect(beside.headers).toMatchObject({
+      "x-complete-from": isoTime(at(10)),
+      "x-complete-through": isoTime(at(99)),
+      "x-gaps": `${isoTime(at(40))}/${isoTime(at(50))}`,
+    });
+    expect((await ask("allow", spanOf(45, 60))).status).toBe(200);
+  });
+
+  test("that a sync has yet to read is refused for now", async () => {
+    await given([window(10, 40), window(50, 99)]);
+    const refused = await ask("refuse", spanOf(45, 60));
+    expect([refused.status, refused.body.code]).toEqual([503, "40725"]);
+    expect(refused.headers["retry-after"]).toBe("60");
+    expect(refused.body.msg).toContain("is not read yet");
+    expect((await ask("allow", spanOf(45, 60))).status).toBe(200);
+  });
+
+  test("of a ledger of which nothing was read is no empty page", async () => {
+    await given([]);
+    expect((await ask("refuse", {})).body.code).toBe("40725");
+    expect((await ask("trim", {})).status).toBe(503);
+    await given([{ ...window(10, 99, "open"), cursor: "10900" }]);
+    expect((await ask("refuse", {})).status).toBe(503);
+  });
+
+  test("is missed where no sync came for long, and not while the newest settles", async () => {
+    await given([window(10, 98)]);
+    expect((await ask("refuse", {})).status).toBe(200);
+    await given([window(10, 96)]);
+    const stale = await ask("refuse", {});
+    expect([stale.status, stale.body.code]).toEqual([503, "40725"]);
+    expect(stale.body.msg).toContain("no sync came for long");
+    expect((await ask("refuse", spanOf(90, 95))).status).toBe(200);
+  });
+
+  test("under the first pages of a sync that is at work is refused, and what lies apart is not", async () => {
+    const cursor = ledger.find(({ cTime }) => cTime >= at(98.5))?.billId ?? "";
+    await given([window(10, 97), { ...window(97, 100, "open"), cursor }]);
+    expect((await ask("refuse", { limit: "5" })).status).toBe(200);
+    const across = await ask("refuse", { limit: "50" });
+    expect([across.status, across.body.code]).toEqual([503, "40725"]);
+    expect((await ask("refuse", spanOf(50, 96))).status).toBe(200);
+  });
+
+  test("of a walk by cursor is refused at the page that would leap over it", async () => {
+    await given([window(10, 40), window(40, 50, "expired"), window(50, 99)]);
+    let idLessThan: string | undefined;
+    for (let page = 0; page < 50; page++) {
+      const answer = await ask("refuse", { limit: "60", ...(idLessThan && { idLessThan }) });
+      if (answer.status !== 200) {
+        expect(answer.body.code).toBe("40704");
+        expect(page).toBe(8);
+        return;
+      }
+      idLessThan = idsOf(answer.body.data).at(-1);
+    }
+    expect.unreachable("the walk leapt over lost time");
+  });
+
+  test("of a row that broke the contract is refused until it is resolved", async () => {
+    await given([window(10, 99)]);
+    const received = JSON.stringify({ billId: "x1", cTime: String(at(30)), amount: "many" });
+    await tables.db.execute(sql`
+      insert into rejected_bills (
+        account, product_type, digest, received, fault_path, fault, run_id, rejected_at
+      )
+      values (
+        ${account}, ${stream.productType}, 'd', ${received}, 'amount', 'is no number',
+        gen_random_uuid(), clock_timestamp()
+      )`);
+    const refused = await ask("refuse", spanOf(29, 31));
+    expect([refused.status, refused.body.msg]).toEqual([503, expect.stringContaining("replay")]);
+    expect((await ask("refuse", spanOf(31, 33))).status).toBe(200);
+    await tables.db.execute(sql`update rejected_bills set resolved_at = clock_timestamp()`);
+    expect((await ask("refuse", spanOf(29, 31))).status).toBe(200);
+  });
+});
+
+describe("whatever was read and whatever is asked, an answer is all there is, or a refusal", () => {
+  const hour = fc.integer({ min: 0, max: 99 });
+  const state = fc.constantFrom<Window["state"]>(
+    "complete",
+    "complete",
+    "complete",
+    "expired",
+    "open",
+  );
+  /** Windows side by side, as runs leave them, the newest of them up to an hour ago. */
+  const windows = fc
+    .tuple(
+      fc.uniqueArray(hour, { minLength: 1, maxLength: 6 }),
+      fc.array(state, { minLength: 6, maxLength: 6 }),
+    )
+    .map(([edges, states]) => {
+      const sorted = [...edges.toSorted((a, b) => a - b), 99];
+      return sorted.slice(1).flatMap((to, index) => {
+        const from = sorted[index] ?? to;
+        return from < to ? [{ ...window(from, to), state: states[index] ?? "complete" }] : [];
+      });
+    });
+  const question = fc.record({
+    from: fc.option(hour),
+    to: fc.option(hour),
+    limit: fc.integer({ min: 1, max: 400 }),
+    coin: fc.constantFrom(undefined, "BTC"),
+    pages: fc.integer({ min: 1, max: 4 }),
+  });
+
+  test("page by page, down to the oldest bill", async () => {
+    const seen = { served: 0, refused: 0 };
+    await fc.assert(
+      fc.asyncProperty(
+        windows,
+        fc.array(question, { minLength: 6, maxLength: 6 }),
+        async (read, questions) => {
+          await given(read);
+          const begin = Math.min(
+            ...read.filter(({ state }) => state !== "open").map(({ from }) => from),
+          );
+          for (const { from, to, limit, coin, pages } of questions) {
+            if (from !== null && to !== null && from > to) continue;
+            let idLessThan: string | undefined;
+            for (let page = 0; page < pages; page++) {
+              const answer = await ask("refuse", {
+                ...(from !== null && { startTime: String(at(from)) }),
+                ...(to !== null && { endTime: String(at(to)) }),
+                ...(coin !== undefined && { coin }),
+                ...(idLessThan !== undefined && { idLessThan }),
+                limit: String(limit),
+              });
+              if (answer.status !== 200) {
+                expect(answer.body.code).toMatch(/^(40704|40725)$/);
+                seen.refused++;
+                break;
+              }
+              seen.served++;
+              // Newer than what was read, nothing is stored, and nothing is claimed.
+              const expected = ledger
+                .filter(({ cTime }) => cTime < readTo)
+                .filter(({ cTime }) => cTime >= (from === null ? begin : at(from)))
+                .filter(({ cTime }) => to === null || cTime <= at(to))
+                .filter((bill) => coin === undefined || bill.coin === coin)
+                .filter(
+                  ({ billId }) => idLessThan === undefined || Number(billId) < Number(idLessThan),
+                )
+                .map(({ billId }) => billId)
+                .toReversed()
+                .slice(0, limit);
+              expect(idsOf(answer.body.data)).toEqual(expected);
+              idLessThan = expected.at(-1);
+              if (idLessThan === undefined) break;
+            }
+          }
+        },
+      ),
+      { numRuns: 60, seed: 16 },
+    );
+    expect(seen.served).toBeGreaterThan(100);
+    expect(seen.refused).toBeGreaterThan(100);
+  });
+});

@@ -1,0 +1,161 @@
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { accountBills } from "../src/contract/account-bills.ts";
+import { financialRecords } from "../src/contract/financial-records.ts";
+import { parseExactJson, sortedJson } from "../src/contract/json.ts";
+import type { Query } from "../src/contract/operation.ts";
+import { classicProductTypes, unifiedProductTypes } from "../src/contract/product-types.ts";
+import { signature } from "../src/contract/signature.ts";
+import { dayMs, hourMs, minuteMs } from "../src/contract/time.ts";
+import type { Sandbox } from "../src/sandbox/sandbox.ts";
+import { fileDatabase } from "./support/database.ts";
+import { aMirrorKey, type Mirror, openMirror } from "./support/mirror.ts";
+import { type Simulation, simulate } from "./support/simulation.ts";
+
+const classic = aMirrorKey("classic");
+const unified = aMirrorKey("unified");
+let mirror: Mirror;
+let house: Readonly<Record<"classic" | "unified", Simulation & AsyncDisposable>>;
+
+beforeAll(async () => {
+  const { database } = await fileDatabase();
+  house = {
+    classic: simulate(database.url, { seed: 5, name: "classic", density: 0.4 }),
+    unified: simulate(database.url, {
+      seed: 6,
+      name: "unified",
+      density: 0.5,
+      productTypes: unifiedProductTypes,
+      modes: [{ at: Number.NEGATIVE_INFINITY, mode: "unified" }],
+      quirks: { sortedBy: "time" },
+    }),
+  };
+  for (const simulation of Object.values(house)) {
+    const { error } = await simulation.sync();
+    expect(error).toBeUndefined();
+  }
+  mirror = openMirror(database.url, {
+    keys: [classic, unified],
+    now: () => house.unified.time.now(),
+  });
+}, 120_000);
+
+afterAll(async () => {
+  await mirror[Symbol.asyncDispose]();
+  for (const simulation of Object.values(house)) await simulation[Symbol.asyncDispose]();
+});
+
+/** The same question, asked of the sandbox exchange. */
+async function askSandbox({ answer, account }: Sandbox, now: number, path: string, query: Query) {
+  const timestamp = String(Math.floor(now));
+  const { status, body } = await answer({
+    method: "GET",
+    path,
+    query,
+    clientAddress: String(Math.random()),
+    headers: {
+      "access-key": account.apiKey,
+      "access-sign": signature(account.apiSecret, { timestamp, method: "GET", path, query }),
+      "access-passphrase": account.apiPassphrase,
+      "access-timestamp": timestamp,
+    },
+  });
+  return { status, body };
+}
+
+type Rows = readonly Readonly<Record<string, unknown>>[];
+type Page = { readonly rows: Rows; readonly end: unknown };
+
+/** A page letter for letter; only the order of a row's members means nothing, and "" is none. */
+function pageOf(text: string): Page {
+  const { data } = parseExactJson(text) as { data: Readonly<Record<string, unknown>> };
+  const rows = (data["bills"] ?? data["list"]) as Rows;
+  return { rows, end: data["endId"] ?? data["cursor"] };
+}
+
+const spelled = (rows: Rows): readonly string[] =>
+  rows.map((row) =>
+    sortedJson(Object.fromEntries(Object.entries(row).filter(([, value]) => value !== ""))),
+  );
+
+const requests = 10;
+
+describe("a page of the mirror is the exchange's, letter for letter", () => {
+  const drawn = fc.record({
+    agoMs: fc.noBias(fc.integer({ min: hourMs, max: 88 * dayMs })),
+    lengthMs: fc.noBias(fc.integer({ min: 0, max: 6.9 * dayMs })),
+    limit: fc.integer({ min: 1, max: 100 }),
+    pages: fc.integer({ min: 1, max: 4 }),
+    typeIndex: fc.nat({ max: 5 }),
+    only: fc.constantFrom<Query>(
+      {},
+      {},
+      {},
+      { businessType: "contract_settle_fee" },
+      { onlyFunding: "yes" },
+      { businessType: "trans_from_exchange", coin: "USDT" },
+    ),
+    isLowerCase: fc.boolean(),
+  });
+
+  test("of a classic account", async () => {
+    let rows = 0;
+    await fc.assert(
+      fc.asyncProperty(drawn, async ({ typeIndex, isLowerCase, only, ...span }) => {
+        const type = classicProductTypes[typeIndex] ?? "USDT-FUTURES";
+        const productType = isLowerCase ? type.toLowerCase() : type;
+        rows += await comparePages("classic", { productType, ...only }, span, accountBills.path);
+      }),
+      { numRuns: 100, seed: 16 },
+    );
+    expect(rows).toBeGreaterThan(800);
+  });
+
+  test("of a unified account", async () => {
+    let rows = 0;
+    await fc.assert(
+      fc.asyncProperty(drawn, async ({ typeIndex, only: _, ...span }) => {
+        const category = (unifiedProductTypes[typeIndex] ?? "UTA-SPOT").slice("UTA-".length);
+        rows += await comparePages("unified", { category }, span, financialRecords.path);
+      }),
+      { numRuns: 100, seed: 17 },
+    );
+    expect(rows).toBeGreaterThan(800);
+  });
+
+  /** Walks down a span in both, page by page. */
+  async function comparePages(
+    name: "classic" | "unified",
+    what: Query,
+    span: { agoMs: number; lengthMs: number; limit: number; pages: number },
+    path: string,
+  ): Promise<number> {
+    const { sandbox, time } = house[name];
+    const startTime = Math.floor(time.now() - span.agoMs);
+    const read = Math.floor(time.now()) - 20 * minuteMs;
+    const endTime = Math.min(startTime + span.lengthMs, read);
+    let cursor: Query = {};
+    let compared = 0;
+    for (let page = 0; page < span.pages; page++) {
+      const query: Query = {
+        ...what,
+        startTime: String(startTime),
+        endTime: String(endTime),
+        limit: String(span.limit),
+        ...cursor,
+      };
+      await time.run(time.clock.sleep(1_000 / requests));
+      const expected = await askSandbox(sandbox, time.now(), path, query);
+      const given = await mirror.ask(name === "classic" ? classic : unified, path, query);
+      expect([given.status, given.body.msg]).toEqual([200, "success"]);
+      expect(expected.status).toBe(200);
+      const [ours, theirs] = [pageOf(given.text), pageOf(expected.body)];
+      expect(spelled(ours.rows)).toEqual(spelled(theirs.rows));
+      expect(ours.end).toEqual(theirs.end);
+      compared += ours.rows.length;
+      if (typeof ours.end !== "string" || ours.end === "") break;
+      cursor = path === accountBills.path ? { idLessThan: ours.end } : { cursor: ours.end };
+    }
+    return compared;
+  }
+});

@@ -1,0 +1,89 @@
+import { signature } from "../../src/contract/signature.ts";
+import { hourMs } from "../../src/contract/time.ts";
+import { type Database, inTransaction, openDatabase } from "../../src/db/connect.ts";
+import type { Log } from "../../src/log.ts";
+import { createApp } from "../../src/serve/app.ts";
+import { type MirrorKey, newKey } from "../../src/serve/keys/key-file.ts";
+import type { Read } from "../../src/serve/routes.ts";
+
+export type MirrorAnswer = {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, unknown>>;
+  readonly text: string;
+  readonly body: { readonly code: string; readonly msg: string; readonly data: unknown };
+};
+
+export type Mirror = AsyncDisposable & {
+  readonly app: ReturnType<typeof createApp>;
+  /** What was logged, line by line. */
+  readonly lines: readonly unknown[];
+  /** Asks with a good signature, without a network. */
+  ask(key: MirrorKey, path: string, query: Readonly<Record<string, string>>): Promise<MirrorAnswer>;
+};
+
+export const aMirrorKey = (
+  account: string,
+  but: Partial<Pick<MirrorKey, "name" | "gaps" | "productTypes">> = {},
+): MirrorKey =>
+  newKey(
+    { name: `of ${account}`, account, productTypes: undefined, gaps: "refuse", ...but },
+    new Date(0),
+  );
+
+/** As the command makes it. */
+export const readOf =
+  (db: Database): Read =>
+  (work) =>
+    inTransaction(db, work, { isolation: "repeatable read read only" });
+
+/** The server on a test's database, in the test's time. */
+export function openMirror(
+  url: string,
+  {
+    keys,
+    now,
+    maxAgeMs = 3 * hourMs,
+    settleLagMs = 600_000,
+  }: {
+    readonly keys: readonly MirrorKey[];
+    readonly now: () => number;
+    readonly maxAgeMs?: number;
+    readonly settleLagMs?: number;
+  },
+): Mirror {
+  const database = openDatabase(url);
+  let asked = 0;
+  // As fast as a key may ask.
+  const clock = () => now() + 10 * asked;
+  const lines: unknown[] = [];
+  const take = (...line: unknown[]) => void lines.push(line);
+  const log = { debug: take, info: take, warn: take, error: take } as unknown as Log;
+  const ring = new Map(keys.map((key) => [key.apiKey, key]));
+  const read = readOf(database.db);
+  const app = createApp({ read, keys: () => ring, now: clock, settleLagMs, maxAgeMs, log });
+  return {
+    app,
+    lines,
+    async ask(key, path, query) {
+      asked++;
+      const timestamp = String(Math.floor(clock()));
+      const sign = signature(key.apiSecret, { timestamp, method: "GET", path, query });
+      const search = new URLSearchParams(query).toString();
+      const { statusCode, headers, body } = await app.inject({
+        method: "GET",
+        url: search === "" ? path : `${path}?${search}`,
+        headers: {
+          "access-key": key.apiKey,
+          "access-sign": sign,
+          "access-passphrase": key.apiPassphrase,
+          "access-timestamp": timestamp,
+        },
+      });
+      return { status: statusCode, headers, text: body, body: JSON.parse(body) };
+    },
+    async [Symbol.asyncDispose]() {
+      await app.close();
+      await database[Symbol.asyncDispose]();
+    },
+  };
+}
