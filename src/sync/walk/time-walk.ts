@@ -24,7 +24,7 @@ export class TimeWalk {
   #step: Step = { kind: "down" };
   #oldest: PlacedRow | undefined;
   #witnesses: readonly PlacedRow[] = [];
-  /** The oldest bill that any question brought. */
+  /** The oldest bill that any question brought; of one millisecond, that with the lowest id. */
   #known: PlacedRow | undefined;
   #isEndIncluded: boolean | undefined;
   #hasEnded = false;
@@ -80,7 +80,7 @@ export class TimeWalk {
   }
 
   /**
-   * @param doIdsFollow whether a walk by ids has read all bills of each millisecond.
+   * @param doIdsFollow whether ids follow the times: then a walk by ids misses nothing on its way.
    * @returns why the answer cannot be true; the question then stays the same.
    */
   take(answer: Answer, doIdsFollow: boolean): Doubt | undefined {
@@ -97,7 +97,7 @@ export class TimeWalk {
       }
       case "bound":
         this.#isEndIncluded = placed.some((row) => this.#isOfOldest(row));
-        this.#step = doIdsFollow ? { kind: "past" } : this.#inside();
+        this.#step = this.#inside(doIdsFollow);
         break;
       case "inside": {
         const { below } = this.#step;
@@ -120,11 +120,13 @@ export class TimeWalk {
 
   #takeDown(placed: readonly PlacedRow[], answer: Answer, doIdsFollow: boolean): Doubt | undefined {
     if (this.#goDown(placed)) return undefined;
-    const isFull = answer.rows.length >= answer.limit;
-    if (this.#oldest === undefined || (doIdsFollow && !isFull)) return this.#end(answer);
+    // Bills of that millisecond may have filled the page, and an exchange's page may be shorter than
+    // what was asked for.
+    const mayHideOlder = answer.rows.length > 1;
+    if (this.#oldest === undefined || (doIdsFollow && !mayHideOlder)) return this.#end(answer);
     this.#witnesses = placed.filter((row) => this.#isOfOldest(row));
     if (this.#isEndIncluded === undefined) this.#step = { kind: "bound" };
-    else this.#step = doIdsFollow ? { kind: "past" } : this.#inside();
+    else this.#step = this.#inside(doIdsFollow);
     return undefined;
   }
 
@@ -154,8 +156,11 @@ export class TimeWalk {
     return true;
   }
 
-  #inside(): Step {
-    return { kind: "inside", below: lowestId(this.#witnesses.map(({ billId }) => billId)) };
+  /** If ids follow the times, a walk by ids has read the millisecond down to the lowest known bill. */
+  #inside(doIdsFollow: boolean): Step {
+    const ids = this.#witnesses.map(({ billId }) => billId);
+    if (doIdsFollow && this.#known && this.#isOfOldest(this.#known)) ids.push(this.#known.billId);
+    return { kind: "inside", below: lowestId(ids) };
   }
 
   #endOffsetMs(): number {
@@ -190,6 +195,9 @@ export class TimeWalk {
 
 const oldestOf = (rows: readonly PlacedRow[]): PlacedRow | undefined =>
   rows.reduce<PlacedRow | undefined>(
-    (oldest, row) => (oldest === undefined || row.cTime < oldest.cTime ? row : oldest),
+    (oldest, row) => (oldest === undefined || isBefore(row, oldest) ? row : oldest),
     undefined,
   );
+
+const isBefore = (row: PlacedRow, other: PlacedRow): boolean =>
+  row.cTime === other.cTime ? compareIds(row.billId, other.billId) < 0 : row.cTime < other.cTime;
