@@ -1,9 +1,10 @@
 import { isDemoProductType } from "../../contract/product-types.ts";
 import { printable } from "../../printable.ts";
+import { movements } from "../../reports/movements.ts";
 import { formatCount, formatInterval } from "../../terminal/format.ts";
 import { streamName } from "../../terminal/stream-names.ts";
 import { digestCommand } from "./digest.ts";
-import { type LedgerMonth, type Listed, type MonthReport, movements } from "./month-report.ts";
+import type { LedgerMonth, Listed, MonthReport } from "./month-report.ts";
 import { breakRow, closedText, exportOf, rejectedRow, restatementRow, titles } from "./rows.ts";
 
 const style = `

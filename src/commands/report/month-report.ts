@@ -1,37 +1,11 @@
 import type { ProductType } from "../../contract/product-types.ts";
 import type { EpochMs } from "../../contract/time.ts";
+import type { Movement } from "../../reports/movements.ts";
 import type { Interval } from "../../sync/intervals.ts";
 import type { Digest } from "./digest.ts";
 
 /** A list that is shown up to a bound, and how long it is. */
 export type Listed<Item> = { readonly total: number; readonly shown: readonly Item[] };
-
-/** What moved a balance, in the order of the page: columns of analytics.monthly_rollforward. */
-export const movements = [
-  ["realised_pnl", "realised profit and loss"],
-  ["trading_fees", "trading fees"],
-  ["fee_rebates", "fee rebates"],
-  ["funding_received", "funding received"],
-  ["funding_paid", "funding paid"],
-  ["liquidation", "liquidation"],
-  ["transfers_in", "transfers in"],
-  ["transfers_out", "transfers out"],
-  ["bonus", "bonus"],
-  ["copy", "copy trading"],
-  ["delivery", "delivery"],
-  ["margin", "margin moves"],
-  ["interest", "interest"],
-  ["conversion", "conversion"],
-  ["spot", "coins bought and sold"],
-  ["loan", "loans borrowed and repaid"],
-  ["fees", "fees in rows of their own"],
-  ["unmapped", "unmapped types"],
-  ["rounding", "rounding"],
-  ["difference", "unexplained"],
-  ["unsettled", "not judged yet"],
-] as const;
-
-export type Movement = (typeof movements)[number][0];
 
 /** Opening, what moved it, and closing, of one coin: decimals as text. */
 export type Rollforward = Readonly<Record<Movement, string>> & {

@@ -6,19 +6,18 @@ import { textArray } from "../../db/sql/array-literal.ts";
 import { timeText } from "../../db/sql/time-text.ts";
 import { readUnreconciled } from "../../export/completeness.ts";
 import { readBills } from "../../export/read-bills.ts";
+import { type Movement, movements } from "../../reports/movements.ts";
 import { type Interval, intersect, interval, subtract } from "../../sync/intervals.ts";
 import { digestOf } from "./digest.ts";
-import {
-  type Coverage,
-  type LedgerMonth,
-  type Listed,
-  type Movement,
-  movements,
-  type Rejected,
-  type ReportedBreak,
-  type ReportedWallet,
-  type Restatement,
-  type Rollforward,
+import type {
+  Coverage,
+  LedgerMonth,
+  Listed,
+  Rejected,
+  ReportedBreak,
+  ReportedWallet,
+  Restatement,
+  Rollforward,
 } from "./month-report.ts";
 
 // A page for a person; the tables hold the rest.

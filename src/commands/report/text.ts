@@ -1,7 +1,8 @@
+import { movements } from "../../reports/movements.ts";
 import { formatCount, formatInterval, formatTable } from "../../terminal/format.ts";
 import { streamName } from "../../terminal/stream-names.ts";
 import { digestCommand } from "./digest.ts";
-import { type LedgerMonth, type Listed, type MonthReport, movements } from "./month-report.ts";
+import type { LedgerMonth, Listed, MonthReport } from "./month-report.ts";
 import { breakRow, closedText, exportOf, rejectedRow, restatementRow, titles } from "./rows.ts";
 
 /** The report for a terminal or a file of text. */
