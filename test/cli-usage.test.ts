@@ -20,6 +20,7 @@ const commands = [
     "restore",
     "types",
     "serve",
+    "keys",
     "sandbox",
     "demo",
   ],

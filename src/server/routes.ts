@@ -9,6 +9,7 @@ import {
   type ProductType,
   unifiedProductTypes,
 } from "../contract/product-types.ts";
+import { emptyLists, serverTimes } from "../contract/public-lists.ts";
 import { symbols } from "../contract/symbols.ts";
 import { type EpochMs, epochMs, historyMs, unifiedIntervalMaxMs } from "../contract/time.ts";
 import { accountInfo, accountSettings } from "../contract/unified-account.ts";
@@ -77,10 +78,20 @@ export const routes: ReadonlyMap<string, Route> = new Map<string, Route>([
   signed(accountInfo, "unified-mode", undefined, serveInfo),
   [symbols.path, { access: "public", operation: symbols, serve: serveSymbols }],
   [contracts.path, { access: "public", operation: contracts, serve: serveContracts }],
+  ...serverTimes.map((operation): [string, Route] => [
+    operation.path,
+    { access: "public", operation, serve: serveTime },
+  ]),
+  ...emptyLists.map((operation): [string, Route] => [
+    operation.path,
+    { access: "public", operation, serve: async () => [] },
+  ]),
 ]);
 
 async function serveBills(context: Context, credential: Credential): Promise<object | Refusal> {
-  const query = readQuery(accountBills.query, context.query);
+  // ccxt sends these two. That they are taken is known, and not what they do: a client filters.
+  const { symbol: _, marginCoin: __, ...listed } = context.query;
+  const query = readQuery(accountBills.query, listed);
   if (query instanceof Refusal) return query;
   const { productType } = query;
   if (isDemoProductType(productType) && context.demo) return wrongEnvironment();
@@ -200,6 +211,10 @@ async function serveSymbols(context: Context): Promise<object | Refusal> {
   const query = readQuery(symbols.query, context.query);
   if (query instanceof Refusal) return query;
   return context.source.symbols(query.symbol?.trim() || undefined);
+}
+
+async function serveTime({ clock }: Context): Promise<object> {
+  return { serverTime: String(clock) };
 }
 
 async function serveContracts(context: Context): Promise<object | Refusal> {

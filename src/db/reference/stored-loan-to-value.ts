@@ -11,7 +11,7 @@ import {
 import type { Extra } from "../../contract/row.ts";
 import { isoTime } from "../../contract/time.ts";
 import type { LoanToValueChange, LoanToValueCommit } from "../../sync/store.ts";
-import type { Transaction } from "../connect.ts";
+import type { Queryable, Transaction } from "../connect.ts";
 import { recordColumns } from "../schema/record-columns.ts";
 import * as schema from "../schema/records-schema.ts";
 import { textArray } from "../sql/array-literal.ts";
@@ -75,15 +75,16 @@ async function insertSnapshot(
     from unnest(${collateral.arraysOf(record.collateral)}) as sent (${collateral.list})`);
 }
 
-type LastSnapshot = {
+export type LastSnapshot = {
   readonly takenAt: string;
   readonly heldUntilMs: number;
   /** As it was sent, letter for letter. */
   readonly record: LoanToValue;
 };
 
-async function readLastSnapshot(
-  tx: Transaction,
+/** A risk unit's newest record; the unit is empty for the account's own. */
+export async function readLastSnapshot(
+  tx: Queryable,
   riskUnit: RiskUnit,
 ): Promise<LastSnapshot | undefined> {
   const { rows } = await tx.execute<

@@ -1,8 +1,10 @@
 import { sql } from "drizzle-orm";
 import { contractFields } from "../../contract/contracts.ts";
+import type { ClassicProductType } from "../../contract/product-types.ts";
 import { symbolFields } from "../../contract/symbols.ts";
+import { type EpochMs, epochMs } from "../../contract/time.ts";
 import type { ContractList, SymbolCounts, SymbolList } from "../../sync/store.ts";
-import type { Database } from "../connect.ts";
+import type { Database, Queryable } from "../connect.ts";
 import { recordColumns } from "../schema/record-columns.ts";
 import * as schema from "../schema/records-schema.ts";
 import { commitList } from "./settings-lists.ts";
@@ -46,3 +48,48 @@ export const commitContracts = (
     },
     { ...list, settings: list.settings.map((settings) => ({ ...settings, productType })) },
   );
+
+/** Settings as they were last served, by the names of the contract; null where there is none. */
+export type ListedRow = Readonly<Record<string, string | null>>;
+
+export type ListedRows = {
+  /** When the list was read, the exchange's time; undefined where it never was. */
+  readonly readAt: EpochMs | undefined;
+  /** Those that were listed then, by symbol: in which order the exchange lists them is not kept. */
+  readonly rows: readonly ListedRow[];
+};
+
+/** The spot pairs, or one of them. */
+export async function readPairs(db: Queryable, symbol: string | undefined): Promise<ListedRows> {
+  const { rows } = await db.execute<ListedRow>(sql`
+    select symbol, ${pairs.settings.asSent}
+    from symbols
+    where gone_at is null
+      and (${symbol ?? null}::text is null or symbol = ${symbol ?? null})
+    order by symbol`);
+  return { readAt: await readAt(db, pairs.market), rows };
+}
+
+/** A product type's contracts, or one of them. */
+export async function readContracts(
+  db: Queryable,
+  productType: ClassicProductType,
+  symbol: string | undefined,
+): Promise<ListedRows> {
+  const { rows } = await db.execute<ListedRow>(sql`
+    select symbol, ${contracts.settings.asSent}
+    from contracts
+    where product_type = ${productType}
+      and gone_at is null
+      and (${symbol ?? null}::text is null or symbol = ${symbol ?? null})
+    order by symbol`);
+  return { readAt: await readAt(db, productType), rows };
+}
+
+async function readAt(db: Queryable, market: string): Promise<EpochMs | undefined> {
+  const { rows } = await db.execute<{ read_at: string }>(sql`
+    select extract(epoch from read_at) * 1000 as read_at
+    from symbol_lists
+    where market = ${market}`);
+  return rows[0] && epochMs(Number(rows[0].read_at));
+}

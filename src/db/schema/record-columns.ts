@@ -19,6 +19,8 @@ export type RecordColumns = {
   arraysOf(records: readonly ReadRecord[]): SQL;
   /** `base_coin::text as "baseCoin", …` */
   readonly asFields: SQL;
+  /** The same, with times in milliseconds, as the exchange sends them. */
+  readonly asSent: SQL;
   /** `base_coin = excluded.base_coin, …` */
   readonly assignments: SQL;
 };
@@ -36,14 +38,15 @@ export function recordColumns(table: PgTable, fields: readonly string[]): Record
   });
   const joined = (spell: (name: string) => string) =>
     sql.raw(columns.map(({ name }) => spell(name)).join(", "));
-  const asTexts = (spell: (text: SQL, field: string) => SQL, prefix = "") =>
+  const asTexts = (spell: (text: SQL, field: string) => SQL, prefix = "", spellTime = timeText) =>
     sql.join(
       columns.map(({ name, type, field }) => {
         const column = sql.raw(`${prefix}${name}`);
-        return spell(isTime(type) ? timeText(column) : sql`${column}::text`, field);
+        return spell(isTime(type) ? spellTime(column) : sql`${column}::text`, field);
       }),
       sql`, `,
     );
+  const named = (text: SQL, field: string) => sql`${text} as ${sql.identifier(field)}`;
   const arrayOf = (records: readonly ReadRecord[], field: string, type: string) =>
     sql`${textArray(records.map((record) => columnText(record, field, type)))}::${sql.raw(elementOf(type))}[]`;
   return {
@@ -55,7 +58,8 @@ export function recordColumns(table: PgTable, fields: readonly string[]): Record
         columns.map(({ field, type }) => arrayOf(records, field, type)),
         sql`, `,
       ),
-    asFields: asTexts((text, field) => sql`${text} as ${sql.identifier(field)}`),
+    asFields: asTexts(named),
+    asSent: asTexts(named, "", epochMsText),
     assignments: joined((name) => `${name} = excluded.${name}`),
   };
 }
@@ -68,6 +72,8 @@ function columnText(record: ReadRecord, field: string, type: string): string | n
   if (typeof value !== "string") throw new Error(`defect: ${field} is neither text nor null`);
   return isTime(type) ? isoTime(epochMs(Number(value))) : value;
 }
+
+const epochMsText = (time: SQL): SQL => sql`(extract(epoch from ${time}) * 1000)::bigint::text`;
 
 const isTime = (type: string): boolean => type.startsWith("timestamp");
 

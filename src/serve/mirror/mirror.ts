@@ -1,15 +1,23 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { accountBills } from "../../contract/account-bills.ts";
+import { contracts } from "../../contract/contracts.ts";
 import { financialRecords } from "../../contract/financial-records.ts";
+import { loanToValue, unifiedLoanToValue } from "../../contract/loan-to-value.ts";
+import { emptyLists, serverTimes } from "../../contract/public-lists.ts";
+import { symbols } from "../../contract/symbols.ts";
 import { epochMs } from "../../contract/time.ts";
+import { accountSettings } from "../../contract/unified-account.ts";
 import type { Transaction } from "../../db/connect.ts";
 import { toAnswer } from "../../server/api.ts";
 import { sentQueryOf } from "../../server/http.ts";
 import { Refusal } from "../../server/source.ts";
 import type { RouteGroup } from "../routes.ts";
 import { accessBy, type Query } from "./access.ts";
+import { serveSettings } from "./account-settings.ts";
 import { type Asked, type Served, serveBills, serveRecords } from "./bills.ts";
 import { ledgerTimesReader } from "./ledger-times.ts";
+import { serveLoanToValue } from "./loan-to-value.ts";
+import { serveContracts, serveSymbols } from "./public-lists.ts";
 
 type Serve = (tx: Transaction, asked: Asked) => Promise<Served>;
 
@@ -19,7 +27,7 @@ export const mirror: RouteGroup = (app, { read, keys, now, settleLagMs, maxAgeMs
   const readTimes = ledgerTimesReader(settleLagMs);
 
   const send = (reply: FastifyReply, { data, headers = {} }: Served) => {
-    const answer = toAnswer(data, now());
+    const answer = toAnswer(data, Math.floor(now()));
     return reply
       .code(answer.status)
       .headers({ ...headers, ...answer.headers })
@@ -34,8 +42,25 @@ export const mirror: RouteGroup = (app, { read, keys, now, settleLagMs, maxAgeMs
       return send(reply, await read((tx) => serve(tx, { key, query, now: epochMs(now()) })));
     });
 
+  const open = (path: string, serve: (tx: Transaction, query: Query) => Promise<Served>) =>
+    app.get(path, async (request, reply) => {
+      const query = queryOf(request);
+      if (query instanceof Refusal) return send(reply, { data: query });
+      return send(reply, await read((tx) => serve(tx, query)));
+    });
+
   signed(accountBills.path, (tx, asked) => serveBills({ tx, readTimes, maxAgeMs }, asked));
   signed(financialRecords.path, (tx, asked) => serveRecords({ tx, readTimes, maxAgeMs }, asked));
+  for (const { path } of [loanToValue, unifiedLoanToValue])
+    signed(path, (tx, asked) => serveLoanToValue(tx, asked, maxAgeMs));
+  signed(accountSettings.path, serveSettings);
+  open(symbols.path, serveSymbols);
+  open(contracts.path, serveContracts);
+  for (const { path } of serverTimes)
+    app.get(path, (_request, reply) =>
+      send(reply, { data: { serverTime: String(Math.floor(now())) } }),
+    );
+  for (const { path } of emptyLists) app.get(path, (_request, reply) => send(reply, { data: [] }));
 };
 
 /** A parameter that is given twice would be signed as one and read as the other. */

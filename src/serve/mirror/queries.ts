@@ -66,5 +66,3 @@ export const recordsQuery = z
   .refine(inOrder, order);
 
 export const loanToValueQuery = z.strictObject({ riskUnitId: name.optional() });
-export const noQuery = z.strictObject({});
-export const symbolsQuery = z.strictObject({ symbol: z.string().max(nameLengthMax).optional() });

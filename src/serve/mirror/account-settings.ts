@@ -1,0 +1,23 @@
+import { sql } from "drizzle-orm";
+import { readAccountStates } from "../../db/accounts/account-states.ts";
+import type { Queryable } from "../../db/connect.ts";
+import { modeOf } from "../../sync/account-state.ts";
+import type { Stream } from "../../sync/store.ts";
+import type { Asked, Served } from "./bills.ts";
+import { refusedMode } from "./unread-ledgers.ts";
+
+/** Get Account Settings: by it, clients choose the API that they ask for bills. */
+export async function serveSettings(tx: Queryable, { key }: Asked): Promise<Served> {
+  const { account } = key;
+  const { mode } = (await readAccountStates(tx, account)).of(account);
+  const is = mode?.is ?? ((await hasUnified(tx, account)) ? "unified" : "classic");
+  return { data: is === "unified" ? { uid: "", accountMode: is } : refusedMode("unified") };
+}
+
+async function hasUnified(tx: Queryable, account: string): Promise<boolean> {
+  const { rows } = await tx.execute<{ productType: Stream["productType"] }>(sql`
+    select distinct product_type as "productType"
+    from checkpoints
+    where account = ${account}`);
+  return rows.length > 0 && rows.every(({ productType }) => modeOf(productType) === "unified");
+}

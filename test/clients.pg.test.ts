@@ -1,0 +1,267 @@
+import { RestClientV2, RestClientV3 } from "bitget-api";
+import ccxt, { type bitget } from "ccxt";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { billFields } from "../src/contract/bill.ts";
+import { classicProductTypes, unifiedProductTypes } from "../src/contract/product-types.ts";
+import { dayMs, epochMs, minuteMs, secondMs } from "../src/contract/time.ts";
+import type { OpenDatabase } from "../src/db/connect.ts";
+import { readStoredBills } from "../src/db/ledger/stored-bills.ts";
+import { type OpenSandbox, openSandbox } from "../src/sandbox/sandbox.ts";
+import { listen } from "../src/serve/listen.ts";
+import { fileDatabase } from "./support/database.ts";
+import { aMirrorKey, openMirror } from "./support/mirror.ts";
+import { storeLedger, storeLists, storeLoanToValue } from "./support/stored-year.ts";
+
+// The clients as they are, in their latest versions: only base URL and key are another's.
+
+type Key = Readonly<Record<"apiKey" | "apiSecret" | "apiPassphrase", string>>;
+type Place = { readonly url: string; readonly key: Key; readonly unified: Key };
+
+const accountNames = ["classic", "unified"] as const;
+const days = 380;
+const storedMs = (days - 10) * dayMs;
+const stack = new AsyncDisposableStack();
+let tables: OpenDatabase;
+let sandbox: OpenSandbox;
+let places: Readonly<Record<"mirror" | "sandbox", Place>>;
+/** What is stored ends here. */
+let storedTo: number;
+
+beforeAll(async () => {
+  const made = await fileDatabase();
+  tables = made.tables;
+  sandbox = stack.use(
+    await openSandbox({
+      seed: 20,
+      days,
+      density: 0.6,
+      accountNames,
+      modesOf: (name) => [
+        { at: Number.NEGATIVE_INFINITY, mode: name === "unified" ? "unified" : "classic" },
+      ],
+    }),
+  );
+  const [classic, unified] = sandbox.accounts;
+  if (classic === undefined || unified === undefined)
+    throw new Error("two accounts were asked for");
+  storedTo = Date.now();
+  const span = { from: storedTo - storedMs, to: storedTo };
+  await storeLedger(tables.db, classic, classicProductTypes, span);
+  await storeLedger(tables.db, unified, unifiedProductTypes, span);
+  await storeLists(tables.db, sandbox.url, epochMs(storedTo));
+  const keys = { classic: aMirrorKey("classic", { gaps: "trim" }), unified: aMirrorKey("unified") };
+  const mirror = stack.use(
+    openMirror(made.database.url, { keys: Object.values(keys), now: Date.now }),
+  );
+  const { url } = stack.use(await listen(mirror.app, { host: "127.0.0.1", port: 0 }));
+  places = {
+    mirror: { url, key: keys.classic, unified: keys.unified },
+    sandbox: { url: sandbox.url, key: classic, unified },
+  };
+}, 120_000);
+
+afterAll(() => stack.disposeAsync());
+
+/** A client of ccxt whose every address is this one. */
+function ccxtAt(url: string, { apiKey, apiSecret, apiPassphrase }: Key): bitget {
+  const client = new ccxt.bitget({ apiKey, secret: apiSecret, password: apiPassphrase });
+  const { api } = client.urls;
+  if (typeof api !== "object") throw new Error("ccxt has one address for each part of the API");
+  client.urls["api"] = Object.fromEntries(Object.keys(api).map((part) => [part, url]));
+  return client;
+}
+
+const idsOf = (entries: readonly { readonly info?: unknown; readonly id?: string | undefined }[]) =>
+  entries.map(({ id }) => id);
+
+/** The ids of what is stored of the classic account, oldest first. */
+async function storedIds(
+  productType: (typeof classicProductTypes)[number],
+  from: number,
+  isWanted: (bill: {
+    readonly businessType: string;
+    readonly symbol: string | null;
+    readonly coin: string;
+  }) => boolean = () => true,
+): Promise<readonly string[]> {
+  const bills = await readStoredBills(tables.db, { account: "classic", productType });
+  return bills
+    .filter((bill) => Number(bill.cTimeMs) >= from && isWanted(bill))
+    .map(({ billId }) => billId);
+}
+
+describe.each(["mirror", "sandbox"] as const)("ccxt reads from the %s", (name) => {
+  test("markets and time, and the newest and older bills of each product type", async () => {
+    const client = ccxtAt(places[name].url, places[name].key);
+    const markets = await client.loadMarkets();
+    expect(Object.values(markets).filter((market) => market?.swap).length).toBeGreaterThan(10);
+    expect(Math.abs(Number(await client.fetchTime()) - Date.now())).toBeLessThan(minuteMs);
+    for (const productType of classicProductTypes) {
+      const since = storedTo - 3 * dayMs;
+      const until = storedTo - secondMs;
+      const entries = await client.fetchLedger(undefined, since, 100, {
+        productType,
+        until,
+        type: "swap",
+      });
+      const expected = (await storedIds(productType, since)).slice(-entries.length);
+      expect(idsOf(entries).toSorted()).toEqual(expected.toSorted());
+    }
+    const newest = await client.fetchLedger(undefined, undefined, undefined, {
+      productType: "USDT-FUTURES",
+      type: "swap",
+    });
+    expect(newest).toHaveLength(20);
+  });
+
+  test("what funding a contract paid", async () => {
+    const client = ccxtAt(places[name].url, places[name].key);
+    const since = storedTo - 6 * dayMs;
+    const paid = await client.fetchFundingHistory("BTC/USDT:USDT", since, 100, {
+      until: storedTo - secondMs,
+    });
+    const expected = await storedIds(
+      "USDT-FUTURES",
+      since,
+      ({ businessType, symbol }) => businessType === "contract_settle_fee" && symbol === "BTCUSDT",
+    );
+    expect(expected.length).toBeGreaterThan(0);
+    expect(idsOf(paid).toSorted()).toEqual(expected.toSorted());
+  });
+
+  test("the records of a unified account", async () => {
+    const client = ccxtAt(places[name].url, places[name].unified);
+    const since = storedTo - 20 * dayMs;
+    const entries = await client.fetchLedger(undefined, since, 50, {
+      category: "SPOT",
+      productType: "SPOT",
+      type: "swap",
+    });
+    expect(entries).toHaveLength(50);
+  });
+});
+
+describe("ccxt reads from the mirror what the exchange does not serve", () => {
+  test("a year in one call, each bill of the table once", async () => {
+    const client = ccxtAt(places.mirror.url, places.mirror.key);
+    const since = storedTo - 365 * dayMs;
+    for (const productType of ["USDT-FUTURES", "COIN-FUTURES"] as const) {
+      const entries = await client.fetchLedger(undefined, since, undefined, {
+        productType,
+        type: "swap",
+        paginate: true,
+        paginationCalls: 1_000,
+      });
+      const expected = await storedIds(productType, since);
+      expect(expected.length).toBeGreaterThan(500);
+      expect(new Set(idsOf(entries)).size).toBe(entries.length);
+      expect(idsOf(entries).toSorted()).toEqual(expected.toSorted());
+    }
+  });
+
+  test("a coin's bills alone, 1,000 of them", async () => {
+    const client = ccxtAt(places.mirror.url, places.mirror.key);
+    const since = storedTo - 300 * dayMs;
+    const entries = await client.fetchLedger("BTC", since, 1_000, {
+      productType: "COIN-FUTURES",
+      type: "swap",
+    });
+    const expected = await storedIds("COIN-FUTURES", since, ({ coin }) => coin === "BTC");
+    expect(entries.length).toBeGreaterThan(100);
+    expect(idsOf(entries).toSorted()).toEqual(expected.slice(-1_000).toSorted());
+  });
+});
+
+describe.each(["mirror", "sandbox"] as const)("bitget-api reads from the %s", (name) => {
+  const clientsOf = ({ apiKey, apiSecret, apiPassphrase }: Key) => {
+    const options = { apiKey, apiSecret, apiPass: apiPassphrase, baseUrl: places[name].url };
+    return { v2: new RestClientV2(options), v3: new RestClientV3(options) };
+  };
+
+  test("bills, loan-to-value, symbols, contracts and time", async () => {
+    const { v2 } = clientsOf(places[name].key);
+    const record = {
+      ltv: "0.3104",
+      subAccountUids: ["1"],
+      usdtBalance: "12.50",
+      unpaidUsdtAmount: "3.88",
+    };
+    const lists = { unpaidInfo: [], balanceInfo: [] };
+    if (name === "mirror")
+      await storeLoanToValue(tables.db, "classic", { ...record, ...lists }, Date.now());
+    const bills = await v2.getFuturesAccountBills({
+      productType: "USDT-FUTURES",
+      startTime: String(storedTo - 3 * dayMs),
+      endTime: String(storedTo - secondMs),
+      limit: "100",
+    });
+    const { bills: rows } = bills.data as { bills: readonly { billId: string }[] };
+    const expected = (await storedIds("USDT-FUTURES", storedTo - 3 * dayMs)).slice(-rows.length);
+    expect(rows.map(({ billId }) => billId)).toEqual(expected.toReversed());
+    const ltv = await v2.getLoanLTVConvert();
+    if (name === "mirror") expect(ltv.data).toEqual({ ...record, ...lists });
+    else expect(ltv.data).toMatchObject({ ltv: expect.any(String) });
+    const pairs = await v2.getSpotSymbolInfo();
+    expect(pairs.data).toHaveLength(60);
+    const contracts = await v2.getFuturesContractConfig({ productType: "USDT-FUTURES" });
+    expect(contracts.data.map(({ symbol }) => symbol)).toContain("BTCUSDT");
+    expect(Math.abs(Number((await v2.getServerTime()).data.serverTime) - Date.now())).toBeLessThan(
+      minuteMs,
+    );
+  });
+
+  test("the records of a unified account, page by page", async () => {
+    const { v3 } = clientsOf(places[name].unified);
+    const ids = new Set<string>();
+    let cursor: string | undefined;
+    for (let page = 0; page < 4; page++) {
+      const answer = await v3.getFinancialRecords({
+        category: "SPOT",
+        limit: "40",
+        ...(cursor !== undefined && { cursor }),
+      });
+      const data = answer.data as unknown as { list: readonly { id: string }[]; cursor: string };
+      for (const { id } of data.list) ids.add(id);
+      cursor = data.cursor;
+    }
+    expect(ids.size).toBe(160);
+  });
+});
+
+test("a loop over a year in windows of 7 days, 100 bills a page, reads the table to the last digit", async () => {
+  const { key, url } = places.mirror;
+  const client = new RestClientV2({
+    apiKey: key.apiKey,
+    apiSecret: key.apiSecret,
+    apiPass: key.apiPassphrase,
+    baseUrl: url,
+  });
+  const read: Record<string, string>[] = [];
+  for (let end = storedTo; end > storedTo - 378 * dayMs; end -= 7 * dayMs) {
+    let idLessThan: string | undefined;
+    do {
+      const { data } = await client.getFuturesAccountBills({
+        productType: "USDT-FUTURES",
+        startTime: String(end - 7 * dayMs),
+        endTime: String(end - 1),
+        limit: "100",
+        ...(idLessThan !== undefined && { idLessThan }),
+      });
+      const page = data as unknown as { bills: Record<string, string>[]; endId: string };
+      read.push(...page.bills);
+      idLessThan = page.endId === "" ? undefined : page.endId;
+    } while (idLessThan !== undefined);
+  }
+  const [classic] = sandbox.accounts;
+  const served = (classic?.ledger.bills["USDT-FUTURES"] ?? [])
+    .filter(({ cTime, visibleAt }) => cTime >= storedTo - storedMs && visibleAt <= storedTo)
+    .map(({ row }) => row);
+  expect(served.length).toBeGreaterThan(1_500);
+  expect(read.map(spelled).toSorted()).toEqual(served.map(spelled).toSorted());
+});
+
+/** A row's documented fields, each as it was written. */
+const spelled = (row: unknown): string =>
+  Object.keys(billFields)
+    .map((name) => (row as Readonly<Record<string, unknown>>)[name] || "none")
+    .join(" ");

@@ -1,0 +1,84 @@
+import { readBill } from "../../src/contract/bill.ts";
+import { readContract } from "../../src/contract/contracts.ts";
+import { readLoanToValue } from "../../src/contract/loan-to-value.ts";
+import {
+  type ContractProductType,
+  contractProductTypes,
+  isUnified,
+  type ProductType,
+} from "../../src/contract/product-types.ts";
+import { readSymbol } from "../../src/contract/symbols.ts";
+import { type EpochMs, epochMs } from "../../src/contract/time.ts";
+import { readUnifiedBill } from "../../src/contract/unified-bill.ts";
+import { type Database, inTransaction } from "../../src/db/connect.ts";
+import { upsertBills } from "../../src/db/ledger/upsert-bills.ts";
+import { commitLoanToValue } from "../../src/db/reference/stored-loan-to-value.ts";
+import { commitContracts, commitSymbols } from "../../src/db/reference/stored-symbols.ts";
+import type { SandboxAccount } from "../../src/sandbox/sandbox.ts";
+import { coverStream } from "./small-ledger.ts";
+
+/** A ledger as it stands after syncs of a long time, without their requests. */
+export async function storeLedger(
+  db: Database,
+  { name, ledger }: SandboxAccount,
+  productTypes: readonly ProductType[],
+  { from, to }: { readonly from: number; readonly to: number },
+): Promise<void> {
+  await inTransaction(db, async (tx) => {
+    for (const productType of productTypes) {
+      const stream = { account: name, productType };
+      const bills = ledger.bills[productType]
+        .filter(({ cTime, visibleAt }) => cTime >= from && cTime < to && visibleAt <= to)
+        .map(({ row }) => {
+          const reading = isUnified(productType)
+            ? readUnifiedBill(productType, row)
+            : readBill(row);
+          if ("fault" in reading)
+            throw new Error(`the ledger has a row with a fault: ${reading.fault.reason}`);
+          return reading.bill;
+        });
+      await upsertBills(tx, [{ stream, bills }]);
+      await coverStream(tx, stream, from, to);
+    }
+  });
+}
+
+/** What the exchange at a URL lists of pairs and contracts. */
+export async function storeLists(db: Database, url: string, readAt: EpochMs): Promise<void> {
+  const listOf = async (path: string): Promise<readonly unknown[]> => {
+    const answer = (await (await fetch(`${url}${path}`)).json()) as { data: readonly unknown[] };
+    return answer.data;
+  };
+  const common = { readAt, unread: [], isWhole: true };
+  const pairs = await listOf("/api/v2/spot/public/symbols");
+  await commitSymbols(db, { ...common, settings: pairs.map((row) => good(readSymbol(row))) });
+  const readTypes = async (productType: ContractProductType) => {
+    const rows = await listOf(`/api/v2/mix/market/contracts?productType=${productType}`);
+    const settings = rows.map((row) => good(readContract(row)));
+    await commitContracts(db, { ...common, productType, settings });
+  };
+  for (const productType of contractProductTypes) await readTypes(productType);
+}
+
+function good<Settings>(reading: { settings: Settings } | { fault: unknown }): Settings {
+  if ("fault" in reading) throw new Error("the list has a row with a fault");
+  return reading.settings;
+}
+
+/** A record of an account's own risk unit. */
+export async function storeLoanToValue(
+  db: Database,
+  account: string,
+  data: unknown,
+  takenAt: number,
+): Promise<void> {
+  const reading = readLoanToValue(data);
+  if ("fault" in reading) throw new Error("the record has a fault");
+  const commit = {
+    account,
+    riskUnitId: undefined,
+    takenAt: epochMs(takenAt),
+    record: reading.record,
+  };
+  await inTransaction(db, (tx) => commitLoanToValue(tx, commit));
+}
