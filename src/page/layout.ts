@@ -3,8 +3,15 @@ import { type Html, html } from "./html.ts";
 /** A place of the page that the menu leads to. */
 export type Place = { readonly id: string; readonly title: string };
 
-/** All before the first section. */
-export const pageHead = (title: string, menu: readonly Place[]): Html => html`<!doctype html>
+/**
+ * All before the first section.
+ * @param isSyncAtWork a reader without scripts gets the page anew then, every few seconds.
+ */
+export const pageHead = (
+  title: string,
+  menu: readonly Place[],
+  isSyncAtWork = false,
+): Html => html`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -14,6 +21,7 @@ export const pageHead = (title: string, menu: readonly Place[]): Html => html`<!
 <link rel="icon" href="/page/icon.svg" type="image/svg+xml">
 <link rel="stylesheet" href="/page/page.css">
 <script src="/page/page.js" type="module"></script>
+${isSyncAtWork ? html`<noscript><meta http-equiv="refresh" content="5"></noscript>` : ""}
 </head>
 <body>
 <a class="skip" href="#main">Skip to the content</a>

@@ -1,5 +1,5 @@
 import { type SQL, sql } from "drizzle-orm";
-import { type Database, inTransaction, type Transaction } from "../db/connect.ts";
+import { type Database, inTransaction, type Queryable, type Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import { timeText } from "../db/sql/time-text.ts";
@@ -125,7 +125,7 @@ export type ListedBreak = Break & {
  * @param isAll those that are signed off or resolved, too.
  */
 export function listBreaks(
-  db: Database,
+  db: Queryable,
   scope: Scope,
   { isAll }: { readonly isAll: boolean },
 ): Promise<readonly ListedBreak[]> {

@@ -5,7 +5,7 @@ import { explained } from "../db/database-errors.ts";
 import { firstThrown, messageOf } from "../errors.ts";
 import { type Html, html } from "../page/html.ts";
 import { messagePage } from "../page/layout.ts";
-import { writePage } from "../page/page.ts";
+import { type Asked, writePage } from "../page/page.ts";
 import type { RouteGroup, ServeDeps } from "./routes.ts";
 
 /** Nothing is loaded from elsewhere, nothing runs that is not a file of ours, and nobody frames it. */
@@ -35,7 +35,7 @@ export const page: RouteGroup = (app, deps) => {
     addAssets(own);
     own.get("/", (request, reply) =>
       sendInParts(reply, deps, (write) =>
-        deps.read((tx) => writePage(tx, askedOf(request), write)),
+        deps.read((tx) => writePage(tx, askedOf(request, deps), write)),
       ),
     );
   });
@@ -48,8 +48,10 @@ function addAssets(app: FastifyInstance): void {
   }
 }
 
-const askedOf = ({ url }: FastifyRequest): URLSearchParams =>
-  new URL(url, "http://localhost").searchParams;
+const askedOf = ({ url }: FastifyRequest, { settleLagMs }: ServeDeps): Asked => ({
+  query: new URL(url, "http://localhost").searchParams,
+  settleLagMs,
+});
 
 /** What a person is told where the rest of a page cannot be had. */
 const broken = html`<section class="card failed" role="alert"><h2>The rest cannot be shown</h2>

@@ -1,6 +1,5 @@
-import type { ProductType } from "../../contract/product-types.ts";
-import type { EpochMs } from "../../contract/time.ts";
 import type { Movement } from "../../reports/movements.ts";
+import type { ReportedWallet } from "../../reports/reported-wallets.ts";
 import type { Interval } from "../../sync/intervals.ts";
 import type { Digest } from "./digest.ts";
 
@@ -59,19 +58,6 @@ export type ReportedBreak = {
   readonly note: string | null;
   readonly signedOffBy: string | null;
   readonly signedOffAt: string | null;
-};
-
-/** What one balance of each coin speaks of. */
-export type ReportedWallet = {
-  readonly account: string;
-  /** The wallet's name: a product type, or "UTA" for all of a unified account. */
-  readonly productType: string;
-  /** Those that were ever synced. */
-  readonly productTypes: readonly ProductType[];
-  /** Of a unified account, those that were never synced though its key may read them. */
-  readonly unread: readonly ProductType[];
-  /** The exchange's time when a sync was told that the account is of the other kind by now. */
-  readonly closedAt: EpochMs | undefined;
 };
 
 export type LedgerMonth = {

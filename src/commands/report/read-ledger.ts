@@ -7,6 +7,7 @@ import { timeText } from "../../db/sql/time-text.ts";
 import { readUnreconciled } from "../../export/completeness.ts";
 import { readBills } from "../../export/read-bills.ts";
 import { type Movement, movements } from "../../reports/movements.ts";
+import type { ReportedWallet } from "../../reports/reported-wallets.ts";
 import { type Interval, intersect, interval, subtract } from "../../sync/intervals.ts";
 import { digestOf } from "./digest.ts";
 import type {
@@ -15,7 +16,6 @@ import type {
   Listed,
   Rejected,
   ReportedBreak,
-  ReportedWallet,
   Restatement,
   Rollforward,
 } from "./month-report.ts";

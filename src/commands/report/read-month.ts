@@ -4,11 +4,12 @@ import type { Transaction } from "../../db/connect.ts";
 import { onlyRow } from "../../db/sql/only-row.ts";
 import { timeText } from "../../db/sql/time-text.ts";
 import { monthIn } from "../../export/days.ts";
+import type { ReportedWallet } from "../../reports/reported-wallets.ts";
 import type { Interval } from "../../sync/intervals.ts";
 import { formatCounted, formatInterval } from "../../terminal/format.ts";
 import { streamName } from "../../terminal/stream-names.ts";
 import { programVersion } from "../../version.ts";
-import type { LedgerMonth, MonthReport, ReportedWallet } from "./month-report.ts";
+import type { LedgerMonth, MonthReport } from "./month-report.ts";
 import { readLedgerMonth } from "./read-ledger.ts";
 
 /** A month of these ledgers, as it is stored at one moment. */

@@ -15,12 +15,12 @@ import { openCommandDatabase } from "../../db/open.ts";
 import { inSnapshot } from "../../db/snapshot.ts";
 import { ReportableError, UsageError } from "../../errors.ts";
 import { didYouMean } from "../../nearest.ts";
+import { readReportedWallets } from "../../reports/reported-wallets.ts";
 import type { Stream } from "../../sync/store.ts";
 import { digestCommand } from "./digest.ts";
 import { reportHtml } from "./html.ts";
 import type { MonthReport } from "./month-report.ts";
 import { readMonthReport } from "./read-month.ts";
-import { readReportedWallets } from "./reported-wallets.ts";
 import { exportOf } from "./rows.ts";
 import { reportText } from "./text.ts";
 

@@ -1,5 +1,6 @@
 import { isoTime } from "../../contract/time.ts";
-import type { Rejected, ReportedBreak, ReportedWallet, Restatement } from "./month-report.ts";
+import type { ReportedWallet } from "../../reports/reported-wallets.ts";
+import type { Rejected, ReportedBreak, Restatement } from "./month-report.ts";
 
 // The tables below the figures, as rows of text: the same for a terminal and for a page.
 

@@ -37,8 +37,7 @@ select
   sums.rounded_last_at,
   sums.difference,
   sums.differences,
-  sums.difference_times,
-  sums.categories
+  sums.difference_times
 from (select distinct account, wallet, day from dirty_days) as dirty
 cross join lateral (
   with chained as (
@@ -48,9 +47,9 @@ cross join lateral (
       category,
       wallet_amount,
       wallet_fee,
+      balance,
       row_number() over chain as position,
-      -- The balance before the day's first bill, by the bill's own.
-      balance - sum(wallet_amount + wallet_fee) over chain as base
+      sum(wallet_amount + wallet_fee) over chain as moved
     from analytics.entries
     left join bill_order using (account, product_type, bill_id)
     where entries.account = dirty.account
@@ -75,40 +74,31 @@ cross join lateral (
       coin,
       c_time,
       position,
-      base,
-      lag(position) over served is null as is_first,
-      lead(position) over served is null as is_last,
-      base - lag(base) over served as step,
+      balance - moved as base,
+      balance - moved - lag(balance - moved) over served as step,
       -- Each bill since the last balance may have been rounded by one unit in the last place.
-      abs(base - lag(base) over served) <= 0.00000001 * (position - lag(position) over served) as is_rounding
+      abs(balance - moved - lag(balance - moved) over served)
+        <= 0.00000001 * (position - lag(position) over served) as is_rounding
     from chained
-    where base is not null
+    where balance is not null
     window served as (partition by coin order by position)
   ),
   shown as (
     select
       coin,
-      max(base) filter (where is_first) as opening,
+      (min(array[position, base]))[2] as opening,
       min(position) - 1 as lead_bills,
       min(c_time) as opened_at,
-      max(base) filter (where is_last) as last_base,
-      max(position) as last_position
-    from steps
-    group by coin
-  ),
-  -- Of most days there is none.
-  odd_steps as (
-    select
-      coin,
+      (max(array[position, base]))[2] as last_base,
+      max(position) as last_position,
       coalesce(sum(step) filter (where is_rounding), 0) as rounding,
-      count(*) filter (where is_rounding) as roundings,
-      min(c_time) filter (where is_rounding) as rounded_first_at,
-      max(c_time) filter (where is_rounding) as rounded_last_at,
+      count(*) filter (where is_rounding and step <> 0) as roundings,
+      min(c_time) filter (where is_rounding and step <> 0) as rounded_first_at,
+      max(c_time) filter (where is_rounding and step <> 0) as rounded_last_at,
       coalesce(sum(step) filter (where not is_rounding), 0) as difference,
       array_agg(step order by position) filter (where not is_rounding) as differences,
       array_agg(c_time order by position) filter (where not is_rounding) as difference_times
     from steps
-    where step <> 0
     group by coin
   ),
   -- By kind and sign first: three sums a bill, and not twenty.
@@ -155,8 +145,7 @@ cross join lateral (
           )
         ),
         0
-      ) as unmapped,
-      array_agg(distinct category order by category) as categories
+      ) as unmapped
     from kinds
     group by coin
   )
@@ -176,5 +165,4 @@ cross join lateral (
     difference_times
   from moved
   left join shown using (coin)
-  left join odd_steps using (coin)
 ) as sums

@@ -4,11 +4,23 @@ import {
   unifiedProductTypes,
   unifiedWallet,
   walletOf,
-} from "../../contract/product-types.ts";
-import { type EpochMs, epochMs } from "../../contract/time.ts";
-import type { Transaction } from "../../db/connect.ts";
-import type { Stream } from "../../sync/store.ts";
-import type { ReportedWallet } from "./month-report.ts";
+} from "../contract/product-types.ts";
+import { type EpochMs, epochMs } from "../contract/time.ts";
+import type { Transaction } from "../db/connect.ts";
+import type { Stream } from "../sync/store.ts";
+
+/** What one balance of each coin speaks of. */
+export type ReportedWallet = {
+  readonly account: string;
+  /** The wallet's name: a product type, or "UTA" for all of a unified account. */
+  readonly productType: string;
+  /** Those that were ever synced. */
+  readonly productTypes: readonly ProductType[];
+  /** Of a unified account, those that were never synced though its key may read them. */
+  readonly unread: readonly ProductType[];
+  /** The exchange's time when a sync was told that the account is of the other kind by now. */
+  readonly closedAt: EpochMs | undefined;
+};
 
 type State = Stream & { readonly isRefused: boolean; readonly closedAt: EpochMs | undefined };
 

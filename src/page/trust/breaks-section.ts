@@ -1,0 +1,138 @@
+import { epochMs } from "../../contract/time.ts";
+import type { Transaction } from "../../db/connect.ts";
+import { shellWord } from "../../printable.ts";
+import { breakKinds } from "../../reconciliation/breaks.ts";
+import type { ListedBreak, PastDecision } from "../../reconciliation/sign-off.ts";
+import { horizonAt } from "../../sync/plan.ts";
+import { formatCount, formatCounted } from "../../terminal/format.ts";
+import { allDigits, timeTag } from "../format.ts";
+import { type Html, type HtmlPart, html } from "../html.ts";
+import { chip } from "../icons.ts";
+import { card } from "../section.ts";
+import { type ChainedBill, readBreakBills } from "./break-bills.ts";
+import { chainsOf, type Facts, openBreaksOf } from "./facts.ts";
+
+// So many are shown, and so many of the open ones with their bills: each of those reads a day.
+const shownMax = 50;
+const unfoldedMax = 10;
+
+/** The third card: where the ledger does not add up, and what to do. */
+export async function breaksSection(tx: Transaction, facts: Facts): Promise<Html> {
+  const open = openBreaksOf(facts);
+  const settled = facts.breaks.filter(({ state }) => state !== "open");
+  const isChecked = facts.reconciled.lastRunAt !== undefined || facts.breaks.length > 0;
+  const rows: Html[] = [];
+  for (const [place, entry] of open.slice(0, shownMax).entries()) {
+    const bills = place < unfoldedMax ? await readBreakBills(tx, entry) : [];
+    rows.push(breakRow(entry, unfolded(entry, bills, facts)));
+  }
+  const more = open.length - rows.length;
+  return card(
+    {
+      id: "breaks",
+      title: "Breaks",
+      about: isChecked
+        ? `${formatCount(open.length)} open, ${formatCount(settled.length)} signed off or resolved`
+        : undefined,
+    },
+    html`${rows.length > 0 ? breakTable(rows) : none(facts, isChecked)}
+${more > 0 ? html`<p class="remark">and ${formatCount(more)} more: <code>npm run reconcile -- --list</code></p>` : ""}
+${settledTable(settled)}`,
+  );
+}
+
+const none = (facts: Facts, isChecked: boolean): Html => {
+  if (!isChecked) {
+    return html`<p>They were not looked for yet: <code>npm run reconcile</code> holds each balance against the one before it and its bill.</p>`;
+  }
+  const tested = chainsOf(facts).reduce((sum, chain) => sum + chain.tested, 0);
+  return html`<p>${chip("good", "nothing is open")} ${formatCount(tested)} balances follow from the ones before them.</p>`;
+};
+
+const breakTable = (rows: readonly Html[]): Html => html`
+<table class="breaks stacked">
+<thead><tr><th scope="col">Break</th><th scope="col">Where and when</th><th scope="col" class="figure">Expected</th>
+<th scope="col" class="figure">Observed</th><th scope="col" class="figure">Off by</th><th scope="col">What it means</th></tr></thead>
+<tbody>${rows}</tbody>
+</table>`;
+
+const states = {
+  open: chip("bad", "open"),
+  explained: chip("none", "signed off"),
+  resolved: chip("good", "resolved"),
+} as const;
+
+/** @param rest below what it means. */
+function breakRow(entry: ListedBreak, rest: HtmlPart): Html {
+  const { breakId, account, productType, coin, kind, explanation, state } = entry;
+  const figure = (name: string, decimal: string | null, plus = "") =>
+    html`<td class="figure" data-name="${name}">${decimal === null ? html`<span class="zero">–</span>` : allDigits(decimal, plus)}</td>`;
+  return html`<tr class="break" id="break-${breakId}">
+<th scope="row">#${breakId} ${states[state]}</th>
+<td data-name="Where and when"><span class="account">${account}</span> <span class="product">${productType}</span>
+<span class="when"><span class="product">${coin}</span> ${whenOf(entry)}</span></td>
+${figure("Expected", entry.expected)}${figure("Observed", entry.observed)}${figure("Off by", entry.difference, "+")}
+<td class="meaning"><strong>${kind}</strong>: ${breakKinds[kind]}<p class="note">${explanation}</p>${rest}</td></tr>`;
+}
+
+const whenOf = ({ happenedAt, anchor }: ListedBreak): HtmlPart =>
+  happenedAt === null ? anchor : timeTag(epochMs(Date.parse(happenedAt)));
+
+/** The bills that show it, and the commands that end it. The page itself changes nothing. */
+const unfolded = (entry: ListedBreak, bills: readonly ChainedBill[], facts: Facts): Html => html`
+<details><summary>${bills.length > 0 ? "Its bills, and how" : "How"} to repair it or sign it off</summary>
+${bills.length > 0 ? billTable(entry, bills) : ""}
+${repair(entry, facts)}
+<p>Sign it off, where the reason is known:</p>
+<pre tabindex="0">npm run reconcile -- --accept ${entry.breakId} --note "why"</pre>
+</details>`;
+
+function repair(
+  { account, productType, firstBadBill, happenedAt, kind }: ListedBreak,
+  { now }: Facts,
+): HtmlPart {
+  if (kind === "quarantine") {
+    return html`<p>Read the rejected rows again, after an upgrade:</p><pre tabindex="0">npm run replay</pre>`;
+  }
+  if (firstBadBill === null || happenedAt === null) return "";
+  if (Date.parse(happenedAt) <= horizonAt(now)) {
+    return html`<p>It lies behind the exchange’s 90 days: its bills cannot be read again.</p>`;
+  }
+  const product = productType === "UTA" ? "" : ` --product ${productType}`;
+  return html`<p>Read the time around it again, write what differs, and check once more:</p>
+<pre tabindex="0">npm run reconcile -- --repair --account ${shellWord(account)}${product}</pre>`;
+}
+
+const billTable = ({ firstBadBill }: ListedBreak, bills: readonly ChainedBill[]): Html => html`
+<div class="scroll" tabindex="0" role="region" aria-label="Bills around the break">
+<table class="bills">
+<thead><tr><th scope="col">Time</th><th scope="col">Bill</th><th scope="col">Type</th><th scope="col" class="figure">Balance before</th>
+<th scope="col" class="figure">Moves it by</th><th scope="col" class="figure">Balance served</th></tr></thead>
+<tbody>${bills.map(
+  (bill) => html`<tr${bill.billId === firstBadBill ? html` class="culprit"` : ""}>
+<td>${timeTag(bill.time)}</td><td>${bill.billId}${bill.billId === firstBadBill ? html` ${chip("bad", "off")}` : ""}</td><td>${bill.businessType} ${bill.symbol}</td>
+<td class="figure">${digits(bill.balanceBefore)}</td><td class="figure">${digits(bill.net, "+")}</td><td class="figure">${digits(bill.balanceAfter)}</td></tr>`,
+)}</tbody>
+</table></div>`;
+
+const digits = (decimal: string | null, plus = ""): HtmlPart =>
+  decimal === null ? html`<i class="unknown">not served</i>` : allDigits(decimal, plus);
+
+function settledTable(settled: readonly ListedBreak[]): HtmlPart {
+  if (settled.length === 0) return "";
+  const newest = settled.toReversed().slice(0, shownMax);
+  const more = settled.length - newest.length;
+  return html`<details class="settled"><summary>Signed off or resolved: ${formatCounted(settled.length, "break")}</summary>
+${breakTable(newest.map((entry) => breakRow(entry, decisions(entry))))}
+${more > 0 ? html`<p class="remark">and ${formatCount(more)} older: <code>npm run reconcile -- --list --all</code></p>` : ""}</details>`;
+}
+
+const decisions = ({ decisions: past, resolvedAt, state }: ListedBreak): Html =>
+  html`<ul class="holes">${past.map(decisionLine)}${
+    state === "resolved" && resolvedAt !== null
+      ? html`<li>resolved ${timeTag(epochMs(Date.parse(resolvedAt)))}: a check did not find it any more</li>`
+      : ""
+  }</ul>`;
+
+const decisionLine = ({ decision, decidedAt, decidedBy, note }: PastDecision): Html =>
+  html`<li>${decision} ${timeTag(epochMs(Date.parse(decidedAt)))}${decidedBy === null ? "" : ` by ${decidedBy}`}${note === null ? "" : html`: <q>${note}</q>`}</li>`;

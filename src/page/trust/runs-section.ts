@@ -1,0 +1,127 @@
+import { dayMs, type EpochMs, epochMs, isoTime } from "../../contract/time.ts";
+import type { LoggedRun } from "../../reports/runs.ts";
+import { formatCount, formatCounted, formatDuration } from "../../terminal/format.ts";
+import { timeTag } from "../format.ts";
+import { type Html, type HtmlPart, html } from "../html.ts";
+import { chip, type Icon } from "../icons.ts";
+import { card } from "../section.ts";
+
+export const runDays = 14;
+/** One every five minutes for as long, and some more. */
+export const runsMax = 5_000;
+// So many runs that were not clean are told with their reasons.
+const toldMax = 15;
+
+type Drawn = "clean" | "unclean" | "open";
+
+const drawnOf = ({ outcome }: LoggedRun): Drawn => {
+  if (outcome === "running") return "open";
+  // One that found another run at work left it to that one.
+  return outcome === "complete" || outcome === "held" ? "clean" : "unclean";
+};
+
+/** The last card: what ran, and how it ended. */
+export function runsSection(runs: readonly LoggedRun[], now: EpochMs, isSyncAtWork: boolean): Html {
+  const isAtWork = ({ command, outcome }: LoggedRun) =>
+    command === "sync" && outcome === "running" && isSyncAtWork;
+  const unclean = runs.filter((run) => drawnOf(run) !== "clean" && !isAtWork(run));
+  const told = unclean.slice(0, toldMax);
+  const more = unclean.length - told.length;
+  return card(
+    {
+      id: "runs",
+      title: "Runs",
+      about: `${runs.length === runsMax ? "more than " : ""}${formatCounted(runs.length, "run")} in ${runDays} days, ${unclean.length === 0 ? "all clean" : `${formatCount(unclean.length)} not clean`}`,
+    },
+    html`${runs.length === 0 ? html`<p>Nothing ran in the last ${runDays} days.</p>` : html`${legend}${days(runs, now)}`}
+${told.length === 0 ? "" : html`<h3>Runs that were not clean</h3>${table(told)}`}
+${more > 0 ? html`<p class="remark">and ${formatCount(more)} more, in the table <code>sync_runs</code></p>` : ""}`,
+  );
+}
+
+const legend = html`<p class="legend">
+<span><svg class="cell sample" viewBox="0 0 8 16" aria-hidden="true"><rect class="clean" x="2" y="4" width="4" height="8"/></svg> clean</span>
+<span><svg class="cell sample" viewBox="0 0 8 16" aria-hidden="true"><rect class="unclean" x="2" y="0" width="4" height="16"/></svg> not clean</span>
+<span><svg class="cell sample" viewBox="0 0 8 16" aria-hidden="true"><rect class="open" x="2" y="4" width="4" height="8"/></svg> at work, or killed</span></p>`;
+
+const width = 480;
+
+/** A line a day, a cell a run at its time of the day. */
+function days(runs: readonly LoggedRun[], now: EpochMs): Html {
+  const today = Math.floor(now / dayMs);
+  const byDay = Map.groupBy(runs, ({ startedAt }) => Math.floor(startedAt / dayMs));
+  const all = Array.from({ length: runDays }, (_, ago) => today - ago);
+  return html`<ol class="days">${all.map((day) => dayLine(epochMs(day * dayMs), byDay.get(day) ?? []))}</ol>`;
+}
+
+function dayLine(day: EpochMs, runs: readonly LoggedRun[]): Html {
+  // As wide as keeps 24 of them apart, or 288.
+  const cell = Math.max(1, Math.min(14, width / Math.max(24, runs.length) - 1));
+  const kinds: readonly (readonly [Drawn, number, number])[] = [
+    ["clean", 4, 8],
+    ["open", 4, 8],
+    ["unclean", 0, 16],
+  ];
+  const path = (kind: Drawn, top: number, tall: number) => {
+    const own = runs.filter((run) => drawnOf(run) === kind);
+    const boxes = own.map(({ startedAt }) => {
+      const left = Math.round(((startedAt - day) / dayMs) * (width - cell) * 10) / 10;
+      return `M${left} ${top}h${cell}v${tall}h${-cell}z`;
+    });
+    return boxes.length === 0 ? "" : html`<path class="${kind}" d="${boxes.join("")}"/>`;
+  };
+  const unclean = runs.filter((run) => drawnOf(run) === "unclean").length;
+  const words = `${formatCounted(runs.length, "run")}${unclean === 0 ? "" : `, ${unclean} not clean`}`;
+  return html`<li><time datetime="${isoTime(day).slice(0, 10)}">${isoTime(day).slice(5, 10)}</time>
+<svg class="cell" viewBox="0 0 ${width} 16" preserveAspectRatio="none" role="img" aria-label="${words}">${kinds.map(([kind, top, tall]) => path(kind, top, tall))}</svg>
+<span class="note">${runs.length === 0 ? "none" : words}</span></li>`;
+}
+
+const table = (runs: readonly LoggedRun[]): Html => html`
+<table class="runs stacked">
+<thead><tr><th scope="col">Started</th><th scope="col">Command</th><th scope="col">Outcome</th><th scope="col" class="figure">Took</th><th scope="col">Why</th></tr></thead>
+<tbody>${runs.map(
+  (
+    run,
+  ) => html`<tr><th scope="row">${timeTag(run.startedAt)}</th><td data-name="Command">${run.command}</td>
+<td data-name="Outcome">${outcomeChip(run)}</td>
+<td class="figure" data-name="Took">${run.finishedAt === undefined ? "–" : formatDuration(run.finishedAt - run.startedAt)}</td>
+<td class="why">${whyOf(run)}</td></tr>`,
+)}</tbody></table>`;
+
+const outcomeChip = ({ outcome }: LoggedRun): Html =>
+  outcome === "running" ? chip("warn", "no end") : chip(outcomes[outcome], outcome);
+
+const outcomes: Readonly<Record<Exclude<LoggedRun["outcome"], "running">, Icon>> = {
+  complete: "good",
+  incomplete: "warn",
+  stopped: "warn",
+  failed: "bad",
+  held: "none",
+};
+
+// An exchange's answer may be a page of HTML.
+const whyMax = 300;
+
+/** What the run log says of it. */
+function whyOf({ outcome, error, counts, command }: LoggedRun): HtmlPart {
+  if (error !== null) return error.length > whyMax ? `${error.slice(0, whyMax)}…` : error;
+  switch (outcome) {
+    case "running":
+      return "it is still at work, was killed, or the database was away at its end";
+    case "stopped":
+      return "stopped by Ctrl-C or SIGTERM";
+    default: {
+      const breaks = numberIn(counts, "breaks");
+      if (command === "reconcile" && breaks !== undefined)
+        return `${formatCounted(breaks, "break")} open`;
+      return "something was lost, rejected or left open: see the ledgers above";
+    }
+  }
+}
+
+const numberIn = (counts: unknown, name: string): number | undefined => {
+  if (typeof counts !== "object" || counts === null || !(name in counts)) return undefined;
+  const value: unknown = Reflect.get(counts, name);
+  return typeof value === "number" ? value : undefined;
+};

@@ -1,0 +1,87 @@
+import type { EpochMs } from "../../contract/time.ts";
+import { isoTime } from "../../contract/time.ts";
+import type { StreamStatus } from "../../reports/status.ts";
+import type { Interval } from "../../sync/intervals.ts";
+import { horizonAt } from "../../sync/plan.ts";
+import { type Html, html } from "../html.ts";
+import { lostOf, missingOf } from "./facts.ts";
+
+/** Of all strips: where time lies on them, from 0 to {@link stripWidth}. */
+export type Scale = {
+  readonly now: EpochMs;
+  /** Where what the exchange still serves begins. */
+  readonly horizon: EpochMs;
+  /** Of the oldest time that is known; the horizon where none is older. */
+  readonly start: EpochMs;
+  readonly placeOf: (time: EpochMs) => number;
+};
+
+export const stripWidth = 800;
+const height = 16;
+// The exchange's 90 days have three quarters of a strip that shows older time, too.
+const olderShare = 0.25;
+// What was not read, and what was lost, is seen however short it is.
+const narrowest = 4;
+
+/** The last 90 days by themselves, or with all older time left of a line, squeezed. */
+export function scaleOf(streams: readonly StreamStatus[], now: EpochMs): Scale {
+  const horizon = horizonAt(now);
+  const known = streams.flatMap(({ coverage, expired }) => [...coverage, ...expired]);
+  const oldest = Math.min(horizon, ...known.map(({ from }) => from)) as EpochMs;
+  // A first sync reads a little more than 90 days by now.
+  const isOlder = horizon - oldest > (now - horizon) / 90;
+  const start = isOlder ? oldest : horizon;
+  const line = isOlder ? stripWidth * olderShare : 0;
+  const along = (time: number, from: number, to: number) =>
+    Math.min(1, Math.max(0, (time - from) / (to - from)));
+  const placeOf = (time: EpochMs) =>
+    time < horizon
+      ? line * along(time, start, horizon)
+      : line + (stripWidth - line) * along(time, horizon, now);
+  return { now, horizon, start, placeOf };
+}
+
+/**
+ * A ledger's time as a picture: read is a full bar, not read an empty box, lost a line between two
+ * ends. What was never known of is left empty. The list below it says the same in words.
+ */
+export function strip(stream: StreamStatus, scale: Scale): Html {
+  const { coverage, settling, unread } = stream;
+  const { placeOf, horizon, start } = scale;
+  const boxes = (intervals: readonly Interval[], least: number) =>
+    intervals.map(({ from, to }) => {
+      const [left, right] = [placeOf(from), placeOf(to)];
+      const width = Math.max(right - left, least);
+      return { left: Math.min(left, stripWidth - width), width };
+    });
+  const read = boxes([...coverage, ...settling], 0);
+  const missing = [...boxes(missingOf(stream), narrowest), ...boxes(unread, 0)];
+  const lost = boxes(lostOf(stream), narrowest);
+  const line = placeOf(horizon);
+  return html`<svg class="strip" viewBox="0 0 ${stripWidth} ${height}" preserveAspectRatio="none" role="img" aria-label="${labelOf(stream)}">
+${read.map(({ left, width }) => html`<rect class="read" x="${at(left)}" width="${at(width)}" y="1" height="14"/>`)}
+${missing.map(({ left, width }) => html`<rect class="ground" x="${at(left)}" width="${at(width)}" y="0" height="16"/><rect class="missing" x="${at(left)}" width="${at(width)}" y="2" height="12"/>`)}
+${lost.map(({ left, width }) => html`<rect class="ground" x="${at(left)}" width="${at(width)}" y="0" height="16"/><path class="lost" d="M${at(left + 1)} 0v16 M${at(left + 1)} 8h${at(width - 2)} M${at(left + width - 1)} 0v16"/>`)}
+${start < horizon ? html`<path class="horizon" d="M${at(line)} 0v16"/>` : ""}</svg>`;
+}
+
+const at = (pixels: number): string => String(Math.round(pixels * 100) / 100);
+
+function labelOf(stream: StreamStatus): string {
+  const spans = (name: string, intervals: readonly Interval[]) =>
+    intervals.length === 0
+      ? []
+      : [`${name} ${intervals.length === 1 ? spanOf(intervals) : `${intervals.length} stretches`}`];
+  return (
+    [
+      ...spans("read", stream.coverage),
+      ...spans("not read", missingOf(stream)),
+      ...spans("lost", lostOf(stream)),
+    ].join("; ") || "nothing was read"
+  );
+}
+
+const spanOf = ([first]: readonly Interval[]): string =>
+  first === undefined ? "" : `${dayOf(first.from)} to ${dayOf(first.to)}`;
+
+const dayOf = (time: EpochMs): string => isoTime(time).slice(0, 10);

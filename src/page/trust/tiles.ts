@@ -1,0 +1,185 @@
+import { type EpochMs, isoTime } from "../../contract/time.ts";
+import type { StreamStatus } from "../../reports/status.ts";
+import { formatCount, formatCounted, formatDuration } from "../../terminal/format.ts";
+import { streamName } from "../../terminal/stream-names.ts";
+import { timeTag } from "../format.ts";
+import { type Html, type HtmlPart, html } from "../html.ts";
+import { type Icon, icon } from "../icons.ts";
+import {
+  chainsOf,
+  earliest,
+  type Facts,
+  isLive,
+  isReconciled,
+  lostOf,
+  missingOf,
+} from "./facts.ts";
+import { behindMaxMs, type Trust } from "./headline.ts";
+
+/** A figure of the first card, with what it means and where the rest of it stands. */
+type Tile = {
+  readonly name: string;
+  readonly tone: Icon;
+  readonly figure: HtmlPart;
+  readonly notes: readonly HtmlPart[];
+  readonly href: string;
+};
+
+/** The six figures that the headline goes by. */
+export function tiles(facts: Facts, trust: Trust): Html {
+  const all = [
+    completeTile(facts, trust),
+    missingTile(facts, trust),
+    lostTile(facts, trust),
+    reconciledTile(facts),
+    breaksTile(trust),
+    lastRunTile(facts),
+  ];
+  return html`<ul class="tiles">${all.map(
+    ({ name, tone, figure, notes, href }) => html`<li><a class="tile ${tone}" href="${href}">
+<span class="name">${name}</span>
+<strong>${icon(tone)}<span>${figure}</span></strong>
+${notes.map((note) => html`<span class="note">${note}</span>`)}</a></li>`,
+  )}</ul>`;
+}
+
+/** The day of a time; the minute stands in the note. */
+const dayTag = (time: EpochMs): Html =>
+  html`<time datetime="${isoTime(time)}">${isoTime(time).slice(0, 10)}</time>`;
+
+const minuteOf = (time: EpochMs): string => `${isoTime(time).slice(11, 16)}Z`;
+
+/** "22 m ago": of a clock that is not quite ours, never "in 3 s". */
+export const ago = (time: EpochMs, now: EpochMs): string =>
+  `${coarse(Math.max(0, now - time))} ago`;
+
+/** The two largest units, without seconds from a minute on. */
+export const coarse = (ms: number): string =>
+  ms < 60_000 ? "less than a minute" : formatDuration(Math.floor(ms / 60_000) * 60_000);
+
+function completeTile({ streams, now }: Facts, trust: Trust): Tile {
+  const live = streams.filter(isLive);
+  const through = earliest(live.map(({ completeThrough }) => completeThrough));
+  const place = { name: "Complete through", href: "#ledgers" };
+  if (through === undefined) {
+    const unread = live.filter(({ completeThrough }) => completeThrough === undefined);
+    return {
+      ...place,
+      tone: live.length === 0 ? "none" : "warn",
+      figure: live.length === 0 ? "–" : "not yet",
+      notes:
+        live.length === 0 ? ["nothing is read any more"] : [inLedgers(unread.length, live.length)],
+    };
+  }
+  const last = live.filter(({ completeThrough }) => completeThrough === through);
+  const isApart = last.length < live.length && trust.missingMs > 0;
+  return {
+    ...place,
+    tone: trust.missingMs > 0 || trust.behindMs > behindMaxMs ? "warn" : "good",
+    figure: dayTag(through),
+    notes: [
+      `${minuteOf(through)}, ${ago(through, now)}`,
+      isApart ? last.map(({ stream }) => streamName(stream)).join(", ") : undefined,
+    ],
+  };
+}
+
+const inLedgers = (count: number, of: number): string =>
+  of === 1 ? "in the one ledger" : `in ${formatCount(count)} of ${formatCount(of)} ledgers`;
+
+function missingTile({ streams, neverRead, now }: Facts, { missingMs }: Trust): Tile {
+  const place = { name: "Not read yet", href: "#ledgers" };
+  const missing = streams.filter((stream) => missingOf(stream).length > 0);
+  if (missing.length === 0 && neverRead.length === 0) {
+    return { ...place, tone: "good", figure: "none", notes: ["but the newest minutes"] };
+  }
+  const first = firstExpiry(missing);
+  return {
+    ...place,
+    tone: "warn",
+    figure: missingMs === 0 ? `${neverRead.length} of its parts` : coarse(missingMs),
+    notes: [
+      missingMs === 0 ? "of a unified account" : inLedgers(missing.length, streams.length),
+      first === undefined ? undefined : expiryText(first, now),
+    ],
+  };
+}
+
+/** When the first of what these have not read is lost. */
+export const firstExpiry = (streams: readonly StreamStatus[]): EpochMs | undefined =>
+  streams
+    .flatMap(({ expiresAt }) => expiresAt ?? [])
+    .toSorted((a, b) => a - b)
+    .at(0);
+
+export const expiryText = (first: EpochMs, now: EpochMs): string =>
+  first <= now ? "the exchange deletes it now" : `expires in ${coarse(first - now)}`;
+
+function lostTile({ streams }: Facts, { lostMs }: Trust): Tile {
+  const lost = streams.filter((stream) => lostOf(stream).length > 0);
+  return {
+    name: "Lost for good",
+    href: "#ledgers",
+    tone: lost.length === 0 ? "good" : "bad",
+    figure: lost.length === 0 ? "none" : coarse(lostMs),
+    notes: [lost.length === 0 ? "nothing expired unread" : inLedgers(lost.length, streams.length)],
+  };
+}
+
+function reconciledTile(facts: Facts): Tile {
+  const place = { name: "Reconciled", href: "#breaks" };
+  const chains = chainsOf(facts);
+  const { lastRunAt } = facts.reconciled;
+  const at = chains.length === 0 ? lastRunAt : earliest(chains.map((chain) => chain.at));
+  if (at === undefined || lastRunAt === undefined) {
+    const some = chains.filter((chain) => chain.at !== undefined).length;
+    const notes = [
+      some === 0 ? html`<code>npm run reconcile</code>` : `${some} of ${chains.length} coins were`,
+    ];
+    return { ...place, tone: "warn", figure: some === 0 ? "never" : "in part", notes };
+  }
+  const since = chains.reduce((sum, { billsSince }) => sum + billsSince, 0);
+  const isDone = isReconciled(facts);
+  return {
+    ...place,
+    tone: isDone ? "good" : "warn",
+    figure: dayTag(at),
+    notes: [
+      minuteOf(at) + (since > 0 ? `, ${formatCounted(since, "bill")} since` : ""),
+      !isDone && since === 0 ? "what bills mean was changed since" : undefined,
+    ],
+  };
+}
+
+function breaksTile({ openBreaks, rejectedRows }: Trust): Tile {
+  const rejected =
+    rejectedRows === 0 ? "nothing rejected" : formatCounted(rejectedRows, "rejected row");
+  const place = { name: "Open breaks", href: "#breaks", notes: [rejected] };
+  if (openBreaks === undefined) return { ...place, tone: "none", figure: "unknown" };
+  if (openBreaks > 0) return { ...place, tone: "bad", figure: formatCount(openBreaks) };
+  return { ...place, tone: rejectedRows > 0 ? "warn" : "good", figure: "none" };
+}
+
+function lastRunTile({ status, isSyncAtWork, now }: Facts): Tile {
+  const place = { name: "Last run", href: "#runs" };
+  const run = status.lastRun;
+  if (run === undefined) return { ...place, tone: "none", figure: "none yet", notes: [] };
+  const { command, startedAt, finishedAt, outcome } = run;
+  if (finishedAt === undefined) {
+    return isSyncAtWork
+      ? {
+          ...place,
+          tone: "work",
+          figure: "at work",
+          notes: [`${command}, begun ${ago(startedAt, now)}`],
+        }
+      : {
+          ...place,
+          tone: "warn",
+          figure: "cut short",
+          notes: [html`${command}, ${timeTag(startedAt)}`],
+        };
+  }
+  const tone = outcome === "complete" ? "good" : "warn";
+  return { ...place, tone, figure: outcome, notes: [`${command}, ${ago(finishedAt, now)}`] };
+}

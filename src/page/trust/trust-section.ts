@@ -1,0 +1,139 @@
+import { coverageShare } from "../../reports/stream-times.ts";
+import { formatCount, formatCounted } from "../../terminal/format.ts";
+import { streamName } from "../../terminal/stream-names.ts";
+import { allDigits, timeTag } from "../format.ts";
+import { type Html, type HtmlPart, html } from "../html.ts";
+import { icon } from "../icons.ts";
+import {
+  chainsOf,
+  earliest,
+  type Facts,
+  isLive,
+  missingOf,
+  openBreaksOf,
+  trustOf,
+} from "./facts.ts";
+import { type Trust, type Verdict, verdictOf, verdicts } from "./headline.ts";
+import { coarse, expiryText, firstExpiry, tiles } from "./tiles.ts";
+
+/** The first card: whether the rest of the page can be trusted. */
+export function trustSection(facts: Facts): Html {
+  const trust = trustOf(facts);
+  const verdict = verdictOf(trust);
+  const { tone, title } = verdicts[verdict];
+  const { text, command } = sentenceOf(verdict, facts, trust);
+  return html`
+<section class="card trust ${tone}" id="trust" aria-labelledby="trust-title">
+<h1 id="trust-title">${icon(tone)}${title}</h1>
+<p>${text}</p>
+${command === undefined ? "" : html`<p class="command"><span>Next:</span> <code>${command}</code></p>`}
+${verdict === "at work" ? progress(facts) : ""}
+${verdict === "nothing" ? "" : tiles(facts, trust)}
+</section>`;
+}
+
+/** How much of the time that runs set out to read is stored, of all ledgers that they read. */
+function progress({ streams, demoStreams }: Facts): Html {
+  const live = [...streams, ...demoStreams].filter(isLive);
+  const of = (name: "coverage" | "settling" | "unproven" | "gaps" | "expired") =>
+    live.flatMap((stream) => stream[name]);
+  const share = coverageShare({
+    coverage: of("coverage"),
+    settling: of("settling"),
+    unproven: of("unproven"),
+    gaps: of("gaps"),
+    expired: of("expired"),
+  });
+  const bills = live.reduce((sum, stream) => sum + stream.bills, 0);
+  const left = live.filter(({ gaps, unproven }) => gaps.length + unproven.length > 0).length;
+  const percent = Math.floor(share * 1_000) / 10;
+  return html`<p class="progress"><progress max="100" value="${percent}" aria-label="time that was read"></progress>
+<span>${percent.toFixed(1)} % of the time is read, ${formatCounted(bills, "bill")} stored, ${left === 0 ? "no ledger" : formatCounted(left, "ledger")} left</span></p>`;
+}
+
+type Sentence = { readonly text: HtmlPart; readonly command?: string };
+
+function sentenceOf(verdict: Verdict, facts: Facts, trust: Trust): Sentence {
+  switch (verdict) {
+    case "nothing":
+      return {
+        text: "This database has its tables and no bill. Check the key with npm run doctor first, then read the exchange.",
+        command: "npm run sync",
+      };
+    case "demo only":
+      return { text: "Its coins are no money, so nothing is said of them here." };
+    case "at work":
+      return { text: "Figures below are of what is stored so far, and change while it reads." };
+    case "breaks":
+      return { text: breaksText(facts, trust), command: "npm run reconcile -- --repair" };
+    case "lost":
+      return {
+        text: `${coarse(trust.lostMs)} were never read, and the exchange has deleted their bills. Balances across them are right; what moved them is not known.`,
+      };
+    case "missing":
+      return { text: missingText(facts, trust), command: "npm run sync" };
+    case "behind":
+      return {
+        text: `All was read up to ${coarse(trust.behindMs)} ago, and nothing since.`,
+        command: "npm run sync",
+      };
+    case "rejected":
+      return {
+        text: `${formatCounted(trust.rejectedRows, "row")} of the exchange broke its contract. They are kept as they came, and are in no figure below.`,
+        command: "npm run replay",
+      };
+    case "unreconciled":
+      return { text: unreconciledText(facts), command: "npm run reconcile" };
+    case "good":
+      return { text: goodText(facts) };
+    default:
+      return verdict satisfies never;
+  }
+}
+
+function breaksText(facts: Facts, trust: Trust): HtmlPart {
+  const open = openBreaksOf(facts);
+  const [first] = open;
+  const one = first?.difference
+    ? html` ${open.length === 1 ? "It" : html`<a href="#break-${first.breakId}">#${first.breakId}</a>`}${open.length === 1 ? html` (<a href="#break-${first.breakId}">#${first.breakId}</a>)` : ""} is off by ${allDigits(first.difference, "+")}${first.coin === "" ? "" : ` ${first.coin}`}.`
+    : "";
+  return html`${formatCounted(open.length, "break")} ${open.length === 1 ? "is" : "are"} open.${one}${
+    trust.lostMs > 0 ? ` ${coarse(trust.lostMs)} are lost for good.` : ""
+  }${trust.missingMs > 0 ? ` ${coarse(trust.missingMs)} are not read yet.` : ""}`;
+}
+
+function missingText({ streams, neverRead, now }: Facts, { missingMs }: Trust): HtmlPart {
+  const missing = streams.filter((stream) => missingOf(stream).length > 0);
+  const names = missing.map(({ stream }) => streamName(stream));
+  const first = firstExpiry(missing);
+  const time =
+    missing.length === 0 ? "" : `${coarse(missingMs)} of ${listOf(names)} were not read yet.`;
+  const never =
+    neverRead.length === 0 ? "" : ` ${listOf(neverRead.map(streamName))} was never read.`;
+  const expiry = first === undefined ? "" : ` The oldest of it ${expiryText(first, now)}.`;
+  return `${time}${never}${expiry}`;
+}
+
+/** The first two, and how many more. */
+const listOf = (names: readonly string[]): string =>
+  names.length <= 2
+    ? names.join(" and ")
+    : `${names.slice(0, 2).join(", ")} and ${names.length - 2} more`;
+
+function unreconciledText(facts: Facts): HtmlPart {
+  const chains = chainsOf(facts);
+  const since = chains.reduce((sum, { billsSince }) => sum + billsSince, 0);
+  const at = earliest(chains.map((chain) => chain.at));
+  if (at === undefined || facts.reconciled.lastRunAt === undefined) {
+    return "All of the time was read. Whether its balances follow from its bills was not checked yet.";
+  }
+  const what = since === 0 ? "what bills mean was changed" : `${formatCounted(since, "bill")} came`;
+  return html`All of the time was read. Since it was last checked, ${timeTag(at)}, ${what}.`;
+}
+
+function goodText(facts: Facts): HtmlPart {
+  const tested = chainsOf(facts).reduce((sum, chain) => sum + chain.tested, 0);
+  const known = facts.streams.flatMap(({ coverage }) => coverage.map(({ from }) => from));
+  const since = known.length === 0 ? "" : html` since ${timeTag(earliest(known))}`;
+  return html`Every moment${since} was read, and ${formatCount(tested)} balances follow from the bills before them.`;
+}

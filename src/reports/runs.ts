@@ -1,0 +1,77 @@
+import { sql } from "drizzle-orm";
+import { type EpochMs, epochMs, minuteMs } from "../contract/time.ts";
+import type { Queryable } from "../db/connect.ts";
+import { withDatabaseErrors } from "../db/database-errors.ts";
+
+/** A row of the run log. Its times are the database's. */
+export type LoggedRun = {
+  readonly command: string;
+  readonly startedAt: EpochMs;
+  readonly finishedAt: EpochMs | undefined;
+  readonly outcome: "running" | "complete" | "incomplete" | "stopped" | "failed" | "held";
+  readonly error: string | null;
+  readonly counts: unknown;
+};
+
+/** The runs since then, the newest first; at most so many. */
+export function readRuns(
+  db: Queryable,
+  { since, runsMax }: { readonly since: EpochMs; readonly runsMax: number },
+): Promise<readonly LoggedRun[]> {
+  return withDatabaseErrors(async () => {
+    const { rows } = await db.execute<{
+      command: string;
+      started_at: string;
+      finished_at: string | null;
+      outcome: LoggedRun["outcome"];
+      error: string | null;
+      counts: unknown;
+    }>(sql`
+      select
+        command,
+        extract(epoch from started_at) * 1000 as started_at,
+        extract(epoch from finished_at) * 1000 as finished_at,
+        outcome,
+        error,
+        -- The others' are not shown, and a year of them is long.
+        case when outcome <> 'complete' then counts end as counts
+      from sync_runs
+      where started_at >= to_timestamp(${since / 1_000}::float8)
+      order by started_at desc
+      limit ${runsMax}`);
+    return rows.map(({ started_at, finished_at, ...run }) => ({
+      ...run,
+      startedAt: epochMs(Number(started_at)),
+      finishedAt: finished_at === null ? undefined : epochMs(Number(finished_at)),
+    }));
+  });
+}
+
+// A run that is killed stays "running" in the log. One that is alive stores a page much more often.
+const silentMaxMs = 2 * minuteMs;
+
+/** Whether a sync began, or stored a page, within the last two minutes and has not ended. */
+export function isSyncAtWork(db: Queryable): Promise<boolean> {
+  return withDatabaseErrors(async () => {
+    const { rows } = await db.execute<{ is_at_work: boolean }>(sql`
+      with recent as (
+        select clock_timestamp() - ${silentMaxMs} * interval '1 ms' as since
+      )
+      select exists (
+        select 1
+        from sync_runs, recent
+        where command = 'sync'
+          and outcome = 'running'
+          and (
+            started_at > since
+            or exists (
+              select 1
+              from checkpoints
+              where checkpoints.run_id = sync_runs.run_id
+                and updated_at > since
+            )
+          )
+      ) as is_at_work`);
+    return rows[0]?.is_at_work ?? false;
+  });
+}

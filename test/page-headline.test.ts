@@ -1,0 +1,48 @@
+import { expect, test } from "vitest";
+import { hourMs } from "../src/contract/time.ts";
+import { type Trust, type Verdict, verdictOf, verdicts } from "../src/page/trust/headline.ts";
+
+const good: Trust = {
+  ledgers: 3,
+  demoLedgers: 1,
+  isSyncAtWork: false,
+  openBreaks: 0,
+  lostMs: 0,
+  missingMs: 0,
+  neverRead: 0,
+  behindMs: 26 * hourMs,
+  rejectedRows: 0,
+  isReconciled: true,
+};
+
+/** From the first that holds to the last: each hides those below it. */
+const rule: readonly (readonly [Verdict, Partial<Trust>])[] = [
+  ["nothing", { ledgers: 0, demoLedgers: 0 }],
+  ["at work", { isSyncAtWork: true }],
+  ["breaks", { openBreaks: 1 }],
+  ["lost", { lostMs: 1 }],
+  ["missing", { missingMs: 1 }],
+  ["behind", { behindMs: 26 * hourMs + 1 }],
+  ["rejected", { rejectedRows: 1 }],
+  ["unreconciled", { isReconciled: false }],
+  ["good", {}],
+];
+
+test.each(rule)("the headline is %s where that is the worst that holds", (verdict, facts) => {
+  expect(verdictOf({ ...good, ...facts })).toBe(verdict);
+  const place = rule.findIndex(([name]) => name === verdict);
+  const below = rule.slice(place).reduce((sum, [, more]) => ({ ...more, ...sum }), {});
+  expect(verdictOf({ ...good, ...below })).toBe(verdict);
+});
+
+test("it is green only where a reconcile ran and looked at everything", () => {
+  expect(verdictOf({ ...good, openBreaks: undefined })).toBe("unreconciled");
+  expect(verdictOf({ ...good, openBreaks: undefined, isReconciled: false })).toBe("unreconciled");
+  const green = Object.values(verdicts).filter(({ tone }) => tone === "good");
+  expect(green).toEqual([verdicts.good]);
+});
+
+test("a category that was never read is a hole, and demo trading alone is no ledger", () => {
+  expect(verdictOf({ ...good, neverRead: 1 })).toBe("missing");
+  expect(verdictOf({ ...good, ledgers: 0 })).toBe("demo only");
+});

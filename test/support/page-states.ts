@@ -1,0 +1,255 @@
+import { randomUUID } from "node:crypto";
+import { sql } from "drizzle-orm";
+import { readBill } from "../../src/contract/bill.ts";
+import type { ProductType } from "../../src/contract/product-types.ts";
+import { dayMs, epochMs, hourMs, isoTime, minuteMs } from "../../src/contract/time.ts";
+import { type Database, inTransaction } from "../../src/db/connect.ts";
+import { refreshAllDays } from "../../src/db/days/refresh-days.ts";
+import { upsertBills } from "../../src/db/ledger/upsert-bills.ts";
+import { reconcile } from "../../src/reconciliation/reconcile.ts";
+import { signOffBreaks } from "../../src/reconciliation/sign-off.ts";
+import { makeLedger } from "../../src/sandbox/ledger.ts";
+
+// Databases in every state that the page tells of, of one ledger of three products and a demo one.
+
+const everything = { accounts: undefined, productTypes: undefined };
+const products = ["USDT-FUTURES", "COIN-FUTURES", "USDC-FUTURES", "SUSDT-FUTURES"] as const;
+
+type Span = readonly [from: number, to: number];
+
+/** What of a product's time was read, and what was lost, in days before now. */
+type Known = { readonly read: readonly Span[]; readonly lost?: readonly Span[] };
+
+const allRead: Known = { read: [[90, 0.01]] };
+
+export type LedgerShape = {
+  readonly account?: string;
+  readonly known?: Partial<Record<ProductType, Known>>;
+  readonly density?: number;
+  readonly seed?: string;
+  /** How long ago the newest reading was, in ms. Default 14 minutes. */
+  readonly agoMs?: number;
+};
+
+/** Stores an account as syncs would have done it. */
+export async function storeAccount(
+  db: Database,
+  { account = "main", known = {}, density = 0.25, seed = "page", agoMs = 0 }: LedgerShape = {},
+): Promise<void> {
+  const now = Date.now() - agoMs;
+  const days = Math.max(100, ...Object.values(known).flatMap(({ read }) => read.flat())) + 1;
+  const ledger = makeLedger({ seed, now, productTypes: products, density, days, futureDays: 0 });
+  for (const productType of products) {
+    const { read, lost = [] } = known[productType] ?? allRead;
+    const timeOf = (daysAgo: number) => now - daysAgo * dayMs;
+    const isRead = (time: number) =>
+      read.some(([from, to]) => time >= timeOf(from) && time < timeOf(to));
+    const bills = ledger.bills[productType].flatMap(({ row, cTime }) => {
+      const reading = readBill(row);
+      return "bill" in reading && isRead(cTime) ? [reading.bill] : [];
+    });
+    await inTransaction(db, async (tx) => {
+      await upsertBills(tx, [{ stream: { account, productType }, bills }]);
+      for (const [state, spans] of [
+        ["complete", read],
+        ["expired", lost],
+      ] as const) {
+        for (const [from, to] of spans) {
+          await tx.execute(sql`
+            insert into checkpoints (
+              account, product_type, window_start, window_end, state, run_id, started_at, updated_at
+            )
+            values (
+              ${account}, ${productType}, ${isoTime(epochMs(Math.floor(timeOf(from))))},
+              ${isoTime(epochMs(Math.floor(timeOf(to))))}, ${state}, gen_random_uuid(),
+              ${isoTime(epochMs(Math.floor(now)))}, ${isoTime(epochMs(Math.floor(now)))}
+            )`);
+        }
+      }
+    });
+  }
+  await refreshAllDays(db, new AbortController().signal);
+}
+
+export type RunShape = {
+  readonly command?: string;
+  readonly agoMs: number;
+  readonly tookMs?: number;
+  readonly outcome?: string;
+  readonly error?: string;
+  readonly counts?: object;
+};
+
+/** A row of the run log. */
+export async function logRun(
+  db: Database,
+  { command = "sync", agoMs, tookMs = 2_100, outcome = "complete", error, counts }: RunShape,
+): Promise<string> {
+  const runId = randomUUID();
+  await db.execute(sql`
+    insert into sync_runs (run_id, command, started_at, finished_at, outcome, error, counts)
+    values (
+      ${runId}, ${command}, clock_timestamp() - ${agoMs} * interval '1 ms',
+      case when ${outcome} <> 'running' then clock_timestamp() - ${agoMs - tookMs} * interval '1 ms' end,
+      ${outcome}, ${error ?? null}, ${counts === undefined ? null : JSON.stringify(counts)}::jsonb
+    )`);
+  return runId;
+}
+
+/** Two weeks of a sync an hour; some of them failed. */
+export async function logRuns(db: Database, failures: ReadonlyMap<number, RunShape> = new Map()) {
+  for (let hours = 14 * 24 - 8; hours > 0; hours--) {
+    const agoMs = hours * hourMs + 12 * minuteMs;
+    await logRun(db, { agoMs, ...failures.get(hours) });
+  }
+  await logRun(db, { agoMs: 12 * minuteMs });
+}
+
+/** What `reconcile` does, with its row in the run log. */
+export async function check(db: Database): Promise<void> {
+  const { breaks } = await reconcile(db, everything, { isFull: true });
+  await refreshAllDays(db, new AbortController().signal);
+  const outcome = breaks.length === 0 ? "complete" : "incomplete";
+  await logRun(db, {
+    command: "reconcile",
+    agoMs: 1,
+    tookMs: 1,
+    outcome,
+    counts: { breaks: breaks.length },
+  });
+}
+
+/** Takes a bill that moves a balance out of the middle of a ledger, as if it were never served. */
+export async function losesBill(db: Database, productType: ProductType, share: number) {
+  await db.execute(sql`
+    with moving as (
+      select bill_id, row_number() over (order by c_time, bill_id) as place, count(*) over () as of
+      from bills
+      where product_type = ${productType}
+        and amount <> 0
+        and balance is not null
+        and business_type in ('close_long', 'close_short', 'contract_settle_fee')
+    )
+    delete from bills
+    where product_type = ${productType}
+      and bill_id in (select bill_id from moving where place = floor(of * ${share}::numeric))`);
+}
+
+/** Every state that the headline names, by its verdict. */
+export const states: Readonly<Record<string, (db: Database) => Promise<void>>> = {
+  nothing: async () => undefined,
+  "at work": async (db) => {
+    const known = {
+      "USDT-FUTURES": {
+        read: [
+          [90, 83],
+          [55, 48],
+        ],
+      },
+      "COIN-FUTURES": { read: [[90, 83]] },
+      "USDC-FUTURES": { read: [[90, 83]] },
+    } satisfies LedgerShape["known"];
+    await storeAccount(db, { known });
+    const runId = await logRun(db, { agoMs: 30_000, outcome: "running" });
+    await db.execute(sql`
+      insert into checkpoints (
+        account, product_type, window_start, window_end, state, run_id, started_at, updated_at
+      )
+      select
+        account, product_type, max(window_end), clock_timestamp() - interval '15 minutes', 'open',
+        ${runId}, null, clock_timestamp()
+      from checkpoints
+      where product_type not like 'S%'
+      group by account, product_type`);
+  },
+  breaks: async (db) => {
+    const known = {
+      "COIN-FUTURES": {
+        read: [
+          [203, 104.8],
+          [93, 0.01],
+        ],
+        lost: [[104.8, 93]],
+      },
+      "USDC-FUTURES": {
+        read: [
+          [90, 22.8],
+          [13, 0.01],
+        ],
+      },
+    } satisfies LedgerShape["known"];
+    await storeAccount(db, { known });
+    const failed = {
+      agoMs: 0,
+      outcome: "failed",
+      error: "the exchange is down for maintenance (503)",
+    };
+    await logRuns(
+      db,
+      new Map(
+        [53, 54, 130, 200, 201, 202, 300].map((hours) => [
+          hours,
+          { ...failed, agoMs: hours * hourMs, tookMs: 4_500 },
+        ]),
+      ),
+    );
+    await losesBill(db, "USDT-FUTURES", 0.3);
+    await losesBill(db, "USDT-FUTURES", 0.8);
+    await losesBill(db, "COIN-FUTURES", 0.7);
+    await check(db);
+    const note = "A correction of the exchange, as its support wrote on 2026-09-02";
+    await signOffBreaks(db, { breakIds: [1], note, by: "Ada" });
+  },
+  lost: async (db) => {
+    await storeAccount(db, {
+      known: {
+        "USDT-FUTURES": {
+          read: [
+            [120, 110],
+            [95, 0.01],
+          ],
+          lost: [[110, 95]],
+        },
+      },
+    });
+    await check(db);
+  },
+  missing: async (db) => {
+    await storeAccount(db, {
+      known: {
+        "USDT-FUTURES": {
+          read: [
+            [90, 40],
+            [30, 0.01],
+          ],
+        },
+      },
+    });
+    await check(db);
+  },
+  behind: async (db) => {
+    await storeAccount(db, { agoMs: 3 * dayMs });
+    await check(db);
+  },
+  rejected: async (db) => {
+    await storeAccount(db);
+    await check(db);
+    await db.execute(sql`
+      insert into rejected_bills (
+        account, product_type, digest, received, fault_path, fault, run_id, rejected_at
+      )
+      values (
+        'main', 'USDT-FUTURES', repeat('0', 64), '{"billId":1}', 'billId', 'not a text',
+        gen_random_uuid(), clock_timestamp()
+      )`);
+  },
+  unreconciled: async (db) => {
+    await storeAccount(db);
+    await logRuns(db);
+  },
+  good: async (db) => {
+    await storeAccount(db);
+    await logRuns(db);
+    await check(db);
+  },
+};
