@@ -2,6 +2,7 @@ import { defineConfig } from "vitest/config";
 import LongestFirst from "./test/support/longest-first.ts";
 
 const postgresTests = "test/**/*.pg.test.ts";
+const programSetup = "test/support/program-setup.ts";
 
 export default defineConfig({
   test: {
@@ -16,14 +17,19 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        test: { name: "pure", include: ["test/**/*.test.ts"], exclude: [postgresTests] },
+        test: {
+          name: "pure",
+          include: ["test/**/*.test.ts"],
+          exclude: [postgresTests],
+          globalSetup: programSetup,
+        },
       },
       {
         extends: true,
         test: {
           name: "postgres",
           include: [postgresTests],
-          globalSetup: "test/support/global-setup.ts",
+          globalSetup: [programSetup, "test/support/global-setup.ts"],
         },
       },
     ],

@@ -74,7 +74,6 @@ export async function openCanaryHouse(): Promise<CanaryHouse> {
     password: canaryPassword(),
   };
   const role = stack.use(await openRole(secrets.password));
-  const compileCache = stack.use(await temporaryFolder());
   const own = Object.values(secrets).flatMap(canariesOf);
   const counted = {
     commands: new Set<string>(),
@@ -85,7 +84,7 @@ export async function openCanaryHouse(): Promise<CanaryHouse> {
   return {
     secrets,
     async run(wanted) {
-      const left = await runWith(wanted, { sandbox, secrets, role: role.name, compileCache });
+      const left = await runWith(wanted, { sandbox, secrets, role: role.name });
       const canaries = [...own, ...left.signatures.flatMap(canariesOf)];
       const search = canarySearch(canaries);
       counted.commands.add(wanted.args.find((word) => !word.startsWith("-")) ?? "");
@@ -114,11 +113,10 @@ type World = {
   readonly sandbox: OpenSandbox;
   readonly secrets: Secrets;
   readonly role: string;
-  readonly compileCache: { readonly path: string };
 };
 type Place = { readonly place: string; readonly bytes: Buffer };
 
-async function runWith(wanted: CanaryRun, { sandbox, secrets, role, compileCache }: World) {
+async function runWith(wanted: CanaryRun, { sandbox, secrets, role }: World) {
   await using database = await testDatabase();
   await using folder = await temporaryFolder();
   const cwd = folder.path;
@@ -146,8 +144,6 @@ async function runWith(wanted: CanaryRun, { sandbox, secrets, role, compileCache
       PRODUCT_TYPES: "USDT-FUTURES",
       SYNC_LTV: "true",
       LOG_LEVEL: "trace",
-      // A start takes half as long where the program was compiled before.
-      NODE_COMPILE_CACHE: compileCache.path,
       NODE_OPTIONS: `--report-on-signal --report-uncaught-exception --report-on-fatalerror --report-directory=${cwd}`,
     },
   );

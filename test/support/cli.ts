@@ -2,8 +2,8 @@ import { spawn } from "node:child_process";
 import { chmod, mkdtemp, open, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { parseEnv } from "node:util";
+import { inject } from "vitest";
 import { type OpenSandbox, sandboxEnvironment } from "../../src/sandbox/sandbox.ts";
 import type { TestDatabase } from "./database.ts";
 import { scratch } from "./scratch.ts";
@@ -41,7 +41,6 @@ export type RunningCli = AsyncDisposable & {
   readonly ended: Promise<CliEnd>;
 };
 
-const program = fileURLToPath(new URL("../../src/bin.js", import.meta.url));
 const runMaxMs = 240_000;
 const pollMs = 10;
 
@@ -60,7 +59,7 @@ export async function startCli(
   const folder = cwd ?? stack.use(await temporaryFolder()).path;
   const fullDisk = full.length === 0 ? undefined : stack.use(await open("/dev/full", "w"));
   const end = (name: "stdout" | "stderr") => (full.includes(name) ? fullDisk?.fd : "pipe");
-  const child = spawn(process.execPath, [program, ...args], {
+  const child = spawn(process.execPath, [inject("program"), ...args], {
     cwd: folder,
     env: { PATH: process.env["PATH"], ...env },
     stdio: ["ignore", end("stdout"), end("stderr")],
