@@ -1,6 +1,5 @@
 import { appendFile, chown, mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { Client } from "pg";
 import { expect, test } from "vitest";
 import { openEmbedded } from "../src/db/embedded/embedded.ts";
 import {
@@ -12,16 +11,7 @@ import {
 import { migrate } from "../src/db/migrate.ts";
 import { runCli, temporaryFolder } from "./support/cli.ts";
 import { otherPostgres } from "./support/debian-postgres.ts";
-
-async function query(url: string, statement: string): Promise<unknown[]> {
-  const client = new Client({ connectionString: url });
-  try {
-    await client.connect();
-    return (await client.query(statement)).rows;
-  } finally {
-    await client.end();
-  }
-}
+import { query } from "./support/query.ts";
 
 test("data of another version is refused by every command, with the way to move it, and left as it is", async () => {
   await using folder = await temporaryFolder();

@@ -19,12 +19,12 @@ import { createServer } from "node:net";
 import { dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
-import { Client } from "pg";
 import { expect, test } from "vitest";
 import { openDatabase } from "../src/db/connect.ts";
 import { withDatabaseErrors } from "../src/db/database-errors.ts";
 import { openEmbedded } from "../src/db/embedded/embedded.ts";
 import { DatabaseError, messageOf } from "../src/errors.ts";
+import { query } from "./support/query.ts";
 import { scratch } from "./support/scratch.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -363,16 +363,6 @@ function isRunning(child: ChildProcess): boolean {
 
 function killGroup(child: ChildProcess): void {
   if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
-}
-
-async function query(url: string, statement: string): Promise<unknown[]> {
-  const client = new Client({ connectionString: url });
-  try {
-    await client.connect();
-    return (await client.query(statement)).rows;
-  } finally {
-    await client.end();
-  }
 }
 
 async function expectStopped(url: string): Promise<void> {

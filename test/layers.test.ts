@@ -23,7 +23,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   log: ["config"],
   nearest: [],
   app: [...judged, "terminal", "config", "nearest"],
-  commands: [...judged, "terminal", "config", "nearest", "log", "app", "sandbox", "serve"],
+  commands: [...judged, "terminal", "config", "nearest", "log", "app", "sandbox", "serve", "page"],
   clock: ["contract"],
   // The two entries: the process, and the library.
   cli: ["app", "commands", "config", "db"],

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { generateDrizzleJson, generateMigration } from "drizzle-kit/api";
 import { getTableName } from "drizzle-orm";
 import { getTableConfig, type PgTable } from "drizzle-orm/pg-core";
-import { Client, escapeIdentifier } from "pg";
+import { escapeIdentifier } from "pg";
 import { describe, expect, test } from "vitest";
 import { listedBusinessTypes } from "../src/contract/unified-business-types.ts";
 import { openDatabase } from "../src/db/connect.ts";
@@ -15,6 +15,7 @@ import { type ServerSettings, unfitness } from "../src/db/server-settings.ts";
 import { DatabaseError } from "../src/errors.ts";
 import { testDatabase } from "./support/database.ts";
 import { migrateBefore } from "./support/earlier-schema.ts";
+import { query } from "./support/query.ts";
 
 const folder = fileURLToPath(new URL("../migrations", import.meta.url));
 const journal: { entries: { idx: number; tag: string; when: number }[] } = JSON.parse(
@@ -25,16 +26,6 @@ const migrationsCount = journal.entries.length;
 const nothingToDo = { migrations: 0, areViewsNew: false };
 
 const emptyDatabase = () => testDatabase({ isEmpty: true });
-
-async function query(url: string, statement: string): Promise<Record<string, unknown>[]> {
-  const client = new Client({ connectionString: url });
-  try {
-    await client.connect();
-    return (await client.query(statement)).rows;
-  } finally {
-    await client.end();
-  }
-}
 
 const ourTables = `
   select schemaname || '.' || tablename as name

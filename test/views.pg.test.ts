@@ -1,21 +1,12 @@
 import { readdirSync } from "node:fs";
-import { Client, escapeIdentifier } from "pg";
+import { escapeIdentifier } from "pg";
 import { describe, expect, test } from "vitest";
 import { migrate } from "../src/db/migrate.ts";
 import { viewNames } from "../src/db/views.ts";
 import { runCli } from "./support/cli.ts";
 import { type TestDatabase, testDatabase } from "./support/database.ts";
 import { migrateBefore } from "./support/earlier-schema.ts";
-
-async function query(url: string, statement: string): Promise<Record<string, unknown>[]> {
-  const client = new Client({ connectionString: url });
-  try {
-    await client.connect();
-    return (await client.query(statement)).rows;
-  } finally {
-    await client.end();
-  }
-}
+import { query } from "./support/query.ts";
 
 const definitions = `
   select

@@ -42,6 +42,12 @@ export type Bill = {
   readonly extra: Extra;
 };
 
+/** A stored bill, each column as the text that Postgres prints; `extra` is JSON. */
+export type BillText = Omit<Bill, "cTime" | "extra"> & {
+  readonly cTimeMs: string;
+  readonly extra: string | null;
+};
+
 /** Of the bills of a classic account. */
 export const noPosition = { positionType: null, positionAmount: null, positionBalance: null };
 

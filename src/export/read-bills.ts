@@ -1,8 +1,9 @@
 import { type SQL, sql } from "drizzle-orm";
+import type { BillText } from "../contract/bill.ts";
 import { type EpochMs, epochMs, isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
-import { type BillText, billTextColumns } from "../db/ledger/stored-bills.ts";
+import { billTextColumns } from "../db/ledger/stored-bills.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import { walletOf } from "../db/sql/wallet.ts";
 import { joinRules, walletMoves } from "../db/sql/wallet-moves.ts";

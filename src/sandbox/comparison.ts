@@ -1,23 +1,6 @@
+import type { BillText } from "../contract/bill.ts";
 import type { EpochMs } from "../contract/time.ts";
 import type { LedgerBill } from "./ledger-bill.ts";
-
-/** A stored bill as text, column by column, the way Postgres prints it. */
-export type StoredBill = {
-  readonly billId: string;
-  readonly symbol: string | null;
-  readonly amount: string;
-  readonly fee: string;
-  readonly feeByCoupon: string | null;
-  readonly businessType: string;
-  readonly coin: string;
-  readonly balance: string | null;
-  readonly cTimeMs: string;
-  readonly positionType: string | null;
-  readonly positionAmount: string | null;
-  readonly positionBalance: string | null;
-  /** JSON text. */
-  readonly extra: string | null;
-};
 
 export type Comparison = {
   readonly expected: number;
@@ -29,7 +12,7 @@ export type Comparison = {
   readonly different: readonly string[];
 };
 
-type Fields = readonly (readonly [wire: string, column: keyof StoredBill])[];
+type Fields = readonly (readonly [wire: string, column: keyof BillText])[];
 
 const fieldsOfBoth: Fields = [
   ["symbol", "symbol"],
@@ -63,7 +46,7 @@ const unifiedFields: Fields = [
  */
 export function compareWithLedger(
   ledger: readonly LedgerBill[],
-  stored: readonly StoredBill[],
+  stored: readonly BillText[],
   inside: { readonly from: EpochMs; readonly visibleAt: EpochMs },
 ): Comparison {
   const rest = new Map(stored.map((bill) => [bill.billId, bill]));
@@ -90,7 +73,7 @@ export function compareWithLedger(
   };
 }
 
-function differences(row: Record<string, unknown>, bill: StoredBill): readonly string[] {
+function differences(row: Record<string, unknown>, bill: BillText): readonly string[] {
   const isUnified = "ts" in row;
   const fields = isUnified ? unifiedFields : classicFields;
   const extra = JSON.parse(bill.extra ?? "{}", exactNumber) as Record<string, unknown>;

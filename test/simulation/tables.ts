@@ -1,10 +1,10 @@
 import type pg from "pg";
+import type { BillText } from "../../src/contract/bill.ts";
 import { type ProductType, productTypes } from "../../src/contract/product-types.ts";
 import { type EpochMs, epochMs } from "../../src/contract/time.ts";
-import type { StoredBill } from "../../src/sandbox/comparison.ts";
 
 /** A stored row and where it lies in its table: elsewhere once it was rewritten. */
-export type StoredRow = StoredBill & { readonly version: string };
+export type StoredRow = BillText & { readonly version: string };
 
 export type Checkpoint = {
   readonly state: "open" | "complete" | "expired";
@@ -19,7 +19,7 @@ export type StreamTables = {
   readonly bills: readonly StoredRow[];
   /** How many bills are said to be stored. */
   readonly counted: number;
-  readonly revisions: readonly StoredBill[];
+  readonly revisions: readonly BillText[];
   readonly rejected: readonly string[];
   readonly checkpoints: readonly Checkpoint[];
   /** Whether it is known that the account is of the other mode. */
@@ -53,7 +53,7 @@ export async function readTables(pool: pg.Pool, account: string): Promise<Tables
     from bills
     where account = $1
     order by product_type, bill_id`);
-  const revisions = await rowsOf<StoredBill>(`
+  const revisions = await rowsOf<BillText>(`
     select product_type as "productType", ${content}
     from bill_revisions
     where account = $1

@@ -1,7 +1,8 @@
-import { Client, escapeIdentifier } from "pg";
+import { escapeIdentifier } from "pg";
 import type { TestProject } from "vitest/node";
 import { migrate } from "../../src/db/migrate.ts";
 import { openTestServer } from "./postgres-server.ts";
+import { query } from "./query.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -19,14 +20,14 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const template = escapeIdentifier(templateName);
   const teardown = async (): Promise<void> => {
     try {
-      await execute(server.url, `drop database if exists ${template} with (force)`);
+      await query(server.url, `drop database if exists ${template} with (force)`);
     } finally {
       await server[Symbol.asyncDispose]();
     }
   };
   try {
-    await execute(server.url, `drop database if exists ${template} with (force)`);
-    await execute(server.url, `create database ${template}`);
+    await query(server.url, `drop database if exists ${template} with (force)`);
+    await query(server.url, `create database ${template}`);
     await migrate(databaseAt(server.url, templateName));
   } catch (error) {
     await teardown();
@@ -35,16 +36,6 @@ export default async function setup(project: TestProject): Promise<() => Promise
   project.provide("databaseUrl", server.url);
   project.provide("templateName", templateName);
   return teardown;
-}
-
-async function execute(url: string, statement: string): Promise<void> {
-  const client = new Client({ connectionString: url });
-  try {
-    await client.connect();
-    await client.query(statement);
-  } finally {
-    await client.end();
-  }
 }
 
 function databaseAt(url: string, name: string): string {

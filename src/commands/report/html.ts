@@ -1,5 +1,5 @@
 import { isDemoProductType } from "../../contract/product-types.ts";
-import { printable } from "../../printable.ts";
+import { escaped } from "../../page/html.ts";
 import { movements } from "../../reports/movements.ts";
 import { formatCount, formatInterval } from "../../terminal/format.ts";
 import { streamName } from "../../terminal/stream-names.ts";
@@ -123,15 +123,3 @@ function section<Item>(
 const table = (columns: readonly string[], rows: readonly (readonly string[])[]): string =>
   `<table><thead><tr>${columns.map((name) => `<th>${escaped(name)}</th>`).join("")}</tr></thead>
 <tbody>${rows.map((row) => `<tr>${row.map((cell) => `<td>${escaped(cell)}</td>`).join("")}</tr>`).join("\n")}</tbody></table>`;
-
-const entities: Readonly<Record<string, string>> = {
-  "&": "&amp;",
-  "<": "&lt;",
-  ">": "&gt;",
-  '"': "&quot;",
-  "'": "&#39;",
-};
-
-/** Text as HTML shows it, with controls and marks that turn text round spelled out. */
-const escaped = (text: string): string =>
-  printable(text).replaceAll(/[&<>"']/g, (sign) => entities[sign] ?? sign);

@@ -2,6 +2,7 @@ import { type SQL, sql } from "drizzle-orm";
 import { type EpochMs, isoTime } from "../../contract/time.ts";
 import type { Transaction } from "../../db/connect.ts";
 import { readKnownTime } from "../../db/ledger/checkpoints.ts";
+import { contentColumns } from "../../db/ledger/upsert-bills.ts";
 import { textArray } from "../../db/sql/array-literal.ts";
 import { timeText } from "../../db/sql/time-text.ts";
 import { readUnreconciled } from "../../export/completeness.ts";
@@ -160,21 +161,6 @@ const listed = <Item>(rows: readonly (Item & { readonly total: string })[]): Lis
   shown: rows.map(({ total: _, ...row }) => row as Item),
 });
 
-const compared = [
-  "symbol",
-  "amount",
-  "fee",
-  "fee_by_coupon",
-  "business_type",
-  "coin",
-  "balance",
-  "c_time",
-  "position_type",
-  "position_amount",
-  "position_balance",
-  "extra",
-];
-
 /** Contents that were replaced, of bills that are or were of the month. */
 async function readRestatements(
   tx: Transaction,
@@ -183,16 +169,16 @@ async function readRestatements(
 ): Promise<Listed<Restatement>> {
   const textOf = (table: string, name: string) =>
     name === "c_time" ? timeText(sql.raw(`${table}.c_time`)) : sql.raw(`${table}.${name}::text`);
-  const pairs = compared.map(
+  const pairs = contentColumns.map(
     (name) => sql`(${sql.raw(`'${name}'`)}, ${textOf("old", name)}, ${textOf("present", name)})`,
   );
   const { rows } = await tx.execute<Restatement & { total: string }>(sql`
     with contents as (
-      select account, product_type, bill_id, revision, replaced_at, ${sql.raw(compared.join(", "))}
+      select account, product_type, bill_id, revision, replaced_at, ${sql.raw(contentColumns.join(", "))}
       from bill_revisions
       where ${isOf(wallet)}
       union all
-      select account, product_type, bill_id, null, null, ${sql.raw(compared.join(", "))}
+      select account, product_type, bill_id, null, null, ${sql.raw(contentColumns.join(", "))}
       from bills
       where ${isOf(wallet)}
         and (product_type, bill_id) in (

@@ -1,9 +1,10 @@
 import { sql } from "drizzle-orm";
+import type { BillText } from "../../contract/bill.ts";
 import { nonFinancialTypes } from "../../contract/business-types.ts";
 import { type EpochMs, epochMs, isoTime } from "../../contract/time.ts";
 import type { Stream } from "../../sync/store.ts";
 import type { Queryable } from "../connect.ts";
-import { type BillText, billTextColumns } from "./stored-bills.ts";
+import { billTextColumns } from "./stored-bills.ts";
 
 export type BillPageQuestion = {
   readonly stream: Stream;

@@ -1,23 +1,7 @@
 import { sql } from "drizzle-orm";
+import type { BillText } from "../../contract/bill.ts";
 import type { Stream } from "../../sync/store.ts";
 import type { Database } from "../connect.ts";
-
-/** A bill's columns, each as the text that Postgres prints. */
-export type BillText = {
-  readonly billId: string;
-  readonly symbol: string | null;
-  readonly amount: string;
-  readonly fee: string;
-  readonly feeByCoupon: string | null;
-  readonly businessType: string;
-  readonly coin: string;
-  readonly balance: string | null;
-  readonly cTimeMs: string;
-  readonly positionType: string | null;
-  readonly positionAmount: string | null;
-  readonly positionBalance: string | null;
-  readonly extra: string | null;
-};
 
 /** What to select of `bills` for a {@link BillText}. */
 export const billTextColumns = sql`

@@ -1,4 +1,5 @@
 import { pageSizeDefault, pageSizeMax as recordsDefault } from "../../contract/account-bills.ts";
+import type { BillText } from "../../contract/bill.ts";
 import {
   categoryOf,
   isUnified,
@@ -8,7 +9,6 @@ import {
 import { type EpochMs, epochMs } from "../../contract/time.ts";
 import type { Transaction } from "../../db/connect.ts";
 import { readBillPage, readBillTime } from "../../db/ledger/bill-pages.ts";
-import type { BillText } from "../../db/ledger/stored-bills.ts";
 import { readQuery } from "../../server/read-query.ts";
 import { Refusal } from "../../server/source.ts";
 import type { Interval } from "../../sync/intervals.ts";

@@ -1,6 +1,6 @@
+import type { BillText } from "../../contract/bill.ts";
 import { parseExactJson } from "../../contract/json.ts";
 import { categoryOf, type UnifiedProductType } from "../../contract/product-types.ts";
-import type { BillText } from "../../db/ledger/stored-bills.ts";
 
 /** A row of an answer. */
 export type WireRow = Readonly<Record<string, unknown>>;
