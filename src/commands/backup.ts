@@ -13,11 +13,11 @@ import { openCommandDatabase } from "../db/open.ts";
 import { formatCount, formatCounted } from "../terminal/format.ts";
 import { fileOutput, refuseTakenOutput } from "./export/export-output.ts";
 
-// What is in it is as private as the database.
+// A backup is as private as the database that it was made from.
 const ownerOnly = 0o600;
 const chunkBytes = 256 * 1024;
 
-/** `backup FILE`: writes all that is stored, as it is at one moment, to a file. */
+/** `backup FILE`: writes all that is stored, as of one moment, to a file. */
 export async function backupCommand(
   config: Config,
   path: string,
@@ -48,7 +48,7 @@ export async function backupCommand(
   return 0;
 }
 
-/** `backup --check FILE`: reads one to its end. */
+/** `backup --check FILE`: reads a backup to its end and compares it with its digests. */
 export async function checkCommand(
   path: string,
   io: Io,
@@ -64,7 +64,7 @@ export async function checkCommand(
   return 0;
 }
 
-/** `restore FILE`: puts one into an empty database. */
+/** `restore FILE`: puts a backup into an empty database. */
 export async function restoreCommand(
   config: Config,
   path: string,

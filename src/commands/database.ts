@@ -20,9 +20,11 @@ export async function migrateCommand(config: Config, io: Io): Promise<ExitCode> 
 }
 
 /**
- * `db`: prints the database's address and keeps the embedded server up until Ctrl-C. The embedded
- * one's password goes with it, since nobody has set it; a configured one is its owner's to know.
- * @param write whether the embedded one's address is its owner's, who may do everything.
+ * `db`: prints the database's address, and keeps the embedded Postgres up until Ctrl-C. The address
+ * of the embedded Postgres includes the password, which no user has set. The address of
+ * DATABASE_URL leaves the password out.
+ * @param write whether to print an address of the embedded Postgres that may change everything,
+ *   instead of one that only reads.
  */
 export async function databaseCommand(
   config: Config,
@@ -31,7 +33,7 @@ export async function databaseCommand(
 ): Promise<ExitCode> {
   if (write && "url" in config.database) {
     throw new UsageError(
-      "--write is for the embedded Postgres; DATABASE_URL itself names who connects",
+      "--write is for the embedded Postgres; with DATABASE_URL, connect as the user that it names",
     );
   }
   await using database = await openCommandDatabase(config.database, (message) => tell(io, message));
@@ -48,10 +50,10 @@ export async function databaseCommand(
   return 0;
 }
 
-/** libpq takes `postgres:` too, SQLAlchemy does not. */
+/** SQLAlchemy refuses `postgres:`, which libpq takes as well. */
 const withKnownScheme = (url: string): string => url.replace(/^postgres:/, "postgresql:");
 
-/** The driver takes one from the query too. */
+/** The driver also takes a password from the query. */
 function withoutPassword(address: string): string {
   const url = new URL(address);
   url.password = "";

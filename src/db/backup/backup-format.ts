@@ -5,13 +5,13 @@ import { z } from "zod";
  * A backup is a gzip of lines:
  *
  *   {"format":"bill-sync backup","version":1,…}        the header
- *   …                                                  a table's rows in COPY's text format,
- *   \.                                                 their end,
- *   {"table":"bills","rows":2,"sha256":"…"}            their number and digest; so each table,
- *   {"end":"bill-sync backup","rows":9,"sha256":"…"}   and the digest of all lines before this one
+ *   …                                                  of each table: its rows as COPY's text,
+ *   \.                                                 a line that ends them,
+ *   {"table":"bills","rows":2,"sha256":"…"}            and how many they are, with their digest
+ *   {"end":"bill-sync backup","rows":9,"sha256":"…"}   last: the digest of all lines before
  *
- * COPY writes a newline or a backslash within a value by a backslash, so that a row is one line,
- * and none is `\.`. Its text format is the same in every version of Postgres.
+ * COPY escapes a newline or a backslash in a value, so that a row is always one line and never
+ * `\.`. COPY's text format is the same in every version of Postgres.
  */
 
 export const formatName = "bill-sync backup";
@@ -22,17 +22,17 @@ const count = z.number().int().nonnegative();
 const digest = z.string().regex(/^[0-9a-f]{64}$/);
 const name = z.string().min(1).max(63);
 
-/** What the first line says of the rest. */
+/** The first line. */
 export const BackupHeader = z.object({
   format: z.literal(formatName),
   version: z.literal(formatVersion),
   /** The version of bill-sync that made it. */
   program: z.string(),
-  /** Of the server that it was made from, such as 18.4. */
+  /** The version of the server that it was made from, such as 18.4. */
   postgres: z.string(),
-  /** The server's time of the snapshot, ISO 8601 in UTC. */
+  /** When the snapshot was taken by the server's clock, ISO 8601 in UTC. */
   takenAt: z.iso.datetime(),
-  /** The migrations that the tables had, by the times that the journal has them under. */
+  /** The migrations that the tables had, each by its time in the journal. */
   migrations: z.array(count).nonempty(),
   /** In the order in which their rows follow. */
   tables: z.array(z.object({ name, columns: z.array(name).nonempty(), rows: count })),

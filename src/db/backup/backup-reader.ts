@@ -8,13 +8,15 @@ import {
   BackupEnd,
   BackupHeader,
   type BackupTable,
+  formatName,
+  formatVersion,
   RowsDigest,
   rowsEnd,
   rowsOfAll,
   TableEnd,
 } from "./backup-format.ts";
 
-/** The file is damaged: it was cut off or changed after it was written. */
+/** The file was cut off, or changed after it was written. */
 export class BackupDamagedError extends ReportableError {
   override name = "BackupDamagedError";
 }
@@ -28,17 +30,16 @@ export type BackupReading = {
 type Take = (table: BackupTable, rows: AsyncIterable<Buffer>) => Promise<void>;
 
 const chunkBytes = 256 * 1024;
-// A row holds at most one answer's bill or record, or the counts of a run.
+// A row holds one bill or one record of an answer, or the counts of one run: none comes near.
 const lineBytesMax = 64 * 1024 * 1024;
 const newline = 0x0a;
 
 /**
- * Reads a backup from its begin to its end. `begin` is told of the header, then `take` is given the
- * rows of each table in turn, and reads all of them. Both may have seen rows of a damaged file: what
- * they did with them holds only once this returns.
+ * Reads a backup to its end. `begin` is called with the header, then `take` with the rows of each
+ * table in turn, all of which it must read. A table's digest is checked after its rows: where this
+ * throws, whatever `begin` and `take` did must be undone.
  *
- * @throws UsageError for a file that is no backup; BackupDamagedError for one that is not as it
- *   was written.
+ * @throws UsageError for a file that is not a backup; BackupDamagedError for a damaged one.
  */
 export async function readBackup(
   path: string,
@@ -85,7 +86,7 @@ async function read(
   const sha256 = lines.digest();
   const end = parsed(path, BackupEnd, await lines.next());
   if (end.sha256 !== sha256 || end.rows !== rowsOfAll(header.tables)) {
-    throw damaged(path, "its digest is not that of what was written");
+    throw damaged(path, "its content does not match its digest");
   }
   if (!(await lines.isOver())) throw damaged(path, "something follows its end");
   return { header, tables: ends, sha256 };
@@ -101,11 +102,11 @@ async function* digested(rows: AsyncIterable<Buffer>, digest: RowsDigest): Async
 function headerOf(path: string, line: string): BackupHeader {
   const value = jsonOf(line);
   const { format, version } = Object(value);
-  if (format !== "bill-sync backup") throw foreign(path);
-  if (version !== 1) {
+  if (format !== formatName) throw foreign(path);
+  if (version !== formatVersion) {
     throw new UsageError(
-      `${path} is a backup of format ${version}, which this program does not know: it was made ` +
-        "by a newer one; update the program",
+      `${path} was made by a newer bill-sync (format ${version}, where this one reads format ` +
+        `${formatVersion}); update the program`,
     );
   }
   return parsed(path, BackupHeader, line);
@@ -113,7 +114,7 @@ function headerOf(path: string, line: string): BackupHeader {
 
 function parsed<T>(path: string, schema: z.ZodType<T>, line: string): T {
   const { data, success } = schema.safeParse(jsonOf(line));
-  if (!success) throw damaged(path, "one of its lines does not belong there");
+  if (!success) throw damaged(path, "it holds a line that is not of a backup");
   return data;
 }
 
@@ -143,7 +144,7 @@ function fileError(path: string, error: unknown): unknown {
   return error;
 }
 
-/** Lines of chunks of any size, with a digest of those that were taken. */
+/** Splits chunks of any size into lines, and digests each line that is taken. */
 class Lines {
   readonly #path: string;
   readonly #chunks: AsyncIterator<Buffer>;
@@ -163,7 +164,7 @@ class Lines {
     }
   }
 
-  /** Whole lines up to the end of a table's rows, which is taken and left out. */
+  /** A table's rows, in pieces of whole lines, without the line that ends them; it is taken too. */
   async *rows(): AsyncGenerator<Buffer> {
     for (;;) {
       const end = this.#rest.lastIndexOf(newline) + 1;
@@ -178,7 +179,7 @@ class Lines {
     }
   }
 
-  /** Of all lines so far. */
+  /** The digest of all lines taken so far. */
   digest(): string {
     return this.#hash.copy().digest("hex");
   }
@@ -205,7 +206,7 @@ class Lines {
   }
 }
 
-/** Where the line that ends a table's rows begins, in whole lines that begin with a row's. */
+/** Where the line that ends a table's rows begins in whole lines; undefined without one. */
 function endOfRows(lines: Buffer): number | undefined {
   if (lines.subarray(0, rowsEnd.length).equals(Buffer.from(rowsEnd))) return 0;
   const at = lines.indexOf(`\n${rowsEnd}`);

@@ -24,7 +24,7 @@ import {
 /** How long one table may take, to and from a file. */
 export const tableMaxMs = 6 * hourMs;
 
-// Who holds an account, and which views were made, says nothing of another database.
+// Leases and the digests of the views are about this database alone: no other has a use for them.
 const ofOneDatabase: readonly string[] = [accountLeases, accountGuests, analyticsViews].map(
   (table) => getTableName(table),
 );
@@ -42,9 +42,9 @@ type KeptTable = BackupTable & {
 export type BackupPart = Buffer | string;
 
 /**
- * Hands all that is kept to `write`, see {@link formatName}, as it was at one moment; writes
- * nothing to the database.
- * @throws DatabaseError where there is nothing to keep, or this user may not read all of it.
+ * Hands a backup of all kept tables, as of one moment, to `write`. The database is only read. The
+ * format is in backup-format.ts.
+ * @throws DatabaseError where the database has no tables, or this user may not read all of them.
  */
 export function backUp(
   db: Database,
@@ -66,7 +66,7 @@ export function backUp(
   );
 }
 
-/** Values are written and read as text, in ways that a session's settings change. */
+/** Sets what decides how this session writes and reads values as text. */
 export const usePlainText = (tx: Transaction) =>
   tx.execute(`
     set local datestyle = 'ISO, YMD';
@@ -95,7 +95,7 @@ async function headerOf(tx: Transaction, kept: readonly KeptTable[]): Promise<Ba
   };
 }
 
-/** As the database has them, which may be older than the program. */
+/** The kept tables as this database has them: its schema may be older than the program. */
 async function readTables(tx: Transaction): Promise<readonly KeptTable[]> {
   const kept: KeptTable[] = [];
   for (const table of await readShapes(tx)) {
@@ -104,7 +104,7 @@ async function readTables(tx: Transaction): Promise<readonly KeptTable[]> {
   return kept;
 }
 
-/** The columns of each table that is kept and there. */
+/** The columns of each kept table that the database has. */
 export async function readColumns(
   tx: Transaction,
 ): Promise<ReadonlyMap<string, readonly string[]>> {
@@ -167,7 +167,7 @@ async function* linesOf(
     const end = digest.end(table.name);
     if (end.rows !== table.rows) {
       throw new ReportableError(
-        `the snapshot has ${table.rows} rows of ${table.name}, and ${end.rows} were read; run again`,
+        `${end.rows} of ${table.rows} rows of ${table.name} were read; run backup again`,
       );
     }
     yield rowsEnd;
@@ -182,7 +182,7 @@ async function* rowsOf(tx: Transaction, { name, columns, key }: KeptTable): Asyn
     copyTo(`copy (${rows}) to stdout with (format text, encoding 'UTF8')`),
   );
   for await (const chunk of copy) yield chunk;
-  // Without it the driver's timer goes on, and calls the statement unanswered at its end.
+  // The driver's time limit ends only with this call: it would report the statement as unanswered.
   copy.callback?.();
 }
 

@@ -12,10 +12,11 @@ import { countOf, keptTables, readColumns, tableMaxMs, usePlainText } from "./ba
 import { type BackupHeader, type BackupTable, columnList, quoted } from "./backup-format.ts";
 import { type BackupReading, damaged, readBackup } from "./backup-reader.ts";
 
-/** What `migrate` fills by itself, and a backup brings whole. */
+/** Tables that `migrate` fills: their rows are replaced by those of the backup. */
 const seeded = ["business_types"];
 const lockMaxMs = 10_000;
-// Classes of SQLSTATE: not UTF-8, no number, no time; a key that is there twice, a rule that is broken.
+// Classes of SQLSTATE. 22: text that is not UTF-8, not a number or not a time. 23: a key that is
+// there twice, or a constraint that is violated.
 const dataFaults = ["22", "23"];
 
 export type Restored = BackupReading & {
@@ -24,11 +25,11 @@ export type Restored = BackupReading & {
 };
 
 /**
- * Puts a backup into a database that holds nothing yet, whole or not at all, then brings it to
- * this program's schema.
+ * Puts a backup into an empty database, wholly or not at all. Then migrates the database to this
+ * program's schema.
  *
- * @throws UsageError where the file is no backup, or the database holds something;
- *   BackupDamagedError; AccountHeldError where a run is at work there; DatabaseError.
+ * @throws UsageError where the file is not a backup, or the database is not empty;
+ *   BackupDamagedError; AccountHeldError where a run holds an account there; DatabaseError.
  */
 export async function restore(
   databaseUrl: string,
@@ -61,7 +62,7 @@ export async function restore(
   return { ...reading, migrated: (await migrate(databaseUrl)).migrations };
 }
 
-/** Makes the tables as the file's database had them, where there are none, and holds them. */
+/** Makes the tables as the backup's database had them, or locks the empty ones that are there. */
 async function prepare(tx: Transaction, header: BackupHeader, path: string): Promise<void> {
   await usePlainText(tx);
   await lockMigrations(tx);
@@ -75,8 +76,8 @@ async function prepare(tx: Transaction, header: BackupHeader, path: string): Pro
     const missing = table.columns.find((column) => !there.includes(column));
     if (missing === undefined) continue;
     throw new UsageError(
-      `${path} holds ${table.name}.${missing}, which the program's own tables do not have: it was ` +
-        "added by hand; run migrate, add it to the new database too, and restore again",
+      `${path} holds the column ${table.name}.${missing}, which was added by hand. Run migrate, add ` +
+        "the column to the new database, and restore again",
     );
   }
 }
@@ -90,16 +91,16 @@ async function takeTables(
     await tx.execute<{ name: string }>(sql`select current_database() as name`)
   ).rows;
   const elsewhere =
-    "restore into an empty one: another name in DATABASE_URL or, for the embedded Postgres, " +
-    "another DATA_DIR";
+    "restore into an empty database: set another name in DATABASE_URL or, for the embedded " +
+    "Postgres, another DATA_DIR";
   if (applied.toSorted().join() !== migrations.toSorted().join()) {
     throw new UsageError(
-      `the tables of the database ${name} are of another version than the backup's; ${elsewhere}`,
+      `the tables of the database ${name} are of another version than the backup's: ${elsewhere}`,
     );
   }
   const there = [...(await readColumns(tx)).keys()];
   await lockTables(tx, name, there);
-  // Bills first: they are what is looked for.
+  // Bills first: the message names the first table that holds rows.
   for (const table of ["bills", ...there.filter((table) => !seeded.includes(table))]) {
     const rows = await countOf(tx, table);
     if (rows === 0) continue;
@@ -123,7 +124,7 @@ async function lockTables(tx: Transaction, name: string, tables: readonly string
   const [running] = rows;
   if (running === undefined) return;
   throw new AccountHeldError(
-    `${running.holder} is at work in the database ${name}; restore when it has ended`,
+    `${running.holder} is at work in the database ${name}; run restore again when it has ended`,
   );
 }
 
@@ -146,7 +147,10 @@ async function load(
   return copy.rowCount;
 }
 
-/** Rows that no backup holds were changed in the file: the server meets them before their digest is. */
+/**
+ * Rows that the server refuses were changed in the file. The server reads them before their digest
+ * is checked.
+ */
 const asDamage = (path: string, error: unknown): unknown =>
   error instanceof pg.DatabaseError && dataFaults.includes(error.code?.slice(0, 2) ?? "")
     ? damaged(path, error.message, error)
@@ -154,8 +158,8 @@ const asDamage = (path: string, error: unknown): unknown =>
 
 const notAllTaken = (table: string, rows: number, taken: number | undefined) =>
   new DatabaseError(
-    `the server took ${taken ?? 0} of ${rows} rows of ${table}, so nothing was restored; look for ` +
-      "rules and triggers that were added there",
+    `the server stored ${taken ?? 0} of ${rows} rows of ${table}, so nothing was restored; look for ` +
+      "rules and triggers that were added to the table",
   );
 
 async function* untilStopped(

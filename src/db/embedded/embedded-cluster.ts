@@ -57,7 +57,7 @@ const settings = [
 ].flatMap((setting) => ["-c", setting]);
 const undurable = "-c fsync=off -c synchronous_commit=off -c full_page_writes=off";
 
-/** What a start says when another server holds the data, or has just left it. */
+/** The output of a start while another server holds the data, or has just let go of it. */
 const heldByOthers =
   /lock file "postmaster\.pid" (already exists|is empty)|pre-existing shared memory block/;
 
@@ -126,7 +126,7 @@ async function choosePlace(
   return dir;
 }
 
-/** pg_ctl hands paths to a shell between double quotes. */
+/** Refuses what a shell would read into a path: pg_ctl passes paths to one in double quotes. */
 function checked(path: string): string {
   if (!/["$`\\\n]/.test(path)) return path;
   throw new DatabaseError(`Postgres cannot be kept in ${path}: set DATA_DIR to a plainer path`);
@@ -182,8 +182,8 @@ export async function readKept(cluster: Cluster, name: "password" | "port"): Pro
 }
 
 /**
- * Starts the server as a daemon. "busy" means that somebody else's start or stop is in the way:
- * look again. The port is the one of the last start unless another program has taken it.
+ * Starts the server as a daemon. "busy" means that another process is starting or stopping it:
+ * look again. The port is that of the last start, unless another program has taken it.
  */
 export async function startServer(cluster: Cluster, notify: Notify): Promise<"started" | "busy"> {
   await disownStranger(cluster.dir);
@@ -217,12 +217,12 @@ async function startOn(cluster: Cluster, port: number): Promise<"started" | "bus
   if (result.ok) return "started";
   const said = (await readLog(cluster)).slice(logged);
   if (heldByOthers.test(said)) return "busy";
-  // The lock was ours, so it is no server of this data that has the port.
+  // We held the lock on the data, so the port belongs to another program.
   if (/Address already in use/.test(said)) return "port taken";
   throw startFailure(cluster, lastLines(`${result.output}\n${said}`));
 }
 
-/** Stops the server and everyone who is connected to it. Answers what went wrong, if anything. */
+/** Stops the server and ends all its connections. @returns what went wrong, if anything. */
 export async function stopServer(cluster: Cluster): Promise<string | undefined> {
   const result = await run(
     cluster.binaries.pgCtl,

@@ -2,17 +2,19 @@ import { open, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { hasCode, unless } from "./embedded-binaries.ts";
 
-// What Postgres itself writes of the server that holds the data: postmaster.pid.
+// postmaster.pid: what a server that holds the data has written about itself.
 
 const pidOfNobody = 2 ** 31 - 1;
 
 /**
- * Postgres takes any live process with the number in postmaster.pid for the server of the data.
- * That is wrong for a killed server that nobody has reaped (a container whose first process is
- * no init keeps it for good), for another program that was given the number, and in a copy of
- * the data. The number is replaced, not the file removed: the shared memory key in it still
- * tells of backends left behind, and of a server whose directory was renamed. Written through
- * the descriptor that was read, so that a server that starts meanwhile keeps its own file.
+ * Makes postmaster.pid name nobody where the process that it names is not the server of this data.
+ * Postgres takes any live process of that number for the server, and would not start. The process
+ * is another one in three cases: a killed server that nobody has reaped (for good, in a container
+ * without an init), another program that was given the number, and a copy of the data.
+ *
+ * The file is not removed: by the shared memory key in it, Postgres still finds backends that were
+ * left behind, and a server whose directory was renamed. It is written through the descriptor that
+ * was read, so that a server that starts meanwhile keeps its own file.
  */
 export async function disownStranger(dir: string): Promise<void> {
   const dataDir = join(dir, "data");
@@ -30,7 +32,7 @@ export async function disownStranger(dir: string): Promise<void> {
   }
 }
 
-/** The port of the server that holds the data, as it says itself; it may be gone since. */
+/** The port that postmaster.pid names. The server may be gone since. */
 export async function servingPort(dir: string): Promise<number | undefined> {
   const text = await readFile(join(dir, "data/postmaster.pid"), "utf8").catch((error) => {
     if (hasCode(error, "ENOENT")) return "";

