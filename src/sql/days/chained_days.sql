@@ -1,8 +1,20 @@
--- The days of each chain put together. A chain is of one wallet; only days with bills have a row.
+-- The days of each chain put together. A chain is of one wallet; only days with bills have a row. All days
+-- before one are read for it, so what is not summed up goes through the windows in one piece, as `own`.
 create or replace view public.chained_days as
 with running as (
   select
-    days.*,
+    account,
+    wallet,
+    coin,
+    day,
+    bills,
+    net,
+    opening,
+    lead_bills,
+    closing,
+    tail_bills,
+    days as own,
+    lead(day) over earlier as next_day,
     coalesce(sum(bills) over earlier, 0) as bills_before,
     coalesce(sum(net) over earlier, 0) as net_before
   from current_ledger_days as days
@@ -47,37 +59,11 @@ select
   wallet,
   coin,
   day,
-  bills,
+  next_day,
+  own,
   bills_before,
-  net,
-  realised_pnl,
-  trading_fees,
-  fee_rebates,
-  funding_received,
-  funding_paid,
-  liquidation,
-  transfers_in,
-  transfers_out,
-  bonus,
-  copy,
-  delivery,
-  margin,
-  interest,
-  conversion,
-  spot,
-  loan,
-  fees,
-  unmapped,
   carried,
-  opened_at,
   case when is_step_rounding then step else 0 end as step_rounding,
   case when is_step_rounding then 0 else step end as step_difference,
-  rounding,
-  roundings,
-  rounded_first_at,
-  rounded_last_at,
-  difference,
-  differences,
-  difference_times,
   coalesce(closing, carried + net) as reported_closing
 from stepped;

@@ -47,9 +47,9 @@ cross join lateral (
       category,
       wallet_amount,
       wallet_fee,
-      balance,
       row_number() over chain as position,
-      sum(wallet_amount + wallet_fee) over chain as moved
+      -- The balance before the day's first bill, by the bill's own.
+      balance - sum(wallet_amount + wallet_fee) over chain as base
     from analytics.entries
     left join bill_order using (account, product_type, bill_id)
     where entries.account = dirty.account
@@ -74,31 +74,40 @@ cross join lateral (
       coin,
       c_time,
       position,
-      balance - moved as base,
-      balance - moved - lag(balance - moved) over served as step,
+      base,
+      lag(position) over served is null as is_first,
+      lead(position) over served is null as is_last,
+      base - lag(base) over served as step,
       -- Each bill since the last balance may have been rounded by one unit in the last place.
-      abs(balance - moved - lag(balance - moved) over served)
-        <= 0.00000001 * (position - lag(position) over served) as is_rounding
+      abs(base - lag(base) over served) <= 0.00000001 * (position - lag(position) over served) as is_rounding
     from chained
-    where balance is not null
+    where base is not null
     window served as (partition by coin order by position)
   ),
   shown as (
     select
       coin,
-      (min(array[position, base]))[2] as opening,
+      max(base) filter (where is_first) as opening,
       min(position) - 1 as lead_bills,
       min(c_time) as opened_at,
-      (max(array[position, base]))[2] as last_base,
-      max(position) as last_position,
+      max(base) filter (where is_last) as last_base,
+      max(position) as last_position
+    from steps
+    group by coin
+  ),
+  -- Of most days there is none.
+  odd_steps as (
+    select
+      coin,
       coalesce(sum(step) filter (where is_rounding), 0) as rounding,
-      count(*) filter (where is_rounding and step <> 0) as roundings,
-      min(c_time) filter (where is_rounding and step <> 0) as rounded_first_at,
-      max(c_time) filter (where is_rounding and step <> 0) as rounded_last_at,
+      count(*) filter (where is_rounding) as roundings,
+      min(c_time) filter (where is_rounding) as rounded_first_at,
+      max(c_time) filter (where is_rounding) as rounded_last_at,
       coalesce(sum(step) filter (where not is_rounding), 0) as difference,
       array_agg(step order by position) filter (where not is_rounding) as differences,
       array_agg(c_time order by position) filter (where not is_rounding) as difference_times
     from steps
+    where step <> 0
     group by coin
   ),
   -- By kind and sign first: three sums a bill, and not twenty.
@@ -165,4 +174,5 @@ cross join lateral (
     difference_times
   from moved
   left join shown using (coin)
+  left join odd_steps using (coin)
 ) as sums

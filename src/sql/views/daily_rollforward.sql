@@ -32,16 +32,16 @@ covered as (
   from read
   group by account, 2, product_type like 'UTA-%'
 ),
-own as (
+dated as (
   select
     days.*,
     -- A difference is unsettled until reconcile has judged the bill that shows it.
-    case when coalesce(opened_at < reconciled_through, true) and reconciled_at is not null then 0 else step_difference end
+    case when coalesce((own).opened_at < reconciled_through, true) and reconciled_at is not null then 0 else step_difference end
       + case
-        when differences is null then 0
+        when (own).differences is null then 0
         else (
           select coalesce(sum(step), 0)
-          from unnest(differences, difference_times) as steps (step, at)
+          from unnest((own).differences, (own).difference_times) as steps (step, at)
           where reconciled_at is null
             or at >= reconciled_through
         )
@@ -49,7 +49,7 @@ own as (
     covered.time,
     -- Behind a day come those without bills, to the next one that has some.
     coalesce(
-      lead(day) over chain - 1,
+      next_day - 1,
       greatest(day, (upper(covered.time) at time zone 'UTC')::date)
     ) as until
   from chained_days as days
@@ -58,44 +58,43 @@ own as (
     on reconciled_chains.account = days.account
     and reconciled_chains.product_type = days.wallet
     and reconciled_chains.coin = days.coin
-  window chain as (partition by days.account, days.wallet, days.coin order by day)
 ),
 -- Not a series of times: they are the session's, and where a night has no midnight it loses a day.
 days as (
   select
-    own.account,
-    own.wallet,
-    own.coin,
-    own.time,
-    own.day + later as day,
+    dated.account,
+    dated.wallet,
+    dated.coin,
+    dated.time,
+    dated.day + later as day,
     case when later = 0 then carried else reported_closing end as opening,
     reported_closing,
-    case when later = 0 then own.realised_pnl else 0 end as realised_pnl,
-    case when later = 0 then own.trading_fees else 0 end as trading_fees,
-    case when later = 0 then own.fee_rebates else 0 end as fee_rebates,
-    case when later = 0 then own.funding_received else 0 end as funding_received,
-    case when later = 0 then own.funding_paid else 0 end as funding_paid,
-    case when later = 0 then own.liquidation else 0 end as liquidation,
-    case when later = 0 then own.transfers_in else 0 end as transfers_in,
-    case when later = 0 then own.transfers_out else 0 end as transfers_out,
-    case when later = 0 then own.bonus else 0 end as bonus,
-    case when later = 0 then own.copy else 0 end as copy,
-    case when later = 0 then own.delivery else 0 end as delivery,
-    case when later = 0 then own.margin else 0 end as margin,
-    case when later = 0 then own.interest else 0 end as interest,
-    case when later = 0 then own.conversion else 0 end as conversion,
-    case when later = 0 then own.unmapped else 0 end as unmapped,
-    case when later = 0 then own.spot else 0 end as spot,
-    case when later = 0 then own.loan else 0 end as loan,
-    case when later = 0 then own.fees else 0 end as fees,
-    case when later = 0 then own.rounding + step_rounding else 0 end as rounding,
-    case when later = 0 then own.difference + step_difference else 0 end as difference,
-    case when later = 0 then own.unsettled else 0 end as unsettled,
-    case when later = 0 then own.bills else 0 end as bills
-  from own
+    case when later = 0 then (own).realised_pnl else 0 end as realised_pnl,
+    case when later = 0 then (own).trading_fees else 0 end as trading_fees,
+    case when later = 0 then (own).fee_rebates else 0 end as fee_rebates,
+    case when later = 0 then (own).funding_received else 0 end as funding_received,
+    case when later = 0 then (own).funding_paid else 0 end as funding_paid,
+    case when later = 0 then (own).liquidation else 0 end as liquidation,
+    case when later = 0 then (own).transfers_in else 0 end as transfers_in,
+    case when later = 0 then (own).transfers_out else 0 end as transfers_out,
+    case when later = 0 then (own).bonus else 0 end as bonus,
+    case when later = 0 then (own).copy else 0 end as copy,
+    case when later = 0 then (own).delivery else 0 end as delivery,
+    case when later = 0 then (own).margin else 0 end as margin,
+    case when later = 0 then (own).interest else 0 end as interest,
+    case when later = 0 then (own).conversion else 0 end as conversion,
+    case when later = 0 then (own).unmapped else 0 end as unmapped,
+    case when later = 0 then (own).spot else 0 end as spot,
+    case when later = 0 then (own).loan else 0 end as loan,
+    case when later = 0 then (own).fees else 0 end as fees,
+    case when later = 0 then (own).rounding + step_rounding else 0 end as rounding,
+    case when later = 0 then (own).difference + step_difference else 0 end as difference,
+    case when later = 0 then dated.unsettled else 0 end as unsettled,
+    case when later = 0 then (own).bills else 0 end as bills
+  from dated
   -- In an array a planner expects ten of them, and of a series a thousand: for so many rows it compiles
   -- the statement first, which takes longer than running it.
-  cross join lateral unnest(array(select generate_series(0, own.until - own.day))) as later
+  cross join lateral unnest(array(select generate_series(0, dated.until - dated.day))) as later
 )
 select
   account,

@@ -3,14 +3,14 @@ with steps as (
   select
     days.account,
     days.wallet as product_type,
-    days.opened_at,
+    (own).opened_at,
     step_rounding,
     step_difference,
-    roundings,
-    rounded_first_at,
-    rounded_last_at,
-    differences,
-    difference_times,
+    (own).roundings,
+    (own).rounded_first_at,
+    (own).rounded_last_at,
+    (own).differences,
+    (own).difference_times,
     reconciled_at is not null as is_reconciled,
     reconciled_through
   from chained_days as days
@@ -20,8 +20,8 @@ with steps as (
     and reconciled_chains.coin = days.coin
   where step_rounding <> 0
     or step_difference <> 0
-    or roundings > 0
-    or differences is not null
+    or (own).roundings > 0
+    or (own).differences is not null
 ),
 checks as (
   select
