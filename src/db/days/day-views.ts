@@ -44,7 +44,7 @@ const currentView = ({ name, columns, computed }: DayTable): string => `
  */
 export const dayViews = (): readonly { readonly name: string; readonly text: string }[] => [
   ...dayTables.map((table) => ({ name: `current_${table.name}`, text: currentView(table) })),
-  { name: "chained_days", text: readText("chained_days") },
+  ...["known_days", "chained_days"].map((name) => ({ name, text: readText(name) })),
   activityView("classic_activity", {
     product_type: "days.wallet",
     product_types: "days.wallet",
@@ -55,6 +55,7 @@ export const dayViews = (): readonly { readonly name: string; readonly text: str
     product_types: `any(array[${unifiedProductTypes.map((name) => `'${name}'`).join(", ")}])`,
     of_wallet: "days.wallet = 'UTA'",
   }),
+  { name: "all_activity", text: readText("all_activity") },
 ];
 
 function activityView(name: string, words: Readonly<Record<string, string>>) {

@@ -69,6 +69,8 @@ export const ledgerDays = pgTable(
       precision: 3,
       mode: "date",
     }).array(),
+    /** What its bills are about, each once: whoever looks for few of them reads no other days. */
+    categories: text("categories").array().notNull(),
   },
   (t) => [primaryKey({ columns: [t.account, t.wallet, t.coin, t.day] })],
 );

@@ -1,59 +1,8 @@
--- The days of each chain put together. A chain is of one wallet; only days with bills have a row. All days
--- before one are read for it, so what is not summed up goes through the windows in one piece, as `own`.
+-- The days of each chain put together. A chain is of one wallet; only days with bills have a row.
+--
+-- Whoever asks for a month has all days before it read. So what is not summed up goes through the windows
+-- in one piece, as `own`, and nothing stands in a `with`: what stands behind one is computed of every day.
 create or replace view public.chained_days as
-with running as (
-  select
-    account,
-    wallet,
-    coin,
-    day,
-    bills,
-    net,
-    opening,
-    lead_bills,
-    closing,
-    tail_bills,
-    days as own,
-    lead(day) over earlier as next_day,
-    coalesce(sum(bills) over earlier, 0) as bills_before,
-    coalesce(sum(net) over earlier, 0) as net_before
-  from current_ledger_days as days
-  window earlier as (
-    partition by account, wallet, coin
-    order by day
-    rows between unbounded preceding and 1 preceding
-  )
-),
-based as (
-  select
-    running.*,
-    -- Of the last day before that shows a balance: how many bills, and what net, lie before its last
-    -- balance. Of several arrays the one with the highest first number is the highest.
-    max(array[bills_before + bills - tail_bills, closing - net - net_before])
-      filter (where closing is not null) over earlier as last_base,
-    min(array[bills_before, opening - net_before])
-      filter (where opening is not null) over chain as first_base
-  from running
-  window
-    chain as (partition by account, wallet, coin),
-    earlier as (
-      partition by account, wallet, coin
-      order by day
-      rows between unbounded preceding and 1 preceding
-    )
-),
-stepped as (
-  select
-    based.*,
-    -- The balance before the day's first bill, by the bills before it.
-    coalesce(last_base[2], first_base[2]) + net_before as carried,
-    -- How far the day's first balance is off that.
-    coalesce(opening - net_before - last_base[2], 0) as step,
-    -- Each bill since the last balance may have been rounded by one unit in the last place.
-    abs(opening - net_before - last_base[2])
-      <= 0.00000001 * (bills_before + lead_bills - last_base[1]) as is_step_rounding
-  from based
-)
 select
   account,
   wallet,
@@ -66,4 +15,53 @@ select
   case when is_step_rounding then step else 0 end as step_rounding,
   case when is_step_rounding then 0 else step end as step_difference,
   coalesce(closing, carried + net) as reported_closing
-from stepped;
+from (
+  select
+    running.*,
+    -- Of the last day before that shows a balance: how many bills, and what net, lie before its last
+    -- balance. Of several arrays the one with the highest first number is the highest.
+    max(array[bills_before + bills - tail_bills, closing - net - net_before])
+      filter (where closing is not null) over earlier as last_base,
+    min(array[bills_before, opening - net_before])
+      filter (where opening is not null) over chain as first_base
+  from (
+    select
+      account,
+      wallet,
+      coin,
+      day,
+      bills,
+      net,
+      opening,
+      lead_bills,
+      closing,
+      tail_bills,
+      days as own,
+      lead(day) over earlier as next_day,
+      coalesce(sum(bills) over earlier, 0) as bills_before,
+      coalesce(sum(net) over earlier, 0) as net_before
+    from current_ledger_days as days
+    window earlier as (
+      partition by account, wallet, coin
+      order by day
+      rows between unbounded preceding and 1 preceding
+    )
+  ) as running
+  window
+    chain as (partition by account, wallet, coin),
+    earlier as (
+      partition by account, wallet, coin
+      order by day
+      rows between unbounded preceding and 1 preceding
+    )
+) as based
+cross join lateral (
+  select
+    -- The balance before the day's first bill, by the bills before it.
+    coalesce(last_base[2], first_base[2]) + net_before as carried,
+    -- How far the day's first balance is off that.
+    coalesce(opening - net_before - last_base[2], 0) as step,
+    -- Each bill since the last balance may have been rounded by one unit in the last place.
+    abs(opening - net_before - last_base[2])
+      <= 0.00000001 * (bills_before + lead_bills - last_base[1]) as is_step_rounding
+) as steps;

@@ -37,7 +37,8 @@ select
   sums.rounded_last_at,
   sums.difference,
   sums.differences,
-  sums.difference_times
+  sums.difference_times,
+  sums.categories
 from (select distinct account, wallet, day from dirty_days) as dirty
 cross join lateral (
   with chained as (
@@ -154,7 +155,8 @@ cross join lateral (
           )
         ),
         0
-      ) as unmapped
+      ) as unmapped,
+      array_agg(distinct category order by category) as categories
     from kinds
     group by coin
   )

@@ -2,11 +2,6 @@
 -- for $product_type and $product_types is what a wallet's bills are found by: of a classic one its name,
 -- so that whoever asks for a product type reads that wallet alone.
 create or replace view public.$name as
-with days as (
-  select account, wallet, day from ledger_days
-  union
-  select account, wallet, day from dirty_days
-)
 select
   days.account,
   $product_type as product_type,
@@ -31,8 +26,10 @@ select
   off.rounding,
   off.difference,
   reconciled_at is not null and coalesce(bills.c_time < reconciled_through, true) as is_settled,
-  days.wallet
-from days
+  days.wallet,
+  has_liquidation,
+  has_bonus
+from known_days as days
 cross join lateral (
   select
     based.*,

@@ -24,34 +24,7 @@ select
   difference,
   is_settled,
   wallet
-from classic_activity
-union all
-select
-  account,
-  product_type,
-  coin,
-  is_demo,
-  position,
-  bill_id,
-  c_time,
-  day,
-  symbol,
-  business_type,
-  category,
-  amount,
-  fee,
-  fee_by_coupon,
-  wallet_amount,
-  wallet_fee,
-  net,
-  balance_before,
-  balance_after,
-  running_balance,
-  rounding,
-  difference,
-  is_settled,
-  wallet
-from unified_activity;
+from all_activity;
 
 comment on view analytics.activity is
   'One row a bill, in the order in which the balance moved: by time, by id, and within a millisecond by what chains.';

@@ -18,8 +18,9 @@ select
     partition by account, product_type, coin
     order by position
   ) as outstanding
-from analytics.activity
-where category = 'bonus';
+from all_activity
+where has_bonus
+  and category = 'bonus';
 
 comment on view analytics.bonuses is
   'Bonuses, coupons and grants, with what of them is outstanding.';

@@ -13,8 +13,9 @@ with parts as (
     fee,
     running_balance,
     business_type = 'risk_captital_user_transfer' as is_sweep
-  from analytics.activity
-  where category = 'liquidation'
+  from all_activity
+  where has_liquidation
+    and category = 'liquidation'
 ),
 -- The last close before each bill: of its contract, or, for a sweep that names none, of any. Each
 -- step reads the one before it once: one that is read twice is made of all accounts, whichever are asked for.
