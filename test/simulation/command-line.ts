@@ -1,7 +1,8 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { UsageError } from "../../src/errors.ts";
 import type { History } from "./history.ts";
-import { type Mutant, mutants } from "./mutants.ts";
+import type { Mutant } from "./mutant.ts";
+import { mutants } from "./mutants.ts";
 import { readHistory } from "./read-history.ts";
 import type { Origin } from "./worker.ts";
 

@@ -1,9 +1,4 @@
-/** A program with one fault in it: texts of its source, and what stands in their place. */
-export type Mutant = {
-  readonly name: string;
-  readonly file: string;
-  readonly changes: readonly (readonly [text: string, instead: string])[];
-};
+import type { Mutant } from "./mutant.ts";
 
 /** Broken programs that the simulation must notice. */
 export const mutants: readonly Mutant[] = [
@@ -164,11 +159,18 @@ export const mutants: readonly Mutant[] = [
   {
     name: "the day of new bills not marked",
     file: "src/db/ledger/upsert-bills.ts",
+    changes: [["daysOfPages(pages.filter((_, page) => fresh.pages.has(page)))", "daysOfPages([])"]],
+  },
+  {
+    name: "the day of bills that are stored again not marked",
+    file: "src/db/ledger/upsert-bills.ts",
+    changes: [["      from moved\n", "      from moved\n      where false\n"]],
+  },
+  {
+    name: "marks taken away from days that are not stored anew",
+    file: "src/db/days/refresh-days.ts",
     changes: [
-      [
-        "      first.filter(({ page }) => fresh.pages.has(page)),\n    ),\n  ]);",
-        "      [],\n    ),\n  ]);",
-      ],
+      ["dayTables.map((table) => storeTable", "dayTables.slice(1).map((table) => storeTable"],
     ],
   },
   {
@@ -294,15 +296,3 @@ export const mutants: readonly Mutant[] = [
     changes: [["unifiedIntervalMaxMs - 1", "unifiedIntervalMaxMs + 1"]],
   },
 ];
-
-/** @throws Error where a text is not in the source exactly once: the list has gone stale. */
-export function mutated(source: string, { name, file, changes }: Mutant): string {
-  return changes.reduce((changed, [text, instead]) => {
-    const times = changed.split(text).length - 1;
-    if (times !== 1) {
-      throw new Error(`mutant "${name}": ${file} holds its text ${times} times: ${text}`);
-    }
-    // A function, since a text's dollar signs mean something in a replacement.
-    return changed.replace(text, () => instead);
-  }, source);
-}

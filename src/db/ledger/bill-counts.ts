@@ -58,11 +58,15 @@ export async function countBills(tx: Transaction, stream: Stream): Promise<BillC
   );
 }
 
-/** Adds what is new to what is stored of each stream. Where nothing is new, no row is written. */
+/**
+ * Adds what is new to what is stored of each stream. Where nothing is new, no row is written.
+ * @param besides a statement that is done with it.
+ */
 export async function addToCounts(
   tx: Transaction,
   pages: readonly { readonly stream: Stream }[],
   counts: readonly Pick<PageCounts, "new">[],
+  besides: SQL,
 ): Promise<void> {
   const added = pages.flatMap(({ stream }, page) => {
     const { new: bills = 0 } = counts[page] ?? {};
@@ -71,6 +75,7 @@ export async function addToCounts(
   if (added.length === 0) return;
   const column = (pick: (one: (typeof added)[number]) => string) => textArray(added.map(pick));
   await tx.execute(sql`
+    with besides as (${besides})
     insert into bill_counts (account, product_type, bills)
     select account, product_type, sum(bills)
     from unnest(

@@ -7,7 +7,7 @@ import { listedBusinessTypes } from "../../contract/unified-business-types.ts";
 import { OutdatedPageError } from "../../errors.ts";
 import type { PageCommit, PageCounts, Stream } from "../../sync/store.ts";
 import type { Transaction } from "../connect.ts";
-import { dayOfColumn, markDaysOf } from "../days/mark-days.ts";
+import { dayOfColumn, daysOfPages } from "../days/mark-days.ts";
 import { textArray } from "../sql/array-literal.ts";
 import { addToCounts } from "./bill-counts.ts";
 import { freshPages, loadBills } from "./load-bills.ts";
@@ -57,13 +57,9 @@ export async function upsertBills(
     counted.unchanged += unchanged;
     counted.restated += restated;
   }
-  await Promise.all([
-    addToCounts(tx, pages, counts),
-    markDaysOf(
-      tx,
-      first.filter(({ page }) => fresh.pages.has(page)),
-    ),
-  ]);
+  // Of the other pages' bills those that were written have marked their days.
+  const marked = daysOfPages(pages.filter((_, page) => fresh.pages.has(page)));
+  await addToCounts(tx, pages, counts, marked);
   return counts;
 }
 
