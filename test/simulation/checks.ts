@@ -100,7 +100,7 @@ export function checkCommitted(world: World, run: Run, write: Write): void {
   }
 }
 
-/** What is stored of days between two steps is what the bills say, but of days that are marked. */
+/** What is stored of days is what the bills say, but of days that are marked. */
 export async function checkDays({ pool, verdicts }: World): Promise<void> {
   const { rows } = await pool.query<{ days: number }>(
     "select count(*)::int as days from ledger_days",

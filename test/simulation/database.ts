@@ -24,6 +24,8 @@ export type ProcessDatabaseOptions = {
    * transaction's statements, behind their texts.
    */
   readonly onCommit: (statements: Statements) => void;
+  /** May look at the tables behind it, before anybody writes again. */
+  readonly afterCommit?: (statements: Statements) => Promise<void>;
 };
 
 /** The text and the values of each of a transaction's statements, one after the other. */
@@ -129,7 +131,7 @@ export class ProcessDatabase {
 
   /** Sends one statement, or does what happens to it instead. */
   send(session: Session, client: pg.PoolClient, statement: Statement, values?: unknown[]) {
-    const { io, process, now, transactions, beforeCommit, onCommit } = this.#options;
+    const { io, process, now, transactions, beforeCommit, onCommit, afterCommit } = this.#options;
     const text = textOf(statement);
     const isCommit = text === "commit";
     const fault = this.#faultAt(isCommit);
@@ -142,7 +144,11 @@ export class ProcessDatabase {
         if (isCommit) await beforeCommit?.(client);
         const result = await sendTo(client, statement, values, now());
         session.statements.push([text, ...(values ?? [])]);
-        if (isCommit && result?.command === "COMMIT") onCommit(session.statements);
+        const { statements } = session;
+        if (isCommit && result?.command === "COMMIT") {
+          onCommit(statements);
+          await afterCommit?.(statements);
+        }
         if (isCommit) this.#endTransaction(session);
         if (fault?.kind === "cut-after") throw cut(session);
         return result;

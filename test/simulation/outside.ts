@@ -15,6 +15,7 @@ import {
 import type { DatabaseFault } from "./history.ts";
 import { type NetworkEvents, networkOf } from "./network.ts";
 import type { SimulatedProcess } from "./process.ts";
+import { areDays, isDayUnmarked } from "./written-days.ts";
 
 export type OutsideOptions = {
   readonly process: SimulatedProcess;
@@ -28,6 +29,8 @@ export type OutsideOptions = {
   readonly wayMs: () => number;
   readonly faults: readonly DatabaseFault[];
   readonly onDatabaseFault: (fault: DatabaseFault) => void;
+  /** Looks whether days are stored as their bills say. */
+  readonly checkDays: () => Promise<void>;
 };
 
 /** What a process reaches outside of itself: its connections to the tables, and the exchange. */
@@ -45,12 +48,20 @@ export function outsideOf(
 ): Outside {
   const { process, sandbox, time, seed } = options;
   const { beforeCommit, onCommit } = events;
+  let isUnmarked = false;
   const database = new ProcessDatabase({
     ...options,
     now: () => epochMs(Math.floor(time.now())),
     onFault: options.onDatabaseFault,
-    ...(beforeCommit && { beforeCommit }),
+    async beforeCommit(client) {
+      isUnmarked = await isDayUnmarked(client);
+      await beforeCommit?.(client);
+    },
     onCommit,
+    async afterCommit(statements) {
+      // A commit that stores no day, and marks those of its bills, leaves no other day to look at.
+      if (isUnmarked || areDays(statements)) await options.checkDays();
+    },
   });
   const exchange = exchangeOf(
     { baseUrl: new URL("http://127.0.0.1"), locale: "en-US" },

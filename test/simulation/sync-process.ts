@@ -8,6 +8,7 @@ import type { Write } from "./committed.ts";
 import type { ProcessDatabase, Statements } from "./database.ts";
 import type { NetworkEvents } from "./network.ts";
 import { type OutsideOptions, outsideOf } from "./outside.ts";
+import { areDays } from "./written-days.ts";
 
 export const settleLagMs = 10 * minuteMs;
 
@@ -83,12 +84,6 @@ function committedOf(writes: readonly Write[], statements: Statements): readonly
     return windows.has([stream.productType, isoTime(window.from), isoTime(window.to)].join(" "));
   });
 }
-
-/** Whether a transaction stored days, which the bills tell: nothing new. */
-const areDays = (statements: Statements): boolean =>
-  statements.some(
-    ([text]) => typeof text === "string" && text.includes("lock table ledger_breaks"),
-  );
 
 /** The windows that a statement names: those that go on in columns, one that ends by itself. */
 function windowsOf(values: readonly unknown[]): readonly string[] {
