@@ -1,8 +1,9 @@
 /**
- * The statement that stores bills of four product types, `chain-0` to `chain-3`, 25 seconds apart.
- * Each balance is the one before plus amount and fee; one bill of a hundred shows none.
+ * The statement that stores bills of four product types, `chain-0` to `chain-3`, so many seconds apart
+ * in turns. Each balance is the one before plus amount and fee; one bill of a hundred shows none. One of
+ * ten is funding, and one of some thousands a transfer, a liquidation or a bonus.
  */
-export const chainedLedger = (bills: number): string => `
+export const chainedLedger = (bills: number, everySeconds = 25): string => `
   insert into bills (
     account, product_type, bill_id, symbol, amount, fee, business_type, coin, balance, c_time,
     ingested_at
@@ -14,7 +15,13 @@ export const chainedLedger = (bills: number): string => `
     'BTCUSDT',
     amount,
     fee,
-    case when n % 10 = 0 then 'contract_settle_fee' else 'close_long' end,
+    case
+      when n % 5003 = 0 then 'trans_from_exchange'
+      when n % 20011 = 0 then 'burst_long_loss_query'
+      when n % 25013 = 0 then 'bonus_issue'
+      when n % 10 = 0 then 'contract_settle_fee'
+      else 'close_long'
+    end,
     'USDT',
     case
       when n % 100 > 0
@@ -28,6 +35,6 @@ export const chainedLedger = (bills: number): string => `
       'chain-' || n % 4 as product_type,
       ((n * 7919) % 2000003 - 1000001) / 100000.0 as amount,
       -((n * 104729) % 100003) / 100000000.0 as fee,
-      timestamptz '2025-01-01Z' + n * interval '25 seconds' as c_time
+      timestamptz '2025-01-01Z' + n * interval '${everySeconds} seconds' as c_time
     from generate_series(1::bigint, ${bills}) as n
   ) as drawn`;

@@ -1,0 +1,83 @@
+import { Client } from "pg";
+import { type Database, type OpenDatabase, openDatabase } from "../../src/db/connect.ts";
+import { refreshAllDays } from "../../src/db/days/refresh-days.ts";
+import type { Databases } from "../backfill/databases.ts";
+import { median } from "../result.ts";
+import { chainedLedger } from "./chained-ledger.ts";
+import { backendOf, serverCpuMs } from "./server-cpu.ts";
+
+/** How long a query took, and of that the server's CPU; NaN where the server is elsewhere. */
+export type Taken = { readonly ms: number; readonly cpuMs: number };
+
+/** A database with bills and their days, stored, and how long its statements take. */
+export class DaySubject implements AsyncDisposable {
+  readonly db: Database;
+  /** What storing all days took. */
+  readonly storedIn: Taken;
+  readonly #client: Client;
+  readonly #open: OpenDatabase;
+  readonly #cpuMs: () => number;
+
+  private constructor(client: Client, open: OpenDatabase, cpuMs: () => number, storedIn: Taken) {
+    this.#client = client;
+    this.#open = open;
+    this.#cpuMs = cpuMs;
+    this.db = open.db;
+    this.storedIn = storedIn;
+  }
+
+  /** @param everySeconds one of the four ledgers has a bill. */
+  static async open(databases: Databases, bills: number, everySeconds = 25): Promise<DaySubject> {
+    const url = await databases.fresh();
+    const client = new Client({ connectionString: url });
+    await client.connect();
+    await client.query(chainedLedger(bills, everySeconds));
+    await client.query("vacuum analyze bills");
+    await client.query(`
+      insert into dirty_days
+      select distinct account, product_type, (c_time at time zone 'UTC')::date, 'bills'
+      from bills
+      on conflict do nothing`);
+    const open = openDatabase(url);
+    const subject = new DaySubject(
+      client,
+      open,
+      await backendOf(client),
+      await stored(open.db, client),
+    );
+    await client.query("vacuum analyze");
+    return subject;
+  }
+
+  /** Stores the days that are marked. */
+  async storeDays(): Promise<Taken> {
+    return stored(this.db, this.#client);
+  }
+
+  async run(statement: string): Promise<void> {
+    await this.#client.query(statement);
+  }
+
+  /** The middle one of some rounds. All columns are made, and no row is sent. */
+  async timeOf(query: string, rounds: number): Promise<Taken> {
+    const taken: Taken[] = [];
+    for (let round = 0; round < rounds; round++) {
+      const [startedAt, cpuBefore] = [performance.now(), this.#cpuMs()];
+      await this.#client.query(`select count(v::text) from (${query}) as v`);
+      taken.push({ ms: performance.now() - startedAt, cpuMs: this.#cpuMs() - cpuBefore });
+    }
+    return { ms: median(taken.map(({ ms }) => ms)), cpuMs: median(taken.map((one) => one.cpuMs)) };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#client.end();
+    await this.#open[Symbol.asyncDispose]();
+  }
+}
+
+async function stored(db: Database, client: Client): Promise<Taken> {
+  const [startedAt, cpuBefore] = [performance.now(), await serverCpuMs(client)];
+  await refreshAllDays(db, new AbortController().signal);
+  const ms = performance.now() - startedAt;
+  return { ms, cpuMs: (await serverCpuMs(client)) - cpuBefore };
+}
