@@ -144,3 +144,23 @@ test("a page of bills that are stored already marks no day", async () => {
   await store(stream, "1", "1.0");
   expect(await marksOf(stream.account)).toEqual([]);
 });
+
+test("a transaction stores no other day behind one of very many bills, and the next one goes on", async () => {
+  const { account, productType } = aStream();
+  await db.execute(sql`
+    insert into bills (account, product_type, bill_id, amount, fee, business_type, coin, c_time, ingested_at)
+    select ${account}, ${productType}, n, 1, 0, 'close_long', 'USDT', c_time, clock_timestamp()
+    from generate_series(1, 32010) as n
+    cross join lateral (
+      select timestamptz '2026-03-03T01:00Z' + interval '1 day' * (n / 32005) as c_time
+    ) as placed`);
+  await db.execute(sql`
+    insert into dirty_days
+    select distinct account, product_type, (c_time at time zone 'UTC')::date, 'bills'
+    from bills
+    where account = ${account}`);
+  expect(await refreshSomeDays(db, { account })).toEqual({ days: 1, isLast: false });
+  expect(await refreshSomeDays(db, { account })).toEqual({ days: 1, isLast: true });
+  expect(await netOf(account)).toBe("32010");
+  expect(await findWrongDays(db, account)).toEqual([]);
+});
