@@ -31,6 +31,8 @@ test("a text is put into a statement as it stands only where it is this program'
     "src/db/ledger/verification-store.ts": 1,
     "src/db/views.ts": 4,
     "src/export/read-bills.ts": 1,
+    "src/page/money/lines.ts": 2,
+    "src/page/money/wallet-days.ts": 1,
     "src/reconciliation/breaks.ts": 2,
     "src/reconciliation/checks.ts": 3,
     "src/db/sql/wallet.ts": 2,

@@ -58,5 +58,9 @@ const readerUrl = async (config: Config, { db, url }: CommandDatabase): Promise<
 
 const readOf =
   (db: Database): Read =>
-  (work) =>
-    inTransaction(db, work, { isolation: "repeatable read read only", statementMaxMs });
+  (work, { idleMaxMs } = {}) =>
+    inTransaction(db, work, {
+      isolation: "repeatable read read only",
+      statementMaxMs,
+      ...(idleMaxMs !== undefined && { idleMaxMs }),
+    });

@@ -14,6 +14,7 @@ import { type BillPages, categoryOf, type ExportedBill } from "./exported-bill.t
 export type BillSelection = {
   readonly accounts?: readonly string[] | undefined;
   readonly productTypes?: readonly string[] | undefined;
+  readonly coins?: readonly string[] | undefined;
   readonly from?: EpochMs | undefined;
   /** Exclusive. */
   readonly to?: EpochMs | undefined;
@@ -90,12 +91,13 @@ const declareCursor = (selection: BillSelection): SQL => sql`
 
 /** The condition on rows of `bills`. */
 export function isSelected(selection: BillSelection): SQL {
-  const { accounts, productTypes, from, to, ends = [], changedSince } = selection;
+  const { accounts, productTypes, coins, from, to, ends = [], changedSince } = selection;
   const among = (column: SQL, values: readonly string[]) =>
     sql`${column} = any (${textArray(values)}::text[])`;
   const conditions = [
     accounts && among(sql`bills.account`, accounts),
     productTypes && among(sql`bills.product_type`, productTypes),
+    coins && among(sql`bills.coin`, coins),
     from === undefined ? undefined : sql`bills.c_time >= ${isoTime(from)}::timestamptz`,
     to === undefined ? undefined : sql`bills.c_time < ${isoTime(to)}::timestamptz`,
     changedSince === undefined

@@ -3,6 +3,7 @@ import { explained } from "../db/database-errors.ts";
 import { firstThrown, messageOf, ReportableError } from "../errors.ts";
 import type { Log } from "../log.ts";
 import { Refusal } from "../server/source.ts";
+import { downloads } from "./downloads.ts";
 import { sendEnvelope } from "./envelope.ts";
 import { health } from "./health.ts";
 import { mirror } from "./mirror/mirror.ts";
@@ -10,7 +11,7 @@ import { page } from "./page.ts";
 import type { RouteGroup, ServeDeps } from "./routes.ts";
 
 /** All that is served. */
-const routeGroups: readonly RouteGroup[] = [health, mirror, page];
+const routeGroups: readonly RouteGroup[] = [health, mirror, page, downloads];
 
 // URL and headers together; the longest honest request has about 1 KiB.
 const headBytesMax = 16 * 1_024;

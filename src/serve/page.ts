@@ -3,6 +3,7 @@ import { PassThrough } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { explained } from "../db/database-errors.ts";
 import { firstThrown, messageOf } from "../errors.ts";
+import { writeBillsPage } from "../page/bills/bills-page.ts";
 import { type Html, html } from "../page/html.ts";
 import { messagePage } from "../page/layout.ts";
 import { type Asked, writePage } from "../page/page.ts";
@@ -22,7 +23,9 @@ const headers = {
 
 const assets = {
   "page.css": "text/css; charset=utf-8",
+  "money.css": "text/css; charset=utf-8",
   "page.js": "text/javascript; charset=utf-8",
+  "charts.js": "text/javascript; charset=utf-8",
   "icon.svg": "image/svg+xml",
 } as const;
 
@@ -36,6 +39,11 @@ export const page: RouteGroup = (app, deps) => {
     own.get("/", (request, reply) =>
       sendInParts(reply, deps, (write) =>
         deps.read((tx) => writePage(tx, askedOf(request, deps), write)),
+      ),
+    );
+    own.get("/bills", (request, reply) =>
+      sendInParts(reply, deps, (write) =>
+        deps.read((tx) => writeBillsPage(tx, askedOf(request, deps).query, write)),
       ),
     );
   });

@@ -1,0 +1,125 @@
+import type { Transaction } from "../../db/connect.ts";
+import { readExchangeTime } from "../../db/exchange-time.ts";
+import { decimalOf, decimalText, subtract } from "../../export/decimal.ts";
+import { formatCount } from "../../terminal/format.ts";
+import { movement } from "../format.ts";
+import { type Html, html, joined } from "../html.ts";
+import { messagePage, pageFoot, pageHead } from "../layout.ts";
+import { type BillFilter, billFilterOf, billsAddress } from "../money/bill-links.ts";
+import { readContracts } from "../money/contracts.ts";
+import { isZero, sumOf, together } from "../money/stretches.ts";
+import { walletDays } from "../money/wallet-days.ts";
+import { card, type WalletContext } from "../section.ts";
+import { queryOf, selectionOf } from "../selection.ts";
+import { readWallets } from "../wallets.ts";
+import { type BillPlace, placeOf, placeText } from "./bill-place.ts";
+import { billTable } from "./bill-table.ts";
+import { type BillList, listBills } from "./listed-bills.ts";
+
+/** Writes the page of the bills that a figure is made of, the newest first, with the chain beside. */
+export async function writeBillsPage(
+  tx: Transaction,
+  asked: URLSearchParams,
+  write: (part: Html) => void,
+): Promise<void> {
+  const now = await readExchangeTime(tx);
+  const wallets = await readWallets(tx);
+  const selection = selectionOf(asked, wallets, now);
+  if (selection === undefined) {
+    return write(messagePage("Nothing is stored yet", html`Run <code>npm run sync</code> first.`));
+  }
+  const context = { tx, selection, wallets, now };
+  const filter = billFilterOf(asked);
+  const before = placeOf(asked.get("before"));
+  write(pageHead("Bills", []));
+  const total = await totalOf(context, filter);
+  const list = await listBills(context, filter, before);
+  const { account, product, coin, from, to } = selection;
+  write(
+    card(
+      {
+        id: "bills",
+        title: "Bills",
+        about: `${account} ${product} ${coin}, ${from === to ? from : `${from} to ${to}`}`,
+      },
+      html`
+<p class="facts"><span>${whatText(filter)}</span>${total === undefined ? "" : html`<span>${filter.lines.length === 0 ? "moved the balance by" : "is"} <b>${movement(total, selection)}</b> ${coin} in all</span>`}</p>
+<p class="presets"><a href="/${queryOf(selection)}">Back to the page</a>${digitsLink(context, filter, before)}</p>
+${list.bills.length === 0 ? html`<p class="note">There is none.</p>` : billTable(list, selection, filter)}
+${endOf(list, context, filter, before, total)}`,
+    ),
+  );
+  write(
+    pageFoot(
+      html`<p>Times are UTC, to the millisecond. A balance is followed through all bills of the coin, also those that are not listed here.</p>`,
+    ),
+  );
+}
+
+const whatText = ({ lines, symbol }: BillFilter): Html =>
+  html`${
+    lines.length === 0
+      ? "All bills"
+      : joined(
+          lines.map(({ title }) => html`<b class="named">${title}</b>`),
+          " and ",
+        )
+  }${symbol === undefined ? "" : html` of <b>${symbol === "" ? "no contract" : symbol}</b>`}`;
+
+/** The figure that led here, from where the page has it; undefined where it shows none. */
+async function totalOf(
+  context: WalletContext,
+  { lines, symbol }: BillFilter,
+): Promise<string | undefined> {
+  if (symbol === undefined) {
+    const whole = together(await walletDays(context));
+    if (whole === undefined || lines.length === 0) return undefined;
+    return sumOf(lines.map(({ name }) => whole.moved[name]));
+  }
+  const contract = (await readContracts(context)).find((each) => each.symbol === symbol);
+  const names: readonly string[] = lines.map(({ name }) => name);
+  if (names.includes("realised_pnl")) return contract?.profit;
+  if (names.includes("trading_fees")) return contract?.fees;
+  return names.includes("funding_paid") ? contract?.funding : undefined;
+}
+
+function digitsLink(
+  { selection }: WalletContext,
+  filter: BillFilter,
+  before: BillPlace | undefined,
+): Html {
+  const other = { ...selection, isExact: !selection.isExact };
+  return html` <a href="${addressAt(other, filter, before)}">${selection.isExact ? "usual digits" : "all digits"}</a>`;
+}
+
+const addressAt = (
+  selection: WalletContext["selection"],
+  { lines, symbol }: BillFilter,
+  before: BillPlace | undefined,
+): string => {
+  const address = billsAddress(selection, {
+    lines: lines.map(({ name }) => name),
+    ...(symbol !== undefined && { symbol }),
+  });
+  return before === undefined
+    ? address
+    : `${address}&${new URLSearchParams({ before: placeText(before) })}`;
+};
+
+/** Where older ones are, or that these were all and what they add up to. */
+function endOf(
+  { bills, next }: BillList,
+  { selection }: WalletContext,
+  filter: BillFilter,
+  before: BillPlace | undefined,
+  total: string | undefined,
+): Html {
+  if (next !== undefined) {
+    return html`<p class="presets"><a href="${addressAt(selection, filter, next)}">Older bills</a></p>`;
+  }
+  if (before !== undefined || bills.length === 0) return html`<p class="note">No older ones.</p>`;
+  const sum = sumOf(bills.map(({ part }) => part));
+  const isEqual =
+    total !== undefined && isZero(decimalText(subtract(decimalOf(sum), decimalOf(total))));
+  return html`<p class="note">These are all ${formatCount(bills.length)}; they add up to ${movement(sum, selection)} ${selection.coin}${isEqual ? ", which is the figure above" : ""}.</p>`;
+}

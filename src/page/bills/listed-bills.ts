@@ -1,0 +1,216 @@
+import { type SQL, sql } from "drizzle-orm";
+import { unifiedProductTypes, unifiedWallet } from "../../contract/product-types.ts";
+import { type EpochMs, epochMs, isoTime } from "../../contract/time.ts";
+import { textArray } from "../../db/sql/array-literal.ts";
+import type { BillFilter } from "../money/bill-links.ts";
+import type { Line } from "../money/lines.ts";
+import type { WalletContext } from "../section.ts";
+import { daysBefore } from "../selection.ts";
+import type { BillPlace } from "./bill-place.ts";
+
+/** A bill as the page of bills shows it: decimals as text. */
+export type ListedBill = BillPlace & {
+  readonly symbol: string | null;
+  readonly businessType: string;
+  readonly category: string;
+  readonly amount: string;
+  readonly fee: string;
+  /** What it has of the lines that are asked for; what it moves where none is. */
+  readonly part: string;
+  /** Undefined where the days are too full to put every bill in its place. */
+  readonly chain: BillChain | undefined;
+};
+
+/** What the bills before it say of a bill. */
+export type BillChain = {
+  readonly position: string;
+  /** Null where no bill of the ledger shows a balance. */
+  readonly before: string | null;
+  readonly after: string | null;
+  readonly difference: string | null;
+  readonly rounding: string;
+  readonly isSettled: boolean;
+};
+
+export type BillList = {
+  /** The newest first. */
+  readonly bills: readonly ListedBill[];
+  /** The place that older ones are before; undefined where there is none. */
+  readonly next: BillPlace | undefined;
+};
+
+export const listedMax = 200;
+// A bill's place in the chain is found by putting all bills of its day in theirs: 25,000 took 0.2 s.
+const chainedMax = 25_000;
+
+type Row = Omit<ListedBill, "cTime" | "chain"> & { readonly cTimeMs: string };
+
+/** The newest bills that are asked for, older than a place. */
+export async function listBills(
+  context: WalletContext,
+  filter: BillFilter,
+  before: BillPlace | undefined,
+): Promise<BillList> {
+  const isOfChain = filter.lines.some((line) => line.isOfChain);
+  const found = isOfChain
+    ? await oddBills(context, filter, before)
+    : await newestBills(context, filter, before);
+  const bills = found.slice(0, listedMax);
+  const chains = await chainsOf(context, bills);
+  const chained = bills.map((bill) => ({ ...bill, chain: chains.get(keyOf(bill)) }));
+  return {
+    bills: chained.toSorted(newestFirst),
+    next: found.length > listedMax ? bills.at(-1) : undefined,
+  };
+}
+
+const keyOf = ({ productType, billId }: Pick<BillPlace, "productType" | "billId">): string =>
+  `${productType}/${billId}`;
+
+/** In the order of the chain where it is known: the ids of one millisecond may lie otherwise. */
+const newestFirst = (a: ListedBill, b: ListedBill): number =>
+  b.cTime - a.cTime || Number(BigInt(b.chain?.position ?? 0) - BigInt(a.chain?.position ?? 0));
+
+const isOfWallet = ({ selection: { account, product, coin } }: WalletContext): SQL => {
+  const productTypes = product === unifiedWallet ? unifiedProductTypes : [product];
+  return sql`account = ${account}
+      and product_type = any(${textArray(productTypes)}::text[])
+      and coin = ${coin}`;
+};
+
+const isWanted = ({ lines, symbol }: BillFilter): SQL => {
+  const any = lines.map(({ isOfBill }) => sql`(${isOfBill})`);
+  return sql`${any.length === 0 ? sql`true` : sql`(${sql.join(any, sql` or `)})`}
+      and ${symbol === undefined ? sql`true` : sql`coalesce(symbol, '') = ${symbol}`}`;
+};
+
+const isBefore = (place: BillPlace | undefined): SQL =>
+  place === undefined
+    ? sql`true`
+    : sql`c_time <= ${isoTime(place.cTime)}::timestamptz
+      and (c_time, length(bill_id), bill_id, product_type)
+        < (${isoTime(place.cTime)}::timestamptz, length(${place.billId}), ${place.billId}, ${place.productType})`;
+
+/** What a bill has of lines that exclude each other, as those of one link do. */
+const partOf = (lines: readonly Line[]): SQL =>
+  lines.length === 0
+    ? sql`wallet_amount + wallet_fee`
+    : sql`case ${sql.join(
+        lines.map(({ isOfBill, ofBill }) => sql`when ${isOfBill} then ${ofBill}`),
+        sql` `,
+      )} end`;
+
+const columns = (lines: readonly Line[]): SQL => sql`
+      product_type as "productType",
+      bill_id as "billId",
+      (extract(epoch from c_time) * 1000)::bigint::text as "cTimeMs",
+      symbol,
+      business_type as "businessType",
+      category,
+      amount::text,
+      fee::text,
+      (${partOf(lines)})::text as part`;
+
+const newestOrder = sql`order by c_time desc, length(bill_id) desc, bill_id desc, product_type desc
+    limit ${listedMax + 1}`;
+
+const timed = ({ cTimeMs, ...row }: Row) => ({ ...row, cTime: epochMs(Number(cTimeMs)) });
+
+/** By what each bill says by itself: the days of no bill that is not listed are put together. */
+async function newestBills(
+  context: WalletContext,
+  filter: BillFilter,
+  before: BillPlace | undefined,
+): Promise<readonly (BillPlace & Omit<ListedBill, "chain">)[]> {
+  const { from, to } = context.selection;
+  const { rows } = await context.tx.execute<Row>(sql`
+    select ${columns(filter.lines)}
+    from analytics.entries
+    where ${isOfWallet(context)}
+      and c_time >= ${`${from}T00:00:00Z`}::timestamptz
+      and c_time < ${`${daysBefore(to, -1)}T00:00:00Z`}::timestamptz
+      and ${isBefore(before)}
+      and ${isWanted(filter)}
+    ${newestOrder}`);
+  return rows.map(timed);
+}
+
+/** Those whose balance is off the bills before them: on the days that have some. */
+async function oddBills(
+  context: WalletContext,
+  filter: BillFilter,
+  before: BillPlace | undefined,
+): Promise<readonly (BillPlace & Omit<ListedBill, "chain">)[]> {
+  const { account, product, coin, from, to } = context.selection;
+  const { rows: days } = await context.tx.execute<{ day: string }>(sql`
+    select to_char(day, 'YYYY-MM-DD') as day
+    from chained_days
+    where account = ${account}
+      and wallet = ${product}
+      and coin = ${coin}
+      and day between ${from}::date and ${to}::date
+      and (
+        roundings > 0
+        or step_rounding <> 0
+        or differences is not null
+        or step_difference <> 0
+      )`);
+  const { rows } = await context.tx.execute<Row>(sql`
+    select ${columns(filter.lines)}
+    from analytics.activity
+    where ${isOfWallet(context)}
+      and day = any(${textArray(days.map(({ day }) => day))}::date[])
+      and ${isBefore(before)}
+      and ${isWanted(filter)}
+    ${newestOrder}`);
+  return rows.map(timed);
+}
+
+type ChainRow = BillChain & Pick<BillPlace, "productType" | "billId">;
+
+/** Of none where their days have too many bills. */
+async function chainsOf(
+  context: WalletContext,
+  bills: readonly BillPlace[],
+): Promise<ReadonlyMap<string, BillChain>> {
+  const days = [...new Set(bills.map(({ cTime }) => dayOf(cTime)))];
+  if (days.length === 0 || (await billsIn(context, days)) > chainedMax) return new Map();
+  const { rows } = await context.tx.execute<ChainRow>(sql`
+    select
+      product_type as "productType",
+      bill_id as "billId",
+      position::text,
+      balance_before::text as before,
+      running_balance::text as after,
+      difference::text,
+      rounding::text,
+      is_settled as "isSettled"
+    from analytics.activity
+    where ${isOfWallet(context)}
+      and day = any(${textArray(days)}::date[])
+      and (product_type, bill_id) in (
+        select listed.product_type, listed.bill_id
+        from unnest(
+          ${textArray(bills.map(({ productType }) => productType))}::text[],
+          ${textArray(bills.map(({ billId }) => billId))}::text[]
+        ) as listed (product_type, bill_id)
+      )`);
+  return new Map(
+    rows.map(({ productType, billId, ...chain }) => [keyOf({ productType, billId }), chain]),
+  );
+}
+
+const dayOf = (time: EpochMs): string => isoTime(time).slice(0, 10);
+
+/** Of the wallet's coin. */
+async function billsIn({ tx, selection }: WalletContext, days: readonly string[]): Promise<number> {
+  const { account, product, coin } = selection;
+  const { rows } = await tx.execute<{ bills: string }>(sql`
+    select coalesce(sum(bills), 0) as bills
+    from current_ledger_days
+    where account = ${account}
+      and wallet = ${product}
+      and coin = ${coin}
+      and day = any(${textArray(days)}::date[])`);
+  return Number(rows[0]?.bills);
+}

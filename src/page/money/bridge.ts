@@ -1,0 +1,91 @@
+import { add, decimalOf, decimalText } from "../../export/decimal.ts";
+import { formatCounted } from "../../terminal/format.ts";
+import { floatingBar, markAt } from "../charts/floating-bar.ts";
+import { amount, forPixels, movement } from "../format.ts";
+import { type Html, html } from "../html.ts";
+import { card, type WalletSection } from "../section.ts";
+import type { PageSelection } from "../selection.ts";
+import { billsAddress, linked } from "./bill-links.ts";
+import { type Line, lines } from "./lines.ts";
+import { noDays } from "./parts.ts";
+import { isZero, linesIn, together } from "./stretches.ts";
+import { type Stretch, walletDays } from "./wallet-days.ts";
+
+const about = { id: "bridge", title: "Bridge" };
+
+/** A line between opening and closing: what it moves, and the balance before and after it. */
+export type BridgeStep = {
+  readonly line: Line;
+  readonly moved: string;
+  readonly before: string;
+  readonly after: string;
+};
+
+/** The way from the opening balance to the closing one, as a table with floating bars. */
+export const bridge: WalletSection = {
+  ...about,
+  async render(context) {
+    const { selection } = context;
+    const days = await walletDays(context);
+    const whole = together(days);
+    if (whole === undefined) return card(about, noDays(selection));
+    const steps = bridgeSteps(whole, days);
+    return card(
+      {
+        ...about,
+        about: html`${whole.from} to ${whole.to}, ${selection.coin} ${readChip(days)} ${tieChip(whole)}`,
+      },
+      tableOf(whole, steps, selection),
+    );
+  },
+};
+
+/** Each line that any of the days has something of, and always what nobody can explain. */
+export function bridgeSteps(whole: Stretch, days: readonly Stretch[]): readonly BridgeStep[] {
+  const moving = linesIn(days);
+  // Where no bill shows a balance, the steps begin at zero, and only their lengths mean something.
+  let balance = whole.opening ?? "0";
+  return lines
+    .filter((line) => line.name === "difference" || moving.includes(line))
+    .map((line) => {
+      const moved = whole.moved[line.name];
+      const before = balance;
+      balance = decimalText(add(decimalOf(before), decimalOf(moved)));
+      return { line, moved, before, after: balance };
+    });
+}
+
+function readChip(days: readonly Stretch[]): Html {
+  const unread = days.filter(({ isComplete }) => !isComplete).length;
+  return unread === 0
+    ? html`<span class="chip good">✓ all days read</span>`
+    : html`<span class="chip warn">◌ ${formatCounted(unread, "day")} not all read</span>`;
+}
+
+function tieChip({ opening, moved }: Stretch): Html {
+  if (opening === null) return html`<span class="chip">– no bill shows a balance</span>`;
+  if (!isZero(moved.difference)) return html`<span class="chip bad">✕ does not tie</span>`;
+  return isZero(moved.unsettled)
+    ? html`<span class="chip good">✓ ties to the last digit</span>`
+    : html`<span class="chip warn">◌ not all settled</span>`;
+}
+
+function tableOf(whole: Stretch, steps: readonly BridgeStep[], selection: PageSelection): Html {
+  const places = steps.flatMap(({ before, after }) => [forPixels(before), forPixels(after)]);
+  const span = { low: Math.min(...places), high: Math.max(...places) };
+  const balanceRow = (title: string, balance: string | null) => html`
+<tr class="balance"><th scope="row">${title}</th><td class="figure">${amount(balance, selection)}</td><td class="gauge" aria-hidden="true">${balance === null ? "" : markAt(forPixels(balance), span)}</td></tr>`;
+  return html`<table class="bridge"><thead><tr><th scope="col"><span class="unseen">Line</span></th><th scope="col"><span class="unseen">Amount</span></th><td></td></tr></thead><tbody>
+${balanceRow("Opening balance", whole.opening)}
+${steps.map(
+  ({ line, moved, before, after }) => html`
+<tr class="${toneOf(line, moved)}"><th scope="row">${line.title}</th><td class="figure">${linked(movement(moved, selection), billsAddress(selection, { lines: [line.name] }))}</td><td class="gauge" aria-hidden="true">${floatingBar(forPixels(before), forPixels(after), span)}</td></tr>`,
+)}
+${balanceRow("Closing balance", whole.closing)}
+</tbody></table>`;
+}
+
+const toneOf = ({ name }: Line, moved: string): string => {
+  if (isZero(moved)) return "";
+  return name === "difference" ? "bad" : name === "unsettled" ? "warn" : "";
+};

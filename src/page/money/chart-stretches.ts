@@ -1,0 +1,36 @@
+import { dayMs, type EpochMs, isoTime } from "../../contract/time.ts";
+import { type Day, daysBefore, type PageSelection } from "../selection.ts";
+import { byMonth } from "./stretches.ts";
+import type { Stretch } from "./wallet-days.ts";
+
+/** A stretch of a picture: what is known of it, or nothing where it was not read at all. */
+export type ChartStretch = Pick<Stretch, "from" | "to"> & { readonly known: Stretch | undefined };
+
+/** More than so many days are drawn and listed by month. */
+export const daysShownMax = 366;
+
+/** Every selected day from the wallet's first one to today, or every month where there are too many. */
+export function chartStretches(
+  days: readonly Stretch[],
+  { to }: Pick<PageSelection, "to">,
+  now: EpochMs,
+): readonly ChartStretch[] {
+  const last = days.at(-1);
+  if (last === undefined) return [];
+  const known = days.length > daysShownMax ? byMonth(days) : days;
+  const today = isoTime(now).slice(0, 10);
+  const rest = daysBetween(last.to, to < today ? to : today);
+  return [
+    ...known.map((stretch) => ({ from: stretch.from, to: stretch.to, known: stretch })),
+    ...rest.map((day) => ({ from: day, to: day, known: undefined })),
+  ];
+}
+
+/** Behind the one, up to the other: not more than are shown. */
+function daysBetween(after: Day, to: Day): readonly Day[] {
+  const count = Math.min(daysShownMax, (Date.parse(to) - Date.parse(after)) / dayMs);
+  return Array.from({ length: Math.max(0, count) }, (_, index) => daysBefore(after, -1 - index));
+}
+
+export const isByMonth = (stretches: readonly ChartStretch[]): boolean =>
+  stretches.some(({ from, to }) => from !== to);

@@ -1,0 +1,92 @@
+import { dayMs, type EpochMs, epochMs, isoTime } from "../../contract/time.ts";
+import { formatCounted } from "../../terminal/format.ts";
+import { type Html, html, joined } from "../html.ts";
+import type { WalletContext, WalletSection } from "../section.ts";
+import { type Day, daysBefore, type PageSelection, queryOf, type Wallet } from "../selection.ts";
+import { exportNames } from "./exports.ts";
+import { walletDays } from "./wallet-days.ts";
+
+/** What the sections below it are of, and the files that can be had of it. */
+export const filters: WalletSection = {
+  id: "filters",
+  title: "Filters",
+  async render(context) {
+    const { selection, now } = context;
+    const unread = (await walletDays(context)).filter(({ isComplete }) => !isComplete).length;
+    return html`
+<section class="filters" id="filters" aria-label="Filters">
+${formOf(context)}
+<p class="presets">${joined(
+      presetsOf(now).map(([title, span]) => presetLink(title, span, selection)),
+      " ",
+    )}</p>
+<p class="exports">Export <span class="note">these days' bills, with all digits</span> ${joined(
+      Object.entries(exportNames).map(
+        ([format, title]) =>
+          html`<a href="${exportAddress(selection, format)}" download>${title}</a>`,
+      ),
+      " ",
+    )}${unread === 0 ? "" : html` <span class="note">◌ ${formatCounted(unread, "day")} not all read: bills may be missing in a file, too</span>`}</p>
+</section>`;
+  },
+};
+
+const exportAddress = (selection: PageSelection, format: string): string =>
+  `/export${queryOf(selection)}&${new URLSearchParams({ format })}`;
+
+function formOf({ selection, wallets }: WalletContext): Html {
+  const { account, product, coin, from, to, by, isExact } = selection;
+  const ofAccount = wallets.filter((wallet) => wallet.account === account);
+  const ofProduct = ofAccount.filter((wallet) => wallet.product === product);
+  return html`<form method="get" action="/">
+${choice("Account", "account", wallets, account)}${choice("Product", "product", ofAccount, product)}${choice("Coin", "coin", ofProduct, coin)}
+<label>From<input type="date" name="from" value="${from}"></label>
+<label>To<input type="date" name="to" value="${to}"></label>
+<label>By<select name="by">${options(["day", "month"], by)}</select></label>
+<label class="tick"><input type="checkbox" name="exact" value="1"${isExact ? html` checked` : ""}>all digits</label>
+<button type="submit">Show</button>
+</form>`;
+}
+
+const choice = (
+  title: string,
+  name: "account" | "product" | "coin",
+  among: readonly Wallet[],
+  chosen: string,
+): Html =>
+  html`<label>${title}<select name="${name}">${options([...new Set(among.map((wallet) => wallet[name]))], chosen)}</select></label>`;
+
+const options = (values: readonly string[], chosen: string): readonly Html[] =>
+  values.map(
+    (value) =>
+      html`<option value="${value}"${value === chosen ? html` selected` : ""}>${value}</option>`,
+  );
+
+type DaySpan = { readonly from: Day; readonly to: Day };
+
+/** What is asked for most, by its name. */
+function presetsOf(now: EpochMs): readonly (readonly [string, DaySpan])[] {
+  const today = isoTime(now).slice(0, 10);
+  const monthOf = (day: Day): DaySpan => {
+    const from = `${day.slice(0, 7)}-01`;
+    const nextMonth = isoTime(epochMs(Date.parse(from) + 31 * dayMs)).slice(0, 7);
+    return { from, to: daysBefore(`${nextMonth}-01`, 1) };
+  };
+  const before = (day: Day) => monthOf(daysBefore(monthOf(day).from, 1));
+  const [month, last] = [monthOf(today), before(today)];
+  const year = Number(today.slice(0, 4));
+  return [
+    ["7 days", { from: daysBefore(today, 6), to: today }],
+    ["30 days", { from: daysBefore(today, 29), to: today }],
+    ["90 days", { from: daysBefore(today, 89), to: today }],
+    ...[month, last, before(last.from)].map((span) => [span.from.slice(0, 7), span] as const),
+    ...[year, year - 1].map(
+      (each) => [`${each}`, { from: `${each}-01-01`, to: `${each}-12-31` }] as const,
+    ),
+  ];
+}
+
+const presetLink = (title: string, span: DaySpan, selection: PageSelection): Html =>
+  span.from === selection.from && span.to === selection.to
+    ? html`<b aria-current="true">${title}</b>`
+    : html`<a href="/${queryOf(selection, span)}#filters">${title}</a>`;

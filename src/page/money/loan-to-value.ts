@@ -1,0 +1,117 @@
+import { epochMs } from "../../contract/time.ts";
+import { plot } from "../charts/plot.ts";
+import { stepShapes } from "../charts/steps.ts";
+import { valueAxis } from "../charts/value-axis.ts";
+import { allDigits, amount, forPixels, timeTag } from "../format.ts";
+import { type Html, html } from "../html.ts";
+import { card, type WalletSection } from "../section.ts";
+import { type Day, daysBefore, type PageSelection } from "../selection.ts";
+import { daysShownMax } from "./chart-stretches.ts";
+import {
+  highestOf,
+  type LoanCoin,
+  type LoanDay,
+  type RiskUnit,
+  readRiskUnits,
+} from "./loan-days.ts";
+import { figureTable, stretchName } from "./parts.ts";
+
+const about = { id: "loan-to-value", title: "Loan-to-value" };
+
+/** The account's loans: the ratio by day, and what is owed and owned by the newest record. */
+export const loanToValue: WalletSection = {
+  ...about,
+  async render(context) {
+    const { selection } = context;
+    const units = await readRiskUnits(context);
+    if (units.length === 0) return html``;
+    return card(
+      { ...about, about: selection.account },
+      units.map((unit, index) => unitOf(unit, index, selection)),
+    );
+  },
+};
+
+// Ratios and prices are no amounts of a coin: four places.
+const ratioCoin = "";
+const dollars = "USDT";
+
+function unitOf(unit: RiskUnit, index: number, selection: PageSelection): Html {
+  const { isExact } = selection;
+  const inDollars = (decimal: string | null) => amount(decimal, { coin: dollars, isExact });
+  return html`
+${unit.id === "" ? "" : html`<h3>Risk unit ${unit.id}</h3>`}
+<p class="facts"><span><b>${amount(unit.ltv, { coin: ratioCoin, isExact })}</b> now</span>
+<span><b>${inDollars(unit.debt)}</b> USDT owed</span>
+<span><b>${inDollars(unit.assets)}</b> USDT of assets</span>
+<span class="note">seen first ${timeOf(unit.takenAt)}, last ${timeOf(unit.heldUntil)}</span></p>
+${daysOf(unit.days, `${about.id}-${index}`)}
+${coinsOf(unit.coins, selection)}`;
+}
+
+const timeOf = (iso: string): Html => timeTag(epochMs(Date.parse(iso)));
+
+type LoanStretch = { readonly from: Day; readonly to: Day; readonly highest: string | undefined };
+
+function daysOf(days: readonly LoanDay[], id: string): Html {
+  const stretches = stretchesOf(days);
+  if (stretches.length === 0) return html`<p class="note">No record lies in the selected days.</p>`;
+  const values = stretches.map(({ highest }) =>
+    highest === undefined ? undefined : forPixels(highest),
+  );
+  const axis = valueAxis(values.filter((value) => value !== undefined));
+  const textOf = ({ highest }: LoanStretch) =>
+    highest === undefined ? "unknown" : allDigits(highest);
+  const all = highestOf(stretches.flatMap(({ highest }) => highest ?? []));
+  const rows = stretches
+    .toReversed()
+    .map(
+      (stretch) =>
+        html`<tr><th scope="row">${stretchName(stretch)}</th><td class="figure">${textOf(stretch)}</td></tr>`,
+    );
+  return html`<figure>${plot({
+    id,
+    label: `Loan-to-value by day: highest ${all === undefined ? "unknown" : allDigits(all)}`,
+    axis,
+    shapes: stepShapes(values, axis),
+    points: stretches.map((stretch) => ({
+      from: stretch.from,
+      isUnread: stretch.highest === undefined,
+      text: `${stretchName(stretch)}: ${textOf(stretch)}`,
+    })),
+  })}<figcaption class="note">The highest of each UTC day. The exchange's own limit is not in its answers.</figcaption></figure>
+${figureTable("The same as a table", ["Day", "Highest"], rows)}`;
+}
+
+/** Every day from the first record to the last; where none speaks of a day, nothing is known of it. */
+function stretchesOf(days: readonly LoanDay[]): readonly LoanStretch[] {
+  const [first] = days;
+  const last = days.at(-1);
+  if (first === undefined || last === undefined) return [];
+  const byDay = new Map(days.map(({ day, highest }) => [day, highest ?? undefined]));
+  const all: LoanStretch[] = [];
+  for (let day = first.day; day <= last.day; day = daysBefore(day, -1)) {
+    all.push({ from: day, to: day, highest: byDay.get(day) });
+  }
+  return all.length > daysShownMax ? monthsOf(all) : all;
+}
+
+const monthsOf = (days: readonly LoanStretch[]): readonly LoanStretch[] =>
+  [...Map.groupBy(days, ({ from }) => from.slice(0, 7)).values()].flatMap((month) => {
+    const [first, last] = [month.at(0), month.at(-1)];
+    if (first === undefined || last === undefined) return [];
+    const highest = highestOf(month.flatMap((day) => day.highest ?? []));
+    return [{ from: first.from, to: last.to, highest }];
+  });
+
+function coinsOf(coins: readonly LoanCoin[], { isExact }: PageSelection): Html | undefined {
+  if (coins.length === 0) return undefined;
+  const figure = (decimal: string | null, coin: string) =>
+    html`<td class="figure">${decimal === null ? html`<span class="zero">–</span>` : amount(decimal, { coin, isExact })}</td>`;
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="Debts and collateral by coin"><table>
+<thead><tr><th scope="col">Coin</th>${["Collateral", "Price, USDT", "Counts for, USDT", "Haircut", "Debt", "Interest"].map((title) => html`<th scope="col" class="figure">${title}</th>`)}</tr></thead>
+<tbody>${coins.map(
+    ({ coin, price, amount: owned, converted, haircut, debt, interest }) => html`
+<tr><th scope="row">${coin === "" ? "none named" : coin}</th>${figure(owned, coin)}<td class="figure">${price === null ? html`<span class="zero">–</span>` : allDigits(price)}</td>${figure(converted, dollars)}${figure(haircut, ratioCoin)}${figure(debt, coin)}${figure(interest, coin)}</tr>`,
+  )}</tbody></table></div>`;
+}

@@ -1,0 +1,40 @@
+import { type Html, html } from "../html.ts";
+import type { PageSelection } from "../selection.ts";
+import type { Stretch } from "./wallet-days.ts";
+
+// What several sections are made of.
+
+/** A day, a month, or the part of a month that is selected. */
+export const stretchName = ({ from, to }: Pick<Stretch, "from" | "to">): string => {
+  if (from === to) return from;
+  return from.endsWith("-01") && isLastOfMonth(to) && from.slice(0, 7) === to.slice(0, 7)
+    ? from.slice(0, 7)
+    : `${from} to ${to}`;
+};
+
+const isLastOfMonth = (day: string): boolean => {
+  const next = new Date(`${day}T00:00:00Z`);
+  next.setUTCDate(next.getUTCDate() + 1);
+  return next.getUTCDate() === 1;
+};
+
+/** Whether all of it was read: by a sign and by a word. */
+export const readText = (known: Pick<Stretch, "isComplete"> | undefined): Html =>
+  known?.isComplete === true
+    ? html`<span class="is-read" title="all of it was read">✓<span class="unseen"> read</span></span>`
+    : html`<span class="not-read" title="not all of it was read">◌<span class="unseen"> not all read</span></span>`;
+
+/** Where the selection lies before the first bill or behind all that was read. */
+export const noDays = ({ from, to }: PageSelection): Html =>
+  html`<p class="note">Nothing of this coin is stored from ${from} to ${to}.</p>`;
+
+/** A table of figures that is folded: what a picture is drawn from. */
+export const figureTable = (
+  summary: string,
+  titles: readonly string[],
+  rows: readonly Html[],
+): Html => html`
+<details class="data"><summary>${summary}</summary>
+<div class="scroll tall" tabindex="0" role="region" aria-label="${summary}"><table><thead><tr>${titles.map(
+  (title, index) => html`<th scope="col" class="${index === 1 ? "figure" : ""}">${title}</th>`,
+)}</tr></thead><tbody>${rows}</tbody></table></div></details>`;
