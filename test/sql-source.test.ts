@@ -37,8 +37,10 @@ test("a text is put into a statement as it stands only where it is this program'
     "src/reconciliation/checks.ts": 3,
     "src/db/sql/wallet.ts": 2,
     "src/db/sql/wallet-moves.ts": 2,
-    "src/reconciliation/bills-to-check.ts": 2,
-    "src/reconciliation/order.ts": 6,
+    "src/db/sql/chain-order.ts": 4,
+    "src/reconciliation/bills-to-check.ts": 6,
+    "src/reconciliation/group-neighbours.ts": 3,
+    "src/reconciliation/order-groups.ts": 3,
     "src/reconciliation/rule-evidence.ts": 1,
     "src/reconciliation/summary.ts": 1,
   });

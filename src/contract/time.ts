@@ -14,6 +14,11 @@ export const historyMs = 90 * dayMs;
 export const intervalMaxMs = 7 * dayMs;
 /** The same of a unified account's financial records. Source: their documentation. */
 export const unifiedIntervalMaxMs = 30 * dayMs;
+/**
+ * How long after its time a row of a unified account may be booked: funding has the time at which
+ * it was due, and moves the balance 1 to 2 s later. Source: ids of public rows; the rest is margin.
+ */
+export const unifiedBookedMaxMs = 5 * secondMs;
 
 /** ISO 8601 in UTC with milliseconds: how a time is written to Postgres and to people. */
 export const isoTime = (time: EpochMs): string => new Date(time).toISOString();

@@ -5,6 +5,7 @@ import type { Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { billTextColumns } from "../db/ledger/stored-bills.ts";
 import { textArray } from "../db/sql/array-literal.ts";
+import { chainOrder, joinOrder } from "../db/sql/chain-order.ts";
 import { walletOf } from "../db/sql/wallet.ts";
 import { joinRules, walletMoves } from "../db/sql/wallet-moves.ts";
 import type { Stream } from "../sync/store.ts";
@@ -62,7 +63,6 @@ function billOf({ cTimeMs, ingestedAtMs, category, ...row }: Row): ExportedBill 
 
 const moves = walletMoves("bills");
 
-// An id is compared as a number, which is by length first: it may have more digits than a bigint.
 const declareCursor = (selection: BillSelection): SQL => sql`
   declare exported no scroll cursor for
   select
@@ -75,19 +75,12 @@ const declareCursor = (selection: BillSelection): SQL => sql`
     ${moves.fee}::text as "walletFee"
   from bills
   ${joinRules("bills")}
-  left join bill_order
-    on bill_order.account = bills.account
-    and bill_order.product_type = bills.product_type
-    and bill_order.bill_id = bills.bill_id
+  ${joinOrder("bills")}
   where ${isSelected(selection)}
   order by
     bills.account,
     ${walletOf("bills.product_type")},
-    bills.c_time,
-    coalesce(place, 0),
-    length(bills.bill_id),
-    bills.bill_id,
-    bills.product_type`;
+    ${chainOrder("bills")}`;
 
 /** The condition on rows of `bills`. */
 export function isSelected(selection: BillSelection): SQL {

@@ -2,6 +2,7 @@ import { type SQL, sql } from "drizzle-orm";
 import { isUnified, unifiedProductTypes, unifiedWallet } from "../contract/product-types.ts";
 import type { Transaction } from "../db/connect.ts";
 import { textArray } from "../db/sql/array-literal.ts";
+import { bookedMaxOf } from "../db/sql/chain-order.ts";
 import { productTypesOf, walletOf } from "../db/sql/wallet.ts";
 import type { WalletRule } from "./wallet-rules.ts";
 
@@ -50,6 +51,17 @@ const ofScope = ({ accounts, productTypes }: Scope): SQL => sql`
       ${within("bills.account", accounts)}
       and ${within("bills.product_type", productTypes)}`;
 
+/**
+ * The time in which what is missing between two bills may stand: a bill's time may be earlier than
+ * that of one that was booked before it.
+ * @param wallet a column.
+ */
+export const timeBetween = (from: string, to: string, wallet: string): SQL => sql`tstzrange(
+          least(${sql.raw(from)}, ${sql.raw(to)}) - ${bookedMaxOf(wallet)},
+          greatest(${sql.raw(from)}, ${sql.raw(to)}),
+          '[]'
+        )`;
+
 // A transaction that was under way while the last check looked may have stored bills since, with
 // times before it. None lasts longer than the limit on its statements.
 const underWayMax = sql`interval '10 minutes'`;
@@ -81,7 +93,7 @@ export async function chooseChanged(tx: Transaction, scope: Scope): Promise<void
       join covered_wallets as covered
         on covered.account = bills.account
         and covered.wallet = bills.product_type
-        and covered.time @> tstzrange(good.c_time, bills.happened_at, '[]')
+        and covered.time @> ${timeBetween("good.c_time", "bills.happened_at", "bills.product_type")}
       where bills.kind = 'unread'
         and bills.state = 'open'
         and ${ofScope(scope)}
@@ -103,26 +115,45 @@ export async function chooseChanged(tx: Transaction, scope: Scope): Promise<void
       where ingested_before is null
         or touched_at >= ingested_before - ${underWayMax}
       group by touched.account, wallet, touched.coin
+    ),
+    begun as (
+      select account, wallet, changed.coin, coalesce(max(before.c_time), '-infinity') as since
+      from changed
+      cross join lateral unnest(${productTypesOf("wallet")}) as member
+      left join lateral (
+        select c_time
+        from bills
+        where bills.account = changed.account
+          and bills.product_type = member
+          and bills.coin = changed.coin
+          -- A bill may change places with those this much older, and these with others as much.
+          and bills.c_time < changed.oldest - 2 * ${bookedMaxOf("wallet")}
+          and balance is not null
+        order by bills.c_time desc
+        limit 1
+      ) as before on true
+      group by account, wallet, changed.coin
+    ),
+    learned as (
+      select account, wallet, begun.coin, unnest(range_agg(tstzrange(c_time, booked_at, '[]'))) as time
+      from begun
+      join bill_order using (account)
+      join bills using (account, product_type, bill_id)
+      where bill_order.product_type = any(${productTypesOf("wallet")})
+        and bills.coin = begun.coin
+        and booked_at is not null
+      group by account, wallet, begun.coin
     )
-    select
-      account,
-      wallet,
-      member as product_type,
-      coin,
-      coalesce(max(c_time) over (partition by account, wallet, coin), '-infinity') as since
-    from changed
-    cross join lateral unnest(${productTypesOf("wallet")}) as member
+    select account, wallet, member as product_type, coin, coalesce(lower(time), since) as since
+    from begun
+    -- Not between bills that were booked in another order than that of their times.
     left join lateral (
-      select c_time
-      from bills
-      where bills.account = changed.account
-        and bills.product_type = member
-        and bills.coin = changed.coin
-        and bills.c_time < changed.oldest
-        and balance is not null
-      order by bills.c_time desc
-      limit 1
-    ) as before on true`);
+      select time
+      from learned
+      where (learned.account, learned.wallet, learned.coin) = (begun.account, begun.wallet, begun.coin)
+        and time @> since
+    ) as crossed on true
+    cross join lateral unnest(${productTypesOf("wallet")}) as member`);
   await tx.execute(sql`analyze chains_to_check`);
 }
 

@@ -1,12 +1,9 @@
 import { sql } from "drizzle-orm";
-import type { ProductType } from "../contract/product-types.ts";
-import { type EpochMs, epochMs } from "../contract/time.ts";
-import type { Database, Transaction } from "../db/connect.ts";
-import { withDatabaseErrors } from "../db/database-errors.ts";
+import type { Transaction } from "../db/connect.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import { timeText } from "../db/sql/time-text.ts";
-import { productTypesOf, walletOf } from "../db/sql/wallet.ts";
-import { lastGoodProductType, type Scope, within, withWholeWallets } from "./bills-to-check.ts";
+import { walletOf } from "../db/sql/wallet.ts";
+import { type Scope, within } from "./bills-to-check.ts";
 import { hasTransferLegs } from "./transfer-legs.ts";
 
 /** What can be wrong with a ledger. */
@@ -237,63 +234,3 @@ export async function readOpenBreaks(
 }
 
 /** A stretch of a stream's time in which something does not add up. */
-export type BrokenSpan = {
-  readonly account: string;
-  readonly productType: ProductType;
-  readonly from: EpochMs;
-  readonly to: EpochMs;
-};
-
-/**
- * The time around the open breaks of the balance: from the last good bill to the first bad one,
- * both included, one span where several overlap.
- */
-export function readBrokenSpans(db: Database, scope: Scope): Promise<readonly BrokenSpan[]> {
-  const { accounts, productTypes } = withWholeWallets(scope);
-  return withDatabaseErrors(async () => {
-    const { rows } = await db.execute<{
-      account: string;
-      product_type: ProductType;
-      from_ms: string;
-      to_ms: string;
-    }>(sql`
-      with spans as (
-        select
-          broken.account,
-          member as product_type,
-          unnest(
-            range_agg(
-              tstzrange(
-                coalesce(good.c_time, broken.happened_at - interval '1 hour'),
-                broken.happened_at + interval '1 millisecond'
-              )
-            )
-          ) as span
-        from ledger_breaks as broken
-        -- What is missing before a balance may be of any product type of its wallet.
-        cross join lateral unnest(${productTypesOf("broken.product_type")}) as member
-        left join bills as good
-          on good.account = broken.account
-          and good.product_type = ${lastGoodProductType("broken")}
-          and good.bill_id = broken.last_good_bill
-        where state = 'open'
-          and first_bad_bill is not null
-          and ${within("broken.account", accounts)}
-          and ${within("broken.product_type", productTypes)}
-        group by broken.account, member
-      )
-      select
-        account,
-        product_type,
-        extract(epoch from lower(span)) * 1000 as from_ms,
-        extract(epoch from upper(span)) * 1000 as to_ms
-      from spans
-      order by account, product_type, span`);
-    return rows.map((row) => ({
-      account: row.account,
-      productType: row.product_type,
-      from: epochMs(Number(row.from_ms)),
-      to: epochMs(Number(row.to_ms)),
-    }));
-  });
-}

@@ -1,7 +1,9 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { Transaction } from "../db/connect.ts";
+import { unlearnedOrder } from "../db/sql/chain-order.ts";
 import { timeText } from "../db/sql/time-text.ts";
 import { productTypesOf } from "../db/sql/wallet.ts";
+import { timeBetween } from "./bills-to-check.ts";
 import type { BreakKind, FoundBreak } from "./breaks.ts";
 import { lastPlace } from "./rule-evidence.ts";
 
@@ -116,6 +118,9 @@ export async function findChainBreaks(tx: Transaction): Promise<readonly FoundBr
     left join covered_wallets as covered
       on covered.account = linked.account
       and covered.wallet = linked.wallet
+    cross join lateral (
+      select ${timeBetween("base.c_time", "linked.c_time", "linked.wallet")} as time
+    ) as between_them
     left join lateral (
       select bill.bill_id, twin.bill_id as twin_bill_id
       from bills as bill
@@ -132,14 +137,14 @@ export async function findChainBreaks(tx: Transaction): Promise<readonly FoundBr
       where bill.account = linked.account
         and bill.product_type = any(${members})
         and bill.coin = linked.coin
-        and bill.c_time between base.c_time and linked.c_time
+        and bill.c_time <@ between_them.time
         and (
           (bill.product_type, bill.bill_id) = (linked.product_type, linked.bill_id)
           or bill.balance is null
         )
         and not linked.is_small
         and ${isZero(sql`linked.residual + bill.amount + bill.fee`)}
-      order by bill.c_time, length(bill.bill_id), bill.bill_id, bill.product_type
+      order by ${unlearnedOrder("bill")}
       limit 1
     ) as doubled on true
     -- A row that was served between the two bills and could not be read: by its time, or by its id.
@@ -158,8 +163,8 @@ export async function findChainBreaks(tx: Transaction): Promise<readonly FoundBr
         )
         and (
           substring(received from '"(?:cTime|ts)"\\s*:\\s*"?(\\d{13})\\M')::bigint
-            between date_part('epoch', base.c_time) * 1000
-            and date_part('epoch', linked.c_time) * 1000
+            between date_part('epoch', lower(between_them.time)) * 1000
+            and date_part('epoch', upper(between_them.time)) * 1000
           or (length(rejected_bills.bill_id), rejected_bills.bill_id)
             between (length(base.bill_id), base.bill_id)
             and (length(linked.bill_id), linked.bill_id)
@@ -169,7 +174,7 @@ export async function findChainBreaks(tx: Transaction): Promise<readonly FoundBr
     ) as rejected on true
     cross join lateral (
       select
-        tstzmultirange(tstzrange(base.c_time, linked.c_time, '[]'))
+        tstzmultirange(between_them.time)
           - coalesce(covered.time, tstzmultirange()) as time
     ) as unread
     where is_testable

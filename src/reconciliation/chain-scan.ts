@@ -1,5 +1,6 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { Transaction } from "../db/connect.ts";
+import { chainOrder, joinOrder, unlearnedOrder } from "../db/sql/chain-order.ts";
 import { walletOf } from "../db/sql/wallet.ts";
 import { joinRules, walletMoves } from "../db/sql/wallet-moves.ts";
 import type { BillsToCheck } from "./bills-to-check.ts";
@@ -14,7 +15,7 @@ const wallet = walletOf("bills.product_type");
 export async function collectSuspects(tx: Transaction, bills: BillsToCheck): Promise<void> {
   await tx.execute(sql`drop table if exists off_chain`);
   await tx.execute(sql`drop table if exists suspects`);
-  const { join, place } = await knownOrder(tx);
+  const { join, order } = await knownOrder(tx);
   await tx.execute(sql`
     create temporary table off_chain on commit drop as
     select *
@@ -41,7 +42,7 @@ export async function collectSuspects(tx: Transaction, bills: BillsToCheck): Pro
       where ${bills.where}
       window chain as (
         partition by bills.account, ${wallet}, bills.coin
-        order by bills.c_time, ${place} length(bills.bill_id), bills.bill_id, bills.product_type
+        order by ${order}
       )
     ) as chained
     where balance is null
@@ -80,18 +81,12 @@ export async function collectSuspects(tx: Transaction, bills: BillsToCheck): Pro
       or balance - previous <> moved`);
 }
 
-/** What puts the bills of a millisecond in order. Where all chain by their ids, nothing is joined. */
-async function knownOrder(tx: Transaction): Promise<{ readonly join: SQL; readonly place: SQL }> {
+/** What puts the bills of a chain in order. Where all go by their times and ids, nothing is joined. */
+async function knownOrder(tx: Transaction): Promise<{ readonly join: SQL; readonly order: SQL }> {
   const { rowCount } = await tx.execute(sql`select 1 from bill_order limit 1`);
-  if (rowCount === 0) return { join: sql``, place: sql`` };
-  return {
-    join: sql`
-      left join bill_order
-        on bill_order.account = bills.account
-        and bill_order.product_type = bills.product_type
-        and bill_order.bill_id = bills.bill_id`,
-    place: sql`coalesce(place, 0),`,
-  };
+  return rowCount === 0
+    ? { join: sql``, order: unlearnedOrder("bills") }
+    : { join: joinOrder("bills"), order: chainOrder("bills") };
 }
 
 /**

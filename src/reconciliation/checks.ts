@@ -1,5 +1,6 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { Transaction } from "../db/connect.ts";
+import { bookedMaxOf, chainOrder, joinOrder } from "../db/sql/chain-order.ts";
 import { timeText } from "../db/sql/time-text.ts";
 import { productTypesOf } from "../db/sql/wallet.ts";
 import { joinRules, walletMoves } from "../db/sql/wallet-moves.ts";
@@ -51,14 +52,14 @@ export const findRollforwardBreaks = (tx: Transaction): Promise<readonly FoundBr
       from days
       left join off using (account, wallet, coin, day)
       cross join lateral (
-        select bill_id, bills.product_type, balance
+        select bills.bill_id, bills.product_type, balance
         from bills
-        left join bill_order using (account, product_type, bill_id)
+        ${joinOrder("bills")}
         where bills.account = days.account
           and bills.product_type = any(${productTypesOf("wallet")})
           and bills.coin = days.coin
-          and bills.c_time = last_time
-        order by coalesce(place, 0) desc, length(bill_id) desc, bill_id desc, bills.product_type desc
+          and bills.c_time between last_time - ${bookedMaxOf("wallet")} and last_time
+        order by ${chainOrder("bills", "desc")}
         limit 1
       ) as last_bill
     ),

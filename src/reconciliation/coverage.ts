@@ -2,15 +2,17 @@ import { sql } from "drizzle-orm";
 import { unifiedProductTypes } from "../contract/product-types.ts";
 import type { Transaction } from "../db/connect.ts";
 import { textArray } from "../db/sql/array-literal.ts";
+import { bookedMaxOf } from "../db/sql/chain-order.ts";
 import { walletOf } from "../db/sql/wallet.ts";
 
 /**
  * What was completely read of each wallet, in `covered_wallets`: time that was read of all of its
- * product types. Bills behind its end are those that may still be joined by late ones: what does
+ * product types. Bills behind `settled_to` are those that may still be joined by late ones: what does
  * not follow there is not judged yet.
  *
  * A unified account's balance is one over all categories: where one of them was never read, none of
- * its balances is judged. One that the key may not read is not waited for.
+ * its balances is judged. One that the key may not read is not waited for. What was booked in the
+ * last seconds of what was read may follow bills that were not.
  */
 export async function collectCoverage(tx: Transaction): Promise<void> {
   await tx.execute(sql`
@@ -38,7 +40,10 @@ export async function collectCoverage(tx: Transaction): Promise<void> {
       account,
       wallet,
       case when bool_or(is_unread) then '{}' else range_intersect_agg(time) end as time,
-      case when bool_or(is_unread) then '-infinity' else min(settled_to) end as settled_to
+      case
+        when bool_or(is_unread) then '-infinity'
+        else min(settled_to) - ${bookedMaxOf("wallet")}
+      end as settled_to
     from (
       select
         account,

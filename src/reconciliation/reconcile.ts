@@ -30,7 +30,7 @@ import {
 import { collectCoverage } from "./coverage.ts";
 import { hasUnlearnedCategory, inferWalletRules } from "./infer-wallet-rules.ts";
 import { findLoanToValueBreaks } from "./loan-to-value-breaks.ts";
-import { orderMilliseconds } from "./order.ts";
+import { forgetMovedBills, orderBills } from "./order.ts";
 import {
   type ChainSummary,
   type RuleSummary,
@@ -56,7 +56,7 @@ const roundsMax = 8;
 /**
  * Holds the ledger against itself: every balance against the one before it, every day's sums
  * against its closing, records against their own identities. Writes down what each category was
- * found to move, the order within milliseconds, and the breaks.
+ * found to move, the order of bills that their times and ids do not tell, and the breaks.
  */
 export function reconcile(
   db: Database,
@@ -74,6 +74,7 @@ export function reconcile(
         await holdMeaning(tx);
         const rulesBefore = await readKnownRules(tx);
         await collectCoverage(tx);
+        await forgetMovedBills(tx);
         let checked = await checkOnce(tx, scope, { isFull });
         // What was resolved spoke against what was learned: that is counted anew.
         if (!checked.isWhole && checked.resolved > 0) {
@@ -127,7 +128,7 @@ async function checkChanged(tx: Transaction, scope: Scope): Promise<BillsToCheck
   for (let round = 1; round <= roundsMax; round++) {
     await collectSuspects(tx, bills);
     await collectResiduals(tx);
-    if (!(await orderMilliseconds(tx))) break;
+    if (!(await orderBills(tx))) break;
   }
   await summariseChains(tx, "changed");
   return (await isAnythingNew(tx)) || (await isAnyIdNew(tx, bills)) ? undefined : bills;
@@ -140,7 +141,7 @@ async function checkWhole(tx: Transaction, scope: Scope): Promise<BillsToCheck> 
     await collectSuspects(tx, bills);
     await collectResiduals(tx);
     // Before anything is learned: what is only out of order says nothing about the rules.
-    if (await orderMilliseconds(tx)) continue;
+    if (await orderBills(tx)) continue;
     if (!(await inferWalletRules(tx))) break;
     bills = await billsToCheck(tx, scope);
   }

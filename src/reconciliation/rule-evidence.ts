@@ -1,5 +1,6 @@
 import { sql } from "drizzle-orm";
 import type { Transaction } from "../db/connect.ts";
+import { bookedMaxOf } from "../db/sql/chain-order.ts";
 import { productTypesOf } from "../db/sql/wallet.ts";
 import { joinRules, walletMoves } from "../db/sql/wallet-moves.ts";
 import { movedBy } from "./bills-to-check.ts";
@@ -13,24 +14,21 @@ export const isDoubted = sql`abs(balance - previous - moved) > ${lastPlace}`;
 const fits = (rule: WalletRule) => sql`abs(balance - previous - ${movedBy(rule)}) <= ${lastPlace}`;
 const fitsAny = sql`(${sql.join(candidates.map(fits), sql` or `)})`;
 
-// Bills that share their millisecond with others, or follow such, may only be out of order: one
-// of them that fits no rule says nothing.
+// Bills that share their time with others, or follow such, may only be out of order: one of them
+// that fits no rule says nothing.
 const isAlone = sql`(
-  select count(*) = 2
-  from bills
-  where bills.account = suspects.account
+  select count(distinct (bills.product_type, bills.bill_id)) = 2
+  from bills as before
+  cross join lateral unnest(array[before.c_time, suspects.c_time]) as times (at)
+  join bills
+    on bills.account = suspects.account
     and bills.product_type = any(${productTypesOf("suspects.wallet")})
     and bills.coin = suspects.coin
-    and bills.c_time in (
-      suspects.c_time,
-      (
-        select c_time
-        from bills as before
-        where before.account = suspects.account
-          and before.product_type = suspects.previous_product_type
-          and before.bill_id = suspects.previous_bill_id
-      )
-    )
+    and bills.c_time between times.at - ${bookedMaxOf("suspects.wallet")}
+      and times.at + ${bookedMaxOf("suspects.wallet")}
+  where before.account = suspects.account
+    and before.product_type = suspects.previous_product_type
+    and before.bill_id = suspects.previous_bill_id
 )`;
 
 // Before one that fits no rule, in time that was not read to its end, a late bill may still come up.

@@ -1,7 +1,7 @@
 import { type Bill, noPosition } from "../../src/contract/bill.ts";
 import type { Category } from "../../src/contract/business-types.ts";
 import { type UnifiedProductType, unifiedProductTypes } from "../../src/contract/product-types.ts";
-import { epochMs, hourMs } from "../../src/contract/time.ts";
+import { dayMs, epochMs, hourMs } from "../../src/contract/time.ts";
 import { unifiedBusinessTypes } from "../../src/contract/unified-business-types.ts";
 import { type Database, inTransaction } from "../../src/db/connect.ts";
 import { upsertBills } from "../../src/db/ledger/upsert-bills.ts";
@@ -22,6 +22,8 @@ export type UnifiedHabits = {
   readonly feesBeside?: readonly (Category | string)[];
   /** Categories, or types, whose rows move no balance. Default margin moves. */
   readonly still?: readonly (Category | string)[];
+  /** Some rows are dated one to two seconds before they are booked, while others are booked. */
+  readonly areSomeLate?: boolean;
   /** Each product type counts its ids by itself. */
   readonly areIdsReused?: boolean;
 };
@@ -110,7 +112,7 @@ const drawn = (random: Random, code: string): Units => {
 
 type Type = { readonly code: string; readonly category: Category };
 
-function schedule(random: Random, { areIdsReused = false }: UnifiedHabits) {
+function schedule(random: Random, { areIdsReused = false, areSomeLate = false }: UnifiedHabits) {
   const types = new Map<string, Type>(unifiedBusinessTypes.map((type) => [type.code, type]));
   const unheard: Type = { code: "VAULT_ADJUST", category: "unknown" };
   const all = [...types.values(), unheard];
@@ -124,7 +126,11 @@ function schedule(random: Random, { areIdsReused = false }: UnifiedHabits) {
   ]);
   let cTime = unifiedStart;
   return groups.flatMap((group) => {
-    cTime += integer(random, 1_000, hourMs / 2);
+    const isSoon = areSomeLate && random() < 0.6;
+    cTime += isSoon ? integer(random, 1, 900) : integer(random, 1_000, hourMs / 2);
+    const dated = areSomeLate && random() < 0.25 ? cTime - integer(random, 1_000, 2_000) : cTime;
+    // Funding is due when a day begins, and not before it ends.
+    const isSameDay = Math.floor(dated / dayMs) === Math.floor(cTime / dayMs);
     const counters = shuffled(
       random,
       group.map((_, index) => index),
@@ -135,7 +141,8 @@ function schedule(random: Random, { areIdsReused = false }: UnifiedHabits) {
       const own = perProductType.get(productType) ?? 0;
       perProductType.set(productType, own + 1);
       const counter = areIdsReused ? own : (counters[index] ?? 0);
-      return { type, cTime, productType, billId: snowflake(cTime, counter) };
+      const billId = snowflake(cTime, counter);
+      return { type, cTime: isSameDay ? dated : cTime, productType, billId };
     });
   });
 }

@@ -14,7 +14,8 @@ import { type BillCount, readCountedStreams } from "../../db/ledger/bill-counts.
 import { readSyncedStreams } from "../../db/ledger/checkpoints.ts";
 import { hasSchema } from "../../db/migrate.ts";
 import { openCommandDatabase } from "../../db/open.ts";
-import { type Break, type BrokenSpan, readBrokenSpans } from "../../reconciliation/breaks.ts";
+import type { Break } from "../../reconciliation/breaks.ts";
+import { type BrokenSpan, readBrokenSpans } from "../../reconciliation/broken-spans.ts";
 import { type Reconciliation, reconcile, statementMaxMs } from "../../reconciliation/reconcile.ts";
 import { listBreaks } from "../../reconciliation/sign-off.ts";
 import type { ChainSummary, RuleSummary } from "../../reconciliation/summary.ts";

@@ -3,9 +3,16 @@ import { getTableName } from "drizzle-orm";
 import { getTableConfig, type PgTable } from "drizzle-orm/pg-core";
 import { unifiedProductTypes } from "../../contract/product-types.ts";
 import { checkDays, ledgerDays, symbolDays } from "../schema/days-schema.ts";
+import { chainOrderText } from "../sql/chain-order.ts";
 
 const folder = new URL("../../sql/days/", import.meta.url);
-const readText = (name: string): string => readFileSync(new URL(`${name}.sql`, folder), "utf8");
+
+/** The text of a file, with the words that it leaves open put in. */
+function readText(name: string, words: Readonly<Record<string, string>> = {}): string {
+  const given: Readonly<Record<string, string>> = { ...words, chain_order: chainOrderText() };
+  const text = readFileSync(new URL(`${name}.sql`, folder), "utf8");
+  return text.replaceAll(/\$([a-z_]+)/g, (found, word) => given[word] ?? found);
+}
 
 /** A table of days, and the statement that makes its rows for the days in `dirty_days`. */
 export type DayTable = {
@@ -58,11 +65,7 @@ export const dayViews = (): readonly { readonly name: string; readonly text: str
   { name: "all_activity", text: readText("all_activity") },
 ];
 
-function activityView(name: string, words: Readonly<Record<string, string>>) {
-  const given: Readonly<Record<string, string>> = { ...words, name };
-  const text = readText("wallet_activity").replaceAll(
-    /\$([a-z_]+)/g,
-    (found, word) => given[word] ?? found,
-  );
-  return { name, text };
-}
+const activityView = (name: string, words: Readonly<Record<string, string>>) => ({
+  name,
+  text: readText("wallet_activity", { ...words, name }),
+});

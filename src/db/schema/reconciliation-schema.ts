@@ -61,15 +61,18 @@ export const walletTypeRules = pgTable(
 );
 
 /**
- * The places of bills within their millisecond, where the order of their ids is not the one in
- * which their balances follow each other. Bills that are not in it go by their id.
+ * The order of bills whose times and ids do not tell the one in which their balances follow each
+ * other. Bills that are not in it go by their time, and within a millisecond by their id.
  */
 export const billOrder = pgTable(
   "bill_order",
   {
     ...stream(),
     billId: key("bill_id").notNull(),
+    /** Among bills of one time; 0 where their ids tell it. */
     place: integer("place").notNull(),
+    /** The time of the latest bill before it, where that is later than its own. */
+    bookedAt: time("booked_at"),
   },
   (t) => [primaryKey({ columns: [t.account, t.productType, t.billId] })],
 );

@@ -123,12 +123,14 @@ function lateness(random: Random): number {
 }
 
 /** 00, 08 and 16 o'clock UTC, on the very millisecond. */
-function funding({ random, productType, from, to }: HappeningOptions): Happening[] {
+function funding(options: HappeningOptions): Happening[] {
+  const { random, productType, from, to } = options;
   const { fundingPercent } = unifiedProfiles[productType];
   const found: Happening[] = [];
   const first = Math.ceil(from / fundingTimesApartMs) * fundingTimesApartMs;
   for (let at = first; at < to; at += fundingTimesApartMs) {
     if (random() * 100 >= fundingPercent) continue;
+    found.push(...besideFunding(options, at));
     const positions = integer(random, 1, 3);
     for (let position = 0; position < positions; position++) {
       const type = `CONTRACT_MAIN_SETTLE_FEE_USER_${random() < 0.52 ? "OUT" : "IN"}`;
@@ -139,9 +141,15 @@ function funding({ random, productType, from, to }: HappeningOptions): Happening
   return found;
 }
 
-/** Nothing is booked between the time of funding and its booking, so that ids are in order. */
-const clearOfFunding = (at: number): number =>
-  at % fundingTimesApartMs <= fundingBooked.mostMs ? at + fundingBooked.mostMs + 1 : at;
+/** Of those who trade when funding is due, some rows are booked before it and dated after it. */
+function besideFunding({ random, productType, density }: HappeningOptions, due: number) {
+  if (random() >= 0.25 * density) return [];
+  const { acts } = unifiedProfiles[productType];
+  return Array.from({ length: integer(random, 1, 4) }, (): Happening => {
+    const at = due + integer(random, 0, fundingBooked.mostMs);
+    return { at, bookedMs: 0, lateMs: lateness(random), productType, act: pick(random, acts) };
+  });
+}
 
 /** Where mistakes about bounds show: around the edges of windows, and at the horizon. */
 function edgeTimes({ now, edges }: HappeningOptions): readonly number[] {
@@ -172,7 +180,7 @@ function namedActs({ random, productType, now }: HappeningOptions): readonly Dra
   return types
     .filter((type) => productTypeOf(type) === productType)
     .map((type) => ({
-      at: clearOfFunding(now - integer(random, hourMs, historyMs - dayMs)),
+      at: now - integer(random, hourMs, historyMs - dayMs),
       act: rowOf(type),
     }));
 }
@@ -187,7 +195,7 @@ function recentActs({ random, productType, now, to }: HappeningOptions): readonl
   const end = Math.min(to, now + hourMs);
   for (let at = now + 5 * secondMs; at < end; at += integer(random, 1, 4 * minuteMs))
     drafts.push({ at, act: pick(random, acts) });
-  return drafts.map((draft) => ({ ...draft, at: clearOfFunding(draft.at) }));
+  return drafts;
 }
 
 /** What happens in one millisecond with others of its kind. */
@@ -199,7 +207,7 @@ function clusters({ random, productType, from, to, density }: HappeningOptions):
     const left = wanted - drafts.length;
     const isFirst = drafts.length === 0 && left > largestCluster;
     const size = isFirst ? largestCluster : Math.min(left, clusterSize(random));
-    const at = clearOfFunding(integer(random, from, to - 1));
+    const at = integer(random, from, to - 1);
     for (let index = 0; index < size; index++) drafts.push({ at, act: pick(random, acts) });
   }
   return drafts;

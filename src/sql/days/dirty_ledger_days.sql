@@ -66,7 +66,7 @@ cross join lateral (
       and entries.c_time < (dirty.day + 1)::timestamp at time zone 'UTC'
     window chain as (
       partition by coin
-      order by c_time, coalesce(place, 0), length(bill_id), bill_id, product_type
+      order by $chain_order
       rows unbounded preceding
     )
   ),

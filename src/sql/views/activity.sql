@@ -27,7 +27,7 @@ select
 from all_activity;
 
 comment on view analytics.activity is
-  'One row a bill, in the order in which the balance moved: by time, by id, and within a millisecond by what chains.';
+  'One row a bill, in the order in which the balance moved: by time and id, or where balances show another order by that.';
 comment on column analytics.activity.account is 'The account''s name in the configuration.';
 comment on column analytics.activity.product_type is 'USDT-FUTURES, COIN-FUTURES, USDC-FUTURES, or the one of demo trading with an S before it; of a unified account UTA-SPOT, UTA-MARGIN, UTA-USDT-FUTURES, UTA-COIN-FUTURES, UTA-USDC-FUTURES or UTA-OTHER.';
 comment on column analytics.activity.coin is 'The coin that all amounts of the row are in. Amounts of different coins are never added up.';

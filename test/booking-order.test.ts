@@ -1,17 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import {
-  chainedOrder,
-  type Millisecond,
-  type Step,
-} from "../src/reconciliation/millisecond-order.ts";
+import { chainedOrder, type Group, type Step } from "../src/reconciliation/booking-order.ts";
 
 /** Bills in true order from a balance on: what each moves, and whether it shows its balance. */
 function trueSteps(start: bigint, moves: readonly { moved: bigint; isShown: boolean }[]): Step[] {
   let balance = start;
   return moves.map(({ moved, isShown }, index) => {
     balance += moved;
-    return { billId: String(index), moved, after: isShown ? balance : undefined };
+    return { billId: String(index), time: 0, moved, after: isShown ? balance : undefined };
   });
 }
 
@@ -19,7 +15,7 @@ const endOf = (start: bigint, steps: readonly Step[]) =>
   steps.reduce((balance, { moved }) => balance + moved, start);
 
 /** In which the given order does not follow. */
-function jumpsOf(order: readonly string[], { steps, start, end, tolerance }: Millisecond): number {
+function jumpsOf(order: readonly string[], { steps, start, end, tolerance }: Group): number {
   const byId = new Map(steps.map((step) => [step.billId, step]));
   let balance = start;
   let jumps = 0;
@@ -66,6 +62,7 @@ describe("bills of one millisecond in any order of their ids", () => {
             start: knowsStart ? start : undefined,
             end: knowsEnd ? end : undefined,
             tolerance: 0n,
+            bookedMaxMs: 0,
           };
           const order = chainedOrder(group);
           expect(order.toSorted()).toEqual(steps.map(({ billId }) => billId).toSorted());
@@ -88,7 +85,7 @@ describe("bills of one millisecond in any order of their ids", () => {
       );
     fc.assert(
       fc.property(shuffledSteps(moves), ({ steps, end }) => {
-        const group = { steps, start, end, tolerance: 0n };
+        const group = { steps, start, end, tolerance: 0n, bookedMaxMs: 0 };
         expect(jumpsOf(chainedOrder(group), group)).toBe(0);
       }),
       { numRuns: 200 },
@@ -107,7 +104,7 @@ describe("bills of one millisecond in any order of their ids", () => {
           ...step,
           moved: step.moved + (rounding[index] ?? 0n),
         }));
-        const group = { steps: off, start, end, tolerance: 1n };
+        const group = { steps: off, start, end, tolerance: 1n, bookedMaxMs: 0 };
         expect(jumpsOf(chainedOrder(group), group)).toBe(0);
       }),
       { numRuns: 200 },
@@ -116,10 +113,10 @@ describe("bills of one millisecond in any order of their ids", () => {
 
   test("chain where they move no more than the exchange rounds by", () => {
     const steps = [
-      { billId: "1", moved: -1n, after: start - 2n },
-      { billId: "0", moved: -3n, after: start - 2n },
+      { billId: "1", time: 0, moved: -1n, after: start - 2n },
+      { billId: "0", time: 0, moved: -3n, after: start - 2n },
     ];
-    const group = { steps, start, end: start - 2n, tolerance: 1n };
+    const group = { steps, start, end: start - 2n, tolerance: 1n, bookedMaxMs: 0 };
     expect(chainedOrder(group)).toEqual(["0", "1"]);
     const moves = fc.array(shown(coarse), { maxLength: 8 });
     const offs = fc.array(fc.constantFrom(-1n, 0n, 1n), { minLength: 8, maxLength: 8 });
@@ -129,7 +126,7 @@ describe("bills of one millisecond in any order of their ids", () => {
           ...step,
           moved: step.moved + (off[index] ?? 0n),
         }));
-        const drawn = { steps: rounded, start, end, tolerance: 1n };
+        const drawn = { steps: rounded, start, end, tolerance: 1n, bookedMaxMs: 0 };
         expect(jumpsOf(chainedOrder(drawn), drawn)).toBe(0);
       }),
       { numRuns: 300 },
@@ -141,8 +138,8 @@ describe("bills of one millisecond in any order of their ids", () => {
     const end = fc.option(coarse, { nil: undefined });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 20 }), end, end, (drawn, before, after) => {
-        const steps = drawn.map((given, index) => ({ ...given, billId: String(index) }));
-        const group = { steps, start: before, end: after, tolerance: 0n };
+        const steps = drawn.map((given, index) => ({ ...given, time: 0, billId: String(index) }));
+        const group = { steps, start: before, end: after, tolerance: 0n, bookedMaxMs: 0 };
         const ids = steps.map(({ billId }) => billId);
         const order = chainedOrder(group);
         expect(order.toSorted()).toEqual(ids.toSorted());
@@ -159,9 +156,13 @@ test("the order of the ids stands where it chains, and where no other chains bet
     [5n, -5n, 5n, -5n].map((moved) => ({ moved, isShown: true })),
   );
   const ids = steps.map(({ billId }) => billId);
-  expect(chainedOrder({ steps, start: 100n, end: 100n, tolerance: 0n })).toEqual(ids);
+  expect(chainedOrder({ steps, start: 100n, end: 100n, tolerance: 0n, bookedMaxMs: 0 })).toEqual(
+    ids,
+  );
   const apart = steps.map((step, index) => ({ ...step, after: BigInt(index * 1_000) }));
-  expect(chainedOrder({ steps: apart, start: 100n, end: 100n, tolerance: 0n })).toEqual(ids);
+  expect(
+    chainedOrder({ steps: apart, start: 100n, end: 100n, tolerance: 0n, bookedMaxMs: 0 }),
+  ).toEqual(ids);
 });
 
 test("one bill that is missing is one jump, and the others are on its two sides", () => {
@@ -171,7 +172,13 @@ test("one bill that is missing is one jump, and the others are on its two sides"
   );
   const [a, b, , d, e] = steps;
   const left = [e, b, d, a].filter((step) => step !== undefined);
-  const order = chainedOrder({ steps: left, start: 0n, end: 54_321n, tolerance: 0n });
+  const order = chainedOrder({
+    steps: left,
+    start: 0n,
+    end: 54_321n,
+    tolerance: 0n,
+    bookedMaxMs: 0,
+  });
   expect(order).toEqual(["0", "1", "3", "4"]);
 });
 
@@ -183,6 +190,112 @@ test("two thousand bills that show no balance take no time worth mentioning", ()
       isShown: index % 500 === 0,
     })),
   );
-  const order = chainedOrder({ steps: steps.toReversed(), start: 0n, end: 7n, tolerance: 0n });
+  const order = chainedOrder({
+    steps: steps.toReversed(),
+    start: 0n,
+    end: 7n,
+    tolerance: 0n,
+    bookedMaxMs: 0,
+  });
   expect(order).toHaveLength(2_000);
+});
+
+describe("bills that are booked after their times", () => {
+  const bookedMaxMs = 5_000;
+  const start = 10n ** 13n;
+  type Drawn = { moved: bigint; gapMs: number; lateMs: number; isShown: boolean };
+
+  /** In the order in which they were booked, with ids that tell it or not. */
+  const booked = (drawn: readonly Drawn[]): Step[] => {
+    let at = 0;
+    const moves = drawn.map(({ gapMs, lateMs, ...move }) => {
+      at += gapMs;
+      return { ...move, time: at - lateMs };
+    });
+    return trueSteps(start, moves).map((step, index) => ({
+      ...step,
+      time: moves[index]?.time ?? 0,
+    }));
+  };
+  const late = fc.oneof(fc.constant(0), fc.integer({ min: 1_000, max: 2_000 }));
+  const drawn = (moved: fc.Arbitrary<bigint>, maxLength: number) =>
+    fc.array(
+      fc.record({
+        moved,
+        gapMs: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 1_500 })),
+        lateMs: late,
+        isShown: fc.constant(true),
+      }),
+      { minLength: 1, maxLength },
+    );
+  const byTime = (steps: readonly Step[]) => steps.toSorted((a, b) => a.time - b.time);
+  const isInTime = (order: readonly string[], steps: readonly Step[]) => {
+    const times = new Map(steps.map(({ billId, time }) => [billId, time]));
+    let latest = 0;
+    return order.every((billId) => {
+      latest = Math.max(latest, times.get(billId) ?? 0);
+      return latest - (times.get(billId) ?? 0) <= bookedMaxMs;
+    });
+  };
+
+  test("are put in an order that chains, and in which none is later than it may be", () => {
+    fc.assert(
+      fc.property(drawn(amount, 120), fc.boolean(), (moves, knowsIds) => {
+        const steps = booked(moves);
+        const group = {
+          steps: byTime(steps),
+          byId: knowsIds ? steps : [],
+          start,
+          end: endOf(start, steps),
+          tolerance: 0n,
+          bookedMaxMs,
+        };
+        const order = chainedOrder(group);
+        expect(jumpsOf(order, group)).toBe(0);
+        expect(isInTime(order, steps)).toBe(true);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test("go by their ids where several orders chain, and those where times are the ids'", () => {
+    fc.assert(
+      fc.property(drawn(coarse, 60), (moves) => {
+        const steps = booked(moves);
+        const ends = { start, end: endOf(start, steps), tolerance: 0n, bookedMaxMs };
+        const group = { ...ends, steps: byTime(steps), byId: steps };
+        const order = chainedOrder(group);
+        const ids = (some: readonly Step[]) => some.map(({ billId }) => billId);
+        const doTimesChain = jumpsOf(ids(group.steps), group) === 0;
+        expect(order).toEqual(ids(doTimesChain ? group.steps : steps));
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test("one of them that is missing is a jump in whatever order, and the only one", () => {
+    fc.assert(
+      fc.property(drawn(amount, 60), fc.nat(), fc.boolean(), (moves, place, knowsIds) => {
+        const steps = booked(moves);
+        const lost = steps[place % steps.length];
+        fc.pre(lost !== undefined && lost.moved !== 0n);
+        const left = steps.filter((step) => step !== lost);
+        const ends = { start, end: endOf(start, steps), tolerance: 0n, bookedMaxMs };
+        const group = { ...ends, steps: byTime(left), byId: knowsIds ? left : [] };
+        expect(jumpsOf(chainedOrder(group), group)).toBe(1);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test("never stand behind one that is later than a bill may be, though only that order would chain", () => {
+    const steps = [
+      { billId: "early", time: 0, moved: 1n, after: start + 3n },
+      { billId: "later", time: bookedMaxMs + 1, moved: 2n, after: start + 2n },
+    ];
+    const ends = { start, end: start + 3n, tolerance: 0n, bookedMaxMs };
+    expect(chainedOrder({ steps, ...ends })).toEqual(["early", "later"]);
+    const near = steps.map((step) => ({ ...step, time: Math.min(step.time, bookedMaxMs) }));
+    expect(chainedOrder({ steps: near, ...ends })).toEqual(["later", "early"]);
+  });
 });

@@ -1,33 +1,64 @@
-/** A bill of one millisecond, in units of the ledger's smallest decimal. */
+/** A bill of a group, in units of the ledger's smallest decimal. */
 export type Step = {
   readonly billId: string;
+  /** Milliseconds since the Unix epoch. */
+  readonly time: number;
   readonly moved: bigint;
   /** The balance after it; undefined where none was served. */
   readonly after: bigint | undefined;
 };
 
-export type Millisecond = {
-  /** In the order of their ids, which stands where no other has fewer jumps. */
+/** Bills of one millisecond; or of a few seconds, where a bill may be booked after its time. */
+export type Group = {
+  /** By their times, then by their ids: the order that stands where no other has fewer jumps. */
   readonly steps: readonly Step[];
+  /** The same bills by their ids alone, which tell when they were booked if they are what they look like. */
+  readonly byId?: readonly Step[];
   /** The balance before the first of them, where it is known. */
   readonly start: bigint | undefined;
   /** The balance that the bill after the last of them begins with, where it is known. */
   readonly end: bigint | undefined;
   /** How far two balances may be apart and still be one: what the exchange rounds by. */
   readonly tolerance: bigint;
+  /** How long after its time a bill may be booked, ms: none stands behind one that is later by more. */
+  readonly bookedMaxMs: number;
 };
 
 /**
- * The order in which bills of one millisecond follow each other: each begins with the balance
- * that the one before it ended with. Where no order does so throughout, one with as few jumps
- * as there are. The bills are the edges of a graph between balances, and the order is a trail
+ * The order in which bills follow each other: each begins with the balance that the one before it
+ * ended with. Where no order does so throughout, one with as few jumps as there are: whatever the
+ * order, what is missing among bills is missing between the balances before and after them, and
+ * stays a jump. The bills are the edges of a graph between balances, and the order is a trail
  * through all of them (Hierholzer's algorithm, linear in the number of bills). One more edge,
  * from the end back to the start, stands for the rest of the ledger. Bills that show no balance
  * go where what they move fills a jump, or where one is left.
  *
  * @returns the bills' ids; as they came where nothing is won.
  */
-export function chainedOrder(group: Millisecond): readonly string[] {
+export function chainedOrder(group: Group): readonly string[] {
+  const { steps, byId = [] } = group;
+  const isAllowed = (order: readonly Step[]) => order.length > 0 && isInTime(order, group);
+  const orders = [byId, trailOrder(group)].filter(isAllowed);
+  let best = { order: steps, jumps: jumps(steps, group) };
+  for (const order of orders) {
+    const count = jumps(order, group);
+    if (count < best.jumps) best = { order, jumps: count };
+  }
+  const order = best.jumps === 0 ? best.order : (searched(group) ?? best.order);
+  return order.map(({ billId }) => billId);
+}
+
+/** Whether no bill stands behind one that is later by more than a bill may be. */
+function isInTime(order: readonly Step[], { bookedMaxMs }: Group): boolean {
+  let latest = Number.NEGATIVE_INFINITY;
+  return order.every(({ time }) => {
+    latest = Math.max(latest, time);
+    return latest - time <= bookedMaxMs;
+  });
+}
+
+/** An order with as few jumps as there are, whatever the times. */
+function trailOrder(group: Group): readonly Step[] {
   const { steps, start, end } = group;
   const nodeOf = nodes(group);
   const shown = steps.flatMap((step): readonly Edge[] =>
@@ -43,16 +74,11 @@ export function chainedOrder(group: Millisecond): readonly string[] {
   const unshown = steps.filter(({ after }) => after === undefined);
   const bridges = bridgesOf([rest, ...shown], unshown, nodeOf);
   const bridged = new Set(bridges.flatMap((edge) => edge.steps));
-  const order = throughAll(
+  return throughAll(
     [rest, ...bridges, ...shown],
     rest,
     unshown.filter((step) => !bridged.has(step)),
   );
-  const fewest = Math.min(jumps(order, group), jumps(steps, group));
-  const best =
-    (fewest === 0 ? undefined : searched(group)) ??
-    (jumps(order, group) < jumps(steps, group) ? order : steps);
-  return best.map(({ billId }) => billId);
 }
 
 // A step that fits is found at once among amounts of many digits.
@@ -61,18 +87,21 @@ const triesMax = 20_000;
 
 /**
  * An order without a jump, one bill after the other, within so many tries. The graph takes balances
- * that lie within the tolerance for one: where bills move no more than that, it can lose the way.
+ * that lie within the tolerance for one: where bills move no more than that, it can lose the way. And
+ * it knows no times: of several ways through it may take one that no bill can have taken.
  */
-function searched({ steps, start, end, tolerance }: Millisecond): readonly Step[] | undefined {
-  if (tolerance === 0n || steps.length > searchedMax) return undefined;
+function searched(group: Group): readonly Step[] | undefined {
+  const { steps, start, end, tolerance, bookedMaxMs } = group;
+  if ((tolerance === 0n && bookedMaxMs === 0) || steps.length > searchedMax) return undefined;
   let tries = 0;
   const from = (
     balance: bigint | undefined,
     left: readonly Step[],
   ): readonly Step[] | undefined => {
-    if (left.length === 0) return isFar(balance, end, tolerance) ? undefined : [];
+    const [oldest] = left;
+    if (oldest === undefined) return isFar(balance, end, tolerance) ? undefined : [];
     for (const step of left) {
-      if (tries++ > triesMax) return undefined;
+      if (step.time - oldest.time > bookedMaxMs || tries++ > triesMax) return undefined;
       const expected = balance === undefined ? undefined : balance + step.moved;
       if (isFar(step.after, expected, tolerance)) continue;
       const others = left.filter((other) => other !== step);
@@ -91,7 +120,7 @@ type Edge = { readonly steps: readonly Step[]; readonly from: Node; readonly to:
 type NodeOf = (value: bigint) => bigint;
 
 /** One representative for balances that lie within the tolerance of each other. */
-function nodes({ steps, start, end, tolerance }: Millisecond): NodeOf {
+function nodes({ steps, start, end, tolerance }: Group): NodeOf {
   const shown = steps.flatMap(({ after, moved }) =>
     after === undefined ? [] : [after, after - moved],
   );
@@ -222,15 +251,21 @@ function throughAll(edges: readonly Edge[], rest: Edge, unfit: readonly Step[]):
   );
   const isRest = (edge: Edge) => edge === rest;
   const outer = trails.find((edges) => edges.some(isRest)) ?? [];
+  const others = trails
+    .filter((edges) => edges !== outer)
+    .toSorted((a, b) => timeOf(a) - timeOf(b));
   const turn = outer.findIndex(isRest);
   const stepsOf = (part: readonly Edge[]) => part.flatMap(({ steps }) => steps);
   return [
     ...stepsOf(outer.slice(turn + 1)),
-    ...stepsOf(trails.filter((edges) => edges !== outer).flat()),
+    ...stepsOf(others.flat()),
     ...unfit,
     ...stepsOf(outer.slice(0, Math.max(0, turn))),
   ];
 }
+
+/** Of its first bill. */
+const timeOf = (trail: readonly Edge[]): number => trail[0]?.steps[0]?.time ?? 0;
 
 /** Follows unused bills from a balance until there is none, detours through rings included. */
 function trail(open: ReadonlyMap<Node, Edge[]>, from: Node): readonly Edge[] {
@@ -248,7 +283,7 @@ function trail(open: ReadonlyMap<Node, Edge[]>, from: Node): readonly Edge[] {
 }
 
 /** How often a bill does not begin where the one before it ended. */
-function jumps(order: readonly Step[], { start, end, tolerance }: Millisecond): number {
+function jumps(order: readonly Step[], { start, end, tolerance }: Group): number {
   let balance = start;
   let count = 0;
   for (const { after, moved } of order) {

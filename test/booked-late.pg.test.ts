@@ -1,0 +1,215 @@
+import { sql } from "drizzle-orm";
+import { describe, expect, test } from "vitest";
+import { unifiedProductTypes } from "../src/contract/product-types.ts";
+import { epochMs, hourMs, unifiedBookedMaxMs } from "../src/contract/time.ts";
+import { inTransaction } from "../src/db/connect.ts";
+import { findWrongDays } from "../src/db/days/compare-days.ts";
+import { refreshAllDays } from "../src/db/days/refresh-days.ts";
+import { upsertBills } from "../src/db/ledger/upsert-bills.ts";
+import type { ExportedBill } from "../src/export/exported-bill.ts";
+import { readBills } from "../src/export/read-bills.ts";
+import { reconcile } from "../src/reconciliation/reconcile.ts";
+import { decimalText, unifiedPlaces, units } from "../src/sandbox/money.ts";
+import { pick, seededRandom } from "../src/sandbox/random.ts";
+import { fileDatabase } from "./support/database.ts";
+import { storeUnified, type UnifiedBill, unifiedLedger } from "./support/unified-ledger.ts";
+
+// A unified account's rows may be dated a second or two before they are booked, with others of the
+// same coin in between: the balances tell the order, and all that shows bills goes by it.
+
+const { tables } = await fileDatabase();
+const { db } = tables;
+
+const check = (account: string, isFull = false) =>
+  reconcile(db, { accounts: [account], productTypes: undefined }, { isFull });
+const ledgerOf = (account: string, areIdsReused = false) =>
+  unifiedLedger(seededRandom(account), { areSomeLate: true, areIdsReused });
+const uncovered = { uncovered: [...unifiedProductTypes] };
+const exact = (text: string) => units(text, unifiedPlaces);
+const keyOf = ({
+  productType,
+  billId,
+}: {
+  readonly productType: string;
+  readonly billId: string;
+}) => `${productType}/${billId}`;
+
+/** Bills that were booked after one of the same coin with a later time. */
+const lateOf = (bills: readonly UnifiedBill[]) =>
+  bills.filter((bill, place) =>
+    bills.slice(0, place).some((other) => other.coin === bill.coin && other.cTime > bill.cTime),
+  );
+
+/** How often a shown balance is not the one before it and what the bills moved. */
+function breaksOf(
+  bills: readonly { coin: string; moved: bigint; balance: string | null }[],
+): number {
+  const balances = new Map<string, bigint>();
+  let breaks = 0;
+  for (const { coin, moved, balance } of bills) {
+    const before = balances.get(coin);
+    const shown = balance === null ? undefined : exact(balance);
+    if (before !== undefined && shown !== undefined && shown !== before + moved) breaks += 1;
+    const after = shown ?? (before === undefined ? undefined : before + moved);
+    if (after !== undefined) balances.set(coin, after);
+  }
+  return breaks;
+}
+
+async function exportedOf(account: string) {
+  const found: ExportedBill[] = [];
+  await inTransaction(db, async (tx) => {
+    for await (const page of readBills(tx, { accounts: [account] })) found.push(...page);
+  });
+  return found;
+}
+
+/** What views and exports make of an account's balances: how often they do not follow. */
+async function offs(account: string) {
+  const { rows } = await db.execute<{ activity: number; days: number }>(sql`
+    select
+      (
+        select count(*)::int
+        from analytics.activity
+        where account = ${account} and difference <> 0
+      ) as activity,
+      (
+        select count(*)::int
+        from analytics.daily_rollforward
+        where account = ${account} and difference <> 0
+      ) as days`);
+  const bills = await exportedOf(account);
+  const exported = bills.map(({ coin, balance, walletAmount, walletFee }) => ({
+    coin,
+    balance,
+    moved: exact(walletAmount) + exact(walletFee),
+  }));
+  const { activity, days } = rows[0] ?? { activity: -1, days: -1 };
+  return { activity, days, exported: breaksOf(exported) };
+}
+
+const none = { activity: 0, days: 0, exported: 0 };
+
+describe("bills that are booked after their times", () => {
+  test.each([
+    ["whose ids tell when", false],
+    ["whose ids tell nothing", true],
+  ])(
+    "%s, chain in reconcile, in views, in stored days and in exports",
+    async (name, areIdsReused) => {
+      const bills = ledgerOf(name, areIdsReused);
+      expect(lateOf(bills).length).toBeGreaterThan(20);
+      await storeUnified(db, name, bills);
+      expect(await offs(name)).not.toEqual(none);
+      expect((await check(name)).breaks).toEqual([]);
+      expect(await offs(name)).toEqual(none);
+      await refreshAllDays(db, new AbortController().signal);
+      expect(await offs(name)).toEqual(none);
+      expect(await findWrongDays(db, name)).toEqual([]);
+      expect((await check(name, true)).breaks).toEqual([]);
+      // Not only some order that chains: but for bills that move nothing, the one in which they were booked.
+      const order = new Map(bills.map((bill, place) => [keyOf(bill), place]));
+      const moving = (await exportedOf(name)).filter(
+        ({ walletAmount, walletFee }) => exact(walletAmount) + exact(walletFee) !== 0n,
+      );
+      for (const coin of new Set(bills.map((bill) => bill.coin))) {
+        const places = moving
+          .filter((bill) => bill.coin === coin && bill.balance !== null)
+          .map((bill) => order.get(keyOf(bill)) ?? -1);
+        expect(places).toEqual(places.toSorted((a, b) => a - b));
+      }
+    },
+  );
+
+  test("hide none that is missing among them, and none twice", async () => {
+    const random = seededRandom("missing");
+    for (const account of Array.from({ length: 8 }, (_, index) => `missing ${index}`)) {
+      const bills = ledgerOf(account, random() < 0.5);
+      const late = new Set(lateOf(bills));
+      // Beside a late one, and not at the end of what there is.
+      const near = bills.filter(
+        (bill, place) =>
+          place > 20 &&
+          place < bills.length - 20 &&
+          bill.movedAmount + bill.movedFee !== 0n &&
+          [...late].some(
+            ({ coin, cTime }) => coin === bill.coin && Math.abs(cTime - bill.cTime) < 3_000,
+          ),
+      );
+      const lost = pick(random, near);
+      await storeUnified(
+        db,
+        account,
+        bills.filter((bill) => bill !== lost),
+      );
+      const missing = decimalText(lost.movedAmount + lost.movedFee, "needed", unifiedPlaces);
+      const { breaks } = await check(account);
+      expect(breaks, account).toMatchObject([
+        { kind: "chain", productType: "UTA", coin: lost.coin, state: "open" },
+      ]);
+      expect(exact(breaks[0]?.difference ?? "0")).toBe(exact(missing));
+      expect(await offs(account)).toEqual({ activity: 1, days: 1, exported: 1 });
+      await storeUnified(db, account, [lost], uncovered);
+      const { breaks: left, isWhole } = await check(account);
+      expect({ account, left }).toEqual({ account, left: [] });
+      expect(await offs(account)).toEqual(none);
+      expect(isWhole).toBe(true);
+    }
+  });
+
+  test("come piece by piece, each judged with what was learned of those beside it", async () => {
+    const random = seededRandom("pieces");
+    for (const account of ["pieces 1", "pieces 2", "pieces 3"]) {
+      const bills = ledgerOf(account);
+      await storeUnified(
+        db,
+        account,
+        bills.filter((bill) => random() < 0.9 || bill.balance === null),
+      );
+      await check(account);
+      for (const part of [0.5, 1]) {
+        const some = bills.filter(() => random() < part);
+        await storeUnified(db, account, some, uncovered);
+        await check(account);
+      }
+      const { breaks } = await check(account);
+      expect({ account, breaks }).toEqual({ account, breaks: [] });
+      expect(await offs(account)).toEqual(none);
+      expect((await check(account, true)).breaks).toEqual([]);
+    }
+  });
+
+  test("are forgotten where a restatement dates them anew", async () => {
+    const account = "restated";
+    const bills = ledgerOf(account);
+    await storeUnified(db, account, bills);
+    await check(account);
+    const { rows } = await db.execute<{ product_type: string; bill_id: string }>(sql`
+      select product_type, bill_id
+      from bill_order
+      where account = ${account} and booked_at is not null
+      order by bill_id
+      limit 1`);
+    const [learned] = rows;
+    const late = bills.find(
+      (bill) => bill.productType === learned?.product_type && bill.billId === learned.bill_id,
+    );
+    if (late === undefined) throw new Error("nothing is late");
+    const stream = { account, productType: late.productType };
+    const restate = async (byMs: number) => {
+      const restated = { ...late, cTime: epochMs(late.cTime + byMs) };
+      await inTransaction(db, (tx) => upsertBills(tx, [{ stream, bills: [restated] }]));
+      const { breaks } = await check(account);
+      return breaks.filter(({ kind }) => kind !== "restatement").length;
+    };
+    expect(await restate(-30 * hourMs)).toBeGreaterThan(0);
+    expect(await restate(0)).toBe(0);
+    const { rows: wrong } = await db.execute(sql`
+      select bills.bill_id
+      from bill_order
+      join bills using (account, product_type, bill_id)
+      where booked_at not between c_time and c_time + ${unifiedBookedMaxMs} * interval '1 millisecond'`);
+    expect(wrong).toEqual([]);
+    expect(await offs(account)).toEqual(none);
+  });
+});
