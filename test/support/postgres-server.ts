@@ -1,11 +1,11 @@
 import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { PostgreSqlContainer } from "@testcontainers/postgresql";
 import { Client } from "pg";
 import { getContainerRuntimeClient } from "testcontainers";
 import { openEmbedded } from "../../src/db/embedded/embedded.ts";
-import { scratch } from "./scratch.ts";
 
 export type TestServer = {
   /** Of a role that may create databases. */
@@ -20,9 +20,12 @@ type Opened = Omit<TestServer, "version">;
 const image = "postgres:18-alpine";
 const dockerAnswersWithinMs = 2_000;
 
-/** The Postgres that the tests run on: one is always found, or the run fails and says why. */
-export async function openTestServer(): Promise<TestServer> {
-  const opened = givenServer() ?? (await container()) ?? (await embedded());
+/**
+ * The Postgres that the tests run on: one is always found, or the run fails and says why.
+ * @param folder where an embedded one keeps its data.
+ */
+export async function openTestServer(folder = tmpdir()): Promise<TestServer> {
+  const opened = givenServer() ?? (await container()) ?? (await embedded(folder));
   try {
     return { ...opened, version: await versionOf(opened) };
   } catch (error) {
@@ -72,8 +75,8 @@ async function dockerAnswers(): Promise<boolean> {
   return Promise.race([found, sleep(dockerAnswersWithinMs, false, { ref: false })]);
 }
 
-async function embedded(): Promise<Opened> {
-  const dataDir = await mkdtemp(join(scratch, "bill-sync-tests-"));
+async function embedded(folder: string): Promise<Opened> {
+  const dataDir = await mkdtemp(join(folder, "bill-sync-tests-"));
   // For root's tests too, whose server runs as another user.
   await chmod(dataDir, 0o755);
   const remove = () => rm(dataDir, { recursive: true, force: true });
