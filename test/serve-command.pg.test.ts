@@ -18,7 +18,7 @@ test.each(["SIGINT", "SIGTERM"] as const)(
     const answers = await Promise.all(
       ["/healthz", "/readyz", "/nothing?secret=hunter2"].map((path) => fetch(`${url}${path}`)),
     );
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 404]);
+    expect(answers.map(({ status }) => status)).toEqual([200, 503, 404]);
     serving.kill(signal);
     const end = await serving.ended;
     expect(end).toMatchObject({ code: 0, stdout: `${url}\n` });

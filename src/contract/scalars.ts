@@ -58,17 +58,21 @@ const timeFault: FaultOf = (text) => {
   return Number(text) < timeEndMs ? undefined : "is past the year 9999";
 };
 
+// What a JSON schema says of them: it cannot be told from a transform.
+const decimalText = { type: "string", description: "A decimal number, with all its digits." };
+const timeText = { type: "string", description: "Milliseconds since the Unix epoch." };
+
 /** A decimal number as text, never a JavaScript number. A number literal keeps its digits. */
-export const decimal = sentAsText(decimalFault);
-export const optionalDecimal = optionallySentAsText(decimalFault);
+export const decimal = sentAsText(decimalFault).meta(decimalText);
+export const optionalDecimal = optionallySentAsText(decimalFault).meta(decimalText);
 
 /** A name or an id as text. Ids exceed 2^53, so they are text everywhere. */
-export const text = sentAsText(nameFault);
-export const optionalText = optionallySentAsText(nameFault);
+export const text = sentAsText(nameFault).meta({ type: "string" });
+export const optionalText = optionallySentAsText(nameFault).meta({ type: "string" });
 
 /** Milliseconds since the Unix epoch, sent as text. */
-export const epochMsText = sentAsText(timeFault);
-export const optionalEpochMs = optionallySentAsText(timeFault);
+export const epochMsText = sentAsText(timeFault).meta(timeText);
+export const optionalEpochMs = optionallySentAsText(timeFault).meta(timeText);
 /** One that is -1 where there is no such time. */
 export const optionalEpochMsOrNever = optionallySentAsText(timeFault, "-1");
 

@@ -7,11 +7,12 @@ import { downloads } from "./downloads.ts";
 import { sendEnvelope } from "./envelope.ts";
 import { health } from "./health.ts";
 import { mirror } from "./mirror/mirror.ts";
+import { openapi } from "./openapi.ts";
 import { page } from "./page.ts";
 import type { RouteGroup, ServeDeps } from "./routes.ts";
 
 /** All that is served. */
-const routeGroups: readonly RouteGroup[] = [health, mirror, page, downloads];
+const routeGroups: readonly RouteGroup[] = [health, mirror, openapi, page, downloads];
 
 // URL and headers together; the longest honest request has about 1 KiB.
 const headBytesMax = 16 * 1_024;

@@ -1,17 +1,35 @@
 import { sql } from "drizzle-orm";
+import { epochMs } from "../contract/time.ts";
+import type { Queryable } from "../db/connect.ts";
 import { messageOf } from "../errors.ts";
 import type { RouteGroup } from "./routes.ts";
 
 /** Whether the process is up, and whether it can answer from the database. Neither needs a key. */
-export const health: RouteGroup = (app, { read, log }) => {
+export const health: RouteGroup = (app, { read, now, maxAgeMs, log }) => {
   app.get("/healthz", async () => ({ status: "up" }));
   app.get("/readyz", async (_request, reply) => {
     try {
-      await read((tx) => tx.execute(sql`select 1`));
-      return { status: "ready" };
+      const settledTo = await read(newestReading);
+      const isFresh = settledTo !== undefined && now() - settledTo <= maxAgeMs;
+      const freshness = settledTo === undefined ? "empty" : isFresh ? "fresh" : "stale";
+      return reply
+        .code(isFresh ? 200 : 503)
+        .send({ status: statusOf(isFresh), database: "up", freshness });
     } catch (error) {
       log.warn({ error: messageOf(error) }, "the database does not answer");
-      return reply.code(503).send({ status: "not ready", database: "away" });
+      return reply.code(503).send({ status: statusOf(false), database: "away" });
     }
   });
 };
+
+const statusOf = (isReady: boolean) => (isReady ? "ready" : "not ready");
+
+/** Up to when any ledger was read. Where only one of several stands still, its own requests are refused. */
+async function newestReading(tx: Queryable) {
+  const { rows } = await tx.execute<{ newest: string | null }>(sql`
+    select extract(epoch from max(window_end)) * 1000 as newest
+    from checkpoints
+    where state = 'complete'`);
+  const newest = rows[0]?.newest ?? null;
+  return newest === null ? undefined : epochMs(Number(newest));
+}

@@ -17,6 +17,8 @@ export type Mirror = AsyncDisposable & {
   readonly app: ReturnType<typeof createApp>;
   /** What was logged, line by line. */
   readonly lines: readonly unknown[];
+  /** Lets 10 ms pass. @returns the server's time, ms since the Unix epoch. */
+  tick(): number;
   /** Asks with a good signature, without a network. */
   ask(key: MirrorKey, path: string, query: Readonly<Record<string, string>>): Promise<MirrorAnswer>;
 };
@@ -55,6 +57,10 @@ export function openMirror(
   let asked = 0;
   // As fast as a key may ask.
   const clock = () => now() + 10 * asked;
+  const tick = () => {
+    asked++;
+    return Math.floor(clock());
+  };
   const lines: unknown[] = [];
   const take = (...line: unknown[]) => void lines.push(line);
   const log = { debug: take, info: take, warn: take, error: take } as unknown as Log;
@@ -64,9 +70,9 @@ export function openMirror(
   return {
     app,
     lines,
+    tick,
     async ask(key, path, query) {
-      asked++;
-      const timestamp = String(Math.floor(clock()));
+      const timestamp = String(tick());
       const sign = signature(key.apiSecret, { timestamp, method: "GET", path, query });
       const search = new URLSearchParams(query).toString();
       const { statusCode, headers, body } = await app.inject({

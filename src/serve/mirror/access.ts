@@ -80,7 +80,8 @@ const credentialOf = (key: MirrorKey): Credential => ({
   permissions: [],
 });
 
-function exceeded(budget: Budget, name: string, at: number): Refusal | undefined {
+/** Takes one of a name's uses; a refusal where there is none left. */
+export function exceeded(budget: Budget, name: string, at: number): Refusal | undefined {
   const waitMs = budget.take(name, at);
   if (waitMs === undefined) return undefined;
   return new Refusal(429, "429", "Too Many Requests", {

@@ -8,13 +8,14 @@ import { symbols } from "../../contract/symbols.ts";
 import { epochMs } from "../../contract/time.ts";
 import { accountSettings } from "../../contract/unified-account.ts";
 import type { Transaction } from "../../db/connect.ts";
-import { toAnswer } from "../../server/api.ts";
 import { sentQueryOf } from "../../server/http.ts";
 import { Refusal } from "../../server/source.ts";
+import { sendEnvelope } from "../envelope.ts";
 import type { RouteGroup } from "../routes.ts";
-import { accessBy, type Query } from "./access.ts";
+import { accessBy, exceeded, type Query } from "./access.ts";
 import { serveSettings } from "./account-settings.ts";
 import { type Asked, type Served, serveBills, serveRecords } from "./bills.ts";
+import { createBudget } from "./budget.ts";
 import { ledgerTimesReader } from "./ledger-times.ts";
 import { serveLoanToValue } from "./loan-to-value.ts";
 import { serveContracts, serveSymbols } from "./public-lists.ts";
@@ -25,14 +26,11 @@ type Serve = (tx: Transaction, asked: Asked) => Promise<Served>;
 export const mirror: RouteGroup = (app, { read, keys, now, settleLagMs, maxAgeMs }) => {
   const access = accessBy(keys, now);
   const readTimes = ledgerTimesReader(settleLagMs);
+  // As the exchange counts its public lists: by address.
+  const asked = createBudget(symbols.limit.requests, symbols.limit.perMs);
 
-  const send = (reply: FastifyReply, { data, headers = {} }: Served) => {
-    const answer = toAnswer(data, Math.floor(now()));
-    return reply
-      .code(answer.status)
-      .headers({ ...headers, ...answer.headers })
-      .send(answer.body);
-  };
+  const send = (reply: FastifyReply, { data, headers }: Served) =>
+    sendEnvelope(reply, data, headers, Math.floor(now()));
   const signed = (path: string, serve: Serve) =>
     app.get(path, async (request, reply) => {
       const query = queryOf(request);
@@ -44,6 +42,8 @@ export const mirror: RouteGroup = (app, { read, keys, now, settleLagMs, maxAgeMs
 
   const open = (path: string, serve: (tx: Transaction, query: Query) => Promise<Served>) =>
     app.get(path, async (request, reply) => {
+      const refusal = exceeded(asked, request.ip, now());
+      if (refusal !== undefined) return send(reply, { data: refusal });
       const query = queryOf(request);
       if (query instanceof Refusal) return send(reply, { data: query });
       return send(reply, await read((tx) => serve(tx, query)));

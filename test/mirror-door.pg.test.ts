@@ -1,0 +1,400 @@
+import { connect } from "node:net";
+import { Validator } from "@seriousme/openapi-schema-validator";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { accountBills } from "../src/contract/account-bills.ts";
+import { financialRecords } from "../src/contract/financial-records.ts";
+import { loanToValue } from "../src/contract/loan-to-value.ts";
+import { signature } from "../src/contract/signature.ts";
+import { symbols } from "../src/contract/symbols.ts";
+import { epochMs, hourMs } from "../src/contract/time.ts";
+import { inTransaction } from "../src/db/connect.ts";
+import { upsertBills } from "../src/db/ledger/upsert-bills.ts";
+import { integer, pick, type Random, seededRandom } from "../src/sandbox/random.ts";
+import { listen } from "../src/serve/listen.ts";
+import { aBill } from "./support/bills.ts";
+import { fileDatabase } from "./support/database.ts";
+import { aMirrorKey, type Mirror, openMirror } from "./support/mirror.ts";
+import { coverStream } from "./support/small-ledger.ts";
+
+const now = Date.UTC(2026, 5, 1);
+const keys = {
+  ours: aMirrorKey("ours", { gaps: "allow" }),
+  theirs: aMirrorKey("theirs", { gaps: "allow" }),
+  narrow: aMirrorKey("ours", { name: "narrow", productTypes: ["USDC-FUTURES"] }),
+};
+/** What stands in every bill of an account, and in nothing else. */
+const marks = { ours: "OURSUSDT", theirs: "THEIRSUSDT" };
+
+let mirror: Mirror;
+beforeAll(async () => {
+  const { database, tables } = await fileDatabase();
+  await inTransaction(tables.db, async (tx) => {
+    for (const account of ["ours", "theirs"] as const) {
+      for (const productType of ["USDT-FUTURES", "UTA-SPOT"] as const) {
+        const stream = { account, productType };
+        const bills = Array.from({ length: 300 }, (_, index) =>
+          aBill({
+            billId: String(10n ** 18n + BigInt(index)),
+            symbol: marks[account],
+            cTime: epochMs(now - hourMs * index),
+          }),
+        );
+        await upsertBills(tx, [{ stream, bills }]);
+        await coverStream(tx, stream, now - 300 * hourMs, now);
+      }
+    }
+  });
+  mirror = openMirror(database.url, { keys: Object.values(keys), now: () => now });
+});
+afterAll(() => mirror[Symbol.asyncDispose]());
+
+const { path } = accountBills;
+const ask = { productType: "USDT-FUTURES" };
+
+/** Headers of a question, but for what the test says; undefined leaves one out. */
+function signed(
+  url: string,
+  { apiKey, apiSecret, apiPassphrase }: (typeof keys)["ours"],
+  but: Readonly<Record<string, string | undefined>> = {},
+): Record<string, string> {
+  const timestamp = String(mirror.tick());
+  const [path = "", query = ""] = url.split("?");
+  const given = Object.fromEntries(new URLSearchParams(query));
+  const headers = {
+    "access-key": apiKey,
+    "access-sign": signature(apiSecret, { timestamp, method: "GET", path, query: given }),
+    "access-passphrase": apiPassphrase,
+    "access-timestamp": timestamp,
+    ...but,
+  };
+  return Object.fromEntries(
+    Object.entries(headers).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, value]],
+    ),
+  );
+}
+
+let addresses = 0;
+/** An address that was not seen before. */
+const anAddress = () => `10.${addresses >> 16}.${(addresses >> 8) & 255}.${addresses++ & 255}`;
+
+async function codeOf(url: string, headers: Record<string, string>, remoteAddress = anAddress()) {
+  const answer = await mirror.app.inject({ method: "GET", url, headers, remoteAddress });
+  return {
+    status: answer.statusCode,
+    headers: answer.headers,
+    ...answer.json<{ code: string; msg: string }>(),
+  };
+}
+
+describe("who may ask", () => {
+  const url = `${path}?productType=USDT-FUTURES`;
+  const refused: readonly (readonly [
+    string,
+    Readonly<Record<string, string | undefined>>,
+    string,
+  ])[] = [
+    ["no key", { "access-key": undefined }, "40001"],
+    ["no signature", { "access-sign": undefined }, "40003"],
+    ["another's signature", { "access-sign": "AAAA" }, "40009"],
+    ["no passphrase", { "access-passphrase": undefined }, "40011"],
+    ["a wrong passphrase", { "access-passphrase": "x" }, "40036"],
+    ["a timestamp that is none", { "access-timestamp": "soon" }, "40005"],
+    ["a timestamp of 31 s ago", { "access-timestamp": String(now - 31_000) }, "40008"],
+    ["a key that was removed", { "access-key": "mirror_00" }, "40037"],
+  ];
+  test.each(refused)("%s is refused", async (_title, but, code) => {
+    expect(await codeOf(url, signed(url, keys.ours, but))).toMatchObject({ status: 400, code });
+  });
+
+  test("a key of the exchange is told that it is none of the server's", async () => {
+    const { msg } = await codeOf(url, signed(url, keys.ours, { "access-key": "bg_6f1" }));
+    expect(msg).toMatch(/never one of the exchange/);
+  });
+
+  test("a key reads its account's bills and nothing beside", async () => {
+    const own = await mirror.ask(keys.ours, path, ask);
+    expect(own.text).toContain(marks.ours);
+    expect(own.text).not.toContain(marks.theirs);
+    const narrow = await mirror.ask(keys.narrow, path, ask);
+    expect([narrow.status, narrow.body.code]).toEqual([400, "40014"]);
+    expect((await mirror.ask(keys.narrow, loanToValue.path, {})).body.code).toBe("40014");
+  });
+
+  test("a parameter that is given twice is refused, though it is signed", async () => {
+    const twice = `${url}&limit=1&limit=2`;
+    const headers = signed(twice, keys.ours);
+    const { timestamp, sign } = {
+      timestamp: headers["access-timestamp"] ?? "",
+      sign: "access-sign",
+    };
+    headers[sign] = signature(keys.ours.apiSecret, {
+      timestamp,
+      method: "GET",
+      path: twice,
+      query: {},
+    });
+    expect(await codeOf(twice, headers)).toMatchObject({ status: 400, code: "40020" });
+  });
+});
+
+describe("limits", () => {
+  test("a key has 100 requests in a second, and another key has its own", async () => {
+    const url = `${path}?productType=USDT-FUTURES&limit=1`;
+    mirror.tick();
+    const headers = signed(url, keys.ours);
+    // In one moment: the clock stands still between ticks.
+    const answers = await Promise.all(Array.from({ length: 105 }, () => codeOf(url, headers)));
+    const refused = answers.filter(({ status }) => status === 429);
+    // The request of the test before was in the same second.
+    expect(refused.length).toBeGreaterThanOrEqual(5);
+    expect(refused.length).toBeLessThan(60);
+    expect(refused[0]?.headers["retry-after"]).toBe("1");
+    expect((await codeOf(url, signed(url, keys.theirs))).status).toBe(200);
+  });
+
+  test("an address is told why 20 times a minute, and a good signature from it is served", async () => {
+    const url = `${path}?productType=USDT-FUTURES&limit=1`;
+    const address = anAddress();
+    const codes: string[] = [];
+    for (let tried = 0; tried < 22; tried++) {
+      const headers = signed(url, keys.theirs, { "access-sign": "wrong" });
+      codes.push((await codeOf(url, headers, address)).code);
+    }
+    expect(codes).toEqual([...Array.from({ length: 20 }, () => "40009"), "429", "429"]);
+    expect((await codeOf(url, signed(url, keys.theirs), address)).status).toBe(200);
+  });
+
+  test("an address has 20 public lists in a second", async () => {
+    const address = anAddress();
+    const statuses: number[] = [];
+    for (let tried = 0; tried < 21; tried++)
+      statuses.push((await codeOf(symbols.path, {}, address)).status);
+    expect(statuses.filter((status) => status === 429)).toHaveLength(1);
+  });
+});
+
+test("/openapi.json is a valid document of OpenAPI 3.1 that has every path of the API", async () => {
+  const answer = await mirror.app.inject({ method: "GET", url: "/openapi.json" });
+  const document = answer.json<{ openapi: string; paths: Readonly<Record<string, unknown>> }>();
+  expect(await new Validator().validate(document)).toEqual({ valid: true });
+  expect(document.openapi).toBe("3.1.0");
+  const served = mirror.app
+    .printRoutes({ commonPrefix: false })
+    .split("\n")
+    .flatMap((line) => / \/?(api\/\S+) \(GET\)/.exec(line)?.[1] ?? []);
+  expect(served.length).toBeGreaterThan(10);
+  expect(Object.keys(document.paths).toSorted()).toEqual(
+    served.map((path) => `/${path}`).toSorted(),
+  );
+});
+
+/** How many requests are drawn; more by hand: FUZZED=100000. */
+const fuzzed = Number(process.env["FUZZED"] ?? 3_000);
+
+test(`of ${fuzzed} requests of any kind none gets a defect, another account's row or a secret`, async () => {
+  const random = seededRandom("requests");
+  const seen: Record<string, number> = {};
+  const secrets = Object.values(keys).flatMap(({ apiSecret, apiPassphrase }) => [
+    apiSecret,
+    apiPassphrase,
+  ]);
+  const before = mirror.lines.length;
+  for (let drawn = 0; drawn < fuzzed; drawn++) {
+    const { request, key } = draw(random);
+    const answer = await mirror.app.inject({ ...request, remoteAddress: anAddress() });
+    const shown = () =>
+      `${drawn}: ${JSON.stringify(request)} gave ${answer.statusCode} ${answer.body}`;
+    if (answer.statusCode >= 500) expect(answer.body, shown()).toContain("40725");
+    const holdsRows = (mark: string) => answer.body.includes(mark);
+    if (holdsRows(marks.ours)) expect(key, shown()).toBe("ours");
+    if (holdsRows(marks.theirs)) expect(key, shown()).toBe("theirs");
+    for (const secret of secrets) expect(answer.body.includes(secret), shown()).toBe(false);
+    seen[answer.statusCode] = (seen[answer.statusCode] ?? 0) + 1;
+  }
+  for (const status of ["200", "400", "404"])
+    expect(seen[status], JSON.stringify(seen)).toBeGreaterThan(50);
+  const logged = JSON.stringify(mirror.lines.slice(before));
+  for (const secret of secrets) expect(logged.includes(secret)).toBe(false);
+  expect(logged).not.toContain('"defect"');
+}, 3_600_000);
+
+const paths = [path, path, path, financialRecords.path, loanToValue.path, symbols.path];
+const otherPaths = [
+  "/api/v2/mix/market/contracts",
+  "/api/v3/account/settings",
+  "/api/v2/public/time",
+  "/openapi.json",
+  "/readyz",
+  "/metrics",
+];
+const names = [
+  "productType",
+  "category",
+  "symbol",
+  "coin",
+  "marginCoin",
+  "businessType",
+  "type",
+  "onlyFunding",
+  "idLessThan",
+  "cursor",
+  "startTime",
+  "endTime",
+  "limit",
+  "riskUnitId",
+  "__proto__",
+  "account",
+];
+const values = [
+  ...[
+    "USDT-FUTURES",
+    "usdt-futures",
+    "SPOT",
+    "spot",
+    "USDT",
+    "yes",
+    "1",
+    "100",
+    "1000",
+    "1001",
+    "0",
+    "-1",
+    "",
+  ],
+  ...[
+    "99999999999999999999999",
+    "18446744073709551616",
+    "9".repeat(41),
+    "1e3",
+    "0x10",
+    "NaN",
+    "null",
+    "true",
+  ],
+  ...[
+    "' or 1=1 --",
+    "%",
+    "%00",
+    "\u0000",
+    "%F0%28",
+    "注文🧾",
+    "\ud800",
+    "a".repeat(300),
+    "a".repeat(9_000),
+    "[]",
+    "{}",
+  ],
+  ...[
+    String(now),
+    String(now - 200 * hourMs),
+    "253402300800000",
+    "1000000000000000100",
+    marks.theirs,
+    "theirs",
+  ],
+];
+
+function draw(random: Random) {
+  const isSound = random() < 0.4;
+  const pairs = Array.from(
+    { length: isSound ? integer(random, 0, 2) : integer(random, 0, 6) },
+    () => [pick(random, names), pick(random, values)],
+  );
+  const path = pick(random, random() < 0.85 ? paths : otherPaths);
+  if (random() < 0.7) pairs.push(["productType", "USDT-FUTURES"]);
+  if (path === financialRecords.path && random() < 0.9) pairs.push(["category", "SPOT"]);
+  const query = pairs.map(([name = "", value = ""]) => `${name}=${spell(random, value)}`).join("&");
+  const target = random() < 0.9 ? path : mangled(random, path);
+  const url = query === "" && random() < 0.5 ? target : `${target}?${query}`;
+  const method =
+    random() < 0.85
+      ? "GET"
+      : pick(random, ["POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH"] as const);
+  const key = pick(random, ["ours", "theirs", "narrow"] as const);
+  const headers = headersOf(random, { url, method, key });
+  const body = random() < 0.1 ? { payload: pick(random, ["{", "x".repeat(2_000), "{}"]) } : {};
+  return { request: { method, url, headers, ...body }, key };
+}
+
+const spell = (random: Random, value: string): string => {
+  const draw = random();
+  if (draw < 0.7) return encodeURIComponent(value.toWellFormed());
+  return draw < 0.85
+    ? value.replaceAll(/[^!-~]/g, "?").replaceAll(/[&=#]/g, "")
+    : value.replaceAll(/\P{ASCII}|\0/gu, "%zz");
+};
+
+const mangled = (random: Random, path: string): string =>
+  pick(random, [
+    ...[
+      `/${path}`,
+      `${path}/`,
+      path.toUpperCase(),
+      path.replace("account", "%61ccount"),
+      `${path}%00`,
+    ],
+    ...[
+      "/%",
+      "/%E0%A4%A",
+      "/..%2f..%2fetc/passwd",
+      "/mirror-keys.json",
+      "/.env",
+      `/${"a".repeat(5_000)}`,
+    ],
+  ]);
+
+function headersOf(
+  random: Random,
+  {
+    url,
+    method,
+    key,
+  }: { readonly url: string; readonly method: string; readonly key: keyof typeof keys },
+): Record<string, string> {
+  const { apiKey, apiSecret, apiPassphrase } = keys[key];
+  const timestamp = String(mirror.tick() + (random() < 0.9 ? 0 : integer(random, -60_000, 60_000)));
+  const headers: Record<string, string> = {
+    "access-key": apiKey,
+    "access-sign": signature(apiSecret, { timestamp, method, path: url, query: {} }),
+    "access-passphrase": apiPassphrase,
+    "access-timestamp": timestamp,
+  };
+  if (random() < 0.25)
+    headers[pick(random, Object.keys(headers))] = pick(random, values).replaceAll(/[^ -~]/g, "");
+  if (random() < 0.1) headers["paptrading"] = "1";
+  if (random() < 0.1)
+    headers["content-type"] = pick(random, ["application/json", "x/y", "text/plain"]);
+  if (random() < 0.1) delete headers[pick(random, Object.keys(headers))];
+  return headers;
+}
+
+test("bytes that are no HTTP end in a refusal or a closed connection, and the server goes on", async () => {
+  const server = await listen(mirror.app, { host: "127.0.0.1", port: 0 });
+  const { port } = new URL(server.url);
+  const random = seededRandom("bytes");
+  const send = (bytes: Buffer) =>
+    new Promise<string>((resolve) => {
+      let text = "";
+      const socket = connect(Number(port), "127.0.0.1", () => socket.end(bytes));
+      socket.on("data", (part) => {
+        text += part.toString("latin1");
+      });
+      socket.on("error", () => resolve(text));
+      socket.on("close", () => resolve(text));
+    });
+  const garbage = Array.from({ length: 60 }, () =>
+    Buffer.from(Array.from({ length: integer(random, 1, 400) }, () => integer(random, 0, 255))),
+  );
+  const wrong = [
+    `GET ${path}?a=\u00ff HTTP/1.1\r\nhost: x\r\n\r\n`,
+    `GET /${"a".repeat(20_000)} HTTP/1.1\r\nhost: x\r\n\r\n`,
+    `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-length: 5000000\r\n\r\n{`,
+    `GET ${path} HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n`,
+    `GET ${path} HTTP/1.1\r\n\r\n`,
+  ].map((text) => Buffer.from(text, "latin1"));
+  const answers = await Promise.all([...wrong, ...garbage].map(send));
+  for (const answer of answers) expect(answer).toMatch(/^(?:HTTP\/1\.1 4\d\d |$)/);
+  expect((await fetch(`${server.url}/healthz`)).status).toBe(200);
+  await server[Symbol.asyncDispose]();
+});
