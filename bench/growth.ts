@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { sql } from "drizzle-orm";
 import { dayMs, epochMs, hourMs, isoTime, minuteMs } from "../src/contract/time.ts";
 import { type Database, openDatabase } from "../src/db/connect.ts";
-import { readKnownTime } from "../src/db/ledger/checkpoints.ts";
+import { readKnownTime } from "../src/db/ledger/known-time.ts";
 import { openStore } from "../src/db/ledger/ledger-store.ts";
 import { readStatus } from "../src/reports/status.ts";
 import { planStream } from "../src/sync/plan.ts";

@@ -2,7 +2,7 @@ import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { dayMs, epochMs, hourMs, minuteMs, secondMs } from "../src/contract/time.ts";
 
-import { readKnownTime } from "../src/db/ledger/checkpoints.ts";
+import { readKnownTime } from "../src/db/ledger/known-time.ts";
 import { ContradictionError, ExchangeError, messageOf, StoppedError } from "../src/errors.ts";
 import type { WireBill } from "../src/sandbox/entry.ts";
 import { type NamedFault, withFaults } from "../src/sandbox/faults.ts";

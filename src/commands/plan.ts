@@ -15,7 +15,7 @@ import { symbols } from "../contract/symbols.ts";
 import type { EpochMs } from "../contract/time.ts";
 import { noStates, readAccountStates } from "../db/accounts/account-states.ts";
 import { readRetirements } from "../db/accounts/retirement.ts";
-import { readKnownTime } from "../db/ledger/checkpoints.ts";
+import { readKnownTime } from "../db/ledger/known-time.ts";
 import { hasSchema } from "../db/migrate.ts";
 import { openCommandDatabase } from "../db/open.ts";
 import { addressLimit } from "../exchange/address-limits.ts";

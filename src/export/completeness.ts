@@ -2,7 +2,7 @@ import { sql } from "drizzle-orm";
 import { type EpochMs, epochMs } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
-import { readKnownTime } from "../db/ledger/checkpoints.ts";
+import { readKnownTime } from "../db/ledger/known-time.ts";
 import { walletOf } from "../db/sql/wallet.ts";
 import { type Interval, interval, subtract } from "../sync/intervals.ts";
 import type { KnownTime, Stream } from "../sync/store.ts";

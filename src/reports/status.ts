@@ -5,12 +5,13 @@ import { readRetirements, retiredSince } from "../db/accounts/retirement.ts";
 import type { Queryable } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { readExchangeTime } from "../db/exchange-time.ts";
-import { readKnownTime } from "../db/ledger/checkpoints.ts";
+import { readKnownTimes } from "../db/ledger/known-time.ts";
 import type { AccountState } from "../sync/account-state.ts";
 import { closedTime } from "../sync/closed-time.ts";
-import { type Interval, interval } from "../sync/intervals.ts";
-import type { Stream } from "../sync/store.ts";
-import { type Reading, type StreamTimes, streamTimes } from "./stream-times.ts";
+import type { Interval } from "../sync/intervals.ts";
+import type { KnownTime, Stream } from "../sync/store.ts";
+import { readStreamRows } from "./stream-rows.ts";
+import { type StreamTimes, streamTimes } from "./stream-times.ts";
 
 export type LastRun = {
   readonly command: string;
@@ -44,7 +45,8 @@ export type Status = {
 };
 
 /**
- * What the database holds, stream by stream. Asks the exchange nothing.
+ * What the database holds, stream by stream, in as many queries however many streams there are. Asks
+ * the exchange nothing.
  * @param settleLagMs the newest time that a run leaves unsettled, in ms.
  */
 export async function readStatus(
@@ -57,15 +59,23 @@ export async function readStatus(
     const now = await readExchangeTime(db);
     const retirements = await readRetirements(db);
     const states = await readAccountStates(db);
-    const found: StreamStatus[] = [];
-    for (const stream of streams) {
-      const status = await readStream(db, stream, { now, settleLagMs });
+    const times = await readKnownTimes(db, streams);
+    const rows = await readStreamRows(db, streams);
+    const found = streams.map((stream): StreamStatus => {
+      const known = times.of(stream);
       const retiredAt = retiredSince(retirements, stream);
-      const closed = await readClosed(db, stream, states.of(stream.account));
+      const closed = closedStatus(known, stream, states.of(stream.account));
       const isWanted = retiredAt === undefined && closed.closedAt === undefined;
       const wanted = isWanted ? {} : nothingWanted;
-      found.push({ ...status, ...wanted, ...closed, retiredAt });
-    }
+      const { bills, rejected, reading } = rows.of(stream);
+      const at = { now, settleLagMs };
+      return {
+        ...{ stream, bills, rejected, retiredAt },
+        ...streamTimes(known, reading, at),
+        ...wanted,
+        ...closed,
+      };
+    });
     const names = new Set(streams.map(({ account }) => account));
     const accounts = [...names].map((account) => ({ account, ...states.of(account) }));
     return { now, lastRun, streams: found, accounts };
@@ -74,86 +84,18 @@ export async function readStatus(
 
 type ClosedStatus = Pick<StreamStatus, "closedAt" | "closedUnread">;
 
-async function readClosed(
-  db: Queryable,
-  stream: Stream,
+function closedStatus(
+  known: KnownTime,
+  { productType }: Stream,
   { closed }: AccountState,
-): Promise<ClosedStatus & Partial<Pick<StreamStatus, "unproven">>> {
-  const closedAt = closed.find(({ productType }) => productType === stream.productType)?.closedAt;
+): ClosedStatus & Partial<Pick<StreamStatus, "unproven">> {
+  const closedAt = closed.find((one) => one.productType === productType)?.closedAt;
   if (closedAt === undefined) return { closedAt, closedUnread: [] };
-  const { unread } = closedTime(await readKnownTime(db, stream), closedAt);
   // What is stored of it and not proven counts as not read.
-  return { closedAt, closedUnread: unread, unproven: [] };
+  return { closedAt, closedUnread: closedTime(known, closedAt).unread, unproven: [] };
 }
 
 const nothingWanted = { settling: [], gaps: [], unread: [], expiresAt: undefined };
-
-async function readStream(
-  db: Queryable,
-  stream: Stream,
-  at: Parameters<typeof streamTimes>[2],
-): Promise<Omit<StreamStatus, "retiredAt" | keyof ClosedStatus>> {
-  const known = await readKnownTime(db, stream);
-  const { rows } = await db.execute<{ bills: string | null; rejected: string }>(sql`
-    select
-      (
-        select bills
-        from bill_counts
-        where account = ${stream.account}
-          and product_type = ${stream.productType}
-      ) as bills,
-      (
-        select count(*)
-        from rejected_bills
-        where account = ${stream.account}
-          and product_type = ${stream.productType}
-          and resolved_at is null
-      ) as rejected`);
-  return {
-    stream,
-    bills: Number(rows[0]?.bills ?? 0),
-    rejected: Number(rows[0]?.rejected),
-    ...streamTimes(known, await readReading(db, stream), at),
-  };
-}
-
-/** A window is read from its newest bill on: down to its cursor's, all is stored. */
-export async function readReading(
-  db: Queryable,
-  { account, productType }: Stream,
-): Promise<Reading> {
-  const { rows } = await db.execute<{
-    to: string;
-    read_from: string | null;
-    started_at: string;
-    is_last_run: boolean;
-  }>(sql`
-    select
-      extract(epoch from window_end) * 1000 as to,
-      case
-        when state = 'open' then extract(epoch from greatest(window_start, c_time)) * 1000
-      end as read_from,
-      extract(epoch from started_at) * 1000 as started_at,
-      checkpoints.run_id = first_value(checkpoints.run_id) over (order by started_at desc)
-        as is_last_run
-    from checkpoints
-    left join bills
-      on bills.account = checkpoints.account
-      and bills.product_type = checkpoints.product_type
-      and bills.bill_id = checkpoints.cursor
-    where checkpoints.account = ${account}
-      and checkpoints.product_type = ${productType}
-      and started_at is not null`);
-  return {
-    parts: rows.flatMap(({ read_from, to }) =>
-      // Of the cursor's own millisecond, more may be on the next page.
-      read_from === null ? [] : interval(Number(read_from) + 1, Number(to)),
-    ),
-    startedAt: rows
-      .filter(({ is_last_run }) => is_last_run)
-      .map(({ started_at }) => epochMs(Number(started_at))),
-  };
-}
 
 /** Of those that may change the ledger: a check of it would hide how its sync ended. */
 async function readLastRun(db: Queryable): Promise<LastRun | undefined> {

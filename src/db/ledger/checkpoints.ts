@@ -2,9 +2,8 @@ import { sql } from "drizzle-orm";
 import { billsApiOf } from "../../contract/bills-api.ts";
 import { type EpochMs, epochMs, isoTime } from "../../contract/time.ts";
 import { CommitsLostError } from "../../errors.ts";
-import { cutAt, type Interval, union } from "../../sync/intervals.ts";
-import type { KnownTime, PageCommit, Stream, StreamPlan, Walk } from "../../sync/store.ts";
-import { isAnew } from "../../sync/walk/resume-place.ts";
+import { cutAt, type Interval } from "../../sync/intervals.ts";
+import type { PageCommit, Stream, StreamPlan, Walk } from "../../sync/store.ts";
 import type { Queryable, Transaction } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
 import { textArray } from "../sql/array-literal.ts";
@@ -21,40 +20,6 @@ export async function readSyncedStreams(db: Queryable): Promise<readonly Stream[
       order by account, product_type`);
     return rows;
   });
-}
-
-/** What is recorded of a stream's time. */
-export async function readKnownTime(db: Queryable, stream: Stream): Promise<KnownTime> {
-  const { rows } = await db.execute<{
-    state: "open" | "complete" | "expired";
-    from: string;
-    to: string;
-    cursor: string | null;
-    started_at: string | null;
-  }>(sql`
-    select
-      state,
-      extract(epoch from window_start) * 1000 as from,
-      extract(epoch from window_end) * 1000 as to,
-      cursor,
-      extract(epoch from started_at) * 1000 as started_at
-    from checkpoints
-    where account = ${stream.account}
-      and product_type = ${stream.productType}
-    order by window_start, window_end`);
-  const walks = rows.map((row) => ({
-    state: row.state,
-    window: { from: toEpochMs(row.from), to: toEpochMs(row.to) },
-    ...(row.cursor === null || isAnew(row.cursor) ? {} : { cursor: row.cursor }),
-    ...(row.started_at === null ? {} : { startedAt: toEpochMs(row.started_at) }),
-  }));
-  const timeOf = (wanted: "complete" | "expired") =>
-    union(walks.filter(({ state }) => state === wanted).map(({ window }) => window));
-  return {
-    coverage: timeOf("complete"),
-    expired: timeOf("expired"),
-    open: walks.filter(({ state }) => state === "open").map(({ state: _, ...walk }): Walk => walk),
-  };
 }
 
 const toEpochMs = (numeric: string): EpochMs => epochMs(Math.round(Number(numeric)));

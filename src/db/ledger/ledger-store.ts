@@ -12,7 +12,8 @@ import { checkSyncLease } from "../lease/sync-lease.ts";
 import { commitLoanToValue } from "../reference/stored-loan-to-value.ts";
 import { onlyRow } from "../sql/only-row.ts";
 import { batchCommits } from "./batch-commits.ts";
-import { divideWindow, endWindows, moveCursors, readKnownTime, recordPlan } from "./checkpoints.ts";
+import { divideWindow, endWindows, moveCursors, recordPlan } from "./checkpoints.ts";
+import { readKnownTime } from "./known-time.ts";
 import { rejectRows, supersedeRows } from "./rejected-bills.ts";
 import { upsertBills } from "./upsert-bills.ts";
 

@@ -1,0 +1,77 @@
+import { sql } from "drizzle-orm";
+import { type EpochMs, epochMs } from "../../contract/time.ts";
+import { union } from "../../sync/intervals.ts";
+import type { KnownTime, Stream, Walk } from "../../sync/store.ts";
+import { isAnew } from "../../sync/walk/resume-place.ts";
+import type { Queryable } from "../connect.ts";
+import { textArray } from "../sql/array-literal.ts";
+
+type WindowRow = {
+  account: string;
+  product_type: string;
+  state: "open" | "complete" | "expired";
+  from: string;
+  to: string;
+  cursor: string | null;
+  started_at: string | null;
+};
+
+/** What is recorded of a stream's time. */
+export async function readKnownTime(db: Queryable, stream: Stream): Promise<KnownTime> {
+  return (await readKnownTimes(db, [stream])).of(stream);
+}
+
+/** What is recorded of each of these streams' time, read at once. */
+export async function readKnownTimes(
+  db: Queryable,
+  streams: readonly Stream[],
+): Promise<{ readonly of: (stream: Stream) => KnownTime }> {
+  const { rows } = await db.execute<WindowRow>(sql`
+    select
+      account,
+      product_type,
+      state,
+      extract(epoch from window_start) * 1000 as from,
+      extract(epoch from window_end) * 1000 as to,
+      cursor,
+      extract(epoch from started_at) * 1000 as started_at
+    from checkpoints
+    join ${wantedStreams(streams)} using (account, product_type)
+    order by account, product_type, window_start, window_end`);
+  const byStream = groupByStream(rows);
+  return { of: (stream) => knownTimeOf(byStream.of(stream)) };
+}
+
+/** These streams, to be joined by account and product type. */
+export const wantedStreams = (streams: readonly Stream[]) => sql`
+    unnest(
+      ${textArray(streams.map(({ account }) => account))}::text[],
+      ${textArray(streams.map(({ productType }) => productType))}::text[]
+    ) as wanted (account, product_type)`;
+
+/** Rows by their stream; none where it has none. */
+export function groupByStream<Row extends { account: string; product_type: string }>(
+  rows: readonly Row[],
+): { readonly of: (stream: Stream) => readonly Row[] } {
+  const nameOf = (...names: readonly string[]) => JSON.stringify(names);
+  const groups = Map.groupBy(rows, (row) => nameOf(row.account, row.product_type));
+  return { of: ({ account, productType }) => groups.get(nameOf(account, productType)) ?? [] };
+}
+
+function knownTimeOf(rows: readonly WindowRow[]): KnownTime {
+  const walks = rows.map((row) => ({
+    state: row.state,
+    window: { from: toEpochMs(row.from), to: toEpochMs(row.to) },
+    ...(row.cursor === null || isAnew(row.cursor) ? {} : { cursor: row.cursor }),
+    ...(row.started_at === null ? {} : { startedAt: toEpochMs(row.started_at) }),
+  }));
+  const timeOf = (wanted: "complete" | "expired") =>
+    union(walks.filter(({ state }) => state === wanted).map(({ window }) => window));
+  return {
+    coverage: timeOf("complete"),
+    expired: timeOf("expired"),
+    open: walks.filter(({ state }) => state === "open").map(({ state: _, ...walk }): Walk => walk),
+  };
+}
+
+const toEpochMs = (numeric: string): EpochMs => epochMs(Math.round(Number(numeric)));

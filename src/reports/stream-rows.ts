@@ -1,0 +1,101 @@
+import { sql } from "drizzle-orm";
+import { epochMs } from "../contract/time.ts";
+import type { Queryable } from "../db/connect.ts";
+import { groupByStream, wantedStreams } from "../db/ledger/known-time.ts";
+import { interval } from "../sync/intervals.ts";
+import type { Stream } from "../sync/store.ts";
+import type { Reading } from "./stream-times.ts";
+
+/** What is stored of a stream beside its time. */
+export type StreamRows = {
+  readonly bills: number;
+  /** Those that are not resolved. */
+  readonly rejected: number;
+  readonly reading: Reading;
+};
+
+/** The same of several streams, read at once. */
+export async function readStreamRows(
+  db: Queryable,
+  streams: readonly Stream[],
+): Promise<{ readonly of: (stream: Stream) => StreamRows }> {
+  const counts = await readCounts(db, streams);
+  const readings = await readReadings(db, streams);
+  return {
+    of(stream) {
+      const [row] = counts.of(stream);
+      return {
+        bills: Number(row?.bills ?? 0),
+        rejected: Number(row?.rejected ?? 0),
+        reading: readingOf(readings.of(stream)),
+      };
+    },
+  };
+}
+
+async function readCounts(db: Queryable, streams: readonly Stream[]) {
+  const { rows } = await db.execute<{
+    account: string;
+    product_type: string;
+    bills: string | null;
+    rejected: string | null;
+  }>(sql`
+    select
+      account,
+      product_type,
+      bill_counts.bills,
+      rejected.rows as rejected
+    from ${wantedStreams(streams)}
+    left join bill_counts using (account, product_type)
+    left join (
+      select account, product_type, count(*) as rows
+      from rejected_bills
+      where resolved_at is null
+      group by account, product_type
+    ) as rejected using (account, product_type)`);
+  return groupByStream(rows);
+}
+
+type WindowRow = {
+  account: string;
+  product_type: string;
+  to: string;
+  read_from: string | null;
+  started_at: string;
+  is_last_run: boolean;
+};
+
+/** A window is read from its newest bill on: down to its cursor's, all is stored. */
+async function readReadings(db: Queryable, streams: readonly Stream[]) {
+  const { rows } = await db.execute<WindowRow>(sql`
+    select
+      checkpoints.account,
+      checkpoints.product_type,
+      extract(epoch from window_end) * 1000 as to,
+      case
+        when state = 'open' then extract(epoch from greatest(window_start, c_time)) * 1000
+      end as read_from,
+      extract(epoch from started_at) * 1000 as started_at,
+      checkpoints.run_id = first_value(checkpoints.run_id) over (
+        partition by checkpoints.account, checkpoints.product_type
+        order by started_at desc
+      ) as is_last_run
+    from checkpoints
+    join ${wantedStreams(streams)} using (account, product_type)
+    left join bills
+      on bills.account = checkpoints.account
+      and bills.product_type = checkpoints.product_type
+      and bills.bill_id = checkpoints.cursor
+    where started_at is not null`);
+  return groupByStream(rows);
+}
+
+const readingOf = (rows: readonly WindowRow[]): Reading => ({
+  parts: rows.flatMap(({ read_from, to }) =>
+    // Of the cursor's own millisecond, more may be on the next page.
+    read_from === null ? [] : interval(Number(read_from) + 1, Number(to)),
+  ),
+  startedAt: rows
+    .filter(({ is_last_run }) => is_last_run)
+    .map(({ started_at }) => epochMs(Number(started_at))),
+});
