@@ -2,7 +2,13 @@
 
 import { knownStreams } from "./app/readable.ts";
 import type { Selection } from "./app/selection.ts";
-import { forTargets, needsCredentials, type Target, targetsOf } from "./app/targets.ts";
+import {
+  contractTypesOf,
+  forTargets,
+  needsCredentials,
+  type Target,
+  targetsOf,
+} from "./app/targets.ts";
 import { systemClock } from "./clock.ts";
 import { runSync } from "./commands/sync/sync.ts";
 import type { SyncResult } from "./commands/sync/sync-result.ts";
@@ -147,7 +153,8 @@ async function sync(at: At, options: SyncOptions): Promise<SyncResult> {
   const { database, onNotice } = at;
   const { newKey = false } = options;
   const targets = targetsOf(options.only);
-  const config = forTargets(configFor(at, options, needsCredentials(targets)), targets);
+  const whole = configFor(at, options, needsCredentials(targets));
+  const config = forTargets(whole, targets);
   const reporter = {
     progress: options.onProgress ?? (() => undefined),
     notice: onNotice,
@@ -157,8 +164,9 @@ async function sync(at: At, options: SyncOptions): Promise<SyncResult> {
   };
   const { promise, resolve } = Promise.withResolvers<SyncResult>();
   using stop = stopOn(options.signal);
-  const deps = { database, reporter, signal: stop.signal, targets, newKey, onResult: resolve };
-  await runSync(config, deps);
+  const contractTypes = contractTypesOf(whole);
+  const deps = { database, reporter, signal: stop.signal, targets, newKey, contractTypes };
+  await runSync(config, { ...deps, onResult: resolve });
   return promise;
 }
 

@@ -237,7 +237,7 @@ describe("status", () => {
   });
 
   test("says the same to programs", () => {
-    expect(recordsJson(records)).toEqual({
+    expect(recordsJson(records, [])).toEqual({
       symbols: { pairs: 3_204, gone: 2, readAt: jsonTime(at) },
       contracts: [
         {
@@ -252,6 +252,7 @@ describe("status", () => {
         {
           account: "main",
           riskUnitId: "12",
+          configured: false,
           ltv: "0.4321",
           takenAt: jsonTime(epochMs(at - hourMs)),
           heldUntil: jsonTime(at),

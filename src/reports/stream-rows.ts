@@ -56,6 +56,10 @@ async function readCounts(db: Queryable, streams: readonly Stream[]) {
   return groupByStream(rows);
 }
 
+/** What was read of a stream's windows, and when the last run began. */
+export const readReading = async (db: Queryable, stream: Stream): Promise<Reading> =>
+  readingOf((await readReadings(db, [stream])).of(stream));
+
 type WindowRow = {
   account: string;
   product_type: string;

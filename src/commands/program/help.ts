@@ -41,7 +41,13 @@ For each product type:
   expires in        when the oldest time that is not complete begins to be lost
 The time is the exchange's: what it told the last sync, plus the time since.
 A retired account or product type has one line, which says so.
-Below it, how old the symbols, contracts and each risk unit's loan-to-value are.`;
+Below it, how many breaks are open, and how old the symbols, contracts and each
+risk unit's loan-to-value are.
+
+--check exits with 1 where a rule of ops/alerts.yaml would fire, and names it:
+no sync yet, complete time older than --max-age, less than 7 days until time
+expires, time lost within a day, rejected rows, open breaks, a loan-to-value
+above --max-ltv or older than --max-age.`;
 
 export const exportHelp = `
 For each format:
@@ -152,3 +158,11 @@ same paths, fields and digits, and spans of any length and age. It only reads,
 and listens on this machine alone unless --host says otherwise. Where no sync
 has read for --max-age, /readyz says so, and the newest time is refused.
 Prints its address; each request is a line of the log on standard error.`;
+
+export const metricsHelp = `
+For each account and product type: through when it is complete, when its oldest
+missing time expires, its gaps, bills, rejected rows and breaks; and the runs,
+by what the database knows, whoever ran them. What is not known has no sample.
+--textfile replaces the file whole or not at all, for node_exporter's textfile
+collector; its name must end in .prom. Where the database is away, the file
+stays as it was, and the exit code is 1. serve has the same at /metrics.`;

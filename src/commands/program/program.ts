@@ -17,11 +17,13 @@ import {
   accountOption,
   type ExitWith,
   jsonOption,
+  maxAgeOption,
   narrowedConfig,
   type ProgramDeps,
   portOf,
   productOption,
   type Reporting,
+  ratioOf,
   reporting,
 } from "./options.ts";
 import { addServingCommands } from "./serving-commands.ts";
@@ -110,10 +112,12 @@ function addLedgerCommands(
     const { planCommand } = await import("../plan.ts");
     return planCommand(config, io, { json: options.json, targets, contractTypes });
   };
-  const status = async (options: Reporting) => {
+  const status = async (options: Reporting & Checking) => {
     const config = readConfig(readEnvironment(), { credentials: false });
     const { statusCommand } = await import("../status/status.ts");
-    return statusCommand(config, io, { json: options.json, selection: selectionOf(options) });
+    const { json, check, maxAge: maxAgeMs, maxLtv: ltvMax } = options;
+    const limits = check ? { maxAgeMs, ltvMax } : undefined;
+    return statusCommand(config, io, { json, selection: selectionOf(options), limits });
   };
   reporting(program.command("sync"))
     .addOption(only())
@@ -127,9 +131,14 @@ function addLedgerCommands(
     .action(exitWith(plan));
   reporting(program.command("status"))
     .description("show through when each ledger is complete, and what is missing or lost")
+    .option("--check", "exit with 1 where an alert rule would fire, and name it", false)
+    .addOption(maxAgeOption("with --check: how old the newest complete time may be"))
+    .option("--max-ltv <ratio>", "with --check: the highest loan to value", ratioOf, 0.8)
     .addHelpText("after", statusHelp)
     .action(exitWith(status));
 }
+
+type Checking = { readonly check: boolean; readonly maxAge: number; readonly maxLtv: number };
 
 const only = () =>
   new Option("--only <target...>", "only these targets: bills, ltv, symbols, contracts");

@@ -1,13 +1,14 @@
 import { type Command, Option } from "commander";
 import { selectionOf } from "../../app/selection.ts";
 import { readConfig } from "../../config/config.ts";
-import { hourMs } from "../../contract/time.ts";
+
 import type { ServeOptions } from "../serve.ts";
-import { serveHelp } from "./help.ts";
+
+import { metricsHelp, serveHelp } from "./help.ts";
 import {
-  durationOf,
   type ExitWith,
   jsonOption,
+  maxAgeOption,
   type ProgramDeps,
   portOf,
   productOption,
@@ -24,16 +25,23 @@ export function addServingCommands(
     const { serveCommand } = await import("../serve.ts");
     return serveCommand(config, io, options);
   };
+  const metrics = async (options: { readonly textfile?: string }) => {
+    const config = readConfig(readEnvironment(), { credentials: false });
+    const { metricsCommand } = await import("../metrics.ts");
+    return metricsCommand(config, io, options);
+  };
+  program
+    .command("metrics")
+    .description("print what is stored as Prometheus reads it")
+    .option("--textfile <file>", "replace this file, for node_exporter; - is standard output")
+    .addHelpText("after", metricsHelp)
+    .action(exitWith(metrics));
   program
     .command("serve")
     .description("answer the exchange's API from what is stored, until Ctrl-C")
     .option("--port <port>", "0 takes a free one", portOf, 8787)
     .option("--host <address>", "where to listen; 0.0.0.0 is every address", "127.0.0.1")
-    .addOption(
-      new Option("--max-age <duration>", "how old the newest reading may be, as 90m or 2d")
-        .argParser(durationOf)
-        .default(3 * hourMs, "3h"),
-    )
+    .addOption(maxAgeOption("how old the newest reading may be"))
     .addHelpText("after", serveHelp)
     .action(exitWith(serve));
   addKeyCommands(program, { io, readEnvironment }, exitWith);

@@ -45,7 +45,8 @@ export function recordsText(
     ...loanToValue.map(
       (unit) =>
         `${riskUnitName(unit)}: ltv ${unit.ltv ?? "-"} since ${formatMinute(unit.takenAt)}, ` +
-        `read ${ageText(unit.heldUntil, now)}`,
+        `read ${ageText(unit.heldUntil, now)}` +
+        (wanted.some((one) => isSame(one, unit)) ? "" : "; not asked for any more"),
     ),
     ...missing.map((unit) => `${riskUnitName(unit)}: none yet`),
   ].join("\n");
@@ -58,12 +59,16 @@ const ageText = (time: EpochMs, now: EpochMs): string =>
   `${formatMinute(time)}, ${formatDuration(Math.max(0, now - time))} ago`;
 
 /** The same for programs. */
-export const recordsJson = ({ symbols, contracts, loanToValue }: RecordsStatus): object => ({
+export const recordsJson = (
+  { symbols, contracts, loanToValue }: RecordsStatus,
+  wanted: readonly RiskUnit[],
+): object => ({
   symbols: symbols === undefined ? null : { ...symbols, readAt: jsonTime(symbols.readAt) },
   contracts: contracts.map((list) => ({ ...list, readAt: jsonTime(list.readAt) })),
   loanToValue: loanToValue.map((unit) => ({
     ...unit,
     riskUnitId: unit.riskUnitId ?? null,
+    configured: wanted.some((one) => isSame(one, unit)),
     takenAt: jsonTime(unit.takenAt),
     heldUntil: jsonTime(unit.heldUntil),
   })),

@@ -3,14 +3,18 @@ import { jsonInterval, jsonTime, jsonTimeOrNull } from "../../app/json-times.ts"
 import { knownStreams, readable } from "../../app/readable.ts";
 import { configuredStreams, type Selection } from "../../app/selection.ts";
 import type { Config } from "../../config/config.ts";
+import { walletOf } from "../../contract/product-types.ts";
 import { type EpochMs, minuteMs } from "../../contract/time.ts";
 import { noStates, readAccountStates } from "../../db/accounts/account-states.ts";
 import { readSyncedStreams } from "../../db/ledger/checkpoints.ts";
 import { hasSchema } from "../../db/migrate.ts";
 import { openCommandDatabase } from "../../db/open.ts";
 import { printableLine, shellWord } from "../../printable.ts";
-import { type RecordsStatus, readRecords } from "../../reports/records.ts";
-import { readStatus, type Status, type StreamStatus } from "../../reports/status.ts";
+import { type AlertLimits, alertsOf, noSync } from "../../reports/alerts.ts";
+import type { BreakCount } from "../../reports/break-counts.ts";
+import { type Observations, readObservations } from "../../reports/observations.ts";
+import type { RecordsStatus } from "../../reports/records.ts";
+import type { Status, StreamStatus } from "../../reports/status.ts";
 import { coverageShare } from "../../reports/stream-times.ts";
 import { lengthMs } from "../../sync/intervals.ts";
 import {
@@ -25,36 +29,72 @@ import {
 } from "../../terminal/format.ts";
 import { streamColumn, streamName } from "../../terminal/stream-names.ts";
 import { accountRemarks, accountsJson, closedRemarks } from "./accounts-status.ts";
+import { alertsJson, alertsText, breaksLines } from "./alerts-status.ts";
 import { recordsJson, recordsText, wantedRiskUnits } from "./records-status.ts";
 
-/** `status`: what is stored, through when it is complete, and what is missing or lost. */
+export type StatusOptions = {
+  readonly json: boolean;
+  readonly selection: Selection;
+  /** Where the alert rules are to be judged. */
+  readonly limits?: AlertLimits | undefined;
+};
+
+/**
+ * `status`: what is stored, through when it is complete, and what is missing or lost. With limits it
+ * ends with 1 where an alert rule would fire.
+ */
 export async function statusCommand(
   config: Config,
   io: Io,
-  options: { readonly json: boolean; readonly selection: Selection },
+  { json, selection, limits }: StatusOptions,
 ): Promise<ExitCode> {
   await using database = await openCommandDatabase(config.database, (message) => tell(io, message));
   const { db } = database;
   const isNew = !(await hasSchema(db));
   const stored = isNew ? [] : await readSyncedStreams(db);
   const states = isNew ? noStates : await readAccountStates(db);
-  const streams = knownStreams(options.selection, config, { stored, states });
+  const streams = knownStreams(selection, config, { stored, states });
   const configured = new Set(configuredStreams(readable(config, states)).map(streamName));
   if (isNew) {
+    const alerts = limits && [noSync];
     const nothing = { now: undefined, lastRun: undefined, streams: [], accounts: [] };
-    if (options.json)
-      printJson(io, { ...statusJson(nothing, new Set()), ...recordsJson(noRecords) });
-    else print(io, nothingStored);
-    return 0;
+    if (json) {
+      const told = { ...statusJson(nothing, new Set()), ...recordsJson(noRecords, []), breaks: [] };
+      printJson(io, { ...told, ...(alerts && { alerts: alertsJson(alerts) }) });
+    } else print(io, [nothingStored, ...(alerts ? [alertsText(alerts)] : [])].join("\n"));
+    return alerts ? 1 : 0;
   }
-  const status = await readStatus(db, streams, config.settleLagMs);
-  const records = await readRecords(db);
+  const all = await readObservations(db, streams, config.settleLagMs);
+  const observations = { ...all, ...ofSelection(all, selection) };
+  const { status, records, breaks } = observations;
   const riskUnits = wantedRiskUnits(config.accounts);
-  if (options.json) printJson(io, { ...statusJson(status, configured), ...recordsJson(records) });
-  else
-    print(io, `${statusText(status, configured)}\n${recordsText(records, riskUnits, status.now)}`);
-  return 0;
+  const alerts = limits && alertsOf(observations, limits);
+  if (json) {
+    const told = { ...statusJson(status, configured), ...recordsJson(records, riskUnits), breaks };
+    printJson(io, { ...told, ...(alerts && { alerts: alertsJson(alerts) }) });
+  } else {
+    const parts = [
+      statusText(status, configured, breaks),
+      recordsText(records, riskUnits, status.now),
+      ...(alerts ? [alertsText(alerts)] : []),
+    ];
+    print(io, parts.join("\n"));
+  }
+  return alerts === undefined || alerts.length === 0 ? 0 : 1;
 }
+
+/** Breaks and loan-to-value of the accounts and product types that were chosen. */
+const ofSelection = (
+  { breaks, records }: Observations,
+  { accounts, productTypes }: Selection,
+): Pick<Observations, "breaks" | "records"> => {
+  const isOwn = ({ account }: { readonly account: string }) => accounts?.includes(account) ?? true;
+  const wallets = productTypes?.map(walletOf);
+  return {
+    breaks: breaks.filter((one) => isOwn(one) && (wallets?.includes(one.productType) ?? true)),
+    records: { ...records, loanToValue: records.loanToValue.filter(isOwn) },
+  };
+};
 
 const noRecords: RecordsStatus = { symbols: undefined, contracts: [], loanToValue: [] };
 
@@ -69,6 +109,7 @@ const titles = [
 export function statusText(
   { now, lastRun, streams: all, accounts }: Status,
   configured: ReadonlySet<string>,
+  breaks: readonly BreakCount[] = [],
 ): string {
   if (all.length === 0) return nothingStored;
   const streams = all.filter(({ retiredAt }) => retiredAt === undefined);
@@ -80,6 +121,7 @@ export function statusText(
   return [
     ...(streams.length === 0 ? [] : [table, ""]),
     ...streams.flatMap((stream) => streamRemarks(stream, configured)),
+    ...breaksLines(breaks),
     ...accounts.flatMap(accountRemarks),
     ...retiredLines(all),
     lastRunText(lastRun),

@@ -155,7 +155,11 @@ export const syncRuns = pgTable(
     error: text("error"),
   },
   // A sync every five minutes leaves 105,000 rows a year, and the last one is asked for.
-  (t) => [index("sync_runs_time").on(t.startedAt)],
+  (t) => [
+    index("sync_runs_time").on(t.startedAt),
+    // The last run of a command that ended in some way may lie far back.
+    index("sync_runs_last").on(t.command, t.outcome, t.startedAt),
+  ],
 );
 
 /** What a user decided of an account or of one of its product types, and what the exchange said of it. */

@@ -1,0 +1,1 @@
+CREATE INDEX "sync_runs_last" ON "sync_runs" USING btree ("command","outcome","started_at");

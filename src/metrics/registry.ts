@@ -1,0 +1,212 @@
+import { Gauge, Registry } from "prom-client";
+import { secondMs } from "../contract/time.ts";
+import { currentLoanToValue, isWanted } from "../reports/alerts.ts";
+import type { Observations } from "../reports/observations.ts";
+import type { StreamStatus } from "../reports/status.ts";
+import { coverageShare } from "../reports/stream-times.ts";
+import { lengthMs } from "../sync/intervals.ts";
+import { programVersion } from "../version.ts";
+
+type Labels = Readonly<Record<string, string>>;
+/** What is unknown has no sample: 0 would say that it is known. */
+type Sample = { readonly labels: Labels; readonly value: number | undefined };
+type Metric = {
+  readonly name: string;
+  readonly help: string;
+  readonly labels: readonly string[];
+  readonly samples: readonly Sample[];
+};
+
+export const metricPrefix = "bill_sync_";
+const ledger = ["account", "product_type"] as const;
+
+/** The metrics of what is stored. @param observations undefined where there are no tables yet. */
+export function registryOf(observations: Observations | undefined): Registry {
+  const registry = new Registry();
+  const metrics = [buildInfo(), ...(observations === undefined ? [] : storedMetrics(observations))];
+  for (const { name, help, labels, samples } of metrics) {
+    const gauge = new Gauge({
+      name: `${metricPrefix}${name}`,
+      help,
+      labelNames: [...labels],
+      registers: [registry],
+    });
+    // Without labels a gauge begins at 0, which says nothing yet.
+    if (samples.every(({ value }) => value === undefined)) {
+      registry.removeSingleMetric(`${metricPrefix}${name}`);
+      continue;
+    }
+    for (const sample of samples)
+      if (sample.value !== undefined) gauge.set({ ...sample.labels }, sample.value);
+  }
+  return registry;
+}
+
+const buildInfo = (): Metric => ({
+  name: "build_info",
+  help: "The program's version. Always 1.",
+  labels: ["version"],
+  samples: [{ labels: { version: programVersion() }, value: 1 }],
+});
+
+const storedMetrics = (observations: Observations): readonly Metric[] => [
+  ...ledgerMetrics(observations),
+  ...runMetrics(observations),
+  ...recordMetrics(observations),
+];
+
+const seconds = (ms: number | undefined): number | undefined =>
+  ms === undefined ? undefined : ms / secondMs;
+
+function ledgerMetrics({ status, breaks, readingOf }: Observations): readonly Metric[] {
+  const { streams } = status;
+  const each = (
+    name: string,
+    help: string,
+    read: (status: StreamStatus) => number | undefined,
+  ): Metric => ({
+    name,
+    help,
+    labels: ledger,
+    samples: streams.map((stream) => ({
+      labels: { account: stream.stream.account, product_type: stream.stream.productType },
+      value: read(stream),
+    })),
+  });
+  const whileRead =
+    (read: (status: StreamStatus) => number | undefined) => (stream: StreamStatus) =>
+      isWanted(stream) ? read(stream) : undefined;
+  return [
+    {
+      name: "ledger_info",
+      help: "A ledger, and whether syncs are to read it: state is read, retired or closed. Always 1.",
+      labels: [...ledger, "state"],
+      samples: streams.map((stream) => ({
+        labels: {
+          account: stream.stream.account,
+          product_type: stream.stream.productType,
+          state: stateOf(stream),
+        },
+        value: 1,
+      })),
+    },
+    each(
+      "complete_through_timestamp_seconds",
+      "Through when nothing is missing, by the exchange's clock. None where nothing is complete, or the ledger is not read any more.",
+      whileRead(({ completeThrough }) => seconds(completeThrough)),
+    ),
+    each(
+      "coverage_expires_timestamp_seconds",
+      "When the exchange begins to forget bills that were not read. None where nothing was read yet.",
+      ({ expiresAt }) => seconds(expiresAt),
+    ),
+    each("coverage_ratio", "The share of the wanted time that was read and stored.", coverageShare),
+    each("gap_seconds", "Time that was to be read and was not.", ({ gaps }) =>
+      seconds(lengthMs(gaps)),
+    ),
+    each("lost_seconds", "Time that the exchange forgot before it was read.", ({ expired }) =>
+      seconds(lengthMs(expired)),
+    ),
+    each("bills", "Bills that are stored.", ({ bills }) => bills),
+    each(
+      "rejected_bills",
+      "Rows that broke the API's contract and are not resolved.",
+      ({ rejected }) => rejected,
+    ),
+    each(
+      "last_success_timestamp_seconds",
+      "When a window of the ledger was last read to its end, by the database's clock.",
+      ({ stream }) => seconds(readingOf(stream).succeededAt),
+    ),
+    {
+      name: "ledger_breaks",
+      help: "Places where the ledger does not add up, as the last reconcile found them. None of what was not reconciled.",
+      labels: [...ledger, "coin", "state"],
+      samples: breaks.map(({ account, productType, coin, state, breaks: value }) => ({
+        labels: { account, product_type: productType, coin, state },
+        value,
+      })),
+    },
+  ];
+}
+
+function stateOf({ retiredAt, closedAt }: StreamStatus): string {
+  if (retiredAt !== undefined) return "retired";
+  return closedAt === undefined ? "read" : "closed";
+}
+
+function runMetrics({ runs }: Observations): readonly Metric[] {
+  // Of each command, the last run that came to an end.
+  const ended = [...Map.groupBy(runs, ({ command }) => command).values()].flatMap((own) =>
+    own
+      .filter(({ durationMs }) => durationMs !== undefined)
+      .toSorted((a, b) => b.at - a.at)
+      .slice(0, 1),
+  );
+  return [
+    {
+      name: "last_run_timestamp_seconds",
+      help: "When the last run of a command that ended so did end, or began where it runs, by the database's clock.",
+      labels: ["command", "outcome"],
+      samples: runs.map(({ command, outcome, at }) => ({
+        labels: { command, outcome },
+        value: seconds(at),
+      })),
+    },
+    {
+      name: "last_run_duration_seconds",
+      help: "How long the last run of a command took that came to an end.",
+      labels: ["command"],
+      samples: ended.map(({ command, durationMs }) => ({
+        labels: { command },
+        value: seconds(durationMs),
+      })),
+    },
+    {
+      name: "last_run_requests",
+      help: "What that run asked the exchange for bills, symbols and contracts. None where it did not say.",
+      labels: ["command"],
+      samples: ended.map(({ command, requests }) => ({ labels: { command }, value: requests })),
+    },
+  ];
+}
+
+function recordMetrics(observations: Observations): readonly Metric[] {
+  const { symbols, contracts } = observations.records;
+  const units = currentLoanToValue(observations).map(({ riskUnitId = "", ...record }) => ({
+    ...record,
+    labels: { account: record.account, risk_unit_id: riskUnitId },
+  }));
+  return [
+    {
+      name: "symbols_read_timestamp_seconds",
+      help: "When the newest list of spot pairs was read.",
+      labels: [],
+      samples: [{ labels: {}, value: seconds(symbols?.readAt) }],
+    },
+    {
+      name: "contracts_read_timestamp_seconds",
+      help: "When the newest list of a product type's contracts was read.",
+      labels: ["product_type"],
+      samples: contracts.map(({ productType, readAt }) => ({
+        labels: { product_type: productType },
+        value: seconds(readAt),
+      })),
+    },
+    {
+      name: "ltv_ratio",
+      help: "A risk unit's loan to value, to the precision of a float. None where it was not read for a week.",
+      labels: ["account", "risk_unit_id"],
+      samples: units.map(({ labels, ltv }) => ({
+        labels,
+        value: ltv === null ? undefined : Number(ltv),
+      })),
+    },
+    {
+      name: "ltv_read_timestamp_seconds",
+      help: "When the risk unit's record was last read.",
+      labels: ["account", "risk_unit_id"],
+      samples: units.map(({ labels, heldUntil }) => ({ labels, value: seconds(heldUntil) })),
+    },
+  ];
+}

@@ -1,0 +1,129 @@
+import { dayMs, type EpochMs, hourMs } from "../contract/time.ts";
+import type { Observations } from "./observations.ts";
+import type { LoanToValueStatus } from "./records.ts";
+import type { StreamStatus } from "./status.ts";
+
+/** The alert rules of `ops/alerts.yaml`, judged without Prometheus. */
+export const alertNames = [
+  "BillSyncAbsent",
+  "BillSyncStale",
+  "BillSyncExpires",
+  "BillSyncLost",
+  "BillSyncRejected",
+  "BillSyncBreak",
+  "BillSyncLoanToValue",
+  "BillSyncLoanToValueStale",
+] as const;
+export type AlertName = (typeof alertNames)[number];
+
+/** A rule that fires, what for, and why. */
+export type Alert = {
+  readonly name: AlertName;
+  /** Empty where it is of all that is stored. */
+  readonly on: AlertSubject;
+  readonly why: AlertReason;
+};
+
+export type AlertSubject = {
+  readonly account?: string;
+  /** Of breaks a wallet. */
+  readonly productType?: string;
+  readonly coin?: string;
+  /** Empty for an account's own unit. */
+  readonly riskUnitId?: string;
+};
+
+export type AlertReason =
+  | { readonly is: "no sync" }
+  | { readonly is: "never complete" }
+  | { readonly is: "behind"; readonly ms: number }
+  | { readonly is: "expires"; readonly inMs: number }
+  | { readonly is: "lost"; readonly at: EpochMs }
+  | { readonly is: "rejected"; readonly rows: number }
+  | { readonly is: "breaks"; readonly breaks: number }
+  | { readonly is: "ltv"; readonly ltv: string; readonly above: number }
+  | { readonly is: "ltv unread"; readonly ms: number };
+
+export const maxAgeDefaultMs = 3 * hourMs;
+/** The alert rules name it too: where the lender's own limit is another, both are to be changed. */
+export const ltvMaxDefault = 0.8;
+export const expirySoonMs = 7 * dayMs;
+const lostLatelyMs = dayMs;
+/** What was not read for so long says nothing of now, and is left out. */
+export const ltvKeptMs = 7 * dayMs;
+
+export type AlertLimits = { readonly maxAgeMs: number; readonly ltvMax: number };
+
+/** A ledger that syncs are to read: neither retired nor closed. */
+export const isWanted = ({ retiredAt, closedAt }: StreamStatus): boolean =>
+  retiredAt === undefined && closedAt === undefined;
+
+/** The records that say something of now. */
+export const currentLoanToValue = ({
+  status,
+  records,
+}: Observations): readonly LoanToValueStatus[] =>
+  records.loanToValue.filter(({ heldUntil }) => status.now - heldUntil < ltvKeptMs);
+
+export const noSync: Alert = { name: "BillSyncAbsent", on: {}, why: { is: "no sync" } };
+
+/** What fires, in the order of the rules' names, then of the ledgers. */
+export function alertsOf(observations: Observations, limits: AlertLimits): readonly Alert[] {
+  const { status, runs } = observations;
+  const found = [
+    ...(runs.some(({ command }) => command === "sync") ? [] : [noSync]),
+    ...status.streams.flatMap((stream) => streamAlerts(observations, stream, limits)),
+    ...breakAlerts(observations),
+    ...loanToValueAlerts(observations, limits),
+  ];
+  return found.toSorted((a, b) => alertNames.indexOf(a.name) - alertNames.indexOf(b.name));
+}
+
+function streamAlerts(
+  { status: { now }, readingOf }: Observations,
+  status: StreamStatus,
+  { maxAgeMs }: AlertLimits,
+): readonly Alert[] {
+  const { stream, completeThrough, expiresAt, rejected } = status;
+  const { lostAt } = readingOf(stream);
+  const wanted = isWanted(status);
+  const found: Alert[] = [];
+  const add = (name: AlertName, why: AlertReason) => found.push({ name, on: stream, why });
+  if (wanted && completeThrough === undefined) add("BillSyncStale", { is: "never complete" });
+  if (wanted && completeThrough !== undefined && now - completeThrough > maxAgeMs)
+    add("BillSyncStale", { is: "behind", ms: now - completeThrough });
+  if (expiresAt !== undefined && expiresAt - now < expirySoonMs)
+    add("BillSyncExpires", { is: "expires", inMs: expiresAt - now });
+  if (lostAt !== undefined && now - lostAt < lostLatelyMs)
+    add("BillSyncLost", { is: "lost", at: lostAt });
+  if (rejected > 0) add("BillSyncRejected", { is: "rejected", rows: rejected });
+  return found;
+}
+
+const breakAlerts = ({ breaks }: Observations): readonly Alert[] =>
+  breaks
+    .filter((one) => one.state === "open" && one.breaks > 0)
+    .map(({ account, productType, coin, breaks: count }) => ({
+      name: "BillSyncBreak",
+      on: { account, productType, coin },
+      why: { is: "breaks", breaks: count },
+    }));
+
+function loanToValueAlerts(
+  observations: Observations,
+  { maxAgeMs, ltvMax }: AlertLimits,
+): readonly Alert[] {
+  const { now } = observations.status;
+  return currentLoanToValue(observations).flatMap(({ account, riskUnitId = "", ...record }) => {
+    const on = { account, riskUnitId };
+    const ms = now - record.heldUntil;
+    const { ltv } = record;
+    const found: Alert[] = [];
+    // A rate's size, not its digits, is what is judged.
+    if (ltv !== null && Number(ltv) > ltvMax)
+      found.push({ name: "BillSyncLoanToValue", on, why: { is: "ltv", ltv, above: ltvMax } });
+    if (ms > maxAgeMs)
+      found.push({ name: "BillSyncLoanToValueStale", on, why: { is: "ltv unread", ms } });
+    return found;
+  });
+}

@@ -1,0 +1,48 @@
+import { sql } from "drizzle-orm";
+import type { Queryable } from "../db/connect.ts";
+
+/** As the view `analytics.breaks` names them. */
+export const breakStates = ["open", "signed off", "resolved"] as const;
+
+/** How many breaks of a state reconcile found in a wallet; 0 where it looked and found none. */
+export type BreakCount = {
+  readonly account: string;
+  /** A wallet: UTA is that of a unified account. Empty where a break is of none. */
+  readonly productType: string;
+  /** Empty where a break is of none. */
+  readonly coin: string;
+  readonly state: (typeof breakStates)[number];
+  readonly breaks: number;
+};
+
+/** Every state of each wallet that was reconciled or has breaks; nothing of those that were not. */
+export async function countBreaks(db: Queryable): Promise<readonly BreakCount[]> {
+  const { rows } = await db.execute<{
+    account: string;
+    productType: string;
+    coin: string;
+    open: number;
+    signed_off: number;
+    resolved: number;
+  }>(sql`
+    select
+      account,
+      product_type as "productType",
+      coin,
+      (count(*) filter (where state = 'open'))::int as open,
+      (count(*) filter (where state = 'explained'))::int as signed_off,
+      (count(*) filter (where state = 'resolved'))::int as resolved
+    from (
+      select account, product_type, coin, null as state
+      from reconciled_chains
+      union all
+      select account, product_type, coin, state
+      from ledger_breaks
+    ) as judged
+    group by account, product_type, coin
+    order by account, product_type, coin`);
+  return rows.flatMap(({ open, signed_off, resolved, ...wallet }) => {
+    const counts = { open, "signed off": signed_off, resolved };
+    return breakStates.map((state) => ({ ...wallet, state, breaks: counts[state] }));
+  });
+}

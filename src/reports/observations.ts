@@ -1,0 +1,70 @@
+import { sql } from "drizzle-orm";
+import { type EpochMs, epochMs } from "../contract/time.ts";
+import type { Queryable } from "../db/connect.ts";
+import { withDatabaseErrors } from "../db/database-errors.ts";
+import { groupByStream } from "../db/ledger/known-time.ts";
+import type { Stream } from "../sync/store.ts";
+import { type BreakCount, countBreaks } from "./break-counts.ts";
+import { type RecordsStatus, readRecords } from "./records.ts";
+import { type RunFacts, readRunFacts } from "./run-facts.ts";
+import { readStatus, type Status } from "./status.ts";
+
+/** What an operator watches: what the metrics show, and what `status --check` judges. */
+export type Observations = {
+  readonly status: Status;
+  readonly records: RecordsStatus;
+  readonly breaks: readonly BreakCount[];
+  readonly runs: readonly RunFacts[];
+  readonly readingOf: (stream: Stream) => LastReading;
+};
+
+/** By the database's clock. */
+export type LastReading = {
+  /** When a window was last read to its end; undefined where none was. */
+  readonly succeededAt: EpochMs | undefined;
+  /** When time was last recorded as lost; undefined where none is. */
+  readonly lostAt: EpochMs | undefined;
+};
+
+/**
+ * Reads all of it, in as many queries however many accounts there are. Asks the exchange nothing.
+ * @param settleLagMs the newest time that a run leaves unsettled, in ms.
+ */
+export async function readObservations(
+  db: Queryable,
+  streams: readonly Stream[],
+  settleLagMs: number,
+): Promise<Observations> {
+  const status = await readStatus(db, streams, settleLagMs);
+  const records = await readRecords(db);
+  return withDatabaseErrors(async () => ({
+    status,
+    records,
+    breaks: await countBreaks(db),
+    runs: await readRunFacts(db),
+    readingOf: await readLastReadings(db),
+  }));
+}
+
+async function readLastReadings(db: Queryable): Promise<Observations["readingOf"]> {
+  const { rows } = await db.execute<{
+    account: string;
+    product_type: string;
+    succeeded_at: string | null;
+    lost_at: string | null;
+  }>(sql`
+    select
+      account,
+      product_type,
+      extract(epoch from max(updated_at) filter (where state = 'complete')) * 1000 as succeeded_at,
+      extract(epoch from max(updated_at) filter (where state = 'expired')) * 1000 as lost_at
+    from checkpoints
+    group by account, product_type`);
+  const byStream = groupByStream(rows);
+  const timeOf = (numeric: string | null | undefined) =>
+    numeric === null || numeric === undefined ? undefined : epochMs(Math.floor(Number(numeric)));
+  return (stream) => {
+    const [row] = byStream.of(stream);
+    return { succeededAt: timeOf(row?.succeeded_at), lostAt: timeOf(row?.lost_at) };
+  };
+}
