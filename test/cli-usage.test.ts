@@ -19,6 +19,7 @@ const commands = [
     "backup",
     "restore",
     "types",
+    "metrics",
     "serve",
     "keys",
     "sandbox",
@@ -68,7 +69,7 @@ describe.concurrent("help", () => {
   const options: Readonly<Record<string, readonly string[]>> = {
     sync: [...reporting, "--only <target...>", "--new-key"],
     plan: [...reporting, "--only <target...>"],
-    status: reporting,
+    status: [...reporting, "--check", "--max-age <duration>", "--max-ltv <ratio>"],
     export: [
       "--format <format>",
       "--account <name...>",
@@ -104,6 +105,7 @@ describe.concurrent("help", () => {
     backup: ["--check", "--force", "--json"],
     restore: ["--json"],
     types: ["--json"],
+    metrics: ["--textfile <file>"],
     serve: ["--port <port>", "--host <address>", "--max-age <duration>"],
     keys: [],
     sandbox: [
