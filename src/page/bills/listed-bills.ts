@@ -150,9 +150,9 @@ async function oddBills(
       and coin = ${coin}
       and day between ${from}::date and ${to}::date
       and (
-        roundings > 0
+        (own).roundings > 0
         or step_rounding <> 0
-        or differences is not null
+        or (own).differences is not null
         or step_difference <> 0
       )`);
   const { rows } = await context.tx.execute<Row>(sql`

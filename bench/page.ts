@@ -1,0 +1,12 @@
+import { once } from "node:events";
+import { get } from "node:http";
+import { gunzipSync } from "node:zlib";
+import { Client } from "pg";
+import { inTransaction, openDatabase } from "../src/db/connect.ts";
+import { refreshAllDays } from "../src/db/days/refresh-days.ts";
+import { reconcile } from "../src/reconciliation/reconcile.ts";
+import { createApp } from "../src/serve/app.ts";
+import { listen } from "../src/serve/listen.ts";
+import { openDatabases } from "./backfill/databases.ts";
+import { type Bench, median } from "./result.ts";
+import { chainedLedger } from "./support/chained-ledger.ts";

@@ -1,0 +1,446 @@
+import { parse } from "csv-parse/sync";
+import { beforeAll, describe, expect, test } from "vitest";
+import { businessTypes, type Category } from "../src/contract/business-types.ts";
+import { dayMs, epochMs, isoTime } from "../src/contract/time.ts";
+import { inTransaction } from "../src/db/connect.ts";
+import { refreshAllDays } from "../src/db/days/refresh-days.ts";
+import { writeBillsPage } from "../src/page/bills/bills-page.ts";
+
+import { exportFile } from "../src/page/money/exports.ts";
+import { writePage } from "../src/page/page.ts";
+import { reconcile } from "../src/reconciliation/reconcile.ts";
+import { pick, seededRandom } from "../src/sandbox/random.ts";
+import { fileDatabase } from "./support/database.ts";
+import { type FigureRow, type FigureTable, tablesIn } from "./support/page-figures.ts";
+import {
+  type Habits,
+  smallLedger,
+  smallLedgerEnd,
+  smallLedgerStart,
+  storeLedgers,
+  type TrueBill,
+} from "./support/small-ledger.ts";
+import { storeUnified, unifiedEnd, unifiedLedger, unifiedStart } from "./support/unified-ledger.ts";
+
+// Every figure of the page against the same figure made here from the bills as they were drawn: in
+// integers of the last place, by the true order, without a word of SQL and of the page's own sums.
+
+const { tables } = await fileDatabase();
+const { db } = tables;
+
+const places = 18;
+const exact = (decimal: string): bigint => {
+  const [, sign = "", whole = "", part = ""] = /^(-?)(\d+)(?:\.(\d+))?$/.exec(decimal) ?? [];
+  if (whole === "" || part.length > places) throw new Error(`"${decimal}" is not such a decimal`);
+  const magnitude = BigInt(whole + part.padEnd(places, "0"));
+  return sign === "-" ? -magnitude : magnitude;
+};
+const scaled = (units: bigint, scale: number) => units * 10n ** BigInt(places - scale);
+
+/** A bill with what it truly does to its balance. */
+type ModelBill = {
+  readonly id: string;
+  readonly time: number;
+  readonly coin: string;
+  readonly symbol: string;
+  readonly category: Category;
+  readonly amount: bigint;
+  readonly fee: bigint;
+  readonly movedAmount: bigint;
+  readonly movedFee: bigint;
+  readonly balance: bigint | undefined;
+  /** Whether a coupon paid some of its fee. */
+  readonly isOnCoupon?: boolean;
+};
+
+type Model = {
+  readonly account: string;
+  readonly product: string;
+  readonly coin: string;
+  /** In true order. */
+  readonly bills: readonly ModelBill[];
+  readonly from: number;
+  readonly to: number;
+};
+
+const categoryOf = new Map(businessTypes.map(({ code, category }) => [code, category]));
+
+const classicBill = (bill: TrueBill & { readonly symbol: string | null }): ModelBill => {
+  const category = categoryOf.get(bill.businessType) ?? "unknown";
+  const [amount, fee] = [exact(bill.amount), exact(bill.fee)];
+  const isStill = bill.moved === 0n && amount + fee !== 0n;
+  return {
+    id: bill.billId,
+    time: bill.cTime,
+    coin: bill.coin,
+    symbol: bill.symbol ?? "",
+    category,
+    amount,
+    fee,
+    movedAmount: isStill ? 0n : amount,
+    movedFee: isStill ? 0n : fee,
+    balance: bill.balance === null ? undefined : exact(bill.balance),
+    isOnCoupon: exact(bill.feeByCoupon ?? "0") !== 0n,
+  };
+};
+
+const classicLedgers: Readonly<Record<string, Habits & { readonly loses?: number }>> = {
+  plain: {},
+  rounding: { rounds: true, missingPercent: 15 },
+  broken: { loses: 3 },
+  margins: { marginMoves: true, missingPercent: 5 },
+};
+
+const models: Model[] = [];
+
+beforeAll(async () => {
+  const stored = new Map<string, readonly TrueBill[]>();
+  for (const [account, { loses = 0, ...habits }] of Object.entries(classicLedgers)) {
+    const random = seededRandom(`page ${account}`);
+    const drawn = smallLedger(random, habits).map((bill) => ({
+      ...bill,
+      symbol: pick(random, [null, "BTCUSDT", "ETHUSDT"]),
+    }));
+    const bills = without(drawn, loses);
+    stored.set(account, bills);
+    models.push({
+      account,
+      product: "USDT-FUTURES",
+      coin: "USDT",
+      bills: bills.map(classicBill),
+      from: smallLedgerStart,
+      to: smallLedgerEnd,
+    });
+  }
+  await storeLedgers(db, stored);
+  const unified = unifiedLedger(seededRandom("page unified"));
+  await storeUnified(db, "unified", unified);
+  for (const coin of ["USDT", "rTOWN"]) {
+    models.push({
+      account: "unified",
+      product: "UTA",
+      coin,
+      from: unifiedStart,
+      to: unifiedEnd,
+      bills: unified
+        .filter((bill) => bill.coin === coin)
+        .map((bill) => ({
+          id: bill.billId,
+          time: bill.cTime,
+          coin,
+          symbol: bill.symbol ?? "",
+          category: bill.category,
+          amount: exact(bill.amount),
+          fee: exact(bill.fee),
+          movedAmount: scaled(bill.movedAmount, 16),
+          movedFee: scaled(bill.movedFee, 16),
+          balance: bill.balance === null ? undefined : exact(bill.balance),
+        })),
+    });
+  }
+  await reconcile(db, { accounts: undefined, productTypes: undefined }, { isFull: true });
+  await refreshAllDays(db, new AbortController().signal);
+});
+
+/** Takes so many bills out that move the balance, stand alone in their millisecond, and are followed by one. */
+function without<Bill extends TrueBill>(bills: readonly Bill[], count: number): readonly Bill[] {
+  const fit = bills.filter(
+    ({ moved, cTime }, index) =>
+      index > 5 &&
+      index < bills.length - 5 &&
+      (moved > 10n ** 8n || moved < -(10n ** 8n)) &&
+      bills.filter((other) => other.cTime === cTime).length === 1,
+  );
+  const gone = Array.from(
+    { length: count },
+    (_, index) => fit[Math.floor((fit.length * (index + 1)) / (count + 1))],
+  );
+  return bills.filter((bill) => !gone.includes(bill));
+}
+
+type Sums = Record<string, bigint>;
+type DayModel = {
+  opening: bigint;
+  closing: bigint;
+  sums: Sums;
+  ids: Record<string, string[]>;
+  bills: number;
+};
+
+const dayOf = (time: number) => isoTime(epochMs(time)).slice(0, 10);
+
+const amountTitles: Readonly<Record<Category, readonly [received: string, paid: string]>> = {
+  trade: ["realised profit and loss", "realised profit and loss"],
+  funding: ["funding received", "funding paid"],
+  transfer: ["transfers in", "transfers out"],
+  liquidation: ["liquidation", "liquidation"],
+  bonus: ["bonus", "bonus"],
+  copy: ["copy trading", "copy trading"],
+  delivery: ["delivery", "delivery"],
+  margin: ["margin moves", "margin moves"],
+  interest: ["interest", "interest"],
+  conversion: ["conversion", "conversion"],
+  spot: ["coins bought and sold", "coins bought and sold"],
+  loan: ["loans borrowed and repaid", "loans borrowed and repaid"],
+  fees: ["fees in rows of their own", "fees in rows of their own"],
+  unknown: ["unmapped types", "unmapped types"],
+};
+const results = [
+  "realised profit and loss",
+  "trading fees",
+  "fee rebates",
+  "funding received",
+  "funding paid",
+  "liquidation",
+  "bonus",
+  "copy trading",
+  "delivery",
+  "interest",
+  "fees in rows of their own",
+];
+
+/** Every day from the first bill to the end of what was read. */
+function daysOf({ bills, to }: Model): ReadonlyMap<string, DayModel> {
+  const [first] = bills;
+  const shownAt = bills.findIndex(({ balance }) => balance !== undefined);
+  if (first === undefined || shownAt === -1) throw new Error("no ledger");
+  const net = (bill: ModelBill) => bill.movedAmount + bill.movedFee;
+  let balance =
+    (bills[shownAt]?.balance ?? 0n) -
+    bills.slice(0, shownAt + 1).reduce((sum, bill) => sum + net(bill), 0n);
+  let since = 0n;
+  const days = new Map<string, DayModel>();
+  const byDay = Map.groupBy(bills, ({ time }) => dayOf(time));
+  for (let time = Date.parse(dayOf(first.time)); time <= to; time += dayMs) {
+    const day: DayModel = { opening: balance, closing: balance, sums: {}, ids: {}, bills: 0 };
+    const add = (title: string, value: bigint, id: string) => {
+      if (value === 0n) return;
+      day.sums[title] = (day.sums[title] ?? 0n) + value;
+      day.ids[title] = [...(day.ids[title] ?? []), id];
+    };
+    for (const bill of byDay.get(dayOf(time)) ?? []) {
+      day.bills += 1;
+      add(bill.movedFee > 0n ? "fee rebates" : "trading fees", bill.movedFee, bill.id);
+      add(amountTitles[bill.category][bill.movedAmount > 0n ? 0 : 1], bill.movedAmount, bill.id);
+      balance += net(bill);
+      since += 1n;
+      if (bill.balance === undefined) continue;
+      const step = bill.balance - balance;
+      const isRounding = (step < 0n ? -step : step) <= since * 10n ** BigInt(places - 8);
+      add(isRounding ? "rounding" : "unexplained", step, bill.id);
+      balance = bill.balance;
+      since = 0n;
+    }
+    day.closing = balance;
+    days.set(dayOf(time), day);
+  }
+  return days;
+}
+
+const sumOf = (values: readonly bigint[]) => values.reduce((sum, value) => sum + value, 0n);
+
+async function pageOf(
+  { account, product, coin, from, to }: Model,
+  more: Record<string, string> = {},
+) {
+  const query = new URLSearchParams({
+    account,
+    product,
+    coin,
+    from: dayOf(from),
+    to: dayOf(to),
+    ...more,
+  });
+  return await inTransaction(db, async (tx) => {
+    const parts: string[] = [];
+    await writePage(tx, { query, settleLagMs: 600_000 }, ({ text }) => parts.push(text));
+    return parts.join("");
+  });
+}
+
+/** Titles and values of a row, but for zeros and for cells that are no figures. */
+const figures = ({ titles }: FigureTable, { cells }: FigureRow): Record<string, bigint> =>
+  Object.fromEntries(
+    cells.flatMap(({ value }, index) => {
+      const title = titles[index] ?? "";
+      return title === "" ||
+        title === "Bills" ||
+        title === "Read" ||
+        value === null ||
+        exact(value) === 0n
+        ? []
+        : [[title, exact(value)] as const];
+    }),
+  );
+
+const withoutZeros = (values: Readonly<Record<string, bigint>>) =>
+  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== 0n));
+
+const names = [
+  ...Object.keys(classicLedgers).map((name) => [name, "USDT"] as const),
+  ["unified", "USDT"] as const,
+  ["unified", "rTOWN"] as const,
+];
+const modelOf = (account: string, coin: string): Model => {
+  const model = models.find((each) => each.account === account && each.coin === coin);
+  if (model === undefined) throw new Error(`no model ${account}`);
+  return model;
+};
+
+describe.each(names)("the figures of %s %s", (account, coin) => {
+  test("of each day are those of its bills: rollforward, balance and result", async () => {
+    const model = modelOf(account, coin);
+    const days = daysOf(model);
+    const page = await pageOf(model);
+    const [rollforward] = tablesIn(page, "rollforward");
+    if (rollforward === undefined) throw new Error("no rollforward");
+    const shown = rollforward.rows.map((row) => [row.name, figures(rollforward, row)]);
+    const expected = [...days]
+      .toReversed()
+      .map(([day, { opening, closing, sums }]) => [
+        day,
+        withoutZeros({ Opening: opening, ...sums, Closing: closing }),
+      ]);
+    expect(shown).toEqual(expected);
+    expect(rollforward.rows.map(({ cells }) => cells.at(-2)?.text)).toEqual(
+      [...days.values()].toReversed().map(({ bills }) => (bills === 0 ? "–" : String(bills))),
+    );
+    const [balances] = tablesIn(page, "balance");
+    expect(balances?.rows.map(({ name, cells }) => [name, exact(cells[0]?.value ?? "")])).toEqual(
+      [...days].toReversed().map(([day, { closing }]) => [day, closing]),
+    );
+    const [earned] = tablesIn(page, "result");
+    expect(earned?.rows.map(({ name, cells }) => [name, exact(cells[0]?.value ?? "")])).toEqual(
+      [...days]
+        .toReversed()
+        .map(([day, { sums }]) => [day, sumOf(results.map((title) => sums[title] ?? 0n))]),
+    );
+  });
+
+  test("of a time and of its months are the sums of their days", async () => {
+    const model = modelOf(account, coin);
+    const all = [...daysOf(model)];
+    const part = all.slice(2, -3);
+    const [first, last] = [part.at(0), part.at(-1)];
+    if (first === undefined || last === undefined) throw new Error("too short a ledger");
+    const page = await pageOf(model, { from: first[0], to: last[0], by: "month" });
+    const titles = [...new Set(part.flatMap(([, { sums }]) => Object.keys(sums)))];
+    const sumsOf = (days: typeof part) =>
+      withoutZeros(
+        Object.fromEntries(
+          titles.map((title) => [title, sumOf(days.map(([, { sums }]) => sums[title] ?? 0n))]),
+        ),
+      );
+    const [bridge] = tablesIn(page, "bridge");
+    const lines = (bridge?.rows ?? []).map(
+      ({ name, cells }) => [name, exact(cells[0]?.value ?? "")] as const,
+    );
+    expect(lines.at(0)).toEqual(["Opening balance", first[1].opening]);
+    expect(lines.at(-1)).toEqual(["Closing balance", last[1].closing]);
+    const between = Object.fromEntries(lines.slice(1, -1));
+    expect(withoutZeros(between)).toEqual(sumsOf(part));
+    expect(Object.keys(between)).toContain("unexplained");
+    expect(first[1].opening + sumOf(Object.values(between))).toBe(last[1].closing);
+    const [rollforward] = tablesIn(page, "rollforward");
+    const months = Map.groupBy(part, ([day]) => day.slice(0, 7));
+    if (rollforward?.total === undefined) throw new Error("no total");
+    expect(rollforward.rows.map((row) => figures(rollforward, row))).toEqual(
+      [...months.values()].toReversed().map((days) => ({
+        Opening: days[0]?.[1].opening,
+        ...sumsOf(days),
+        Closing: days.at(-1)?.[1].closing,
+      })),
+    );
+    expect(figures(rollforward, rollforward.total)).toEqual({
+      Opening: first[1].opening,
+      ...sumsOf(part),
+      Closing: last[1].closing,
+    });
+  });
+
+  test("lead to their bills, which are those and no others, and add up to them", async () => {
+    const model = modelOf(account, coin);
+    const days = daysOf(model);
+    const [rollforward] = tablesIn(await pageOf(model), "rollforward");
+    const random = seededRandom(`links ${account} ${coin}`);
+    const links = (rollforward?.rows ?? []).flatMap(({ name, cells }) =>
+      cells.flatMap(({ href, value }, index) => {
+        const title = rollforward?.titles[index] ?? "";
+        return href === undefined || title === "Bills" ? [] : [{ day: name, title, href, value }];
+      }),
+    );
+    expect(links.length).toBeGreaterThan(40);
+    const odd = links.filter(({ title }) => ["unexplained", "rounding"].includes(title));
+    for (const { day, title, href, value } of [
+      ...odd,
+      ...Array.from({ length: 12 }, () => pick(random, links)),
+    ]) {
+      const [list] = tablesIn(await billsPageOf(href), "bills");
+      const place = list?.titles.indexOf("Of the figure") ?? -1;
+      const rows = list?.rows ?? [];
+      expect(rows.map(({ cells }) => cells.at(-1)?.text).toSorted()).toEqual(
+        (days.get(day)?.ids[title] ?? []).toSorted(),
+      );
+      expect(sumOf(rows.map(({ cells }) => exact(cells[place]?.value ?? "")))).toBe(
+        exact(value ?? ""),
+      );
+    }
+  });
+});
+
+async function billsPageOf(href: string): Promise<string> {
+  const query = new URL(href, "http://localhost").searchParams;
+  return await inTransaction(db, async (tx) => {
+    const parts: string[] = [];
+    await writeBillsPage(tx, query, ({ text }) => parts.push(text));
+    return parts.join("");
+  });
+}
+
+describe.each(Object.keys(classicLedgers))("of %s", (account) => {
+  test("a contract's figures are those of its bills", async () => {
+    const model = modelOf(account, "USDT");
+    const [table] = tablesIn(await pageOf(model), "contracts");
+    const bySymbol = Map.groupBy(model.bills, ({ symbol }) => symbol);
+    const expected = [...bySymbol].map(([symbol, bills]) => {
+      const ofCategory = (category: Category) =>
+        bills
+          .filter((bill) => bill.category === category && bill.amount !== 0n)
+          .map(({ amount }) => amount);
+      const feeBills = bills.filter(({ fee, isOnCoupon }) => fee !== 0n || isOnCoupon === true);
+      const parts = [ofCategory("trade"), feeBills.map(({ fee }) => fee), ofCategory("funding")];
+      const sums = parts.map(sumOf);
+      const counts = parts.map(({ length }) => length);
+      return [symbol === "" ? "none named" : symbol, [...sums, sumOf(sums)], counts] as const;
+    });
+    const byName = (a: readonly [string, ...unknown[]], b: readonly [string, ...unknown[]]) =>
+      a[0] < b[0] ? -1 : 1;
+    const shown = (table?.rows ?? []).map(
+      ({ name, cells }) =>
+        [
+          name,
+          cells.slice(0, 4).map(({ value }) => exact(value ?? "")),
+          cells.slice(0, 3).map(({ count }) => count),
+        ] as const,
+    );
+    expect(shown.toSorted(byName)).toEqual(expected.toSorted(byName));
+  });
+
+  test("a file has the selected bills, every one and no other", async () => {
+    const model = modelOf(account, "USDT");
+    const days = [...daysOf(model).keys()];
+    const [from = "", to = ""] = [days.at(1), days.at(-4)];
+    const selection = { ...model, from, to, by: "day", isExact: false } as const;
+    const text = await inTransaction(db, async (tx) => {
+      const file = await exportFile(tx, selection, "csv", epochMs(smallLedgerEnd));
+      expect(file.name).toBe(`${account}-USDT-FUTURES-USDT-${from}-to-${to}.csv`);
+      return (await Array.fromAsync(file.chunks)).join("");
+    });
+    const rows: Record<string, string>[] = parse(text, { columns: true });
+    const wanted = model.bills.filter(({ time }) => dayOf(time) >= from && dayOf(time) <= to);
+    expect(wanted.length).toBeGreaterThan(20);
+    expect(rows.map((row) => [row["bill_id"], exact(row["amount"] ?? "")]).toSorted()).toEqual(
+      wanted.map(({ id, amount }) => [id, amount]).toSorted(),
+    );
+  });
+});
