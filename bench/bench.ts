@@ -27,6 +27,7 @@ const benches: Readonly<Record<string, () => Promise<{ readonly run: Bench }>>> 
   memory: () => import("./memory.ts"),
   growth: () => import("./growth.ts"),
   start: () => import("./start.ts"),
+  page: () => import("./page.ts"),
 };
 
 const { values, positionals } = parseArgs({

@@ -1,12 +1,214 @@
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { get } from "node:http";
-import { gunzipSync } from "node:zlib";
+import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
 import { Client } from "pg";
-import { inTransaction, openDatabase } from "../src/db/connect.ts";
+import { openDatabase } from "../src/db/connect.ts";
 import { refreshAllDays } from "../src/db/days/refresh-days.ts";
 import { reconcile } from "../src/reconciliation/reconcile.ts";
-import { createApp } from "../src/serve/app.ts";
-import { listen } from "../src/serve/listen.ts";
 import { openDatabases } from "./backfill/databases.ts";
 import { type Bench, median } from "./result.ts";
-import { chainedLedger } from "./support/chained-ledger.ts";
+import { nodeFlags } from "./support/node-flags.ts";
+
+/*
+ * How long the page takes at a million bills in one ledger, from the real program over HTTP: to its
+ * first bytes and as a whole; and so the pages of bills that its figures lead to. Each is the median of
+ * the rounds after a first one. Beside it, how long the smallest answer takes that asks the database: so
+ * it shows how busy the machine was.
+ */
+
+const goalFirstMs = 100;
+const goalWholeMs = 300;
+
+// Ten kinds of bills over a year up to a quarter of an hour ago; each balance follows from the one before.
+const seed = `
+  insert into bills (
+    account, product_type, bill_id, symbol, amount, fee, business_type, coin, balance, c_time,
+    ingested_at
+  )
+  select
+    'main',
+    'USDT-FUTURES',
+    (((extract(epoch from c_time) * 1000)::bigint - 1435725920677) << 22)::text,
+    'C' || n % 20 || 'USDT',
+    amount,
+    fee,
+    kind,
+    'USDT',
+    case when n % 100 > 0 then 1000000 + sum(amount + fee) over (order by n) end,
+    c_time,
+    clock_timestamp()
+  from (
+    select
+      n,
+      (array[
+        'close_long', 'close_short', 'contract_settle_fee', 'close_long', 'buy', 'sell',
+        'force_close_long', 'trans_from_exchange', 'trans_to_exchange', 'bonus_issue'
+      ])[1 + case when n % 50 < 6 then n % 10 else n % 6 end] as kind,
+      ((n * 7919) % 2000003 - 1000001) / 100000.0 as amount,
+      -((n * 104729) % 100003) / 100000000.0 as fee,
+      date_trunc('minute', now()) - interval '15 minutes'
+        - ($1::bigint - n) * interval '1 year' / $1::bigint as c_time
+    from generate_series(1, $1::bigint) as n
+  ) as drawn`;
+
+const covered = `
+  insert into checkpoints (
+    account, product_type, window_start, window_end, state, run_id, updated_at
+  )
+  values (
+    'main', 'USDT-FUTURES', now() - interval '367 days', now() - interval '14 minutes', 'complete',
+    gen_random_uuid(), now()
+  )`;
+
+const allDirty = `
+  insert into dirty_days
+  select distinct account, product_type, (c_time at time zone 'UTC')::date, 'bills'
+  from bills`;
+
+// What a sync leaves marked until its window is read to the end.
+const todayDirty = `
+  insert into dirty_days
+  select account, wallet, max(day), 'bills'
+  from ledger_days
+  group by account, wallet`;
+
+export const run: Bench = async ({ short }) => {
+  const bills = short ? 5_000 : 1_000_000;
+  const rounds = short ? 2 : 21;
+  await using databases = await openDatabases();
+  const url = await databases.fresh();
+  await fill(url, bills);
+  await using server = await startServer(url);
+  const measured: Measured[] = [];
+  const measure = async (what: string, path: string, goal?: Goal) =>
+    void measured.push(await measureOne(server.url + path, what, rounds, goal));
+  const goal = { firstMs: goalFirstMs, wholeMs: goalWholeMs };
+  await measure("the smallest answer: /readyz", "/readyz");
+  await measure("the page, 90 days", "/", goal);
+  await measure("the page, 90 days by month", "/?by=month", goal);
+  await measure("the page, all of the year", `/?from=${daysAgo(366)}`);
+  await measure("the newest bills", "/bills");
+  await measure(
+    "the bills of a line of one day",
+    `/bills?line=liquidation&from=${daysAgo(5)}&to=${daysAgo(5)}`,
+  );
+  await measure("the bills of a line of 90 days", "/bills?line=liquidation");
+  await execute(url, todayDirty);
+  await measure("the page while a day is marked", "/", goal);
+  return {
+    name: "page",
+    title: `milliseconds for the page at ${bills.toLocaleString("en")} bills in one ledger (${databases.version})`,
+    rows: [
+      ["", "first bytes", "whole", "goal", "kB", "kB as gzip", ""],
+      ...measured.map(({ what, firstMs, wholeMs, bytes, gzipBytes, goal: aim }) => [
+        what,
+        firstMs.toFixed(0),
+        wholeMs.toFixed(0),
+        aim === undefined ? "-" : `${aim.firstMs}, ${aim.wholeMs}`,
+        (bytes / 1e3).toFixed(0),
+        (gzipBytes / 1e3).toFixed(0),
+        aim === undefined || (firstMs < aim.firstMs && wholeMs < aim.wholeMs) ? "" : "MISSED",
+      ]),
+    ],
+    json: { bills, measured },
+  };
+};
+
+const daysAgo = (days: number): string =>
+  new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10);
+
+async function execute(
+  url: string,
+  statement: string,
+  values: readonly unknown[] = [],
+): Promise<void> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  await client.query(statement, [...values]).finally(() => client.end());
+}
+
+async function fill(url: string, bills: number): Promise<void> {
+  await execute(url, seed, [bills]);
+  await execute(url, covered);
+  await execute(url, allDirty);
+  await execute(
+    url,
+    "insert into bill_counts select account, product_type, count(*) from bills group by account, product_type on conflict do nothing",
+  );
+  await execute(url, "vacuum analyze");
+  await using database = openDatabase(url, { statementMaxMs: 600_000 });
+  const signal = new AbortController().signal;
+  await refreshAllDays(database.db, signal);
+  await reconcile(database.db, { accounts: undefined, productTypes: undefined }, { isFull: true });
+  await refreshAllDays(database.db, signal);
+  await execute(url, "vacuum analyze");
+}
+
+/** The real program, in a process of its own. */
+async function startServer(
+  databaseUrl: string,
+): Promise<AsyncDisposable & { readonly url: string }> {
+  const program = fileURLToPath(new URL("../src/bin.js", import.meta.url));
+  const child = spawn(process.execPath, [...nodeFlags, program, "serve", "--port", "0"], {
+    env: { PATH: process.env["PATH"], DATABASE_URL: databaseUrl, LOG_LEVEL: "error" },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const [line] = await once(child.stdout, "data");
+  return {
+    url: String(line).trim(),
+    async [Symbol.asyncDispose]() {
+      const ended = once(child, "exit");
+      child.kill("SIGTERM");
+      await ended;
+    },
+  };
+}
+
+type Goal = { readonly firstMs: number; readonly wholeMs: number };
+type Answer = Goal & { readonly body: Buffer };
+type Measured = Goal & {
+  readonly what: string;
+  readonly bytes: number;
+  readonly gzipBytes: number;
+  readonly goal: Goal | undefined;
+};
+
+async function measureOne(
+  url: string,
+  what: string,
+  rounds: number,
+  goal: Goal | undefined,
+): Promise<Measured> {
+  const { body } = await ask(url);
+  const answers: Answer[] = [];
+  for (let round = 0; round < rounds; round++) answers.push(await ask(url));
+  return {
+    what,
+    goal,
+    firstMs: median(answers.map(({ firstMs }) => firstMs)),
+    wholeMs: median(answers.map(({ wholeMs }) => wholeMs)),
+    bytes: body.length,
+    gzipBytes: gzipSync(body).length,
+  };
+}
+
+function ask(url: string): Promise<Answer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+  const startedAt = performance.now();
+  get(url, (answer) => {
+    const chunks: Buffer[] = [];
+    let firstMs = Number.NaN;
+    answer.on("data", (chunk: Buffer) => {
+      if (chunks.length === 0) firstMs = performance.now() - startedAt;
+      chunks.push(chunk);
+    });
+    answer.on("error", reject);
+    answer.on("end", () => {
+      if (answer.statusCode !== 200) reject(new Error(`${url} answered ${answer.statusCode}`));
+      resolve({ firstMs, wholeMs: performance.now() - startedAt, body: Buffer.concat(chunks) });
+    });
+  }).on("error", reject);
+  return promise;
+}

@@ -42,5 +42,10 @@ const entities: Readonly<Record<string, string>> = {
 };
 
 /** Text as HTML shows it, with controls and marks that turn text round spelled out. */
-export const escaped = (text: string): string =>
+export const escaped = (text: string): string => (plain.test(text) ? text : spelled(text));
+
+// Most of a page is figures and addresses: nothing of them is to be escaped.
+const plain = /^[\w .,:;/?=+#()-]*$/;
+
+const spelled = (text: string): string =>
   printable(text.toWellFormed()).replaceAll(/[&<>"']/g, (sign) => entities[sign] ?? sign);

@@ -25,10 +25,22 @@ export function billsAddress(
     readonly to?: string;
   } = {},
 ): string {
-  const query = new URLSearchParams(queryOf(selection, { from, to }));
-  for (const name of lines) query.append("line", name);
-  if (symbol !== undefined) query.set("symbol", symbol);
-  return `/bills?${query}`;
+  const ofLines = lines.map((name) => `&line=${name}`).join("");
+  const ofSymbol = symbol === undefined ? "" : `&${new URLSearchParams({ symbol })}`;
+  return `/bills?${baseOf(selection)}&from=${from}&to=${to}${ofLines}${ofSymbol}`;
+}
+
+// A page has a thousand such addresses: what is the same in all of them is put together once.
+const bases = new WeakMap<PageSelection, string>();
+
+function baseOf(selection: PageSelection): string {
+  const known = bases.get(selection);
+  if (known !== undefined) return known;
+  const query = new URLSearchParams(queryOf(selection));
+  query.delete("from");
+  query.delete("to");
+  bases.set(selection, `${query}`);
+  return `${query}`;
 }
 
 /** What such an address asks for; a line that is none narrows nothing. */
