@@ -2,17 +2,19 @@ import { type FastifyInstance, fastify } from "fastify";
 import { explained } from "../db/database-errors.ts";
 import { firstThrown, messageOf, ReportableError } from "../errors.ts";
 import type { Log } from "../log.ts";
+import { createHttpMetrics, type HttpMetrics } from "../metrics/http-metrics.ts";
 import { Refusal } from "../server/source.ts";
 import { downloads } from "./downloads.ts";
 import { sendEnvelope } from "./envelope.ts";
 import { health } from "./health.ts";
+import { metrics } from "./metrics.ts";
 import { mirror } from "./mirror/mirror.ts";
 import { openapi } from "./openapi.ts";
 import { page } from "./page.ts";
 import type { RouteGroup, ServeDeps } from "./routes.ts";
 
 /** All that is served. */
-const routeGroups: readonly RouteGroup[] = [health, mirror, openapi, page, downloads];
+const routeGroups: readonly RouteGroup[] = [health, metrics, mirror, openapi, page, downloads];
 
 // URL and headers together; the longest honest request has about 1 KiB.
 const headBytesMax = 16 * 1_024;
@@ -45,14 +47,15 @@ export function createApp(deps: ServeDeps): FastifyInstance {
     },
   });
   app.server.maxConnections = connectionsMax;
-  logRequests(app, deps.log);
+  const http = createHttpMetrics();
+  watchRequests(app, deps.log, http);
   app.setNotFoundHandler((_request, reply) => sendEnvelope(reply, notFound()));
   app.setErrorHandler((error, _request, reply) => {
     const known = clientFault(error);
     if (known !== undefined) return sendEnvelope(reply, known);
     return sendEnvelope(reply, serverFault(error, deps.log));
   });
-  for (const addRoutes of routeGroups) addRoutes(app, deps);
+  for (const addRoutes of routeGroups) addRoutes(app, { ...deps, http });
   return app;
 }
 
@@ -82,17 +85,14 @@ function serverFault(thrown: unknown, log: Log): Refusal {
 }
 
 /** The path as a route names it: what a client wrote may hold anything, a secret too. */
-function logRequests(app: FastifyInstance, log: Log): void {
+function watchRequests(app: FastifyInstance, log: Log, http: HttpMetrics): void {
   app.addHook("onResponse", async (request, reply) => {
-    log.info(
-      {
-        method: request.method,
-        route: request.routeOptions.url ?? "none",
-        status: reply.statusCode,
-        ms: Math.round(reply.elapsedTime),
-        client: request.ip,
-      },
-      "request",
-    );
+    const answer = {
+      method: request.method,
+      route: request.routeOptions.url ?? "none",
+      status: reply.statusCode,
+    };
+    http.answered({ ...answer, ms: reply.elapsedTime });
+    log.info({ ...answer, ms: Math.round(reply.elapsedTime), client: request.ip }, "request");
   });
 }

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import type { Transaction, TransactionOptions } from "../db/connect.ts";
 import type { Log } from "../log.ts";
+import type { HttpMetrics } from "../metrics/http-metrics.ts";
 import type { KeyRing } from "./keys/key-ring.ts";
 
 /**
@@ -28,4 +29,7 @@ export type ServeDeps = {
 };
 
 /** Adds some routes of one kind to the server. */
-export type RouteGroup = (app: FastifyInstance, deps: ServeDeps) => void;
+export type RouteGroup = (
+  app: FastifyInstance,
+  deps: ServeDeps & { readonly http: HttpMetrics },
+) => void;

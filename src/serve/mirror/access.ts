@@ -26,7 +26,12 @@ const nobody: Credential = {
 };
 
 /** Lets in whoever signs with a key of the server's own, as often as a key may ask. */
-export function accessBy(keys: KeyRing, now: () => number): Access {
+export function accessBy(
+  keys: KeyRing,
+  now: () => number,
+  /** Told of every refused key or signature by its code, also where the client is told less. */
+  onFailure: (code: string) => void,
+): Access {
   const failures = createBudget(failuresMax, minuteMs);
   const uses = createBudget(requestsMax);
   return (request, query) => {
@@ -39,8 +44,12 @@ export function accessBy(keys: KeyRing, now: () => number): Access {
       undefined,
       at,
     );
-    if (key === undefined) return exceeded(failures, request.ip, at) ?? unknownKey(name);
-    if (refusal !== undefined) return exceeded(failures, request.ip, at) ?? refusal;
+    const failed = (failure: Refusal) => {
+      onFailure(failure.code);
+      return exceeded(failures, request.ip, at) ?? failure;
+    };
+    if (key === undefined) return failed(unknownKey(name));
+    if (refusal !== undefined) return failed(refusal);
     return exceeded(uses, key.apiKey, at) ?? key;
   };
 }

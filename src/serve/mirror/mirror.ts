@@ -23,8 +23,8 @@ import { serveContracts, serveSymbols } from "./public-lists.ts";
 type Serve = (tx: Transaction, asked: Asked) => Promise<Served>;
 
 /** The exchange's own API, answered from what is stored. */
-export const mirror: RouteGroup = (app, { read, keys, now, settleLagMs, maxAgeMs }) => {
-  const access = accessBy(keys, now);
+export const mirror: RouteGroup = (app, { read, keys, now, settleLagMs, maxAgeMs, http }) => {
+  const access = accessBy(keys, now, http.authFailed);
   const readTimes = ledgerTimesReader(settleLagMs);
   // As the exchange counts its public lists: by address.
   const asked = createBudget(symbols.limit.requests, symbols.limit.perMs);

@@ -1,0 +1,24 @@
+import { Registry } from "prom-client";
+import { readSyncedStreams } from "../db/ledger/checkpoints.ts";
+import { registryOf } from "../metrics/registry.ts";
+import { readObservations } from "../reports/observations.ts";
+import type { RouteGroup } from "./routes.ts";
+
+/**
+ * What is stored, and what the server counted, as Prometheus reads it. Needs no key. Whoever asks while
+ * another's answer is under way gets the same one.
+ */
+export const metrics: RouteGroup = (app, { read, settleLagMs, http }) => {
+  const readStored = () =>
+    read(async (tx) =>
+      registryOf(await readObservations(tx, await readSyncedStreams(tx), settleLagMs)),
+    );
+  let underWay: ReturnType<typeof readStored> | undefined;
+  app.get("/metrics", async (_request, reply) => {
+    underWay ??= readStored().finally(() => {
+      underWay = undefined;
+    });
+    const all = Registry.merge([await underWay, http.registry]);
+    return reply.type(all.contentType).send(await all.metrics());
+  });
+};
