@@ -2,12 +2,9 @@ import { appendFile, chown, mkdir, readFile, rename, writeFile } from "node:fs/p
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { openEmbedded } from "../src/db/embedded/embedded.ts";
-import {
-  type Account,
-  findBinaries,
-  run,
-  serverAccount,
-} from "../src/db/embedded/embedded-binaries.ts";
+import { serverAccount } from "../src/db/embedded/embedded-account.ts";
+import { findBinaries } from "../src/db/embedded/embedded-binaries.ts";
+import { type Account, run } from "../src/db/embedded/embedded-tools.ts";
 import { migrate } from "../src/db/migrate.ts";
 import { runCli, temporaryFolder } from "./support/cli.ts";
 import { otherPostgres } from "./support/debian-postgres.ts";

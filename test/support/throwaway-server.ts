@@ -1,13 +1,9 @@
 import { randomInt } from "node:crypto";
 import { chmod, chown, mkdtemp, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import {
-  type Binaries,
-  findBinaries,
-  hasCode,
-  run,
-  serverAccount,
-} from "../../src/db/embedded/embedded-binaries.ts";
+import { serverAccount } from "../../src/db/embedded/embedded-account.ts";
+import { type Binaries, findBinaries } from "../../src/db/embedded/embedded-binaries.ts";
+import { hasCode, run } from "../../src/db/embedded/embedded-tools.ts";
 import { scratch } from "./scratch.ts";
 
 /** A Postgres of the test's own, to be stopped, crashed, frozen and starved. */

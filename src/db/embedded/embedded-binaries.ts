@@ -1,4 +1,3 @@
-import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
 import {
@@ -17,59 +16,17 @@ import {
 import { createRequire } from "node:module";
 import { basename, dirname, join, relative } from "node:path";
 import { DatabaseError, messageOf } from "../../errors.ts";
+import { canUse } from "./embedded-account.ts";
+import { type Account, hasCode, lastLines, otherDatabase, run, unless } from "./embedded-tools.ts";
 
-/** Whom the server runs as, where that is not ourselves. */
-export type Account = { readonly uid: number; readonly gid: number };
 export type Binaries = { readonly initdb: string; readonly pgCtl: string };
 /** Those that were tried, with their version's first number. */
 export type TriedBinaries = Binaries & { readonly major: number };
-type ToolResult = { readonly ok: boolean; readonly output: string };
 
 /** Where root puts what the server's account could not reach under, say, /root. */
 export const sharedDir = "/var/lib/bill-sync";
-export const otherDatabase = "set DATABASE_URL to a Postgres of your own";
 
-const accountName = "postgres";
-const accountLookupsMax = 5;
-const toolLimitMs = 90_000;
-const outputCharsMax = 4_000;
 const abandonedAfterMs = 10 * 60_000;
-const toolEnvironment = { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C", TZ: "UTC" };
-
-/**
- * Runs a tool to its end, in a session of its own (Ctrl-C is for us, not for it), from `/`
- * (the account may not enter our working directory) and without our environment (PGPORT, LANG).
- */
-export function run(
-  command: string,
-  args: readonly string[],
-  account?: Account,
-): Promise<ToolResult> {
-  return new Promise((settle) => {
-    let output = "";
-    const child = spawn(command, args, {
-      ...account,
-      cwd: "/",
-      env: toolEnvironment,
-      detached: true,
-      stdio: ["ignore", "pipe", "pipe"],
-      timeout: toolLimitMs,
-      killSignal: "SIGKILL",
-    });
-    const collect = (chunk: Buffer): void => {
-      output = (output + chunk.toString()).slice(-outputCharsMax);
-    };
-    child.stdout.on("data", collect);
-    child.stderr.on("data", collect);
-    child.on("error", (error) => settle({ ok: false, output: error.message }));
-    child.on("close", (code, signal) =>
-      settle({
-        ok: code === 0,
-        output: signal === null ? output : `${output}\nended by ${signal}`,
-      }),
-    );
-  });
-}
 
 /** The binaries of this platform's package, runnable by the account. */
 export async function findBinaries(account: Account | undefined): Promise<TriedBinaries> {
@@ -205,33 +162,6 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/**
- * Postgres refuses to run as root. For root, the account to run it as: the owner of data that
- * exists, else the system's `postgres`, which is made where it is missing.
- */
-export async function serverAccount(place: string): Promise<Account | undefined> {
-  if (process.getuid?.() !== 0) return undefined;
-  const owner = await stat(place).catch(() => undefined);
-  if (owner !== undefined && owner.uid !== 0) return { uid: owner.uid, gid: owner.gid };
-  for (let lookup = 0; lookup < accountLookupsMax; lookup++) {
-    const uid = await run("id", ["-u", accountName]);
-    const gid = await run("id", ["-g", accountName]);
-    if (uid.ok && gid.ok) return { uid: Number(uid.output), gid: Number(gid.output) };
-    const home = ["--no-create-home", "--home-dir", "/nonexistent", "--shell", "/bin/false"];
-    const made = await run("useradd", ["--system", "--user-group", ...home, accountName]);
-    if (!made.ok) await run("adduser", ["-S", "-D", "-H", "-s", "/bin/false", accountName]);
-  }
-  throw new DatabaseError(
-    `Postgres does not run as root, and there is no user ${accountName} nor a way to make one: run bill-sync as an ordinary user, or ${otherDatabase}`,
-  );
-}
-
-/** Asks the system itself, as the account: modes alone do not know of ACLs and mounts. */
-export async function canUse(account: Account, path: string): Promise<boolean> {
-  const answer = await run("sh", ["-c", 'test -r "$0" && test -x "$0"', path], account);
-  return answer.ok;
-}
-
 async function can(path: string, mode: number): Promise<boolean> {
   return access(path, mode).then(
     () => true,
@@ -241,19 +171,4 @@ async function can(path: string, mode: number): Promise<boolean> {
 
 async function isThere(path: string): Promise<boolean> {
   return (await lstat(path).catch(unless("ENOENT"))) !== undefined;
-}
-
-export function hasCode(error: unknown, ...codes: readonly string[]): boolean {
-  return error instanceof Error && "code" in error && codes.includes(String(error.code));
-}
-
-/** A `catch` that lets the named system errors pass and throws all others. */
-export function unless(...codes: readonly string[]): (error: unknown) => void {
-  return (error) => {
-    if (!hasCode(error, ...codes)) throw error;
-  };
-}
-
-export function lastLines(text: string, linesMax = 8): string {
-  return text.trim().split("\n").slice(-linesMax).join("\n  ");
 }

@@ -13,20 +13,10 @@ import {
 import { dirname, join, resolve } from "node:path";
 import { DatabaseError, messageOf, UsageError } from "../../errors.ts";
 import { openFilesRemedy, saysOutOfFiles } from "../../open-files.ts";
-import {
-  type Account,
-  type Binaries,
-  canUse,
-  lastLines,
-  makeOnce,
-  makeSharedDir,
-  otherDatabase,
-  run,
-  serverAccount,
-  sharedDir,
-  unless,
-} from "./embedded-binaries.ts";
+import { canUse, serverAccount } from "./embedded-account.ts";
+import { type Binaries, makeOnce, makeSharedDir, sharedDir } from "./embedded-binaries.ts";
 import { disownStranger } from "./embedded-pid.ts";
+import { type Account, lastLines, otherDatabase, run, unless } from "./embedded-tools.ts";
 import { binariesFor } from "./embedded-version.ts";
 
 export type Notify = (message: string) => void;

@@ -1,6 +1,6 @@
 import { open, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { hasCode, unless } from "./embedded-binaries.ts";
+import { hasCode, unless } from "./embedded-tools.ts";
 
 // postmaster.pid: what a server that holds the data has written about itself.
 

