@@ -63,6 +63,14 @@ describe("links", () => {
   });
 });
 
+test("docs/design.md says what each folder of src has", () => {
+  const [, rooms = ""] = textOf("docs/design.md").split("\n## The rooms of src\n");
+  const told = [...rooms.matchAll(/`src\/([\w-]+)[/`]/g)].map(([, room]) => room);
+  const folders = globSync("src/*/").map((path) => path.split("/")[1]);
+  expect(folders.length).toBeGreaterThan(10);
+  expect(folders.filter((folder) => !told.includes(folder))).toEqual([]);
+});
+
 const silent = { write: () => true } as unknown as NodeJS.WriteStream;
 const io = { out: silent, err: silent, signal: AbortSignal.abort(), lost: () => undefined };
 const program = programOf(
