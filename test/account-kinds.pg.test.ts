@@ -130,7 +130,7 @@ test("one accounts file with a classic, a unified, a demo and an upgraded accoun
   const status = await at.run("status");
   for (const text of [moved.stdout, status.stdout]) {
     expect(text).toMatch(
-      /^upgraded\/USDT-FUTURES: closed .*: became unified, complete through .*\nupgraded\/USDT-FUTURES: not read .* to .*; it can be had only by switching the account back$/m,
+      /^upgraded\/(?:[A-Z]+-FUTURES(?:, )?){3}: closed .*: became unified, complete through .*\nupgraded\/(?:[A-Z]+-FUTURES(?:, )?){3}: not read .* to .*; it can be had only by switching the account back$/m,
     );
   }
   const json = JSON.parse((await at.run("status", "--json")).stdout);
@@ -156,6 +156,9 @@ test("one accounts file with a classic, a unified, a demo and an upgraded accoun
   const from = isoTime(epochMs(first - 20 * dayMs));
   const verified = await at.run("verify", "--from", from, "--to", isoTime(epochMs(first - dayMs)));
   expect(verified.code, verified.stdout + verified.stderr).toBe(0);
+  expect(verified.stderr).toMatch(
+    /^upgraded: not compared: .*USDT-FUTURES.*: the account is unified now/m,
+  );
   const reconciled = await at.run("reconcile");
   expect(reconciled.code, reconciled.stdout + reconciled.stderr).toBe(0);
   const exported = await at.run("export", "--format", "csv");

@@ -11,8 +11,14 @@ import { readBills } from "../src/export/read-bills.ts";
 import { reconcile } from "../src/reconciliation/reconcile.ts";
 import { decimalText, unifiedPlaces, units } from "../src/sandbox/money.ts";
 import { pick, seededRandom } from "../src/sandbox/random.ts";
+import { snowflake } from "../src/sandbox/snowflake.ts";
 import { fileDatabase } from "./support/database.ts";
-import { storeUnified, type UnifiedBill, unifiedLedger } from "./support/unified-ledger.ts";
+import {
+  storeUnified,
+  type UnifiedBill,
+  unifiedLedger,
+  unifiedStart,
+} from "./support/unified-ledger.ts";
 
 // A unified account's rows may be dated a second or two before they are booked, with others of the
 // same coin in between: the balances tell the order, and all that shows bills goes by it.
@@ -210,6 +216,76 @@ describe("bills that are booked after their times", () => {
       join bills using (account, product_type, bill_id)
       where booked_at not between c_time and c_time + ${unifiedBookedMaxMs} * interval '1 millisecond'`);
     expect(wrong).toEqual([]);
+    expect(await offs(account)).toEqual(none);
+  });
+
+  /** Rows of USDT in the order in which they were booked: what each moves, and its time. */
+  const rowsOf = (rows: readonly (readonly [moved: number, atMs: number])[]): UnifiedBill[] => {
+    const row = ledgerOf("a row").find(
+      ({ productType, coin }) => productType === "UTA-OTHER" && coin === "USDT",
+    );
+    if (row === undefined) throw new Error("no row");
+    let balance = 1_000;
+    let latest = 0;
+    return rows.map(([moved, atMs], place) => {
+      balance += moved;
+      latest = Math.max(latest, unifiedStart + hourMs + atMs);
+      return {
+        ...row,
+        billId: snowflake(latest, place),
+        businessType: "TRANSFER_IN",
+        amount: String(moved),
+        balance: String(balance),
+        cTime: epochMs(unifiedStart + hourMs + atMs),
+      };
+    });
+  };
+
+  test.each<[string, readonly (readonly [number, number])[]]>([
+    [
+      "before those that they look like",
+      [
+        [1, 0],
+        [0, 11_180],
+        [2, 10_000],
+        [0, 10_300],
+        [3, hourMs],
+      ],
+    ],
+    [
+      "behind those that they look like",
+      [
+        [1, 0],
+        [0, 10_335],
+        [2, 10_975],
+        [0, 10_186],
+        [3, hourMs],
+      ],
+    ],
+  ])("chain where some move nothing, and stand %s", async (name, rows) => {
+    await storeUnified(db, name, rowsOf(rows));
+    const { breaks } = await check(name);
+    expect(breaks).toEqual([]);
+    expect(await offs(name)).toEqual(none);
+  });
+
+  test("need no check of the whole when a later one comes, beside a learned order or not", async () => {
+    const account = "later";
+    const bills = rowsOf([
+      [1, 0],
+      [2, 10_500],
+      [3, 10_900],
+      [4, 10_000],
+      [5, 30_000],
+      [6, 31_000],
+    ]);
+    await storeUnified(db, account, bills.slice(0, 4));
+    expect((await check(account)).breaks).toEqual([]);
+    for (const [place, later] of bills.slice(4).entries()) {
+      await storeUnified(db, account, [later], uncovered);
+      const { breaks, isWhole } = await check(account);
+      expect({ place, breaks, isWhole }).toEqual({ place, breaks: [], isWhole: false });
+    }
     expect(await offs(account)).toEqual(none);
   });
 });

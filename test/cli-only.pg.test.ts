@@ -103,7 +103,8 @@ describe.concurrent("sync brings", () => {
       "the two that --only ltv,symbols names",
       ["--only", "ltv,symbols"],
       { bills: 0, ltv: 1, symbols: 60, contracts: 0 },
-      ["loan-to-value", "symbols"],
+      // Which of the two APIs serves the account, only its settings tell.
+      ["account settings", "loan-to-value", "symbols"],
     ],
     [
       "the two that --only ltv bills names",
@@ -117,6 +118,14 @@ describe.concurrent("sync brings", () => {
     expect(end.code).toBe(0);
     expect(await at.rows()).toEqual(rows);
     expect(at.asked()).toEqual(asked);
+  });
+
+  test("the loan-to-value of a unified account that was never asked for its mode", async () => {
+    const modes = [{ at: Number.NEGATIVE_INFINITY, mode: "unified" }];
+    await using at = await house({ modes }, { PRODUCT_TYPES: "" });
+    const end = await at.run("sync", "--only", "ltv");
+    expect(end.code, end.stdout + end.stderr).toBe(0);
+    expect(await at.rows()).toEqual({ bills: 0, ltv: 1, symbols: 0, contracts: 0 });
   });
 
   test("no loan-to-value where it is not asked for", async () => {

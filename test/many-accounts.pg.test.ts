@@ -76,7 +76,7 @@ test("of twenty accounts, one sync mirrors the seventeen that work, names the th
     "symbols: 60 pairs, 60 new, 0 changed, 0 returned, 0 gone",
     "contracts: 5 contracts, 5 new, 0 changed, 0 returned, 0 gone",
     expect.stringMatching(
-      `^${unified}: account ${unified} is unified and has no ${productType}: nothing of it was read`,
+      `^${unified}: account ${unified} is unified and has no ${productType}: nothing of it is read`,
     ),
     expect.stringMatching(`^${wrongSecret}: the exchange refused \\(40009.* or its apiSecret in`),
     expect.stringMatching(`^${withoutRight}/${productType}: the exchange refused \\(40014`),

@@ -1,7 +1,11 @@
 import { expect, test } from "vitest";
+import { readable } from "../src/app/readable.ts";
 import { planCost, planText } from "../src/commands/plan.ts";
+import { readConfig } from "../src/config/config.ts";
 import type { ProductType } from "../src/contract/product-types.ts";
 import { dayMs, epochMs } from "../src/contract/time.ts";
+import type { AccountStates } from "../src/db/accounts/account-states.ts";
+import { nothingToRead } from "../src/sync/account-mode.ts";
 import type { StreamPlan, Walk } from "../src/sync/store.ts";
 
 const start = Date.UTC(2026, 10, 1, 3, 24, 59);
@@ -89,4 +93,22 @@ test("many accounts are slowed by the limit that their address has over all of t
   const plans = Array.from({ length: 20 }, (_, index) => plan(`desk-${index}`, "USDT-FUTURES", 17));
   // 35 each, which alone take 3.5 s; 700 at 90 a second.
   expect(planCost(plans)).toEqual({ windows: 340, requestsMin: 700, durationMs: 70_000 / 9 });
+});
+
+test("of an account that is known to be unified no classic product type is planned, and why is said", () => {
+  const account = {
+    name: "main",
+    productTypes: ["USDT-FUTURES" as const],
+  };
+  const state = (is: "classic" | "unified" | undefined): AccountStates => ({
+    of: () => ({ mode: is && { is, since: day(0) }, notAvailable: [], closed: [] }),
+  });
+  const config = { ...readConfig({}, { credentials: false }), accounts: [account] };
+  const plannedIn = (is: "classic" | "unified" | undefined) =>
+    readable(config, state(is)).accounts.map(({ productTypes }) => productTypes);
+  expect(plannedIn(undefined)).toEqual([["USDT-FUTURES"]]);
+  expect(plannedIn("classic")).toEqual([["USDT-FUTURES"]]);
+  expect(plannedIn("unified")).toEqual([[]]);
+  expect(nothingToRead(account, "classic")).toBeUndefined();
+  expect(nothingToRead(account, "unified")).toMatch(/main is unified and has no USDT-FUTURES/);
 });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { statusText } from "../src/commands/status/status.ts";
+import type { ProductType } from "../src/contract/product-types.ts";
 import {
   dayMs,
   type EpochMs,
@@ -169,6 +170,27 @@ test("coverage is never rounded up to 100 percent, and is 0 where nothing is kno
       expired: [between(2, 1)],
     }),
   ).toBe(0.5);
+});
+
+test("streams of an account that were closed alike are one line, and what differs is told apart", () => {
+  const closed = (productType: ProductType, unread: StreamStatus["closedUnread"]) =>
+    stream({
+      stream: { account: "main", productType },
+      settling: [],
+      unread: [],
+      expiresAt: undefined,
+      closedAt: ago(minuteMs),
+      closedUnread: unread,
+    });
+  const tail = [between(11 * minuteMs, minuteMs)];
+  const lines = linesOf(
+    [closed("USDT-FUTURES", tail), closed("COIN-FUTURES", tail), closed("USDC-FUTURES", [])],
+    null,
+  );
+  expect(lines.slice(5, -1)).toEqual([
+    "main/USDT-FUTURES, COIN-FUTURES, USDC-FUTURES: closed 2026-11-21 11:59Z: became unified, complete through 2026-11-21 11:49Z",
+    "main/USDT-FUTURES, COIN-FUTURES: not read 2026-11-21 11:49:00Z to 2026-11-21 11:59:00Z; it can be had only by switching the account back",
+  ]);
 });
 
 test("a stream that is closed says why, up to when it is complete and what was not read; nothing of it expires", () => {

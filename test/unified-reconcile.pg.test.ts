@@ -278,3 +278,37 @@ test("rows that come piece by piece are judged as they are at once", async () =>
   expect(await stateOf("pieces")).toEqual(await stateOf("at once"));
   expect(await wronglyMoved("pieces", bills)).toEqual([]);
 });
+
+test("what does not follow behind the end of a closed stream is told, beside time that was not read", async () => {
+  const account = "closed";
+  const stream = { account, productType: "USDT-FUTURES" } as const;
+  const bills = [10, 20, 35].map((balance, hour) => ({
+    ...(billsOf([
+      [
+        "UTA-OTHER",
+        `${hour}`,
+        "trans_from_exchange",
+        "USDT",
+        "10",
+        "0",
+        `${balance}`,
+        unifiedStart + hour * hourMs,
+      ],
+    ])[0]?.[1] as Bill),
+  }));
+  await inTransaction(db, async (tx) => {
+    await upsertBills(tx, [{ stream, bills }]);
+    await coverStream(tx, stream, unifiedStart, unifiedStart + hourMs + 1);
+  });
+  const kinds = async () =>
+    (await check(account)).breaks.map(({ kind }) => kind).filter((kind) => kind !== "id-time");
+  expect(await kinds()).toEqual([]);
+  await db.execute(sql`
+    insert into stream_states (account, product_type, closed_at)
+    values (${account}, 'USDT-FUTURES', now())`);
+  expect(await kinds()).toEqual(["unread"]);
+  const { rows } = await db.execute(
+    sql`select distinct is_settled from analytics.activity where account = ${account}`,
+  );
+  expect(rows).toEqual([{ is_settled: true }]);
+});

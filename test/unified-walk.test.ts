@@ -141,6 +141,19 @@ describe("a window of a unified account", () => {
     );
   });
 
+  test("of which each page has one row, the newest first, is read whole", async () => {
+    const few = ledgers.map((records) => records.slice(0, 40));
+    await fc.assert(
+      fc.asyncProperty(few, quirksOf(false), fc.nat(), async (records, drawn, seed) => {
+        const quirks = { ...drawn, includesCursor: false, pageRows: 1 };
+        const { missing, error } = await walked(records, quirks, randomOf(seed));
+        if (error === undefined) expect(missing).toBe(0);
+        else expect(error).toBeInstanceOf(ContradictionError);
+      }),
+      { numRuns: 80 },
+    );
+  });
+
   const known: RecordQuirks = {
     bounds: "both",
     sortedBy: "time",

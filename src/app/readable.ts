@@ -24,8 +24,8 @@ function readableTypes(
   { mode, notAvailable }: AccountState,
 ): readonly ProductType[] {
   const own = productTypes.filter((type) => modeOf(type) === (mode?.is ?? "classic"));
-  // Of what was named and the account does not have, a run says so.
-  if (!readsAll) return own.length > 0 ? own : productTypes;
+  // Of one that was never asked, what is named is all that is known.
+  if (!readsAll) return mode === undefined && own.length === 0 ? productTypes : own;
   return own.filter((type) => notAvailable.every(({ productType }) => productType !== type));
 }
 

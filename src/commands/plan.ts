@@ -13,12 +13,13 @@ import type { Operation } from "../contract/operation.ts";
 import { type ContractProductType, isUnified } from "../contract/product-types.ts";
 import { symbols } from "../contract/symbols.ts";
 import type { EpochMs } from "../contract/time.ts";
-import { noStates, readAccountStates } from "../db/accounts/account-states.ts";
+import { type AccountStates, noStates, readAccountStates } from "../db/accounts/account-states.ts";
 import { readRetirements } from "../db/accounts/retirement.ts";
 import { readKnownTime } from "../db/ledger/known-time.ts";
 import { hasSchema } from "../db/migrate.ts";
 import { openCommandDatabase } from "../db/open.ts";
 import { addressLimit } from "../exchange/address-limits.ts";
+import { nothingToRead } from "../sync/account-mode.ts";
 import { planStream } from "../sync/plan.ts";
 import type { StreamPlan } from "../sync/store.ts";
 import { riskUnitsOf } from "../sync/sync-loan-to-value.ts";
@@ -51,7 +52,7 @@ export async function planCommand(
   const retired = isNew ? [] : await readRetirements(database.db);
   const states = isNew ? noStates : await readAccountStates(database.db);
   const { config, notices } = withoutRetired(readable(given, states), retired);
-  for (const line of notices) tell(io, line);
+  for (const line of [...notices, ...refusals(given, states)]) tell(io, line);
   const plans: StreamPlan[] = [];
   for (const { name, productTypes } of config.accounts) {
     for (const productType of productTypes) {
@@ -66,6 +67,13 @@ export async function planCommand(
   else print(io, planText(plans, records));
   return 0;
 }
+
+/** What a run would say of accounts that have nothing of what is named, by what the last one was told. */
+const refusals = ({ accounts }: Config, states: AccountStates): readonly string[] =>
+  accounts.flatMap((account) => {
+    const { mode } = states.of(account.name);
+    return (mode && nothingToRead(account, mode.is)) ?? [];
+  });
 
 /** Any public answer carries the exchange's time; that of one symbol is the smallest. */
 async function exchangeTime(

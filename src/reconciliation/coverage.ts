@@ -12,7 +12,8 @@ import { walletOf } from "../db/sql/wallet.ts";
  *
  * A unified account's balance is one over all categories: where one of them was never read, none of
  * its balances is judged. One that the key may not read is not waited for. What was booked in the
- * last seconds of what was read may follow bills that were not.
+ * last seconds of what was read may follow bills that were not. Where all are closed, no late bill
+ * will come: the end is none, and what was not read is said of what does not follow there.
  */
 export async function collectCoverage(tx: Transaction): Promise<void> {
   await tx.execute(sql`
@@ -42,6 +43,7 @@ export async function collectCoverage(tx: Transaction): Promise<void> {
       case when bool_or(is_unread) then '{}' else range_intersect_agg(time) end as time,
       case
         when bool_or(is_unread) then '-infinity'
+        when bool_and(is_closed) then null
         else min(settled_to) - ${bookedMaxOf("wallet")}
       end as settled_to
     from (
@@ -50,8 +52,10 @@ export async function collectCoverage(tx: Transaction): Promise<void> {
         ${walletOf("product_type")} as wallet,
         time,
         settled_to,
+        closed_at is not null as is_closed,
         (account, ${walletOf("product_type")}) in (select account, wallet from unread) as is_unread
       from streams
+      left join stream_states using (account, product_type)
     ) as members
     group by account, wallet`);
 }

@@ -4,7 +4,13 @@ import { accountSettings } from "../contract/unified-account.ts";
 import { AccountInTransitError, ExchangeError, ReportableError } from "../errors.ts";
 import type { Client } from "../exchange/client.ts";
 import { printableLine } from "../printable.ts";
-import { type AccountMode, type AccountState, askedFor, type Wanted } from "./account-state.ts";
+import {
+  type AccountMode,
+  type AccountState,
+  askedFor,
+  modeOf,
+  type Wanted,
+} from "./account-state.ts";
 import { probeAccount, type StreamReader } from "./stream-reader.ts";
 
 /** How an account is asked for its mode. Each throws as the client does. */
@@ -76,6 +82,7 @@ export type Met<Stream> = { readonly mode: AccountMode; readonly streams: readon
  * Finds out an account's mode, and with it which of its product types are asked for. The first signed
  * answer sets the exchange's clock.
  *
+ * @param account where it has no product types, only its mode is asked for.
  * @param state what earlier runs were told.
  * @param streamOf makes the stream of a product type; some were asked for by their readers then.
  * @throws as {@link askMode} does.
@@ -87,7 +94,6 @@ export async function meetAccount<Stream extends { readonly reader: StreamReader
   streamOf: (productType: ProductType) => Stream,
 ): Promise<Met<Stream>> {
   const last = state.mode?.is;
-  if (account.productTypes.length === 0) return { mode: last ?? "classic", streams: [] };
   const streamsOf = (mode: AccountMode) =>
     askedFor(account, state, mode, deps.exchangeNow()).map(streamOf);
   const classic = streamsOf("classic");
@@ -95,6 +101,11 @@ export async function meetAccount<Stream extends { readonly reader: StreamReader
     classic: () => probeAccount(classic.map(({ reader }) => reader)),
     settings: () => askSettings(deps),
   };
+  // The settings are refused to a classic account by a code of their own.
+  if (account.productTypes.length === 0) {
+    const isUnified = await isServed(ask, account.name, "unified");
+    return { mode: isUnified ? "unified" : "classic", streams: [] };
+  }
   const mode = await askMode(ask, account.name, classic.length === 0 ? "unified" : last);
   return { mode, streams: mode === "classic" ? classic : streamsOf(mode) };
 }
@@ -110,16 +121,26 @@ async function askSettings({ client, signal, assertHeld, onFailure }: MeetDeps):
 
 /** @throws ReportableError where product types were named, and the account has none of them. */
 export function refuseNothing(
-  { name, productTypes, readsAll = false }: Wanted & { readonly name: string },
+  account: Wanted & { readonly name: string },
   mode: AccountMode,
 ): void {
-  if (productTypes.length === 0 || readsAll) return;
+  const refusal = nothingToRead(account, mode);
+  if (refusal !== undefined) throw new ReportableError(refusal);
+}
+
+/** Why nothing of an account is read, where product types were named, and it has none of them. */
+export function nothingToRead(
+  { name, productTypes, readsAll = false }: Wanted & { readonly name: string },
+  mode: AccountMode,
+): string | undefined {
+  const hasSome = productTypes.some((productType) => modeOf(productType) === mode);
+  if (productTypes.length === 0 || readsAll || hasSome) return undefined;
   const remedy =
     mode === "unified"
       ? "name those that begin with UTA-"
       : "name those that do not begin with UTA-";
-  throw new ReportableError(
-    `account ${name} is ${mode} and has no ${productTypes.join(", ")}: nothing of it was read; ` +
-      `${remedy}, or leave PRODUCT_TYPES and productTypes out`,
+  return (
+    `account ${name} is ${mode} and has no ${productTypes.join(", ")}: nothing of it is read; ` +
+    `${remedy}, or leave PRODUCT_TYPES and productTypes out`
   );
 }

@@ -12,22 +12,40 @@ import { streamName } from "./stream-names.ts";
 export const becameText = ({ productType }: Pick<Closed, "productType">): string =>
   modeOf(productType) === "classic" ? "became unified" : "became classic";
 
-/** That a stream is closed, up to when it is complete, and what of it was not read. */
-export function closedLines(
-  stream: Stream,
-  closedAt: EpochMs,
-  { through, unread }: ClosedTime,
-): readonly string[] {
-  const name = streamName(stream);
+/** A stream that is closed, and what is left of it. */
+export type ClosedRemark = ClosedTime & { readonly stream: Stream; readonly closedAt: EpochMs };
+
+/**
+ * That streams are closed, up to when they are complete, and what of them was not read: a line for
+ * those of an account of which the same is true.
+ */
+export function closedLines(closed: readonly ClosedRemark[]): readonly string[] {
+  const byAccount = Map.groupBy(closed, ({ stream }) => stream.account).values();
+  return [...byAccount].flatMap((own) => {
+    const remarks = own.flatMap((one) => remarksOf(one).map((text) => ({ text, ...one })));
+    const alike = Map.groupBy(remarks, ({ text }) => text);
+    return [...alike].map(([text, those]) => `${namesOf(those)}: ${text}`);
+  });
+}
+
+function remarksOf({ stream, closedAt, through, unread }: ClosedRemark): readonly string[] {
   const complete = through === undefined ? "" : `, complete through ${formatMinute(through)}`;
   return [
-    `${name}: closed ${formatMinute(closedAt)}: ${becameText(stream)}${complete}`,
+    `closed ${formatMinute(closedAt)}: ${becameText(stream)}${complete}`,
     ...unread.map(
       (time) =>
-        `${name}: not read ${formatInterval(time)}; it can be had only by switching the account back`,
+        `not read ${formatInterval(time)}; it can be had only by switching the account back`,
     ),
   ];
 }
+
+/** Of one account: `main/USDT-FUTURES`, or `main/USDT-FUTURES, COIN-FUTURES`. */
+const namesOf = (those: readonly ClosedRemark[]): string =>
+  those
+    .map(({ stream }, place) =>
+      place === 0 ? streamName(stream) : printableLine(stream.productType),
+    )
+    .join(", ");
 
 /** A line for each reason why an account's key may not read product types. */
 export function notAvailableLines(

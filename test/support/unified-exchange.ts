@@ -19,6 +19,8 @@ export type RecordQuirks = {
   /** Whether the oldest rows come on the first page. */
   readonly isAscending: boolean;
   readonly hasShortPages: boolean;
+  /** How many rows a page has at most, whatever is asked for. Default as many as are asked for. */
+  readonly pageRows?: number;
   /** How the page behind the last looks. */
   readonly end:
     | "empty list"
@@ -43,9 +45,8 @@ export function unifiedExchange(
       quirks,
       cursor === undefined ? undefined : BigInt(cursor),
     ).filter(({ ts }) => isWithin(ts, query, quirks));
-    const size = quirks.hasShortPages
-      ? Math.ceil(Number(limit) * (1 - random() * 0.75))
-      : Number(limit);
+    const most = Math.min(Number(limit), quirks.pageRows ?? Number(limit));
+    const size = quirks.hasShortPages ? Math.ceil(most * (1 - random() * 0.75)) : most;
     const page = found.slice(0, size);
     const last = page.at(-1);
     const data =

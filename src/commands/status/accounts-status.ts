@@ -5,10 +5,12 @@ import { closedLines, notAvailableLines } from "../../terminal/account-remarks.t
 
 // What status says of accounts: their modes, what their keys may not read, and streams that are closed.
 
-export const closedRemarks = (status: StreamStatus): readonly string[] => {
-  const { stream, closedAt, completeThrough: through, closedUnread: unread } = status;
-  return closedAt === undefined ? [] : closedLines(stream, closedAt, { through, unread });
-};
+export const closedRemarks = (streams: readonly StreamStatus[]): readonly string[] =>
+  closedLines(
+    streams.flatMap(({ stream, closedAt, completeThrough: through, closedUnread: unread }) =>
+      closedAt === undefined ? [] : [{ stream, closedAt, through, unread }],
+    ),
+  );
 
 export const accountRemarks = ({
   account,

@@ -120,6 +120,7 @@ export function statusText(
   );
   return [
     ...(streams.length === 0 ? [] : [table, ""]),
+    ...closedRemarks(streams),
     ...streams.flatMap((stream) => streamRemarks(stream, configured)),
     ...breaksLines(breaks),
     ...accounts.flatMap(accountRemarks),
@@ -161,7 +162,6 @@ function streamRemarks(status: StreamStatus, configured: ReadonlySet<string>): r
   const more = missing.length - gapsShownMax;
   const { account, productType } = status.stream;
   return [
-    ...closedRemarks(status),
     ...(configured.has(name) || status.closedAt !== undefined
       ? []
       : [

@@ -140,7 +140,7 @@ function streamRemarks({ stream, windows, expired }: StreamReport): readonly str
 
 /** What a run found out of an account's mode, and of its key. */
 const accountRemarks = ({ account, closed = [], notAvailable = [] }: AccountReport) => [
-  ...closed.flatMap(({ stream, closedAt, ...time }) => closedLines(stream, closedAt, time)),
+  ...closedLines(closed),
   ...notAvailableLines(account, notAvailable),
 ];
 

@@ -16,13 +16,17 @@ import type { Database } from "../../db/connect.ts";
 import { LockWaits } from "../../db/lease/lock-waits.ts";
 import type { Renewals } from "../../db/lease/renewals.ts";
 import { takeVerifyLease, verifyLeaseRenewals } from "../../db/lease/verify-lease.ts";
+import { readSyncedStreams } from "../../db/ledger/checkpoints.ts";
 import { openVerifyStore } from "../../db/ledger/verification-store.ts";
 import { migrate } from "../../db/migrate.ts";
 import { type CommandDatabase, openCommandDatabase } from "../../db/open.ts";
 import { type ExchangeError, firstThrown } from "../../errors.ts";
+import { printableLine } from "../../printable.ts";
 import { type MeetDeps, meetAccount, refuseNothing } from "../../sync/account-mode.ts";
 import type { ReadAccount } from "../../sync/account-proof.ts";
+import { modeOf } from "../../sync/account-state.ts";
 import type { Interval } from "../../sync/intervals.ts";
+import type { Stream } from "../../sync/store.ts";
 import { StreamReader } from "../../sync/stream-reader.ts";
 import { type StreamVerification, verifyBills } from "../../sync/verify.ts";
 import { streamName } from "../../terminal/stream-names.ts";
@@ -140,6 +144,8 @@ async function verifyOne(deps: Deps, account: Account): Promise<AccountVerificat
       notice(`${name}: a request failed: ${message}`);
     const asking = { client, exchangeNow, assertHeld, signal, onFailure };
     const read = await readAccount(db, asking, account);
+    const apart = notCompared(await readSyncedStreams(db), account, read);
+    if (apart !== undefined) notice(apart);
     const proof = await proveKey({ db, exchange, assertHeld, signal, onFailure }, named, read);
     const text = proofText(proof);
     if (text !== undefined) notice(`${name}: ${text}`);
@@ -185,6 +191,23 @@ async function readAccount(db: Database, deps: MeetDeps, account: Account): Prom
   const isRefused = (type: ProductType) =>
     state.notAvailable.some(({ productType }) => productType === type);
   return { mode, productTypes: productTypes.filter((type) => !readsAll || !isRefused(type)) };
+}
+
+/** What is stored of an account's other mode, which the exchange does not serve any more. */
+function notCompared(
+  stored: readonly Stream[],
+  { name, productTypes }: Account,
+  { mode }: ReadAccount,
+): string | undefined {
+  const apart = stored
+    .filter(({ account, productType }) => account === name && productTypes.includes(productType))
+    .filter(({ productType }) => modeOf(productType) !== mode)
+    .map(({ productType }) => productType);
+  if (apart.length === 0) return undefined;
+  return (
+    `${printableLine(name)}: not compared: ${apart.join(", ")}: the account is ${mode} now, and the exchange ` +
+    "serves their bills only to an account that is switched back"
+  );
 }
 
 const countsOf = ({ reports, findings }: Verification): object => ({
