@@ -6,6 +6,7 @@ import { DatabaseError } from "../errors.ts";
 import type { Queryable, Transaction } from "./connect.ts";
 import { dayViews } from "./days/day-views.ts";
 import { textArray } from "./sql/array-literal.ts";
+import { chainOrderText } from "./sql/chain-order.ts";
 
 /** The views of schema `analytics`, each behind those that it reads. */
 export const viewNames = [
@@ -50,7 +51,14 @@ const viewOf = (schema: View["schema"], name: string, text: string): View => ({
 /** Those of `analytics`, and behind the first, which they read, those that put days together. */
 export function readViews(): readonly View[] {
   const [entries, ...others] = viewNames.map((name) =>
-    viewOf("analytics", name, readFileSync(new URL(`${name}.sql`, folder), "utf8")),
+    viewOf(
+      "analytics",
+      name,
+      readFileSync(new URL(`${name}.sql`, folder), "utf8").replaceAll(
+        "$chain_order",
+        chainOrderText(),
+      ),
+    ),
   );
   const days = dayViews().map(({ name, text }) => viewOf("public", name, text));
   return [...(entries === undefined ? [] : [entries]), ...days, ...others];

@@ -52,20 +52,27 @@ const currentView = ({ name, columns, computed }: DayTable): string => `
 export const dayViews = (): readonly { readonly name: string; readonly text: string }[] => [
   ...dayTables.map((table) => ({ name: `current_${table.name}`, text: currentView(table) })),
   ...["known_days", "chained_days"].map((name) => ({ name, text: readText(name) })),
-  activityView("classic_activity", {
-    product_type: "days.wallet",
-    product_types: "days.wallet",
-    of_wallet: "days.wallet <> 'UTA'",
-  }),
-  activityView("unified_activity", {
-    product_type: "bills.product_type",
-    product_types: `any(array[${unifiedProductTypes.map((name) => `'${name}'`).join(", ")}])`,
-    of_wallet: "days.wallet = 'UTA'",
-  }),
-  { name: "all_activity", text: readText("all_activity") },
+  ...["activity", "entries"].flatMap((what) => [
+    {
+      name: `classic_${what}`,
+      text: readText(`wallet_${what}`, { ...classic, name: `classic_${what}` }),
+    },
+    {
+      name: `unified_${what}`,
+      text: readText(`wallet_${what}`, { ...unified, name: `unified_${what}` }),
+    },
+  ]),
+  { name: "known_entries", text: readText("known_entries") },
 ];
 
-const activityView = (name: string, words: Readonly<Record<string, string>>) => ({
-  name,
-  text: readText("wallet_activity", { ...words, name }),
-});
+const classic = {
+  product_type: "days.wallet",
+  product_types: "days.wallet",
+  of_wallet: "days.wallet <> 'UTA'",
+};
+
+const unified = {
+  product_type: "bills.product_type",
+  product_types: `any(array[${unifiedProductTypes.map((name) => `'${name}'`).join(", ")}])`,
+  of_wallet: "days.wallet = 'UTA'",
+};

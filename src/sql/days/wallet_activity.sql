@@ -26,9 +26,7 @@ select
   off.rounding,
   off.difference,
   reconciled_at is not null and coalesce(bills.c_time < reconciled_through, true) as is_settled,
-  days.wallet,
-  has_liquidation,
-  has_bonus
+  days.wallet
 from known_days as days
 cross join lateral (
   select

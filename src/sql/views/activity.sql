@@ -24,7 +24,34 @@ select
   difference,
   is_settled,
   wallet
-from all_activity;
+from classic_activity
+union all
+select
+  account,
+  product_type,
+  coin,
+  is_demo,
+  position,
+  bill_id,
+  c_time,
+  day,
+  symbol,
+  business_type,
+  category,
+  amount,
+  fee,
+  fee_by_coupon,
+  wallet_amount,
+  wallet_fee,
+  net,
+  balance_before,
+  balance_after,
+  running_balance,
+  rounding,
+  difference,
+  is_settled,
+  wallet
+from unified_activity;
 
 comment on view analytics.activity is
   'One row a bill, in the order in which the balance moved: by time and id, or where balances show another order by that.';

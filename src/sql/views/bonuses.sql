@@ -16,9 +16,9 @@ select
   amount,
   sum(amount) over (
     partition by account, product_type, coin
-    order by position
+    order by (c_time at time zone 'UTC')::date, $chain_order
   ) as outstanding
-from all_activity
+from known_entries
 where has_bonus
   and category = 'bonus';
 

@@ -6,14 +6,30 @@ with parts as (
     coin,
     is_demo,
     coalesce(symbol, '') as symbol,
-    position,
+    row_number() over (
+      partition by account, product_type, coin
+      order by (c_time at time zone 'UTC')::date, $chain_order
+    ) as position,
     bill_id,
     c_time,
     amount,
     fee,
-    running_balance,
+    -- A bill that shows no balance has that of its bills since the last one: to know it, all of its day
+    -- are read.
+    coalesce(
+      balance,
+      (
+        select running_balance
+        from analytics.activity
+        where activity.account = entries.account
+          and activity.product_type = entries.product_type
+          and activity.coin = entries.coin
+          and activity.day = (entries.c_time at time zone 'UTC')::date
+          and activity.bill_id = entries.bill_id
+      )
+    ) as running_balance,
     business_type = 'risk_captital_user_transfer' as is_sweep
-  from all_activity
+  from known_entries as entries
   where has_liquidation
     and category = 'liquidation'
 ),

@@ -1,37 +1,17 @@
 create or replace view analytics.transfers as
-with transfers as (
-  select entries.*
-  from known_days as days
-  cross join lateral (
-    select
-      account,
-      product_type,
-      coin,
-      bill_id,
-      c_time,
-      business_type,
-      amount
-    from analytics.entries
-    where entries.account = days.account
-      and entries.product_type = any(
-        case days.wallet
-          when 'UTA' then array[
-            'UTA-SPOT', 'UTA-MARGIN', 'UTA-USDT-FUTURES', 'UTA-COIN-FUTURES', 'UTA-USDC-FUTURES', 'UTA-OTHER'
-          ]
-          else array[days.wallet]
-        end
-      )
-      and entries.c_time >= days.day::timestamp at time zone 'UTC'
-      and entries.c_time < (days.day + 1)::timestamp at time zone 'UTC'
-      and category = 'transfer'
-  ) as entries
-  where has_transfer
-),
-spaced as (
+with spaced as (
   select
-    transfers.*,
+    account,
+    product_type,
+    coin,
+    bill_id,
+    c_time,
+    business_type,
+    amount,
     c_time - lag(c_time) over alike > interval '60 seconds' as is_after_pause
-  from transfers
+  from known_entries
+  where has_transfer
+    and category = 'transfer'
   window alike as (partition by account, coin, abs(amount) order by c_time, product_type, bill_id)
 ),
 runs as (
