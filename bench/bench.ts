@@ -28,6 +28,7 @@ const benches: Readonly<Record<string, () => Promise<{ readonly run: Bench }>>> 
   growth: () => import("./growth.ts"),
   start: () => import("./start.ts"),
   page: () => import("./page.ts"),
+  serve: () => import("./serve.ts"),
 };
 
 const { values, positionals } = parseArgs({

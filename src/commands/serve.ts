@@ -2,16 +2,16 @@ import { type ExitCode, type Io, print, tell } from "../app/io.ts";
 import { stopped } from "../app/stopped.ts";
 import type { Config } from "../config/config.ts";
 import { secondMs } from "../contract/time.ts";
-import { type Database, inTransaction, openDatabase } from "../db/connect.ts";
+import { openDatabase } from "../db/connect.ts";
 import { hasSchema } from "../db/migrate.ts";
 import { type CommandDatabase, openCommandDatabase } from "../db/open.ts";
+import { readOnly } from "../db/read-only.ts";
 import { addReader } from "../db/reader-role.ts";
 import { ReportableError } from "../errors.ts";
 import { openLog } from "../log.ts";
 import { createApp } from "../serve/app.ts";
 import { openKeyRing } from "../serve/keys/key-ring.ts";
 import { listen } from "../serve/listen.ts";
-import type { Read } from "../serve/routes.ts";
 
 export type ServeOptions = {
   readonly port: number;
@@ -37,7 +37,7 @@ export async function serveCommand(
   const log = openLog(config.logLevel);
   const keys = openKeyRing(config.keysFile, Date.now, log);
   const app = createApp({
-    read: readOf(reader.db),
+    read: readOnly(reader.db),
     keys,
     now: Date.now,
     settleLagMs: config.settleLagMs,
@@ -55,12 +55,3 @@ export async function serveCommand(
 /** The embedded database's owner may do everything, so the server is another role there. */
 const readerUrl = async (config: Config, { db, url }: CommandDatabase): Promise<string> =>
   "url" in config.database ? url.reveal() : addReader(db, url.reveal());
-
-const readOf =
-  (db: Database): Read =>
-  (work, { idleMaxMs } = {}) =>
-    inTransaction(db, work, {
-      isolation: "repeatable read read only",
-      statementMaxMs,
-      ...(idleMaxMs !== undefined && { idleMaxMs }),
-    });

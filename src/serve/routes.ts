@@ -1,18 +1,8 @@
 import type { FastifyInstance } from "fastify";
-import type { Transaction, TransactionOptions } from "../db/connect.ts";
+import type { Read } from "../db/read-only.ts";
 import type { Log } from "../log.ts";
 import type { HttpMetrics } from "../metrics/http-metrics.ts";
 import type { KeyRing } from "./keys/key-ring.ts";
-
-/**
- * Runs work on the tables as they are at one moment. It cannot write, whatever it sends. A session's
- * own setting would be left behind in a pooler, for others.
- */
-export type Read = <T>(
-  work: (tx: Transaction) => Promise<T>,
-  /** How long the work may wait for a client between two statements. Default that of a transaction. */
-  options?: Pick<TransactionOptions, "idleMaxMs">,
-) => Promise<T>;
 
 /** What the routes of the server are made from. */
 export type ServeDeps = {

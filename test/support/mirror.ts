@@ -1,10 +1,10 @@
 import { signature } from "../../src/contract/signature.ts";
 import { hourMs } from "../../src/contract/time.ts";
-import { type Database, inTransaction, openDatabase } from "../../src/db/connect.ts";
+import { openDatabase } from "../../src/db/connect.ts";
+import { readOnly } from "../../src/db/read-only.ts";
 import type { Log } from "../../src/log.ts";
 import { createApp } from "../../src/serve/app.ts";
 import { type MirrorKey, newKey } from "../../src/serve/keys/key-file.ts";
-import type { Read } from "../../src/serve/routes.ts";
 
 export type MirrorAnswer = {
   readonly status: number;
@@ -31,12 +31,6 @@ export const aMirrorKey = (
     { name: `of ${account}`, account, productTypes: undefined, gaps: "refuse", ...but },
     new Date(0),
   );
-
-/** As the command makes it. */
-export const readOf =
-  (db: Database): Read =>
-  (work) =>
-    inTransaction(db, work, { isolation: "repeatable read read only" });
 
 /** The server on a test's database, in the test's time. */
 export function openMirror(
@@ -65,7 +59,7 @@ export function openMirror(
   const take = (...line: unknown[]) => void lines.push(line);
   const log = { debug: take, info: take, warn: take, error: take } as unknown as Log;
   const ring = new Map(keys.map((key) => [key.apiKey, key]));
-  const read = readOf(database.db);
+  const read = readOnly(database.db);
   const app = createApp({ read, keys: () => ring, now: clock, settleLagMs, maxAgeMs, log });
   return {
     app,

@@ -11,8 +11,8 @@ export type BillPageQuestion = {
   /** Both inclusive. */
   readonly from: EpochMs | undefined;
   readonly to: EpochMs | undefined;
-  /** A stored bill: what is older is asked for. */
-  readonly below: { readonly billId: string; readonly cTime: EpochMs } | undefined;
+  /** A stored bill's id: what is older is asked for. Of one that is not stored, nothing is. */
+  readonly below: string | undefined;
   readonly symbol: string | undefined;
   readonly coin: string | undefined;
   readonly businessType: string | undefined;
@@ -43,17 +43,19 @@ export async function readBillPage(
   { stream, from, to, below, limit, ...only }: BillPageQuestion,
 ): Promise<readonly BillText[]> {
   const { symbol, coin, businessType, onlyFunding } = only;
-  const newest = Math.min(to ?? Number.POSITIVE_INFINITY, below?.cTime ?? Number.POSITIVE_INFINITY);
+  const isOf = sql`account = ${stream.account} and product_type = ${stream.productType}`;
+  const cursorTime = sql`(select c_time from bills where ${isOf} and bill_id = ${below})`;
   const conditions = [
-    sql`account = ${stream.account}`,
-    sql`product_type = ${stream.productType}`,
+    isOf,
     ...(from === undefined ? [] : [sql`c_time >= ${isoTime(from)}`]),
-    ...(newest === Number.POSITIVE_INFINITY ? [] : [sql`c_time <= ${isoTime(epochMs(newest))}`]),
+    ...(to === undefined ? [] : [sql`c_time <= ${isoTime(to)}`]),
     ...(below === undefined
       ? []
       : [
+          // By itself, so that the index begins there.
+          sql`c_time <= ${cursorTime}`,
           sql`(c_time, length(bill_id), bill_id)
-        < (${isoTime(below.cTime)}, ${below.billId.length}, ${below.billId} collate "C")`,
+        < (${cursorTime}, ${below.length}, ${below} collate "C")`,
         ]),
     ...(symbol === undefined ? [] : [sql`symbol = ${symbol}`]),
     ...(coin === undefined ? [] : [sql`coin = ${coin}`]),

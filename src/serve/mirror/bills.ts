@@ -113,19 +113,22 @@ async function servePage(deps: BillsDeps, asked: PageAsked): Promise<Page | Serv
   const stream: Stream = { account: key.account, productType };
   if (key.productTypes !== undefined && !key.productTypes.includes(productType))
     return { data: notOfKey(key, productType) };
-  const times = await readTimes(tx, stream, now);
+  const reading = readTimes(tx, stream, now);
+  // Sent together, for one round trip; but a span that is trimmed waits for where it begins.
+  const isTrimmed = key.gaps === "trim" && asked.startTime !== undefined;
+  const from = startOf(asked, isTrimmed ? answeredFrom(await reading) : undefined);
+  const to = timeOf(asked.endTime);
+  const [times, below, bills] = await Promise.all([
+    reading,
+    cursor === undefined ? undefined : readBillTime(tx, stream, cursor),
+    readBillPage(tx, {
+      ...{ stream, from, to, below: cursor, limit: asked.limit, onlyFunding: asked.onlyFunding },
+      ...{ symbol: asked.symbol, coin: asked.coin, businessType: asked.businessType },
+    }),
+  ]);
   const begin = answeredFrom(times);
   if (begin === undefined && key.gaps !== "allow") return { data: await refuseUnread(tx, stream) };
-  const below = cursor === undefined ? undefined : await readBillTime(tx, stream, cursor);
   if (cursor !== undefined && below === undefined) return { data: unknownCursor(productType) };
-  const from = startOf(asked, begin);
-  const to = timeOf(asked.endTime);
-  const bills = await readBillPage(tx, {
-    ...{ stream, from, to, limit: asked.limit, onlyFunding: asked.onlyFunding },
-    ...{ symbol: asked.symbol, coin: asked.coin, businessType: asked.businessType },
-    below:
-      cursor === undefined || below === undefined ? undefined : { billId: cursor, cTime: below },
-  });
   const holes = holesOf(times, { now, maxAgeMs });
   const headers = completenessHeaders(times, holes);
   const oldest = bills.at(-1);
