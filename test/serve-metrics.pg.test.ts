@@ -2,11 +2,12 @@ import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hourMs } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
+import { readOnly } from "../src/db/read-only.ts";
 import { ReportableError } from "../src/errors.ts";
 import type { Log } from "../src/log.ts";
 import { createApp } from "../src/serve/app.ts";
 import { fileDatabase } from "./support/database.ts";
-import { aMirrorKey, type Mirror, openMirror, readOf } from "./support/mirror.ts";
+import { aMirrorKey, type Mirror, openMirror } from "./support/mirror.ts";
 import { hasPromtool, promtool, seriesOf } from "./support/promtool.ts";
 import { coverStream } from "./support/small-ledger.ts";
 
@@ -84,7 +85,7 @@ describe("/metrics", () => {
 
   test("asks the database once where many ask at once", async () => {
     let reads = 0;
-    const read = readOf(tables.db);
+    const read = readOnly(tables.db);
     const app = createApp({
       ...depsOf(),
       read: (work, options) => {
@@ -103,7 +104,7 @@ describe("/metrics", () => {
 
   test("is no answer while the database is away, and is one again", async () => {
     let isAway = true;
-    const read = readOf(tables.db);
+    const read = readOnly(tables.db);
     const app = createApp({
       ...depsOf(),
       read: (work) =>
