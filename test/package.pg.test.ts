@@ -54,7 +54,7 @@ afterAll(() => folder[Symbol.asyncDispose]());
 
 test("the package holds what runs and nothing else", () => {
   const allowed =
-    /^(README\.md|LICENSE|package\.json|\.env\.example|src(\/[\w-]+\.js)?|docs(\/[\w-]+\.md)?|dist(\/.*)?|migrations(\/meta(\/_journal\.json)?|\/\d+_\w+\.sql)?)$/;
+    /^(README\.md|LICENSE|package\.json|\.env\.example|src(\/[\w-]+\.js)?|ops(\/(alerts\.yaml|dashboard\.json))?|docs(\/[\w-]+\.md)?|dist(\/.*)?|migrations(\/meta(\/_journal\.json)?|\/\d+_\w+\.sql)?)$/;
   expect(packed.filter((path) => !allowed.test(path))).toEqual([]);
   const built = packed.filter((path) => path.startsWith("dist/") && /\.\w+$/.test(path));
   expect(built.filter((path) => !/\.(js|d\.ts|sql)$/.test(path))).toEqual([]);

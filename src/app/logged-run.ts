@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Database } from "../db/connect.ts";
-import { beginRun, finishRun, type LoggedCommand } from "../db/run-log.ts";
+import { beginRun, finishRun } from "../db/run-log.ts";
 import type { ExitCode } from "./io.ts";
 import { endOfThrown, errorText, type RunEnd } from "./outcome.ts";
 
@@ -20,7 +20,7 @@ export type LoggedEnd = RunEnd & {
  */
 export async function loggedRun(
   db: Database,
-  command: LoggedCommand,
+  command: string,
   run: (runId: string) => Promise<LoggedEnd>,
 ): Promise<ExitCode> {
   const runId = randomUUID();

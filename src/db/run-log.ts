@@ -3,10 +3,6 @@ import type { Database } from "./connect.ts";
 import { withDatabaseErrors } from "./database-errors.ts";
 import { syncRuns } from "./schema/schema.ts";
 
-/** The commands that have rows in the run log. */
-export const loggedCommands = ["sync", "verify", "replay", "reconcile"] as const;
-export type LoggedCommand = (typeof loggedCommands)[number];
-
 export type Outcome = Exclude<typeof syncRuns.$inferSelect.outcome, "running">;
 
 /** Writes down that a run begins, before it does anything. A run that dies stays "running". */
