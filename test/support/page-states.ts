@@ -133,6 +133,13 @@ export async function losesBill(db: Database, productType: ProductType, share: n
     delete from bills
     where product_type = ${productType}
       and bill_id in (select bill_id from moving where place = floor(of * ${share}::numeric))`);
+  // As whoever changes bills does.
+  await db.execute(sql`
+    insert into dirty_days
+    select distinct account, wallet, day, 'bills'
+    from ledger_days
+    where wallet = ${productType}
+    on conflict do nothing`);
 }
 
 /** Every state that the headline names, by its verdict. */

@@ -75,7 +75,7 @@ function valuesOf({ ticks }: ValueAxis): Html {
 }
 
 const flagAt = ({ text, isOpen }: Flag, x: string, share: number): Html => html`
-<g class="${isOpen ? "flag open" : "flag"}"><line x1="${x}" x2="${x}" y1="${plotTop - 6}" y2="${foot}"/><text x="${x}" y="${plotTop - 9}" text-anchor="${anchorAt(share)}">${isOpen ? "✕" : "✓"} ${text}</text></g>`;
+<g class="${isOpen ? "flag open" : "flag"}"><line x1="${x}" x2="${x}" y1="${plotTop - 6}" y2="${foot}"/><text x="${x}" y="${plotTop - 9}" text-anchor="${anchorAt(share)}">${text}</text></g>`;
 
 /** A text at an edge stays inside. */
 const anchorAt = (share: number): string =>

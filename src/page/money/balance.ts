@@ -30,7 +30,7 @@ export const balance: WalletSection = {
       { ...about, about: name },
       html`<figure>${pictureOf(stretches, breaks, context)}
 <figcaption class="note">Closing balance at the end of each ${period === "day" ? "UTC day" : "month"}, ${selection.coin}.
-${stretches.some(isUnread) ? html`<span class="key hatched"></span> not all read` : ""} ${breaksText(breaks)}</figcaption></figure>
+${stretches.some(isUnread) ? html`<span class="key hatched"></span> not all read.` : ""} ${breaksText(breaks)}</figcaption></figure>
 ${tableOf(stretches, context, period)}`,
     );
   },

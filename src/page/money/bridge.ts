@@ -1,13 +1,15 @@
+import type { EpochMs } from "../../contract/time.ts";
 import { add, decimalOf, decimalText } from "../../export/decimal.ts";
 import { formatCounted } from "../../terminal/format.ts";
 import { floatingBar, markAt } from "../charts/floating-bar.ts";
 import { amount, forPixels, movement } from "../format.ts";
 import { type Html, html } from "../html.ts";
+import { chip } from "../icons.ts";
 import { card, type WalletSection } from "../section.ts";
 import type { PageSelection } from "../selection.ts";
 import { billsAddress, linked } from "./bill-links.ts";
 import { type Line, lines } from "./lines.ts";
-import { noDays } from "./parts.ts";
+import { noDays, unreadDays } from "./parts.ts";
 import { isZero, linesIn, together } from "./stretches.ts";
 import { type Stretch, walletDays } from "./wallet-days.ts";
 
@@ -25,7 +27,7 @@ export type BridgeStep = {
 export const bridge: WalletSection = {
   ...about,
   async render(context) {
-    const { selection } = context;
+    const { selection, now } = context;
     const days = await walletDays(context);
     const whole = together(days);
     if (whole === undefined) return card(about, noDays(selection));
@@ -33,7 +35,7 @@ export const bridge: WalletSection = {
     return card(
       {
         ...about,
-        about: html`${whole.from} to ${whole.to}, ${selection.coin} ${readChip(days)} ${tieChip(whole)}`,
+        about: html`${whole.from} to ${whole.to}, ${selection.coin} ${readChip(days, now)} ${tieChip(whole)}`,
       },
       tableOf(whole, steps, selection),
     );
@@ -55,19 +57,21 @@ export function bridgeSteps(whole: Stretch, days: readonly Stretch[]): readonly 
     });
 }
 
-function readChip(days: readonly Stretch[]): Html {
-  const unread = days.filter(({ isComplete }) => !isComplete).length;
-  return unread === 0
-    ? html`<span class="chip good">✓ all days read</span>`
-    : html`<span class="chip warn">◌ ${formatCounted(unread, "day")} not all read</span>`;
+function readChip(days: readonly Stretch[], now: EpochMs): Html {
+  const unread = unreadDays(days, now);
+  if (unread > 0) return chip("warn", `${formatCounted(unread, "day")} not all read`);
+  return chip(
+    "good",
+    days.every(({ isComplete }) => isComplete) ? "all days read" : "all days before today read",
+  );
 }
 
 function tieChip({ opening, moved }: Stretch): Html {
-  if (opening === null) return html`<span class="chip">– no bill shows a balance</span>`;
-  if (!isZero(moved.difference)) return html`<span class="chip bad">✕ does not tie</span>`;
+  if (opening === null) return chip("none", "no bill shows a balance");
+  if (!isZero(moved.difference)) return chip("bad", "does not tie");
   return isZero(moved.unsettled)
-    ? html`<span class="chip good">✓ ties to the last digit</span>`
-    : html`<span class="chip warn">◌ not all settled</span>`;
+    ? chip("good", "ties to the last digit")
+    : chip("warn", "not all settled");
 }
 
 function tableOf(whole: Stretch, steps: readonly BridgeStep[], selection: PageSelection): Html {

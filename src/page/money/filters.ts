@@ -1,9 +1,11 @@
 import { dayMs, type EpochMs, epochMs, isoTime } from "../../contract/time.ts";
 import { formatCounted } from "../../terminal/format.ts";
 import { type Html, html, joined } from "../html.ts";
+import { icon } from "../icons.ts";
 import type { WalletContext, WalletSection } from "../section.ts";
 import { type Day, daysBefore, type PageSelection, queryOf, type Wallet } from "../selection.ts";
 import { exportNames } from "./exports.ts";
+import { unreadDays } from "./parts.ts";
 import { walletDays } from "./wallet-days.ts";
 
 /** What the sections below it are of, and the files that can be had of it. */
@@ -12,7 +14,7 @@ export const filters: WalletSection = {
   title: "Filters",
   async render(context) {
     const { selection, now } = context;
-    const unread = (await walletDays(context)).filter(({ isComplete }) => !isComplete).length;
+    const unread = unreadDays(await walletDays(context), now);
     return html`
 <section class="filters" id="filters" aria-label="Filters">
 ${formOf(context)}
@@ -26,7 +28,7 @@ ${formOf(context)}
           html`<a href="${exportAddress(selection, format)}" download>${title}</a>`,
       ),
       " ",
-    )}${unread === 0 ? "" : html` <span class="note">◌ ${formatCounted(unread, "day")} not all read: bills may be missing in a file, too</span>`}</p>
+    )}${unread === 0 ? "" : html` <span class="not-read">${icon("warn")} ${formatCounted(unread, "day")} not all read: a file may lack bills, too</span>`}</p>
 </section>`;
   },
 };

@@ -1,4 +1,6 @@
+import { type EpochMs, isoTime } from "../../contract/time.ts";
 import { type Html, html } from "../html.ts";
+import { icon } from "../icons.ts";
 import type { PageSelection } from "../selection.ts";
 import type { Stretch } from "./wallet-days.ts";
 
@@ -21,8 +23,14 @@ const isLastOfMonth = (day: string): boolean => {
 /** Whether all of it was read: by a sign and by a word. */
 export const readText = (known: Pick<Stretch, "isComplete"> | undefined): Html =>
   known?.isComplete === true
-    ? html`<span class="is-read" title="all of it was read">✓<span class="unseen"> read</span></span>`
-    : html`<span class="not-read" title="not all of it was read">◌<span class="unseen"> not all read</span></span>`;
+    ? html`<span class="is-read" title="all of it was read">${icon("good")}<span class="unseen">read</span></span>`
+    : html`<span class="not-read" title="not all of it was read">${icon("warn")}<span class="unseen">not all read</span></span>`;
+
+/** The days before today of which something was not read: today itself is yet to end. */
+export const unreadDays = (days: readonly Stretch[], now: EpochMs): number => {
+  const today = isoTime(now).slice(0, 10);
+  return days.filter(({ from, isComplete }) => !isComplete && from < today).length;
+};
 
 /** Where the selection lies before the first bill or behind all that was read. */
 export const noDays = ({ from, to }: PageSelection): Html =>
