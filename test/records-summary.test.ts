@@ -236,6 +236,12 @@ describe("status", () => {
     );
   });
 
+  test("marks a loan that is not asked for any more", () => {
+    expect(recordsText(records, [], now).split("\n")).toContain(
+      "main/loan-to-value/12: ltv 0.4321 since 2026-11-21 02:24Z, read 2026-11-21 03:24Z, 2 h ago; not asked for any more",
+    );
+  });
+
   test("says the same to programs", () => {
     expect(recordsJson(records, [])).toEqual({
       symbols: { pairs: 3_204, gone: 2, readAt: jsonTime(at) },
