@@ -3,6 +3,7 @@ import { hostname } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
+import { systemClock } from "../src/clock.ts";
 import { inTransaction, openDatabase } from "../src/db/connect.ts";
 import { leaseTiming } from "../src/db/lease/lease-kind.ts";
 import {
@@ -280,6 +281,15 @@ describe("a holder that was frozen while its lease ran out", () => {
     lease.assertHeld();
     // The last requests under a lease have to be forgotten when it runs out.
     await sleep(timing.leaseMs - 2 * timing.cooldownMs + 20);
+    expect(lease.assertHeld).toThrow(LeaseLostError);
+  });
+
+  test("knows it as soon as it wakes up from a sleep of the machine, in which its clock stood still", async () => {
+    let sleptMs = 0;
+    const clock = { ...systemClock, sleptMs: () => sleptMs };
+    await using lease = await hold(randomUUID(), { timing: unrenewed, clock });
+    lease.assertHeld();
+    sleptMs = unrenewed.leaseMs;
     expect(lease.assertHeld).toThrow(LeaseLostError);
   });
 

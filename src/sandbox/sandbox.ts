@@ -174,6 +174,7 @@ function credential(
   options: SandboxOptions,
   { name, uid, apiSecret, apiPassphrase }: SandboxAccount,
 ): Credential {
+  const { now = machineClock } = options;
   const modes = modesOfAccount(options, name);
   const credential: Credential = {
     secret: apiSecret,
@@ -181,7 +182,8 @@ function credential(
     uid,
     name,
     permissions: ["bills", "loan-to-value", "uta-mgt"],
-    accountMode: (clock) => modeAt(modes, clock),
+    // By the true time, whatever the clock says that a fault sets.
+    accountMode: () => modeAt(modes, now()),
     environment: options.isDemoKey?.(name) ? "demo" : "live",
   };
   return options.alterCredential?.(credential) ?? credential;

@@ -123,7 +123,7 @@ async function serveSigned(
   const verdict = arrivals.atOperation(route.operation, credential.uid, at.now);
   if (verdict !== undefined) return tooMany(verdict, options);
   const refusal =
-    refusedMode(route.api, credential, at.clock) ??
+    refusedMode(route.api, credential) ??
     authenticate(request, credential, route.permission, at.clock);
   return refusal ?? route.serve(contextOf(options, request, at), credential);
 }

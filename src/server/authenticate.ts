@@ -96,13 +96,9 @@ const classicMessage =
  * before the signature is looked at, so that it says nothing of the key. An account in transit is
  * served by neither API, and only told its mode.
  */
-export function refusedMode(
-  api: OperationApi,
-  credential: Credential,
-  clock: number,
-): Refusal | undefined {
+export function refusedMode(api: OperationApi, credential: Credential): Refusal | undefined {
   const { unifiedRefusal = "40085", classicRefusal = "40084" } = credential;
-  const mode = modeOf(credential, clock);
+  const mode = modeOf(credential);
   if (api === "classic")
     return mode === "classic" ? undefined : bad(unifiedRefusal, unifiedMessage);
   const isUnified = mode === "unified" || mode === "hybrid";

@@ -172,7 +172,7 @@ async function serveSettings(context: Context, credential: Credential): Promise<
   if (query instanceof Refusal) return query;
   return {
     uid: credential.uid,
-    accountMode: modeOf(credential, context.clock),
+    accountMode: modeOf(credential),
     assetMode: "multi_assets",
     accountLevel: "advanced",
     holdMode: "hedge_mode",

@@ -24,8 +24,8 @@ export type Credential = {
   readonly uid: string;
   readonly name: string;
   readonly permissions: readonly Permission[];
-  /** Each mode is refused by the other one's API. Default classic; by the exchange's clock in ms. */
-  readonly accountMode?: AccountMode | ((clock: number) => AccountMode);
+  /** Each mode is refused by the other one's API. Default classic. */
+  readonly accountMode?: AccountMode | (() => AccountMode);
   /** The code of what v2 refuses an account that is not classic with. Default 40085. */
   readonly unifiedRefusal?: "40085" | "40731";
   /** The code of what v3 refuses an account that is not unified with. Default 40084. */
@@ -42,8 +42,8 @@ export type Credentials = ReadonlyMap<string, Credential>;
 
 export type Caller = Pick<Credential, "uid" | "name">;
 
-export const modeOf = ({ accountMode = "classic" }: Credential, clock: number): AccountMode =>
-  typeof accountMode === "function" ? accountMode(clock) : accountMode;
+export const modeOf = ({ accountMode = "classic" }: Credential): AccountMode =>
+  typeof accountMode === "function" ? accountMode() : accountMode;
 
 /** A validated question for bills. Times are milliseconds since the Unix epoch. */
 export type BillsRequest = {

@@ -87,6 +87,7 @@ export function startProcess(options: ProcessOptions): SimulatedProcess {
   return {
     clock: {
       now: () => epochMs(Math.floor(time.now() + aheadMs - sleptMs)),
+      sleptMs: () => sleptMs,
       async sleep(ms, signal) {
         try {
           await time.clock.sleep(ms, signal);

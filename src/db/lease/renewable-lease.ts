@@ -1,5 +1,5 @@
 import { sql } from "drizzle-orm";
-import { type Clock, systemClock } from "../../clock.ts";
+import { asleepOrAwake, type Clock, systemClock } from "../../clock.ts";
 import { secondMs } from "../../contract/time.ts";
 import { AccountHeldError } from "../../errors.ts";
 import type { Database, Queryable } from "../connect.ts";
@@ -33,7 +33,7 @@ import { Renewals, type TakenLease } from "./renewals.ts";
  * | abandoned | `holder` is set, and the row does not change for 15 s | takes the lease |
  *
  * A holder renews its lease every 3 s, to 15 s ahead by the server's clock. Where 13 s pass after the
- * last renewal it stops using the lease. An expired lease is not renewed. Each transaction of a holder
+ * last renewal, also while the machine sleeps, it stops using the lease. An expired lease is not renewed. Each transaction of a holder
  * locks the row (`for key share`) and fails where `epoch` is no longer the holder's: a process that
  * was frozen, and wakes up after its lease was taken, writes nothing. Whoever waits for a lease
  * measures those 15 s by its own clock, so that an `expires_at` that a wrong server clock put far into
@@ -84,7 +84,7 @@ export async function takeLease(
   const renewalWatch = new RenewalWatch(clock, leaseMs);
   for (let poll = 0; poll < polls; poll++) {
     signal.throwIfAborted();
-    const askedAt = clock.now();
+    const askedAt = asleepOrAwake(clock);
     const abandoned = renewalWatch.isAbandoned() ? renewalWatch.last : undefined;
     const taking =
       lockWaits === undefined

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { sql } from "drizzle-orm";
-import { type Clock, systemClock } from "../../clock.ts";
+import { asleepOrAwake, type Clock, systemClock } from "../../clock.ts";
 import type { LeaseLostError } from "../../errors.ts";
 import { type Database, type Queryable, urgently } from "../connect.ts";
 import { textArray } from "../sql/array-literal.ts";
@@ -16,7 +16,7 @@ import {
 export type TakenLease = {
   readonly account: string;
   readonly epoch: number;
-  /** When the statement that took it was sent, by this machine's clock. */
+  /** When the statement that took it was sent, by this machine's clock: {@link asleepOrAwake}. */
   readonly askedAt: number;
   /** Called at each renewal with what the kind's `seen` reads. */
   readonly onSeen?: (seen: string | null) => void;
@@ -67,7 +67,8 @@ export class Renewals {
       account: kept.account,
       epoch: kept.epoch,
       assertHeld: () => {
-        if (this.#clock.now() >= kept.usedUntil) kept.lost ??= this.#kind.ranOut(kept.account);
+        if (asleepOrAwake(this.#clock) >= kept.usedUntil)
+          kept.lost ??= this.#kind.ranOut(kept.account);
         if (kept.lost !== undefined) throw kept.lost;
       },
       [Symbol.asyncDispose]: () => this.#giveBack(kept),
@@ -79,9 +80,10 @@ export class Renewals {
     while (!signal.aborted) {
       await this.#clock.sleep(renewMs, signal);
       // A renewal that is not answered is followed by another one while there is still time.
-      const isPatient = this.#clock.now() - this.#lastAskedAt < leaseMs / 2;
+      const now = asleepOrAwake(this.#clock);
+      const isPatient = now - this.#lastAskedAt < leaseMs / 2;
       if (this.#underWay.size > 0 && isPatient) continue;
-      this.#lastAskedAt = this.#clock.now();
+      this.#lastAskedAt = now;
       this.#track(this.#renewAll(this.#lastAskedAt));
     }
   }
