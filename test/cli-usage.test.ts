@@ -106,7 +106,7 @@ describe.concurrent("help", () => {
     restore: ["--json"],
     types: ["--json"],
     metrics: ["--textfile <file>"],
-    serve: ["--port <port>", "--host <address>", "--max-age <duration>"],
+    serve: ["--port <port>", "--host <address>", "--max-age <duration>", "--page-host <name...>"],
     keys: [],
     sandbox: [
       ...["--port <port>", "--seed <text>", "--faults <seed>", "--fault-rate <share>"],

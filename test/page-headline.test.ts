@@ -7,6 +7,7 @@ const good: Trust = {
   demoLedgers: 1,
   isSyncAtWork: false,
   openBreaks: 0,
+  unreadBreaks: 0,
   lostMs: 0,
   missingMs: 0,
   neverRead: 0,
@@ -40,6 +41,14 @@ test("it is green only where a reconcile ran and looked at everything", () => {
   expect(verdictOf({ ...good, openBreaks: undefined, isReconciled: false })).toBe("unreconciled");
   const green = Object.values(verdicts).filter(({ tone }) => tone === "good");
   expect(green).toEqual([verdicts.good]);
+});
+
+test("a break beside time that was not read is that time's, and a break where there is none", () => {
+  const beside = { ...good, openBreaks: 1, unreadBreaks: 1 };
+  expect(verdictOf({ ...beside, lostMs: 1 })).toBe("lost");
+  expect(verdictOf({ ...beside, missingMs: 1 })).toBe("missing");
+  expect(verdictOf(beside)).toBe("breaks");
+  expect(verdictOf({ ...beside, openBreaks: 2, missingMs: 1 })).toBe("breaks");
 });
 
 test("a category that was never read is a hole, and demo trading alone is no ledger", () => {

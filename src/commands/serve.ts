@@ -18,6 +18,7 @@ export type ServeOptions = {
   readonly host: string;
   /** In ms. */
   readonly maxAge: number;
+  readonly pageHost?: readonly string[];
 };
 
 // A client waits no longer than this for a page.
@@ -27,7 +28,7 @@ const statementMaxMs = 20 * secondMs;
 export async function serveCommand(
   config: Config,
   io: Io,
-  { port, host, maxAge }: ServeOptions,
+  { port, host, maxAge, pageHost = [] }: ServeOptions,
 ): Promise<ExitCode> {
   await using database = await openCommandDatabase(config.database, (message) => tell(io, message));
   if (!(await hasSchema(database.db))) {
@@ -43,6 +44,7 @@ export async function serveCommand(
     settleLagMs: config.settleLagMs,
     maxAgeMs: maxAge,
     log,
+    pageNames: pageHost.map((name) => name.toLowerCase()),
   });
   await using server = await listen(app, { host, port });
   print(io, server.url);

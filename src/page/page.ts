@@ -10,7 +10,7 @@ import { breaksSection } from "./trust/breaks-section.ts";
 import { type Facts, readFacts } from "./trust/facts.ts";
 import { ledgersSection } from "./trust/ledgers-section.ts";
 import { runDays, runsMax, runsSection } from "./trust/runs-section.ts";
-import { trustSection } from "./trust/trust-section.ts";
+import { titleOf, trustSection } from "./trust/trust-section.ts";
 
 /** What the page is asked for. */
 export type Asked = {
@@ -34,8 +34,8 @@ export async function writePage(
   const isEmpty = facts.status.streams.length === 0;
   const selection = isEmpty ? undefined : selectionOf(query, wallets, now);
   const sections = selection === undefined ? [] : walletSections;
-  write(pageHead("bill-sync", isEmpty ? [] : [...first, ...sections, last], isSyncAtWork));
-  write(html`${trustSection(facts)}${isEmpty ? "" : ledgersSection(facts, selection)}`);
+  write(pageHead(titleOf(facts), isEmpty ? [] : [...first, ...sections, last], isSyncAtWork));
+  for (const part of liveParts(facts, query)) write(part);
   if (!isEmpty) write(await breaksSection(tx, facts));
   if (selection !== undefined) {
     for (const { render } of sections) write(await render({ tx, selection, wallets, now }));
@@ -52,18 +52,11 @@ const first: readonly Place[] = [
 ];
 const last: Place = { id: "runs", title: "Runs" };
 
-/** The parts of the page that change while a sync is at work, each with its element's id. */
-export async function liveParts(
-  tx: Transaction,
-  { query, settleLagMs }: Asked,
-): Promise<{ readonly isSyncAtWork: boolean; readonly parts: readonly Html[] }> {
-  const facts: Facts = await readFacts(tx, settleLagMs);
+/** The parts of the page that change while a sync is at work: elements with an id each. */
+export function liveParts(facts: Facts, query: URLSearchParams): readonly Html[] {
+  if (facts.status.streams.length === 0) return [trustSection(facts)];
   const selection = selectionOf(query, facts.wallets, facts.now);
-  const isEmpty = facts.status.streams.length === 0;
-  const parts = isEmpty
-    ? [trustSection(facts)]
-    : [trustSection(facts), ledgersSection(facts, selection)];
-  return { isSyncAtWork: facts.isSyncAtWork, parts };
+  return [trustSection(facts), ledgersSection(facts, selection)];
 }
 
 const footNotes = (now: EpochMs): Html =>

@@ -4,17 +4,16 @@ import { firstThrown, messageOf, ReportableError } from "../errors.ts";
 import type { Log } from "../log.ts";
 import { createHttpMetrics, type HttpMetrics } from "../metrics/http-metrics.ts";
 import { Refusal } from "../server/source.ts";
-import { downloads } from "./downloads.ts";
 import { sendEnvelope } from "./envelope.ts";
 import { health } from "./health.ts";
 import { metrics } from "./metrics.ts";
 import { mirror } from "./mirror/mirror.ts";
 import { openapi } from "./openapi.ts";
-import { page } from "./page.ts";
+import { page } from "./page/page.ts";
 import type { RouteGroup, ServeDeps } from "./routes.ts";
 
 /** All that is served. */
-const routeGroups: readonly RouteGroup[] = [health, metrics, mirror, openapi, page, downloads];
+const routeGroups: readonly RouteGroup[] = [health, metrics, mirror, openapi, page];
 
 // URL and headers together; the longest honest request has about 1 KiB.
 const headBytesMax = 16 * 1_024;

@@ -16,6 +16,8 @@ export type ServeDeps = {
   /** How long ago the newest time may lie that was read, in ms, before the server calls it stale. */
   readonly maxAgeMs: number;
   readonly log: Log;
+  /** Under which names a proxy that authenticates shows the page, in small letters. Default none. */
+  readonly pageNames?: readonly string[];
 };
 
 /** Adds some routes of one kind to the server. */

@@ -3,7 +3,6 @@ import { randomUUID } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { brotliDecompressSync } from "node:zlib";
 import { type Browser, chromium } from "playwright-core";
@@ -36,9 +35,9 @@ export async function openBrowser(): Promise<Browser> {
   });
 }
 
-/** Unpacked once on a machine: it takes some seconds. */
+/** Unpacked once in a clone: it takes some seconds. */
 async function unpacked(): Promise<string> {
-  const folder = join(tmpdir(), `bill-sync-chromium-${version}-${process.getuid?.()}`);
+  const folder = join(home, "..", "..", ".cache", `chromium-${version}`);
   if (existsSync(folder)) return folder;
   const made = `${folder}-${randomUUID()}`;
   await mkdir(made, { recursive: true, mode: 0o700 });

@@ -42,6 +42,7 @@ export function addServingCommands(
     .option("--port <port>", "0 takes a free one", portOf, 8787)
     .option("--host <address>", "where to listen; 0.0.0.0 is every address", "127.0.0.1")
     .addOption(maxAgeOption("how old the newest reading may be"))
+    .option("--page-host <name...>", "show the page under the name of a proxy that authenticates")
     .addHelpText("after", serveHelp)
     .action(exitWith(serve));
   addKeyCommands(program, { io, readEnvironment }, exitWith);

@@ -92,7 +92,7 @@ function tableOf(
     return html`<tr><th scope="row">${stretchName(stretch)}</th><td class="figure">${linked(figure, billsAddress(selection, { from, to }))}</td><td>${readText(known)}</td></tr>`;
   });
   return figureTable(
-    "The same as a table",
+    "The balance as a table",
     [`${period === "day" ? "Day" : "Month"}`, "Closing balance", "Read"],
     rows,
   );

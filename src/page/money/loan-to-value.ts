@@ -80,7 +80,7 @@ function daysOf(days: readonly LoanDay[], id: string): Html {
       text: `${stretchName(stretch)}: ${textOf(stretch)}`,
     })),
   })}<figcaption class="note">The highest of each UTC day. The exchange's own limit is not in its answers.</figcaption></figure>
-${figureTable("The same as a table", ["Day", "Highest"], rows)}`;
+${figureTable("The ratio as a table", ["Day", "Highest"], rows)}`;
 }
 
 /** Every day from the first record to the last; where none speaks of a day, nothing is known of it. */

@@ -49,7 +49,7 @@ export const result: WalletSection = {
     return card(
       shownAbout,
       html`<figure>${picture}<figcaption class="note">Total ${movement(total, selection)} ${coin}: profit, fees, funding, liquidations, bonuses, copy trading, deliveries and interest.</figcaption></figure>
-${figureTable("The same as a table", ["Day", "Result", "Read"], rows)}`,
+${figureTable("The result as a table", ["Day", "Result", "Read"], rows)}`,
     );
   },
 };

@@ -24,7 +24,7 @@ export async function breaksSection(tx: Transaction, facts: Facts): Promise<Html
   const rows: Html[] = [];
   for (const [place, entry] of open.slice(0, shownMax).entries()) {
     const bills = place < unfoldedMax ? await readBreakBills(tx, entry) : [];
-    rows.push(breakRow(entry, unfolded(entry, bills, facts)));
+    rows.push(breakRow(entry, { unfolded: unfolded(entry, bills, facts) }));
   }
   const more = open.length - rows.length;
   return card(
@@ -62,8 +62,14 @@ const states = {
   resolved: chip("good", "resolved"),
 } as const;
 
-/** @param rest below what it means. */
-function breakRow(entry: ListedBreak, rest: HtmlPart): Html {
+type Rest = {
+  /** Below what it means. */
+  readonly past?: HtmlPart;
+  /** In a row of its own, as wide as the table. */
+  readonly unfolded?: HtmlPart;
+};
+
+function breakRow(entry: ListedBreak, { past, unfolded: more }: Rest): Html {
   const { breakId, account, productType, coin, kind, explanation, state } = entry;
   const figure = (name: string, decimal: string | null, plus = "") =>
     html`<td class="figure" data-name="${name}">${decimal === null ? html`<span class="zero">–</span>` : allDigits(decimal, plus)}</td>`;
@@ -72,7 +78,9 @@ function breakRow(entry: ListedBreak, rest: HtmlPart): Html {
 <td data-name="Where and when"><span class="account">${account}</span> <span class="product">${productType}</span>
 <span class="when"><span class="product">${coin}</span> ${whenOf(entry)}</span></td>
 ${figure("Expected", entry.expected)}${figure("Observed", entry.observed)}${figure("Off by", entry.difference, "+")}
-<td class="meaning"><strong>${kind}</strong>: ${breakKinds[kind]}<p class="note">${explanation}</p>${rest}</td></tr>`;
+<td class="meaning"><strong>${kind}</strong>: ${breakKinds[kind]}<p class="note">${explanation}</p>${past}</td></tr>${
+    more === undefined ? "" : html`<tr class="more"><td colspan="6">${more}</td></tr>`
+  }`;
 }
 
 const whenOf = ({ happenedAt, anchor }: ListedBreak): HtmlPart =>
@@ -103,8 +111,11 @@ function repair(
 <pre tabindex="0">npm run reconcile -- --repair --account ${shellWord(account)}${product}</pre>`;
 }
 
-const billTable = ({ firstBadBill }: ListedBreak, bills: readonly ChainedBill[]): Html => html`
-<div class="scroll" tabindex="0" role="region" aria-label="Bills around the break">
+const billTable = (
+  { breakId, firstBadBill }: ListedBreak,
+  bills: readonly ChainedBill[],
+): Html => html`
+<div class="scroll" tabindex="0" role="region" aria-label="Bills around #${breakId}">
 <table class="bills">
 <thead><tr><th scope="col">Time</th><th scope="col">Bill</th><th scope="col">Type</th><th scope="col" class="figure">Balance before</th>
 <th scope="col" class="figure">Moves it by</th><th scope="col" class="figure">Balance served</th></tr></thead>
@@ -123,7 +134,7 @@ function settledTable(settled: readonly ListedBreak[]): HtmlPart {
   const newest = settled.toReversed().slice(0, shownMax);
   const more = settled.length - newest.length;
   return html`<details class="settled"><summary>Signed off or resolved: ${formatCounted(settled.length, "break")}</summary>
-${breakTable(newest.map((entry) => breakRow(entry, decisions(entry))))}
+${breakTable(newest.map((entry) => breakRow(entry, { past: decisions(entry) })))}
 ${more > 0 ? html`<p class="remark">and ${formatCount(more)} older: <code>npm run reconcile -- --list --all</code></p>` : ""}</details>`;
 }
 

@@ -105,6 +105,7 @@ export function trustOf(facts: Facts): Trust {
       reconciled.lastRunAt === undefined && facts.breaks.length === 0
         ? undefined
         : openBreaksOf(facts).length,
+    unreadBreaks: openBreaksOf(facts).filter(({ kind }) => kind === "unread").length,
     lostMs: lengthMs(union(streams.flatMap(lostOf))),
     missingMs: lengthMs(union(streams.flatMap(missingOf))),
     neverRead: neverRead.length,

@@ -9,6 +9,8 @@ export type Trust = {
   readonly isSyncAtWork: boolean;
   /** Undefined where no reconcile ever ran. */
   readonly openBreaks: number | undefined;
+  /** Those of them that lie beside time that was not read, which is what is wrong there. */
+  readonly unreadBreaks: number;
   /** Time that was not read before the exchange deleted it, in ms. */
   readonly lostMs: number;
   /** Time that runs set out to read and did not, and that is not lost, in ms. */
@@ -46,9 +48,12 @@ export const behindMaxMs = 26 * hourMs;
 export function verdictOf(trust: Trust): Verdict {
   if (trust.ledgers === 0) return trust.demoLedgers === 0 ? "nothing" : "demo only";
   if (trust.isSyncAtWork) return "at work";
-  if ((trust.openBreaks ?? 0) > 0) return "breaks";
+  const { openBreaks = 0, unreadBreaks } = trust;
+  if (openBreaks > unreadBreaks) return "breaks";
   if (trust.lostMs > 0) return "lost";
   if (trust.missingMs > 0 || trust.neverRead > 0) return "missing";
+  // Without a hole that would be its reason.
+  if (openBreaks > 0) return "breaks";
   if (trust.behindMs > behindMaxMs) return "behind";
   if (trust.rejectedRows > 0) return "rejected";
   return trust.isReconciled && trust.openBreaks === 0 ? "good" : "unreconciled";

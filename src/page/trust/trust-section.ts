@@ -32,6 +32,10 @@ ${verdict === "nothing" ? "" : tiles(facts, trust)}
 </section>`;
 }
 
+/** Of the page: what a tab and a bookmark show. */
+export const titleOf = (facts: Facts): string =>
+  `${verdicts[verdictOf(trustOf(facts))].title} – bill-sync`;
+
 /** How much of the time that runs set out to read is stored, of all ledgers that they read. */
 function progress({ streams, demoStreams }: Facts): Html {
   const live = [...streams, ...demoStreams].filter(isLive);
@@ -93,11 +97,14 @@ function sentenceOf(verdict: Verdict, facts: Facts, trust: Trust): Sentence {
 
 function breaksText(facts: Facts, trust: Trust): HtmlPart {
   const open = openBreaksOf(facts);
-  const [first] = open;
-  const one = first?.difference
-    ? html` ${open.length === 1 ? "It" : html`<a href="#break-${first.breakId}">#${first.breakId}</a>`}${open.length === 1 ? html` (<a href="#break-${first.breakId}">#${first.breakId}</a>)` : ""} is off by ${allDigits(first.difference, "+")}${first.coin === "" ? "" : ` ${first.coin}`}.`
-    : "";
-  return html`${formatCounted(open.length, "break")} ${open.length === 1 ? "is" : "are"} open.${one}${
+  // What lies beside a hole is the hole's.
+  const first = open.find(({ kind }) => kind !== "unread") ?? open[0];
+  const link = html`<a href="#break-${first?.breakId}">#${first?.breakId}</a>`;
+  const off =
+    first?.difference == null
+      ? ""
+      : html` ${link} is off by ${allDigits(first.difference, "+")} ${first.coin}.`;
+  return html`${formatCounted(open.length, "break")} ${open.length === 1 ? "is" : "are"} open.${off}${
     trust.lostMs > 0 ? ` ${coarse(trust.lostMs)} are lost for good.` : ""
   }${trust.missingMs > 0 ? ` ${coarse(trust.missingMs)} are not read yet.` : ""}`;
 }

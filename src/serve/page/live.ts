@@ -1,0 +1,83 @@
+import { PassThrough } from "node:stream";
+import type { FastifyInstance } from "fastify";
+import { secondMs } from "../../contract/time.ts";
+import { explained } from "../../db/database-errors.ts";
+import { firstThrown, messageOf } from "../../errors.ts";
+import { joined } from "../../page/html.ts";
+import { liveParts } from "../../page/page.ts";
+import { readFacts } from "../../page/trust/facts.ts";
+import type { ServeDeps } from "../routes.ts";
+
+// While a sync is at work, and otherwise: one reading of the tables for all who look.
+const busyPollMs = secondMs;
+const idlePollMs = 5 * secondMs;
+// Shorter than a proxy's or our own patience with a connection on which nothing comes.
+const silenceMaxMs = 15 * secondMs;
+/** Who comes later reads the page as it was sent. */
+const viewersMax = 100;
+
+type Viewer = {
+  readonly query: URLSearchParams;
+  readonly stream: PassThrough;
+  sent: string;
+  sentAt: number;
+};
+
+/**
+ * `/page/live`: the parts of the page that change while a sync is at work, as events, whenever they
+ * have changed; and that the sync has ended, when the whole page is another one.
+ */
+export function addLive(app: FastifyInstance, deps: ServeDeps): void {
+  const viewers = new Set<Viewer>();
+  let timer: NodeJS.Timeout | undefined;
+  let wasAtWork = false;
+  const tick = async (): Promise<void> => {
+    const isAtWork = await sendTo(viewers, deps, wasAtWork).catch((thrown: unknown) => {
+      deps.log.warn({ error: messageOf(explained(firstThrown(thrown))) }, "no progress to show");
+      return wasAtWork;
+    });
+    const isWatched = viewers.size > 0;
+    wasAtWork = isAtWork && isWatched;
+    timer = isWatched ? setTimeout(tick, isAtWork ? busyPollMs : idlePollMs) : undefined;
+  };
+  app.get("/page/live", (request, reply) => {
+    if (viewers.size >= viewersMax) return reply.code(503).send();
+    const stream = new PassThrough();
+    const query = new URL(request.url, "http://localhost").searchParams;
+    const viewer: Viewer = { query, stream, sent: "", sentAt: 0 };
+    viewers.add(viewer);
+    stream.on("close", () => viewers.delete(viewer));
+    timer ??= setTimeout(tick, 0);
+    return reply.type("text/event-stream").send(stream);
+  });
+  // They would keep a server up that is to stop.
+  app.addHook("preClose", async () => {
+    clearTimeout(timer);
+    for (const { stream } of viewers) stream.end();
+  });
+}
+
+/** @returns whether a sync is at work. */
+async function sendTo(
+  viewers: ReadonlySet<Viewer>,
+  { read, settleLagMs, now }: ServeDeps,
+  wasAtWork: boolean,
+): Promise<boolean> {
+  const facts = await read((tx) => readFacts(tx, settleLagMs));
+  for (const viewer of viewers) {
+    const parts = joined(liveParts(facts, viewer.query), "").text;
+    const hasEnded = wasAtWork && !facts.isSyncAtWork;
+    if (parts !== viewer.sent || hasEnded) {
+      send(viewer, hasEnded ? "ended" : "parts", parts, now());
+    } else if (now() - viewer.sentAt > silenceMaxMs) send(viewer, "still", "", now());
+  }
+  return facts.isSyncAtWork;
+}
+
+function send(viewer: Viewer, event: string, data: string, at: number): void {
+  viewer.sentAt = at;
+  // One that does not read is sent nothing more: it is told the newest when it does.
+  if (viewer.stream.writableNeedDrain) return;
+  if (event === "parts") viewer.sent = data;
+  viewer.stream.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
+}

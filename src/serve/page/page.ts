@@ -1,0 +1,72 @@
+import { readFileSync } from "node:fs";
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { writeBillsPage } from "../../page/bills/bills-page.ts";
+import { html } from "../../page/html.ts";
+import { messagePage } from "../../page/layout.ts";
+import { type Asked, writePage } from "../../page/page.ts";
+import { downloads } from "../downloads.ts";
+import type { RouteGroup, ServeDeps } from "../routes.ts";
+import { approachOf, isShownTo } from "./guard.ts";
+import { addLive } from "./live.ts";
+import { sendInParts } from "./parts.ts";
+
+/** Nothing is loaded from elsewhere, nothing runs that is not a file of ours, and nobody frames it. */
+const headers = {
+  "content-security-policy":
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; " +
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+  "x-content-type-options": "nosniff",
+  "referrer-policy": "no-referrer",
+  "cross-origin-resource-policy": "same-origin",
+  "cross-origin-opener-policy": "same-origin",
+  "cache-control": "no-store",
+};
+
+const assets = {
+  "page.css": "text/css; charset=utf-8",
+  "money.css": "text/css; charset=utf-8",
+  "page.js": "text/javascript; charset=utf-8",
+  "charts.js": "text/javascript; charset=utf-8",
+  "icon.svg": "image/svg+xml",
+} as const;
+
+/** The page that a person reads, at `/`. It is asked by GET alone, and changes nothing. */
+export const page: RouteGroup = (app, deps) => {
+  app.register(async (own) => {
+    own.addHook("onRequest", async (request, reply) => {
+      reply.headers(headers);
+      if (isShownTo(approachOf(request), deps.pageNames ?? [])) return;
+      return reply.code(403).type("text/html; charset=utf-8").send(refused.text);
+    });
+    addAssets(own);
+    addLive(own, deps);
+    downloads(own, deps);
+    own.get("/", (request, reply) =>
+      sendInParts(reply, deps.log, (write) =>
+        deps.read((tx) => writePage(tx, askedOf(request, deps), write)),
+      ),
+    );
+    own.get("/bills", (request, reply) =>
+      sendInParts(reply, deps.log, (write) =>
+        deps.read((tx) => writeBillsPage(tx, askedOf(request, deps).query, write)),
+      ),
+    );
+  });
+};
+
+const refused = messagePage(
+  "Not shown under this name",
+  html`The page has no password of its own. This machine reads it at <code>http://localhost</code> or <code>http://127.0.0.1</code>. For others, put a proxy before it that asks them who they are, and name its host: <code>serve --page-host bills.example.com</code>.`,
+);
+
+function addAssets(app: FastifyInstance): void {
+  for (const [name, type] of Object.entries(assets)) {
+    const text = readFileSync(new URL(`../../page/assets/${name}`, import.meta.url), "utf8");
+    app.get(`/page/${name}`, async (_request, reply) => reply.type(type).send(text));
+  }
+}
+
+const askedOf = ({ url }: FastifyRequest, { settleLagMs }: ServeDeps): Asked => ({
+  query: new URL(url, "http://localhost").searchParams,
+  settleLagMs,
+});

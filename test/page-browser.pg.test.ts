@@ -1,0 +1,163 @@
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { sql } from "drizzle-orm";
+import type { Browser, BrowserContext, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openDatabase } from "../src/db/connect.ts";
+import { type Verdict, verdicts } from "../src/page/trust/headline.ts";
+import { openBrowser } from "./support/browser.ts";
+import { testDatabase } from "./support/database.ts";
+import { openPageServer, type PageServer } from "./support/page-server.ts";
+import { logRun, states, storeAccount } from "./support/page-states.ts";
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+let browser: Browser;
+let server: PageServer;
+beforeAll(async () => {
+  [browser, server] = await Promise.all([openBrowser(), openPageServer()]);
+});
+afterAll(async () => {
+  await browser.close();
+  await server[Symbol.asyncDispose]();
+});
+
+const wide = { width: 1280, height: 900 };
+const narrow = { width: 400, height: 800 };
+
+type Opened = AsyncDisposable & { readonly page: Page; readonly errors: readonly string[] };
+
+/** The page in a window of its own, with all that the browser complained about. */
+async function open(
+  options: Parameters<Browser["newContext"]>[0] = {},
+  path = "/",
+): Promise<Opened> {
+  const context: BrowserContext = await browser.newContext({ viewport: wide, ...options });
+  const page = await context.newPage();
+  const errors: string[] = [];
+  page.on("console", (message) => {
+    if (message.type() !== "info") errors.push(message.text());
+  });
+  page.on("pageerror", (error) => errors.push(error.message));
+  await page.goto(server.url + path, { waitUntil: "load" });
+  return { page, errors, [Symbol.asyncDispose]: () => context.close() };
+}
+
+async function stateDatabase(make: (typeof states)[string]) {
+  const database = await testDatabase();
+  const tables = openDatabase(database.url);
+  await make?.(tables.db);
+  server.show(tables);
+  return {
+    db: tables.db,
+    async [Symbol.asyncDispose]() {
+      await tables[Symbol.asyncDispose]();
+      await database[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** What axe-core finds wrong, each with the elements in question. */
+async function violations(page: Page): Promise<readonly string[]> {
+  await page.evaluate(axe);
+  return await page.evaluate(async () => {
+    const { axe: checker } = globalThis as unknown as {
+      readonly axe: {
+        run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }>;
+      };
+    };
+    const found = await checker.run();
+    return found.violations.map(
+      ({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(" | ")}`,
+    );
+  });
+}
+
+const isWiderThanScreen = (page: Page): Promise<boolean> =>
+  page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth");
+
+describe.each(Object.keys(states) as Verdict[])("a database in the state %s", (verdict) => {
+  test("has its headline, and reads well in light, dark, narrow and without scripts", async () => {
+    await using state = await stateDatabase(states[verdict] ?? (async () => {}));
+    const looks = [
+      { viewport: wide, colorScheme: "light" },
+      { viewport: narrow, colorScheme: "dark" },
+    ] as const;
+    // The others have nothing that these do not show: a check takes a second.
+    const isChecked = ["nothing", "at work", "breaks", "good"].includes(verdict);
+    for (const look of isChecked ? looks : looks.slice(1)) {
+      await using opened = await open({ ...look, bypassCSP: true });
+      const { page, errors } = opened;
+      expect(await page.locator("h1").innerText()).toBe(verdicts[verdict].title);
+      await page.locator("details").evaluateAll((folds) => {
+        for (const fold of folds) fold.setAttribute("open", "");
+      });
+      expect(await violations(page)).toEqual([]);
+      expect(await isWiderThanScreen(page)).toBe(false);
+      expect(errors).toEqual([]);
+    }
+    await using plain = await open({ javaScriptEnabled: false });
+    expect(await plain.page.locator("h1").innerText()).toBe(verdicts[verdict].title);
+    expect(await plain.page.locator("footer").count()).toBe(1);
+    expect(server.complaints).toEqual([]);
+    void state;
+  });
+});
+
+test("a sync from elsewhere is seen while it reads, and the whole page when it ends", async () => {
+  await using state = await stateDatabase(states["unreconciled"] ?? (async () => {}));
+  await using opened = await open();
+  const { page } = opened;
+  const headline = page.locator("h1");
+  expect(await headline.innerText()).toBe(verdicts.unreconciled.title);
+  await page.locator("summary").first().click();
+  const runId = await logRun(state.db, { agoMs: 1_000, outcome: "running" });
+  await expect
+    .poll(() => headline.innerText(), { timeout: 30_000 })
+    .toBe(verdicts["at work"].title);
+  const isOpen = () => page.locator("details").first().getAttribute("open");
+  expect(await isOpen()).toBe("");
+  const progress = page.locator(".progress");
+  expect(await progress.innerText()).toContain("100.0 % of the time is read");
+  await storeAccount(state.db, {
+    account: "second",
+    known: {
+      "USDT-FUTURES": {
+        read: [
+          [90, 60],
+          [30, 0],
+        ],
+      },
+    },
+  });
+  await expect.poll(() => progress.innerText(), { timeout: 30_000 }).toContain("1 ledger left");
+  await state.db.execute(sql`
+    update sync_runs
+    set outcome = 'complete', finished_at = clock_timestamp()
+    where run_id = ${runId}`);
+  await expect.poll(() => headline.innerText(), { timeout: 30_000 }).toBe(verdicts.missing.title);
+  expect(await page.locator("#runs").innerText()).toContain("all clean");
+});
+
+test("names and notes of all kinds are text, never markup", async () => {
+  const hostile = `<img src=x onerror="document.title='owned'">'"&amp;</script><script>1</script>`;
+  await using state = await stateDatabase(async (db) => {
+    await storeAccount(db, { account: hostile, density: 0.05 });
+    await states["breaks"]?.(db);
+    await db.execute(sql`
+      update ledger_breaks
+      set note = ${hostile}, explanation = ${hostile}, anchor = ${hostile},
+        coin = ${hostile} || break_id`);
+    await db.execute(sql`update break_decisions set note = ${hostile}, decided_by = ${hostile}`);
+    await logRun(db, { agoMs: 1, outcome: "failed", error: hostile });
+  });
+  await using opened = await open();
+  const { page, errors } = opened;
+  expect(await page.locator("#ledgers").innerText()).toContain(hostile);
+  expect(await page.locator("#breaks").innerText()).toContain(hostile);
+  expect(await page.locator("#runs").innerText()).toContain(hostile);
+  expect(await page.locator("main img, main script").count()).toBe(0);
+  expect(await page.title()).toBe(`${verdicts.breaks.title} – bill-sync`);
+  expect(errors).toEqual([]);
+  void state;
+});

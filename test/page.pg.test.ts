@@ -1,0 +1,164 @@
+import { get, type IncomingHttpHeaders } from "node:http";
+import { sql } from "drizzle-orm";
+import { expect, test } from "vitest";
+import { openDatabase } from "../src/db/connect.ts";
+import { isShownTo } from "../src/serve/page/guard.ts";
+import { fileDatabase, testDatabase } from "./support/database.ts";
+import { openPageServer } from "./support/page-server.ts";
+import { check, losesBill, states, storeAccount } from "./support/page-states.ts";
+
+const { tables } = await fileDatabase();
+const { db } = tables;
+
+type Answer = {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+};
+
+/** As a browser asks that was led to this machine under another name. */
+const ask = (url: string, host?: string): Promise<Answer> =>
+  new Promise((resolve, reject) => {
+    const headers = host === undefined ? {} : { host };
+    get(url, { headers, agent: false }, (response) => {
+      let text = "";
+      response.setEncoding("utf8").on("data", (part: string) => {
+        text += part;
+      });
+      response.on("end", () =>
+        resolve({ status: response.statusCode ?? 0, headers: response.headers, text }),
+      );
+    }).on("error", reject);
+  });
+
+test("the page is shown to this machine by its own names, and to others by names that are given", async () => {
+  await using server = await openPageServer({ pageNames: ["bills.example.com"] });
+  server.show(tables);
+  const statusOf = async (host?: string) => (await ask(`${server.url}/`, host)).status;
+  expect(await statusOf()).toBe(200);
+  expect(await statusOf("LOCALHOST:8787")).toBe(200);
+  expect(await statusOf("bills.example.com")).toBe(200);
+  expect(await statusOf("evil.example.com")).toBe(403);
+  expect(await statusOf("127.0.0.1.evil.example.com")).toBe(403);
+  for (const path of ["/page/page.css", "/page/live", "/bills", "/export?format=csv"]) {
+    const refused = await ask(server.url + path, "evil.example.com");
+    expect(refused.status).toBe(403);
+    expect(refused.text).not.toContain("USDT");
+  }
+  const lan = { host: "127.0.0.1:8787", from: "192.168.1.7" };
+  expect(isShownTo(lan, [])).toBe(false);
+  expect(isShownTo({ ...lan, from: "::ffff:127.0.0.1" }, [])).toBe(true);
+  expect(isShownTo({ ...lan, host: "bills.example.com:443" }, ["bills.example.com"])).toBe(true);
+  expect(isShownTo({ host: undefined, from: "127.0.0.1" }, [])).toBe(false);
+});
+
+test("it is asked by GET alone, and lets nothing in from elsewhere", async () => {
+  await using server = await openPageServer();
+  server.show(tables);
+  for (const method of ["POST", "PUT", "DELETE", "PATCH", "OPTIONS"]) {
+    expect((await fetch(`${server.url}/`, { method })).status).toBe(404);
+  }
+  for (const path of ["/", "/page/page.css", "/page/page.js", "/page/icon.svg"]) {
+    const { status, headers } = await ask(server.url + path);
+    expect(status).toBe(200);
+    expect(headers["content-security-policy"]).toMatch(/^default-src 'none';/);
+    expect(headers["content-security-policy"]).not.toMatch(/unsafe|\*|data:|https?:/);
+    expect(headers).toMatchObject({
+      "x-content-type-options": "nosniff",
+      "referrer-policy": "no-referrer",
+      "cache-control": "no-store",
+    });
+  }
+  const { text } = await ask(`${server.url}/`);
+  expect(text).not.toMatch(
+    / style=|<style|<script(?! src="\/page\/)| on\w+="|https?:\/\/(?!www\.w3\.org)/,
+  );
+});
+
+const textOf = (markup: string): string =>
+  markup
+    .replaceAll(/<[^>]*>/g, " ")
+    .replaceAll(/&#39;/g, "'")
+    .replaceAll(/\s+/g, " ");
+
+test("its figures are those of the tables, counted without it", async () => {
+  await storeAccount(db, { account: "counted", seed: "figures" });
+  await losesBill(db, "USDC-FUTURES", 0.5);
+  await check(db);
+  await using server = await openPageServer();
+  server.show(tables);
+  const page = textOf((await ask(`${server.url}/?account=counted`)).text);
+  const { rows: ledgers } = await db.execute<{
+    product_type: string;
+    bills: string;
+    through: string;
+  }>(sql`
+    select
+      product_type,
+      to_char(count(*), 'FM999,999') as bills,
+      (
+        select to_char(max(window_end) at time zone 'UTC', 'YYYY-MM-DD HH24:MI"Z"')
+        from checkpoints
+        where checkpoints.product_type = bills.product_type
+          and state = 'complete'
+      ) as through
+    from bills
+    group by product_type`);
+  expect(ledgers).toHaveLength(4);
+  for (const { product_type, bills, through } of ledgers) {
+    // The one that lost a bill by hand is still counted as it was stored.
+    if (product_type === "USDC-FUTURES") continue;
+    expect(page).toMatch(new RegExp(`counted ${product_type} [A-Z ]+ ${bills} ${through} `));
+  }
+  const { rows: breaks } = await db.execute<
+    Record<"break_id" | "expected" | "observed" | "off", string>
+  >(sql`
+    select
+      break_id,
+      expected::text,
+      observed::text,
+      (observed - expected)::text as off
+    from ledger_breaks
+    where state = 'open'`);
+  expect(breaks.length).toBeGreaterThan(0);
+  const bare = page.replaceAll(/(?<=\d),(?=\d)/g, "").replaceAll("−", "-");
+  for (const { break_id, expected, observed, off } of breaks) {
+    expect(bare).toContain(`#${break_id} open`);
+    expect(bare).toContain(`${expected} ${observed} ${off.startsWith("-") ? off : `+${off}`} `);
+  }
+  expect(page).toContain(`Open breaks ${breaks.length} `);
+});
+
+test("it is never green where reconcile did not look at what is stored by now", async () => {
+  await using fresh = await testDatabase();
+  await using own = openDatabase(fresh.url);
+  await using server = await openPageServer();
+  server.show(own);
+  const headline = async () =>
+    /<h1[^>]*>(?:<svg.*?<\/svg>)?([^<]*)/s.exec((await ask(`${server.url}/`)).text)?.[1];
+  await states["good"]?.(own.db);
+  expect(await headline()).toBe("Complete, and it adds up");
+  const changes = [
+    sql`update bills set ingested_at = clock_timestamp() where bill_id = (select min(bill_id) from bills where product_type = 'USDC-FUTURES')`,
+    sql`update reconciled_chains set ingested_before = '-infinity' where product_type = 'USDT-FUTURES'`,
+    sql`update reconciled_chains set reconciled_at = null where product_type = 'COIN-FUTURES'`,
+    sql`delete from reconciled_chains where product_type = 'USDT-FUTURES'`,
+    sql`delete from sync_runs where command = 'reconcile'`,
+    sql`insert into dirty_days (account, wallet, day, cause) values ('main', 'USDT-FUTURES', '2026-11-01', 'bills')`,
+  ];
+  for (const change of changes) {
+    await own.db.execute(change);
+    expect(await headline()).toBe("Complete, not yet reconciled");
+    await check(own.db);
+    expect(await headline()).toBe("Complete, and it adds up");
+  }
+});
+
+test("a database that is away is told, and the page comes back with it", async () => {
+  await using server = await openPageServer();
+  const away = await ask(`${server.url}/`);
+  expect(away.status).toBe(503);
+  expect(away.text).toContain("The database does not answer");
+  server.show(tables);
+  expect((await ask(`${server.url}/`)).status).toBe(200);
+});

@@ -1,0 +1,42 @@
+import { inTransaction, type OpenDatabase } from "../../src/db/connect.ts";
+import { createApp } from "../../src/serve/app.ts";
+import { listen } from "../../src/serve/listen.ts";
+import type { ServeDeps } from "../../src/serve/routes.ts";
+
+export type PageServer = AsyncDisposable & {
+  readonly url: string;
+  /** Which database it reads from now on. */
+  show(tables: OpenDatabase): void;
+  /** The errors that it logged. */
+  readonly complaints: readonly unknown[];
+};
+
+/** The server in this process, on a port of this machine, on one database after the other. */
+export async function openPageServer(
+  options: Partial<Pick<ServeDeps, "pageNames">> = {},
+): Promise<PageServer> {
+  let shown: OpenDatabase | undefined;
+  const complaints: unknown[] = [];
+  const complain = (...args: readonly unknown[]) => void complaints.push(args);
+  const app = createApp({
+    read: async (work) => {
+      if (shown === undefined) throw new Error("no database is shown");
+      return inTransaction(shown.db, work, { isolation: "repeatable read read only" });
+    },
+    keys: () => new Map(),
+    now: Date.now,
+    settleLagMs: 600_000,
+    maxAgeMs: 3_600_000,
+    log: { debug() {}, info() {}, warn() {}, error: complain },
+    ...options,
+  });
+  const listening = await listen(app, { host: "127.0.0.1", port: 0 });
+  return {
+    url: listening.url,
+    show: (tables) => {
+      shown = tables;
+    },
+    complaints,
+    [Symbol.asyncDispose]: () => listening[Symbol.asyncDispose](),
+  };
+}
