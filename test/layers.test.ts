@@ -68,11 +68,12 @@ test("the sandbox exchange is loaded by the two commands that run it, and by not
   ]);
 });
 
-test("the server is loaded by its two commands, and its library by nothing else", () => {
+test("the server is loaded by its commands, and its library by nothing else", () => {
   const users = imports.filter(
     ({ from, to }) => roomOf(to) === "serve" && roomOf(from) !== "serve",
   );
   expect([...new Set(users.map(({ from }) => from))].toSorted()).toEqual([
+    "src/commands/doctor/serving.ts",
     "src/commands/keys.ts",
     "src/commands/serve.ts",
   ]);

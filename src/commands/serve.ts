@@ -6,7 +6,7 @@ import { openDatabase } from "../db/connect.ts";
 import { hasSchema } from "../db/migrate.ts";
 import { type CommandDatabase, openCommandDatabase } from "../db/open.ts";
 import { readOnly } from "../db/read-only.ts";
-import { addReader } from "../db/reader-role.ts";
+import { addReader, mayWrite } from "../db/reader-role.ts";
 import { ReportableError } from "../errors.ts";
 import { openLog } from "../log.ts";
 import { createApp } from "../serve/app.ts";
@@ -48,6 +48,8 @@ export async function serveCommand(
   });
   await using server = await listen(app, { host, port });
   print(io, server.url);
+  if (await mayWrite(reader.db))
+    tell(io, "its database user may write: give serve one who may only select (doctor says how)");
   if (keys().size === 0) tell(io, "no client has a key yet: bill-sync keys add NAME makes one");
   tell(io, "serving what is stored until Ctrl-C");
   await stopped(io.signal);

@@ -1,8 +1,9 @@
 import { createHmac } from "node:crypto";
 import { escapeLiteral } from "pg";
-import { type Database, inTransaction } from "./connect.ts";
+import { type Database, inTransaction, type Queryable } from "./connect.ts";
 import { withDatabaseErrors } from "./database-errors.ts";
 import { lockMigrations } from "./migrate.ts";
+import { onlyRow } from "./sql/only-row.ts";
 
 const reader = "bill_sync_reader";
 const ofKeys = ["account_keys", "account_leases", "account_guests", "key_salt"];
@@ -35,4 +36,17 @@ export async function addReader(db: Database, ownerUrl: string): Promise<string>
     }),
   );
   return Object.assign(url, { username: reader, password }).href;
+}
+
+/** Whether the user of these connections may change any table of the ledger. */
+export async function mayWrite(db: Queryable): Promise<boolean> {
+  return withDatabaseErrors(async () => {
+    const { rows } = await db.execute<{ may_write: boolean }>(`
+      select coalesce(bool_or(has_table_privilege(oid, 'insert, update, delete, truncate')), false)
+        as may_write
+      from pg_class
+      where relnamespace = 'public'::regnamespace
+        and relkind in ('r', 'p')`);
+    return onlyRow(rows, "a user's rights").may_write;
+  });
 }

@@ -18,6 +18,7 @@ import { type Check, checked, ok } from "./check.ts";
 import { checkCounts } from "./counts.ts";
 import { checkDatabase } from "./database.ts";
 import { checkExchange } from "./exchange.ts";
+import { checkServing } from "./serving.ts";
 import { checkStoredDays } from "./stored-days.ts";
 
 export type DoctorOptions = { readonly json: boolean; readonly account?: readonly string[] };
@@ -65,6 +66,8 @@ async function examine(
   if (counts !== undefined) tell(counts);
   const days = db && (await checked("days", () => checkStoredDays(db)));
   if (days !== undefined) tell(days);
+  const serving = config && (await checkServing(config.keysFile, "dataDir" in config.database, db));
+  for (const check of serving ?? []) tell(check);
   const configured = wanted && (await withoutRetiredAccounts(wanted, db, tell));
   if (configured !== undefined) await checkExchange(configured, db, tell, io.signal);
   const isWell = checks.every(({ status }) => status !== "FAIL");

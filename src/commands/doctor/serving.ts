@@ -1,0 +1,35 @@
+import { existsSync } from "node:fs";
+import type { Database } from "../../db/connect.ts";
+import { mayWrite } from "../../db/reader-role.ts";
+import { readKeys } from "../../serve/keys/key-file.ts";
+import { formatCounted } from "../../terminal/format.ts";
+import { type Check, checked, ok } from "./check.ts";
+
+const name = "serve";
+
+/** Told where clients were given keys: whether their file is safe, and what a server may do there. */
+export async function checkServing(
+  keysFile: string,
+  isEmbedded: boolean,
+  db: Database | undefined,
+): Promise<readonly Check[]> {
+  if (!existsSync(keysFile)) return [];
+  const keys = await checked(name, async () =>
+    ok(name, `${formatCounted(readKeys(keysFile).length, "key")}, for their owner's eyes alone`),
+  );
+  const role =
+    db && (await checked(name, async () => roleCheck(!isEmbedded && (await mayWrite(db)))));
+  return role === undefined ? [keys] : [keys, role];
+}
+
+const roleCheck = (isWriter: boolean): Check =>
+  isWriter
+    ? {
+        status: "warn",
+        name,
+        found:
+          "with this DATABASE_URL serve would run as a user who may write, though it only reads",
+        remedy:
+          "give it the address of one who may only select: docs/operations.md, Roles, the analyst",
+      }
+    : ok(name, "its user may only select");
