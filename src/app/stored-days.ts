@@ -9,7 +9,7 @@ const toldMin = 500;
 
 /**
  * Stores the days that are not stored, or not as their bills say, with progress where there are many:
- * after an update that brings such days, a million bills take some five seconds. It may be stopped at
+ * after an update that brings such days, a million bills take some seven seconds of CPU. It may be stopped at
  * any time; what is left, the next run stores.
  */
 export async function storeDays(
