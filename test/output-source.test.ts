@@ -13,6 +13,8 @@ test("what goes to a terminal goes through print and tell, which spell out what 
     "src/app/io.ts",
     // Takes them from the process, outlives their errors and waits for their end.
     "src/cli.ts",
+    // Asks whether it is a terminal.
+    "src/commands/demo.ts",
     // An export, byte for byte where it is not a terminal.
     "src/commands/export/export-output.ts",
     // Asks whether it is a terminal.

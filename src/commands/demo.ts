@@ -5,7 +5,7 @@ import { everyLedger } from "../app/selection.ts";
 import { readConfig } from "../config/config.ts";
 import type { Environment } from "../config/environment.ts";
 import { classicProductTypes } from "../contract/product-types.ts";
-import { type EpochMs, epochMs } from "../contract/time.ts";
+import { dayMs, type EpochMs, epochMs } from "../contract/time.ts";
 import type { Database } from "../db/connect.ts";
 import { readStoredBills } from "../db/ledger/stored-bills.ts";
 import { openCommandDatabase } from "../db/open.ts";
@@ -19,9 +19,14 @@ import { syncCommand } from "./sync/sync.ts";
 
 /**
  * `demo`: the real sync of a sandbox exchange into an embedded Postgres of its own, then what
- * is stored, held against the sandbox's ledger.
+ * is stored, held against the sandbox's ledger; and the page of it, until Ctrl-C.
+ * @param isOpen whether the page is wanted; on a terminal it is.
  */
-export async function demoCommand(environment: Environment, io: Io): Promise<ExitCode> {
+export async function demoCommand(
+  environment: Environment,
+  io: Io,
+  { isOpen }: { readonly isOpen: boolean },
+): Promise<ExitCode> {
   await using sandbox = await openSandbox({ seed: "demo" });
   const { account } = sandbox;
   const config = readConfig(
@@ -59,7 +64,14 @@ export async function demoCommand(environment: Environment, io: Io): Promise<Exi
     selection: everyLedger,
   });
   const isEqual = await printComparison(database.db, sandbox, startedAt, io);
-  return synced === 0 && reconciled === 0 && isEqual ? 0 : 1;
+  const exitCode = synced === 0 && reconciled === 0 && isEqual ? 0 : 1;
+  if ((isOpen || io.out.isTTY) && !io.signal.aborted) {
+    print(io, "\n$ bill-sync serve     the page of it, in a browser:");
+    const { serveCommand } = await import("./serve.ts");
+    const quiet = { ...config, logLevel: "warn" } as const;
+    await serveCommand(quiet, io, { port: 0, host: "127.0.0.1", maxAge: dayMs });
+  }
+  return exitCode;
 }
 
 /** Beside the user's own ledger, which the demo does not touch. */

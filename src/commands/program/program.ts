@@ -227,9 +227,9 @@ function addSandboxCommands(
     const { sandboxCommand } = await import("../sandbox.ts");
     return sandboxCommand(io, options);
   };
-  const demo = async () => {
+  const demo = async ({ open: isOpen = false }: { readonly open?: boolean }) => {
     const { demoCommand } = await import("../demo.ts");
-    return demoCommand(readEnvironment(), io);
+    return demoCommand(readEnvironment(), io, { isOpen });
   };
   program
     .command("sandbox")
@@ -258,6 +258,7 @@ function addSandboxCommands(
   program
     .command("demo")
     .description("sync a sandbox exchange into an embedded Postgres and show the result")
+    .option("--open", "serve the page of it until Ctrl-C, as on a terminal")
     .action(exitWith(demo));
 }
 
