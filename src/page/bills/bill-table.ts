@@ -15,7 +15,7 @@ export function billTable({ bills }: BillList, selection: PageSelection, filter:
   const partTitle = filter.lines.length === 0 ? "Moves" : "Of the figure";
   return html`
 ${hasChain ? "" : html`<p class="note">The days of these bills have too many to follow the balance through. A time leads to the bill's place among all of its day.</p>`}
-<div class="scroll" tabindex="0" role="region" aria-label="Bills"><table class="bill-list">
+<div class="scroll" tabindex="0" role="region" aria-label="List of bills"><table class="bill-list">
 <thead><tr><th scope="col">Time</th>${isUnified ? html`<th scope="col">Category</th>` : ""}<th scope="col">Type</th><th scope="col">Contract</th>${figure("Amount")}${figure("Fee")}${figure(partTitle)}${hasChain ? [figure("Balance before"), figure("Balance after"), html`<th scope="col">Chain</th>`] : ""}<th scope="col">Bill</th></tr></thead>
 <tbody>${bills.map((bill) => rowOf(bill, selection, { hasChain, isUnified }))}</tbody></table></div>`;
 }

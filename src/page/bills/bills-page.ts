@@ -9,7 +9,7 @@ import { type BillFilter, billFilterOf, billsAddress } from "../money/bill-links
 import { readContracts } from "../money/contracts.ts";
 import { isZero, sumOf, together } from "../money/stretches.ts";
 import { walletDays } from "../money/wallet-days.ts";
-import { card, type WalletContext } from "../section.ts";
+import type { WalletContext } from "../section.ts";
 import { queryOf, selectionOf } from "../selection.ts";
 import { readWallets } from "../wallets.ts";
 import { type BillPlace, placeOf, placeText } from "./bill-place.ts";
@@ -36,18 +36,14 @@ export async function writeBillsPage(
   const list = await listBills(context, filter, before);
   const { account, product, coin, from, to } = selection;
   write(
-    card(
-      {
-        id: "bills",
-        title: "Bills",
-        about: `${account} ${product} ${coin}, ${from === to ? from : `${from} to ${to}`}`,
-      },
-      html`
+    html`
+<section class="card" id="bills" aria-labelledby="bills-title">
+<header><h1 id="bills-title">Bills</h1><p class="about">${account} ${product} ${coin}, ${from === to ? from : `${from} to ${to}`}</p></header>
 <p class="facts"><span>${whatText(filter)}</span>${total === undefined ? "" : html`<span>${filter.lines.length === 0 ? "moved the balance by" : "is"} <b>${movement(total, selection)}</b> ${coin} in all</span>`}</p>
 <p class="presets"><a href="/${queryOf(selection)}">Back to the page</a>${digitsLink(context, filter, before)}</p>
 ${list.bills.length === 0 ? html`<p class="note">There is none.</p>` : billTable(list, selection, filter)}
-${endOf(list, context, filter, before, total)}`,
-    ),
+${endOf(list, context, filter, before, total)}
+</section>`,
   );
   write(
     pageFoot(

@@ -1,0 +1,114 @@
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { inTransaction } from "../src/db/connect.ts";
+import { writeBillsPage } from "../src/page/bills/bills-page.ts";
+import type { Html } from "../src/page/html.ts";
+import { writePage } from "../src/page/page.ts";
+import { openBrowser } from "./support/browser.ts";
+import { fileDatabase } from "./support/database.ts";
+import { states } from "./support/page-states.ts";
+
+// Pictures and tables of money as a browser has them. A server is no part of it.
+
+const { tables } = await fileDatabase();
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+let browser: Browser;
+beforeAll(async () => {
+  [browser] = await Promise.all([openBrowser(), states["breaks"]?.(tables.db)]);
+});
+afterAll(() => browser.close());
+
+/** The page at an address, with the size and the colours of a device. */
+async function open(
+  address: string,
+  device: Parameters<Browser["newPage"]>[0] = {},
+): Promise<Page> {
+  const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, ...device });
+  await page.route("http://page.test/**", async (route) => {
+    const { pathname, searchParams: query } = new URL(route.request().url());
+    if (pathname.startsWith("/page/"))
+      return route.fulfill({ path: `src/page/assets/${pathname.slice(6)}` });
+    const body = await inTransaction(tables.db, async (tx) => {
+      const parts: string[] = [];
+      const write = ({ text }: Html) => void parts.push(text);
+      if (pathname === "/bills") await writeBillsPage(tx, query, write);
+      else await writePage(tx, { query, settleLagMs: 600_000 }, write);
+      return parts.join("");
+    });
+    return route.fulfill({ contentType: "text/html; charset=utf-8", body });
+  });
+  await page.goto(`http://page.test${address}`);
+  return page;
+}
+
+/** The length of an A4 sheet within its margins, which the longest tables are printed along. */
+const sheetOfPaper = { width: 1047, height: 718 };
+
+const cellsOf = (page: Page, section: string): Promise<readonly string[]> =>
+  page.locator(`#${section} .data tbody tr`).evaluateAll((rows) =>
+    rows.map((row) => {
+      const [day, figure] = row.children;
+      return `${day?.textContent}: ${figure?.querySelector("data")?.title ?? "–"}`;
+    }),
+  );
+
+test("a picture is read by the keyboard, and says what the table below it says", async () => {
+  const page = await open("/?account=main&product=USDT-FUTURES");
+  for (const section of ["balance", "result"]) {
+    const rows = await cellsOf(page, section);
+    expect(rows.length).toBeGreaterThan(80);
+    const picture = page.locator(`#${section} svg.days`);
+    const reading = page.locator(`#${section} output`);
+    await picture.focus();
+    const keys = [
+      ["End", 0],
+      ["ArrowLeft", 1],
+      ["ArrowLeft", 2],
+      ["PageDown", 9],
+      ["Home", -1],
+      ["ArrowRight", -2],
+    ] as const;
+    for (const [key, place] of keys) {
+      await page.keyboard.press(key);
+      const [day = "", figure = ""] = rows.at(place)?.split(": ") ?? [];
+      const read = (await reading.textContent()) ?? "";
+      expect(read).toContain(day);
+      expect(read).toContain(figure === "–" ? "0" : figure);
+      expect(await picture.getAttribute("aria-valuetext")).toBe(read);
+    }
+  }
+  await page.close();
+});
+
+test.each([
+  [
+    "the bills of a figure",
+    "/bills?account=main&product=USDT-FUTURES&line=trading_fees&line=fee_rebates",
+  ],
+  ["a break's bill", "/bills?account=main&product=USDT-FUTURES&line=difference"],
+  ["the page by month", "/?account=main&product=USDT-FUTURES&by=month"],
+])("%s is readable by everybody, on a telephone and on paper", async (_, address) => {
+  for (const device of [
+    { colorScheme: "light" },
+    { colorScheme: "dark", viewport: { width: 400, height: 800 } },
+  ] as const) {
+    const page = await open(address, device);
+    await page.evaluate(axe);
+    const found: readonly string[] = await page.evaluate(
+      "axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + nodes[0].html))",
+    );
+    expect(found).toEqual([]);
+    expect(await page.locator("tbody tr").count()).toBeGreaterThan(0);
+    const widths = "[document.documentElement.scrollWidth, document.documentElement.clientWidth]";
+    const [wanted = 0, had = 0]: readonly number[] = await page.evaluate(widths);
+    expect(wanted).toBeLessThanOrEqual(had);
+    await page.emulateMedia({ media: "print" });
+    await page.setViewportSize(sheetOfPaper);
+    const [onPaper = 0, sheet = 0]: readonly number[] = await page.evaluate(widths);
+    expect(onPaper).toBeLessThanOrEqual(sheet);
+    await page.close();
+  }
+});
