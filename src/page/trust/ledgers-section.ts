@@ -124,12 +124,15 @@ function stateOf(stream: StreamStatus, facts: Facts): Html {
     (one) =>
       one.account === account &&
       (one.productType === productType || one.productType === walletNameOf(stream)),
-  ).length;
+  );
+  // What lies beside a hole is the hole's.
+  const unexplained = open.filter(({ kind }) => kind !== "unread").length;
   const isMissing = missingOf(stream).length > 0;
   if (isMissing && facts.isSyncAtWork && isLive(stream)) return chip("work", "reading");
-  if (open > 0) return chip("bad", `${formatCount(open)} open`);
+  if (unexplained > 0) return chip("bad", `${formatCount(unexplained)} open`);
   if (lostOf(stream).length > 0) return chip("bad", "lost");
   if (isMissing) return chip("warn", "not all read");
+  if (open.length > 0) return chip("bad", `${formatCount(open.length)} open`);
   if (stream.rejected > 0) return chip("warn", `${formatCount(stream.rejected)} rejected`);
   if (stream.retiredAt !== undefined) return chip("none", "retired");
   if (stream.closedAt !== undefined) return chip("none", "closed");

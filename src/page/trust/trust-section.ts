@@ -61,7 +61,7 @@ function sentenceOf(verdict: Verdict, facts: Facts, trust: Trust): Sentence {
   switch (verdict) {
     case "nothing":
       return {
-        text: "This database has its tables and no bill. Check the key with npm run doctor first, then read the exchange.",
+        text: html`This database has its tables and no bill. <code>npm run doctor</code> checks the key first.`,
         command: "npm run sync",
       };
     case "demo only":
