@@ -130,6 +130,10 @@ export function openWorld(
     },
     schedule(next) {
       const before = requestsForBills(sandbox);
+      // Two in a row might tell the same lie to two questions, which nobody can see.
+      const isLeft = ({ kind, atRequest }: ScheduledFault) =>
+        kind !== "false-end" || atRequest <= before;
+      schedule.splice(0, schedule.length, ...schedule.filter(isLeft));
       schedule.push(...next.map((fault) => ({ ...fault, atRequest: before + fault.atRequest })));
     },
     forgetSchedule: () => void schedule.splice(0),

@@ -1,3 +1,4 @@
+import { sql } from "drizzle-orm";
 import PQueue from "p-queue";
 import { DatabaseSilentError } from "../../errors.ts";
 import type { Interval } from "../../sync/intervals.ts";
@@ -11,6 +12,7 @@ import type { LockWaits } from "../lease/lock-waits.ts";
 import { checkSyncLease } from "../lease/sync-lease.ts";
 import { commitLoanToValue } from "../reference/stored-loan-to-value.ts";
 import { onlyRow } from "../sql/only-row.ts";
+import { timeText } from "../sql/time-text.ts";
 import { batchCommits } from "./batch-commits.ts";
 import { divideWindow, endWindows, moveCursors, recordPlan } from "./checkpoints.ts";
 import { readKnownTime } from "./known-time.ts";
@@ -77,13 +79,16 @@ export function openStore(
     knownTime: (stream) => read((from) => readKnownTime(from, stream)),
     time: () => time,
     recordPlan: (plan) => write((tx) => recordPlan(tx, plan, runId)),
-    commitPage: batchCommits(turns, (pages, onWritten) =>
-      transact(async (tx) => {
-        const counts = await writePages(tx, pages, runId);
+    commitPage: batchCommits(turns, async (pages, onWritten) => {
+      const { counts, endedAt } = await transact(async (tx) => {
+        const written = await writePages(tx, pages, runId);
         onWritten();
-        return counts;
-      }),
-    ),
+        return written;
+      });
+      // What this run stored itself is no repair beside the next question.
+      time = endedAt;
+      return counts;
+    }),
     refreshDays,
     divideWindow: (stream, window, cuts) =>
       write((tx) => divideWindow(tx, stream, window, cuts, runId)),
@@ -96,18 +101,27 @@ async function writePages(
   tx: Transaction,
   pages: readonly PageCommit[],
   runId: string,
-): Promise<readonly PageCounts[]> {
-  const counts = await upsertBills(tx, pages);
+): Promise<{ readonly counts: readonly PageCounts[]; readonly endedAt: string }> {
+  const bills = await upsertBills(tx, pages);
   // Each of them looks at other tables or rows: one round trip where nothing was rejected.
-  const [rejected] = await Promise.all([
+  const [rejected, endedAt] = await Promise.all([
     keepRejected(tx, pages, runId),
+    readEnd(tx),
     endWindows(tx, pages, runId),
     moveCursors(tx, pages, runId),
   ]);
-  return counts.map((counted, place) => ({
+  const counts = bills.map((counted, place) => ({
     ...counted,
     rejected: onlyRow(rejected.slice(place, place + 1), "a page's rejected rows"),
   }));
+  return { counts, endedAt };
+}
+
+/** A time of the database, as text, that no bill was stored after which this transaction has stored. */
+async function readEnd(tx: Transaction): Promise<string> {
+  const time = timeText(sql`(clock_timestamp()::timestamptz(3) + interval '1 ms')`);
+  const { rows } = await tx.execute<{ time: string }>(sql`select ${time} as time`);
+  return onlyRow(rows, "the database's time").time;
 }
 
 async function keepRejected(
