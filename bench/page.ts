@@ -48,7 +48,7 @@ const seed = `
       ((n * 7919) % 2000003 - 1000001) / 100000.0 as amount,
       -((n * 104729) % 100003) / 100000000.0 as fee,
       date_trunc('minute', now()) - interval '15 minutes'
-        - ($1::bigint - n) * interval '1 year' / $1::bigint as c_time
+        - ($1::bigint - n) * interval '365 days' / $1::bigint as c_time
     from generate_series(1, $1::bigint) as n
   ) as drawn`;
 

@@ -91,6 +91,7 @@ const commands: Readonly<Record<string, readonly Omit<CanaryRun, "failure">[]>> 
     { args: ["restore", "given.gz", "--json"], env: noDatabase, files: givenBackup },
   ],
   types: [{ args: ["types"] }, { args: ["types", "--json"] }],
+  metrics: [{ args: ["metrics"] }],
   serve: [{ args: ["serve", "--port", "0"], act: seenThenStop("stdout", /http/) }],
   keys: [{ args: ["keys", "list"] }],
   sandbox: [{ args: ["sandbox"], act: seenThenStop("stderr", /is up/) }],
