@@ -39,6 +39,7 @@ test("nothing but credentials has to be set: all else has a default", () => {
     database: { dataDir: "./data" },
     locale: "en-US",
     settleLagMs: 600_000,
+    keysFile: "mirror-keys.json",
     logLevel: "info",
     warnings: [],
   });
