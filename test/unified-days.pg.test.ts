@@ -8,6 +8,7 @@ import { findWrongDays } from "../src/db/days/compare-days.ts";
 import { refreshAllDays } from "../src/db/days/refresh-days.ts";
 import { upsertBills } from "../src/db/ledger/upsert-bills.ts";
 import { pick, seededRandom } from "../src/sandbox/random.ts";
+import { aBill } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
 import { smallLedger, smallLedgerEnd, smallLedgerStart } from "./support/small-ledger.ts";
 
@@ -128,3 +129,37 @@ test("no day is complete while one of its categories was never read", async () =
       and product_type = 'UTA-MARGIN'`);
   expect(await complete()).toBe(0);
 });
+
+test.each([
+  ["contains", false, ["profit -2", "fee -0.3", "funding 1.5"]],
+  ["does not contain", true, ["profit -2.3", "fee -0.3", "funding 1.5"]],
+] as const)(
+  "a contract's result has no fee in it where the amount %s it",
+  async (_, countsFee, expected) => {
+    const [account, productType] = [`fee beside ${countsFee}`, "UTA-USDT-FUTURES"] as const;
+    const trade = { symbol: "BTCUSDT", businessType: "CLOSE_LONG", coin: "USDT", balance: null };
+    const funding = { ...trade, businessType: "CONTRACT_MAIN_SETTLE_FEE_USER_IN" };
+    const bills = [
+      aBill({ ...trade, billId: "1", amount: "-2.3", fee: "-0.3" }),
+      aBill({ ...funding, billId: "2", amount: "1.5", fee: "0" }),
+    ];
+    await inTransaction(db, (tx) => upsertBills(tx, [{ stream: { account, productType }, bills }]));
+    // As reconcile learns it from the balances.
+    await db.execute(sql`
+      insert into wallet_type_rules (
+        account, product_type, business_type, counts_amount, counts_fee, counts_coupon, tested,
+        fitting, learned_at
+      )
+      values (${account}, ${productType}, 'CLOSE_LONG', true, ${countsFee}, false, 9, 9, now())`);
+    const { rows } = await db.execute<{ told: string }>(sql`
+      select 'profit ' || net as told from analytics.realised_pnl_by_symbol_day
+      where account = ${account}
+      union all
+      select 'fee ' || net from analytics.fees_by_symbol_day where account = ${account}
+      union all
+      select 'funding ' || net from analytics.funding_by_symbol_day where account = ${account}`);
+    expect(rows.map(({ told }) => told.replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, ""))).toEqual(
+      expected,
+    );
+  },
+);

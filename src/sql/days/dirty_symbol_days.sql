@@ -27,12 +27,16 @@ cross join lateral (
     coalesce(sum(fee) filter (where fee > 0), 0) as rebates,
     coalesce(sum(fee_by_coupon), 0) as paid_by_coupon,
     count(*) filter (where category = 'funding') as funding_bills,
-    coalesce(sum(amount) filter (where category = 'funding' and amount > 0), 0) as funding_received,
-    coalesce(sum(amount) filter (where category = 'funding' and amount < 0), 0) as funding_paid,
-    count(*) filter (where category = 'trade' and amount <> 0) as profit_bills,
-    coalesce(sum(amount) filter (where category = 'trade' and amount > 0), 0) as profit,
-    coalesce(sum(amount) filter (where category = 'trade' and amount < 0), 0) as loss
+    coalesce(sum(net) filter (where category = 'funding' and net > 0), 0) as funding_received,
+    coalesce(sum(net) filter (where category = 'funding' and net < 0), 0) as funding_paid,
+    count(*) filter (where category = 'trade' and net <> 0) as profit_bills,
+    coalesce(sum(net) filter (where category = 'trade' and net > 0), 0) as profit,
+    coalesce(sum(net) filter (where category = 'trade' and net < 0), 0) as loss
   from analytics.entries
+  -- Without the fee that a unified account's amount may contain.
+  cross join lateral (
+    select case when product_type like 'UTA-%' then wallet_amount else amount end as net
+  ) as without_fee
   where entries.account = dirty.account
     and entries.product_type = any(
       case dirty.wallet
