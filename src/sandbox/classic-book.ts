@@ -40,6 +40,7 @@ export function classicBook({ seed, counterOf, ...options }: ClassicBookOptions)
   const balances = new Map<string, Units>();
   const nextCounter = counters(random);
   const nextEventCounter = eventCounters();
+  let last = { cTime: Number.NaN, counter: 0 };
   const bills: LedgerBill[] = [];
 
   function book(moment: Moment): void {
@@ -55,10 +56,11 @@ export function classicBook({ seed, counterOf, ...options }: ClassicBookOptions)
     const moved = movesBalance(businessType) ? movement.amount + movement.fee : 0n;
     const balance = (before ?? 0n) + moved;
     balances.set(coin, balance);
-    const billId = snowflake(
-      cTime,
-      counterOf(isEvent ? nextEventCounter(cTime) : nextCounter(cTime)),
-    );
+    const drawn = isEvent ? nextEventCounter(cTime) : nextCounter(cTime);
+    // A transfer of the account's own may fall on the millisecond of a drawn bill.
+    const counter = last.cTime === cTime ? Math.max(drawn, last.counter + 1) : drawn;
+    last = { cTime, counter };
+    const billId = snowflake(cTime, counterOf(counter));
     bills.push({
       billId,
       cTime: epochMs(cTime),
