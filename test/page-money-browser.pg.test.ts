@@ -30,7 +30,10 @@ async function open(
   await page.route("http://page.test/**", async (route) => {
     const { pathname, searchParams: query } = new URL(route.request().url());
     if (pathname.startsWith("/page/"))
-      return route.fulfill({ path: `src/page/assets/${pathname.slice(6)}` });
+      // No sync is at work. 204 tells the page's script to ask no more.
+      return pathname === "/page/live"
+        ? route.fulfill({ status: 204 })
+        : route.fulfill({ path: `src/page/assets/${pathname.slice(6)}` });
     const body = await inTransaction(tables.db, async (tx) => {
       const parts: string[] = [];
       const write = ({ text }: Html) => void parts.push(text);
