@@ -155,12 +155,20 @@ describe("a page", () => {
       const { store } = await planned([0, 10]);
       await commit(0, 10, { cursor: "c1" }, { bills: [bill] });
       const askedAfter = store.time();
+      await sleep(2);
       await repair("7");
       await sleep(2);
       await expect(commitAfter(askedAfter)).rejects.toThrow(OutdatedPageError);
       expect(await rows()).toEqual(["0-10 open c1 1p 1b"]);
       expect(await storedAmounts()).toEqual(["7"]);
       expect(await commitAfter(store.time())).toMatchObject({ new: 1, restated: 1 });
+    });
+
+    test("by this run itself, in the page before, is taken", async () => {
+      const { store } = await planned([0, 10]);
+      await commit(0, 10, { cursor: "c1" }, { bills: [{ ...bill, amount: "7" }] });
+      expect(await commitAfter(store.time())).toMatchObject({ new: 1, restated: 1 });
+      expect(await storedAmounts()).toContain(bill.amount);
     });
 
     test("just as the page says it is taken, and so it is where the server's clock dated that ahead", async () => {
