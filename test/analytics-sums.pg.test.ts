@@ -8,20 +8,13 @@ import { upsertBills } from "../src/db/ledger/upsert-bills.ts";
 import { integer, pick, type Random, seededRandom } from "../src/sandbox/random.ts";
 import { snowflake } from "../src/sandbox/snowflake.ts";
 import { fileDatabase } from "./support/database.ts";
+import { exact, places } from "./support/exact.ts";
 
 // Each sum that a view shows, against the same sum made here from the bills as they were drawn:
 // in integers of the last place, by the contract's list of types, without a word of SQL.
 
 const { tables } = await fileDatabase();
 const { db } = tables;
-
-const places = 18;
-const exact = (decimal: string): bigint => {
-  const [, sign = "", whole = "", part = ""] = /^(-?)(\d+)(?:\.(\d+))?$/.exec(decimal) ?? [];
-  if (whole === "" || part.length > places) throw new Error(`"${decimal}" is not such a decimal`);
-  const magnitude = BigInt(whole + part.padEnd(places, "0"));
-  return sign === "-" ? -magnitude : magnitude;
-};
 
 type Stream = { readonly account: string; readonly productType: "USDT-FUTURES" | "SUSDT-FUTURES" };
 type Drawn = Bill & Stream;

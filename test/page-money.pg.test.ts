@@ -12,6 +12,7 @@ import { reconcile } from "../src/reconciliation/reconcile.ts";
 import { pick, seededRandom } from "../src/sandbox/random.ts";
 import { snowflake } from "../src/sandbox/snowflake.ts";
 import { fileDatabase } from "./support/database.ts";
+import { exact, places } from "./support/exact.ts";
 import { type FigureRow, type FigureTable, tablesIn } from "./support/page-figures.ts";
 import {
   type Habits,
@@ -29,13 +30,6 @@ import { storeUnified, unifiedEnd, unifiedLedger, unifiedStart } from "./support
 const { tables } = await fileDatabase();
 const { db } = tables;
 
-const places = 18;
-const exact = (decimal: string): bigint => {
-  const [, sign = "", whole = "", part = ""] = /^(-?)(\d+)(?:\.(\d+))?$/.exec(decimal) ?? [];
-  if (whole === "" || part.length > places) throw new Error(`"${decimal}" is not such a decimal`);
-  const magnitude = BigInt(whole + part.padEnd(places, "0"));
-  return sign === "-" ? -magnitude : magnitude;
-};
 const scaled = (units: bigint, scale: number) => units * 10n ** BigInt(places - scale);
 
 /** A bill with what it truly does to its balance. */

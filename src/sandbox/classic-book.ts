@@ -39,7 +39,6 @@ export function classicBook({ seed, counterOf, ...options }: ClassicBookOptions)
   const openings = new Map(profile.coins.map(({ coin, opening }) => [coin, opening]));
   const balances = new Map<string, Units>();
   const nextCounter = counters(random);
-  const nextEventCounter = eventCounters();
   let last = { cTime: Number.NaN, counter: 0 };
   const bills: LedgerBill[] = [];
 
@@ -56,8 +55,8 @@ export function classicBook({ seed, counterOf, ...options }: ClassicBookOptions)
     const moved = movesBalance(businessType) ? movement.amount + movement.fee : 0n;
     const balance = (before ?? 0n) + moved;
     balances.set(coin, balance);
-    const drawn = isEvent ? nextEventCounter(cTime) : nextCounter(cTime);
-    // A transfer of the account's own may fall on the millisecond of a drawn bill.
+    const drawn = isEvent ? 0 : nextCounter(cTime);
+    // An account that becomes unified moves all coins out in one millisecond, maybe a drawn bill's.
     const counter = last.cTime === cTime ? Math.max(drawn, last.counter + 1) : drawn;
     last = { cTime, counter };
     const billId = snowflake(cTime, counterOf(counter));
@@ -100,15 +99,6 @@ export function classicBook({ seed, counterOf, ...options }: ClassicBookOptions)
       for (const [coin, balance] of taken) transfer(at - 1, coin, -balance);
       return taken;
     },
-  };
-}
-
-/** From 0 in each millisecond: an account that becomes unified moves all coins out in one. */
-function eventCounters(): (cTime: number) => number {
-  let last = { cTime: Number.NaN, counter: 0 };
-  return (cTime) => {
-    last = { cTime, counter: last.cTime === cTime ? last.counter + 1 : 0 };
-    return last.counter;
   };
 }
 

@@ -44,6 +44,7 @@ export async function serveBills(deps: BillsDeps, { key, query, now }: Asked): P
   const asked = readQuery(billsQuery, query);
   if (asked instanceof Refusal) return { data: asked };
   const { productType, coin, marginCoin, ...rest } = asked;
+  const limit = Number(rest.limit ?? pageSizeDefault);
   if (coin !== undefined && marginCoin !== undefined && coin !== marginCoin)
     return { data: new Refusal(400, "40020", "Parameter marginCoin is not coin") };
   const page = await servePage(deps, {
@@ -54,11 +55,10 @@ export async function serveBills(deps: BillsDeps, { key, query, now }: Asked): P
     coin: coin ?? marginCoin,
     onlyFunding: rest.onlyFunding === "yes",
     cursor: rest.idLessThan,
-    limit: Number(rest.limit ?? pageSizeDefault),
+    limit,
   });
   if ("data" in page) return page;
   const { bills, endId, headers } = page;
-  const limit = Number(rest.limit ?? pageSizeDefault);
   const rows: readonly WireRow[] = bills.map(wireBill);
   const withEnd = limit > plainPageMax ? rows.map((row) => ({ ...row, endId })) : rows;
   return { data: { bills: withEnd, endId }, headers };

@@ -31,7 +31,7 @@ export function holesOf(
   { now, maxAgeMs }: { readonly now: EpochMs; readonly maxAgeMs: number },
 ): readonly Hole[] {
   const read = union([...times.coverage, ...times.settling]);
-  const begin = historyBegin(times);
+  const begin = answeredFrom(times);
   const end = read.at(-1)?.to;
   const holes = (kind: HoleKind, spans: readonly Interval[]) =>
     spans.map((span): Hole => ({ kind, span }));
@@ -56,8 +56,11 @@ export function holesOf(
   ];
 }
 
-/** The start of what was read; what was lost before it counts as before it. */
-const historyBegin = ({ coverage, expired }: LedgerTimes): EpochMs | undefined =>
+/**
+ * From when on there is an answer; undefined where nothing was read. What was lost right before what was
+ * read is answered, too: with the loss.
+ */
+export const answeredFrom = ({ coverage, expired }: LedgerTimes): EpochMs | undefined =>
   coverage.length === 0 ? undefined : union([...coverage, ...expired])[0]?.from;
 
 /**
@@ -88,6 +91,3 @@ export const holesWithin = (holes: readonly Hole[], span: Interval): readonly Ho
       intersect([hole], [span]).map((part): Hole => ({ kind, span: part })),
     )
     .toSorted((a, b) => a.span.from - b.span.from);
-
-/** From when on there is an answer; undefined where nothing was read. */
-export const answeredFrom = (times: LedgerTimes): EpochMs | undefined => historyBegin(times);

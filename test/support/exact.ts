@@ -1,0 +1,13 @@
+/** As many as any figure has that a test adds up. */
+export const places = 18;
+
+/**
+ * A decimal as a whole number of units in the last of {@link places}.
+ * @throws where it has more places, or is no decimal.
+ */
+export const exact = (decimal: string): bigint => {
+  const [, sign = "", whole = "", part = ""] = /^(-?)(\d+)(?:\.(\d+))?$/.exec(decimal) ?? [];
+  if (whole === "" || part.length > places) throw new Error(`"${decimal}" is not such a decimal`);
+  const magnitude = BigInt(whole + part.padEnd(places, "0"));
+  return sign === "-" ? -magnitude : magnitude;
+};
