@@ -3,15 +3,18 @@ import { expect, test } from "vitest";
 import { setDaysRight } from "../src/app/stored-days.ts";
 import { checkStoredDays } from "../src/commands/doctor/stored-days.ts";
 import { epochMs } from "../src/contract/time.ts";
-import { inTransaction } from "../src/db/connect.ts";
+import { inTransaction, openDatabase } from "../src/db/connect.ts";
 import { findWrongDays } from "../src/db/days/compare-days.ts";
 import { holdMeaning, markMeaningOf } from "../src/db/days/mark-days.ts";
 import { refreshAllDays, refreshDaysOf, refreshSomeDays } from "../src/db/days/refresh-days.ts";
 import { takeTurn } from "../src/db/ledger/turns.ts";
 import { upsertBills } from "../src/db/ledger/upsert-bills.ts";
+import { migrate } from "../src/db/migrate.ts";
 import { aBill, aStream } from "./support/bills.ts";
-import { fileDatabase } from "./support/database.ts";
+import { fileDatabase, testDatabase } from "./support/database.ts";
+import { migrateBefore } from "./support/earlier-schema.ts";
 import { untilBlocked } from "./support/held-store.ts";
+import { query } from "./support/query.ts";
 
 const { tables } = await fileDatabase();
 const { db } = tables;
@@ -163,4 +166,29 @@ test("a transaction stores no other day behind one of very many bills, and the n
   expect(await refreshSomeDays(db, { account })).toEqual({ days: 1, isLast: true });
   expect(await netOf(account)).toBe("32010");
   expect(await findWrongDays(db, account)).toEqual([]);
+});
+
+test("days that an earlier version stored without a count of bills have it after the migration, and are stored anew", async () => {
+  await using old = await testDatabase({ isEmpty: true });
+  await migrateBefore(old.url, "_symbol_day_bills");
+  await query(
+    old.url,
+    `insert into bills (
+       account, product_type, bill_id, symbol, amount, fee, business_type, coin, c_time, ingested_at
+     )
+     select 'main', 'USDT-FUTURES', n, 'BTCUSDT', 1, -0.5, 'close_long', 'USDT', '2026-03-03T12:00Z', now()
+     from generate_series(1, 3) as n;
+     insert into symbol_days
+     values (
+       'main', 'USDT-FUTURES', 'USDT-FUTURES', '2026-03-03', 'USDT', 'BTCUSDT', 3, -1.5, 0, 0, 0, 0, 0, 3, 3, 0
+     )`,
+  );
+  await migrate(old.url);
+  const counts = (table: string) => query(old.url, `select symbol, bills, fee_bills from ${table}`);
+  const counted = [{ symbol: "BTCUSDT", bills: "3", fee_bills: "3" }];
+  expect(await counts("current_symbol_days")).toEqual(counted);
+  await using opened = openDatabase(old.url);
+  await refreshAllDays(opened.db, never);
+  expect(await counts("symbol_days")).toEqual(counted);
+  expect(await findWrongDays(opened.db, "main")).toEqual([]);
 });

@@ -96,6 +96,8 @@ export const symbolDays = pgTable(
     profitBills: bigint("profit_bills", { mode: "number" }).notNull(),
     profit: numeric("profit").notNull(),
     loss: numeric("loss").notNull(),
+    /** Those that have some of it, each once. */
+    bills: bigint("bills", { mode: "number" }).notNull(),
   },
   (t) => [primaryKey({ columns: [t.account, t.productType, t.day, t.coin, t.symbol] })],
 );

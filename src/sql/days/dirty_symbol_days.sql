@@ -15,7 +15,8 @@ select
   sums.funding_paid,
   sums.profit_bills,
   sums.profit,
-  sums.loss
+  sums.loss,
+  sums.bills
 from (select distinct account, wallet, day from dirty_days) as dirty
 cross join lateral (
   select
@@ -31,7 +32,14 @@ cross join lateral (
     coalesce(sum(net) filter (where category = 'funding' and net < 0), 0) as funding_paid,
     count(*) filter (where category = 'trade' and net <> 0) as profit_bills,
     coalesce(sum(net) filter (where category = 'trade' and net > 0), 0) as profit,
-    coalesce(sum(net) filter (where category = 'trade' and net < 0), 0) as loss
+    coalesce(sum(net) filter (where category = 'trade' and net < 0), 0) as loss,
+    -- One that closes a position has a profit and a fee.
+    count(*) filter (
+      where fee <> 0
+        or fee_by_coupon <> 0
+        or category = 'funding'
+        or (category = 'trade' and net <> 0)
+    ) as bills
   from analytics.entries
   -- Without the fee that a unified account's amount may contain.
   cross join lateral (
@@ -50,4 +58,4 @@ cross join lateral (
     and entries.c_time < (dirty.day + 1)::timestamp at time zone 'UTC'
   group by product_type, coin, coalesce(symbol, '')
 ) as sums
-where fee_bills + funding_bills + profit_bills > 0
+where bills > 0
