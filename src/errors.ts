@@ -177,3 +177,7 @@ export function messageOf(thrown: unknown): string {
   }
   return error.message === "" ? error.name : error.message;
 }
+
+/** The code that Node gives a failure of the system, such as ENOENT. */
+export const codeOf = (error: unknown): string =>
+  error instanceof Error && "code" in error ? String(error.code) : "for an unknown reason";

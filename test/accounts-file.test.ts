@@ -157,7 +157,7 @@ const wrong: readonly [string, unknown, string][] = [
   [
     "a key of nothing",
     one({ colour: "x" }),
-    "accounts[0]: has a key that is none of name, apiKey, apiSecret, apiPassphrase, productTypes,",
+    "accounts[0]: has a key that is none of name, apiKey, apiSecret, apiPassphrase, credentials, productTypes,",
   ],
   [
     "a misspelled list",

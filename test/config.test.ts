@@ -36,6 +36,7 @@ const faultsBeside = (environment: Environment) => faultsOf({ ...credentials, ..
 test("nothing but credentials has to be set: all else has a default", () => {
   const { baseUrl, accounts, ...config } = read({});
   expect(config).toEqual({
+    accountNames: ["main"],
     database: { dataDir: "./data" },
     locale: "en-US",
     settleLagMs: 600_000,

@@ -10,8 +10,10 @@ export type Account = {
    * can read. Default false: all of them are to be read.
    */
   readonly readsAll?: boolean;
-  /** Absent where a command does not need them. */
+  /** Absent where a command does not need them, and where they are looked up. */
   readonly credentials?: Credentials;
+  /** Absent where its credentials were read with the configuration. */
+  readonly lookUp?: LookUp;
   /** Whether its key is of demo trading. Default false. */
   readonly demo?: boolean;
   /** Whether its loan-to-value is synced: most accounts have no loan. */
@@ -19,3 +21,27 @@ export type Account = {
   /** A parent account's risk units; none for a risk unit's own account. */
   readonly riskUnitIds?: readonly string[];
 };
+
+/**
+ * Looks an account's credentials up, each time anew.
+ * @throws UsageError that names the account and quotes nothing of what it read.
+ */
+export type LookUp = (signal: AbortSignal) => Promise<Credentials>;
+
+export type AccountWithCredentials = Account & { readonly credentials: Credentials };
+
+/**
+ * The account with its credentials, looked up now where they are to be. They are nowhere but in what
+ * comes back.
+ * @throws UsageError where they are not to be had.
+ */
+export async function withCredentials(
+  account: Account,
+  signal: AbortSignal,
+): Promise<AccountWithCredentials> {
+  const credentials = account.credentials ?? (await account.lookUp?.(signal));
+  if (credentials === undefined) {
+    throw new Error(`defect: account ${account.name} has no credentials`);
+  }
+  return { ...account, credentials };
+}

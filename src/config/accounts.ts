@@ -1,73 +1,69 @@
 import { readFileSync } from "node:fs";
-import { dirname, resolve } from "node:path";
-import {
-  demoKeyProductTypes,
-  isDemoProductType,
-  type ProductType,
-  productTypes,
-} from "../contract/product-types.ts";
-import type { Credentials } from "../exchange/client.ts";
-import { didYouMean } from "../nearest.ts";
+import { dirname, parse, resolve } from "node:path";
+import type { ProductType } from "../contract/product-types.ts";
+import { codeOf } from "../errors.ts";
 import { Secret } from "../secret.ts";
-import type { Account } from "./account.ts";
+import type { Account, LookUp } from "./account.ts";
+import {
+  FieldReader,
+  type Fields,
+  isObject,
+  parsedFile,
+  place,
+  settingKeys,
+} from "./account-fields.ts";
 import {
   accountName,
+  credentialKeys,
   credentialOrigin,
   fitsHeader,
   headerFault,
-  isProductType,
-  productTypeFault,
 } from "./environment.ts";
 import { exposureOf } from "./exposed-files.ts";
 
 export type AccountsFile = {
   readonly accounts: readonly Account[];
   readonly warnings: readonly string[];
+  /** How to look up the credentials of accounts that the file does not list; undefined where it does not say. */
+  readonly lookUpOf: ((account: string) => LookUp) | undefined;
 };
 
 export type AccountsDeps = {
   /** Of accounts that name none themselves; undefined for all that their keys can read. */
   readonly productTypes: readonly ProductType[] | undefined;
   /** Where they are not needed, no variable and no file is looked up for them. */
-  readonly needsCredentials: boolean;
+  readonly needsCredentials: (account: string) => boolean;
   readonly variable: (name: string) => string | undefined;
   /** Told of each fault; it begins with its place in the file. */
   readonly fault: (text: string) => void;
 };
 
-const credentialKeys = ["apiKey", "apiSecret", "apiPassphrase"] as const;
-const accountKeys = ["name", ...credentialKeys, "productTypes", "riskUnitIds", "ltv", "demo"];
+const noCredential =
+  'is neither a text nor {"env": "NAME"} nor {"file": "PATH"} nor {"command": ["PROGRAM", …]}';
+const placeKeys = [...credentialKeys, "credentials"] as const;
 
 /** Reads the file of several accounts: `{"accounts":[{"name":…,"apiKey":…}]}`. Never throws. */
 export function readAccountsFile(path: string, deps: AccountsDeps): AccountsFile {
-  const reader = new AccountsReader(path, deps);
-  const accounts = reader.accounts(parsedFile(path, deps.fault));
-  return { accounts, warnings: reader.holdsSecret ? exposureOf(path) : [] };
+  const reader = new AccountsReader(dirname(path), deps);
+  const { accounts, lookUpOf } = reader.accounts(parsedFile(path, deps.fault));
+  return { accounts, lookUpOf, warnings: reader.holdsSecret ? exposureOf(path) : [] };
 }
 
-function parsedFile(path: string, fault: AccountsDeps["fault"]): unknown {
-  try {
-    return JSON.parse(readFileSync(path, "utf8").replace(/^\ufeff/, ""));
-  } catch (error) {
-    // The parser's own message quotes the text around the place, which may be a secret.
-    if (error instanceof SyntaxError) fault(`is not JSON${placeOf(error)}; often a comma is wrong`);
-    else fault(`cannot be read (${codeOf(error)}); correct the path ${path} or its permissions`);
-    return undefined;
-  }
+/** The settings in a file of one account, whose credentials are looked up when they are needed. Never throws. */
+export function readAccountFile(path: string, name: string, deps: AccountsDeps): Account {
+  const { base } = parse(path);
+  const fault = (text: string) => deps.fault(`${base}: ${text}`);
+  const reader = new AccountsReader(dirname(path), { ...deps, fault });
+  const account = reader.settings(name, parsedFile(path, fault));
+  return {
+    ...account,
+    lookUp: async (signal) =>
+      (await import("./credential-lookup.ts")).lookUpInFile(name, path, deps, signal),
+  };
 }
 
-const placeOf = ({ message }: SyntaxError): string => {
-  const [, line, column] = /\(line (\d+) column (\d+)\)$/.exec(message) ?? [];
-  return line === undefined ? "" : ` at line ${line}, column ${column}`;
-};
-
-const codeOf = (error: unknown): string =>
-  error instanceof Error && "code" in error ? String(error.code) : "for an unknown reason";
-
-type Fields = Readonly<Record<string, unknown>>;
-
-const isObject = (value: unknown): value is Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
+const isCommand = (value: unknown): boolean =>
+  Array.isArray(value) && value.every((part) => typeof part === "string") && value[0] !== undefined;
 
 /**
  * Reads accounts and tells of all faults, each with its place. What stands there is not quoted: a
@@ -77,57 +73,132 @@ class AccountsReader {
   /** Whether a credential stands in the file itself. */
   holdsSecret = false;
   readonly #deps: AccountsDeps;
+  readonly #reader: FieldReader;
   readonly #folder: string;
   readonly #placeOfName = new Map<string, string>();
   readonly #placeOfKey = new Map<string, string>();
 
-  constructor(path: string, deps: AccountsDeps) {
+  constructor(folder: string, deps: AccountsDeps) {
     this.#deps = deps;
-    this.#folder = dirname(path);
+    this.#reader = new FieldReader(deps.productTypes, deps.fault);
+    this.#folder = folder;
   }
 
-  accounts(file: unknown): readonly Account[] {
-    if (file === undefined) return [];
-    const fields = this.#fields("", file, ["accounts"]);
-    if (fields === undefined) return [];
-    const accounts = fields["accounts"];
+  accounts(file: unknown): Pick<AccountsFile, "accounts" | "lookUpOf"> {
+    const none = { accounts: [], lookUpOf: undefined };
+    if (file === undefined) return none;
+    const fields = this.#reader.fields("", file, ["accounts", "credentials"]);
+    if (fields === undefined) return none;
+    const { accounts, credentials } = fields;
+    const lookUpOf = this.#source("credentials", credentials, ["command", "directory"]);
+    if (accounts === undefined && lookUpOf !== undefined) return { accounts: [], lookUpOf };
     if (Array.isArray(accounts) && accounts.length > 0) {
-      return accounts.flatMap((account, index) => this.#account(`accounts[${index}]`, account));
+      const read = accounts.flatMap((account, index) =>
+        this.#account(`accounts[${index}]`, account, lookUpOf),
+      );
+      return { accounts: read, lookUpOf };
     }
-    this.#fault("accounts", 'is not a list of accounts; write {"accounts": [{"name": "main", …}]}');
-    return [];
+    this.#reader.fault(
+      "accounts",
+      'is not a list of accounts; write {"accounts": [{"name": "main", …}]}',
+    );
+    return none;
   }
 
-  #account(at: string, value: unknown): readonly Account[] {
-    const fields = this.#fields(at, value, accountKeys);
+  #account(at: string, value: unknown, lookUpOf: AccountsFile["lookUpOf"]): readonly Account[] {
+    const fields = this.#reader.fields(at, value, ["name", ...placeKeys, ...settingKeys]);
     if (fields === undefined) return [];
     const name = this.#name(`${at}.name`, fields["name"]);
-    const [key, secret, passphrase] = credentialKeys.map((name) =>
-      this.#credential(`${at}.${name}`, fields[name]),
+    const found = this.#credentials(at, name, fields, lookUpOf);
+    return [{ ...this.#reader.settings(at, name, fields), ...found }];
+  }
+
+  /** What a file of one account says of it, its credentials left alone but for their form. */
+  settings(name: string, value: unknown): Account {
+    const fields =
+      value === undefined
+        ? undefined
+        : this.#reader.fields("", value, [...placeKeys, ...settingKeys]);
+    if (fields !== undefined) this.#lookUp("", name, fields, undefined);
+    return this.#reader.settings("", name, fields ?? {});
+  }
+
+  /** Those that stand in texts, variables and files are read at once, with all their faults. */
+  #credentials(
+    at: string,
+    name: string,
+    fields: Fields,
+    lookUpOf: AccountsFile["lookUpOf"],
+  ): Pick<Account, "credentials" | "lookUp"> {
+    const isOwn = placeKeys.some((key) => fields[key] !== undefined);
+    const isLater =
+      fields["credentials"] !== undefined ||
+      (!isOwn && lookUpOf !== undefined) ||
+      credentialKeys.some((key) => isObject(fields[key]) && "command" in fields[key]);
+    if (isLater) {
+      const lookUp = this.#lookUp(at, name, fields, lookUpOf);
+      return lookUp === undefined ? {} : { lookUp };
+    }
+    const isNeeded = this.#deps.needsCredentials(name);
+    const [key, secret, passphrase] = credentialKeys.map((one) =>
+      this.#credential(`${at}.${one}`, fields[one], isNeeded),
     );
     this.#refuseTwice(`${at}.apiKey`, key?.reveal(), this.#placeOfKey, "is the same key as");
-    const demo = this.#flag(`${at}.demo`, fields["demo"]) ?? false;
-    const account = {
-      name,
-      ...this.#productTypes(at, fields, demo),
-      ...(demo && { demo }),
-      ...this.#loanToValue(at, fields),
-    };
-    if (!this.#deps.needsCredentials) return [account];
+    if (!isNeeded) return {};
     const none = new Secret("");
-    const credentials: Credentials = {
-      key: key ?? none,
-      secret: secret ?? none,
-      passphrase: passphrase ?? none,
+    return {
+      credentials: { key: key ?? none, secret: secret ?? none, passphrase: passphrase ?? none },
     };
-    return [{ ...account, credentials }];
+  }
+
+  /** How the credentials are looked up; undefined where a fault was told. */
+  #lookUp(
+    at: string,
+    name: string,
+    fields: Fields,
+    lookUpOf: AccountsFile["lookUpOf"],
+  ): LookUp | undefined {
+    const own = credentialKeys.filter((key) => fields[key] !== undefined);
+    const source = fields["credentials"];
+    if (source !== undefined && own.length > 0) {
+      this.#reader.fault(
+        place(at, "credentials"),
+        `stands beside ${own[0]}; remove one of the two`,
+      );
+      return undefined;
+    }
+    if (source !== undefined) {
+      return this.#source(place(at, "credentials"), source, ["command"])?.(name);
+    }
+    if (own.length === 0 && lookUpOf !== undefined) return lookUpOf(name);
+    const isGood = credentialKeys.map((key) => this.#isGiven(place(at, key), fields[key]));
+    return isGood.includes(false) ? undefined : this.#lookUpAt(fields)(name);
+  }
+
+  /** A place for all three credentials of an account. */
+  #source(at: string, value: unknown, kinds: readonly string[]): AccountsFile["lookUpOf"] {
+    if (value === undefined) return undefined;
+    const [[kind = "", given] = [], ...others] = isObject(value) ? Object.entries(value) : [];
+    const isGood = kind === "command" ? isCommand(given) : typeof given === "string";
+    if (kinds.includes(kind) && isGood && others.length === 0) return this.#lookUpAt(value);
+    const forms = ['{"command": ["PROGRAM", …]}', '{"directory": "PATH"}'].slice(0, kinds.length);
+    this.#reader.fault(at, `is not ${forms.join(" or ")}`);
+    return undefined;
+  }
+
+  #lookUpAt(given: unknown): (account: string) => LookUp {
+    const deps = { folder: this.#folder, variable: this.#deps.variable };
+    return (account) => async (signal) => {
+      const { lookUpCredentials } = await import("./credential-lookup.ts");
+      return lookUpCredentials(account, given, deps, signal);
+    };
   }
 
   #name(at: string, value: unknown): string {
     const { pattern, form } = accountName;
-    if (value === undefined) this.#fault(at, `is missing; it is ${form}`);
+    if (value === undefined) this.#reader.fault(at, `is missing; it is ${form}`);
     else if (typeof value !== "string" || !pattern.test(value)) {
-      this.#fault(at, `is not ${form}`);
+      this.#reader.fault(at, `is not ${form}`);
     } else {
       this.#refuseTwice(at, value, this.#placeOfName, "is the same name as");
       return value;
@@ -144,40 +215,49 @@ class AccountsReader {
     if (value === undefined) return;
     const first = placeOf.get(value);
     if (first === undefined) placeOf.set(value, at);
-    else this.#fault(at, `${sameAs} ${first}; remove one of the two accounts, or correct it`);
+    else
+      this.#reader.fault(at, `${sameAs} ${first}; remove one of the two accounts, or correct it`);
   }
 
-  #credential(at: string, value: unknown): Secret | undefined {
-    const text = this.#credentialText(at, value);
+  #credential(at: string, value: unknown, isNeeded: boolean): Secret | undefined {
+    const text = this.#credentialText(at, value, isNeeded);
     if (text === undefined) return undefined;
     if (text !== "" && fitsHeader(text)) return new Secret(text);
-    this.#fault(at, text === "" ? `is empty; ${credentialOrigin}` : headerFault);
+    this.#reader.fault(at, text === "" ? `is empty; ${credentialOrigin}` : headerFault);
     return undefined;
   }
 
   /** Undefined where it is not needed, and where a fault was told. */
-  #credentialText(at: string, value: unknown): string | undefined {
+  #credentialText(at: string, value: unknown, isNeeded: boolean): string | undefined {
     if (typeof value === "string") {
       this.holdsSecret = true;
       return value;
     }
-    if (value === undefined) {
-      this.#fault(at, `is missing; ${credentialOrigin}`);
-      return undefined;
+    if (!this.#isGiven(at, value) || !isNeeded || !isObject(value)) return undefined;
+    const { env, file } = value;
+    return typeof env === "string" ? this.#variable(at, env) : this.#file(at, String(file));
+  }
+
+  /** Tells the fault of what is no credential and names none. */
+  #isGiven(at: string, value: unknown): boolean {
+    if (typeof value === "string") {
+      this.holdsSecret = true;
+      return true;
     }
-    const [[kind, name] = [], ...others] = isObject(value) ? Object.entries(value) : [];
-    if (typeof name !== "string" || others.length > 0 || (kind !== "env" && kind !== "file")) {
-      this.#fault(at, 'is neither a text nor {"env": "NAME"} nor {"file": "PATH"}');
-      return undefined;
-    }
-    if (!this.#deps.needsCredentials) return undefined;
-    return kind === "env" ? this.#variable(at, name) : this.#file(at, name);
+    const [[kind, given] = [], ...others] = isObject(value) ? Object.entries(value) : [];
+    const isGood =
+      kind === "command"
+        ? isCommand(given)
+        : typeof given === "string" && (kind === "env" || kind === "file");
+    if (isGood && others.length === 0) return true;
+    this.#reader.fault(at, value === undefined ? `is missing; ${credentialOrigin}` : noCredential);
+    return false;
   }
 
   #variable(at: string, name: string): string | undefined {
     const text = this.#deps.variable(name);
     if (text === undefined)
-      this.#fault(at, "the variable that it names is not set; set it, or correct its name");
+      this.#reader.fault(at, "the variable that it names is not set; set it, or correct its name");
     return text;
   }
 
@@ -186,84 +266,11 @@ class AccountsReader {
       return readFileSync(resolve(this.#folder, name), "utf8").replace(/\r?\n$/, "");
     } catch (error) {
       const what = `the file that it names cannot be read (${codeOf(error)})`;
-      this.#fault(at, `${what}; correct its path, from ${this.#folder} on, or its permissions`);
+      this.#reader.fault(
+        at,
+        `${what}; correct its path, from ${this.#folder} on, or its permissions`,
+      );
       return undefined;
     }
   }
-
-  #productTypes(at: string, fields: Fields, demo: boolean): WantedTypes {
-    const given = fields["productTypes"];
-    if (given === undefined) return wantedTypes(this.#deps.productTypes, demo);
-    const place = `${at}.productTypes`;
-    const words = this.#texts(
-      place,
-      given,
-      'leave it out, or write a list such as ["USDT-FUTURES"]',
-    );
-    const known = words.filter((word) => {
-      const reason = !isProductType(word)
-        ? productTypeFault(word)
-        : demo && isDemoProductType(word)
-          ? `"${word}" is read by live keys only; "demo": true says that this one is of demo ` +
-            `trading, which has ${demoKeyProductTypes.join(", ")}`
-          : undefined;
-      if (reason !== undefined) this.#fault(place, reason);
-      return reason === undefined;
-    });
-    return { productTypes: [...new Set(known.filter(isProductType))] };
-  }
-
-  #loanToValue(at: string, fields: Fields): Pick<Account, "ltv" | "riskUnitIds"> {
-    const ltv = this.#flag(`${at}.ltv`, fields["ltv"]);
-    const given = fields["riskUnitIds"];
-    if (given === undefined) return ltv === undefined ? {} : { ltv };
-    const place = `${at}.riskUnitIds`;
-    const riskUnitIds = this.#texts(place, given, 'leave it out, or write a list such as ["123"]');
-    if (ltv !== true) this.#fault(place, 'has no use without "ltv": true');
-    return { ltv: true, riskUnitIds };
-  }
-
-  #flag(at: string, value: unknown): boolean | undefined {
-    if (value === undefined || typeof value === "boolean") return value;
-    this.#fault(at, "is neither true nor false");
-    return undefined;
-  }
-
-  #texts(at: string, value: unknown, remedy: string): readonly string[] {
-    const isText = (item: unknown): item is string => typeof item === "string" && item !== "";
-    if (Array.isArray(value) && value.length > 0 && value.every(isText)) return value;
-    this.#fault(at, `is not a list of texts in quotes; ${remedy}`);
-    return [];
-  }
-
-  /** An object's fields; a key that is not known would leave a default at work that nobody wanted. */
-  #fields(at: string, value: unknown, known: readonly string[]): Fields | undefined {
-    if (!isObject(value)) {
-      this.#fault(at, "is not an object in braces");
-      return undefined;
-    }
-    for (const key of Object.keys(value).filter((key) => !known.includes(key))) {
-      const meant = didYouMean(key, known);
-      // A slip of a known key is no secret.
-      if (meant === "") this.#fault(at, `has a key that is none of ${known.join(", ")}`);
-      else this.#fault(at === "" ? key : `${at}.${key}`, `is not a key of this file${meant}`);
-    }
-    return value;
-  }
-
-  #fault(at: string, text: string): void {
-    this.#deps.fault(at === "" ? text : `${at}: ${text}`);
-  }
-}
-
-export type WantedTypes = Pick<Account, "productTypes" | "readsAll">;
-
-/**
- * Of the product types that are named for all accounts, those that a key may read: one of demo trading
- * reads not all, and, where none of its own is named, all that it can.
- */
-export function wantedTypes(named: readonly ProductType[] | undefined, demo: boolean): WantedTypes {
-  const readable = demo ? demoKeyProductTypes : productTypes;
-  const own = named?.filter((productType) => readable.includes(productType)) ?? [];
-  return own.length > 0 ? { productTypes: own } : { productTypes: readable, readsAll: true };
 }

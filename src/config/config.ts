@@ -1,8 +1,12 @@
+import { statSync } from "node:fs";
 import { dirname, join } from "node:path";
+import type { ProductType } from "../contract/product-types.ts";
 import { UsageError } from "../errors.ts";
 import { didYouMean } from "../nearest.ts";
-import type { Account } from "./account.ts";
-import { readAccountsFile, wantedTypes } from "./accounts.ts";
+import type { Account, LookUp } from "./account.ts";
+import { wantedTypes } from "./account-fields.ts";
+import { type AccountsDeps, readAccountsFile } from "./accounts.ts";
+import { namesInDirectory, readAccountsDirectory } from "./accounts-directory.ts";
 import type { DatabaseConfig } from "./database-url.ts";
 import {
   accountName,
@@ -17,12 +21,36 @@ export type Config = {
   readonly baseUrl: URL;
   readonly locale: string;
   readonly accounts: readonly Account[];
+  /** Those that are configured; `accounts` has those among them that were asked for. */
+  readonly accountNames: readonly string[];
+  /** Absent where the table `accounts` is not to be read: nothing says how its accounts' credentials are had. */
+  readonly added?: AddedAccounts;
   /** Where the server's own keys are: beside the file of accounts, or beside `.env`. */
   readonly keysFile: string;
   readonly settleLagMs: number;
   readonly logLevel: LogLevel;
   /** What the user should know of, and what stops nothing. */
   readonly warnings: readonly string[];
+};
+
+/** Accounts that are in the table `accounts`, and not in the configuration. */
+export type AddedAccounts = {
+  /** Those that were asked for; undefined for all that there are. */
+  readonly names: readonly string[] | undefined;
+  readonly accountOf: (settings: AccountSettings) => Account;
+};
+
+/** What the table says of an account. */
+export type AccountSettings = Pick<Account, "name" | "demo" | "ltv" | "riskUnitIds"> & {
+  /** Undefined for those that are wanted of all accounts. */
+  readonly productTypes: readonly ProductType[] | undefined;
+};
+
+/** What a command needs of the accounts. */
+export type ConfigNeeds = {
+  readonly credentials: boolean;
+  /** Of these accounts only; undefined for all. */
+  readonly accounts?: readonly string[] | undefined;
 };
 
 export const logLevels = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const;
@@ -33,10 +61,7 @@ export type LogLevel = (typeof logLevels)[number];
  *
  * @throws UsageError that names every wrong or missing variable, each with its remedy.
  */
-export function readConfig(
-  environment: Environment,
-  needs: { readonly credentials: boolean },
-): Config {
+export function readConfig(environment: Environment, needs: ConfigNeeds): Config {
   const reader = new EnvironmentReader(environment);
   const config: Config = {
     database: reader.database(),
@@ -60,10 +85,9 @@ export function readDatabaseConfig(environment: Environment): DatabaseConfig {
   return database;
 }
 
-function readAccounts(
-  reader: EnvironmentReader,
-  needs: { readonly credentials: boolean },
-): Pick<Config, "accounts" | "warnings"> {
+type ReadAccounts = Pick<Config, "accounts" | "accountNames" | "added" | "warnings">;
+
+function readAccounts(reader: EnvironmentReader, needs: ConfigNeeds): ReadAccounts {
   const path = reader.get("ACCOUNTS_FILE");
   if (path === undefined) {
     const { pattern, form } = accountName;
@@ -74,16 +98,41 @@ function readAccounts(
       riskUnitIds: reader.riskUnitIds(),
       ...(needs.credentials ? { credentials: reader.credentials() } : {}),
     };
-    return { accounts: [account], warnings: [] };
+    return { accounts: [account], accountNames: [account.name], warnings: [] };
   }
   reader.refuseBothSources();
-  return readAccountsFile(path, {
+  const isWanted = (account: string) => needs.accounts?.includes(account) ?? true;
+  const deps: AccountsDeps = {
     productTypes: reader.productTypes(),
-    needsCredentials: needs.credentials,
+    needsCredentials: (account) => needs.credentials && isWanted(account),
     variable: (name) => reader.get(name),
     fault: (text) => reader.fault("ACCOUNTS_FILE", text),
-  });
+  };
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) {
+    const accountNames = namesInDirectory(path, deps.fault);
+    return { accountNames, ...readAccountsDirectory(path, accountNames.filter(isWanted), deps) };
+  }
+  const { accounts, lookUpOf, warnings } = readAccountsFile(path, deps);
+  const accountNames = accounts.map(({ name }) => name);
+  return {
+    accounts,
+    accountNames,
+    warnings,
+    ...(lookUpOf && { added: addedAccounts(lookUpOf, deps.productTypes) }),
+  };
 }
+
+const addedAccounts = (
+  lookUpOf: (account: string) => LookUp,
+  productTypesOfAll: readonly ProductType[] | undefined,
+): AddedAccounts => ({
+  names: undefined,
+  accountOf: ({ productTypes, ...settings }) => ({
+    ...settings,
+    ...wantedTypes(productTypes ?? productTypesOfAll, settings.demo ?? false),
+    lookUp: lookUpOf(settings.name),
+  }),
+});
 
 /**
  * The configuration for these accounts and product types only; empty lists leave all.
@@ -93,34 +142,54 @@ export function narrowed(
   config: Config,
   only: { readonly accounts: readonly string[]; readonly productTypes: readonly string[] },
 ): Config {
-  const names = config.accounts.map(({ name }) => name);
-  for (const name of only.accounts) {
-    if (names.includes(name)) continue;
-    throw new UsageError(
-      `--account ${name}: there is no such account${didYouMean(name, names)} (configured: ${names.join(", ")})`,
-    );
-  }
+  const { accountNames: names, added } = config;
+  const others = only.accounts.filter((name) => !names.includes(name));
+  if (others.length > 0 && added === undefined) throw unknownAccount(others[0] ?? "", names);
   const accounts = config.accounts.filter(
     ({ name }) => only.accounts.length === 0 || only.accounts.includes(name),
   );
+  const narrow = {
+    ...config,
+    accounts,
+    ...(added && { added: { ...added, names: only.accounts.length === 0 ? undefined : others } }),
+  };
   const wanted = only.productTypes.flatMap((word) => word.split(","));
-  if (wanted.length === 0) return { ...config, accounts };
+  if (wanted.length === 0) return narrow;
   for (const word of wanted) {
     if (!isProductType(word)) throw new UsageError(`--product ${productTypeFault(word)}`);
+    if (added !== undefined) continue;
     if (accounts.some(({ productTypes }) => productTypes.includes(word))) continue;
     throw new UsageError(
       `--product ${word} is not configured: PRODUCT_TYPES or ACCOUNTS_FILE leaves it out`,
     );
   }
+  const ofWanted = (account: Account): Account => ({
+    ...account,
+    // What is typed is named.
+    readsAll: false,
+    productTypes: account.productTypes.filter((type) => wanted.includes(type)),
+  });
   return {
-    ...config,
-    accounts: accounts
-      .map((account) => ({
-        ...account,
-        // What is typed is named.
-        readsAll: false,
-        productTypes: account.productTypes.filter((type) => wanted.includes(type)),
-      }))
-      .filter((account) => account.productTypes.length > 0),
+    ...narrow,
+    accounts: accounts.map(ofWanted).filter(({ productTypes }) => productTypes.length > 0),
+    ...(narrow.added && {
+      added: withProducts(narrow.added, ofWanted),
+    }),
   };
+}
+
+const withProducts = (
+  { names, accountOf }: AddedAccounts,
+  ofWanted: (account: Account) => Account,
+): AddedAccounts => ({ names, accountOf: (settings) => ofWanted(accountOf(settings)) });
+
+const namesShownMax = 20;
+
+/** @param names those that there are. */
+export function unknownAccount(name: string, names: readonly string[]): UsageError {
+  const shown = names.slice(0, namesShownMax).join(", ");
+  const more = names.length > namesShownMax ? ` and ${names.length - namesShownMax} more` : "";
+  return new UsageError(
+    `--account ${name}: there is no such account${didYouMean(name, names)} (configured: ${shown}${more})`,
+  );
 }

@@ -52,6 +52,8 @@ export const accountName = {
   form: "1 to 64 letters, digits, dots, hyphens or underscores",
 };
 
+/** An account's credentials, as a file or a command names them. */
+export const credentialKeys = ["apiKey", "apiSecret", "apiPassphrase"] as const;
 export const credentialOrigin = "the exchange gives it when you create an API key";
 export const headerFault = "holds a character that no header can carry; copy it again";
 export const fitsHeader = (credential: string): boolean => /^[\x20-\x7e]+$/.test(credential);

@@ -1,9 +1,22 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { parseEnv } from "node:util";
 
+const isExposed = (path: string): boolean =>
+  ((statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & 0o077) !== 0;
+
+/** The same of several files in a directory, told together. */
+export function exposedAmong(directory: string, paths: readonly string[]): readonly string[] {
+  const exposed = paths.filter(isExposed).length;
+  if (exposed === 0) return [];
+  return [
+    `${exposed} of the files in ${directory} hold credentials, and other users may read or change ` +
+      `them; run chmod 600 ${directory}/*.json, or mount them with defaultMode 0400`,
+  ];
+}
+
 /** A warning about a file with credentials that other users may read or write; undefined if they may not. */
 export function exposureOf(path: string): readonly string[] {
-  return (statSync(path).mode & 0o077) === 0
+  return !isExposed(path)
     ? []
     : [`${path} holds credentials, and other users may read or change it; run chmod 600 ${path}`];
 }

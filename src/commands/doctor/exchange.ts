@@ -4,7 +4,7 @@ import {
   openExchangeAccess,
 } from "../../app/exchange-session.ts";
 import { proofText, proveKey } from "../../app/key-proof.ts";
-import type { Account } from "../../config/account.ts";
+import { type Account, withCredentials } from "../../config/account.ts";
 import type { Config } from "../../config/config.ts";
 import { billsApiOf } from "../../contract/bills-api.ts";
 import { loanToValue, unifiedLoanToValue } from "../../contract/loan-to-value.ts";
@@ -51,7 +51,9 @@ export async function checkExchange(
   tell(ok("exchange", `${config.baseUrl.origin} answers`));
   tell(clockCheck(exchangeClock.offsetMs()));
   const found = await Promise.all(
-    config.accounts.map((account) => {
+    config.accounts.map(async (wanted) => {
+      const account = await withCredentials(wanted, signal).catch((error: unknown) => ({ error }));
+      if ("error" in account) return [failed(`account ${wanted.name}`, account.error)];
       const exchange = exchangeOf(config, account, access);
       return checkAccount({ exchange, db, signal }, account);
     }),

@@ -39,7 +39,7 @@ export const narrowedConfig = (
   credentials: boolean,
   options: Reporting,
 ): Config =>
-  narrowed(readConfig(readEnvironment(), { credentials }), {
+  narrowed(readConfig(readEnvironment(), { credentials, accounts: options.account }), {
     accounts: options.account ?? [],
     productTypes: options.product ?? [],
   });

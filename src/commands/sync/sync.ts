@@ -13,7 +13,11 @@ import { migratedText } from "../../app/migrated-text.ts";
 import { withoutRetired } from "../../app/retired.ts";
 import { storeDays } from "../../app/stored-days.ts";
 import { allTargets, contractTypesOf, type Targets } from "../../app/targets.ts";
-import type { Account } from "../../config/account.ts";
+import {
+  type Account,
+  type AccountWithCredentials,
+  withCredentials,
+} from "../../config/account.ts";
 import type { Config } from "../../config/config.ts";
 import { accountBills } from "../../contract/account-bills.ts";
 import type { ContractProductType } from "../../contract/product-types.ts";
@@ -165,8 +169,12 @@ const noticeFailure =
   ({ message }: ExchangeError): void =>
     reporter.notice(`${name}: a request failed: ${message}`);
 
-function syncOne(deps: Deps, account: Account): Promise<AccountReport> {
+async function syncOne(deps: Deps, wanted: Account): Promise<AccountReport> {
   const { config, signal, reporter, access } = deps;
+  const account = await withCredentials(wanted, signal).catch((error: unknown) => ({ error }));
+  if ("error" in account) {
+    return { account: wanted.name, loanToValue: [], streams: [], error: account.error };
+  }
   const exchange = exchangeOf(config, account, access);
   return syncAccount(
     {
@@ -184,7 +192,7 @@ function syncOne(deps: Deps, account: Account): Promise<AccountReport> {
 }
 
 /** The account's lease and tables. A key that is stored under another name writes nothing. */
-async function hold(deps: Deps, account: Account, exchange: AccountExchange) {
+async function hold(deps: Deps, account: AccountWithCredentials, exchange: AccountExchange) {
   const { db, signal, reporter, runId, renewals, lockWaits } = deps;
   const { name } = account;
   const named = namedKey(account);
@@ -208,10 +216,10 @@ async function hold(deps: Deps, account: Account, exchange: AccountExchange) {
   };
 }
 
-function namedKey({ name, credentials }: Account): NamedKey {
-  if (credentials === undefined) throw new Error(`defect: account ${name} has no credentials`);
-  return { account: name, key: credentials.key };
-}
+const namedKey = ({ name, credentials }: AccountWithCredentials): NamedKey => ({
+  account: name,
+  key: credentials.key,
+});
 
 type Proving = {
   readonly exchange: AccountExchange;
@@ -222,7 +230,7 @@ type Proving = {
 /** A key that reads another account's ledger writes nothing. */
 async function prove(
   { db, signal, reporter, newKey }: Deps,
-  account: Account,
+  account: AccountWithCredentials,
   { exchange, read, held: { assertHeld } }: Proving,
 ): Promise<void> {
   if (newKey) return;

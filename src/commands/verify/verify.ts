@@ -7,7 +7,7 @@ import { type LoggedEnd, loggedRun } from "../../app/logged-run.ts";
 import { recount } from "../../app/recount.ts";
 import { storeDays } from "../../app/stored-days.ts";
 import { systemClock } from "../../clock.ts";
-import type { Account } from "../../config/account.ts";
+import { type Account, withCredentials } from "../../config/account.ts";
 import type { Config } from "../../config/config.ts";
 import type { ProductType } from "../../contract/product-types.ts";
 import { refuseTakenKey, rememberingKey } from "../../db/accounts/account-keys.ts";
@@ -121,14 +121,14 @@ type Deps = {
 };
 
 /** Never throws: what stopped it is in the report. */
-async function verifyOne(deps: Deps, account: Account): Promise<AccountVerification> {
+async function verifyOne(deps: Deps, wanted: Account): Promise<AccountVerification> {
   const { config, signal, notice, db, access, runId, span, heal, findings } = deps;
   const { renewals, lockWaits } = deps;
-  const { name, credentials } = account;
+  const { name } = wanted;
   let streams: readonly StreamVerification[] = [];
   try {
-    if (credentials === undefined) throw new Error(`defect: account ${name} has no credentials`);
-    const named = { account: name, key: credentials.key };
+    const account = await withCredentials(wanted, signal);
+    const named = { account: name, key: account.credentials.key };
     await refuseTakenKey(db, named);
     await using lease = await takeVerifyLease(db, name, {
       onWait: notice,
