@@ -4,6 +4,7 @@ import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";
 import { loanToValue } from "../src/contract/loan-to-value.ts";
+import { accountInfo } from "../src/contract/unified-account.ts";
 import { recordKey } from "../src/db/accounts/account-keys.ts";
 import { retire } from "../src/db/accounts/retirement.ts";
 import { openDatabase } from "../src/db/connect.ts";
@@ -65,6 +66,9 @@ async function house(given: House = {}) {
 const allTypes =
   "USDT-FUTURES, COIN-FUTURES, USDC-FUTURES, SUSDT-FUTURES, SCOIN-FUTURES and SUSDC-FUTURES";
 
+const notTold =
+  "the exchange did not tell whether it may do more than read, nor its IP addresses: see the key on its site";
+
 const linesOf = (stdout: string) => stdout.trimEnd().split("\n");
 
 const withLtv = (entries: readonly object[]) => entries.map((entry) => ({ ...entry, ltv: true }));
@@ -86,15 +90,36 @@ test("a healthy set-up is one line a check, all ok, with a request for each key 
     "ok    pooler           none between this machine and the server",
     expect.stringMatching(/^ok {4}exchange {9}http:\/\/127\.0\.0\.1:\d+ answers$/),
     expect.stringMatching(/^ok {4}clock {12}this machine is \d\.\d s \w+( of)? the exchange$/),
-    `ok    account a        a classic account; its key reads bills of ${allTypes}`,
+    `ok    account a        a classic account; its key reads bills of ${allTypes}; ${notTold}`,
     "ok    ltv a            its key reads the loan-to-value record of its own",
-    `ok    account b        a classic account; its key reads bills of ${allTypes}`,
+    `ok    account b        a classic account; its key reads bills of ${allTypes}; ${notTold}`,
     "ok    ltv b            its key reads the loan-to-value record of its own",
   ]);
   const { arrivals, refusals } = at.sandbox.statistics();
   expect(arrivals).toMatchObject({ [accountBills.name]: 12, [loanToValue.name]: 2 });
-  expect(refusals).toEqual({});
+  // What the API of unified accounts says to a classic one that asks it for its key's rights.
+  expect(refusals).toEqual({ "40084": 2 });
 });
+
+test("a classic account's key that may trade is told so, where the exchange tells what it may do", async () => {
+  const wrapAnswer: SandboxOptions["wrapAnswer"] = (answer) => async (request) =>
+    request.path === accountInfo.path
+      ? { status: 200, headers: {}, body: JSON.stringify({ code: "00000", data: rightsOfTrader }) }
+      : answer(request);
+  await using at = await house({ sandbox: { wrapAnswer } });
+  const end = await at.doctor("--account", "a");
+  expect(end.code).toBe(0);
+  expect(end.stdout).toMatch(
+    /^warn {2}account a .*a classic account; .*; it may do more than read, in trade; it is bound to 1 IP address; make a key that may only read/m,
+  );
+});
+
+const rightsOfTrader = {
+  userId: "1",
+  permType: "read_and_write",
+  permissions: ["trade"],
+  ips: "192.0.2.1",
+};
 
 test("--json gives the same checks to a program; --account takes one account", async () => {
   await using at = await house();
@@ -298,7 +323,7 @@ const broken: readonly [string, House, 0 | 1, readonly RegExp[]][] = [
     },
     0,
     [
-      /^ok {4}account a +a classic account; its key reads bills of USDT-FUTURES, COIN-FUTURES and USDC-FUTURES$/,
+      /^ok {4}account a +a classic account; its key reads bills of USDT-FUTURES, COIN-FUTURES and USDC-FUTURES; the exchange did not tell /,
     ],
   ],
   [

@@ -81,7 +81,7 @@ test("product types that are refused alike are named together, and those that ar
     status: "ok",
     name: "account a",
     found:
-      "a classic account; its key reads bills of USDT-FUTURES; not available to it: COIN-FUTURES and USDC-FUTURES: no right; not available to it: SUSDT-FUTURES: no such product",
+      "a classic account; its key reads bills of USDT-FUTURES; not available to it: COIN-FUTURES and USDC-FUTURES: no right; not available to it: SUSDT-FUTURES: no such product; the exchange did not tell whether it may do more than read, nor its IP addresses: see the key on its site",
   });
   expect(keyCheck("a", { ...tried, readsAll: true, read: [] }).status).toBe("FAIL");
 });

@@ -162,16 +162,19 @@ async function tryKey(deps: AccountDeps, account: Account, lease?: VerifyLease):
   if (productTypes.length === 0) refuseNothing(account, mode);
   const read = productTypes.filter((type) => tried.get(type) === undefined);
   const refused = new Map([...tried].flatMap(([type, error]) => (error ? [[type, error]] : [])));
-  // The exchange tells it of unified accounts only.
-  const rights = mode === "unified" ? await rightsOf(exchange.client, signal) : undefined;
+  const rights = await rightsOf(exchange.client, signal);
   const check = keyCheck(name, { mode, readsAll, read, refused, rights });
   return { check, read: { mode, productTypes } };
 }
 
-/** What the exchange says of the key; undefined where it does not. */
+/**
+ * What the exchange says of the key; undefined where it does not. The classic API has no such question.
+ * Whether that of unified accounts answers it of a classic account's key is not known, so it is asked.
+ */
 async function rightsOf(client: Client, signal: AbortSignal): Promise<KeyRights | undefined> {
   const asked = ask(client, accountInfo, {}, { signal });
-  const refusal = await refusalOf(asked, isOfProductType);
+  const isOfKey = (kind: ExchangeErrorKind) => kind === "refused-credentials" || kind === "banned";
+  const refusal = await refusalOf(asked, (kind) => !isOfKey(kind));
   return refusal === undefined ? (await asked).data : undefined;
 }
 

@@ -36,13 +36,16 @@ export function keyCheck(account: string, tried: TriedKey): Check {
     return { status: "FAIL", name, found: `${found}; refused are ${refusals.join("; ")}` };
   }
   const parts = [found, ...refusals.map((text) => `not available to it: ${text}`)];
-  if (rights === undefined) return { status: "ok", name, found: parts.join("; ") };
+  if (rights === undefined) return { status: "ok", name, found: [...parts, notTold].join("; ") };
   const all = [...parts, rightsText(rights), addressText(rights)].join("; ");
   if (readsOnly(rights)) return { status: "ok", name, found: all };
   const remedy =
     "make a key that may only read: nothing here needs more, and whoever finds it could";
   return { status: "warn", name, found: all, remedy };
 }
+
+const notTold =
+  "the exchange did not tell whether it may do more than read, nor its IP addresses: see the key on its site";
 
 /** `read-only` and `read_and_write` were both seen with either sign between the words. */
 const readsOnly = ({ permType, permissions }: KeyRights): boolean =>
