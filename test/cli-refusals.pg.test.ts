@@ -1,7 +1,8 @@
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";
-import { minuteMs } from "../src/contract/time.ts";
+import { classicProductTypes } from "../src/contract/product-types.ts";
+import { dayMs, minuteMs } from "../src/contract/time.ts";
 import { type Database, openDatabase } from "../src/db/connect.ts";
 import { type NamedFault, withFaults, withRefusedProducts } from "../src/sandbox/faults.ts";
 import { openSandbox, type SandboxOptions } from "../src/sandbox/sandbox.ts";
@@ -137,6 +138,27 @@ describe.concurrent("a key without the right to something", () => {
     ]);
     expect(at.requests()).toBeLessThanOrEqual(13);
     expect(await coverageOf(at.db, "USDT-FUTURES")).toBeNull();
+  });
+
+  test("to any product type is told so once by sync, and once by verify, with all of them", async () => {
+    await using at = await house(altered({ environment: "demo" }), { PRODUCT_TYPES: "" });
+    const types = classicProductTypes.join(", ");
+    const synced = await at.run("sync", "--only", "bills");
+    expect([synced.code, at.requests()]).toEqual([1, 6]);
+    expect(synced.stdout.match(/^.*40099.*$/gm)).toEqual([
+      expect.stringMatching(`^main/${types}: the exchange refused \\(40099: `),
+    ]);
+    // Where it shows, and in the run's last line.
+    const logged = synced.stderr.match(/^.*40099.*$/gm)?.map((line) => JSON.parse(line));
+    expect(logged).toMatchObject([
+      { productType: "USDT-FUTURES", also: classicProductTypes.slice(1).join(", ") },
+      { outcome: "incomplete" },
+    ]);
+    const daysAgo = (days: number) => new Date(Date.now() - days * dayMs).toISOString();
+    const verified = await at.run("verify", "--from", daysAgo(2), "--to", daysAgo(1));
+    expect(`${verified.stdout}${verified.stderr}`.match(/^.*40099.*$/gm)).toEqual([
+      expect.stringMatching(`^main/${types}: not read to its end: `),
+    ]);
   });
 
   test("but to one product type finishes the others and names that one", async () => {

@@ -98,7 +98,7 @@ describe("below its table, the summary says", () => {
       "an error once, with all that it ended",
       account([stream({ ...unfinished, error: unpermitted }), coin({ error: unpermitted })]),
       [
-        "main/USDT-FUTURES, main/COIN-FUTURES: the API key lacks a permission",
+        "main/USDT-FUTURES, COIN-FUTURES: the API key lacks a permission",
         "main/USDT-FUTURES: 3 of 13 windows were not finished",
       ],
     ],

@@ -23,7 +23,7 @@ export type BillsReport = {
  * @throws ExchangeError where the account itself is refused, or cannot be asked at all.
  */
 export async function syncBills(
-  deps: Pick<BillsDeps, "held" | "exchangeNow">,
+  deps: Pick<BillsDeps, "held" | "exchangeNow" | "onProgress">,
   streams: readonly StreamRun[],
   readsAll: boolean,
 ): Promise<BillsReport> {
@@ -32,10 +32,9 @@ export async function syncBills(
   if (readsAll) await recordAvailability(deps, streams, notAvailable);
   const wanted = streams.filter((stream) => !notAvailable.includes(stream));
   const walks = [];
-  for (const stream of wanted) {
-    const { refusal } = stream.reader;
-    if (refusal !== undefined) stream.reader.fail(refusal);
-    else for (const walk of await stream.plan()) walks.push({ stream, walk });
+  failRefused(deps, wanted);
+  for (const stream of wanted.filter(({ reader }) => !reader.hasFailed)) {
+    for (const walk of await stream.plan()) walks.push({ stream, walk });
   }
   await walkAll(walks);
   return {
@@ -55,6 +54,22 @@ const notAvailableOf = (streams: readonly StreamRun[]): readonly StreamRun[] =>
 
 const isRefused = (error: ExchangeError | undefined): boolean =>
   error?.kind === "refused-permission" || error?.kind === "refused-request";
+
+/** Each refusal is told once, with all product types that it was said of. */
+function failRefused(
+  { onProgress }: Pick<BillsDeps, "onProgress">,
+  streams: readonly StreamRun[],
+): void {
+  const refused = streams.filter(({ reader }) => reader.refusal !== undefined);
+  for (const { reader } of refused) reader.acceptRefusal();
+  const alike = Map.groupBy(refused, ({ reader }) => messageOf(reader.refusal));
+  for (const [first, ...others] of alike.values()) {
+    if (first === undefined) continue;
+    const { stream, reader } = first;
+    const also = others.map((other) => other.stream.productType);
+    onProgress({ stream, event: "failed", error: reader.refusal, also });
+  }
+}
 
 const refusalOf = ({ stream, reader }: StreamRun) => ({
   productType: stream.productType,

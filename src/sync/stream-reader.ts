@@ -1,5 +1,5 @@
 import { type BillsQuestion, billsApiOf } from "../contract/bills-api.ts";
-import { ExchangeError } from "../errors.ts";
+import { ExchangeError, type ExchangeErrorKind } from "../errors.ts";
 import type { Client } from "../exchange/client.ts";
 import { askBills } from "./ask-bills.ts";
 import { failureScope, isOfProductType } from "./failure-scope.ts";
@@ -18,6 +18,13 @@ export type StreamReaderDeps = {
   /** Told of the first failure. Default: nobody. */
   readonly onFirstFailure?: (error: unknown) => void;
 };
+
+/** That the account is of the other mode is an answer, which the caller acts on. */
+const isOtherMode = (kind: ExchangeErrorKind): boolean => kind === "other-mode";
+
+/** So is to a probe that the exchange does not serve the product type. */
+const isAnswerToProbe = (kind: ExchangeErrorKind): boolean =>
+  isOtherMode(kind) || isOfProductType(kind);
 
 /** A stream as a sync and a verification read it: its requests, and what ended it. */
 export class StreamReader {
@@ -69,14 +76,26 @@ export class StreamReader {
     this.#deps.onFirstFailure?.(error);
   }
 
+  /** Notes the refusal of its probe. Whoever probed many streams tells of all that were refused alike. */
+  acceptRefusal(): void {
+    this.#error ??= this.#refusal;
+  }
+
   /** Sends one request. @param priority of those that wait for the limit, the highest goes first. */
   ask(question: () => BillsQuestion, signal: AbortSignal, priority = 0): Promise<FetchedPage> {
+    return this.#ask(question, signal, { priority, isAnswer: isOtherMode });
+  }
+
+  #ask(
+    question: () => BillsQuestion,
+    signal: AbortSignal,
+    { priority, isAnswer }: { priority: number; isAnswer: (kind: ExchangeErrorKind) => boolean },
+  ): Promise<FetchedPage> {
     const { client, assertHeld, onAttempt } = this.#deps;
     const counted = (failure: ExchangeError | undefined) => {
       this.#requests += 1;
       if (failure === undefined) this.#hasAnswered = true;
-      // That the account is of the other mode is an answer, which the caller acts on.
-      onAttempt(failure?.kind === "other-mode" ? undefined : failure);
+      onAttempt(failure !== undefined && isAnswer(failure.kind) ? undefined : failure);
     };
     const deps = { client, assertHeld, onAttempt: counted, priority };
     return askBills(deps, this.stream.productType, question, signal);
@@ -94,7 +113,8 @@ export class StreamReader {
    */
   async probe(): Promise<void> {
     try {
-      await this.ask(() => ({ limit: 1 }), this.#deps.signal);
+      const asking = { priority: 0, isAnswer: isAnswerToProbe };
+      await this.#ask(() => ({ limit: 1 }), this.#deps.signal, asking);
     } catch (error) {
       if (!(error instanceof ExchangeError) || !isOfProductType(error.kind)) throw error;
       this.#refusal = error;

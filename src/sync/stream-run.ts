@@ -1,4 +1,5 @@
 import type { Clock } from "../clock.ts";
+import type { ProductType } from "../contract/product-types.ts";
 import { dayMs, type EpochMs, epochMs, isoTime, secondMs } from "../contract/time.ts";
 import { CommitsLostError, type ExchangeError } from "../errors.ts";
 import type { Client } from "../exchange/client.ts";
@@ -37,7 +38,12 @@ export type BillsProgress = { readonly stream: Stream } & (
   | ({ readonly event: "page" } & PageProgress)
   | { readonly event: "doubted"; readonly what: string }
   | { readonly event: "divided"; readonly window: Interval; readonly kept: Interval }
-  | { readonly event: "failed"; readonly error: unknown }
+  | {
+      readonly event: "failed";
+      readonly error: unknown;
+      /** The account's other product types that failed so at once. Default none. */
+      readonly also?: readonly ProductType[];
+    }
 );
 
 /** What came of one stream in one run. */

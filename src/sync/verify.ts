@@ -93,7 +93,7 @@ export async function verifyBills(
     (productType) => new StreamVerify(deps, { account, productType }),
   );
   await probeAccount(streams.map(({ reader }) => reader));
-  for (const { reader } of streams) if (reader.refusal !== undefined) reader.fail(reader.refusal);
+  for (const { reader } of streams) reader.acceptRefusal();
   const queue = new PQueue({ concurrency: walksAtOnce });
   const accountStopped = new AbortController();
   for (const stream of streams.filter(({ reader }) => !reader.hasFailed)) {

@@ -4,7 +4,7 @@ import { type Closed, modeOf, type NotAvailable } from "../sync/account-state.ts
 import type { ClosedTime } from "../sync/closed-time.ts";
 import type { Stream } from "../sync/store.ts";
 import { formatInterval, formatMinute } from "./format.ts";
-import { streamName } from "./stream-names.ts";
+import { streamNames } from "./stream-names.ts";
 
 // What is said of an account's mode, and of what its key may not read.
 
@@ -24,7 +24,9 @@ export function closedLines(closed: readonly ClosedRemark[]): readonly string[] 
   return [...byAccount].flatMap((own) => {
     const remarks = own.flatMap((one) => remarksOf(one).map((text) => ({ text, ...one })));
     const alike = Map.groupBy(remarks, ({ text }) => text);
-    return [...alike].map(([text, those]) => `${namesOf(those)}: ${text}`);
+    return [...alike].map(
+      ([text, those]) => `${streamNames(those.map(({ stream }) => stream))}: ${text}`,
+    );
   });
 }
 
@@ -38,14 +40,6 @@ function remarksOf({ stream, closedAt, through, unread }: ClosedRemark): readonl
     ),
   ];
 }
-
-/** Of one account: `main/USDT-FUTURES`, or `main/USDT-FUTURES, COIN-FUTURES`. */
-const namesOf = (those: readonly ClosedRemark[]): string =>
-  those
-    .map(({ stream }, place) =>
-      place === 0 ? streamName(stream) : printableLine(stream.productType),
-    )
-    .join(", ");
 
 /** A line for each reason why an account's key may not read product types. */
 export function notAvailableLines(

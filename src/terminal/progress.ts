@@ -1,8 +1,9 @@
 import { messageOf, StoppedError } from "../errors.ts";
+import type { Stream } from "../sync/store.ts";
 import type { BillsProgress } from "../sync/stream-run.ts";
 import { openLiveLines, type Terminal } from "./live-lines.ts";
 import { progressLines } from "./progress-lines.ts";
-import { streamName } from "./stream-names.ts";
+import { streamName, streamNames } from "./stream-names.ts";
 import { StreamState } from "./stream-state.ts";
 
 export type Progress = {
@@ -43,7 +44,7 @@ export function openProgress(terminal: Terminal, now: () => number): Progress {
         streams.set(name, new StreamState(name, progress.plannedMs, now()));
       }
       const failure = failureOf(progress);
-      if (failure !== undefined) tell(name, failure);
+      if (failure !== undefined) tell(streamNames(streamsOf(progress)), failure);
       streams.get(name)?.count(progress, now());
     },
     notice: live.say,
@@ -54,6 +55,13 @@ export function openProgress(terminal: Terminal, now: () => number): Progress {
       live.end();
     },
   };
+}
+
+/** All that an event is of: of a failure, perhaps several of the account. */
+function streamsOf(progress: BillsProgress): readonly Stream[] {
+  const { stream } = progress;
+  const also = progress.event === "failed" ? (progress.also ?? []) : [];
+  return [stream, ...also.map((productType) => ({ ...stream, productType }))];
 }
 
 function failureOf(progress: BillsProgress): unknown {

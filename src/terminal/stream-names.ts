@@ -11,6 +11,12 @@ export const streamName = ({
   readonly productType: string;
 }): string => printableLine(`${account}/${productType}`);
 
+/** Of one account: `main/USDT-FUTURES`, or `main/USDT-FUTURES, COIN-FUTURES`. */
+export const streamNames = (streams: readonly Stream[]): string =>
+  streams
+    .map((stream, place) => (place === 0 ? streamName(stream) : printableLine(stream.productType)))
+    .join(", ");
+
 /** A table's first column: the account stands in its title where it is the same in all rows. */
 export function streamColumn(streams: readonly Stream[]): {
   readonly title: string;

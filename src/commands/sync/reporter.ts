@@ -2,10 +2,12 @@ import type { Io } from "../../app/io.ts";
 import { errorText } from "../../app/outcome.ts";
 import { type Clock, systemClock } from "../../clock.ts";
 import type { LogLevel } from "../../config/config.ts";
+import type { ProductType } from "../../contract/product-types.ts";
 import { isoTime } from "../../contract/time.ts";
 import { messageOf, StoppedError } from "../../errors.ts";
 import { type Log, openLog } from "../../log.ts";
 import type { BillsProgress } from "../../sync/stream-run.ts";
+import { notAvailableLines } from "../../terminal/account-remarks.ts";
 import { openHeartbeat } from "../../terminal/heartbeat.ts";
 import { openProgress } from "../../terminal/progress.ts";
 import { errorsOf, type SyncResult } from "./sync-result.ts";
@@ -49,8 +51,14 @@ const levelOf = {
   held: "warn",
 } as const satisfies Record<SyncResult["outcome"], keyof Log>;
 
+const alsoOf = ({ also = [] }: { readonly also?: readonly ProductType[] }) =>
+  also.length === 0 ? {} : { also: also.join(", ") };
+
 function logEnd(log: Log, result: SyncResult): void {
-  const { runId, outcome, elapsedMs } = result;
+  const { runId, outcome, elapsedMs, reports } = result;
+  for (const { account, notAvailable = [] } of reports) {
+    for (const line of notAvailableLines(account, notAvailable)) log.info(line);
+  }
   const error = errorText(errorsOf(result));
   const end = {
     runId,
@@ -109,7 +117,7 @@ function logProgress(log: Log, progress: BillsProgress): void {
     }
     case "failed":
       if (progress.error instanceof StoppedError) break;
-      log.error({ account, productType }, messageOf(progress.error));
+      log.error({ account, productType, ...alsoOf(progress) }, messageOf(progress.error));
       break;
     default:
       progress satisfies never;

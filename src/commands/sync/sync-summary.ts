@@ -14,7 +14,12 @@ import {
   formatMinute,
   formatTable,
 } from "../../terminal/format.ts";
-import { riskUnitName, streamColumn, streamName } from "../../terminal/stream-names.ts";
+import {
+  riskUnitName,
+  streamColumn,
+  streamName,
+  streamNames,
+} from "../../terminal/stream-names.ts";
 import {
   contractsLines,
   contractsName,
@@ -108,7 +113,7 @@ function failures({ symbols, contracts = [], reports, quarantined }: SyncRun): r
     ...reports.flatMap(({ account, error, loanToValue, streams }) => [
       { name: account, error },
       ...loanToValue.map((unit) => ({ name: riskUnitName(unit), error: unit.error })),
-      ...streams.map((stream) => ({ name: streamName(stream.stream), error: stream.error })),
+      ...failedAlike(streams),
     ]),
     { name: "rejected_bills", error: "error" in quarantined ? quarantined.error : undefined },
   ];
@@ -121,6 +126,13 @@ function failures({ symbols, contracts = [], reports, quarantined }: SyncRun): r
     names: those.map(({ name }) => name),
   }));
 }
+
+/** An account's streams, those that failed for one reason under one name. */
+const failedAlike = (streams: readonly StreamReport[]) =>
+  [...Map.groupBy(streams, ({ error }) => error && messageOf(error)).values()].map((those) => ({
+    name: streamNames(those.map(({ stream }) => stream)),
+    error: those[0]?.error,
+  }));
 
 const isStop = (error: unknown): boolean => firstThrown(error) instanceof StoppedError;
 

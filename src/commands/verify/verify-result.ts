@@ -15,7 +15,7 @@ import {
   formatTable,
   formatTime,
 } from "../../terminal/format.ts";
-import { streamColumn, streamName } from "../../terminal/stream-names.ts";
+import { streamColumn, streamName, streamNames } from "../../terminal/stream-names.ts";
 
 export type AccountVerification = {
   readonly account: string;
@@ -137,14 +137,19 @@ export function verificationText(verification: Verification): string {
     ...reports.flatMap(({ recounted }) => recounted.map(recountText)),
     ...reports.flatMap(({ account, error, streams: own }) => [
       ...(error === undefined ? [] : [`${account}: ${messageOf(error)}`]),
-      ...own.flatMap((one) =>
-        one.error === undefined
-          ? []
-          : [`${streamName(one.stream)}: not read to its end: ${messageOf(one.error)}`],
-      ),
+      ...unreadLines(own),
     ]),
     lastLine(verification),
   ].join("\n");
+}
+
+/** Each reason once, with all product types that were not read to their end. */
+function unreadLines(streams: readonly StreamVerification[]): readonly string[] {
+  const unread = streams.filter(({ error }) => error !== undefined);
+  return [...Map.groupBy(unread, ({ error }) => messageOf(error))].map(
+    ([message, those]) =>
+      `${streamNames(those.map(({ stream }) => stream))}: not read to its end: ${message}`,
+  );
 }
 
 function kindLines(findings: Findings, stream: Stream, kind: Kind): readonly string[] {
