@@ -112,7 +112,7 @@ describe.concurrent("help", () => {
       ...["--port <port>", "--seed <text>", "--faults <seed>", "--fault-rate <share>"],
       ...["--mode <mode...>", "--upgrade-after <seconds>"],
     ],
-    demo: ["--open"],
+    demo: ["--mode <mode>", "--open"],
   };
   test.each(commands)("of %s names its options", async (command) => {
     const end = await runCli([command, "--help"]);

@@ -4,30 +4,38 @@ import { type ExitCode, type Io, print } from "../app/io.ts";
 import { everyLedger } from "../app/selection.ts";
 import { readConfig } from "../config/config.ts";
 import type { Environment } from "../config/environment.ts";
-import { classicProductTypes } from "../contract/product-types.ts";
+import { productTypes } from "../contract/product-types.ts";
 import { dayMs, type EpochMs, epochMs } from "../contract/time.ts";
 import type { Database } from "../db/connect.ts";
 import { readStoredBills } from "../db/ledger/stored-bills.ts";
 import { openCommandDatabase } from "../db/open.ts";
 import { type Comparison, compareWithLedger } from "../sandbox/comparison.ts";
 import { type OpenSandbox, openSandbox } from "../sandbox/sandbox.ts";
+import { type AccountMode, modeOf } from "../sync/account-state.ts";
 import { horizonAt } from "../sync/plan.ts";
 import { formatCount } from "../terminal/format.ts";
 import { reconcileCommand } from "./reconcile/reconcile.ts";
 import { statusCommand } from "./status/status.ts";
 import { syncCommand } from "./sync/sync.ts";
 
+export type DemoOptions = {
+  /** Whether the page is wanted; on a terminal it is. */
+  readonly isOpen: boolean;
+  /** Of which kind the sandbox's account is. */
+  readonly mode: AccountMode;
+};
+
 /**
  * `demo`: the real sync of a sandbox exchange into an embedded Postgres of its own, then what
  * is stored, held against the sandbox's ledger; and the page of it, until Ctrl-C.
- * @param isOpen whether the page is wanted; on a terminal it is.
  */
 export async function demoCommand(
   environment: Environment,
   io: Io,
-  { isOpen }: { readonly isOpen: boolean },
+  { isOpen, mode }: DemoOptions,
 ): Promise<ExitCode> {
-  await using sandbox = await openSandbox({ seed: "demo" });
+  const modes = [{ at: Number.NEGATIVE_INFINITY, mode }];
+  await using sandbox = await openSandbox({ seed: "demo", modes });
   const { account } = sandbox;
   const config = readConfig(
     {
@@ -42,7 +50,11 @@ export async function demoCommand(
     },
     { credentials: true },
   );
-  print(io, `a sandbox exchange with 90 days of bills is at ${sandbox.url}\n\n$ bill-sync sync`);
+  print(
+    io,
+    `a sandbox exchange with 90 days of bills of a ${mode} account is at ${sandbox.url}\n\n` +
+      "$ bill-sync sync",
+  );
   // Open until the end: each command alone would start and stop the server.
   await using database = await openCommandDatabase(config.database, (message) =>
     print(io, message),
@@ -63,7 +75,7 @@ export async function demoCommand(
     list: undefined,
     selection: everyLedger,
   });
-  const isEqual = await printComparison(database.db, sandbox, startedAt, io);
+  const isEqual = await printComparison(database.db, { sandbox, mode, startedAt }, io);
   const exitCode = synced === 0 && reconciled === 0 && isEqual ? 0 : 1;
   if ((isOpen || io.out.isTTY) && !io.signal.aborted) {
     print(io, "\n$ bill-sync serve     the page of it, in a browser:");
@@ -88,15 +100,20 @@ const empty = async (db: Database): Promise<void> => {
   await db.execute(sql`create schema public`);
 };
 
+type Demonstrated = {
+  readonly sandbox: OpenSandbox;
+  readonly mode: AccountMode;
+  readonly startedAt: EpochMs;
+};
+
 async function printComparison(
   db: Database,
-  { account }: OpenSandbox,
-  startedAt: EpochMs,
+  { sandbox: { account }, mode, startedAt }: Demonstrated,
   io: Io,
 ): Promise<boolean> {
   const inside = { from: horizonAt(epochMs(Date.now())), visibleAt: startedAt };
   const comparisons: Comparison[] = [];
-  for (const productType of classicProductTypes) {
+  for (const productType of productTypes.filter((type) => modeOf(type) === mode)) {
     const stored = await readStoredBills(db, { account: "demo", productType });
     comparisons.push(compareWithLedger(account.ledger.bills[productType], stored, inside));
   }

@@ -86,9 +86,9 @@ export const doctorHelp = `
 One line a check: ok, warn (it works, but needs a look) or FAIL, with a remedy.
 doctor sends the exchange one request for its time and, for each account, one
 for what its key may do, one for a single bill of each product type and one for
-each loan-to-value record that is asked for. Of a classic account's key the
-exchange may not tell what it may do; doctor says so. A key is not tried while a sync of its account runs; a sync
-that begins meanwhile leaves doctor a share of the rate limit.
+each loan-to-value record that is asked for. What the key of a classic account
+may do the exchange may not tell. A key is not tried while a sync of its account
+runs; a sync that begins meanwhile leaves doctor a share of the rate limit.
 Exit code 1 where a check failed.`;
 
 export const sandboxHelp = `

@@ -7,6 +7,7 @@ import { readConfig } from "../../config/config.ts";
 import { UsageError } from "../../errors.ts";
 import { withShortWords } from "../../printable.ts";
 import { programVersion } from "../../version.ts";
+import type { DemoOptions } from "../demo.ts";
 import type { ExportWords } from "../export/export-options.ts";
 import type { SandboxCommandOptions, SandboxMode } from "../sandbox.ts";
 import { addAccountCommands } from "./account-commands.ts";
@@ -227,9 +228,10 @@ function addSandboxCommands(
     const { sandboxCommand } = await import("../sandbox.ts");
     return sandboxCommand(io, options);
   };
-  const demo = async ({ open: isOpen = false }: { readonly open?: boolean }) => {
+  type DemoWords = Pick<DemoOptions, "mode"> & { readonly open?: boolean };
+  const demo = async ({ open: isOpen = false, mode }: DemoWords) => {
     const { demoCommand } = await import("../demo.ts");
-    return demoCommand(readEnvironment(), io, { isOpen });
+    return demoCommand(readEnvironment(), io, { isOpen, mode });
   };
   program
     .command("sandbox")
@@ -258,6 +260,11 @@ function addSandboxCommands(
   program
     .command("demo")
     .description("sync a sandbox exchange into an embedded Postgres and show the result")
+    .addOption(
+      new Option("--mode <mode>", "the kind of the sandbox's account")
+        .choices(["classic", "unified"] satisfies DemoOptions["mode"][])
+        .default("classic"),
+    )
     .option("--open", "serve the page of it until Ctrl-C, as on a terminal")
     .action(exitWith(demo));
 }
