@@ -6,6 +6,7 @@ import { messagePage } from "../../page/layout.ts";
 import { type Asked, writePage } from "../../page/page.ts";
 import { downloads } from "../downloads.ts";
 import type { RouteGroup, ServeDeps } from "../routes.ts";
+import { compressAnswers } from "./compression.ts";
 import { approachOf, isShownTo } from "./guard.ts";
 import { addLive } from "./live.ts";
 import { sendInParts } from "./parts.ts";
@@ -30,7 +31,10 @@ const assets = {
   "icon.svg": "image/svg+xml",
 } as const;
 
-/** The page that a person reads, at `/`. It is asked by GET alone, and changes nothing. */
+// What watches an address asks for its head alone.
+const withHead = { exposeHeadRoute: true };
+
+/** The page that a person reads, at `/`. It is asked by GET and HEAD alone, and changes nothing. */
 export const page: RouteGroup = (app, deps) => {
   app.register(async (own) => {
     own.addHook("onRequest", async (request, reply) => {
@@ -38,15 +42,16 @@ export const page: RouteGroup = (app, deps) => {
       if (isShownTo(approachOf(request), deps.pageNames ?? [])) return;
       return reply.code(403).type("text/html; charset=utf-8").send(refused.text);
     });
+    compressAnswers(own);
     addAssets(own);
     addLive(own, deps);
     downloads(own, deps);
-    own.get("/", (request, reply) =>
+    own.get("/", withHead, (request, reply) =>
       sendInParts(reply, deps.log, (write) =>
         deps.read((tx) => writePage(tx, askedOf(request, deps), write)),
       ),
     );
-    own.get("/bills", (request, reply) =>
+    own.get("/bills", withHead, (request, reply) =>
       sendInParts(reply, deps.log, (write) =>
         deps.read((tx) => writeBillsPage(tx, askedOf(request, deps).query, write)),
       ),
@@ -62,7 +67,7 @@ const refused = messagePage(
 function addAssets(app: FastifyInstance): void {
   for (const [name, type] of Object.entries(assets)) {
     const text = readFileSync(new URL(`../../page/assets/${name}`, import.meta.url), "utf8");
-    app.get(`/page/${name}`, async (_request, reply) => reply.type(type).send(text));
+    app.get(`/page/${name}`, withHead, async (_request, reply) => reply.type(type).send(text));
   }
 }
 
