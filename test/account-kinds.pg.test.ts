@@ -129,8 +129,9 @@ test("one accounts file with a classic, a unified, a demo and an upgraded accoun
 
   const status = await at.run("status");
   for (const text of [moved.stdout, status.stdout]) {
+    // Streams that ended in different minutes have lines of their own.
     expect(text).toMatch(
-      /^upgraded\/(?:[A-Z]+-FUTURES(?:, )?){3}: closed .*: became unified, complete through .*\nupgraded\/(?:[A-Z]+-FUTURES(?:, )?){3}: not read .* to .*; it can be had only by switching the account back$/m,
+      /^(?:upgraded\/[A-Z, -]+: closed .*: became unified, complete through .*\n)+(?:upgraded\/[A-Z, -]+: not read .* to .*; it can be had only by switching the account back\n?)+$/m,
     );
   }
   const json = JSON.parse((await at.run("status", "--json")).stdout);
@@ -159,8 +160,14 @@ test("one accounts file with a classic, a unified, a demo and an upgraded accoun
   expect(verified.stderr).toMatch(
     /^upgraded: not compared: .*USDT-FUTURES.*: the account is unified now/m,
   );
-  const reconciled = await at.run("reconcile");
-  expect(reconciled.code, reconciled.stdout + reconciled.stderr).toBe(0);
+  const reconciled = await at.run("reconcile", "--json");
+  const { breaks }: { breaks: readonly { account: string; kind: string }[] } = JSON.parse(
+    reconciled.stdout,
+  );
+  // A bill that showed up late, just before the upgrade, is out of reach as well.
+  const outOfReach = breaks.filter((one) => one.account === "upgraded" && one.kind === "unread");
+  expect(breaks).toEqual(outOfReach);
+  expect(reconciled.code, reconciled.stderr).toBe(breaks.length === 0 ? 0 : 1);
   const exported = await at.run("export", "--format", "csv");
   expect(exported.code, exported.stderr).toBe(0);
   // An export ends where each wallet was read completely: a unified account has one a coin.
