@@ -4,13 +4,14 @@ import type { Config } from "../config/config.ts";
 import { billsOperations } from "../contract/bills-api.ts";
 import type { Operation } from "../contract/operation.ts";
 import type { EpochMs } from "../contract/time.ts";
+import type { Egress } from "../db/lease/neighbours.ts";
 import type { RateShare } from "../db/lease/sync-lease.ts";
 import { verifyShareOf } from "../db/lease/verify-lease.ts";
 import { type AddressLimits, createAddressLimits } from "../exchange/address-limits.ts";
 import { type Client, createClient } from "../exchange/client.ts";
 import { createExchangeClock, type ExchangeClock } from "../exchange/exchange-clock.ts";
 import { createRateLimiter, type RateLimiter } from "../exchange/rate-limiter.ts";
-import { openTransport, type Transport } from "../exchange/transport.ts";
+import { openTransport, type Transport, transportLimits } from "../exchange/transport.ts";
 
 /** What all accounts of a process share to reach the exchange. */
 export type ExchangeAccess = {
@@ -22,8 +23,10 @@ export type ExchangeAccess = {
 };
 
 /** Closes its connections when it is disposed. */
-export function openExchangeAccess(): Required<ExchangeAccess> & AsyncDisposable {
-  const transport = openTransport();
+export function openExchangeAccess({
+  localAddress,
+}: Pick<Egress, "localAddress"> = {}): Required<ExchangeAccess> & AsyncDisposable {
+  const transport = openTransport(transportLimits, localAddress);
   return {
     transport,
     clock: systemClock,

@@ -45,13 +45,19 @@ export const transportLimits: TransportLimits = {
 /**
  * The real transport: undici's keep-alive connections, with a limit on each wait and size. It sends a
  * request once: a copy that it sent unasked would count for the exchange's limit, and not for ours.
+ * @param localAddress where connections begin. Default the system's choice.
  */
-export function openTransport(limits = transportLimits): Transport & AsyncDisposable {
+export function openTransport(
+  limits = transportLimits,
+  localAddress?: string,
+): Transport & AsyncDisposable {
   const agent = new Agent({
     // undici sends again what an HTTP/2 server refused, or left unanswered at a GOAWAY: 40 requests
     // arrived as 76. Over HTTP/1.1, one at a time on each connection, it sends nothing again.
     allowH2: false,
     connect: { timeout: limits.connectMaxMs, rejectUnauthorized: true },
+    // Here: undici ignores one that stands in `connect`.
+    ...(localAddress !== undefined && { localAddress }),
     headersTimeout: limits.silenceMaxMs,
     bodyTimeout: limits.silenceMaxMs,
     maxResponseSize: limits.bodyMaxBytes,

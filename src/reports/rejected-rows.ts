@@ -1,13 +1,18 @@
 import { sql } from "drizzle-orm";
 import type { Queryable } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
+import { textArray } from "../db/sql/array-literal.ts";
 import type { Stream } from "../sync/store.ts";
 
 /** How many rejected rows a stream has that are not resolved. */
 export type RejectedCount = Stream & { readonly rows: number };
 
 /** Counts the rows that broke the contract, in this run or an earlier one, and are not resolved. */
-export async function countRejected(db: Queryable): Promise<readonly RejectedCount[]> {
+export async function countRejected(
+  db: Queryable,
+  /** Default all. */
+  accounts?: readonly string[],
+): Promise<readonly RejectedCount[]> {
   return withDatabaseErrors(async () => {
     const { rows } = await db.execute<{
       account: string;
@@ -17,6 +22,7 @@ export async function countRejected(db: Queryable): Promise<readonly RejectedCou
       select account, product_type, count(*) as rows
       from rejected_bills
       where resolved_at is null
+        ${accounts === undefined ? sql`` : sql`and account = any(${textArray(accounts)}::text[])`}
       group by account, product_type
       order by account, product_type`);
     return rows.map((row) => ({

@@ -2,27 +2,55 @@ import { hostname } from "node:os";
 import { sql } from "drizzle-orm";
 import { type Database, urgently } from "../connect.ts";
 
-/** What a lease's row calls a process: the machine comes first, so that neighbours know each other. */
-export const holderName = (pid: number = process.pid): string => `${hostname()} process ${pid}`;
+/** How a process's requests leave its machine. */
+export type Egress = {
+  /** The address of this machine that they are sent from. Default the system's choice. */
+  readonly localAddress?: string;
+  /**
+   * What the exchange sees them come from, as all who share it call it: a NAT before several machines.
+   * Default `localAddress`, and where there is none this machine.
+   */
+  readonly name?: string;
+};
+
+const nameOf = ({ name, localAddress }: Egress): string | undefined => name ?? localAddress;
+
+/** What a lease's row calls a process: by its machine and its egress neighbours know each other. */
+export function holderName(pid: number = process.pid, egress: Egress = {}): string {
+  const name = nameOf(egress);
+  return `${hostname()} process ${pid}${name === undefined ? "" : ` via ${name}`}`;
+}
 
 /**
- * How many other processes of this machine hold a lease by now, in this database. A process that was
- * killed is counted until its lease expires.
+ * How many other processes that send from the same address hold a lease by now, in this database. One
+ * whose address nobody named counts for every address of its machine. A process that was killed is
+ * counted until its lease expires.
  */
-export async function countNeighbours(db: Database): Promise<number> {
+export async function countNeighbours(db: Database, egress: Egress = {}): Promise<number> {
+  const name = nameOf(egress);
+  const ofMachine = sql`starts_with(holder, ${`${hostname()} process `})`;
+  const sharing =
+    name === undefined
+      ? ofMachine
+      : sql`(
+          right(holder, ${name.length + 5}) = ${` via ${name}`}
+          or ${ofMachine} and strpos(holder, ' via ') = 0
+        )`;
   const { rows } = await urgently(db, (connection) =>
     connection.execute<{ neighbours: number }>(sql`
       select count(distinct holder)::int as neighbours
       from (
         select holder, expires_at
         from account_leases
+        where holder <> ''
         union all
         select holder, expires_at
         from account_guests
+        where holder <> ''
       ) as leases
       where expires_at > clock_timestamp()
-        and starts_with(holder, ${`${hostname()} process `})
-        and holder <> ${holderName()}`),
+        and ${sharing}
+        and holder <> ${holderName(process.pid, egress)}`),
   );
   return rows[0]?.neighbours ?? 0;
 }

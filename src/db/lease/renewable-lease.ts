@@ -62,6 +62,8 @@ export type LeaseOptions = {
   readonly timing?: LeaseTiming;
   /** Renews the lease together with others of the same kind. Default one for this lease alone. */
   readonly renewals?: Renewals;
+  /** Default this process. */
+  readonly holder?: string;
   /** Those of the whole run. Default a wait for a lock is the statement's, two minutes. */
   readonly lockWaits?: LockWaits;
 };
@@ -78,18 +80,20 @@ export async function takeLease(
 ): Promise<RenewableLease> {
   const { onWait, signal, clock = systemClock, timing = leaseTiming, onSeen } = options;
   const { renewals = new Renewals(db, kind, { clock, timing }), lockWaits } = options;
+  const { holder = holderName() } = options;
   const { leaseMs, renewMs, pollMs } = timing;
   const watch = { clock, stalledAfterMs: leaseMs, everyMs: renewMs };
   const polls = Math.ceil((2 * leaseMs) / pollMs);
   const renewalWatch = new RenewalWatch(clock, leaseMs);
+  const taker = { account, holder, leaseMs };
   for (let poll = 0; poll < polls; poll++) {
     signal.throwIfAborted();
     const askedAt = asleepOrAwake(clock);
     const abandoned = renewalWatch.isAbandoned() ? renewalWatch.last : undefined;
     const taking =
       lockWaits === undefined
-        ? take(db, kind, account, leaseMs, abandoned)
-        : lockWaits.transact((tx) => take(tx, kind, account, leaseMs, abandoned));
+        ? take(db, kind, taker, abandoned)
+        : lockWaits.transact((tx) => take(tx, kind, taker, abandoned));
     const epoch = await pastStalledCopies(db, watch, taking);
     if (epoch !== undefined) {
       return renewals.keep({ account, epoch, askedAt, ...(onSeen && { onSeen }) });
@@ -176,6 +180,8 @@ async function holderOf(
   return rows[0];
 }
 
+type Taker = { readonly account: string; readonly holder: string; readonly leaseMs: number };
+
 /**
  * Takes a lease that is free, or still in the state that was found abandoned. A transaction of the
  * former holder locks the row `for key share`, which this statement waits for.
@@ -184,11 +190,9 @@ async function holderOf(
 async function take(
   db: Queryable,
   { table, onTake }: LeaseKind,
-  account: string,
-  leaseMs: number,
+  { account, holder, leaseMs }: Taker,
   abandoned: LeaseState | undefined,
 ): Promise<number | undefined> {
-  const holder = holderName();
   const end = sql`clock_timestamp() + ${leaseMs} * interval '1 ms'`;
   const { rows } = await db.execute<{ epoch: string }>(sql`
     update ${sql.raw(table)} as leases

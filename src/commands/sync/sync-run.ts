@@ -1,0 +1,183 @@
+import PQueue from "p-queue";
+import {
+  type AccountExchange,
+  type ExchangeAccess,
+  exchangeOf,
+} from "../../app/exchange-session.ts";
+import { proofText, proveKey } from "../../app/key-proof.ts";
+import type { LoggedEnd } from "../../app/logged-run.ts";
+import type { Targets } from "../../app/targets.ts";
+import {
+  type Account,
+  type AccountWithCredentials,
+  withCredentials,
+} from "../../config/account.ts";
+import type { Config } from "../../config/config.ts";
+import { accountBills } from "../../contract/account-bills.ts";
+import type { ContractProductType } from "../../contract/product-types.ts";
+import { type NamedKey, refuseTakenKey, rememberingKey } from "../../db/accounts/account-keys.ts";
+import type { Database } from "../../db/connect.ts";
+import type { LockWaits } from "../../db/lease/lock-waits.ts";
+import type { Renewals } from "../../db/lease/renewals.ts";
+import { takeSyncLease } from "../../db/lease/sync-lease.ts";
+import { openStore } from "../../db/ledger/ledger-store.ts";
+import { commitContracts, commitSymbols } from "../../db/reference/stored-symbols.ts";
+import type { ExchangeError } from "../../errors.ts";
+import { addressLimit } from "../../exchange/address-limits.ts";
+import { countRejected } from "../../reports/rejected-rows.ts";
+import type { ReadAccount } from "../../sync/account-proof.ts";
+import { type AccountReport, syncAccount } from "../../sync/run.ts";
+import type { HeldAccount } from "../../sync/store.ts";
+import { syncContracts } from "../../sync/sync-contracts.ts";
+import { syncSymbols } from "../../sync/sync-symbols.ts";
+import type { Reporter } from "./reporter.ts";
+import { errorsOf, type SyncResult, type SyncRun, syncResult } from "./sync-result.ts";
+import { countsOf } from "./sync-summary.ts";
+
+/**
+ * Twice as many as use up the limit of this machine's address: more would only hold leases, and
+ * pages that wait for the database.
+ */
+export const accountsAtOnce = 2 * Math.ceil(addressLimit.requests / accountBills.limit.requests);
+
+/** One run: the accounts of a configuration, side by side. */
+export async function sync(deps: SyncDeps): Promise<LoggedEnd> {
+  const { config, reporter, db, runId, targets, onResult } = deps;
+  const startedAt = performance.now();
+  const turns = new PQueue({ concurrency: accountsAtOnce });
+  // Symbols and contracts begin first, and where they fail, nobody waits for them.
+  const [symbols, contracts, ...reports] = await Promise.all([
+    targets.has("symbols") ? syncPairs(deps) : undefined,
+    targets.has("contracts") ? syncOwnContracts(deps) : undefined,
+    ...config.accounts.map((account) => turns.add(() => syncOne(deps, account))),
+  ]);
+  const names = config.accounts.map(({ name }) => name);
+  const quarantined = reports.length === 0 ? [] : await lookUpRejected(db, names);
+  const elapsedMs = performance.now() - startedAt;
+  const result = syncResult({ runId, symbols, contracts, reports, quarantined, elapsedMs });
+  reporter.end(result);
+  onResult(result);
+  const { outcome, exitCode } = result;
+  return { outcome, exitCode, counts: countsOf(result), errors: errorsOf(result) };
+}
+
+const lookUpRejected = (
+  db: Database,
+  accounts: readonly string[],
+): Promise<SyncRun["quarantined"]> =>
+  countRejected(db, accounts).catch((error: unknown) => ({ error }));
+
+export type SyncDeps = {
+  readonly config: Config;
+  readonly signal: AbortSignal;
+  readonly reporter: Reporter;
+  readonly targets: Targets;
+  readonly onResult: (result: SyncResult) => void;
+  readonly db: Database;
+  readonly access: ExchangeAccess;
+  readonly runId: string;
+  readonly contractTypes: readonly ContractProductType[];
+  readonly newKey: boolean;
+  readonly renewals: Renewals;
+  readonly holder: string;
+  readonly lockWaits: LockWaits;
+};
+
+/** Symbols are public: this client has no key that it could send along. */
+function syncPairs({ config, signal, reporter, db, access }: SyncDeps) {
+  return syncSymbols({
+    client: exchangeOf(config, {}, access).client,
+    commitSymbols: (list) => commitSymbols(db, list),
+    signal,
+    onFailure: noticeFailure(reporter, "symbols"),
+  });
+}
+
+function syncOwnContracts({ config, contractTypes, signal, reporter, db, access }: SyncDeps) {
+  return syncContracts(
+    {
+      client: exchangeOf(config, {}, access).client,
+      commitContracts: (list) => commitContracts(db, list),
+      signal,
+      onFailure: noticeFailure(reporter, "contracts"),
+    },
+    contractTypes,
+  );
+}
+
+const noticeFailure =
+  (reporter: Reporter, name: string) =>
+  ({ message }: ExchangeError): void =>
+    reporter.notice(`${name}: a request failed: ${message}`);
+
+async function syncOne(deps: SyncDeps, wanted: Account): Promise<AccountReport> {
+  const { config, signal, reporter, access } = deps;
+  const account = await withCredentials(wanted, signal).catch((error: unknown) => ({ error }));
+  if ("error" in account) {
+    return { account: wanted.name, loanToValue: [], streams: [], error: account.error };
+  }
+  const exchange = exchangeOf(config, account, access);
+  return syncAccount(
+    {
+      exchangeOf: () => exchange,
+      takeSyncLease: () => hold(deps, account, exchange),
+      prove: (read, held) => prove(deps, account, { exchange, read, held }),
+      settleLagMs: config.settleLagMs,
+      sleep: access.clock.sleep,
+      signal,
+      onProgress: reporter.progress,
+      onFailure: noticeFailure(reporter, account.name),
+    },
+    account,
+  );
+}
+
+/** The account's lease and tables. A key that is stored under another name writes nothing. */
+async function hold(deps: SyncDeps, account: AccountWithCredentials, exchange: AccountExchange) {
+  const { db, signal, reporter, runId, renewals, holder, lockWaits } = deps;
+  const { name } = account;
+  const named = namedKey(account);
+  await refuseTakenKey(db, named);
+  await using stack = new AsyncDisposableStack();
+  const { rateShare } = exchange;
+  const options = { onWait: reporter.notice, signal, rateShare, renewals, holder, lockWaits };
+  const lease = stack.use(await takeSyncLease(db, name, options));
+  const store = openStore(db, lease, runId, lockWaits);
+  const withKey = rememberingKey(db, named);
+  const kept = stack.move();
+  return {
+    store: {
+      ...store,
+      recordAvailability: withKey(store.recordAvailability),
+      commitPage: withKey(store.commitPage),
+      commitLoanToValue: withKey(store.commitLoanToValue),
+    },
+    assertHeld: lease.assertHeld,
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  };
+}
+
+const namedKey = ({ name, credentials }: AccountWithCredentials): NamedKey => ({
+  account: name,
+  key: credentials.key,
+});
+
+type Proving = {
+  readonly exchange: AccountExchange;
+  readonly read: ReadAccount;
+  readonly held: HeldAccount;
+};
+
+/** A key that reads another account's ledger writes nothing. */
+async function prove(
+  { db, signal, reporter, newKey }: SyncDeps,
+  account: AccountWithCredentials,
+  { exchange, read, held: { assertHeld } }: Proving,
+): Promise<void> {
+  if (newKey) return;
+  const { name } = account;
+  const onFailure = noticeFailure(reporter, name);
+  const proving = { db, exchange, assertHeld, signal, onFailure };
+  const text = proofText(await proveKey(proving, namedKey(account), read));
+  if (text !== undefined) reporter.notice(`${name}: ${text}`);
+}
