@@ -14,6 +14,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   reconciliation: stored,
   reports: stored,
   export: [...stored, "reconciliation"],
+  fleet: [...stored, "reports"],
   server: ["contract"],
   sandbox: ["contract", "server"],
   page: [...judged, "terminal"],
@@ -26,7 +27,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   app: [...judged, "terminal", "config", "nearest"],
   commands: [
     ...[...judged, "metrics", "terminal", "config", "nearest", "log"],
-    ...["app", "sandbox", "serve", "page"],
+    ...["app", "fleet", "sandbox", "serve", "page"],
   ],
   clock: ["contract"],
   // The two entries: the process, and the library.
@@ -79,6 +80,16 @@ test("the server is loaded by its commands, and its library by nothing else", ()
   ]);
   const loading = files.filter(({ text }) => /from "fastify"/.test(text));
   expect([...new Set(loading.map(({ path }) => roomOf(path)))]).toEqual(["serve"]);
+});
+
+test("the queue is loaded by the commands of the fleet, and its library by nothing else", () => {
+  const users = imports.filter(
+    ({ from, to }) => roomOf(to) === "fleet" && roomOf(from) !== "fleet",
+  );
+  const folders = new Set(users.map(({ from }) => dirname(from)));
+  expect([...folders]).toEqual(["src/commands/fleet"]);
+  const loading = files.filter(({ text }) => /from "pg-boss"/.test(text));
+  expect([...new Set(loading.map(({ path }) => roomOf(path)))]).toEqual(["fleet"]);
 });
 
 test("no files import each other in a circle, types included", () => {

@@ -167,3 +167,16 @@ by what the database knows, whoever ran them. What is not known has no sample.
 --textfile replaces the file whole or not at all, for node_exporter's textfile
 collector; its name must end in .prom. Where the database is away, the file
 stays as it was, and the exit code is 1. serve has the same at /metrics.`;
+
+export const workerHelp = `
+A worker takes accounts from the queue that enqueue and schedule fill, and syncs
+each as sync does. An account's job is tried again, a little later each time,
+where it failed in a way that may pass; after that status lists it as failed,
+until a later round is done with it. A worker that is killed or cut off loses its
+jobs to others within 20 s. Ctrl-C and SIGTERM finish the pages in hand and give
+the jobs back; a second one ends at once. Both are safe.
+
+Workers that send from one address must share its limit: those of one machine
+do, unless each has an --address of its own; those of several machines behind
+one address do where each is given the same --egress. doctor tells of workers
+that seem to share an address and do not know of each other.`;

@@ -65,7 +65,7 @@ export function ratioOf(text: string): number {
 }
 
 /** @returns milliseconds. */
-function durationOf(text: string): number {
+export function durationOf(text: string): number {
   const [, count = "", unit = ""] = /^(\d{1,4})([mhd])$/.exec(text) ?? [];
   const unitMs = durationUnits[unit];
   if (unitMs !== undefined) return Number(count) * unitMs;

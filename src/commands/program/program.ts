@@ -13,6 +13,7 @@ import type { SandboxCommandOptions, SandboxMode } from "../sandbox.ts";
 import { addAccountCommands } from "./account-commands.ts";
 import { addBackupCommands } from "./backup-commands.ts";
 import { addReconcileCommand, addRepairCommands, addReportCommand } from "./checking-commands.ts";
+import { addFleetCommands } from "./fleet-commands.ts";
 import { doctorHelp, exportHelp, programHelp, sandboxHelp, statusHelp, syncHelp } from "./help.ts";
 import {
   accountOption,
@@ -66,6 +67,7 @@ export function programOf(deps: ProgramDeps, exitWith: ExitWith): Command {
   addBackupCommands(program, deps, exitWith);
   addTypesCommands(program, deps, exitWith);
   addServingCommands(program, deps, exitWith);
+  addFleetCommands(program, deps, exitWith);
   addSandboxCommands(program, deps, exitWith);
   return program;
 }

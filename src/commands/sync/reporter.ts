@@ -26,7 +26,11 @@ export function openReporter(level: LogLevel, io: Io, clock: Clock = systemClock
     const { update, notice, stop } = openProgress(io.err, clock.now);
     return { progress: update, notice, warn: notice, end: stop, [Symbol.dispose]: stop };
   }
-  const log = openLog(level);
+  return logReporter(openLog(level), clock);
+}
+
+/** Lines in a log. */
+export function logReporter(log: Log, clock: Clock): Reporter {
   const heartbeat = openHeartbeat(clock, (beat) => log.info(beat, "at work"));
   return {
     progress(event) {

@@ -1,0 +1,49 @@
+import { type ExitCode, type Io, printSummary, tell } from "../../app/io.ts";
+import { migratedText } from "../../app/migrated-text.ts";
+import { withoutRetired } from "../../app/retired.ts";
+import type { Config } from "../../config/config.ts";
+import { readRetirements } from "../../db/accounts/retirement.ts";
+import { migrate } from "../../db/migrate.ts";
+import { type CommandDatabase, openCommandDatabase } from "../../db/open.ts";
+import { messageOf } from "../../errors.ts";
+import { Queue } from "../../fleet/queue.ts";
+import { queuedTasks } from "../../fleet/queued-tasks.ts";
+import { formatCount, formatCounted } from "../../terminal/format.ts";
+
+/** `enqueue`: queues every account once, for the workers. */
+export async function enqueueCommand(config: Config, io: Io): Promise<ExitCode> {
+  const notify = (message: string) => tell(io, message);
+  await using database = await openCommandDatabase(config.database, notify);
+  await using queue = await openFilledQueue(database, notify);
+  printSummary(io, enqueuedText(await enqueueAccounts(database, queue, config)));
+  return 0;
+}
+
+/** The queue for those who put in, and do not take out; beside tables of this version. */
+export async function openFilledQueue(
+  database: CommandDatabase,
+  notify: (message: string) => void,
+): Promise<Queue> {
+  const { url } = database;
+  const migrated = migratedText(await migrate(url.reveal()));
+  if (migrated !== undefined) notify(migrated);
+  const onTrouble = (error: Error) => notify(`the queue: ${messageOf(error)}`);
+  return Queue.open({ url, supervises: false, onTrouble });
+}
+
+export type Enqueued = { readonly wanted: number; readonly queued: number };
+
+/** Queues the configured accounts that are not retired, and the public lists. */
+export async function enqueueAccounts(
+  { db }: CommandDatabase,
+  queue: Queue,
+  given: Config,
+): Promise<Enqueued> {
+  const { config } = withoutRetired(given, await readRetirements(db));
+  const tasks = await queuedTasks(db, config.accounts);
+  return { wanted: tasks.length, queued: await queue.enqueue(tasks) };
+}
+
+export const enqueuedText = ({ wanted, queued }: Enqueued): string =>
+  `queued ${formatCount(queued)} of ${formatCounted(wanted, "job")}` +
+  (queued === wanted ? "" : `; ${formatCount(wanted - queued)} wait already, or are at work`);

@@ -1,0 +1,48 @@
+import { contractTypesOf, type Targets } from "../../app/targets.ts";
+import type { Config } from "../../config/config.ts";
+import type { JobEnd, Task } from "../../fleet/task.ts";
+import type { Reporter } from "../sync/reporter.ts";
+import type { SyncSession } from "../sync/sync.ts";
+import type { SyncResult } from "../sync/sync-result.ts";
+import { endOfResult, endOfThrown } from "./job-end.ts";
+
+/** Configurations as they are when they are asked for: an account that was added is found. */
+export type ReadConfigs = {
+  /** Without credentials. */
+  readonly all: () => Config;
+  /** @throws UsageError where the account is not configured, or a credential of it is missing. */
+  readonly of: (account: string) => Config;
+};
+
+export type TaskDeps = {
+  readonly session: SyncSession;
+  readonly configs: ReadConfigs;
+  readonly reporter: Reporter;
+  readonly signal: AbortSignal;
+};
+
+const ofAccounts: Targets = new Set(["bills", "ltv"]);
+const ofLists: Targets = new Set(["symbols", "contracts"]);
+
+/** Does one task as `sync` does it. Never throws. */
+export async function runTask(
+  { session, configs, reporter, signal }: TaskDeps,
+  task: Task,
+): Promise<JobEnd> {
+  try {
+    const isAccount = "account" in task;
+    const targets = isAccount ? ofAccounts : ofLists;
+    const whole = isAccount ? configs.of(task.account) : configs.all();
+    const config = isAccount ? whole : { ...whole, accounts: [] };
+    const contractTypes = contractTypesOf(whole);
+    let result: SyncResult | undefined;
+    const onResult = (given: SyncResult) => {
+      result = given;
+    };
+    const deps = { reporter, signal, targets, newKey: false, contractTypes, onResult };
+    await session.run(config, deps);
+    return result === undefined ? { is: "done" } : endOfResult(result);
+  } catch (error) {
+    return endOfThrown(error);
+  }
+}

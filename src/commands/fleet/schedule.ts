@@ -1,0 +1,44 @@
+import { type ExitCode, type Io, printSummary, tell } from "../../app/io.ts";
+import { systemClock } from "../../clock.ts";
+import type { Config } from "../../config/config.ts";
+import { minuteMs } from "../../contract/time.ts";
+import { openCommandDatabase } from "../../db/open.ts";
+import { messageOf, ReportableError, StoppedError, UsageError } from "../../errors.ts";
+import { enqueueAccounts, enqueuedText, openFilledQueue } from "./enqueue.ts";
+
+/** Where a round could not be queued, it is tried again after this. */
+const againMs = minuteMs;
+
+/**
+ * `schedule`: queues every account once in each period, until Ctrl-C. The configuration is read anew each
+ * time. An account that still waits, or is at work, is not queued again.
+ */
+export async function scheduleCommand(
+  readConfig: () => Config,
+  io: Io,
+  { everyMs }: { readonly everyMs: number },
+): Promise<ExitCode> {
+  const notify = (message: string) => tell(io, message);
+  await using database = await openCommandDatabase(readConfig().database, notify);
+  await using queue = await openFilledQueue(database, notify);
+  let dueAt = systemClock.now() + 0;
+  try {
+    for (;;) {
+      let waitMs = againMs;
+      try {
+        const enqueued = await enqueueAccounts(database, queue, readConfig());
+        printSummary(io, enqueuedText(enqueued));
+        // By the first round's time, however long each takes; rounds that were slept through are left out.
+        while (dueAt <= systemClock.now()) dueAt += everyMs;
+        waitMs = dueAt - systemClock.now();
+      } catch (error) {
+        if (!(error instanceof ReportableError) || error instanceof UsageError) throw error;
+        notify(`nothing was queued, the next try is in a minute: ${messageOf(error)}`);
+      }
+      await systemClock.sleep(waitMs, io.signal);
+    }
+  } catch (error) {
+    if (error instanceof StoppedError) return 0;
+    throw error;
+  }
+}

@@ -1,0 +1,41 @@
+import type { Clock } from "../../clock.ts";
+import { minuteMs } from "../../contract/time.ts";
+import { type JobEnd, type Task, taskName } from "../../fleet/task.ts";
+import type { Log } from "../../log.ts";
+import { logReporter, type Reporter } from "../sync/reporter.ts";
+
+/** What a worker tells: what failed, and each minute how many jobs it did. */
+export type WorkerLog = Disposable & {
+  /** For one run. What is ordinary of it is told at the level debug. */
+  readonly reporter: () => Reporter;
+  readonly count: (task: Task, end: JobEnd) => void;
+};
+
+export function openWorkerLog(log: Log, clock: Clock): WorkerLog {
+  const quiet: Log = {
+    debug: log.debug.bind(log),
+    info: log.debug.bind(log),
+    warn: log.warn.bind(log),
+    error: log.error.bind(log),
+  };
+  const over = new AbortController();
+  const counts = { done: 0, failed: 0, hopeless: 0, "given back": 0 };
+  const beat = async (): Promise<void> => {
+    while (!over.signal.aborted) {
+      await clock.sleep(minuteMs, over.signal).catch(() => undefined);
+      if (Object.values(counts).some((count) => count > 0))
+        log.info(counts, "jobs since the start");
+    }
+  };
+  void beat();
+  return {
+    reporter: () => logReporter(quiet, clock),
+    count(task, end) {
+      counts[end.is]++;
+      if (end.is === "hopeless")
+        log.error(`${taskName(task)}: given up until the next round: ${end.why}`);
+      if (end.is === "failed") log.warn(`${taskName(task)}: to be tried again: ${end.why}`);
+    },
+    [Symbol.dispose]: () => over.abort(),
+  };
+}

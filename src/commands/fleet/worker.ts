@@ -1,0 +1,75 @@
+import { createServer } from "node:net";
+import type { ExitCode, Io } from "../../app/io.ts";
+import { systemClock } from "../../clock.ts";
+import type { Egress } from "../../db/lease/neighbours.ts";
+import { openCommandDatabase } from "../../db/open.ts";
+import { messageOf, StoppedError, UsageError } from "../../errors.ts";
+import { Queue } from "../../fleet/queue.ts";
+import type { JobEnd, Task } from "../../fleet/task.ts";
+import { workOff } from "../../fleet/work-off.ts";
+import { openLog } from "../../log.ts";
+import { openSyncSession } from "../sync/sync.ts";
+import { type ReadConfigs, runTask } from "./run-task.ts";
+import { openWorkerLog } from "./worker-log.ts";
+
+export type WorkerOptions = {
+  readonly concurrency: number;
+  readonly address?: string;
+  readonly egress?: string;
+};
+
+/** `worker`: syncs the accounts that are queued, until Ctrl-C. */
+export async function workerCommand(
+  configs: ReadConfigs,
+  io: Io,
+  { concurrency, address, egress: name }: WorkerOptions,
+): Promise<ExitCode> {
+  if (address !== undefined) await refuseForeign(address);
+  const egress: Egress = {
+    ...(address !== undefined && { localAddress: address }),
+    ...(name !== undefined && { name }),
+  };
+  const config = configs.all();
+  const log = openLog(config.logLevel);
+  for (const warning of config.warnings) log.warn(warning);
+  const notice = (message: string) => log.info(message);
+  const stop = new AbortController();
+  const signal = AbortSignal.any([io.signal, stop.signal]);
+  await using database = await openCommandDatabase(config.database, notice);
+  await using session = await openSyncSession({ database, notice, signal, egress });
+  const onTrouble = (error: unknown) => log.warn(`the queue: ${messageOf(error)}; trying again`);
+  await using queue = await Queue.open({ url: database.url, supervises: true, onTrouble });
+  using told = openWorkerLog(log, systemClock);
+  const work = async ({ task }: { readonly task: Task }): Promise<JobEnd> => {
+    using reporter = told.reporter();
+    const end = await runTask({ session, configs, reporter, signal }, task);
+    if (session.ban() !== undefined) {
+      // The next account would be refused as well: other addresses go on.
+      stop.abort(new StoppedError("this address is banned"));
+      return { is: "given back" };
+    }
+    told.count(task, end);
+    return end;
+  };
+  log.info({ concurrency, ...egress }, "working off the queue");
+  io.signal.addEventListener("abort", () => notice("stopping after the pages in hand"));
+  await workOff({ queue, concurrency, work, clock: systemClock, signal, onTrouble });
+  const ban = session.ban();
+  if (ban !== undefined) throw ban;
+  notice("stopped; what was not done is left to other workers");
+  return 0;
+}
+
+/** @throws UsageError where no connection can begin at this address. */
+async function refuseForeign(address: string): Promise<void> {
+  const server = createServer();
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  server.once("error", reject).listen(0, address, resolve);
+  await promise.catch((error: unknown) => {
+    throw new UsageError(
+      `--address ${address} is not an address of this machine (${messageOf(error)}); ` +
+        "ip address shows them",
+    );
+  });
+  server.close();
+}

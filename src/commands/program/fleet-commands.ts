@@ -1,0 +1,69 @@
+import { type Command, InvalidArgumentError } from "commander";
+import { narrowed, readConfig } from "../../config/config.ts";
+import { minuteMs } from "../../contract/time.ts";
+import type { WorkerOptions } from "../fleet/worker.ts";
+import { workerHelp } from "./help.ts";
+import { durationOf, type ExitWith, type ProgramDeps } from "./options.ts";
+
+/** Twice as many as use up the limit of an address. */
+const concurrencyUsual = 18;
+
+/** `worker`, and what gives it work. */
+export function addFleetCommands(
+  program: Command,
+  { io, readEnvironment }: ProgramDeps,
+  exitWith: ExitWith,
+): void {
+  const all = () => readConfig(readEnvironment(), { credentials: false });
+  const of = (account: string) =>
+    narrowed(readConfig(readEnvironment(), { credentials: true }), {
+      accounts: [account],
+      productTypes: [],
+    });
+  const worker = async (options: WorkerOptions) => {
+    const { workerCommand } = await import("../fleet/worker.ts");
+    return workerCommand({ all, of }, io, options);
+  };
+  const enqueue = async () => {
+    const { enqueueCommand } = await import("../fleet/enqueue.ts");
+    return enqueueCommand(all(), io);
+  };
+  const schedule = async ({ every }: { readonly every: number }) => {
+    const { scheduleCommand } = await import("../fleet/schedule.ts");
+    return scheduleCommand(all, io, { everyMs: every });
+  };
+  program
+    .command("worker")
+    .description("sync the accounts that are queued, until Ctrl-C; on as many machines as wanted")
+    .option("--concurrency <number>", "accounts side by side", countOf, concurrencyUsual)
+    .option("--address <local-ip>", "send from this address of this machine")
+    .option("--egress <name>", "share one limit with all workers of this name", egressOf)
+    .addHelpText("after", workerHelp)
+    .action(exitWith(worker));
+  program
+    .command("enqueue")
+    .description("queue every account once, for the workers; run it from cron")
+    .action(exitWith(enqueue));
+  program
+    .command("schedule")
+    .description("queue every account once in each period, until Ctrl-C")
+    .requiredOption("--every <duration>", "the period, as 30m or 1h", periodOf)
+    .action(exitWith(schedule));
+}
+
+function countOf(text: string): number {
+  const count = Number(text);
+  if (/^\d{1,4}$/.test(text) && count >= 1 && count <= 1_000) return count;
+  throw new InvalidArgumentError("It is not a number from 1 to 1000.");
+}
+
+function egressOf(text: string): string {
+  if (/^[\w.:-]{1,64}$/.test(text)) return text;
+  throw new InvalidArgumentError("It is not 1 to 64 letters, digits, dots, colons or hyphens.");
+}
+
+function periodOf(text: string): number {
+  const ms = durationOf(text);
+  if (ms >= minuteMs) return ms;
+  throw new InvalidArgumentError("It is shorter than a minute.");
+}

@@ -1,0 +1,193 @@
+import { sql } from "drizzle-orm";
+import { fromDrizzle, PgBoss } from "pg-boss";
+import { dayMs, hourMs, minuteMs, secondMs } from "../contract/time.ts";
+import {
+  type Database,
+  inTransaction,
+  type OpenDatabase,
+  openDatabase,
+  type Queryable,
+} from "../db/connect.ts";
+import { withDatabaseErrors } from "../db/database-errors.ts";
+import { leaseTiming } from "../db/lease/lease-kind.ts";
+import { textArray } from "../db/sql/array-literal.ts";
+import { failedQueue, queueSchema } from "../reports/queue.ts";
+import type { Secret } from "../secret.ts";
+import { type Job, keyOf, type QueuedTask, taskOf } from "./task.ts";
+
+const syncQueue = "sync";
+
+/**
+ * A worker that is killed stops beating. Its jobs are then tried elsewhere, by when its leases have
+ * expired as well; a process that stood still for so long has lost them too, and asks nothing more.
+ */
+const silentMaxMs = leaseTiming.leaseMs;
+/** So often that a lease, which is used for 13 s after its renewal, never outlives the last beat by more. */
+export const beatMs = 2 * secondMs;
+
+const queueOptions = {
+  policy: "exclusive",
+  partition: true,
+  deadLetter: failedQueue,
+  heartbeatSeconds: silentMaxMs / secondMs,
+  // 1, 2, 4 s and so on, each up to twice as long: some eight minutes in all.
+  retryLimit: 8,
+  retryDelay: 1,
+  retryBackoff: true,
+  retryDelayMax: (5 * minuteMs) / secondMs,
+  // A first backfill may take hours; whoever dies is noticed by its heartbeat.
+  expireInSeconds: dayMs / secondMs - 1,
+  retentionSeconds: (7 * dayMs) / secondMs,
+  // What was done is in sync_runs. A small table is fetched from, and analyzed, quickly.
+  deleteAfterSeconds: minuteMs / secondMs,
+} as const;
+
+const failedOptions = {
+  policy: "standard",
+  partition: true,
+  retentionSeconds: (30 * dayMs) / secondMs,
+} as const;
+
+/** So many jobs are inserted by one statement. */
+const insertedAtOnce = 10_000;
+/** From so many new jobs on, the planner is told: before, it fetched 10 jobs a second, after it 5,351. */
+const analyzedFrom = 500;
+
+export type QueueDeps = {
+  /** The database's address. The queue has connections of its own, so that no page holds it up. */
+  readonly url: Secret;
+  /** Whether this process looks after the queue: jobs whose worker is silent, and old ones. */
+  readonly supervises: boolean;
+  /** Told of what went wrong in the background; it is tried again. */
+  readonly onTrouble: (error: Error) => void;
+};
+
+/** The queue of accounts to sync: pg-boss, in a schema of its own beside the tables. */
+export class Queue implements AsyncDisposable {
+  readonly #database: OpenDatabase;
+  readonly #boss: PgBoss;
+
+  private constructor(database: OpenDatabase, boss: PgBoss) {
+    this.#database = database;
+    this.#boss = boss;
+  }
+
+  get #db(): Database {
+    return this.#database.db;
+  }
+
+  /** Makes the queue's tables where there are none yet. */
+  static async open({ url, supervises, onTrouble }: QueueDeps): Promise<Queue> {
+    await using stack = new AsyncDisposableStack();
+    const database = stack.use(openDatabase(url.reveal()));
+    const pool = database.db.$client;
+    const boss = new PgBoss({
+      db: { executeSql: (text, values) => pool.query(text, values) },
+      schema: queueSchema,
+      schedule: false,
+      supervise: supervises,
+      superviseIntervalSeconds: 1,
+      monitorIntervalSeconds: 1,
+      maintenanceIntervalSeconds: minuteMs / secondMs,
+      queueCacheIntervalSeconds: hourMs / secondMs,
+      persistWarnings: false,
+    });
+    boss.on("error", onTrouble);
+    stack.defer(() => stopped(boss));
+    await withDatabaseErrors(async () => {
+      await boss.start();
+      await boss.createQueue(failedQueue, failedOptions);
+      await boss.createQueue(syncQueue, queueOptions);
+    });
+    stack.move();
+    return new Queue(database, boss);
+  }
+
+  /** @returns how many were put in: a task that waits, or is at work, is not put in again. */
+  async enqueue(tasks: readonly QueuedTask[]): Promise<number> {
+    return withDatabaseErrors(async () => {
+      let count = 0;
+      for (let at = 0; at < tasks.length; at += insertedAtOnce) {
+        const jobs = tasks.slice(at, at + insertedAtOnce).map(({ task, priority, group }) => ({
+          singletonKey: keyOf(task),
+          data: { key: keyOf(task) },
+          priority,
+          group: { id: group },
+        }));
+        const ids = await this.#boss.insert(syncQueue, jobs, { returnId: true });
+        count += ids?.length ?? 0;
+      }
+      if (count >= analyzedFrom) await this.#db.execute(sql`analyze fleet.job`);
+      return count;
+    });
+  }
+
+  /** Takes up to so many jobs, those of greatest priority first, none of a group that is at work. */
+  async fetch(count: number): Promise<readonly Job[]> {
+    const jobs = await inTransaction(this.#db, async (tx) => {
+      // One after the other: two that fetch at once would not see each other's groups.
+      await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended(${queueSchema}, 0))`);
+      const options = { batchSize: count, groupConcurrency: 1, db: fromDrizzle(tx, sql) };
+      return this.#boss.fetch<{ readonly key: string }>(syncQueue, options);
+    });
+    return jobs.map(({ id, retryCount, data }) => ({ id, retryCount, task: taskOf(data.key) }));
+  }
+
+  /** Says that these are being worked on. */
+  async beat(jobs: readonly Job[]): Promise<void> {
+    if (jobs.length > 0) await this.#boss.touch(syncQueue, attempts(jobs));
+  }
+
+  /** What failed of them before is settled. */
+  async complete(jobs: readonly Job[]): Promise<void> {
+    if (jobs.length === 0) return;
+    await this.#boss.complete(syncQueue, attempts(jobs));
+    await forgetFailed(this.#db, jobs);
+  }
+
+  /** It is tried again later, or kept among the failed where it was tried too often. */
+  async fail(job: Job, why: string): Promise<void> {
+    await this.#boss.fail(syncQueue, attempts([job]), { why });
+  }
+
+  /** It is kept among the failed, and not tried again before it is put in again. */
+  async abandon(job: Job, why: string): Promise<void> {
+    await inTransaction(this.#db, async (tx) => {
+      const db = fromDrizzle(tx, sql);
+      await this.#boss.complete(syncQueue, attempts([job]), { why }, { db });
+      await forgetFailed(tx, [job]);
+      const key = keyOf(job.task);
+      const failed = { singletonKey: key, data: { key, why } };
+      await this.#boss.insert(failedQueue, [failed], { db });
+    });
+  }
+
+  /** They wait again, as if nobody had fetched them. */
+  async giveBack(jobs: readonly Job[]): Promise<void> {
+    if (jobs.length === 0) return;
+    await inTransaction(this.#db, async (tx) => {
+      const db = fromDrizzle(tx, sql);
+      await this.#boss.cancel(syncQueue, attempts(jobs), { db });
+      const ids = jobs.map(({ id }) => id);
+      await this.#boss.resume(syncQueue, ids, { db });
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await stopped(this.#boss);
+    await this.#database[Symbol.asyncDispose]();
+  }
+}
+
+const stopped = (boss: PgBoss): Promise<void> => boss.stop({ graceful: false, close: false });
+
+/** A try that was overtaken by a later one changes nothing. */
+const attempts = (jobs: readonly Job[]) => jobs.map(({ id, retryCount }) => ({ id, retryCount }));
+
+async function forgetFailed(db: Queryable, jobs: readonly Job[]): Promise<void> {
+  const keys = textArray(jobs.map(({ task }) => keyOf(task)));
+  await db.execute(sql`
+    delete from fleet.job
+    where name = ${failedQueue}
+      and singleton_key = any(${keys}::text[])`);
+}

@@ -1,0 +1,147 @@
+import type { Clock } from "../clock.ts";
+import { secondMs } from "../contract/time.ts";
+import { beatMs, type Queue } from "./queue.ts";
+import type { Job, JobEnd } from "./task.ts";
+
+export type WorkDeps = {
+  readonly queue: Pick<Queue, "fetch" | "beat" | "complete" | "fail" | "abandon" | "giveBack">;
+  /** So many jobs are worked on side by side. */
+  readonly concurrency: number;
+  /** Does one. Never throws. */
+  readonly work: (job: Job) => Promise<JobEnd>;
+  readonly clock: Clock;
+  /** Ends the fetching; the jobs at work are waited for. */
+  readonly signal: AbortSignal;
+  /** Told of what went wrong with the queue, which is tried again. */
+  readonly onTrouble: (error: unknown) => void;
+  /** Whether to end once nothing waits. Default to wait for more. */
+  readonly untilEmpty?: boolean;
+};
+
+/** A worker with a free place looks so often whether there is something to fetch. */
+const lookEveryMs = secondMs;
+/** A worker that stops tells so often how its last jobs ended; then its silence tells it. */
+const lastTriesMax = 5;
+
+/**
+ * Works off the queue: fetches as many jobs as there are free places, tells while it works that it does,
+ * and how they ended. Where the queue's database is away it goes on trying: a worker that was silent too
+ * long has lost its jobs, and its word about them counts for nothing.
+ */
+export async function workOff(deps: WorkDeps): Promise<void> {
+  const { queue, concurrency, work, clock, signal, onTrouble, untilEmpty = false } = deps;
+  /** Fetched, and not settled yet. */
+  const held = new Map<string, Job>();
+  let wake = Promise.withResolvers<void>();
+  const settlement = new Settlement(deps, (settled) => {
+    for (const { id } of settled) held.delete(id);
+    // Many are fetched at once: a statement costs as much for one.
+    if (2 * held.size <= concurrency) wake.resolve();
+  });
+  const begin = async (job: Job): Promise<void> => {
+    held.set(job.id, job);
+    settlement.add({ job, end: await work(job) });
+  };
+  const over = new AbortController();
+  const beat = () => queue.beat([...held.values()]).catch(onTrouble);
+  const beating = repeat(clock, beatMs, over.signal, beat);
+  const stop = () => wake.resolve();
+  signal.addEventListener("abort", stop);
+  while (!signal.aborted) {
+    wake = Promise.withResolvers();
+    const free = concurrency - held.size;
+    const fetched = free === 0 ? [] : await queue.fetch(free).catch(troubled(onTrouble));
+    for (const job of fetched) void begin(job);
+    if (untilEmpty && fetched.length + held.size === 0) break;
+    await untilWoken(clock, wake.promise);
+  }
+  signal.removeEventListener("abort", stop);
+  while (held.size > 0) {
+    wake = Promise.withResolvers();
+    await wake.promise;
+  }
+  over.abort();
+  await beating;
+}
+
+const troubled =
+  (onTrouble: (error: unknown) => void) =>
+  (error: unknown): readonly Job[] => {
+    onTrouble(error);
+    return [];
+  };
+
+async function untilWoken(clock: Clock, woken: Promise<void>): Promise<void> {
+  const enough = new AbortController();
+  await Promise.race([clock.sleep(lookEveryMs, enough.signal).catch(() => undefined), woken]);
+  enough.abort();
+}
+
+async function repeat(
+  clock: Clock,
+  everyMs: number,
+  signal: AbortSignal,
+  act: () => Promise<void>,
+): Promise<void> {
+  while (!signal.aborted) {
+    await clock.sleep(everyMs, signal).catch(() => undefined);
+    await act();
+  }
+}
+
+type Ended = { readonly job: Job; readonly end: JobEnd };
+
+/** Tells the queue how jobs ended, those that ended meanwhile together. */
+class Settlement {
+  readonly #deps: WorkDeps;
+  readonly #onSettled: (jobs: readonly Job[]) => void;
+  #waiting: Ended[] = [];
+  #isTelling = false;
+
+  constructor(deps: WorkDeps, onSettled: (jobs: readonly Job[]) => void) {
+    this.#deps = deps;
+    this.#onSettled = onSettled;
+  }
+
+  add(ended: Ended): void {
+    this.#waiting.push(ended);
+    if (!this.#isTelling) void this.#tellAll();
+  }
+
+  async #tellAll(): Promise<void> {
+    this.#isTelling = true;
+    while (this.#waiting.length > 0) {
+      const all = this.#waiting;
+      this.#waiting = [];
+      await this.#tellUntilHeard(all);
+      this.#onSettled(all.map(({ job }) => job));
+    }
+    this.#isTelling = false;
+  }
+
+  /** Never throws. A worker that stops gives up after a while. */
+  async #tellUntilHeard(all: readonly Ended[]): Promise<void> {
+    const { signal, clock, onTrouble } = this.#deps;
+    for (let lastTries = 0; lastTries < lastTriesMax; lastTries += signal.aborted ? 1 : 0) {
+      try {
+        return await this.#tell(all);
+      } catch (error) {
+        onTrouble(error);
+        await clock.sleep(lookEveryMs);
+      }
+    }
+  }
+
+  /** What was told before is told again without effect: the queue knows that try no more. */
+  async #tell(all: readonly Ended[]): Promise<void> {
+    const { queue } = this.#deps;
+    const those = (is: JobEnd["is"]) =>
+      all.filter(({ end }) => end.is === is).map(({ job }) => job);
+    await queue.complete(those("done"));
+    await queue.giveBack(those("given back"));
+    for (const { job, end } of all) {
+      if (end.is === "failed") await queue.fail(job, end.why);
+      if (end.is === "hopeless") await queue.abandon(job, end.why);
+    }
+  }
+}

@@ -1,0 +1,97 @@
+import { sql } from "drizzle-orm";
+import { expect, test } from "vitest";
+import { accountBills } from "../src/contract/account-bills.ts";
+import { dayMs, epochMs, minuteMs } from "../src/contract/time.ts";
+import { openDatabase } from "../src/db/connect.ts";
+import { readStoredBills } from "../src/db/ledger/stored-bills.ts";
+import { addressLimit } from "../src/exchange/address-limits.ts";
+import { compareWithLedger } from "../src/sandbox/comparison.ts";
+import { openSandbox } from "../src/sandbox/sandbox.ts";
+import { rollingWindow } from "../src/server/arrivals.ts";
+import { entryOf, writeAccounts } from "./support/accounts-file.ts";
+import { runCli, startCli, temporaryFolder } from "./support/cli.ts";
+import { coverUpTo } from "./support/fleet.ts";
+import { throwawayServer } from "./support/throwaway-server.ts";
+
+const productType = "USDT-FUTURES";
+/** The whole size of the bench is too much for each run of the tests. */
+const accountNames = Array.from({ length: 48 }, (_, index) => `fund-${index}`);
+/** An account is three requests and its pages, which are small here so that a kill finds many at work. */
+const historyDays = 6;
+const pageDelayMs = 40;
+
+/** A sandbox that counts what comes from each address in a rolling second. */
+async function countingExchange() {
+  const windows = new Map<string, ReturnType<typeof rollingWindow>>();
+  const sandbox = await openSandbox({
+    seed: "fleet",
+    accountNames,
+    productTypes: [productType],
+    density: 2,
+    days: historyDays,
+    wrapAnswer: (answer) => async (request) => {
+      const address = request.clientAddress;
+      const window = windows.get(address) ?? rollingWindow(addressLimit.perMs);
+      windows.set(address, window);
+      window.arrive(performance.now());
+      await new Promise((resolve) => setTimeout(resolve, pageDelayMs));
+      return answer(request);
+    },
+  });
+  const peaks = () => Object.fromEntries([...windows].map(([from, { peak }]) => [from, peak()]));
+  return { ...sandbox, addressPeaks: peaks };
+}
+
+test("two workers on two addresses, one of them killed and Postgres started anew, bring every account up to now, once, within every limit", async () => {
+  await using folder = await temporaryFolder();
+  await using server = await throwawayServer();
+  await using sandbox = await countingExchange();
+  const env = {
+    DATABASE_URL: server.url,
+    EXCHANGE_BASE_URL: sandbox.url,
+    ACCOUNTS_FILE: await writeAccounts(folder.path, sandbox.accounts.map(entryOf)),
+    PRODUCT_TYPES: productType,
+  };
+  expect(await runCli(["migrate"], { env })).toMatchObject({ code: 0 });
+  await using open = openDatabase(server.url);
+  const { db } = open;
+  await coverUpTo(db, accountNames, productType, Date.now() - historyDays * dayMs - minuteMs);
+  const queued = await runCli(["enqueue"], { env });
+  expect(queued.stdout).toBe("queued 49 of 49 jobs\n");
+  const again = await runCli(["enqueue"], { env });
+  expect(again.stdout).toBe("queued 0 of 49 jobs; 49 wait already, or are at work\n");
+
+  const begun = Date.now();
+  const worker = (address: string) =>
+    startCli(["worker", "--address", address, "--concurrency", "8"], { env });
+  await using first = await worker("127.0.0.2");
+  await using second = await worker("127.0.0.3");
+  const counted = async (state: string) => {
+    const { rows } = await db.execute<{ jobs: number }>(sql`
+      select count(*)::int as jobs from fleet.job where name = 'sync' and state::text = ${state}`);
+    return rows[0]?.jobs ?? 0;
+  };
+  await expect.poll(() => counted("active"), { timeout: 60_000 }).toBeGreaterThan(9);
+  first.kill("SIGKILL");
+  await server.stop("immediate");
+  await server.start();
+  await expect
+    .poll(() => counted("completed").catch(() => 0), { timeout: 120_000, interval: 250 })
+    .toBe(49);
+  second.kill("SIGTERM");
+  expect(await second.ended).toMatchObject({ code: 0 });
+
+  for (const { name, ledger } of sandbox.accounts) {
+    const stored = await readStoredBills(db, { account: name, productType });
+    const at = { from: epochMs(0), visibleAt: epochMs(begun) };
+    const { expected, ...found } = compareWithLedger(ledger.bills[productType], stored, at);
+    expect(expected).toBeGreaterThan(50);
+    expect({ name, ...found }).toMatchObject({ name, missing: [], extra: [], different: [] });
+  }
+  const { peaks } = sandbox.statistics();
+  const { requests } = accountBills.limit;
+  expect(peaks.filter((peak) => peak.requests > requests)).toEqual([]);
+  const addressPeaks = sandbox.addressPeaks();
+  expect(Object.keys(addressPeaks).toSorted()).toEqual(["127.0.0.2", "127.0.0.3"]);
+  expect(Math.max(...Object.values(addressPeaks))).toBeLessThanOrEqual(addressLimit.requests);
+});

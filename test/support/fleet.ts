@@ -1,0 +1,22 @@
+import { sql } from "drizzle-orm";
+import type { ProductType } from "../../src/contract/product-types.ts";
+import { dayMs, epochMs, isoTime } from "../../src/contract/time.ts";
+import type { Database } from "../../src/db/connect.ts";
+import { textArray } from "../../src/db/sql/array-literal.ts";
+
+/** As if an earlier run had read all of these accounts' time before. */
+export async function coverUpTo(
+  db: Database,
+  accounts: readonly string[],
+  productType: ProductType,
+  to: number,
+): Promise<void> {
+  await db.execute(sql`
+    insert into checkpoints (
+      account, product_type, window_start, window_end, state, run_id, updated_at
+    )
+    select
+      account, ${productType}, ${isoTime(epochMs(to - 90 * dayMs))}, ${isoTime(epochMs(to))}, 'complete',
+      gen_random_uuid(), clock_timestamp()
+    from unnest(${textArray(accounts)}::text[]) as wanted (account)`);
+}
