@@ -22,6 +22,9 @@ const commands = [
     "metrics",
     "serve",
     "keys",
+    "worker",
+    "enqueue",
+    "schedule",
     "sandbox",
     "demo",
   ],
@@ -106,6 +109,8 @@ describe.concurrent("help", () => {
     restore: ["--json"],
     types: ["--json"],
     metrics: ["--textfile <file>"],
+    worker: ["--concurrency <number>", "--address <local-ip>", "--egress <name>"],
+    schedule: ["--every <duration>"],
     serve: ["--port <port>", "--host <address>", "--max-age <duration>", "--page-host <name...>"],
     keys: [],
     sandbox: [

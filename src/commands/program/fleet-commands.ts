@@ -16,7 +16,7 @@ export function addFleetCommands(
 ): void {
   const all = () => readConfig(readEnvironment(), { credentials: false });
   const of = (account: string) =>
-    narrowed(readConfig(readEnvironment(), { credentials: true }), {
+    narrowed(readConfig(readEnvironment(), { credentials: true, accounts: [account] }), {
       accounts: [account],
       productTypes: [],
     });
