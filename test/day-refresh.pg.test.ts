@@ -192,3 +192,47 @@ test("days that an earlier version stored without a count of bills have it after
   expect(await counts("symbol_days")).toEqual(counted);
   expect(await findWrongDays(opened.db, "main")).toEqual([]);
 });
+
+test.each([
+  [100, "100 times"],
+  [101, null],
+])(
+  "of %i transfers of a day each is one leg, and as many of another coin's",
+  async (legs, times) => {
+    const { account, productType } = aStream();
+    await db.execute(sql`
+    insert into bills (account, product_type, bill_id, amount, fee, business_type, coin, c_time, ingested_at)
+    select ${account}, ${productType}, coin || n, n, 0, 'trans_from_exchange', coin, c_time, clock_timestamp()
+    from generate_series(1, ${legs}::int) as n
+    cross join (values ('USDT', ${legs}::int), ('BTC', 3)) as coins (coin, most)
+    cross join lateral (select timestamptz '2026-03-03T01:00Z' + interval '1 minute' * n as c_time) as placed
+    where n <= most`);
+    await db.execute(sql`
+    insert into dirty_days values (${account}, ${productType}, '2026-03-03', 'bills')`);
+    const legsShown = async () =>
+      (
+        await db.execute<{ coin: string; legs: string; bills: string }>(sql`
+        select coin, count(*) as legs, count(distinct bill_id) as bills
+        from analytics.transfers
+        where account = ${account}
+        group by coin
+        order by coin`)
+      ).rows;
+    const expected = [
+      { coin: "BTC", legs: "3", bills: "3" },
+      { coin: "USDT", legs: `${legs}`, bills: `${legs}` },
+    ];
+    expect(await legsShown()).toEqual(expected);
+    await refreshAllDays(db, never);
+    expect(await legsShown()).toEqual(expected);
+    const { rows } = await db.execute<{ coin: string; times: string | null }>(sql`
+    select coin, cardinality(sought_times) || ' times' as times
+    from ledger_days
+    where account = ${account}
+    order by coin`);
+    expect(rows).toEqual([
+      { coin: "BTC", times: "3 times" },
+      { coin: "USDT", times },
+    ]);
+  },
+);

@@ -88,7 +88,7 @@ export function markWrongDays(
       await tx.execute(sql`
         insert into dirty_days (account, wallet, day, cause)
         select account, wallet, day, 'bills'
-        from (${rowsOfDays(days)}) as wrong
+        from (${rowsOfDays(account, days)}) as wrong
         on conflict (account, wallet, day, cause) do nothing`);
     }),
   );

@@ -19,13 +19,16 @@ export type DayTable = {
   readonly name: string;
   readonly columns: readonly string[];
   readonly computed: string;
+  /** Whether its key begins with a product type instead of a wallet. */
+  readonly isByProductType: boolean;
 };
 
 export const dayTables: readonly DayTable[] = [ledgerDays, symbolDays, checkDays].map(
   (table: PgTable) => {
     const name = getTableName(table);
     const columns = getTableConfig(table).columns.map((column) => `"${column.name}"`);
-    return { name, columns, computed: readText(`dirty_${name}`) };
+    const isByProductType = columns.includes('"product_type"');
+    return { name, columns, computed: readText(`dirty_${name}`), isByProductType };
   },
 );
 
@@ -51,7 +54,7 @@ const currentView = ({ name, columns, computed }: DayTable): string => `
  */
 export const dayViews = (): readonly { readonly name: string; readonly text: string }[] => [
   ...dayTables.map((table) => ({ name: `current_${table.name}`, text: currentView(table) })),
-  ...["known_days", "chained_days"].map((name) => ({ name, text: readText(name) })),
+  ...["known_days", "sought_spans", "chained_days"].map((name) => ({ name, text: readText(name) })),
   ...["activity", "entries"].flatMap((what) => [
     {
       name: `classic_${what}`,
@@ -66,13 +69,13 @@ export const dayViews = (): readonly { readonly name: string; readonly text: str
 ];
 
 const classic = {
-  product_type: "days.wallet",
-  product_types: "days.wallet",
-  of_wallet: "days.wallet <> 'UTA'",
+  product_type: "known.wallet",
+  product_types: "known.wallet",
+  of_wallet: "known.wallet <> 'UTA'",
 };
 
 const unified = {
   product_type: "bills.product_type",
   product_types: `any(array[${unifiedProductTypes.map((name) => `'${name}'`).join(", ")}])`,
-  of_wallet: "days.wallet = 'UTA'",
+  of_wallet: "known.wallet = 'UTA'",
 };

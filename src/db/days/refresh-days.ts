@@ -23,8 +23,9 @@ export type Refreshed = {
   readonly isLast: boolean;
 };
 
-// A page waits for the transaction: so many bills take some 200 ms. A day is never divided.
-const daysMax = 32;
+// A page waits for the transaction: so many bills take some 200 ms. A day is never divided. Of days with
+// few bills there are many, since planning a transaction's statements takes as long as thousands of bills.
+const daysMax = 256;
 const billsMax = 32_000;
 
 // Reconcile may be at work for minutes: nobody waits for it here.
@@ -48,7 +49,7 @@ export function refreshSomeDays(
       // Against those who change what bills mean: see holdMeaning.
       await tx.execute(sql`lock table ledger_breaks in row exclusive mode nowait`);
       const { days, isLast } = await readDirtyDays(tx, scope);
-      if (days.length > 0) await storeDays(tx, days);
+      if (days.length > 0) await storeDays(tx, scope.account, days);
       return { days: days.length, isLast };
     },
     { check, lockMaxMs },
@@ -65,68 +66,80 @@ async function readDirtyDays(
       ? sql`true`
       : sql`day between (${isoTime(within.from)}::timestamptz at time zone 'UTC')::date
           and (${isoTime(within.to)}::timestamptz at time zone 'UTC')::date`;
-  const { rows } = await tx.execute<WalletDay & { billsBefore: number }>(sql`
-    select
-      account,
-      wallet,
-      to_char(day, 'YYYY-MM-DD') as day,
-      (sum(bills) over (order by day, wallet) - bills)::int as "billsBefore"
+  const { rows } = await tx.execute<WalletDay & { bills: number }>(sql`
+    select account, wallet, to_char(day, 'YYYY-MM-DD') as day, count(c_time)::int as bills
     from (
-      select distinct account, wallet, day
-      from dirty_days
-      where account = ${account}
-        and ${inTime}
-      order by day, wallet
-      limit ${daysMax}
-    ) as marked
-    cross join lateral (
-      select count(*) as bills
+      select marked.account, wallet, day, c_time
       from (
-        select
+        select distinct account, wallet, day
+        from dirty_days
+        where account = ${account}
+          and ${inTime}
+        order by day, wallet
+        limit ${daysMax}
+      ) as marked
+      left join lateral (
+        select c_time
         from bills
-        where bills.account = marked.account
+        where bills.account = ${account}
           and bills.product_type = any(${productTypesOf("marked.wallet")})
           and bills.c_time >= marked.day::timestamp at time zone 'UTC'
           and bills.c_time < (marked.day + 1)::timestamp at time zone 'UTC'
-        limit ${billsMax}
-      ) as found
+        -- Day by day, so that no more are counted than are stored.
+        offset 0
+      ) as found on true
+      limit ${billsMax}
     ) as counted
+    group by account, wallet, day
     order by day, wallet`);
-  const days = rows.filter(({ billsBefore }) => billsBefore < billsMax);
-  return { days, isLast: rows.length < daysMax && days.length === rows.length };
+  const bills = rows.reduce((sum, row) => sum + row.bills, 0);
+  return { days: rows, isLast: rows.length < daysMax && bills < billsMax };
 }
 
-/** Days as rows account, wallet, day. */
-export const rowsOfDays = (days: readonly WalletDay[]): SQL => sql`
-      select account, wallet, day
+/** Days of an account as rows account, wallet, day. */
+export const rowsOfDays = (account: string, days: readonly WalletDay[]): SQL => sql`
+      select ${account}::text collate "C" as account, wallet, day
       from unnest(
-        ${textArray(days.map(({ account }) => account))}::text[],
         ${textArray(days.map(({ wallet }) => wallet))}::text[],
         ${textArray(days.map(({ day }) => day))}::date[]
-      ) as given (account, wallet, day)`;
+      ) as given (wallet, day)`;
 
-async function storeDays(tx: Transaction, days: readonly WalletDay[]): Promise<void> {
-  const given = rowsOfDays(days);
+async function storeDays(
+  tx: Transaction,
+  account: string,
+  days: readonly WalletDay[],
+): Promise<void> {
+  const given = rowsOfDays(account, days);
   await Promise.all([
-    ...dayTables.map((table) => storeTable(tx, table, given)),
+    ...dayTables.map((table) => storeTable(tx, table, account, given)),
     tx.execute(sql`
       delete from dirty_days
-      where (account, wallet, day) in (${given})`),
+      where account = ${account}
+        and (account, wallet, day) in (${given})`),
   ]);
 }
 
 /** What a day no longer has, a coin that no bill of it names any more, goes. */
 async function storeTable(
   tx: Transaction,
-  { name, columns, computed }: DayTable,
+  { name, columns, computed, isByProductType }: DayTable,
+  account: string,
   given: SQL,
 ): Promise<void> {
   const table = sql.identifier(name);
   const list = sql.raw(columns.join(", "));
+  // So that its index leads to the days: years of contracts are many rows.
+  const ofWallet = isByProductType
+    ? sql`and stored.product_type = any(${productTypesOf("given.wallet")})`
+    : sql``;
   await Promise.all([
     tx.execute(sql`
-      delete from ${table}
-      where (account, wallet, day) in (${given})`),
+      delete from ${table} as stored
+      using (${given}) as given
+      where stored.account = ${account}
+        and stored.wallet = given.wallet
+        and stored.day = given.day
+        ${ofWallet}`),
     // The rows of the days that are called dirty here: a statement sees its own names first.
     tx.execute(sql`
       with dirty_days as (${given})

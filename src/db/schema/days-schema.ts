@@ -71,6 +71,15 @@ export const ledgerDays = pgTable(
     }).array(),
     /** What its bills are about, each once: whoever looks for few of them reads no other days. */
     categories: text("categories").array().notNull(),
+    /**
+     * When those of its bills were that views look for, transfers, liquidations and bonuses, each time
+     * once. Null where they are more than a hundred.
+     */
+    soughtTimes: timestamp("sought_times", {
+      withTimezone: true,
+      precision: 3,
+      mode: "date",
+    }).array(),
   },
   (t) => [primaryKey({ columns: [t.account, t.wallet, t.coin, t.day] })],
 );

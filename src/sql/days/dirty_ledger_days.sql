@@ -38,7 +38,8 @@ select
   sums.difference,
   sums.differences,
   sums.difference_times,
-  sums.categories
+  sums.categories,
+  sums.sought_times
 from (select distinct account, wallet, day from dirty_days) as dirty
 cross join lateral (
   with chained as (
@@ -51,65 +52,39 @@ cross join lateral (
       row_number() over chain as position,
       -- The balance before the day's first bill, by the bill's own.
       balance - sum(wallet_amount + wallet_fee) over chain as base
-    from analytics.entries
-    left join bill_order using (account, product_type, bill_id)
-    where entries.account = dirty.account
-      and entries.product_type = any(
-        case dirty.wallet
-          when 'UTA' then array[
-            'UTA-SPOT', 'UTA-MARGIN', 'UTA-USDT-FUTURES', 'UTA-COIN-FUTURES', 'UTA-USDC-FUTURES', 'UTA-OTHER'
-          ]
-          else array[dirty.wallet]
-        end
-      )
-      and entries.c_time >= dirty.day::timestamp at time zone 'UTC'
-      and entries.c_time < (dirty.day + 1)::timestamp at time zone 'UTC'
+    from (
+      select
+        product_type,
+        bill_id,
+        coin,
+        c_time,
+        booked_at,
+        place,
+        category,
+        balance,
+        wallet_amount,
+        wallet_fee
+      from analytics.entries
+      left join bill_order using (account, product_type, bill_id)
+      where entries.account = dirty.account
+        and entries.product_type = any(
+          case dirty.wallet
+            when 'UTA' then array[
+              'UTA-SPOT', 'UTA-MARGIN', 'UTA-USDT-FUTURES', 'UTA-COIN-FUTURES', 'UTA-USDC-FUTURES', 'UTA-OTHER'
+            ]
+            else array[dirty.wallet]
+          end
+        )
+        and entries.c_time >= dirty.day::timestamp at time zone 'UTC'
+        and entries.c_time < (dirty.day + 1)::timestamp at time zone 'UTC'
+      -- What a bill moves is computed once, and not wherever it is named.
+      offset 0
+    ) as bills
     window chain as (
       partition by coin
       order by $chain_order
       rows unbounded preceding
     )
-  ),
-  steps as (
-    select
-      coin,
-      c_time,
-      position,
-      base,
-      lag(position) over served is null as is_first,
-      lead(position) over served is null as is_last,
-      base - lag(base) over served as step,
-      -- Each bill since the last balance may have been rounded by one unit in the last place.
-      abs(base - lag(base) over served) <= 0.00000001 * (position - lag(position) over served) as is_rounding
-    from chained
-    where base is not null
-    window served as (partition by coin order by position)
-  ),
-  shown as (
-    select
-      coin,
-      max(base) filter (where is_first) as opening,
-      min(position) - 1 as lead_bills,
-      min(c_time) as opened_at,
-      max(base) filter (where is_last) as last_base,
-      max(position) as last_position
-    from steps
-    group by coin
-  ),
-  -- Of most days there is none.
-  odd_steps as (
-    select
-      coin,
-      coalesce(sum(step) filter (where is_rounding), 0) as rounding,
-      count(*) filter (where is_rounding) as roundings,
-      min(c_time) filter (where is_rounding) as rounded_first_at,
-      max(c_time) filter (where is_rounding) as rounded_last_at,
-      coalesce(sum(step) filter (where not is_rounding), 0) as difference,
-      array_agg(step order by position) filter (where not is_rounding) as differences,
-      array_agg(c_time order by position) filter (where not is_rounding) as difference_times
-    from steps
-    where step <> 0
-    group by coin
   ),
   -- By kind and sign first: three sums a bill, and not twenty.
   kinds as (
@@ -120,7 +95,12 @@ cross join lateral (
       wallet_fee > 0 as is_rebate,
       count(*) as bills,
       sum(wallet_amount) as amount,
-      sum(wallet_fee) as fee
+      sum(wallet_fee) as fee,
+      min(base) as lowest_base,
+      max(base) as highest_base,
+      min(position) filter (where base is not null) as first_position,
+      max(position) filter (where base is not null) as last_position,
+      min(c_time) filter (where base is not null) as opened_at
     from chained
     group by coin, category, wallet_amount > 0, wallet_fee > 0
   ),
@@ -129,6 +109,11 @@ cross join lateral (
       coin,
       sum(bills)::bigint as bills,
       sum(amount + fee) as net,
+      min(lowest_base) as lowest_base,
+      max(highest_base) as highest_base,
+      min(first_position) as first_position,
+      max(last_position) as last_position,
+      min(opened_at) as opened_at,
       coalesce(sum(amount) filter (where category = 'trade'), 0) as realised_pnl,
       coalesce(sum(fee) filter (where not is_rebate), 0) as trading_fees,
       coalesce(sum(fee) filter (where is_rebate), 0) as fee_rebates,
@@ -159,13 +144,57 @@ cross join lateral (
       array_agg(distinct category order by category) as categories
     from kinds
     group by coin
+  ),
+  -- Bills whose balance does not follow, and the first that shows one. Of most days there is none.
+  steps as (
+    select
+      served.*,
+      base - last_base as step,
+      -- Each bill since the last balance may have been rounded by one unit in the last place.
+      abs(base - last_base) <= 0.00000001 * (position - last_position) as is_rounding
+    from (
+      select
+        coin,
+        c_time,
+        position,
+        base,
+        lag(base) over served as last_base,
+        lag(position) over served as last_position
+      from chained
+      where base is not null
+        and coin in (select coin from moved where lowest_base <> highest_base)
+      window served as (partition by coin order by position)
+    ) as served
+    where base is distinct from last_base
+  ),
+  stepped as (
+    select
+      coin,
+      min(base) filter (where last_base is null) as first_base,
+      (array_agg(base order by position desc))[1] as last_base,
+      coalesce(sum(step) filter (where is_rounding), 0) as rounding,
+      count(*) filter (where is_rounding) as roundings,
+      min(c_time) filter (where is_rounding) as rounded_first_at,
+      max(c_time) filter (where is_rounding) as rounded_last_at,
+      coalesce(sum(step) filter (where not is_rounding), 0) as difference,
+      array_agg(step order by position) filter (where not is_rounding) as differences,
+      array_agg(c_time order by position) filter (where not is_rounding) as difference_times
+    from steps
+    group by coin
+  ),
+  sought as (
+    select
+      coin,
+      case when count(*) <= 100 then array_agg(distinct c_time order by c_time) end as times
+    from chained
+    where category in ('transfer', 'liquidation', 'bonus')
+    group by coin
   )
   select
     moved.*,
-    opening,
-    lead_bills,
-    opened_at,
-    last_base + net as closing,
+    coalesce(first_base, lowest_base) as opening,
+    first_position - 1 as lead_bills,
+    coalesce(last_base, lowest_base) + net as closing,
     bills - last_position + 1 as tail_bills,
     coalesce(rounding, 0) as rounding,
     coalesce(roundings, 0) as roundings,
@@ -173,8 +202,9 @@ cross join lateral (
     rounded_last_at,
     coalesce(difference, 0) as difference,
     differences,
-    difference_times
+    difference_times,
+    case when sought.coin is null then '{}' else sought.times end as sought_times
   from moved
-  left join shown using (coin)
-  left join odd_steps using (coin)
+  left join stepped using (coin)
+  left join sought using (coin)
 ) as sums

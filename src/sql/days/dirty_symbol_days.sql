@@ -40,22 +40,31 @@ cross join lateral (
         or category = 'funding'
         or (category = 'trade' and net <> 0)
     ) as bills
-  from analytics.entries
-  -- Without the fee that a unified account's amount may contain.
-  cross join lateral (
-    select case when product_type like 'UTA-%' then wallet_amount else amount end as net
-  ) as without_fee
-  where entries.account = dirty.account
-    and entries.product_type = any(
-      case dirty.wallet
-        when 'UTA' then array[
-          'UTA-SPOT', 'UTA-MARGIN', 'UTA-USDT-FUTURES', 'UTA-COIN-FUTURES', 'UTA-USDC-FUTURES', 'UTA-OTHER'
-        ]
-        else array[dirty.wallet]
-      end
-    )
-    and entries.c_time >= dirty.day::timestamp at time zone 'UTC'
-    and entries.c_time < (dirty.day + 1)::timestamp at time zone 'UTC'
+  from (
+    select
+      product_type,
+      coin,
+      symbol,
+      category,
+      fee,
+      fee_by_coupon,
+      -- Without the fee that a unified account's amount may contain.
+      case when product_type like 'UTA-%' then wallet_amount else amount end as net
+    from analytics.entries
+    where entries.account = dirty.account
+      and entries.product_type = any(
+        case dirty.wallet
+          when 'UTA' then array[
+            'UTA-SPOT', 'UTA-MARGIN', 'UTA-USDT-FUTURES', 'UTA-COIN-FUTURES', 'UTA-USDC-FUTURES', 'UTA-OTHER'
+          ]
+          else array[dirty.wallet]
+        end
+      )
+      and entries.c_time >= dirty.day::timestamp at time zone 'UTC'
+      and entries.c_time < (dirty.day + 1)::timestamp at time zone 'UTC'
+    -- Each bill's net is computed once, and not wherever it is named.
+    offset 0
+  ) as bills
   group by product_type, coin, coalesce(symbol, '')
 ) as sums
 where bills > 0

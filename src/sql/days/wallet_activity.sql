@@ -3,14 +3,14 @@
 -- so that whoever asks for a product type reads that wallet alone.
 create or replace view public.$name as
 select
-  days.account,
+  known.account,
   $product_type as product_type,
   bills.coin,
   bills.is_demo,
   (bills_before + bills.position)::bigint as position,
   bills.bill_id,
   bills.c_time,
-  days.day,
+  known.day,
   bills.symbol,
   bills.business_type,
   bills.category,
@@ -26,8 +26,8 @@ select
   off.rounding,
   off.difference,
   reconciled_at is not null and coalesce(bills.c_time < reconciled_through, true) as is_settled,
-  days.wallet
-from known_days as days
+  known.wallet
+from known_days as known
 cross join lateral (
   select
     based.*,
@@ -61,10 +61,10 @@ cross join lateral (
         count(balance) over chain as stretch
       from analytics.entries
       left join bill_order using (account, product_type, bill_id)
-      where entries.account = days.account
+      where entries.account = known.account
         and entries.product_type = $product_types
-        and entries.c_time >= days.day::timestamp at time zone 'UTC'
-        and entries.c_time < (days.day + 1)::timestamp at time zone 'UTC'
+        and entries.c_time >= known.day::timestamp at time zone 'UTC'
+        and entries.c_time < (known.day + 1)::timestamp at time zone 'UTC'
       window chain as (
         partition by coin
         order by $chain_order
@@ -75,9 +75,9 @@ cross join lateral (
   window chain as (partition by coin order by position)
 ) as bills
 join chained_days as chains
-  on chains.account = days.account
-  and chains.wallet = days.wallet
-  and chains.day = days.day
+  on chains.account = known.account
+  and chains.wallet = known.wallet
+  and chains.day = known.day
   and chains.coin = bills.coin
 cross join lateral (
   select
@@ -98,7 +98,7 @@ cross join lateral (
     end as difference
 ) as off
 left join reconciled_chains
-  on reconciled_chains.account = days.account
-  and reconciled_chains.product_type = days.wallet
+  on reconciled_chains.account = known.account
+  and reconciled_chains.product_type = known.wallet
   and reconciled_chains.coin = bills.coin
 where $of_wallet;

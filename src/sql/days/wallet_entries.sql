@@ -1,13 +1,13 @@
--- The entries of each day, with what orders them, and whether the day has some that views look for: what
--- filters by that reads no other days. The words with a dollar are those of wallet_activity.
+-- The entries that views look for, with what orders them, and some that they do not: what filters by the
+-- kind of them reads no others. The words with a dollar are those of wallet_activity.
 create or replace view public.$name as
 select
   has_liquidation,
   has_bonus,
   has_transfer,
-  days.account,
+  known.account,
   $product_type as product_type,
-  coin,
+  bills.coin,
   is_demo,
   bill_id,
   c_time,
@@ -19,7 +19,7 @@ select
   amount,
   fee,
   balance
-from known_days as days
+from sought_spans as known
 cross join lateral (
   select
     product_type,
@@ -37,11 +37,12 @@ cross join lateral (
     balance
   from analytics.entries
   left join bill_order using (account, product_type, bill_id)
-  where entries.account = days.account
+  where entries.account = known.account
     and entries.product_type = $product_types
-    and entries.c_time >= days.day::timestamp at time zone 'UTC'
-    and entries.c_time < (days.day + 1)::timestamp at time zone 'UTC'
-  -- Day by day: Postgres would rather read all bills once, which takes longer where few days are asked for.
+    and entries.c_time >= since
+    and entries.c_time < until
+    and (known.coin is null or entries.coin = known.coin)
+  -- One by one: Postgres would rather read all bills once, which takes longer where few are asked for.
   offset 0
 ) as bills
 where $of_wallet;

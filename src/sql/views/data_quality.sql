@@ -1,29 +1,5 @@
 create or replace view analytics.data_quality as
-with steps as (
-  select
-    days.account,
-    days.wallet as product_type,
-    (own).opened_at,
-    step_rounding,
-    step_difference,
-    (own).roundings,
-    (own).rounded_first_at,
-    (own).rounded_last_at,
-    (own).differences,
-    (own).difference_times,
-    reconciled_at is not null as is_reconciled,
-    reconciled_through
-  from chained_days as days
-  left join reconciled_chains
-    on reconciled_chains.account = days.account
-    and reconciled_chains.product_type = days.wallet
-    and reconciled_chains.coin = days.coin
-  where step_rounding <> 0
-    or step_difference <> 0
-    or (own).roundings > 0
-    or (own).differences is not null
-),
-checks as (
+with checks as (
   select
     account,
     product_type,
@@ -40,26 +16,36 @@ checks as (
   select account, product_type, "check", bills, first_at, last_at
   from current_check_days
   union all
-  select account, product_type, 'breaks in the balance', 1, opened_at, opened_at
-  from steps
-  where step_difference <> 0
-    and is_reconciled
-    and coalesce(opened_at < reconciled_through, true)
-  union all
-  select account, product_type, 'breaks in the balance', 1, at, at
-  from steps
-  cross join unnest(difference_times) as at
-  where is_reconciled
-    and coalesce(at < reconciled_through, true)
-  union all
-  select account, product_type, 'balances off by one unit in the last place', 1, opened_at, opened_at
-  from steps
+  -- All of a day's in one: days that are asked for more than once are put together of all accounts.
+  select days.account, days.wallet, steps.check, steps.rows, steps.first_at, steps.last_at
+  from chained_days as days
+  left join reconciled_chains
+    on reconciled_chains.account = days.account
+    and reconciled_chains.product_type = days.wallet
+    and reconciled_chains.coin = days.coin
+  cross join lateral (
+    select 'breaks in the balance' as check, 1 as rows, at as first_at, at as last_at
+    from (
+      select (own).opened_at as at
+      where step_difference <> 0
+      union all
+      select at
+      from unnest((own).difference_times) as at
+    ) as differing
+    where reconciled_at is not null
+      and coalesce(at < reconciled_through, true)
+    union all
+    select 'balances off by one unit in the last place', 1, (own).opened_at, (own).opened_at
+    where step_rounding <> 0
+    union all
+    select
+      'balances off by one unit in the last place', (own).roundings, (own).rounded_first_at, (own).rounded_last_at
+    where (own).roundings > 0
+  ) as steps
   where step_rounding <> 0
-  union all
-  select
-    account, product_type, 'balances off by one unit in the last place', roundings, rounded_first_at, rounded_last_at
-  from steps
-  where roundings > 0
+    or step_difference <> 0
+    or (own).roundings > 0
+    or (own).differences is not null
   union all
   select account, product_type, 'time that was not read', 1, covered_from, covered_from
   from analytics.coverage

@@ -1,3 +1,4 @@
+-- What joins the legs must not stand in the way of a filter: of one account the legs of no other are read.
 create or replace view analytics.transfers as
 with spaced as (
   select
@@ -23,7 +24,7 @@ runs as (
     ) as run
   from spaced
 ),
-legs as materialized (
+legs as not materialized (
   select
     runs.*,
     row_number() over (
@@ -35,78 +36,56 @@ legs as materialized (
 -- Of equal transfers in quick succession the first one sent is the first one received.
 candidates as (
   select
-    sent.account,
-    sent.product_type as sent_product_type,
-    sent.bill_id as sent_bill_id,
-    sent.c_time as sent_time,
-    received.product_type as received_product_type,
-    received.bill_id as received_bill_id,
-    received.c_time as received_time,
+    leg.account,
+    leg.product_type,
+    leg.coin,
+    leg.bill_id,
+    leg.c_time,
+    leg.business_type,
+    leg.amount,
+    other.product_type as counter_product_type,
+    other.bill_id as counter_bill_id,
+    other.c_time as counter_time,
     row_number() over (
-      partition by sent.account, sent.product_type, sent.bill_id
+      partition by leg.account, leg.product_type, leg.bill_id
       order by
-        sent.place <> received.place,
-        abs(extract(epoch from received.c_time - sent.c_time)),
-        received.place
-    ) as best_of_sent,
+        leg.place <> other.place,
+        abs(extract(epoch from other.c_time - leg.c_time)),
+        other.place
+    ) as best_of_leg,
     row_number() over (
-      partition by received.account, received.product_type, received.bill_id
+      partition by leg.account, other.product_type, other.bill_id
       order by
-        sent.place <> received.place,
-        abs(extract(epoch from received.c_time - sent.c_time)),
-        sent.place
-    ) as best_of_received
-  from legs as sent
-  join legs as received
-    on received.account = sent.account
-    and received.coin = sent.coin
-    and received.amount = -sent.amount
-    and received.run = sent.run
-    and received.product_type <> sent.product_type
-    and received.c_time between sent.c_time - interval '60 seconds' and sent.c_time + interval '60 seconds'
-  where sent.amount < 0
-),
-pairs as (
-  select *
-  from candidates
-  where best_of_sent = 1
-    and best_of_received = 1
-),
-counterparts as (
-  select
-    account,
-    sent_product_type as product_type,
-    sent_bill_id as bill_id,
-    received_product_type as counter_product_type,
-    received_bill_id as counter_bill_id,
-    received_time as counter_time
-  from pairs
-  union all
-  select
-    account,
-    received_product_type,
-    received_bill_id,
-    sent_product_type,
-    sent_bill_id,
-    sent_time
-  from pairs
+        leg.place <> other.place,
+        abs(extract(epoch from other.c_time - leg.c_time)),
+        leg.place
+    ) as best_of_other
+  from legs as leg
+  left join legs as other
+    on other.account = leg.account
+    and other.coin = leg.coin
+    and other.amount = -leg.amount
+    and other.run = leg.run
+    and other.product_type <> leg.product_type
+    and other.c_time between leg.c_time - interval '60 seconds' and leg.c_time + interval '60 seconds'
+    and leg.amount <> 0
 )
 select
-  legs.account,
-  legs.product_type,
-  legs.coin,
-  legs.product_type like 'S%' as is_demo,
-  legs.bill_id,
-  legs.c_time,
-  legs.business_type,
-  case when legs.amount < 0 then 'out' else 'in' end as direction,
-  legs.amount,
-  case when counterparts.bill_id is null then 'one_sided' else 'paired' end as state,
-  counterparts.counter_product_type,
-  counterparts.counter_bill_id,
-  counterparts.counter_time
-from legs
-left join counterparts using (account, product_type, bill_id);
+  account,
+  product_type,
+  coin,
+  product_type like 'S%' as is_demo,
+  bill_id,
+  c_time,
+  business_type,
+  case when amount < 0 then 'out' else 'in' end as direction,
+  amount,
+  case when best_of_other = 1 and counter_bill_id is not null then 'paired' else 'one_sided' end as state,
+  case when best_of_other = 1 then counter_product_type end as counter_product_type,
+  case when best_of_other = 1 then counter_bill_id end as counter_bill_id,
+  case when best_of_other = 1 then counter_time end as counter_time
+from candidates
+where best_of_leg = 1;
 
 comment on view analytics.transfers is
   'Each leg of a transfer, with its counter-leg where that is in another product type of the same account.';
