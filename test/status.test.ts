@@ -193,6 +193,20 @@ test("streams of an account that were closed alike are one line, and what differ
   ]);
 });
 
+test("what was not read of a closed stream, and is behind the 90 days by now, is called lost", () => {
+  const closed = stream({
+    settling: [],
+    unread: [],
+    expiresAt: undefined,
+    closedAt: ago(50 * dayMs),
+    closedUnread: [between(120 * dayMs, 60 * dayMs)],
+  });
+  expect(linesOf([closed], null).slice(4, -1)).toEqual([
+    "main/USDT-FUTURES: not read 2026-07-24 12:00:00Z to 2026-08-23 12:00:01Z: lost, it is behind the exchange's 90 days",
+    "main/USDT-FUTURES: not read 2026-08-23 12:00:01Z to 2026-09-22 12:00:00Z; it can be had only by switching the account back",
+  ]);
+});
+
 test("a stream that is closed says why, up to when it is complete and what was not read; nothing of it expires", () => {
   const closed = stream({
     settling: [],

@@ -1,5 +1,5 @@
 import type { EpochMs } from "../contract/time.ts";
-import { type Interval, interval, subtract } from "./intervals.ts";
+import { type Interval, intersect, interval, subtract } from "./intervals.ts";
 import { completeThrough, historyStart, horizonAt } from "./plan.ts";
 import type { KnownTime } from "./store.ts";
 
@@ -19,6 +19,10 @@ export function closedTime(known: KnownTime, closedAt: EpochMs): ClosedTime {
     unread: subtract(interval(start, closedAt), [...known.coverage, ...known.expired]),
   };
 }
+
+/** The part of a closed stream's unread time that the exchange has forgotten: not even switching back brings it. */
+export const behindHorizon = (unread: readonly Interval[], now: EpochMs): readonly Interval[] =>
+  intersect(unread, interval(Number.NEGATIVE_INFINITY, horizonAt(now)));
 
 /** Whether nothing was ever read of a stream. */
 export const isUnread = ({ coverage, expired, open }: KnownTime): boolean =>

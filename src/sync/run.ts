@@ -11,7 +11,8 @@ import { type AccountMode, type AccountState, modeOf, type Wanted } from "./acco
 import { type BillsReport, syncBills } from "./bills.ts";
 import { type ClosedTime, closedTime } from "./closed-time.ts";
 import { failureScope } from "./failure-scope.ts";
-import type { HeldAccount, Stream } from "./store.ts";
+import { planStream } from "./plan.ts";
+import type { HeldAccount, KnownTime, Stream } from "./store.ts";
 import { type BillsDeps, type StreamReport, StreamRun } from "./stream-run.ts";
 import { type LoanToValueReport, syncLoanToValue } from "./sync-loan-to-value.ts";
 
@@ -91,17 +92,25 @@ type OwnDeps = RunDeps & BillsDeps;
 
 /** Writes down a mode that is another one than it was. @returns the streams that it closed. */
 async function recordMode(
-  { held, exchangeNow }: Pick<OwnDeps, "held" | "exchangeNow">,
-  { name }: SyncAccount,
+  { held, exchangeNow, settleLagMs }: Pick<OwnDeps, "held" | "exchangeNow" | "settleLagMs">,
+  account: SyncAccount,
   state: AccountState,
   { mode, streams }: Met<StreamRun>,
 ): Promise<readonly ClosedStream[]> {
+  const { name } = account;
   const isKnown =
     state.mode?.is === mode &&
     state.closed.every(({ productType }) => modeOf(productType) !== mode);
   // Where the classic API refused all that it was asked for, it told no mode.
   const isTold = mode === "unified" || streams.some(({ reader }) => reader.hasAnswered);
   if (isKnown || !isTold) return [];
+  for (const productType of leftUnplanned(account, state, mode)) {
+    const stream = { account: name, productType };
+    const known = await held.store.knownTime(stream);
+    if (isUnplanned(known)) {
+      await held.store.recordPlan(planStream(stream, known, { now: exchangeNow(), settleLagMs }));
+    }
+  }
   await held.store.recordMode(mode, exchangeNow());
   const { closed } = await held.store.accountState();
   const isNew = (productType: ProductType) =>
@@ -115,6 +124,26 @@ async function recordMode(
       }),
   );
 }
+
+/**
+ * What was to be read in the mode before. A first sync that was interrupted may not have come to plan
+ * all of it: it is planned now, so that what is closed says that none of it was read.
+ */
+const leftUnplanned = (
+  { productTypes }: SyncAccount,
+  { mode: last, notAvailable }: AccountState,
+  mode: AccountMode,
+): readonly ProductType[] =>
+  last === undefined || last.is === mode
+    ? []
+    : productTypes.filter(
+        (productType) =>
+          modeOf(productType) === last.is &&
+          notAvailable.every((refused) => refused.productType !== productType),
+      );
+
+const isUnplanned = ({ coverage, expired, open }: KnownTime): boolean =>
+  coverage.length + expired.length + open.length === 0;
 
 const isRefusal = (error: unknown): boolean =>
   error instanceof ExchangeError && failureScope(error) === "account";

@@ -1,9 +1,10 @@
 import type { EpochMs } from "../contract/time.ts";
 import { printableLine } from "../printable.ts";
 import { type Closed, modeOf, type NotAvailable } from "../sync/account-state.ts";
-import type { ClosedTime } from "../sync/closed-time.ts";
+import { behindHorizon, type ClosedTime } from "../sync/closed-time.ts";
+import { subtract } from "../sync/intervals.ts";
 import type { Stream } from "../sync/store.ts";
-import { formatInterval, formatMinute } from "./format.ts";
+import { formatCounted, formatInterval, formatMinute } from "./format.ts";
 import { streamNames } from "./stream-names.ts";
 
 // What is said of an account's mode, and of what its key may not read.
@@ -18,11 +19,12 @@ export type ClosedRemark = ClosedTime & { readonly stream: Stream; readonly clos
 /**
  * That streams are closed, up to when they are complete, and what of them was not read: a line for
  * those of an account of which the same is true.
+ * @param now the exchange's time. Default when they were closed.
  */
-export function closedLines(closed: readonly ClosedRemark[]): readonly string[] {
+export function closedLines(closed: readonly ClosedRemark[], now?: EpochMs): readonly string[] {
   const byAccount = Map.groupBy(closed, ({ stream }) => stream.account).values();
   return [...byAccount].flatMap((own) => {
-    const remarks = own.flatMap((one) => remarksOf(one).map((text) => ({ text, ...one })));
+    const remarks = own.flatMap((one) => remarksOf(one, now).map((text) => ({ text, ...one })));
     const alike = Map.groupBy(remarks, ({ text }) => text);
     return [...alike].map(
       ([text, those]) => `${streamNames(those.map(({ stream }) => stream))}: ${text}`,
@@ -30,14 +32,29 @@ export function closedLines(closed: readonly ClosedRemark[]): readonly string[] 
   });
 }
 
-function remarksOf({ stream, closedAt, through, unread }: ClosedRemark): readonly string[] {
+// What a person is shown of each stream's; JSON has all.
+const unreadShownMax = 5;
+
+function remarksOf(
+  { stream, closedAt, through, unread }: ClosedRemark,
+  now = closedAt,
+): readonly string[] {
+  const lost = behindHorizon(unread, now);
+  const notRead = [
+    ...lost.map((time) => ({ time, why: ": lost, it is behind the exchange's 90 days" })),
+    ...subtract(unread, lost).map((time) => ({
+      time,
+      why: "; it can be had only by switching the account back",
+    })),
+  ];
+  const more = notRead.length - unreadShownMax;
   const complete = through === undefined ? "" : `, complete through ${formatMinute(through)}`;
   return [
     `closed ${formatMinute(closedAt)}: ${becameText(stream)}${complete}`,
-    ...unread.map(
-      (time) =>
-        `not read ${formatInterval(time)}; it can be had only by switching the account back`,
-    ),
+    ...notRead
+      .slice(0, unreadShownMax)
+      .map(({ time, why }) => `not read ${formatInterval(time)}${why}`),
+    ...(more > 0 ? [`not read at ${formatCounted(more, "other time")}: see --json`] : []),
   ];
 }
 

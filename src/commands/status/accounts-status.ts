@@ -1,15 +1,17 @@
 import { jsonTime, jsonTimeOrNull } from "../../app/json-times.ts";
+import type { EpochMs } from "../../contract/time.ts";
 import { printableLine } from "../../printable.ts";
 import type { AccountStatus, StreamStatus } from "../../reports/status.ts";
 import { closedLines, notAvailableLines } from "../../terminal/account-remarks.ts";
 
 // What status says of accounts: their modes, what their keys may not read, and streams that are closed.
 
-export const closedRemarks = (streams: readonly StreamStatus[]): readonly string[] =>
+export const closedRemarks = (streams: readonly StreamStatus[], now: EpochMs): readonly string[] =>
   closedLines(
     streams.flatMap(({ stream, closedAt, completeThrough: through, closedUnread: unread }) =>
       closedAt === undefined ? [] : [{ stream, closedAt, through, unread }],
     ),
+    now,
   );
 
 export const accountRemarks = ({

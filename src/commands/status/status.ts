@@ -16,7 +16,8 @@ import { type Observations, readObservations } from "../../reports/observations.
 import type { RecordsStatus } from "../../reports/records.ts";
 import type { Status, StreamStatus } from "../../reports/status.ts";
 import { coverageShare } from "../../reports/stream-times.ts";
-import { lengthMs } from "../../sync/intervals.ts";
+import { behindHorizon } from "../../sync/closed-time.ts";
+import { type Interval, lengthMs } from "../../sync/intervals.ts";
 import {
   formatCount,
   formatCounted,
@@ -120,7 +121,7 @@ export function statusText(
   );
   return [
     ...(streams.length === 0 ? [] : [table, ""]),
-    ...closedRemarks(streams),
+    ...closedRemarks(streams, now),
     ...streams.flatMap((stream) => streamRemarks(stream, configured)),
     ...breaksLines(breaks),
     ...accounts.flatMap(accountRemarks),
@@ -201,6 +202,10 @@ function lastRunText(run: Status["lastRun"]): string {
 /** Before the first migration, nothing tells the time. */
 type JsonStatus = Omit<Status, "now"> & { readonly now: EpochMs | undefined };
 
+/** What of it not even switching the account back brings. */
+const closedLost = (unread: readonly Interval[], now: EpochMs | undefined) =>
+  now === undefined ? [] : behindHorizon(unread, now);
+
 function statusJson(
   { now, lastRun, streams, accounts }: JsonStatus,
   configured: ReadonlySet<string>,
@@ -222,6 +227,7 @@ function statusJson(
       retiredAt: jsonTimeOrNull(status.retiredAt),
       closedAt: jsonTimeOrNull(status.closedAt),
       closedUnread: status.closedUnread.map(jsonInterval),
+      closedLost: closedLost(status.closedUnread, now).map(jsonInterval),
       bills: status.bills,
       rejected: status.rejected,
       completeThrough: jsonTimeOrNull(status.completeThrough),
