@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hourMs } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
-import { readOnly } from "../src/db/read-only.ts";
+import { readOnly, readOnlyAtOnce } from "../src/db/read-only.ts";
 import { ReportableError } from "../src/errors.ts";
 import type { Log } from "../src/log.ts";
 import { createApp } from "../src/serve/app.ts";
@@ -121,6 +121,7 @@ describe("/metrics", () => {
 const depsOf = () => {
   const take = () => undefined;
   return {
+    readAtOnce: readOnlyAtOnce(tables.db),
     keys: () => new Map(),
     now: () => now,
     settleLagMs: 600_000,

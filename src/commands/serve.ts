@@ -5,7 +5,7 @@ import { secondMs } from "../contract/time.ts";
 import { openDatabase } from "../db/connect.ts";
 import { hasSchema } from "../db/migrate.ts";
 import { type CommandDatabase, openCommandDatabase } from "../db/open.ts";
-import { readOnly } from "../db/read-only.ts";
+import { readOnly, readOnlyAtOnce } from "../db/read-only.ts";
 import { addReader, mayWrite } from "../db/reader-role.ts";
 import { ReportableError } from "../errors.ts";
 import { openLog } from "../log.ts";
@@ -39,6 +39,7 @@ export async function serveCommand(
   const keys = openKeyRing(config.keysFile, Date.now, log);
   const app = createApp({
     read: readOnly(reader.db),
+    readAtOnce: readOnlyAtOnce(reader.db),
     keys,
     now: Date.now,
     settleLagMs: config.settleLagMs,

@@ -60,12 +60,16 @@ export function acceptedSignatures(
   const sorted = asSent.toSorted(([left], [right]) => (left < right ? -1 : left > right ? 1 : 0));
   const plain = (pairs: readonly (readonly string[])[]): string =>
     pairs.map((pair) => pair.join("=")).join("&");
-  return [
+  // Most requests are spelled alike in all of them.
+  const spellings = new Set([
     sentQuery,
     plain(asSent),
     // In two spellings: a blank is %20 or a plus, and some signs are left as they are.
     plain(sorted.map((pair) => pair.map(encodeURIComponent))),
     new URLSearchParams(sorted).toString(),
     plain(sorted),
-  ].map((query) => signatureOf(secret, request, query === "" ? path : `${path}?${query}`));
+  ]);
+  return [...spellings].map((query) =>
+    signatureOf(secret, request, query === "" ? path : `${path}?${query}`),
+  );
 }

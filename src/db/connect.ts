@@ -1,5 +1,8 @@
+import type { Duplex } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
+import type { Assume, SQL } from "drizzle-orm";
 import { drizzle, type NodePgDatabase } from "drizzle-orm/node-postgres";
+import { PgDialect } from "drizzle-orm/pg-core";
 import pg from "pg";
 import { minuteMs, secondMs } from "../contract/time.ts";
 import { DatabaseError, messageOf } from "../errors.ts";
@@ -21,6 +24,12 @@ export type Connection = Queryable & {
   /** For statements that Drizzle does not have. */
   readonly $client: { query<Sent extends pg.Submittable>(query: Sent): Sent };
 };
+
+/** Runs a statement, wherever that is done. */
+export type Execute = <Row extends Record<string, unknown>>(
+  statement: SQL,
+) => PromiseLike<Answered<Row>>;
+type Answered<Row> = pg.QueryResult<Assume<Row, pg.QueryResultRow>>;
 
 /** Each statement is bounded, and with it the wait for a connection. */
 export type OpenDatabase = AsyncDisposable & { readonly db: Database };
@@ -153,12 +162,52 @@ export async function inTransaction<T>(
   }
 }
 
+/**
+ * Runs one statement in a transaction of its own. All of it leaves in one write, for one round trip.
+ * @throws as {@link inTransaction} does.
+ */
+export async function executeAtOnce<Row extends Record<string, unknown>>(
+  db: Database,
+  statement: SQL,
+  options: Pick<TransactionOptions, "isolation" | "statementMaxMs">,
+): Promise<Answered<Row>> {
+  const { sql: text, params: values } = dialect.sqlToQuery(statement);
+  const client = await db.$client.connect();
+  pipeline(client, true);
+  try {
+    const stream = streamOf(client);
+    stream.cork();
+    const answers = [
+      client.query(beginText(options)),
+      client.query<Assume<Row, pg.QueryResultRow>>({ text, values }),
+      client.query("commit"),
+    ] as const;
+    stream.uncork();
+    const [, answer] = await Promise.all(answers);
+    pipeline(client, false);
+    client.release();
+    return answer;
+  } catch (error) {
+    client.release(true);
+    throw error;
+  }
+}
+
+const dialect = new PgDialect();
+
 /** The one place that says that a connection is in a transaction. */
 const transactionOn = (client: pg.PoolClient) => drizzle(client) as Connection as Transaction;
 
 /** While nothing is under way. The driver's types let it be said only when the pool is made. */
 const pipeline = (client: pg.PoolClient, isPipelined: boolean): void =>
   void Object.assign(client, { pipeline: isPipelined });
+
+/** What its messages go through. The driver's types have it on a class that they do not show. */
+function streamOf(client: pg.PoolClient): Duplex {
+  if ("connection" in client && client.connection instanceof pg.Connection)
+    return client.connection.stream;
+  throw new Error("defect: the driver keeps its connection elsewhere");
+}
 
 /**
  * Runs statements outside of a transaction, on a connection that is had before all other work: for

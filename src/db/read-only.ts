@@ -1,6 +1,8 @@
 import { secondMs } from "../contract/time.ts";
 import {
   type Database,
+  type Execute,
+  executeAtOnce,
   inTransaction,
   type Transaction,
   type TransactionOptions,
@@ -16,8 +18,13 @@ export type Read = <T>(
   options?: Pick<TransactionOptions, "idleMaxMs">,
 ) => Promise<T>;
 
+/** Reads by one statement, likewise, in one round trip. */
+export type ReadAtOnce = Execute;
+
 // Whoever waits for an answer waits no longer than this.
 const statementMaxMs = 20 * secondMs;
+
+const isolation = "repeatable read read only";
 
 /** What the work sends first goes with the transaction's beginning, in one round trip. */
 export const readOnly =
@@ -27,7 +34,7 @@ export const readOnly =
     given: Pick<TransactionOptions, "idleMaxMs"> = {},
   ): Promise<T> => {
     let done: { readonly value: T } | undefined;
-    const options = { ...given, isolation: "repeatable read read only", statementMaxMs } as const;
+    const options = { ...given, isolation, statementMaxMs } as const;
     const check = async (tx: Transaction) => {
       done = { value: await work(tx) };
     };
@@ -35,3 +42,8 @@ export const readOnly =
     if (done === undefined) throw new Error("defect: a transaction ended without its work");
     return done.value;
   };
+
+export const readOnlyAtOnce =
+  (db: Database): ReadAtOnce =>
+  (statement) =>
+    executeAtOnce(db, statement, { isolation, statementMaxMs });

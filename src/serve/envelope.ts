@@ -1,17 +1,33 @@
 import type { FastifyReply } from "fastify";
-import { toAnswer } from "../server/api.ts";
+import { successCode } from "../contract/envelope.ts";
+import { type ApiAnswer, toAnswer } from "../server/api.ts";
 import type { Refusal } from "../server/source.ts";
+
+/** Data that is JSON already: written as it is. */
+export class JsonText {
+  readonly text: string;
+  constructor(text: string) {
+    this.text = text;
+  }
+}
 
 /** Sends data, or a refusal, in the envelope of the exchange. */
 export function sendEnvelope(
   reply: FastifyReply,
-  served: object | Refusal,
+  served: object | JsonText | Refusal,
   others: Readonly<Record<string, string>> = {},
   requestTime: number = Date.now(),
 ): FastifyReply {
-  const { status, headers, body } = toAnswer(served, requestTime);
+  const { status, headers, body } =
+    served instanceof JsonText ? wrapped(served, requestTime) : toAnswer(served, requestTime);
   return reply
     .code(status)
     .headers({ ...others, ...headers })
     .send(body);
 }
+
+const wrapped = ({ text }: JsonText, requestTime: number): Omit<ApiAnswer, "delivery"> => ({
+  status: 200,
+  headers: { "content-type": "application/json" },
+  body: `{"code":"${successCode}","msg":"success","requestTime":${requestTime},"data":${text}}`,
+});

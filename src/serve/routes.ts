@@ -1,5 +1,5 @@
 import type { FastifyInstance } from "fastify";
-import type { Read } from "../db/read-only.ts";
+import type { Read, ReadAtOnce } from "../db/read-only.ts";
 import type { Log } from "../log.ts";
 import type { HttpMetrics } from "../metrics/http-metrics.ts";
 import type { KeyRing } from "./keys/key-ring.ts";
@@ -7,6 +7,7 @@ import type { KeyRing } from "./keys/key-ring.ts";
 /** What the routes of the server are made from. */
 export type ServeDeps = {
   readonly read: Read;
+  readonly readAtOnce: ReadAtOnce;
   /** The server's own keys, as they are by now. */
   readonly keys: KeyRing;
   /** The machine's time, in ms since the Unix epoch. */

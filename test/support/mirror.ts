@@ -1,7 +1,7 @@
 import { signature } from "../../src/contract/signature.ts";
 import { hourMs } from "../../src/contract/time.ts";
 import { openDatabase } from "../../src/db/connect.ts";
-import { readOnly } from "../../src/db/read-only.ts";
+import { readOnly, readOnlyAtOnce } from "../../src/db/read-only.ts";
 import type { Log } from "../../src/log.ts";
 import { createApp } from "../../src/serve/app.ts";
 import { type MirrorKey, newKey } from "../../src/serve/keys/key-file.ts";
@@ -59,8 +59,11 @@ export function openMirror(
   const take = (...line: unknown[]) => void lines.push(line);
   const log = { debug: take, info: take, warn: take, error: take } as unknown as Log;
   const ring = new Map(keys.map((key) => [key.apiKey, key]));
-  const read = readOnly(database.db);
-  const app = createApp({ read, keys: () => ring, now: clock, settleLagMs, maxAgeMs, log });
+  const app = createApp({
+    read: readOnly(database.db),
+    readAtOnce: readOnlyAtOnce(database.db),
+    ...{ keys: () => ring, now: clock, settleLagMs, maxAgeMs, log },
+  });
   return {
     app,
     lines,

@@ -23,6 +23,7 @@ export async function openPageServer(
       if (shown === undefined) throw new Error("no database is shown");
       return inTransaction(shown.db, work, { isolation: "repeatable read read only" });
     },
+    readAtOnce: () => Promise.reject(new Error("the page reads by transactions")),
     keys: () => new Map(),
     now: Date.now,
     settleLagMs: 600_000,

@@ -1,5 +1,5 @@
+import type { SQL } from "drizzle-orm";
 import { pageSizeDefault, pageSizeMax as recordsDefault } from "../../contract/account-bills.ts";
-import type { BillText } from "../../contract/bill.ts";
 import {
   categoryOf,
   isUnified,
@@ -7,32 +7,35 @@ import {
   unifiedProductTypes,
 } from "../../contract/product-types.ts";
 import { type EpochMs, epochMs } from "../../contract/time.ts";
-import type { Transaction } from "../../db/connect.ts";
-import { readBillPage, readBillTime } from "../../db/ledger/bill-pages.ts";
+import type { Execute } from "../../db/connect.ts";
+import { type BillPage, readBillPage } from "../../db/ledger/bill-pages.ts";
+import type { Read, ReadAtOnce } from "../../db/read-only.ts";
 import { readQuery } from "../../server/read-query.ts";
 import { Refusal } from "../../server/source.ts";
 import type { Interval } from "../../sync/intervals.ts";
 import type { Stream } from "../../sync/store.ts";
+import { JsonText } from "../envelope.ts";
 import type { MirrorKey } from "../keys/key-file.ts";
 import type { Query } from "./access.ts";
 import { answeredFrom, type Hole, holesOf, holesWithin } from "./holes.ts";
-import type { ReadLedgerTimes } from "./ledger-times.ts";
+import type { KnownLedgers, VersionedTimes } from "./ledger-times.ts";
 import { billsQuery, recordsQuery } from "./queries.ts";
 import { completenessHeaders, refuseHoles } from "./refused-holes.ts";
 import { refuseUnread } from "./unread-ledgers.ts";
-import { type WireRow, wireBill, wireRecord } from "./wire-bills.ts";
+import { wireBill, wireRecord, wireRows } from "./wire-bills.ts";
 
 /** What a route answers with, before it is put into the envelope. */
 export type Served = {
-  readonly data: object | Refusal;
+  readonly data: object | JsonText | Refusal;
   readonly headers?: Readonly<Record<string, string>>;
 };
 
 export type Asked = { readonly key: MirrorKey; readonly query: Query; readonly now: EpochMs };
 
 export type BillsDeps = {
-  readonly tx: Transaction;
-  readonly readTimes: ReadLedgerTimes;
+  readonly read: Read;
+  readonly readAtOnce: ReadAtOnce;
+  readonly ledgers: KnownLedgers;
   readonly maxAgeMs: number;
 };
 
@@ -52,16 +55,16 @@ export async function serveBills(deps: BillsDeps, { key, query, now }: Asked): P
     now,
     ...rest,
     productType,
+    json: wireBill,
     coin: coin ?? marginCoin,
     onlyFunding: rest.onlyFunding === "yes",
     cursor: rest.idLessThan,
     limit,
   });
   if ("data" in page) return page;
-  const { bills, endId, headers } = page;
-  const rows: readonly WireRow[] = bills.map(wireBill);
-  const withEnd = limit > plainPageMax ? rows.map((row) => ({ ...row, endId })) : rows;
-  return { data: { bills: withEnd, endId }, headers };
+  const { endId, headers } = page;
+  const bills = wireRows(page, limit > plainPageMax ? { endId } : {});
+  return { data: new JsonText(`{"bills":${bills},"endId":"${endId}"}`), headers };
 }
 
 /** Get Financial Records: the same of a unified account. */
@@ -76,19 +79,22 @@ export async function serveRecords(deps: BillsDeps, { key, query, now }: Asked):
     now,
     ...asked,
     productType,
+    json: wireRecord(productType),
     businessType: asked.type,
     onlyFunding: false,
     limit: Number(asked.limit ?? recordsDefault),
   });
   if ("data" in page) return page;
-  const list = page.bills.map((bill) => wireRecord(productType, bill));
-  return { data: { list, cursor: page.endId }, headers: page.headers };
+  const { endId, headers } = page;
+  return { data: new JsonText(`{"list":${wireRows(page)},"cursor":"${endId}"}`), headers };
 }
 
 type PageAsked = {
   readonly key: MirrorKey;
   readonly now: EpochMs;
   readonly productType: ProductType;
+  /** Of a row. */
+  readonly json: SQL;
   readonly symbol?: string | undefined;
   readonly coin?: string | undefined;
   readonly businessType?: string | undefined;
@@ -99,8 +105,7 @@ type PageAsked = {
   readonly limit: number;
 };
 
-type Page = {
-  readonly bills: readonly BillText[];
+type Page = Pick<BillPage, "json" | "extras"> & {
   /** Empty where nothing is older. */
   readonly endId: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -108,48 +113,63 @@ type Page = {
 
 /** A page, or why it is not served: it never stops short of, or leaps over, time that was not read. */
 async function servePage(deps: BillsDeps, asked: PageAsked): Promise<Page | Served> {
-  const { tx, readTimes, maxAgeMs } = deps;
   const { key, now, productType, cursor } = asked;
   const stream: Stream = { account: key.account, productType };
   if (key.productTypes !== undefined && !key.productTypes.includes(productType))
     return { data: notOfKey(key, productType) };
-  const reading = readTimes(tx, stream, now);
-  // Sent together, for one round trip; but a span that is trimmed waits for where it begins.
-  const isTrimmed = key.gaps === "trim" && asked.startTime !== undefined;
-  const from = startOf(asked, isTrimmed ? answeredFrom(await reading) : undefined);
-  const to = timeOf(asked.endTime);
-  const [times, below, bills] = await Promise.all([
-    reading,
-    cursor === undefined ? undefined : readBillTime(tx, stream, cursor),
-    readBillPage(tx, {
-      ...{ stream, from, to, below: cursor, limit: asked.limit, onlyFunding: asked.onlyFunding },
-      ...{ symbol: asked.symbol, coin: asked.coin, businessType: asked.businessType },
-    }),
-  ]);
+  const { times, page } = await readSeen(deps, stream, asked);
+  const { json, extras, count, oldest, below } = page;
   const begin = answeredFrom(times);
-  if (begin === undefined && key.gaps !== "allow") return { data: await refuseUnread(tx, stream) };
+  if (begin === undefined && key.gaps !== "allow")
+    return { data: await deps.read((tx) => refuseUnread(tx, stream)) };
   if (cursor !== undefined && below === undefined) return { data: unknownCursor(productType) };
-  const holes = holesOf(times, { now, maxAgeMs });
+  const holes = holesOf(times, { now, maxAgeMs: deps.maxAgeMs });
   const headers = completenessHeaders(times, holes);
-  const oldest = bills.at(-1);
-  const isFull = bills.length === asked.limit;
-  const reached = isFull && oldest !== undefined ? epochMs(Number(oldest.cTimeMs)) : begin;
+  const reached = count === asked.limit && oldest !== undefined ? oldest.time : begin;
+  const { from, to } = spanOf(asked, begin);
   const span = {
     from: from ?? reached ?? epochMs(Number.NEGATIVE_INFINITY),
     to: epochMs(Math.min(to ?? Number.POSITIVE_INFINITY, below ?? Number.POSITIVE_INFINITY) + 1),
   };
   const refusal = key.gaps === "allow" ? undefined : refuseHoles(stream, within(holes, span));
   if (refusal !== undefined) return { data: refusal, headers };
-  return { bills, endId: oldest?.billId ?? "", headers };
+  return { json, extras, endId: oldest?.billId ?? "", headers };
+}
+
+/** A page and its ledger's time, as of one moment. What is known of the time is read again where it has changed. */
+async function readSeen(
+  { read, readAtOnce, ledgers }: BillsDeps,
+  stream: Stream,
+  asked: PageAsked,
+): Promise<{ readonly times: VersionedTimes; readonly page: BillPage }> {
+  const readPage = (execute: Execute, times: VersionedTimes | undefined) =>
+    readBillPage(execute, {
+      ...{ json: asked.json, limit: asked.limit, onlyFunding: asked.onlyFunding },
+      ...{ symbol: asked.symbol, coin: asked.coin, businessType: asked.businessType },
+      ...spanOf(asked, times && answeredFrom(times)),
+      stream,
+      below: asked.cursor,
+    });
+  const kept = ledgers.kept(stream, asked.now);
+  const page = await readPage(readAtOnce, kept);
+  if (kept !== undefined && kept.version === page.version) return { times: kept, page };
+  return read(async (tx) => {
+    const times = await ledgers.read(tx, stream, asked.now);
+    return { times, page: await readPage((statement) => tx.execute(statement), times) };
+  });
 }
 
 const within = (holes: readonly Hole[], span: Interval): readonly Hole[] =>
   span.from < span.to ? holesWithin(holes, span) : [];
 
-/** A loop over a year begins before there was anything: a key may let that be empty. */
-function startOf({ key, startTime }: PageAsked, begin: EpochMs | undefined): EpochMs | undefined {
+/** What is asked for. A loop over a year begins before there was anything: a key may let that be empty. */
+function spanOf({ key, startTime, endTime }: PageAsked, begin: EpochMs | undefined) {
   const from = timeOf(startTime);
-  return from !== undefined && key.gaps === "trim" ? epochMs(Math.max(from, begin ?? from)) : from;
+  const isTrimmed = from !== undefined && key.gaps === "trim";
+  return {
+    from: isTrimmed ? epochMs(Math.max(from, begin ?? from)) : from,
+    to: timeOf(endTime),
+  };
 }
 
 const timeOf = (digits: string | undefined): EpochMs | undefined =>

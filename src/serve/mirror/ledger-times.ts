@@ -4,70 +4,74 @@ import { parseExactJson } from "../../contract/json.ts";
 import { type EpochMs, epochMs } from "../../contract/time.ts";
 import type { Queryable } from "../../db/connect.ts";
 import { readKnownTime } from "../../db/ledger/known-time.ts";
+import { ledgerVersion } from "../../db/ledger/ledger-version.ts";
+import { onlyRow } from "../../db/sql/only-row.ts";
 import { readReading } from "../../reports/stream-rows.ts";
 import { type Reading, streamTimes } from "../../reports/stream-times.ts";
 import type { KnownTime, Stream } from "../../sync/store.ts";
 import type { LedgerTimes } from "./holes.ts";
 
+/** What is known of a ledger's time, by the version of its rows that it was read from. */
 type Recorded = {
+  readonly version: string;
   readonly known: KnownTime;
   readonly reading: Reading;
   readonly rejected: LedgerTimes["rejected"];
+  readonly closedAt: EpochMs | undefined;
 };
 
-/** Reads what is known of a ledger's time, as of the transaction. */
-export type ReadLedgerTimes = (tx: Queryable, stream: Stream, now: EpochMs) => Promise<LedgerTimes>;
+/** Keeps what was read of each ledger, to be read anew when its version is another one. */
+export type KnownLedgers = {
+  /** As it was last read; undefined before. */
+  kept(stream: Stream, now: EpochMs): VersionedTimes | undefined;
+  /** As of the transaction. */
+  read(tx: Queryable, stream: Stream, now: EpochMs): Promise<VersionedTimes>;
+};
 
-/**
- * Keeps what it has read until a row of it has changed. Each new row version bears a later transaction's
- * number, and one that was deleted is missing in the count.
- */
-export function ledgerTimesReader(settleLagMs: number): ReadLedgerTimes {
-  const kept = new Map<string, { readonly version: string; readonly recorded: Recorded }>();
-  return async (tx, stream, now) => {
-    const { version, closedAt } = await readVersion(tx, stream);
-    const name = `${stream.account}/${stream.productType}`;
-    const last = kept.get(name);
-    const recorded = last?.version === version ? last.recorded : await readRecorded(tx, stream);
-    kept.set(name, { version, recorded });
-    const { known, reading, rejected } = recorded;
-    return { ...streamTimes(known, reading, { now, settleLagMs }), closedAt, rejected };
+export type VersionedTimes = LedgerTimes & { readonly version: string };
+
+export function knownLedgers(settleLagMs: number): KnownLedgers {
+  const ledgers = new Map<string, Recorded>();
+  const nameOf = ({ account, productType }: Stream) => `${account}/${productType}`;
+  const timesOf = ({ known, reading, ...recorded }: Recorded, now: EpochMs): VersionedTimes => ({
+    ...streamTimes(known, reading, { now, settleLagMs }),
+    ...recorded,
+  });
+  return {
+    kept(stream, now) {
+      const recorded = ledgers.get(nameOf(stream));
+      return recorded && timesOf(recorded, now);
+    },
+    async read(tx, stream, now) {
+      const recorded = await readRecorded(tx, stream);
+      ledgers.set(nameOf(stream), recorded);
+      return timesOf(recorded, now);
+    },
   };
 }
 
-async function readVersion(tx: Queryable, { account, productType }: Stream) {
-  const { rows } = await tx.execute<{ version: string; closed_at: string | null }>(sql`
-    select
-      (
-        select concat_ws('/', count(*), max(xmin::text::bigint))
-        from checkpoints
-        where account = ${account}
-          and product_type = ${productType}
-      ) || ' ' || (
-        select concat_ws('/', count(*), max(xmin::text::bigint))
-        from rejected_bills
-        where account = ${account}
-          and product_type = ${productType}
-          and resolved_at is null
-          and superseded_at is null
-      ) as version,
-      (
-        select extract(epoch from closed_at) * 1000
-        from stream_states
-        where account = ${account}
-          and product_type = ${productType}
-      ) as closed_at`);
-  const { version = "", closed_at = null } = rows[0] ?? {};
-  return { version, closedAt: closed_at === null ? undefined : epochMs(Number(closed_at)) };
-}
-
 async function readRecorded(tx: Queryable, stream: Stream): Promise<Recorded> {
-  const [known, reading, rejected] = await Promise.all([
+  const [states, known, reading, rejected] = await Promise.all([
+    readVersion(tx, stream),
     readKnownTime(tx, stream),
     readReading(tx, stream),
     readRejectedTimes(tx, stream),
   ]);
-  return { known, reading, rejected };
+  return { ...states, known, reading, rejected };
+}
+
+async function readVersion(tx: Queryable, stream: Stream) {
+  const { rows } = await tx.execute<{ version: string; closed_at: string | null }>(sql`
+    select
+      ${ledgerVersion(stream)} as version,
+      (
+        select extract(epoch from closed_at) * 1000
+        from stream_states
+        where account = ${stream.account}
+          and product_type = ${stream.productType}
+      ) as closed_at`);
+  const { version, closed_at } = onlyRow(rows, "a ledger's version");
+  return { version, closedAt: closed_at === null ? undefined : epochMs(Number(closed_at)) };
 }
 
 async function readRejectedTimes(tx: Queryable, { account, productType }: Stream) {

@@ -16,28 +16,27 @@ import { accessBy, exceeded, type Query } from "./access.ts";
 import { serveSettings } from "./account-settings.ts";
 import { type Asked, type Served, serveBills, serveRecords } from "./bills.ts";
 import { createBudget } from "./budget.ts";
-import { ledgerTimesReader } from "./ledger-times.ts";
+import { knownLedgers } from "./ledger-times.ts";
 import { serveLoanToValue } from "./loan-to-value.ts";
 import { serveContracts, serveSymbols } from "./public-lists.ts";
 
-type Serve = (tx: Transaction, asked: Asked) => Promise<Served>;
-
 /** The exchange's own API, answered from what is stored. */
-export const mirror: RouteGroup = (app, { read, keys, now, settleLagMs, maxAgeMs, http }) => {
+export const mirror: RouteGroup = (app, deps) => {
+  const { read, keys, now, maxAgeMs, http } = deps;
   const access = accessBy(keys, now, http.authFailed);
-  const readTimes = ledgerTimesReader(settleLagMs);
+  const bills = { ...deps, ledgers: knownLedgers(deps.settleLagMs) };
   // As the exchange counts its public lists: by address.
   const asked = createBudget(symbols.limit.requests, symbols.limit.perMs);
 
   const send = (reply: FastifyReply, { data, headers }: Served) =>
     sendEnvelope(reply, data, headers, Math.floor(now()));
-  const signed = (path: string, serve: Serve) =>
+  const signed = (path: string, serve: (asked: Asked) => Promise<Served>) =>
     app.get(path, async (request, reply) => {
       const query = queryOf(request);
       const key = access(request, query instanceof Refusal ? {} : query);
       if (key instanceof Refusal) return send(reply, { data: key });
       if (query instanceof Refusal) return send(reply, { data: query });
-      return send(reply, await read((tx) => serve(tx, { key, query, now: epochMs(now()) })));
+      return send(reply, await serve({ key, query, now: epochMs(now()) }));
     });
 
   const open = (path: string, serve: (tx: Transaction, query: Query) => Promise<Served>) =>
@@ -49,11 +48,11 @@ export const mirror: RouteGroup = (app, { read, keys, now, settleLagMs, maxAgeMs
       return send(reply, await read((tx) => serve(tx, query)));
     });
 
-  signed(accountBills.path, (tx, asked) => serveBills({ tx, readTimes, maxAgeMs }, asked));
-  signed(financialRecords.path, (tx, asked) => serveRecords({ tx, readTimes, maxAgeMs }, asked));
+  signed(accountBills.path, (asked) => serveBills(bills, asked));
+  signed(financialRecords.path, (asked) => serveRecords(bills, asked));
   for (const { path } of [loanToValue, unifiedLoanToValue])
-    signed(path, (tx, asked) => serveLoanToValue(tx, asked, maxAgeMs));
-  signed(accountSettings.path, serveSettings);
+    signed(path, (asked) => read((tx) => serveLoanToValue(tx, asked, maxAgeMs)));
+  signed(accountSettings.path, (asked) => read((tx) => serveSettings(tx, asked)));
   open(symbols.path, serveSymbols);
   open(contracts.path, serveContracts);
   for (const { path } of serverTimes)

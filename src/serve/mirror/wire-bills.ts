@@ -1,41 +1,58 @@
-import type { BillText } from "../../contract/bill.ts";
+import { sql } from "drizzle-orm";
 import { parseExactJson } from "../../contract/json.ts";
 import { categoryOf, type UnifiedProductType } from "../../contract/product-types.ts";
+import { type BillPage, rowSeparator } from "../../db/ledger/bill-pages.ts";
 
-/** A row of an answer. */
-export type WireRow = Readonly<Record<string, unknown>>;
-
-/** A bill as the exchange served it. What was empty, null or missing there is empty here. */
-export const wireBill = (bill: BillText): WireRow => ({
-  billId: bill.billId,
-  symbol: bill.symbol ?? "",
-  amount: bill.amount,
-  fee: bill.fee,
-  feeByCoupon: bill.feeByCoupon ?? "",
-  businessType: bill.businessType,
-  coin: bill.coin,
-  balance: bill.balance ?? "",
-  cTime: bill.cTimeMs,
-  ...extraOf(bill),
-});
+/** The JSON of a bill as the exchange served it. What was empty, null or missing there is empty here. */
+export const wireBill = sql`(
+        select row_to_json(wire)
+        from (
+          select
+            bill_id as "billId",
+            coalesce(symbol, '') as symbol,
+            amount::text,
+            fee::text,
+            coalesce(fee_by_coupon::text, '') as "feeByCoupon",
+            business_type as "businessType",
+            coin,
+            coalesce(balance::text, '') as balance,
+            (extract(epoch from c_time) * 1000)::bigint::text as "cTime"
+        ) as wire
+      )`;
 
 /** The same of a unified account. Its position's fields came in 2026: older rows have none. */
-export const wireRecord = (productType: UnifiedProductType, bill: BillText): WireRow => ({
-  category: categoryOf(productType),
-  id: bill.billId,
-  symbol: bill.symbol ?? "",
-  coin: bill.coin,
-  type: bill.businessType,
-  ...(bill.positionType !== null && { positionType: bill.positionType }),
-  amount: bill.amount,
-  fee: bill.fee,
-  ...(bill.positionAmount !== null && { positionAmount: bill.positionAmount }),
-  ...(bill.positionBalance !== null && { positionBalance: bill.positionBalance }),
-  balance: bill.balance ?? "",
-  ts: bill.cTimeMs,
-  ...extraOf(bill),
-});
+export const wireRecord = (productType: UnifiedProductType) => sql`(
+        select json_strip_nulls(row_to_json(wire))
+        from (
+          select
+            ${categoryOf(productType)}::text as category,
+            bill_id as id,
+            coalesce(symbol, '') as symbol,
+            coin,
+            business_type as type,
+            position_type as "positionType",
+            amount::text,
+            fee::text,
+            position_amount::text as "positionAmount",
+            position_balance::text as "positionBalance",
+            coalesce(balance::text, '') as balance,
+            (extract(epoch from c_time) * 1000)::bigint::text as ts
+        ) as wire
+      )`;
+
+/** A list of the page's rows as JSON. @param member to be added to each, behind the others. */
+export function wireRows(
+  { json, extras }: Pick<BillPage, "json" | "extras">,
+  member: Readonly<Record<string, string>> = {},
+): string {
+  const isAsStored = extras === undefined && Object.keys(member).length === 0;
+  if (isAsStored || json === "") return `[${json}]`;
+  const rows = json
+    .split(rowSeparator)
+    .map((row, place) => ({ ...JSON.parse(row), ...membersOf(extras?.[place]), ...member }));
+  return JSON.stringify(rows);
+}
 
 /** Fields that the contract does not list, and numbers in the exchange's spelling under their own names. */
-const extraOf = ({ extra }: BillText): WireRow =>
-  extra === null ? {} : (parseExactJson(extra) as WireRow);
+const membersOf = (extra: string | null | undefined): object =>
+  extra === null || extra === undefined ? {} : (parseExactJson(extra) as object);
