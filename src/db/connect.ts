@@ -46,20 +46,25 @@ const usualLockMaxMs = minuteMs;
 /** How long a statement may take. Default two minutes. */
 export type StatementLimit = { readonly statementMaxMs?: number };
 
+type ConnectionOptions = StatementLimit & {
+  /** What the server shows of its sessions, up to 63 bytes. */
+  readonly applicationName?: string;
+};
+
 /**
  * Opens a pool. Nothing is sent before the first statement.
  * @throws DatabaseError where the URL asks for what there is not, a certificate file for one.
  */
 export function openDatabase(
   url: string,
-  { statementMaxMs = usualStatementMaxMs }: StatementLimit = {},
+  { statementMaxMs = usualStatementMaxMs, applicationName = "bill-sync" }: ConnectionOptions = {},
 ): OpenDatabase {
   const config: pg.PoolConfig = {
     connectionString: withVerifiedTls(url),
     // At the client: a pooler in transaction mode refuses a statement_timeout at the start. Later
     // than the server's own limit in a transaction, so that the server can say it first.
     query_timeout: statementMaxMs + connectMaxMs,
-    application_name: "bill-sync",
+    application_name: applicationName,
     keepAlive: true,
     // Unless the URL says otherwise; PGSSLNEGOTIATION=direct would rule out sslmode=disable.
     sslnegotiation: "postgres",

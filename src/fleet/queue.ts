@@ -56,6 +56,8 @@ const analyzedFrom = 500;
 export type QueueDeps = {
   /** The database's address. The queue has connections of its own, so that no page holds it up. */
   readonly url: Secret;
+  /** What the database's server shows of those connections. Default that of every other. */
+  readonly applicationName?: string;
   /** Whether this process looks after the queue: jobs whose worker is silent, and old ones. */
   readonly supervises: boolean;
   /** Told of what went wrong in the background; it is tried again. */
@@ -77,9 +79,9 @@ export class Queue implements AsyncDisposable {
   }
 
   /** Makes the queue's tables where there are none yet. */
-  static async open({ url, supervises, onTrouble }: QueueDeps): Promise<Queue> {
+  static async open({ url, supervises, onTrouble, ...shown }: QueueDeps): Promise<Queue> {
     await using stack = new AsyncDisposableStack();
-    const database = stack.use(openDatabase(url.reveal()));
+    const database = stack.use(openDatabase(url.reveal(), shown));
     const pool = database.db.$client;
     const boss = new PgBoss({
       db: { executeSql: (text, values) => pool.query(text, values) },

@@ -1,4 +1,80 @@
+import { sql } from "drizzle-orm";
+import { type EpochMs, epochMs } from "../contract/time.ts";
+import type { Queryable } from "../db/connect.ts";
+import { withDatabaseErrors } from "../db/database-errors.ts";
+
 /** Where the queue's tables are. */
 export const queueSchema = "fleet";
 /** The queue of jobs that were given up. */
 export const failedQueue = "failed";
+
+export type QueueStatus = {
+  readonly waiting: number;
+  readonly atWork: number;
+  /** Given up until a later round is done with them, the longest first. */
+  readonly failed: readonly FailedJob[];
+};
+
+export type FailedJob = {
+  /** The account; of the public lists `:lists`. */
+  readonly name: string;
+  readonly failedAt: EpochMs;
+  readonly why: string;
+};
+
+/** The queue of the workers; undefined where there has been none, or this role may not read it. */
+export async function readQueue(db: Queryable): Promise<QueueStatus | undefined> {
+  return withDatabaseErrors(async () => {
+    if (!(await isReadable(db))) return undefined;
+    const { rows } = await db.execute<{ waiting: number; at_work: number }>(sql`
+      select
+        count(*) filter (where state in ('created', 'retry'))::int as waiting,
+        count(*) filter (where state = 'active')::int as at_work
+      from fleet.job
+      where name = 'sync'
+        and state <= 'active'`);
+    const { waiting = 0, at_work: atWork = 0 } = rows[0] ?? {};
+    return { waiting, atWork, failed: await readFailed(db) };
+  });
+}
+
+async function isReadable(db: Queryable): Promise<boolean> {
+  const { rows } = await db.execute(sql`
+    select 1
+    from pg_class as tables
+    join pg_namespace as schemas on schemas.oid = tables.relnamespace
+    where schemas.nspname = ${queueSchema}
+      and tables.relname = 'job'
+      and has_schema_privilege(schemas.oid, 'usage')
+      and has_table_privilege(tables.oid, 'select')`);
+  return rows.length > 0;
+}
+
+/** The newest of each account. A job that was given up by its silence was given up by the queue. */
+async function readFailed(db: Queryable): Promise<readonly FailedJob[]> {
+  const { rows } = await db.execute<{ name: string; failed_at_ms: string; why: string }>(sql`
+    select
+      name,
+      extract(epoch from created_on) * 1000 as failed_at_ms,
+      why
+    from (
+      select distinct on (singleton_key)
+        singleton_key as name,
+        created_on,
+        coalesce(
+          data ->> 'why',
+          source_output ->> 'why',
+          source_output #>> '{value,message}',
+          'no reason was kept'
+        ) as why
+      from fleet.job
+      where name = ${failedQueue}
+      order by singleton_key, created_on desc
+    ) as newest
+    order by created_on, name`);
+  return rows.map(({ name, failed_at_ms, why }) => ({
+    name,
+    failedAt: epochMs(Math.round(Number(failed_at_ms))),
+    why,
+  }));
+}

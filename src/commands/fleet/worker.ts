@@ -7,6 +7,7 @@ import { messageOf, StoppedError, UsageError } from "../../errors.ts";
 import { Queue } from "../../fleet/queue.ts";
 import type { JobEnd, Task } from "../../fleet/task.ts";
 import { workOff } from "../../fleet/work-off.ts";
+import { workerSessionName } from "../../fleet/worker-sessions.ts";
 import { openLog } from "../../log.ts";
 import { openSyncSession } from "../sync/sync.ts";
 import { type ReadConfigs, runTask } from "./run-task.ts";
@@ -38,7 +39,9 @@ export async function workerCommand(
   await using database = await openCommandDatabase(config.database, notice);
   await using session = await openSyncSession({ database, notice, signal, egress });
   const onTrouble = (error: unknown) => log.warn(`the queue: ${messageOf(error)}; trying again`);
-  await using queue = await Queue.open({ url: database.url, supervises: true, onTrouble });
+  const applicationName = workerSessionName(egress);
+  const { url } = database;
+  await using queue = await Queue.open({ url, supervises: true, onTrouble, applicationName });
   using told = openWorkerLog(log, systemClock);
   const work = async ({ task }: { readonly task: Task }): Promise<JobEnd> => {
     using reporter = told.reporter();

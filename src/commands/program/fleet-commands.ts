@@ -58,8 +58,8 @@ function countOf(text: string): number {
 }
 
 function egressOf(text: string): string {
-  if (/^[\w.:-]{1,64}$/.test(text)) return text;
-  throw new InvalidArgumentError("It is not 1 to 64 letters, digits, dots, colons or hyphens.");
+  if (/^[\w.:-]{1,32}$/.test(text)) return text;
+  throw new InvalidArgumentError("It is not 1 to 32 letters, digits, dots, colons or hyphens.");
 }
 
 function periodOf(text: string): number {

@@ -172,8 +172,8 @@ export const workerHelp = `
 A worker takes accounts from the queue that enqueue and schedule fill, and syncs
 each as sync does. An account's job is tried again, a little later each time,
 where it failed in a way that may pass; after that status lists it as failed,
-until a later round is done with it. A worker that is killed or cut off loses its
-jobs to others within 20 s. Ctrl-C and SIGTERM finish the pages in hand and give
+until a later round is done with it. A worker that is killed loses its accounts
+to others within 20 s. Ctrl-C and SIGTERM finish the pages in hand and give
 the jobs back; a second one ends at once. Both are safe.
 
 Workers that send from one address must share its limit: those of one machine

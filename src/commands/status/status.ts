@@ -13,6 +13,7 @@ import { printableLine, shellWord } from "../../printable.ts";
 import { type AlertLimits, alertsOf, noSync } from "../../reports/alerts.ts";
 import type { BreakCount } from "../../reports/break-counts.ts";
 import { type Observations, readObservations } from "../../reports/observations.ts";
+import { readQueue } from "../../reports/queue.ts";
 import type { RecordsStatus } from "../../reports/records.ts";
 import type { Status, StreamStatus } from "../../reports/status.ts";
 import { coverageShare } from "../../reports/stream-times.ts";
@@ -31,6 +32,7 @@ import {
 import { streamColumn, streamName } from "../../terminal/stream-names.ts";
 import { accountRemarks, accountsJson, closedRemarks } from "./accounts-status.ts";
 import { alertsJson, alertsText, breaksLines } from "./alerts-status.ts";
+import { queueJson, queueLines } from "./queue-status.ts";
 import { recordsJson, recordsText, wantedRiskUnits } from "./records-status.ts";
 
 export type StatusOptions = {
@@ -61,7 +63,11 @@ export async function statusCommand(
     const nothing = { now: undefined, lastRun: undefined, streams: [], accounts: [] };
     if (json) {
       const told = { ...statusJson(nothing, new Set()), ...recordsJson(noRecords, []), breaks: [] };
-      printJson(io, { ...told, ...(alerts && { alerts: alertsJson(alerts) }) });
+      printJson(io, {
+        ...told,
+        ...queueJson(undefined),
+        ...(alerts && { alerts: alertsJson(alerts) }),
+      });
     } else print(io, [nothingStored, ...(alerts ? [alertsText(alerts)] : [])].join("\n"));
     return alerts ? 1 : 0;
   }
@@ -70,13 +76,15 @@ export async function statusCommand(
   const { status, records, breaks } = observations;
   const riskUnits = wantedRiskUnits(config.accounts);
   const alerts = limits && alertsOf(observations, limits);
+  const queue = await readQueue(db);
   if (json) {
     const told = { ...statusJson(status, configured), ...recordsJson(records, riskUnits), breaks };
-    printJson(io, { ...told, ...(alerts && { alerts: alertsJson(alerts) }) });
+    printJson(io, { ...told, ...queueJson(queue), ...(alerts && { alerts: alertsJson(alerts) }) });
   } else {
     const parts = [
       statusText(status, configured, breaks),
       recordsText(records, riskUnits, status.now),
+      ...queueLines(queue),
       ...(alerts ? [alertsText(alerts)] : []),
     ];
     print(io, parts.join("\n"));

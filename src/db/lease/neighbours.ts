@@ -13,11 +13,13 @@ export type Egress = {
   readonly name?: string;
 };
 
-const nameOf = ({ name, localAddress }: Egress): string | undefined => name ?? localAddress;
+/** What those who share a limit call their egress; undefined for the one that nobody named. */
+export const egressName = ({ name, localAddress }: Egress): string | undefined =>
+  name ?? localAddress;
 
 /** What a lease's row calls a process: by its machine and its egress neighbours know each other. */
 export function holderName(pid: number = process.pid, egress: Egress = {}): string {
-  const name = nameOf(egress);
+  const name = egressName(egress);
   return `${hostname()} process ${pid}${name === undefined ? "" : ` via ${name}`}`;
 }
 
@@ -27,7 +29,7 @@ export function holderName(pid: number = process.pid, egress: Egress = {}): stri
  * counted until its lease expires.
  */
 export async function countNeighbours(db: Database, egress: Egress = {}): Promise<number> {
-  const name = nameOf(egress);
+  const name = egressName(egress);
   const ofMachine = sql`starts_with(holder, ${`${hostname()} process `})`;
   const sharing =
     name === undefined

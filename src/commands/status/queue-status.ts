@@ -1,0 +1,33 @@
+import { jsonTime } from "../../app/json-times.ts";
+import { printableLine } from "../../printable.ts";
+import type { FailedJob, QueueStatus } from "../../reports/queue.ts";
+import { formatCount, formatCounted, formatTime } from "../../terminal/format.ts";
+
+/** What a person is shown of the failed; JSON has all. */
+const shownMax = 10;
+
+/** The queue of the workers; nothing where there has been none. */
+export function queueLines(queue: QueueStatus | undefined): readonly string[] {
+  if (queue === undefined) return [];
+  const { waiting, atWork, failed } = queue;
+  const more = failed.length - shownMax;
+  return [
+    `queue: ${formatCounted(waiting, "job")} waiting, ${formatCount(atWork)} at work, ` +
+      `${formatCount(failed.length)} failed`,
+    ...failed.slice(0, shownMax).map(failedLine),
+    ...(more > 0 ? [`queue: ${formatCount(more)} more failed: see --json`] : []),
+  ];
+}
+
+const failedLine = ({ name, failedAt, why }: FailedJob): string =>
+  `${printableLine(name)}: given up at ${formatTime(failedAt)}: ${printableLine(why)}`;
+
+export const queueJson = (queue: QueueStatus | undefined) => ({
+  queue:
+    queue === undefined
+      ? null
+      : {
+          ...queue,
+          failed: queue.failed.map((job) => ({ ...job, failedAt: jsonTime(job.failedAt) })),
+        },
+});
