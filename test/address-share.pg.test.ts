@@ -32,6 +32,23 @@ const processes = (first: number, count: number): readonly Lease[] =>
     leftSeconds: 3_600,
   }));
 
+test("processes share an address where all of them named it, and where one of a machine's named none", async () => {
+  const leftSeconds = 3_600;
+  const [named, other] = [{ localAddress: "10.1.2.3" }, { localAddress: "10.1.2.30" }];
+  const nat = { name: "nat-1", localAddress: "10.1.2.4" };
+  await holdLeases("account_leases", [
+    { holder: holderName(4_000_001, named), leftSeconds },
+    { holder: holderName(4_000_002, other), leftSeconds },
+    { holder: holderName(4_000_003), leftSeconds },
+    { holder: "another process 1 via 10.1.2.3", leftSeconds },
+    { holder: "another process 2", leftSeconds },
+    { holder: "another process 3 via nat-1", leftSeconds },
+  ]);
+  const counts = [named, other, nat, {}].map((egress) => countNeighbours(tables.db, egress));
+  expect(await Promise.all(counts)).toEqual([3, 2, 2, 3]);
+  await tables.db.execute(sql`delete from account_leases`);
+});
+
 test("a sync beside others of its machine, each with accounts of its own, keeps to its share of the address", async () => {
   const [elsewhere, prefixed] = [`not-${hostname()}`, `${hostname()}2`];
   await holdLeases("account_leases", [

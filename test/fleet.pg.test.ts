@@ -16,6 +16,7 @@ import { throwawayServer } from "./support/throwaway-server.ts";
 const productType = "USDT-FUTURES";
 /** The whole size of the bench is too much for each run of the tests. */
 const accountNames = Array.from({ length: 48 }, (_, index) => `fund-${index}`);
+const refused = "fund-7";
 /** An account is three requests and its pages, which are small here so that a kill finds many at work. */
 const historyDays = 6;
 const pageDelayMs = 40;
@@ -52,7 +53,13 @@ test("two workers on two addresses, one of them killed and Postgres started anew
   const env = {
     DATABASE_URL: server.url,
     EXCHANGE_BASE_URL: sandbox.url,
-    ACCOUNTS_FILE: await writeAccounts(folder.path, sandbox.accounts.map(entryOf)),
+    ACCOUNTS_FILE: await writeAccounts(
+      folder.path,
+      sandbox.accounts.map((account) => ({
+        ...entryOf(account),
+        ...(account.name === refused ? { apiSecret: "another" } : {}),
+      })),
+    ),
     PRODUCT_TYPES: productType,
   };
   expect(await runCli(["migrate"], { env })).toMatchObject({ code: 0 });
@@ -84,7 +91,13 @@ test("two workers on two addresses, one of them killed and Postgres started anew
   second.kill("SIGTERM");
   expect(await second.ended).toMatchObject({ code: 0 });
 
-  for (const { name, ledger } of sandbox.accounts) {
+  const status = await runCli(["status", "--json"], { env });
+  expect(JSON.parse(status.stdout).queue).toMatchObject({
+    waiting: 0,
+    atWork: 0,
+    failed: [{ name: refused, why: expect.stringMatching(/^the exchange refused \(40009/) }],
+  });
+  for (const { name, ledger } of sandbox.accounts.filter((account) => account.name !== refused)) {
     const stored = await readStoredBills(db, { account: name, productType });
     const at = { from: epochMs(0), visibleAt: epochMs(begun) };
     const { expected, ...found } = compareWithLedger(ledger.bills[productType], stored, at);

@@ -1,0 +1,331 @@
+import { sql } from "drizzle-orm";
+import fc from "fast-check";
+import { PgBoss } from "pg-boss";
+import { describe, expect, test } from "vitest";
+import { dayMs, minuteMs } from "../src/contract/time.ts";
+import { type Database, openDatabase } from "../src/db/connect.ts";
+import { Queue } from "../src/fleet/queue.ts";
+import { queuedTasks } from "../src/fleet/queued-tasks.ts";
+import { type Job, keyOf, type QueuedTask } from "../src/fleet/task.ts";
+import {
+  readWorkerSessions,
+  unawareOfEachOther,
+  workerSessionName,
+} from "../src/fleet/worker-sessions.ts";
+import { readQueue } from "../src/reports/queue.ts";
+import { Secret } from "../src/secret.ts";
+import { testDatabase } from "./support/database.ts";
+import { coverUpTo } from "./support/fleet.ts";
+
+const raise = (error: Error) => {
+  throw error;
+};
+
+/** A database, its queue as two processes have it, and the library's own look after it, by hand. */
+async function openQueues() {
+  await using stack = new AsyncDisposableStack();
+  const database = stack.use(await testDatabase());
+  const { db } = stack.use(openDatabase(database.url));
+  const open = () =>
+    Queue.open({ url: new Secret(database.url), supervises: false, onTrouble: raise });
+  const queues = [stack.use(await open()), stack.use(await open())] as const;
+  const { $client: pool } = db;
+  const library = new PgBoss({
+    db: { executeSql: (text, values) => pool.query(text, values) },
+    ...{ schema: "fleet", supervise: false, schedule: false, migrate: false },
+    monitorIntervalSeconds: 1,
+  });
+  library.on("error", raise);
+  await library.start();
+  stack.defer(() => library.stop({ graceful: false, close: false }));
+  const kept = stack.move();
+  return {
+    db,
+    queues,
+    /** All that the queue measures lies so much longer ago; then it is looked after. */
+    async pass(seconds: number) {
+      await db.execute(sql`
+        update fleet.job
+        set
+          heartbeat_on = heartbeat_on - ${seconds} * interval '1 s',
+          start_after = start_after - ${seconds} * interval '1 s'
+        where state <= 'active'`);
+      await db.execute(sql`update fleet.queue set monitor_claim_on = null, monitor_on = null`);
+      await library.supervise("sync");
+    },
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  };
+}
+
+const task = (account: string, { priority = 0, group = account } = {}): QueuedTask => ({
+  task: { account },
+  priority,
+  group,
+});
+const names = (jobs: readonly Job[]) => jobs.map((job) => keyOf(job.task));
+
+async function failedOf(db: Database) {
+  const status = await readQueue(db);
+  return status?.failed.map(({ name, why }) => ({ name, why }));
+}
+
+describe("a job", () => {
+  test("is in the queue once while it waits or is at work, and the greatest priority goes first", async () => {
+    await using at = await openQueues();
+    const [queue, other] = at.queues;
+    const tasks = [task("a", { priority: 1 }), task("b", { priority: 3 }), task("c")];
+    expect(await queue.enqueue(tasks)).toBe(3);
+    expect(await other.enqueue(tasks)).toBe(0);
+    const first = [...(await other.fetch(1)), ...(await queue.fetch(1))];
+    expect(names(first)).toEqual(["b", "a"]);
+    expect(await queue.enqueue(tasks)).toBe(0);
+    await other.complete(first);
+    expect(await queue.enqueue(tasks)).toBe(2);
+  });
+
+  test("of a silent worker goes to another, whose try alone counts then", async () => {
+    await using at = await openQueues();
+    const [silent, other] = at.queues;
+    await silent.enqueue([task("a")]);
+    const [lost] = await silent.fetch(1);
+    await at.pass(14);
+    await at.pass(10);
+    expect(await other.fetch(1)).toEqual([]);
+    if (lost === undefined) throw new Error("nothing was fetched");
+    await at.pass(3);
+    const [again] = await other.fetch(1);
+    expect(again).toEqual({ ...lost, retryCount: 1 });
+    await silent.complete([lost]);
+    await silent.giveBack([lost]);
+    await silent.fail(lost, "too late");
+    expect(await readQueue(at.db)).toEqual({ waiting: 0, atWork: 1, failed: [] });
+  });
+
+  test("of a worker that goes on telling stays its own", async () => {
+    await using at = await openQueues();
+    const [queue, other] = at.queues;
+    await queue.enqueue([task("a")]);
+    const jobs = await queue.fetch(1);
+    for (let beats = 0; beats < 4; beats++) {
+      await at.pass(14);
+      await queue.beat(jobs);
+    }
+    await at.pass(14);
+    expect(await other.fetch(1)).toEqual([]);
+    expect(await readQueue(at.db)).toMatchObject({ atWork: 1 });
+  });
+
+  test("that is given back can be fetched at once", async () => {
+    await using at = await openQueues();
+    const [queue, other] = at.queues;
+    await queue.enqueue([task("a")]);
+    await queue.giveBack(await queue.fetch(1));
+    expect(names(await other.fetch(1))).toEqual(["a"]);
+  });
+
+  test("that failed is tried again eight times, ever later, and kept as failed until it is done", async () => {
+    await using at = await openQueues();
+    const [queue] = at.queues;
+    await queue.enqueue([task("a"), task("b")]);
+    const b = await queue.fetch(2).then((jobs) => jobs.filter((job) => keyOf(job.task) === "b"));
+    await queue.complete(b);
+    await at.pass(16);
+    for (let tries = 1; tries <= 8; tries++) {
+      const waitedMax = Math.min(300, 2 ** tries);
+      await at.pass(waitedMax);
+      const [job] = await queue.fetch(1);
+      if (job === undefined) throw new Error(`no try ${tries}`);
+      expect(job.retryCount).toBe(tries);
+      await queue.fail(job, `try ${tries}`);
+      expect(await queue.fetch(1)).toEqual([]);
+    }
+    expect(await failedOf(at.db)).toEqual([{ name: "a", why: "try 8" }]);
+    await queue.enqueue([task("a")]);
+    await queue.complete(await queue.fetch(1));
+    expect(await failedOf(at.db)).toEqual([]);
+  });
+
+  test("that nothing helps is kept as failed at once, and tried in the next round", async () => {
+    await using at = await openQueues();
+    const [queue] = at.queues;
+    for (const why of ["a key that is refused", "still refused"]) {
+      await queue.enqueue([task("a")]);
+      const [job] = await queue.fetch(1);
+      if (job === undefined) throw new Error("nothing was fetched");
+      await queue.abandon(job, why);
+      expect(await queue.fetch(1)).toEqual([]);
+      expect(await failedOf(at.db)).toEqual([{ name: "a", why }]);
+    }
+  });
+});
+
+test("accounts of one user are at work one after the other, however many fetch at once", async () => {
+  await using at = await openQueues();
+  const own = Array.from({ length: 40 }, (_, index) =>
+    task(`a${index}`, { group: `uid ${index % 4}` }),
+  );
+  await at.queues[0].enqueue(own);
+  for (let round = 0; round < 5; round++) {
+    const fetched = await Promise.all(
+      [...at.queues, ...at.queues, ...at.queues].map(async (queue) => ({
+        queue,
+        jobs: await queue.fetch(3),
+      })),
+    );
+    const users = fetched.flatMap(({ jobs }) =>
+      names(jobs).map((name) => Number(name.slice(1)) % 4),
+    );
+    expect(users.toSorted()).toEqual([0, 1, 2, 3]);
+    for (const { queue, jobs } of fetched) await queue.complete(jobs);
+  }
+});
+
+test("what the exchange forgets first goes first: lists, accounts never read, then by their oldest unread time", async () => {
+  await using at = await openQueues();
+  const now = Date.now();
+  await coverUpTo(at.db, ["an-hour"], "USDT-FUTURES", now - 60 * minuteMs);
+  await coverUpTo(at.db, ["days"], "USDT-FUTURES", now - 20 * minuteMs);
+  await coverUpTo(at.db, ["days"], "COIN-FUTURES", now - 3 * dayMs);
+  await coverUpTo(at.db, ["retired-part"], "USDT-FUTURES", now - 20 * minuteMs);
+  await coverUpTo(at.db, ["retired-part"], "COIN-FUTURES", now - 50 * dayMs);
+  await at.db.execute(sql`
+    insert into stream_states (account, product_type, retired_at)
+    values ('retired-part', 'COIN-FUTURES', clock_timestamp())`);
+  const wanted = ["an-hour", "retired-part", "days", "new"].map((name) => ({ name }));
+  const [queue] = at.queues;
+  await queue.enqueue(await queuedTasks(at.db, wanted));
+  const order = [];
+  for (let place = 0; place < 5; place++) order.push(...names(await queue.fetch(1)));
+  expect(order).toEqual([":lists", "new", "days", "an-hour", "retired-part"]);
+});
+
+describe("workers that seem to share an address without its limit", () => {
+  test("are told by the connections of those that run", async () => {
+    await using database = await testDatabase();
+    const names = [{}, { localAddress: "10.1.2.3" }].map((egress) => workerSessionName(egress));
+    const far = workerSessionName({ name: "nat" }, `a-host-with-${"a-very-".repeat(12)}long-name`);
+    await using stack = new AsyncDisposableStack();
+    for (const applicationName of [...names, far]) {
+      const { db } = stack.use(openDatabase(database.url, { applicationName }));
+      await db.execute(sql`select 1`);
+    }
+    await using open = openDatabase(database.url);
+    const sessions = await readWorkerSessions(open.db);
+    const told = sessions.map(({ egress, from }) => ({ egress, from }));
+    const from = "127.0.0.1";
+    expect(told).toHaveLength(3);
+    expect(told).toEqual(
+      expect.arrayContaining([undefined, "10.1.2.3", "nat"].map((egress) => ({ egress, from }))),
+    );
+    // The far one, with each of the two of this machine.
+    expect(unawareOfEachOther(sessions)).toHaveLength(2);
+  });
+
+  const session = { machine: "aaaaaaaa", egress: undefined, host: "a", from: "198.51.100.1" };
+  const other = { ...session, machine: "bbbbbbbb", host: "b" };
+  test.each([
+    ["two of one machine, nobody named an address", session, { ...session }, 0],
+    ["two machines that come from one address", session, other, 1],
+    ["two machines that come from two", session, { ...other, from: "198.51.100.2" }, 0],
+    ["two machines of one name", { ...session, egress: "nat" }, { ...other, egress: "nat" }, 0],
+    ["one named, one not", { ...session, egress: "nat" }, other, 1],
+    [
+      "two public addresses of one machine",
+      { ...session, egress: "203.0.113.1" },
+      { ...session, egress: "203.0.113.2" },
+      0,
+    ],
+    [
+      "two private ones",
+      { ...session, egress: "10.0.0.1" },
+      { ...session, egress: "172.20.0.1" },
+      1,
+    ],
+    [
+      "two that the server sees by its socket",
+      { ...session, from: undefined },
+      { ...other, from: undefined },
+      0,
+    ],
+  ])("%s", (_, one, two, count) => {
+    expect(unawareOfEachOther([one, two])).toHaveLength(count);
+  });
+});
+
+const accounts = ["a", "b", "c", "d", "e", "f"];
+const userOf = (account: string) => `uid ${accounts.indexOf(account) % 4}`;
+const step = fc.oneof(
+  fc.record({ is: fc.constant("enqueue" as const) }),
+  fc.record({
+    is: fc.constant("fetch" as const),
+    worker: fc.nat(1),
+    count: fc.integer({ min: 1, max: 3 }),
+  }),
+  fc.record({ is: fc.constantFrom("done", "failed", "hopeless", "given back"), worker: fc.nat(1) }),
+  fc.record({ is: fc.constantFrom("beat", "dies"), worker: fc.nat(1) }),
+  fc.record({ is: fc.constant("time" as const), seconds: fc.constantFrom(1, 8, 16, 400) }),
+);
+
+test("whatever workers do, no account and no user is worked on twice, and nothing is lost", async () => {
+  await using at = await openQueues();
+  const { db, queues } = at;
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 40 }), async (steps) => {
+      await db.execute(sql`delete from fleet.job`);
+      /** What each worker holds, and how long ago it last told so. */
+      const held = [0, 1].map(() => new Map<Job, number>());
+      const wanted = new Set<string>();
+      for (const one of steps) {
+        if (one.is === "enqueue") {
+          await queues[0].enqueue(accounts.map((name) => task(name, { group: userOf(name) })));
+          for (const name of accounts) wanted.add(name);
+          continue;
+        }
+        if (one.is === "time") {
+          await at.pass(one.seconds);
+          for (const jobs of held) {
+            for (const [job, silent] of jobs) jobs.set(job, silent + one.seconds);
+          }
+          continue;
+        }
+        const queue = queues[one.worker] ?? queues[0];
+        const own = held[one.worker] ?? new Map<Job, number>();
+        if (one.is === "fetch") {
+          for (const job of await queue.fetch(one.count)) own.set(job, 0);
+          // Who told within 15 s is at work on its account, alone.
+          const live = held.flatMap((jobs) => [...jobs].filter(([, silent]) => silent < 15));
+          const users = live.map(([job]) => userOf(keyOf(job.task)));
+          expect(new Set(users).size).toBe(users.length);
+          continue;
+        }
+        if (one.is === "beat") {
+          const told = [...own].filter(([, silent]) => silent < 15).map(([job]) => job);
+          await queue.beat(told);
+          for (const job of told) own.set(job, 0);
+          continue;
+        }
+        const [[job, silent] = []] = own;
+        if (job === undefined || silent === undefined) continue;
+        own.delete(job);
+        if (one.is === "done") {
+          await queue.complete([job]);
+          if (silent < 15) wanted.delete(keyOf(job.task));
+        }
+        if (one.is === "failed") await queue.fail(job, "failed");
+        if (one.is === "given back") await queue.giveBack([job]);
+        if (one.is === "hopeless") {
+          await queue.abandon(job, "hopeless");
+          if (silent < 15) wanted.delete(keyOf(job.task));
+        }
+      }
+      // What is wanted still is waiting, at work, or kept as failed.
+      const { rows } = await db.execute<{ key: string }>(sql`
+        select singleton_key as key
+        from fleet.job
+        where name = 'failed' or state <= 'active'`);
+      const known = new Set(rows.map(({ key }) => key));
+      expect([...wanted].filter((name) => !known.has(name))).toEqual([]);
+    }),
+    { numRuns: 12 },
+  );
+});
