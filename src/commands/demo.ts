@@ -81,7 +81,12 @@ export async function demoCommand(
     print(io, "\n$ bill-sync serve     the page of it, in a browser:");
     const { serveCommand } = await import("./serve.ts");
     const quiet = { ...config, logLevel: "warn" } as const;
-    await serveCommand(quiet, io, { port: 0, host: "127.0.0.1", maxAge: dayMs });
+    await serveCommand(quiet, io, {
+      port: 0,
+      host: "127.0.0.1",
+      maxAge: dayMs,
+      hasAccounts: true,
+    });
   }
   return exitCode;
 }

@@ -5,19 +5,17 @@ import { timeTag } from "./format.ts";
 import { type Html, html } from "./html.ts";
 import { type Place, pageFoot, pageHead } from "./layout.ts";
 import { walletSections } from "./sections.ts";
-import { selectionOf } from "./selection.ts";
+import { readShown, type Shown } from "./shown.ts";
 import { breaksSection } from "./trust/breaks-section.ts";
-import { type Facts, readFacts } from "./trust/facts.ts";
+import { type Facts, type FactsDeps, readFacts } from "./trust/facts.ts";
 import { ledgersSection } from "./trust/ledgers-section.ts";
 import { runDays, runsMax, runsSection } from "./trust/runs-section.ts";
 import { titleOf, trustSection } from "./trust/trust-section.ts";
 
 /** What the page is asked for. */
-export type Asked = {
+export type Asked = FactsDeps & {
   /** The query of its address. */
   readonly query: URLSearchParams;
-  /** The newest time that a run leaves unsettled, in ms. */
-  readonly settleLagMs: number;
 };
 
 /**
@@ -26,16 +24,17 @@ export type Asked = {
  */
 export async function writePage(
   tx: Transaction,
-  { query, settleLagMs }: Asked,
+  { query, ...deps }: Asked,
   write: (part: Html) => void,
 ): Promise<void> {
-  const facts = await readFacts(tx, settleLagMs);
-  const { now, wallets, isSyncAtWork } = facts;
+  const facts = await readFacts(tx, deps);
+  const { now, isSyncAtWork } = facts;
   const isEmpty = facts.status.streams.length === 0;
-  const selection = isEmpty ? undefined : selectionOf(query, wallets, now);
+  const shown = await readShown(tx, query, now);
+  const { selection, wallets } = shown;
   const sections = selection === undefined ? [] : walletSections;
   write(pageHead(titleOf(facts), isEmpty ? [] : [...first, ...sections, last], isSyncAtWork));
-  for (const part of liveParts(facts, query)) write(part);
+  for (const part of liveParts(facts, shown)) write(part);
   if (!isEmpty) write(await breaksSection(tx, facts));
   if (selection !== undefined) {
     for (const { render } of sections) write(await render({ tx, selection, wallets, now }));
@@ -53,11 +52,10 @@ const first: readonly Place[] = [
 const last: Place = { id: "runs", title: "Runs" };
 
 /** The parts of the page that change while a sync is at work: elements with an id each. */
-export function liveParts(facts: Facts, query: URLSearchParams): readonly Html[] {
-  if (facts.status.streams.length === 0) return [trustSection(facts)];
-  const selection = selectionOf(query, facts.wallets, facts.now);
-  return [trustSection(facts), ledgersSection(facts, selection)];
-}
+export const liveParts = (facts: Facts, shown: Shown): readonly Html[] =>
+  facts.status.streams.length === 0
+    ? [trustSection(facts)]
+    : [trustSection(facts), ledgersSection(facts, shown)];
 
 const footNotes = (now: EpochMs): Html =>
   html`<p>Days are UTC. Coins are never added up. Amounts are rounded for reading: rest the pointer on one, or tick “all digits”. Read ${timeTag(now)}.</p>`;

@@ -1,15 +1,61 @@
-import { sql } from "drizzle-orm";
+import { type SQL, sql } from "drizzle-orm";
 import { readRetirements, retiredSince } from "../db/accounts/retirement.ts";
 import type { Queryable } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
+import { walletOf } from "../db/sql/wallet.ts";
 import type { Wallet } from "./selection.ts";
+
+/** The coins of the account that an address asks for: what can be selected without another account. */
+export async function readWallets(
+  db: Queryable,
+  asked: URLSearchParams,
+): Promise<readonly Wallet[]> {
+  const account = await chooseAccount(db, asked);
+  return account === undefined ? [] : walletsOf(db, account);
+}
+
+/**
+ * The account that is asked for, or one whose name has what is asked for in it. Else that of the
+ * largest ledger: of the product that is asked for, where there is one, of money, and of those that
+ * are still read.
+ */
+async function chooseAccount(db: Queryable, asked: URLSearchParams): Promise<string | undefined> {
+  const [account, product] = [asked.get("account") || null, asked.get("product")];
+  const { rows } = await withDatabaseErrors(() =>
+    db.execute<{ account: string }>(sql`
+      select account
+      from (
+        select account, ${walletOf("product_type")} as wallet, bills, ${isRetired} as is_retired
+        from bill_counts
+        where bills > 0
+      ) as ledgers
+      group by account, wallet
+      order by
+        account is not distinct from ${account}::text desc,
+        coalesce(strpos(lower(account), lower(${account}::text)), 0) > 0 desc,
+        wallet is not distinct from ${product}::text desc,
+        wallet ~ '^S\\w+-FUTURES$',
+        bool_and(is_retired),
+        sum(bills) desc,
+        account
+      limit 1`),
+  );
+  return rows[0]?.account;
+}
+
+const isRetired = sql`exists (
+          select 1
+          from stream_states
+          where stream_states.account = bill_counts.account
+            and stream_states.product_type in ('', bill_counts.product_type)
+            and retired_at is not null
+        )`;
 
 // Of a wallet that a first sync is still reading, no day is stored yet: so many of its newest bills
 // tell its coins.
 const newestBills = 10_000;
 
-/** The coins that can be selected, by account and product. */
-export async function readWallets(db: Queryable): Promise<readonly Wallet[]> {
+async function walletsOf(db: Queryable, account: string): Promise<readonly Wallet[]> {
   return withDatabaseErrors(async () => {
     const retirements = await readRetirements(db);
     const { rows } = await db.execute<{
@@ -25,17 +71,18 @@ export async function readWallets(db: Queryable): Promise<readonly Wallet[]> {
           coin,
           sum(bills) as bills
         from ledger_days
+        where account = ${account}
         group by account, wallet, coin
       ),
       fresh as (
         select distinct streams.account, streams.product_type
         from bill_counts as streams
-        where bills > 0
+        where account = ${account}
+          and bills > 0
           and not exists (
             select 1
             from stored
-            where stored.account = streams.account
-              and stored.wallet = case when product_type like 'UTA-%' then 'UTA' else product_type end
+            where stored.wallet = ${walletOf("product_type")}
           )
       )
       select account, wallet as product, coin, bills
@@ -43,7 +90,7 @@ export async function readWallets(db: Queryable): Promise<readonly Wallet[]> {
       union all
       select
         fresh.account,
-        case when product_type like 'UTA-%' then 'UTA' else product_type end,
+        ${walletOf("product_type")},
         coin,
         sum(newest.bills)
       from fresh
@@ -67,4 +114,47 @@ export async function readWallets(db: Queryable): Promise<readonly Wallet[]> {
       isRetired: retiredSince(retirements, { ...row, productType: row.product }) !== undefined,
     }));
   });
+}
+
+/** The names of accounts with bills, in order; at most so many. */
+export async function readAccountNames(db: Queryable, most: number): Promise<readonly string[]> {
+  const { rows } = await withDatabaseErrors(() =>
+    db.execute<{ account: string }>(sql`
+      select distinct account
+      from bill_counts
+      where bills > 0
+      order by account
+      limit ${most}`),
+  );
+  return rows.map(({ account }) => account);
+}
+
+export type CoinName = Pick<Wallet, "account" | "product" | "coin">;
+
+/**
+ * The coins of all wallets of which days are stored, in order. Their days are leapt over: of 20,000
+ * accounts with ten days each it takes a tenth of the time that reading all of them does.
+ */
+export async function readCoinNames(db: Queryable): Promise<readonly CoinName[]> {
+  const nextAfter = (place: SQL) => sql`
+        select account, wallet, coin
+        from ledger_days
+        ${place}
+        order by account, wallet, coin
+        limit 1`;
+  const { rows } = await withDatabaseErrors(() =>
+    db.execute<CoinName>(sql`
+      with recursive names as (
+        (${nextAfter(sql``)})
+        union all
+        select next.account, next.wallet, next.coin
+        from names
+        cross join lateral (${nextAfter(sql`
+        where (account, wallet, coin) > (names.account, names.wallet, names.coin)`)}
+        ) as next
+      )
+      select account, wallet as product, coin
+      from names`),
+  );
+  return rows;
 }

@@ -36,25 +36,25 @@ export async function readReportedWallets(
   const keyOf = ({ account, productType }: Stream) =>
     JSON.stringify([account, walletOf(productType)]);
   const wanted = new Set(stored.filter(isWanted).map(keyOf));
-  const states = await readStates(tx);
+  const states = Map.groupBy(await readStates(tx), ({ account }) => account);
   const byWallet = Map.groupBy(
     stored.filter((stream) => wanted.has(keyOf(stream))),
     keyOf,
   );
   return [...byWallet.values()].flatMap((streams) => {
     const [first] = streams;
-    return first === undefined ? [] : [walletFrom(first, streams, states)];
+    if (first === undefined) return [];
+    return [walletFrom(first, streams, states.get(first.account) ?? [])];
   });
 }
 
 function walletFrom(
   { account, productType: first }: Stream,
   streams: readonly Stream[],
-  states: readonly State[],
+  own: readonly State[],
 ): ReportedWallet {
   const productType = walletOf(first);
   const productTypes = streams.map((stream) => stream.productType);
-  const own = states.filter((state) => state.account === account);
   const isRefused = (name: ProductType) =>
     own.some((state) => state.productType === name && state.isRefused);
   const closings = own

@@ -8,8 +8,7 @@ import { firstThrown, messageOf } from "../errors.ts";
 import { html } from "../page/html.ts";
 import { messagePage } from "../page/layout.ts";
 import { type ExportName, exportFile, isExportName } from "../page/money/exports.ts";
-import { selectionOf } from "../page/selection.ts";
-import { readWallets } from "../page/wallets.ts";
+import { readShown } from "../page/shown.ts";
 import type { RouteGroup, ServeDeps } from "./routes.ts";
 
 // Each holds a connection of the pool for as long as its client takes: others must find one, too.
@@ -50,7 +49,7 @@ async function send(
     await read(
       async (tx) => {
         const now = await readExchangeTime(tx);
-        const selection = selectionOf(asked, await readWallets(tx), now);
+        const { selection } = await readShown(tx, asked, now);
         if (selection === undefined) return refuse(reply, 404, "Nothing is stored yet");
         const file = await exportFile(tx, selection, format, now);
         const body = new PassThrough();

@@ -1,7 +1,9 @@
 import type { FastifyInstance } from "fastify";
+import type { AccountStates } from "../db/accounts/account-states.ts";
 import type { Read, ReadAtOnce } from "../db/read-only.ts";
 import type { Log } from "../log.ts";
 import type { HttpMetrics } from "../metrics/http-metrics.ts";
+import type { Stream } from "../sync/store.ts";
 import type { KeyRing } from "./keys/key-ring.ts";
 
 /** What the routes of the server are made from. */
@@ -17,6 +19,8 @@ export type ServeDeps = {
   /** How long ago the newest time may lie that was read, in ms, before the server calls it stale. */
   readonly maxAgeMs: number;
   readonly log: Log;
+  /** The ledgers that are configured, by what runs were told of their accounts. Default none. */
+  readonly configured?: (states: AccountStates) => readonly Stream[];
   /** Under which names a proxy that authenticates shows the page, in small letters. Default none. */
   readonly pageNames?: readonly string[];
 };

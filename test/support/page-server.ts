@@ -13,7 +13,7 @@ export type PageServer = AsyncDisposable & {
 
 /** The server in this process, on a port of this machine, on one database after the other. */
 export async function openPageServer(
-  options: Partial<Pick<ServeDeps, "pageNames">> = {},
+  options: Partial<Pick<ServeDeps, "pageNames" | "configured">> = {},
 ): Promise<PageServer> {
   let shown: OpenDatabase | undefined;
   const complaints: unknown[] = [];

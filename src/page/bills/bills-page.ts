@@ -10,8 +10,8 @@ import { readContracts } from "../money/contracts.ts";
 import { isZero, sumOf, together } from "../money/stretches.ts";
 import { walletDays } from "../money/wallet-days.ts";
 import type { WalletContext } from "../section.ts";
-import { queryOf, selectionOf } from "../selection.ts";
-import { readWallets } from "../wallets.ts";
+import { queryOf } from "../selection.ts";
+import { readShown } from "../shown.ts";
 import { type BillPlace, placeOf, placeText } from "./bill-place.ts";
 import { billTable } from "./bill-table.ts";
 import { type BillList, listBills } from "./listed-bills.ts";
@@ -23,8 +23,7 @@ export async function writeBillsPage(
   write: (part: Html) => void,
 ): Promise<void> {
   const now = await readExchangeTime(tx);
-  const wallets = await readWallets(tx);
-  const selection = selectionOf(asked, wallets, now);
+  const { selection, wallets } = await readShown(tx, asked, now);
   if (selection === undefined) {
     return write(messagePage("Nothing is stored yet", html`Run <code>npm run sync</code> first.`));
   }

@@ -3,7 +3,8 @@ import { formatCounted } from "../../terminal/format.ts";
 import { type Html, html, joined } from "../html.ts";
 import { icon } from "../icons.ts";
 import type { WalletContext, WalletSection } from "../section.ts";
-import { type Day, daysBefore, type PageSelection, queryOf, type Wallet } from "../selection.ts";
+import { type Day, daysBefore, type PageSelection, queryOf } from "../selection.ts";
+import { readAccountNames } from "../wallets.ts";
 import { exportNames } from "./exports.ts";
 import { unreadDays } from "./parts.ts";
 import { walletDays } from "./wallet-days.ts";
@@ -15,9 +16,10 @@ export const filters: WalletSection = {
   async render(context) {
     const { selection, now } = context;
     const unread = unreadDays(await walletDays(context), now);
+    const accounts = await readAccountNames(context.tx, accountsMax + 1);
     return html`
 <section class="filters" id="filters" aria-label="Filters">
-${formOf(context)}
+${formOf(context, accounts)}
 <p class="presets">${joined(
       presetsOf(now).map(([title, span]) => presetLink(title, span, selection)),
       " ",
@@ -36,12 +38,13 @@ ${formOf(context)}
 const exportAddress = (selection: PageSelection, format: string): string =>
   `/export${queryOf(selection)}&${new URLSearchParams({ format })}`;
 
-function formOf({ selection, wallets }: WalletContext): Html {
+function formOf({ selection, wallets }: WalletContext, accounts: readonly string[]): Html {
   const { account, product, coin, from, to, by, isExact } = selection;
-  const ofAccount = wallets.filter((wallet) => wallet.account === account);
-  const ofProduct = ofAccount.filter((wallet) => wallet.product === product);
+  const ofProduct = wallets.filter((wallet) => wallet.product === product);
+  const products = wallets.map((wallet) => wallet.product);
+  const coins = ofProduct.map((wallet) => wallet.coin);
   return html`<form method="get" action="/">
-${choice("Account", "account", wallets, account)}${choice("Product", "product", ofAccount, product)}${choice("Coin", "coin", ofProduct, coin)}
+${accounts.length > accountsMax ? typed(accounts, account) : choice("Account", "account", accounts, account)}${choice("Product", "product", products, product)}${choice("Coin", "coin", coins, coin)}
 <label>From<input type="date" name="from" value="${from}"></label>
 <label>To<input type="date" name="to" value="${to}"></label>
 <label>By<select name="by">${options(["day", "month"], by)}</select></label>
@@ -53,10 +56,16 @@ ${choice("Account", "account", wallets, account)}${choice("Product", "product", 
 const choice = (
   title: string,
   name: "account" | "product" | "coin",
-  among: readonly Wallet[],
+  among: readonly string[],
   chosen: string,
 ): Html =>
-  html`<label>${title}<select name="${name}">${options([...new Set(among.map((wallet) => wallet[name]))], chosen)}</select></label>`;
+  html`<label>${title}<select name="${name}">${options([...new Set(among)], chosen)}</select></label>`;
+
+// More of them nobody chooses from: a part of a name is typed, and finds the first that has it.
+const accountsMax = 100;
+
+const typed = (accounts: readonly string[], chosen: string): Html =>
+  html`<label>Account, or a part of its name<input type="text" name="account" value="${chosen}" list="accounts" autocomplete="off" spellcheck="false"><datalist id="accounts">${accounts.slice(0, accountsMax).map((account) => html`<option value="${account}"></option>`)}</datalist></label>`;
 
 const options = (values: readonly string[], chosen: string): readonly Html[] =>
   values.map(

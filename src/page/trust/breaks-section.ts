@@ -10,7 +10,7 @@ import { type Html, type HtmlPart, html } from "../html.ts";
 import { chip } from "../icons.ts";
 import { card } from "../section.ts";
 import { type ChainedBill, readBreakBills } from "./break-bills.ts";
-import { chainsOf, type Facts, openBreaksOf } from "./facts.ts";
+import { type Facts, openBreaksOf } from "./facts.ts";
 
 // So many are shown, and so many of the open ones with their bills: each of those reads a day.
 const shownMax = 50;
@@ -45,7 +45,7 @@ const none = (facts: Facts, isChecked: boolean): Html => {
   if (!isChecked) {
     return html`<p>They were not looked for yet: <code>npm run reconcile</code> holds each balance against the one before it and its bill.</p>`;
   }
-  const tested = chainsOf(facts).reduce((sum, chain) => sum + chain.tested, 0);
+  const tested = facts.chains.reduce((sum, chain) => sum + chain.tested, 0);
   return html`<p>${chip("good", "nothing is open")} ${formatCount(tested)} balances follow from the ones before them.</p>`;
 };
 

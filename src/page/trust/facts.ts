@@ -1,5 +1,7 @@
-import { isDemoProductType, walletOf } from "../../contract/product-types.ts";
-import { type EpochMs, epochMs } from "../../contract/time.ts";
+import { isDemoProductType, type ProductType, walletOf } from "../../contract/product-types.ts";
+import type { EpochMs } from "../../contract/time.ts";
+import { type AccountStates, readAccountStates } from "../../db/accounts/account-states.ts";
+import { readRetirements, retiredSince } from "../../db/accounts/retirement.ts";
 import type { Transaction } from "../../db/connect.ts";
 import { readSyncedStreams } from "../../db/ledger/checkpoints.ts";
 import { type ListedBreak, listBreaks } from "../../reconciliation/sign-off.ts";
@@ -8,8 +10,9 @@ import { readReportedWallets } from "../../reports/reported-wallets.ts";
 import { isSyncAtWork } from "../../reports/runs.ts";
 import { readStatus, type Status, type StreamStatus } from "../../reports/status.ts";
 import { type Interval, lengthMs, union } from "../../sync/intervals.ts";
-import type { Wallet } from "../selection.ts";
-import { readWallets } from "../wallets.ts";
+import type { Stream } from "../../sync/store.ts";
+import { streamName } from "../../terminal/stream-names.ts";
+import { type CoinName, readCoinNames } from "../wallets.ts";
 import type { Trust } from "./headline.ts";
 
 /** What the page knows of all ledgers, at one moment. */
@@ -19,41 +22,82 @@ export type Facts = {
   /** Of money, those that are read no more among them. */
   readonly streams: readonly StreamStatus[];
   readonly demoStreams: readonly StreamStatus[];
-  readonly wallets: readonly Wallet[];
+  /** The chains of money with bills, each as far as it was reconciled. */
+  readonly chains: readonly ReconciledChain[];
+  readonly demoChains: readonly ReconciledChain[];
   readonly breaks: readonly ListedBreak[];
   readonly reconciled: Reconciled;
-  /** Product types that a wallet's balance is of, and that were never read. */
-  readonly neverRead: readonly { readonly account: string; readonly productType: string }[];
+  readonly neverRead: readonly NeverRead[];
   readonly isSyncAtWork: boolean;
+};
+
+/**
+ * What of an account no run has begun to read: product types that are configured, and those that a
+ * wallet's balance is of, too.
+ */
+export type NeverRead = { readonly account: string; readonly productTypes: readonly ProductType[] };
+
+/** What is known beside the tables. */
+export type FactsDeps = {
+  /** The newest time that a run leaves unsettled, in ms. */
+  readonly settleLagMs: number;
+  /** The ledgers that are configured, of which each account's key can read. Default none. */
+  readonly configured?: (states: AccountStates) => readonly Stream[];
 };
 
 const everything = { accounts: undefined, productTypes: undefined };
 
-/** @param settleLagMs the newest time that a run leaves unsettled, in ms. */
-export async function readFacts(tx: Transaction, settleLagMs: number): Promise<Facts> {
+export async function readFacts(
+  tx: Transaction,
+  { settleLagMs, configured = () => [] }: FactsDeps,
+): Promise<Facts> {
   const stored = await readSyncedStreams(tx);
   const status = await readStatus(tx, stored, settleLagMs);
   const [streams, demoStreams] = divided(status.streams, ({ stream }) =>
     isDemoProductType(stream.productType),
   );
-  const reported = await readReportedWallets(tx, stored, () => true);
+  const reconciled = await readReconciled(tx);
+  const [chains, demoChains] = divided(chainsOf(await readCoinNames(tx), reconciled), (chain) =>
+    isDemoProductType(chain.wallet),
+  );
   return {
     now: status.now,
     status,
     streams,
     demoStreams,
-    wallets: await readWallets(tx),
+    chains,
+    demoChains,
     breaks: await listBreaks(tx, everything, { isAll: true }),
-    reconciled: await readReconciled(tx),
-    neverRead: reported.flatMap(({ account, unread, closedAt }) =>
-      closedAt === undefined ? unread.map((productType) => ({ account, productType })) : [],
-    ),
+    reconciled,
+    neverRead: await readNeverRead(tx, stored, configured(await readAccountStates(tx))),
     isSyncAtWork: await isSyncAtWork(tx),
   };
 }
 
 const divided = <Item>(items: readonly Item[], isSecond: (item: Item) => boolean) =>
   [items.filter((item) => !isSecond(item)), items.filter(isSecond)] as const;
+
+async function readNeverRead(
+  tx: Transaction,
+  stored: readonly Stream[],
+  configured: readonly Stream[],
+): Promise<readonly NeverRead[]> {
+  const known = new Set(stored.map(streamName));
+  const retirements = await readRetirements(tx);
+  const isExpected = (stream: Stream) =>
+    !known.has(streamName(stream)) &&
+    !isDemoProductType(stream.productType) &&
+    retiredSince(retirements, stream) === undefined;
+  const parts = (await readReportedWallets(tx, stored, () => true)).flatMap(
+    ({ account, unread, closedAt }) =>
+      closedAt === undefined ? unread.map((productType) => ({ account, productType })) : [],
+  );
+  const missing = [...parts, ...configured.filter(isExpected)];
+  return [...Map.groupBy(missing, ({ account }) => account)].map(([account, own]) => ({
+    account,
+    productTypes: [...new Set(own.map(({ productType }) => productType))],
+  }));
+}
 
 /** Time that runs set out to read and did not, of one ledger. What is stored of it is not proven. */
 export const missingOf = ({ gaps, unproven, closedUnread }: StreamStatus): readonly Interval[] =>
@@ -70,20 +114,16 @@ export const isLive = ({ retiredAt, closedAt }: StreamStatus): boolean =>
 export const openBreaksOf = ({ breaks }: Pick<Facts, "breaks">): readonly ListedBreak[] =>
   breaks.filter(({ state, productType }) => state === "open" && !isDemoProductType(productType));
 
-/** The chains of money with bills, each as far as it was reconciled. */
-export function chainsOf({
-  wallets,
-  reconciled,
-}: Pick<Facts, "wallets" | "reconciled">): readonly ReconciledChain[] {
+function chainsOf(names: readonly CoinName[], { chains }: Reconciled): readonly ReconciledChain[] {
+  const keyOf = (...names: readonly string[]) => JSON.stringify(names);
+  const known = new Map(
+    chains.map((chain) => [keyOf(chain.account, chain.wallet, chain.coin), chain]),
+  );
   const never = { at: undefined, through: undefined, tested: 0, billsSince: 0, isOutdated: true };
-  return wallets
-    .filter(({ product }) => !isDemoProductType(product))
-    .map(({ account, product: wallet, coin }) => {
-      const found = reconciled.chains.find(
-        (one) => one.account === account && one.wallet === wallet && one.coin === coin,
-      );
-      return found ?? { account, wallet, coin, ...never };
-    });
+  return names.map(
+    ({ account, product: wallet, coin }) =>
+      known.get(keyOf(account, wallet, coin)) ?? { account, wallet, coin, ...never },
+  );
 }
 
 /** Whether a reconcile has looked at all that is stored of money. */
@@ -91,7 +131,7 @@ export function isReconciled(facts: Facts): boolean {
   const isLookedAt = ({ at, billsSince, isOutdated }: ReconciledChain) =>
     at !== undefined && billsSince === 0 && !isOutdated;
   const { lastRunAt, isAnyDayDirty } = facts.reconciled;
-  return lastRunAt !== undefined && !isAnyDayDirty && chainsOf(facts).every(isLookedAt);
+  return lastRunAt !== undefined && !isAnyDayDirty && facts.chains.every(isLookedAt);
 }
 
 export function trustOf(facts: Facts): Trust {
@@ -108,8 +148,8 @@ export function trustOf(facts: Facts): Trust {
     unreadBreaks: openBreaksOf(facts).filter(({ kind }) => kind === "unread").length,
     lostMs: lengthMs(union(streams.flatMap(lostOf))),
     missingMs: lengthMs(union(streams.flatMap(missingOf))),
-    neverRead: neverRead.length,
-    behindMs: Math.max(0, ...behind),
+    neverRead: neverRead.reduce((sum, { productTypes }) => sum + productTypes.length, 0),
+    behindMs: behind.reduce((most, each) => Math.max(most, each), 0),
     rejectedRows: streams.reduce((sum, { rejected }) => sum + rejected, 0),
     isReconciled: isReconciled(facts),
   };
@@ -118,9 +158,10 @@ export function trustOf(facts: Facts): Trust {
 /** The earliest of times that are all known; undefined where one is not, or there is none. */
 export function earliest(times: readonly (EpochMs | undefined)[]): EpochMs | undefined {
   const known = times.filter((time) => time !== undefined);
-  return known.length < times.length || known.length === 0
+  const [first] = known;
+  return first === undefined || known.length < times.length
     ? undefined
-    : epochMs(Math.min(...known));
+    : known.reduce((least, each) => (each < least ? each : least), first);
 }
 
 /** The wallet's name of a stream. */

@@ -1,42 +1,106 @@
-import { historyMs, isoTime } from "../../contract/time.ts";
 import type { StreamStatus } from "../../reports/status.ts";
-import type { Interval } from "../../sync/intervals.ts";
-import { becameText, notAvailableLines } from "../../terminal/account-remarks.ts";
+import { notAvailableLines } from "../../terminal/account-remarks.ts";
 import { formatCount, formatCounted } from "../../terminal/format.ts";
-import { timeTag } from "../format.ts";
 import { type Html, type HtmlPart, html } from "../html.ts";
-import { chip } from "../icons.ts";
 import { card } from "../section.ts";
-import { type PageSelection, queryOf } from "../selection.ts";
-import { type Facts, isLive, lostOf, missingOf, openBreaksOf, walletNameOf } from "./facts.ts";
-import { type Scale, scaleOf, strip } from "./strip.ts";
-import { coarse } from "./tiles.ts";
+import type { Shown } from "../shown.ts";
+import { type Facts, isLive } from "./facts.ts";
+import { ledgerRow, ledgerTable, neverReadRow, type RowContext } from "./ledger-rows.ts";
+import { worstFirst } from "./ledger-state.ts";
+import { type Scale, scaleOf } from "./strip.ts";
 
-/** The second card: which time of each ledger is there. */
-export function ledgersSection(facts: Facts, selection: PageSelection | undefined): Html {
-  const { streams, demoStreams, now, status } = facts;
+// More ledgers nobody reads, and a browser lays them out for seconds: the others are searched by name.
+const shownMax = 50;
+const remarksMax = 10;
+
+/** The second card: which time of each ledger is there, those that need somebody first. */
+export function ledgersSection(facts: Facts, shown: Shown): Html {
+  const { streams, demoStreams, neverRead, now } = facts;
+  const { find, selection } = shown;
+  const isFound = (account: string) => account.toLowerCase().includes(find.toLowerCase());
+  const found = (some: readonly StreamStatus[]) =>
+    some.filter((one) => isFound(one.stream.account));
+  const live = found(streams.filter(isLive));
+  const ended = found(streams.filter((stream) => !isLive(stream)));
+  const demo = found(demoStreams);
   const scale = scaleOf([...streams, ...demoStreams], now);
-  const table = (rows: readonly StreamStatus[]) => ledgerTable(rows, facts, { scale, selection });
-  const live = streams.filter(isLive);
-  const ended = streams.filter((stream) => !isLive(stream));
-  const refused = status.accounts.flatMap(({ account, notAvailable }) =>
-    notAvailableLines(account, notAvailable),
-  );
+  const context = { facts, scale, selection, coinsOf: coinsIn(facts, shown) };
+  const never = neverRead.filter(({ account }) => isFound(account)).map(neverReadRow);
+  const isSearched = find !== "" || [live, ended, demo].some(({ length }) => length > shownMax);
   return card(
     { id: "ledgers", title: "Ledgers" },
-    html`${live.length === 0 ? "" : html`${legend(scale)}${table(live)}`}
-${refused.map((line) => html`<p class="remark">${line}</p>`)}
-${folded(ended, `Read no more: ${formatCounted(ended.length, "ledger")}`, table)}
-${folded(demoStreams, `Demo trading, which is not money: ${formatCounted(demoStreams.length, "ledger")}`, table)}`,
+    html`${isSearched ? searchForm(shown) : ""}${live.length + never.length === 0 ? "" : html`${legend(scale)}${tableOf(live, never, context)}`}
+${live.length + never.length + ended.length + demo.length === 0 ? html`<p class="remark">No account has “${find}” in its name.</p>` : ""}
+${remarks(facts, isFound)}
+${folded(ended, `Read no more: ${formatCounted(ended.length, "ledger")}`, context)}
+${folded(demo, `Demo trading, which is not money: ${formatCounted(demo.length, "ledger")}`, context)}`,
   );
 }
 
-const folded = (
+function tableOf(
   streams: readonly StreamStatus[],
-  title: string,
-  table: (streams: readonly StreamStatus[]) => Html,
-): HtmlPart =>
-  streams.length === 0 ? "" : html`<details><summary>${title}</summary>${table(streams)}</details>`;
+  never: readonly Html[],
+  context: RowContext,
+): Html {
+  const all = worstFirst(streams, context.facts);
+  const known = all
+    .slice(0, shownMax)
+    .map(({ stream, state }) => ledgerRow(stream, state, context));
+  const rows = [...never, ...known].slice(0, shownMax);
+  const hidden = never.length + all.length - rows.length;
+  return html`${ledgerTable(rows, context.scale)}${
+    hidden === 0
+      ? ""
+      : html`<p class="remark">and ${formatCounted(hidden, "ledger")} more, of which ${restText(all.slice(shownMax - never.length))}</p>`
+  }`;
+}
+
+/** "19,950 all read" */
+const restText = (rest: ReturnType<typeof worstFirst>): string =>
+  [...Map.groupBy(rest, ({ state }) => state.text)]
+    .map(([text, those]) => `${formatCount(those.length)} ${text}`)
+    .join(", ");
+
+const folded = (streams: readonly StreamStatus[], title: string, context: RowContext): HtmlPart =>
+  streams.length === 0
+    ? ""
+    : html`<details><summary>${title}</summary>${tableOf(streams, [], context)}</details>`;
+
+/** By what the address has: it works without scripts. */
+const searchForm = ({
+  find,
+}: Shown): Html => html`<form class="search" method="get" action="/#ledgers" role="search">
+<label>Accounts with <input type="search" name="find" value="${find}"> in their names</label> <button type="submit">Find</button>
+${find === "" ? "" : html`<a href="/#ledgers">all</a>`}</form>`;
+
+/** Of the selected account also those of which no day is stored yet. */
+function coinsIn({ chains, demoChains }: Facts, { wallets }: Shown): RowContext["coinsOf"] {
+  const keyOf = (account: string, wallet: string) => JSON.stringify([account, wallet]);
+  const byWallet = Map.groupBy(
+    [
+      ...wallets,
+      ...[...chains, ...demoChains].map(({ wallet: product, ...chain }) => ({ product, ...chain })),
+    ],
+    ({ account, product }) => keyOf(account, product),
+  );
+  return (account, wallet) => [
+    ...new Set((byWallet.get(keyOf(account, wallet)) ?? []).map(({ coin }) => coin)),
+  ];
+}
+
+/** What keys were refused. */
+function remarks({ status }: Facts, isFound: (account: string) => boolean): HtmlPart {
+  const lines = status.accounts
+    .filter(({ account }) => isFound(account))
+    .flatMap(({ account, notAvailable }) => notAvailableLines(account, notAvailable));
+  const more = lines.length - remarksMax;
+  return [
+    ...lines.slice(0, remarksMax).map((line) => html`<p class="remark">${line}</p>`),
+    more > 0
+      ? html`<p class="remark">and ${formatCount(more)} more such lines: <code>npm run status</code></p>`
+      : "",
+  ];
+}
 
 const sample = (shape: Html): Html =>
   html`<svg class="strip sample" viewBox="0 0 28 16" aria-hidden="true">${shape}</svg>`;
@@ -46,95 +110,3 @@ const legend = ({ start, horizon }: Scale): Html => html`<p class="legend">
 <span>${sample(html`<rect class="missing" x="1" width="26" y="2" height="12"/>`)} not read yet</span>
 <span>${sample(html`<path class="lost" d="M1.5 0v16 M1.5 8h25 M26.5 0v16"/>`)} lost for good</span>
 ${start < horizon ? html`<span>${sample(html`<path class="horizon" d="M14 0v16"/>`)} right of it, the exchange still serves its bills</span>` : ""}</p>`;
-
-type Rest = { readonly scale: Scale; readonly selection: PageSelection | undefined };
-
-const ledgerTable = (streams: readonly StreamStatus[], facts: Facts, rest: Rest): Html => html`
-<table class="ledgers stacked">
-<thead><tr><th scope="col">Ledger</th><th scope="col" class="figure">Bills</th><th scope="col">Complete through</th>
-<th scope="col" class="time">${axis(rest.scale)}</th><th scope="col">State</th></tr></thead>
-<tbody>${streams.map((stream) => ledgerRow(stream, facts, rest))}</tbody>
-</table>`;
-
-/** What the ends of the strips are. */
-function axis({ start, horizon }: Scale): Html {
-  const day = (time: typeof start) => isoTime(time).slice(0, 10);
-  return start < horizon
-    ? html`<span class="axis older"><span>${day(start)}</span><span>${day(horizon)}, 90 days ago</span><span>now</span></span>`
-    : html`<span class="axis"><span>${day(horizon)}, 90 days ago</span><span>now</span></span>`;
-}
-
-function ledgerRow(stream: StreamStatus, facts: Facts, { scale, selection }: Rest): Html {
-  const { account, productType } = stream.stream;
-  const wallet = walletNameOf(stream);
-  const coins = facts.wallets.filter((one) => one.account === account && one.product === wallet);
-  const isCurrent = (coin: string) =>
-    selection?.account === account && selection.product === wallet && selection.coin === coin;
-  const link = ({ coin }: { readonly coin: string }) =>
-    selection === undefined
-      ? coin
-      : html`<a class="coin" href="/${queryOf(selection, { account, product: wallet, coin })}"${isCurrent(coin) ? html` aria-current="true"` : ""}>${coin}</a> `;
-  return html`<tr>
-<th scope="row"><span class="account">${account}</span> <span class="product">${productType}</span>
-<span class="coins">${coins.map(link)}</span></th>
-<td class="figure" data-name="Bills">${formatCount(stream.bills)}</td>
-<td data-name="Complete through">${stream.completeThrough === undefined ? "not yet" : timeTag(stream.completeThrough)}</td>
-<td class="time">${strip(stream, scale)}${holes(stream, facts)}</td>
-<td data-name="State">${stateOf(stream, facts)}</td></tr>`;
-}
-
-// So many of a ledger's holes are told; the rest is counted.
-const holesMax = 5;
-
-/** Each hole in words. */
-function holes(stream: StreamStatus, { now }: Facts): HtmlPart {
-  const { closedAt, retiredAt } = stream;
-  const readable = ({ from }: Interval) =>
-    closedAt === undefined
-      ? html`, readable for ${coarse(Math.max(0, from + historyMs - now))} more`
-      : html`, and cannot be while the account is of another kind`;
-  const span = ({ from, to }: Interval) => html`${timeTag(from)} to ${timeTag(to)}`;
-  const lines = [
-    ...lostOf(stream).map((lost) => html`<li class="bad">lost ${span(lost)}</li>`),
-    ...missingOf(stream).map(
-      (missing) => html`<li class="warn">not read ${span(missing)}${readable(missing)}</li>`,
-    ),
-  ];
-  const ends = [
-    ...(retiredAt === undefined
-      ? []
-      : [html`<li>retired ${timeTag(retiredAt)}: no sync reads it</li>`]),
-    ...(closedAt === undefined
-      ? []
-      : [html`<li>closed ${timeTag(closedAt)}: the account ${becameText(stream.stream)}</li>`]),
-  ];
-  if (lines.length + ends.length === 0) return "";
-  const more = lines.length - holesMax;
-  return html`<ul class="holes">${lines.slice(0, holesMax)}${
-    more > 0
-      ? html`<li>and ${formatCount(more)} more: <code>npm run status -- --json</code></li>`
-      : ""
-  }${ends}</ul>`;
-}
-
-/** The worst that is known of it. */
-function stateOf(stream: StreamStatus, facts: Facts): Html {
-  const { account, productType } = stream.stream;
-  const open = openBreaksOf(facts).filter(
-    (one) =>
-      one.account === account &&
-      (one.productType === productType || one.productType === walletNameOf(stream)),
-  );
-  // What lies beside a hole is the hole's.
-  const unexplained = open.filter(({ kind }) => kind !== "unread").length;
-  const isMissing = missingOf(stream).length > 0;
-  if (isMissing && facts.isSyncAtWork && isLive(stream)) return chip("work", "reading");
-  if (unexplained > 0) return chip("bad", `${formatCount(unexplained)} open`);
-  if (lostOf(stream).length > 0) return chip("bad", "lost");
-  if (isMissing) return chip("warn", "not all read");
-  if (open.length > 0) return chip("bad", `${formatCount(open.length)} open`);
-  if (stream.rejected > 0) return chip("warn", `${formatCount(stream.rejected)} rejected`);
-  if (stream.retiredAt !== undefined) return chip("none", "retired");
-  if (stream.closedAt !== undefined) return chip("none", "closed");
-  return chip("good", "all read");
-}

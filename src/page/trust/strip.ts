@@ -1,5 +1,4 @@
-import type { EpochMs } from "../../contract/time.ts";
-import { isoTime } from "../../contract/time.ts";
+import { type EpochMs, isoTime } from "../../contract/time.ts";
 import type { StreamStatus } from "../../reports/status.ts";
 import type { Interval } from "../../sync/intervals.ts";
 import { horizonAt } from "../../sync/plan.ts";
@@ -27,7 +26,7 @@ const narrowest = 4;
 export function scaleOf(streams: readonly StreamStatus[], now: EpochMs): Scale {
   const horizon = horizonAt(now);
   const known = streams.flatMap(({ coverage, expired }) => [...coverage, ...expired]);
-  const oldest = Math.min(horizon, ...known.map(({ from }) => from)) as EpochMs;
+  const oldest = known.reduce((least, { from }) => (from < least ? from : least), horizon);
   // A first sync reads a little more than 90 days by now.
   const isOlder = horizon - oldest > (now - horizon) / 90;
   const start = isOlder ? oldest : horizon;
@@ -64,6 +63,9 @@ ${missing.map(({ left, width }) => html`<rect class="ground" x="${at(left)}" wid
 ${lost.map(({ left, width }) => html`<rect class="ground" x="${at(left)}" width="${at(width)}" y="0" height="16"/><path class="lost" d="M${at(left + 1)} 0v16 M${at(left + 1)} 8h${at(width - 2)} M${at(left + width - 1)} 0v16"/>`)}
 ${start < horizon ? html`<path class="horizon" d="M${at(line)} 0v16"/>` : ""}</svg>`;
 }
+
+/** Of a ledger of which nothing was read. */
+export const emptyStrip = html`<svg class="strip" viewBox="0 0 ${stripWidth} ${height}" preserveAspectRatio="none" role="img" aria-label="nothing was read"><rect class="missing" x="1" width="${stripWidth - 2}" y="2" height="12"/></svg>`;
 
 const at = (pixels: number): string => String(Math.round(pixels * 100) / 100);
 

@@ -6,13 +6,13 @@ import { timeTag } from "../format.ts";
 import { type Html, type HtmlPart, html } from "../html.ts";
 import { type Icon, icon } from "../icons.ts";
 import {
-  chainsOf,
   earliest,
   type Facts,
   isLive,
   isReconciled,
   lostOf,
   missingOf,
+  type NeverRead,
 } from "./facts.ts";
 import { behindMaxMs, type Trust } from "./headline.ts";
 
@@ -79,10 +79,16 @@ function completeTile({ streams, now }: Facts, trust: Trust): Tile {
     figure: dayTag(through),
     notes: [
       `${minuteOf(through)}, ${ago(through, now)}`,
-      isApart ? last.map(({ stream }) => streamName(stream)).join(", ") : undefined,
+      isApart ? listOf(last.map(({ stream }) => streamName(stream))) : undefined,
     ],
   };
 }
+
+/** The first two, and how many more. */
+export const listOf = (names: readonly string[]): string =>
+  names.length <= 2
+    ? names.join(" and ")
+    : `${names.slice(0, 2).join(", ")} and ${formatCount(names.length - 2)} more`;
 
 const inLedgers = (count: number, of: number): string =>
   of === 1 ? "in the one ledger" : `in ${formatCount(count)} of ${formatCount(of)} ledgers`;
@@ -97,13 +103,16 @@ function missingTile({ streams, neverRead, now }: Facts, { missingMs }: Trust): 
   return {
     ...place,
     tone: "warn",
-    figure: missingMs === 0 ? `${neverRead.length} of its parts` : coarse(missingMs),
+    figure: missingMs === 0 ? formatCounted(countOf(neverRead), "ledger") : coarse(missingMs),
     notes: [
-      missingMs === 0 ? "of a unified account" : inLedgers(missing.length, streams.length),
+      missingMs === 0 ? "never read" : inLedgers(missing.length, streams.length),
       first === undefined ? undefined : expiryText(first, now),
     ],
   };
 }
+
+export const countOf = (neverRead: readonly NeverRead[]): number =>
+  neverRead.reduce((sum, { productTypes }) => sum + productTypes.length, 0);
 
 /** When the first of what these have not read is lost. */
 export const firstExpiry = (streams: readonly StreamStatus[]): EpochMs | undefined =>
@@ -128,7 +137,7 @@ function lostTile({ streams }: Facts, { lostMs }: Trust): Tile {
 
 function reconciledTile(facts: Facts): Tile {
   const place = { name: "Reconciled", href: "#breaks" };
-  const chains = chainsOf(facts);
+  const chains = facts.chains;
   const { lastRunAt } = facts.reconciled;
   const at = chains.length === 0 ? lastRunAt : earliest(chains.map((chain) => chain.at));
   if (at === undefined || lastRunAt === undefined) {

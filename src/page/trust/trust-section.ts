@@ -4,17 +4,9 @@ import { streamName } from "../../terminal/stream-names.ts";
 import { allDigits, timeTag } from "../format.ts";
 import { type Html, type HtmlPart, html } from "../html.ts";
 import { icon } from "../icons.ts";
-import {
-  chainsOf,
-  earliest,
-  type Facts,
-  isLive,
-  missingOf,
-  openBreaksOf,
-  trustOf,
-} from "./facts.ts";
+import { earliest, type Facts, isLive, missingOf, openBreaksOf, trustOf } from "./facts.ts";
 import { type Trust, type Verdict, verdictOf, verdicts } from "./headline.ts";
-import { coarse, expiryText, firstExpiry, tiles } from "./tiles.ts";
+import { coarse, expiryText, firstExpiry, listOf, tiles } from "./tiles.ts";
 
 /** The first card: whether the rest of the page can be trusted. */
 export function trustSection(facts: Facts): Html {
@@ -115,20 +107,19 @@ function missingText({ streams, neverRead, now }: Facts, { missingMs }: Trust): 
   const first = firstExpiry(missing);
   const time =
     missing.length === 0 ? "" : `${coarse(missingMs)} of ${listOf(names)} were not read yet.`;
-  const never =
-    neverRead.length === 0 ? "" : ` ${listOf(neverRead.map(streamName))} was never read.`;
+  const never = neverRead.flatMap(({ account, productTypes }) =>
+    productTypes.map((productType) => streamName({ account, productType })),
+  );
+  const neverText =
+    never.length === 0
+      ? ""
+      : ` ${listOf(never)} ${never.length === 1 ? "was" : "were"} never read.`;
   const expiry = first === undefined ? "" : ` The oldest of it ${expiryText(first, now)}.`;
-  return `${time}${never}${expiry}`;
+  return `${time}${neverText}${expiry}`;
 }
 
-/** The first two, and how many more. */
-const listOf = (names: readonly string[]): string =>
-  names.length <= 2
-    ? names.join(" and ")
-    : `${names.slice(0, 2).join(", ")} and ${names.length - 2} more`;
-
 function unreconciledText(facts: Facts): HtmlPart {
-  const chains = chainsOf(facts);
+  const chains = facts.chains;
   const since = chains.reduce((sum, { billsSince }) => sum + billsSince, 0);
   const at = earliest(chains.map((chain) => chain.at));
   if (at === undefined || facts.reconciled.lastRunAt === undefined) {
@@ -139,7 +130,7 @@ function unreconciledText(facts: Facts): HtmlPart {
 }
 
 function goodText(facts: Facts): HtmlPart {
-  const tested = chainsOf(facts).reduce((sum, chain) => sum + chain.tested, 0);
+  const tested = facts.chains.reduce((sum, chain) => sum + chain.tested, 0);
   const known = facts.streams.flatMap(({ coverage }) => coverage.map(({ from }) => from));
   const since = known.length === 0 ? "" : html` since ${timeTag(earliest(known))}`;
   return html`Every moment${since} was read, and ${formatCount(tested)} balances follow from the bills before them.`;

@@ -5,12 +5,14 @@ import { explained } from "../../db/database-errors.ts";
 import { firstThrown, messageOf } from "../../errors.ts";
 import { joined } from "../../page/html.ts";
 import { liveParts } from "../../page/page.ts";
+import { readShown, type Shown } from "../../page/shown.ts";
 import { readFacts } from "../../page/trust/facts.ts";
 import type { ServeDeps } from "../routes.ts";
 
 // While a sync is at work, and otherwise: one reading of the tables for all who look.
 const busyPollMs = secondMs;
 const idlePollMs = 5 * secondMs;
+const restTimes = 4;
 // Shorter than a proxy's or our own patience with a connection on which nothing comes.
 const silenceMaxMs = 15 * secondMs;
 /** Who comes later reads the page as it was sent. */
@@ -32,13 +34,17 @@ export function addLive(app: FastifyInstance, deps: ServeDeps): void {
   let timer: NodeJS.Timeout | undefined;
   let wasAtWork = false;
   const tick = async (): Promise<void> => {
+    const startedAt = performance.now();
     const isAtWork = await sendTo(viewers, deps, wasAtWork).catch((thrown: unknown) => {
       deps.log.warn({ error: messageOf(explained(firstThrown(thrown))) }, "no progress to show");
       return wasAtWork;
     });
     const isWatched = viewers.size > 0;
     wasAtWork = isAtWork && isWatched;
-    timer = isWatched ? setTimeout(tick, isAtWork ? busyPollMs : idlePollMs) : undefined;
+    // Of many ledgers it is a long reading: most of the time is left to others.
+    const restMs = restTimes * (performance.now() - startedAt);
+    const pollMs = Math.max(restMs, isAtWork ? busyPollMs : idlePollMs);
+    timer = isWatched ? setTimeout(tick, pollMs) : undefined;
   };
   app.get("/page/live", (request, reply) => {
     if (viewers.size >= viewersMax) return reply.code(503).send();
@@ -60,12 +66,17 @@ export function addLive(app: FastifyInstance, deps: ServeDeps): void {
 /** @returns whether a sync is at work. */
 async function sendTo(
   viewers: ReadonlySet<Viewer>,
-  { read, settleLagMs, now }: ServeDeps,
+  { now, ...deps }: ServeDeps,
   wasAtWork: boolean,
 ): Promise<boolean> {
-  const facts = await read((tx) => readFacts(tx, settleLagMs));
-  for (const viewer of viewers) {
-    const parts = joined(liveParts(facts, viewer.query), "").text;
+  const { facts, seen } = await deps.read(async (tx) => {
+    const all = await readFacts(tx, deps);
+    const each: (readonly [Viewer, Shown])[] = [];
+    for (const viewer of viewers) each.push([viewer, await readShown(tx, viewer.query, all.now)]);
+    return { facts: all, seen: each };
+  });
+  for (const [viewer, shown] of seen) {
+    const parts = joined(liveParts(facts, shown), "").text;
     const hasEnded = wasAtWork && !facts.isSyncAtWork;
     if (parts !== viewer.sent || hasEnded) {
       send(viewer, hasEnded ? "ended" : "parts", parts, now());

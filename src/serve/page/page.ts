@@ -71,7 +71,7 @@ function addAssets(app: FastifyInstance): void {
   }
 }
 
-const askedOf = ({ url }: FastifyRequest, { settleLagMs }: ServeDeps): Asked => ({
+const askedOf = ({ url }: FastifyRequest, deps: ServeDeps): Asked => ({
+  ...deps,
   query: new URL(url, "http://localhost").searchParams,
-  settleLagMs,
 });

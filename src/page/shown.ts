@@ -1,0 +1,28 @@
+import type { EpochMs } from "../contract/time.ts";
+import type { Transaction } from "../db/connect.ts";
+import { type PageSelection, selectionOf, type Wallet } from "./selection.ts";
+import { readWallets } from "./wallets.ts";
+
+/** What an address asks the page for. */
+export type Shown = {
+  /** Undefined where no wallet is stored. */
+  readonly selection: PageSelection | undefined;
+  /** All of the account that is selected. */
+  readonly wallets: readonly Wallet[];
+  /** What the names of the listed accounts have in them; empty for all. */
+  readonly find: string;
+};
+
+/** @param now the exchange's time. */
+export async function readShown(
+  tx: Transaction,
+  query: URLSearchParams,
+  now: EpochMs,
+): Promise<Shown> {
+  const wallets = await readWallets(tx, query);
+  return {
+    wallets,
+    selection: selectionOf(query, wallets, now),
+    find: query.get("find")?.trim() ?? "",
+  };
+}

@@ -1,0 +1,46 @@
+import type { StreamStatus } from "../../reports/status.ts";
+import { formatCount } from "../../terminal/format.ts";
+import type { Icon } from "../icons.ts";
+import { type Facts, isLive, lostOf, missingOf, openBreaksOf, walletNameOf } from "./facts.ts";
+
+/** The worst that is known of a ledger. */
+export type LedgerState = { readonly tone: Icon; readonly text: string };
+
+/** The worst first. */
+const tones: readonly Icon[] = ["bad", "warn", "work", "none", "good"];
+
+/** Of each ledger, with the worst first, and otherwise as they came. */
+export function worstFirst(
+  streams: readonly StreamStatus[],
+  facts: Facts,
+): readonly { readonly stream: StreamStatus; readonly state: LedgerState }[] {
+  const open = Map.groupBy(openBreaksOf(facts), ({ account }) => account);
+  return streams
+    .map((stream) => {
+      const own = open.get(stream.stream.account) ?? [];
+      const names = [stream.stream.productType, walletNameOf(stream)];
+      const breaks = own.filter(({ productType }) => names.includes(productType));
+      return { stream, state: stateOf(stream, breaks, facts.isSyncAtWork) };
+    })
+    .toSorted((a, b) => tones.indexOf(a.state.tone) - tones.indexOf(b.state.tone));
+}
+
+function stateOf(
+  stream: StreamStatus,
+  open: ReturnType<typeof openBreaksOf>,
+  isSyncAtWork: boolean,
+): LedgerState {
+  // What lies beside a hole is the hole's.
+  const unexplained = open.filter(({ kind }) => kind !== "unread").length;
+  const isMissing = missingOf(stream).length > 0;
+  const { rejected, retiredAt, closedAt } = stream;
+  if (isMissing && isSyncAtWork && isLive(stream)) return { tone: "work", text: "reading" };
+  if (unexplained > 0) return { tone: "bad", text: `${formatCount(unexplained)} open` };
+  if (lostOf(stream).length > 0) return { tone: "bad", text: "lost" };
+  if (isMissing) return { tone: "warn", text: "not all read" };
+  if (open.length > 0) return { tone: "bad", text: `${formatCount(open.length)} open` };
+  if (rejected > 0) return { tone: "warn", text: `${formatCount(rejected)} rejected` };
+  if (retiredAt !== undefined) return { tone: "none", text: "retired" };
+  if (closedAt !== undefined) return { tone: "none", text: "closed" };
+  return { tone: "good", text: "all read" };
+}
