@@ -12,6 +12,14 @@ import { withDatabaseErrors } from "./database-errors.ts";
  */
 export async function readExchangeTime(db: Queryable): Promise<EpochMs> {
   return withDatabaseErrors(async () => {
+    // Of the account that was told last: of a hundred thousand there are millions of windows.
+    const { rows: last } = await db.execute<{ account: string }>(sql`
+      select account
+      from stream_times
+      where told_at is not null
+      order by told_at desc
+      limit 1`);
+    const account = last[0]?.account ?? null;
     const { rows } = await db.execute<{ now: string }>(sql`
       with told as (
         select
@@ -20,6 +28,7 @@ export async function readExchangeTime(db: Queryable): Promise<EpochMs> {
           updated_at
         from checkpoints
         where started_at is not null
+          and (${account}::text is null or account = ${account})
       ),
       last_run as (
         select

@@ -1,4 +1,4 @@
-import { dayMs, type EpochMs, hourMs } from "../contract/time.ts";
+import { dayMs, type EpochMs, historyMs, hourMs } from "../contract/time.ts";
 import type { Observations } from "./observations.ts";
 import type { LoanToValueStatus } from "./records.ts";
 import type { StreamStatus } from "./status.ts";
@@ -48,7 +48,9 @@ export const maxAgeDefaultMs = 3 * hourMs;
 /** The alert rules name it too: where the lender's own limit is another, both are to be changed. */
 export const ltvMaxDefault = 0.8;
 export const expirySoonMs = 7 * dayMs;
-const lostLatelyMs = dayMs;
+export const lostLatelyMs = dayMs;
+/** Time that is older than this by the exchange's clock, and not read, is lost soon. */
+export const expiresWithin = historyMs - expirySoonMs;
 /** What was not read for so long says nothing of now, and is left out. */
 export const ltvKeptMs = 7 * dayMs;
 

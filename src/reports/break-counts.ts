@@ -1,5 +1,6 @@
 import { sql } from "drizzle-orm";
 import type { Queryable } from "../db/connect.ts";
+import { isOneOf } from "../db/sql/one-of.ts";
 
 /** As the view `analytics.breaks` names them. */
 export const breakStates = ["open", "signed off", "resolved"] as const;
@@ -15,8 +16,15 @@ export type BreakCount = {
   readonly breaks: number;
 };
 
-/** Every state of each wallet that was reconciled or has breaks; nothing of those that were not. */
-export async function countBreaks(db: Queryable): Promise<readonly BreakCount[]> {
+/**
+ * Every state of each wallet that was reconciled or has breaks; nothing of those that were not.
+ * @param accounts of these only. Default of all.
+ */
+export async function countBreaks(
+  db: Queryable,
+  accounts?: readonly string[],
+): Promise<readonly BreakCount[]> {
+  const isOne = isOneOf(accounts);
   const { rows } = await db.execute<{
     account: string;
     productType: string;
@@ -35,9 +43,11 @@ export async function countBreaks(db: Queryable): Promise<readonly BreakCount[]>
     from (
       select account, product_type, coin, null as state
       from reconciled_chains
+      where ${isOne}
       union all
       select account, product_type, coin, state
       from ledger_breaks
+      where ${isOne}
     ) as judged
     group by account, product_type, coin
     order by account, product_type, coin`);

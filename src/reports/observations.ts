@@ -2,7 +2,7 @@ import { sql } from "drizzle-orm";
 import { type EpochMs, epochMs } from "../contract/time.ts";
 import type { Queryable } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
-import { groupByStream } from "../db/ledger/known-time.ts";
+import { groupByStream, wantedStreams } from "../db/ledger/known-time.ts";
 import type { Stream } from "../sync/store.ts";
 import { type BreakCount, countBreaks } from "./break-counts.ts";
 import { type RecordsStatus, readRecords } from "./records.ts";
@@ -42,11 +42,14 @@ export async function readObservations(
     records,
     breaks: await countBreaks(db),
     runs: await readRunFacts(db),
-    readingOf: await readLastReadings(db),
+    readingOf: await readLastReadings(db, streams),
   }));
 }
 
-async function readLastReadings(db: Queryable): Promise<Observations["readingOf"]> {
+async function readLastReadings(
+  db: Queryable,
+  streams: readonly Stream[],
+): Promise<Observations["readingOf"]> {
   const { rows } = await db.execute<{
     account: string;
     product_type: string;
@@ -59,6 +62,7 @@ async function readLastReadings(db: Queryable): Promise<Observations["readingOf"
       extract(epoch from max(updated_at) filter (where state = 'complete')) * 1000 as succeeded_at,
       extract(epoch from max(updated_at) filter (where state = 'expired')) * 1000 as lost_at
     from checkpoints
+    join ${wantedStreams(streams)} using (account, product_type)
     group by account, product_type`);
   const byStream = groupByStream(rows);
   const timeOf = (numeric: string | null | undefined) =>

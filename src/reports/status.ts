@@ -57,8 +57,9 @@ export async function readStatus(
   return withDatabaseErrors(async () => {
     const lastRun = await readLastRun(db);
     const now = await readExchangeTime(db);
-    const retirements = await readRetirements(db);
-    const states = await readAccountStates(db);
+    const names = new Set(streams.map(({ account }) => account));
+    const retirements = await readRetirements(db, [...names]);
+    const states = await readAccountStates(db, [...names]);
     const times = await readKnownTimes(db, streams);
     const rows = await readStreamRows(db, streams);
     const found = streams.map((stream): StreamStatus => {
@@ -76,7 +77,6 @@ export async function readStatus(
         ...closed,
       };
     });
-    const names = new Set(streams.map(({ account }) => account));
     const accounts = [...names].map((account) => ({ account, ...states.of(account) }));
     return { now, lastRun, streams: found, accounts };
   });

@@ -6,6 +6,7 @@ import type { Availability } from "../../sync/store.ts";
 import type { Queryable, Transaction } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
 import { textArray } from "../sql/array-literal.ts";
+import { isOneOf } from "../sql/one-of.ts";
 
 type Row = {
   account: string;
@@ -26,8 +27,11 @@ export type AccountStates = { readonly of: (account: string) => AccountState };
 /** Before the first migration, nothing was told of any. */
 export const noStates: AccountStates = { of: () => nothingTold };
 
-/** What runs were told of all accounts, or of one. */
-export async function readAccountStates(db: Queryable, account?: string): Promise<AccountStates> {
+/** What runs were told of all accounts, or of some. */
+export async function readAccountStates(
+  db: Queryable,
+  accounts?: string | readonly string[],
+): Promise<AccountStates> {
   return withDatabaseErrors(async () => {
     const { rows } = await db.execute<Row>(sql`
       select
@@ -40,7 +44,7 @@ export async function readAccountStates(db: Queryable, account?: string): Promis
         not_available_reason,
         extract(epoch from closed_at) * 1000 as closed_at
       from stream_states
-      where ${account ?? null}::text is null or account = ${account ?? null}
+      where ${isOneOf(typeof accounts === "string" ? [accounts] : accounts)}
       order by account, product_type`);
     const states = new Map(
       [...Map.groupBy(rows, (row) => row.account)].map(([name, own]) => [name, stateOf(own)]),

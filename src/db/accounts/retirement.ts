@@ -3,6 +3,7 @@ import type { ProductType } from "../../contract/product-types.ts";
 import { type EpochMs, epochMs } from "../../contract/time.ts";
 import type { Database, Queryable } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
+import { isOneOf } from "../sql/one-of.ts";
 
 /** An account, or one of its product types, that is not to be read any more; its history stays. */
 export type Retirement = {
@@ -12,7 +13,11 @@ export type Retirement = {
   readonly retiredAt: EpochMs;
 };
 
-export async function readRetirements(db: Queryable): Promise<readonly Retirement[]> {
+/** @param accounts of these only. Default of all. */
+export async function readRetirements(
+  db: Queryable,
+  accounts?: readonly string[],
+): Promise<readonly Retirement[]> {
   return withDatabaseErrors(async () => {
     const { rows } = await db.execute<{
       account: string;
@@ -25,6 +30,7 @@ export async function readRetirements(db: Queryable): Promise<readonly Retiremen
         extract(epoch from retired_at) * 1000 as retired_at
       from stream_states
       where retired_at is not null
+        and ${isOneOf(accounts)}
       order by account, product_type`);
     return rows.map((row) => ({
       account: row.account,

@@ -7,6 +7,7 @@ import type { PageCommit, Stream, StreamPlan, Walk } from "../../sync/store.ts";
 import type { Queryable, Transaction } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
 import { textArray } from "../sql/array-literal.ts";
+import { refreshStreamTimes } from "./stream-times.ts";
 
 /** The streams that were ever synced. */
 export async function readSyncedStreams(db: Queryable): Promise<readonly Stream[]> {
@@ -40,6 +41,7 @@ export async function recordPlan(tx: Transaction, plan: StreamPlan, runId: strin
     dropOpenWindows(tx, plan.stream, resumed),
     insertOpenWindows(tx, plan.stream, fresh, runId),
     ...plan.expired.map((window) => settle(tx, plan.stream, window, expiredBy(runId))),
+    refreshStreamTimes(tx, plan.stream.account, [plan.stream.productType]),
   ]);
 }
 
@@ -78,7 +80,7 @@ async function dropOpenWindows(
 
 const rowsOf = ({ bills, rejected }: PageCommit): number => bills.length + rejected.length;
 
-/** Puts what their walks proved in the place of those windows that ended: in two round trips. */
+/** Puts what their walks proved in the place of those windows of an account that ended: in two round trips. */
 export async function endWindows(
   tx: Transaction,
   pages: readonly PageCommit[],
@@ -97,7 +99,10 @@ export async function endWindows(
       ...next.end.expired.map((lost) => settle(tx, stream, lost, expiredBy(runId))),
     ];
   });
-  await Promise.all(settled);
+  const [{ stream } = {}] = ended;
+  if (stream === undefined) return;
+  const productTypes = ended.map((page) => page.stream.productType);
+  await Promise.all([...settled, refreshStreamTimes(tx, stream.account, productTypes)]);
 }
 
 const expiredBy = (runId: string): Settled => ({ state: "expired", pages: 0, bills: 0, runId });

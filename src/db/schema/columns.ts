@@ -8,6 +8,9 @@ export const key = customType<{ data: string }>({ dataType: () => 'text COLLATE 
 export const time = (name: string) =>
   timestamp(name, { withTimezone: true, precision: 3, mode: "date" });
 
+/** Stretches of time apart from each other, half-open. */
+export const times = customType<{ data: string }>({ dataType: () => "tstzmultirange" });
+
 /** Money has as many digits as the exchange sent, and is a number: never NaN or Infinity. */
 export const finite = (name: string, column: PgColumn) =>
   check(name, sql`${column} not in ('NaN', 'Infinity', '-Infinity')`);

@@ -14,7 +14,7 @@ import {
   uuid,
 } from "drizzle-orm/pg-core";
 import { categories } from "../../contract/business-types.ts";
-import { finite, key, time } from "./columns.ts";
+import { finite, key, time, times } from "./columns.ts";
 
 const stream = () => ({
   account: key("account").notNull(),
@@ -139,6 +139,29 @@ export const checkpoints = pgTable(
   ],
 );
 
+/**
+ * What a stream's checkpoints come to, in one row: see stream-times.ts. Of a hundred thousand accounts
+ * there are millions of checkpoints.
+ */
+export const streamTimes = pgTable(
+  "stream_times",
+  {
+    ...stream(),
+    /** The union of the complete windows, of the expired ones, and of the open ones. */
+    covered: times("covered").notNull(),
+    lost: times("lost").notNull(),
+    open: times("open").notNull(),
+    /** Where the first time is missing that is neither covered nor lost; null where nothing is. */
+    settledTo: time("settled_to"),
+    /** When a window was last read to its end, and when time was last recorded as lost. */
+    readAt: time("read_at"),
+    lostAt: time("lost_at"),
+    /** The exchange's time when the newest window was begun. */
+    toldAt: time("told_at"),
+  },
+  (t) => [primaryKey({ columns: [t.account, t.productType] })],
+);
+
 export const syncRuns = pgTable(
   "sync_runs",
   {
@@ -171,6 +194,8 @@ export const streamStates = pgTable(
     productType: key("product_type").notNull(),
     /** Since when nobody wants it to be read any more; null where it is wanted again. */
     retiredAt: time("retired_at"),
+    /** Since when syncs leave it out for now; of a whole account only. */
+    pausedAt: time("paused_at"),
     /** Which API serves the account, as the last run was told; of a whole account only. */
     mode: text("mode", { enum: ["classic", "unified"] }),
     /** The exchange's time when a run was first told so. */
@@ -188,6 +213,19 @@ export const streamStates = pgTable(
     check("stream_states_mode", sql`${t.mode} in ('classic', 'unified')`),
   ],
 );
+
+/** Accounts that were added by command, with all that is to be known of them but their credentials. */
+export const addedAccounts = pgTable("accounts", {
+  account: key("account").primaryKey(),
+  /** Null for those that are wanted of all accounts. */
+  productTypes: text("product_types").array(),
+  /** Whether its key is of demo trading. */
+  demo: boolean("demo").notNull(),
+  ltv: boolean("ltv").notNull(),
+  /** A parent account's risk units; null for a risk unit's own account. */
+  riskUnitIds: text("risk_unit_ids").array(),
+  addedAt: time("added_at").notNull(),
+});
 
 /** Sync leases: see renewable-lease.ts. */
 export const accountLeases = pgTable("account_leases", {

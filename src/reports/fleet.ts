@@ -1,0 +1,210 @@
+import { type SQL, sql } from "drizzle-orm";
+import type { ProductType } from "../contract/product-types.ts";
+import { type EpochMs, epochMs, isoTime } from "../contract/time.ts";
+import type { Queryable } from "../db/connect.ts";
+import { withDatabaseErrors } from "../db/database-errors.ts";
+import { textArray } from "../db/sql/array-literal.ts";
+import { onlyRow } from "../db/sql/only-row.ts";
+import { walletOf } from "../db/sql/wallet.ts";
+import type { Stream } from "../sync/store.ts";
+import { expiresWithin, lostLatelyMs } from "./alerts.ts";
+
+/**
+ * What all ledgers come to, read at once however many there are: of a hundred thousand accounts nobody
+ * reads each. The ledgers that are shown are read by `readStatus`.
+ */
+export type Fleet = {
+  readonly totals: FleetTotals;
+  /** The worst ledgers first: see {@link readFleet}. */
+  readonly worst: readonly Stream[];
+};
+
+export type FleetTotals = {
+  readonly accounts: number;
+  readonly ledgers: number;
+  /** Those that syncs are to read: neither retired nor closed, and not of a paused account. */
+  readonly wanted: number;
+  readonly retired: number;
+  readonly closed: number;
+  readonly paused: number;
+  /** Of those that are wanted. */
+  readonly stale: number;
+  readonly expiring: number;
+  /** Where time that a run set out to read is missing, of those that are wanted. */
+  readonly withGaps: number;
+  /** Where time was ever lost, and where it was within the last day. */
+  readonly withLoss: number;
+  readonly lostLately: number;
+  /** With rows in rejected_bills that are not resolved, and with open breaks in their wallets. */
+  readonly rejected: number;
+  readonly broken: number;
+  /** Up to when each ledger that is wanted has everything; undefined where there is none. */
+  readonly settledTo: EpochMs | undefined;
+  /** When the first time of a paused ledger begins to be lost; undefined where none is paused. */
+  readonly pausedSettledTo: EpochMs | undefined;
+};
+
+export type FleetScope = {
+  readonly accounts?: readonly string[] | undefined;
+  readonly productTypes?: readonly ProductType[] | undefined;
+};
+
+export type FleetOptions = FleetScope & {
+  /** The exchange's time. */
+  readonly now: EpochMs;
+  readonly maxAgeMs: number;
+  readonly limit: number;
+  readonly offset?: number;
+};
+
+/** How many ledgers were ever to be read. */
+export function countLedgers(db: Queryable, scope: FleetScope): Promise<number> {
+  return withDatabaseErrors(async () => {
+    const { rows } = await db.execute<{ ledgers: string }>(sql`
+      select count(*) as ledgers
+      from stream_times
+      where ${isInScope(scope)}`);
+    return Number(rows[0]?.ledgers ?? 0);
+  });
+}
+
+/** Which of these accounts have no ledger yet. */
+export function unreadAccounts(
+  db: Queryable,
+  accounts: readonly string[],
+): Promise<readonly string[]> {
+  return withDatabaseErrors(async () => {
+    const { rows } = await db.execute<{ account: string }>(sql`
+      select account
+      from unnest(${textArray(accounts)}::text[]) as configured (account)
+      where not exists (select 1 from stream_times where stream_times.account = configured.account)
+      order by account`);
+    return rows.map(({ account }) => account);
+  });
+}
+
+type FleetTime = "settledTo" | "pausedSettledTo";
+
+type Row = Readonly<
+  Record<Exclude<keyof FleetTotals, "accounts" | FleetTime>, string> &
+    Record<FleetTime, string | null>
+>;
+
+/**
+ * The totals, and the worst ledgers: first those of which time is lost within a week, the soonest first,
+ * then those with rows that were rejected, open breaks or fresh losses, then the others by how long ago
+ * everything of them was read. Those that are not wanted come last.
+ */
+export function readFleet(db: Queryable, options: FleetOptions): Promise<Fleet> {
+  const { now, maxAgeMs, limit, offset = 0 } = options;
+  const ago = (ms: number) => sql`${isoTime(epochMs(now - ms))}::timestamptz`;
+  const isWrong = sql`(is_rejected or is_broken or lost_at >= ${ago(lostLatelyMs)})`;
+  const isExpiring = sql`settled_to < ${ago(expiresWithin)}`;
+  return withDatabaseErrors(async () => {
+    // Apart, and not from one list in between: so the server reads with several processes at once.
+    const { rows } = await db.execute<Row>(sql`
+      select
+        count(*) as ledgers,
+        count(*) filter (where is_wanted) as wanted,
+        count(*) filter (where is_retired) as retired,
+        count(*) filter (where is_closed and not is_retired) as closed,
+        count(*) filter (where is_paused) as paused,
+        count(*) filter (where is_wanted and settled_to < ${ago(maxAgeMs)}) as stale,
+        count(*) filter (where is_wanted and ${isExpiring}) as expiring,
+        count(*) filter (where is_wanted and has_gaps) as "withGaps",
+        count(*) filter (where has_loss) as "withLoss",
+        count(*) filter (where lost_at >= ${ago(lostLatelyMs)}) as "lostLately",
+        count(*) filter (where is_rejected) as rejected,
+        count(*) filter (where is_broken) as broken,
+        extract(epoch from min(settled_to) filter (where is_wanted)) * 1000 as "settledTo",
+        extract(epoch from min(settled_to) filter (where is_paused)) * 1000 as "pausedSettledTo"
+      from ${ledgers(options)}`);
+    const { rows: worst } = await db.execute<Stream>(sql`
+      select account, product_type as "productType"
+      from ${ledgers(options)}
+      order by
+        not is_wanted,
+        case when ${isExpiring} then 0 when ${isWrong} then 1 else 2 end,
+        settled_to,
+        account,
+        product_type
+      limit ${limit}
+      offset ${offset}`);
+    const { settledTo = null, pausedSettledTo = null, ...counts } = onlyRow(rows, "the totals");
+    const numbers = Object.entries(counts).map(([name, count]) => [name, Number(count)]);
+    const timeOf = (ms: string | null) => (ms === null ? undefined : epochMs(Number(ms)));
+    const times = { settledTo: timeOf(settledTo), pausedSettledTo: timeOf(pausedSettledTo) };
+    const accounts = await countAccounts(db, options);
+    return { totals: { ...Object.fromEntries(numbers), accounts, ...times }, worst };
+  });
+}
+
+async function countAccounts(db: Queryable, scope: FleetScope): Promise<number> {
+  const { rows } = await db.execute<{ accounts: string }>(sql`
+    select count(*) as accounts
+    from (
+      select account
+      from stream_times
+      where ${isInScope(scope)}
+      group by account
+    ) as own`);
+  return Number(onlyRow(rows, "a count").accounts);
+}
+
+const isInScope = ({ accounts, productTypes }: FleetScope): SQL => sql`
+          stream_times.settled_to is not null
+          and (${accounts ? textArray(accounts) : null}::text[] is null
+            or stream_times.account = any(${accounts ? textArray(accounts) : null}::text[]))
+          and (${productTypes ? textArray(productTypes) : null}::text[] is null
+            or stream_times.product_type = any(${productTypes ? textArray(productTypes) : null}::text[]))`;
+
+/** A row a ledger, with what is said of it and of its account. What is rare is looked up by hashes. */
+const ledgers = (scope: FleetScope): SQL => sql`
+      (
+        select
+          account,
+          product_type,
+          settled_to,
+          lost_at,
+          is_retired,
+          is_closed,
+          is_paused and not is_retired and not is_closed as is_paused,
+          not (is_retired or is_closed or is_paused) as is_wanted,
+          has_gaps,
+          has_loss,
+          (account, product_type) in (
+            select account, product_type
+            from rejected_bills
+            where resolved_at is null
+          ) as is_rejected,
+          (account, ${walletOf("product_type")}) in (
+            select account, product_type
+            from ledger_breaks
+            where state = 'open'
+          ) as is_broken
+        from (
+          select
+            account,
+            product_type,
+            settled_to,
+            lost_at,
+            lost <> '{}' as has_loss,
+            settled_to < upper(covered + lost + open) as has_gaps,
+            coalesce(own.retired_at, whole.retired_at) is not null as is_retired,
+            own.closed_at is not null as is_closed,
+            whole.paused_at is not null as is_paused
+          from stream_times
+          left join (
+            select account, product_type, retired_at, closed_at
+            from stream_states
+            where coalesce(retired_at, closed_at) is not null
+          ) as own using (account, product_type)
+          left join (
+            select account, retired_at, paused_at
+            from stream_states
+            where product_type = ''
+              and coalesce(retired_at, paused_at) is not null
+          ) as whole using (account)
+          where ${isInScope(scope)}
+        ) as stated
+      ) as ledgers`;

@@ -1,0 +1,163 @@
+import { sql } from "drizzle-orm";
+import { expect, test } from "vitest";
+import { epochMs, minuteMs } from "../src/contract/time.ts";
+import { readKnownTime } from "../src/db/ledger/known-time.ts";
+import { readFleet } from "../src/reports/fleet.ts";
+import { pick, seededRandom } from "../src/sandbox/random.ts";
+import { type Interval, intersect, interval, subtract, union } from "../src/sync/intervals.ts";
+import type { Stream, Walk } from "../src/sync/store.ts";
+import { fileDatabase } from "./support/database.ts";
+import { aPage, type HeldStream, holdStream, minutes, origin } from "./support/held-store.ts";
+
+const { tables } = await fileDatabase();
+const { db } = tables;
+
+/** What is kept of a stream, in milliseconds. */
+async function keptTimes({ account, productType }: Stream) {
+  const spans = (column: string) => sql`
+    (
+      select json_agg(json_build_object(
+        'from', (extract(epoch from lower(span)) * 1000)::bigint,
+        'to', (extract(epoch from upper(span)) * 1000)::bigint
+      ))
+      from unnest(${sql.identifier(column)}) as span
+    )`;
+  const { rows } = await db.execute<
+    Record<"covered" | "lost" | "open", Interval[] | null> & { settled_to: string | null }
+  >(sql`
+    select
+      ${spans("covered")} as covered,
+      ${spans("lost")} as lost,
+      ${spans("open")} as open,
+      extract(epoch from settled_to) * 1000 as settled_to
+    from stream_times
+    where account = ${account}
+      and product_type = ${productType}`);
+  const [row] = rows;
+  return {
+    covered: row?.covered ?? [],
+    lost: row?.lost ?? [],
+    open: row?.open ?? [],
+    settledTo: row?.settled_to == null ? undefined : Number(row.settled_to),
+  };
+}
+
+/** The same by the checkpoints. */
+async function expectedTimes(stream: Stream) {
+  const { coverage, expired, open } = await readKnownTime(db, stream);
+  const windows = open.map(({ window }) => window);
+  const all = union([...coverage, ...expired, ...windows]);
+  const end = all.at(-1)?.to ?? origin;
+  const hole = subtract(interval(all[0]?.from ?? origin, end), [...coverage, ...expired])[0];
+  return {
+    covered: coverage,
+    lost: expired,
+    open: union(windows),
+    settledTo: all.length === 0 ? undefined : (hole?.from ?? end),
+  };
+}
+
+/** Plans, reads, divides and loses time as runs do, in any order. */
+async function live(held: HeldStream, random: () => number): Promise<void> {
+  const { store, stream } = held;
+  const known = await store.knownTime(stream);
+  const some = (windows: readonly Interval[]) => windows.filter(() => random() < 0.7);
+  const part = (window: Interval) => {
+    const middle = epochMs(
+      window.from + Math.floor(((window.to - window.from) * random()) / 2) * 2,
+    );
+    return random() < 0.5 ? interval(window.from, middle) : interval(middle, window.to);
+  };
+  const [walk] = known.open.filter(() => random() < 0.8);
+  if (walk === undefined || random() < 0.3) {
+    const from = Math.floor(random() * 60);
+    const wanted = [minutes(from, from + 1 + Math.floor(random() * 20))];
+    const missing = subtract(wanted, [...known.coverage, ...known.expired]);
+    const fresh = missing.map((window): Walk => ({ window }));
+    const isLost = random() < 0.3;
+    await store.recordPlan({ stream, walks: isLost ? [] : fresh, expired: isLost ? missing : [] });
+  } else if (random() < 0.3 && walk.window.to - walk.window.from > 2 * minuteMs) {
+    await store.divideWindow(stream, walk.window, [epochMs(walk.window.to - minuteMs)]);
+  } else {
+    const proven = some(part(walk.window));
+    const rest = subtract([walk.window], proven);
+    const next = { end: { proven, expired: some(intersect(rest, part(walk.window))) } };
+    const after = walk.cursor;
+    await store.commitPage(aPage(stream, walk.window, next, { ...(after && { after }) }));
+  }
+}
+
+test.each([1, 2, 3])(
+  "what is kept of a stream's time is what its checkpoints say, seed %i",
+  async (seed) => {
+    const random = seededRandom(seed);
+    const held = await holdStream(db);
+    const seen = new Set<string>();
+    for (let step = 0; step < 60; step++) {
+      await live(held, random);
+      const kept = await keptTimes(held.stream);
+      expect(kept).toEqual(await expectedTimes(held.stream));
+      for (const [name, value] of Object.entries(kept))
+        if (value !== undefined && [value].flat().length > 0) seen.add(name);
+    }
+    expect([...seen].toSorted()).toEqual(["covered", "lost", "open", "settledTo"]);
+  },
+);
+
+test("the worst ledgers come first, and totals are those of all", async () => {
+  const random = seededRandom(9);
+  const all: Stream[] = [];
+  const now = epochMs(origin + 100 * minuteMs);
+  for (let n = 0; n < 8; n++) {
+    const held = await holdStream(db);
+    all.push(held.stream);
+    await held.store.recordPlan({
+      stream: held.stream,
+      walks: [{ window: minutes(0, 5 + Math.floor(random() * 80)) }],
+      expired: [],
+    });
+    const [walk] = (await held.store.knownTime(held.stream)).open;
+    if (walk === undefined) throw new Error("no window is open");
+    const proven = n === 3 ? interval(walk.window.from, minutes(0, 2).to) : [walk.window];
+    await held.store.commitPage(aPage(held.stream, walk.window, { end: { proven, expired: [] } }));
+  }
+  const [retired, paused, rejected] = [all[0], all[1], pick(random, all.slice(4))];
+  await db.execute(sql`
+    insert into stream_states (account, product_type, retired_at, paused_at)
+    values (${retired?.account}, '', now(), null), (${paused?.account}, '', null, now())`);
+  await db.execute(sql`
+    insert into rejected_bills (
+      account, product_type, digest, received, fault_path, fault, run_id, rejected_at
+    )
+    values (
+      ${rejected.account}, ${rejected.productType}, 'd', '{}', '', '', gen_random_uuid(), now()
+    )`);
+  const accounts = all.map(({ account }) => account);
+  const options = { accounts, now, maxAgeMs: 60 * minuteMs, limit: 3 };
+  const { totals, worst } = await readFleet(db, options);
+  const next = await readFleet(db, { ...options, offset: 3, limit: 100 });
+  const throughOf = async (stream: Stream) => (await keptTimes(stream)).settledTo ?? 0;
+  const wanted = all.slice(2);
+  const through = await Promise.all(wanted.map(throughOf));
+  expect(totals).toMatchObject({
+    ...{ accounts: 8, ledgers: 8, wanted: 6, retired: 1, paused: 1, closed: 0, rejected: 1 },
+    stale: through.filter((time) => now - time > 60 * minuteMs).length,
+    withGaps: 0,
+    settledTo: Math.min(...through),
+  });
+  const byAge = wanted
+    .map((stream, place) => ({ stream, through: through[place] ?? 0 }))
+    .filter(({ stream }) => stream !== rejected)
+    .toSorted((a, b) => a.through - b.through || (a.stream.account < b.stream.account ? -1 : 1))
+    .map(({ stream }) => stream);
+  const last = [retired, paused].toSorted((a, b) =>
+    (a?.account ?? "") < (b?.account ?? "") ? -1 : 1,
+  );
+  expect([...worst, ...next.worst].slice(0, 6)).toEqual([rejected, ...byAge]);
+  expect(
+    [...worst, ...next.worst]
+      .slice(6)
+      .map(({ account }) => account)
+      .toSorted(),
+  ).toEqual(last.map((stream) => stream?.account));
+});
