@@ -69,14 +69,15 @@ async function live(held: HeldStream, random: () => number): Promise<void> {
     return random() < 0.5 ? interval(window.from, middle) : interval(middle, window.to);
   };
   const [walk] = known.open.filter(() => random() < 0.8);
-  if (walk === undefined || random() < 0.3) {
+  const [isPlanned, isDivided] = [random() < 0.3, random() < 0.3];
+  if (walk === undefined || isPlanned) {
     const from = Math.floor(random() * 60);
     const wanted = [minutes(from, from + 1 + Math.floor(random() * 20))];
     const missing = subtract(wanted, [...known.coverage, ...known.expired]);
     const fresh = missing.map((window): Walk => ({ window }));
     const isLost = random() < 0.3;
     await store.recordPlan({ stream, walks: isLost ? [] : fresh, expired: isLost ? missing : [] });
-  } else if (random() < 0.3 && walk.window.to - walk.window.from > 2 * minuteMs) {
+  } else if (isDivided && walk.window.to - walk.window.from > 2 * minuteMs) {
     await store.divideWindow(stream, walk.window, [epochMs(walk.window.to - minuteMs)]);
   } else {
     const proven = some(part(walk.window));
