@@ -6,7 +6,8 @@ import { DatabaseError, ReportableError } from "../../errors.ts";
 import { programVersion } from "../../version.ts";
 import { type Database, inTransaction, type Transaction } from "../connect.ts";
 import { appliedMigrations } from "../migrate.ts";
-import { accountGuests, accountLeases, analyticsViews } from "../schema/schema.ts";
+import { accountGuests, accountLeases } from "../schema/accounts-schema.ts";
+import { analyticsViews } from "../schema/schema.ts";
 import { tables } from "../schema/tables.ts";
 import {
   type BackupHeader,
