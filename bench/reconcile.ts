@@ -8,11 +8,17 @@ import { chainedLedger } from "./support/chained-ledger.ts";
 /*
  * A whole check of a ledger, against the least that any such check has to do: to sort the bills
  * into their chains and to hold each balance against the one before. The two take turns, so that
- * what else the machine does falls on both.
+ * what else the machine does falls on both. Besides, ledgers with more and more breaks: a check goes
+ * by its bills, and each break costs the same.
  */
 
 const rounds = 7;
 const billsOf = ({ short }: BenchOptions): number => (short ? 20_000 : 1_000_000);
+
+// Bills of which some are taken out: each of them leaves a break.
+const brokenBillsOf = ({ short }: BenchOptions): number => (short ? 4_000 : 120_000);
+const breaksWanted = ({ short }: BenchOptions) => (short ? [10, 40] : [0, 330, 1_320, 5_280]);
+const everything = { accounts: undefined, productTypes: undefined };
 
 const bareScan = `
   select count(*) as off
@@ -37,15 +43,46 @@ export async function run(options: BenchOptions): Promise<BenchResult> {
     await client.query(chainedLedger(bills));
     await client.query("vacuum analyze");
     const check = async () => {
-      const scope = { accounts: undefined, productTypes: undefined };
-      const { breaks } = await reconcile(tables.db, scope, { isFull: true });
+      const { breaks } = await reconcile(tables.db, everything, { isFull: true });
       if (breaks.length > 0) throw new Error("defect: the bench's ledger does not add up");
     };
     const scan = async () => {
       await client.query(bareScan);
     };
     const measured = await inTurns(scan, check);
-    return resultOf(bills, databases.version, measured);
+    const broken: Broken[] = [];
+    for (const wanted of breaksWanted(options)) {
+      broken.push(await checkBroken(await databases.fresh(), brokenBillsOf(options), wanted));
+    }
+    return resultOf(bills, databases.version, measured, broken);
+  } finally {
+    await client.end();
+  }
+}
+
+type Broken = { readonly bills: number; readonly breaks: number; readonly ms: number };
+
+/** A whole check of a ledger that lacks so many bills here and there. */
+async function checkBroken(url: string, bills: number, wanted: number): Promise<Broken> {
+  await using tables = openDatabase(url);
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  try {
+    await client.query(chainedLedger(bills));
+    // Four ledgers take turns: of each the bills that are taken out are evenly apart.
+    await client.query(`
+      delete from bills
+      using (
+        select product_type, bill_id, row_number() over (order by c_time) as place
+        from bills
+      ) as placed
+      where bills.product_type = placed.product_type
+        and bills.bill_id = placed.bill_id
+        and place % ${wanted === 0 ? bills + 1 : Math.floor(bills / wanted)} = 7`);
+    await client.query("vacuum analyze bills");
+    const start = performance.now();
+    const { breaks } = await reconcile(tables.db, everything, { isFull: true });
+    return { bills, breaks: breaks.length, ms: performance.now() - start };
   } finally {
     await client.end();
   }
@@ -72,7 +109,12 @@ async function timed(act: () => Promise<void>): Promise<number> {
   return performance.now() - start;
 }
 
-function resultOf(bills: number, version: string, { scanMs, checkMs }: Measured): BenchResult {
+function resultOf(
+  bills: number,
+  version: string,
+  { scanMs, checkMs }: Measured,
+  broken: readonly Broken[],
+): BenchResult {
   const ratios = checkMs.map((ms, round) => ms / (scanMs[round] ?? Number.NaN));
   const row = (name: string, figures: readonly number[], digits: number) => [
     name,
@@ -95,7 +137,13 @@ function resultOf(bills: number, version: string, { scanMs, checkMs }: Measured)
       ),
       row("reconcile ÷ scan, round by round", ratios, 2),
     ],
-    notes: [`${rounds} rounds, the two in turns.`],
-    json: { bills, scanMs, checkMs, ratio: median(ratios) },
+    notes: [
+      `${rounds} rounds, the two in turns.`,
+      ...broken.map(
+        ({ bills, breaks, ms }) =>
+          `${breaks.toLocaleString("en-US")} breaks among ${bills.toLocaleString("en-US")} bills, checked once: ${(ms / 1_000).toFixed(1)} s`,
+      ),
+    ],
+    json: { bills, scanMs, checkMs, ratio: median(ratios), broken },
   };
 }
