@@ -97,8 +97,8 @@ describe("what an export may lack", () => {
     const warnings = exportWarnings({
       missing: ["fund/COIN-FUTURES"],
       times: [
-        { stream, holes, through: ago(hourMs) },
-        { stream: other, holes: [], through: ago(2 * hourMs) },
+        { stream, holes, through: ago(hourMs), isClosed: false },
+        { stream: other, holes: [], through: ago(2 * hourMs), isClosed: false },
       ],
       quarantined: [{ ...stream, rows: 2 }],
       unreconciled: [other],

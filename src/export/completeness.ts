@@ -1,5 +1,6 @@
 import { sql } from "drizzle-orm";
 import { type EpochMs, epochMs } from "../contract/time.ts";
+import { readAccountStates } from "../db/accounts/account-states.ts";
 import type { Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { readKnownTime } from "../db/ledger/known-time.ts";
@@ -11,8 +12,12 @@ import { type BillSelection, isSelected } from "./read-bills.ts";
 /** What is known of the time of a stream that is exported. */
 export type ExportedTime = {
   readonly stream: Stream;
-  /** Up to when it was read; undefined before the first time that was read to its end. */
+  /**
+   * Up to when it was read; undefined before the first time that was read to its end. Of one that is
+   * closed, when that was: no later bill will come between those that are stored.
+   */
   readonly through: EpochMs | undefined;
+  readonly isClosed: boolean;
   /** Time of the export that is not proven complete. */
   readonly holes: readonly Interval[];
 };
@@ -24,13 +29,29 @@ export async function readExportedTimes(
   now: EpochMs,
 ): Promise<readonly ExportedTime[]> {
   const found: ExportedTime[] = [];
+  const states = await readAccountStates(tx);
   for (const stream of streams) {
     const known = await withDatabaseErrors(() => readKnownTime(tx, stream));
-    const through = known.coverage.at(-1)?.to;
-    found.push({ stream, through, holes: holesIn(known, selection, now) });
+    const { account, productType } = stream;
+    const closedAt = states
+      .of(account)
+      .closed.find((closed) => closed.productType === productType)?.closedAt;
+    found.push({
+      stream,
+      through: closedAt ?? known.coverage.at(-1)?.to,
+      isClosed: closedAt !== undefined,
+      holes: holesIn(known, upTo(selection, closedAt), now),
+    });
   }
   return found;
 }
+
+/** Behind its closing there is nothing to be read of a stream. */
+const upTo = (
+  { from, to }: Pick<BillSelection, "from" | "to">,
+  closedAt: EpochMs | undefined,
+): Pick<BillSelection, "from" | "to"> =>
+  closedAt === undefined ? { from, to } : { from, to: epochMs(Math.min(to ?? closedAt, closedAt)) };
 
 /**
  * What of the selected time is not proven complete. Without a beginning, what was ever known of

@@ -18,6 +18,7 @@ export const movements = [
   ["loan", "loans borrowed and repaid"],
   ["fees", "fees in rows of their own"],
   ["unmapped", "unmapped types"],
+  ["closed_out", "closed, left behind"],
   ["rounding", "rounding"],
   ["difference", "unexplained"],
   ["unsettled", "not judged yet"],

@@ -60,7 +60,7 @@ export async function planExport(
       }).map((text) => `warning: ${text}`),
       ...exportNotes({
         leftOut,
-        through: through.map(({ to }) => to),
+        through: through.flatMap(({ to, isClosed }) => (isClosed ? [] : [to])),
         next: changedSince === undefined ? undefined : await nextChangedSince(tx),
       }),
     ],
@@ -123,9 +123,9 @@ function missingOf(
 }
 
 /** A wallet's balance is one over all of its product types: none goes on where another one ends. */
-function endsOf(times: readonly ExportedTime[]): NonNullable<BillSelection["ends"]> {
-  const ends = times.flatMap(({ stream, through }) =>
-    through === undefined ? [] : [{ ...stream, to: through }],
+function endsOf(times: readonly ExportedTime[]) {
+  const ends = times.flatMap(({ stream, through, isClosed }) =>
+    through === undefined ? [] : [{ ...stream, isClosed, to: through }],
   );
   const nameOf = ({ account, productType }: Stream) => `${account} ${walletOf(productType)}`;
   return ends.map((end) => {

@@ -68,6 +68,9 @@ function columnsOf(name: LineName): Columns {
   }
   if (name === "rounding") return ofChain(ofDay, sql`rounding`);
   const isOfChain = false;
+  if (name === "closed_out") {
+    return { ofDay, ofBill: sql`0::numeric`, isOfBill: sql`false`, isOfChain };
+  }
   if (name === "trading_fees" || name === "fee_rebates") {
     const isOfBill = name === "fee_rebates" ? sql`wallet_fee > 0` : sql`wallet_fee < 0`;
     return { ofDay, ofBill: sql`wallet_fee`, isOfBill, isOfChain };

@@ -32,9 +32,21 @@ covered as (
   from read
   group by account, 2, product_type like 'UTA-%'
 ),
+-- A wallet whose account became of the other kind: what was left in it is taken out on that day.
+closings as (
+  select
+    account,
+    case when product_type like 'UTA-%' then 'UTA' else product_type end as wallet,
+    (max(closed_at) at time zone 'UTC')::date as closed_on
+  from stream_states
+  where closed_at is not null
+    and product_type <> ''
+  group by account, 2
+),
 dated as (
   select
     days.*,
+    next_day is null and closed_on is not null as is_last_of_closed,
     -- A difference is unsettled until reconcile has judged the bill that shows it.
     case when coalesce((own).opened_at < reconciled_through, true) and reconciled_at is not null then 0 else step_difference end
       + case
@@ -50,10 +62,11 @@ dated as (
     -- Behind a day come those without bills, to the next one that has some.
     coalesce(
       next_day - 1,
-      greatest(day, (upper(covered.time) at time zone 'UTC')::date)
+      greatest(day, coalesce(closed_on, (upper(covered.time) at time zone 'UTC')::date))
     ) as until
   from chained_days as days
   left join covered using (account, wallet)
+  left join closings using (account, wallet)
   left join reconciled_chains
     on reconciled_chains.account = days.account
     and reconciled_chains.product_type = days.wallet
@@ -90,7 +103,8 @@ days as (
     case when later = 0 then (own).rounding + step_rounding else 0 end as rounding,
     case when later = 0 then (own).difference + step_difference else 0 end as difference,
     case when later = 0 then dated.unsettled else 0 end as unsettled,
-    case when later = 0 then (own).bills else 0 end as bills
+    case when later = 0 then (own).bills else 0 end as bills,
+    is_last_of_closed and later = dated.until - dated.day as is_closing
   from dated
   -- In an array a planner expects ten of them, and of a series a thousand: for so many rows it compiles
   -- the statement first, which takes longer than running it.
@@ -119,8 +133,8 @@ select
   conversion,
   unmapped,
   rounding,
-  reported_closing - difference as computed_closing,
-  reported_closing,
+  case when is_closing then 0 else reported_closing end - difference as computed_closing,
+  case when is_closing then 0 else reported_closing end as reported_closing,
   difference,
   bills,
   coalesce(
@@ -130,7 +144,8 @@ select
   unsettled,
   spot,
   loan,
-  fees
+  fees,
+  case when is_closing then -reported_closing else 0 end as closed_out
 from days;
 
 comment on view analytics.daily_rollforward is
@@ -166,3 +181,4 @@ comment on column analytics.daily_rollforward.unsettled is 'The part of the diff
 comment on column analytics.daily_rollforward.spot is 'Coins bought and sold on the spot market of a unified account: principal, not profit.';
 comment on column analytics.daily_rollforward.loan is 'Principal borrowed, positive, and repaid, negative.';
 comment on column analytics.daily_rollforward.fees is 'Fees in bills of their own, which name no other amount.';
+comment on column analytics.daily_rollforward.closed_out is 'What was left in the wallet, with the sign turned, on the day on which a sync was told that its account had become unified, or classic again: the exchange serves this wallet no more, and its rows end. What the other wallet begins with is its own opening, or a transfer; it is not this.';

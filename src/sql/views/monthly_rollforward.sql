@@ -26,7 +26,7 @@ select
     + sum(
       realised_pnl + trading_fees + fee_rebates + funding_received + funding_paid + liquidation
         + transfers_in + transfers_out + bonus + copy + delivery + margin + interest + conversion
-        + unmapped + rounding + spot + loan + fees
+        + unmapped + rounding + spot + loan + fees + closed_out
     ) as computed_closing,
   (array_agg(reported_closing order by day desc))[1] as reported_closing,
   sum(difference) as difference,
@@ -36,7 +36,8 @@ select
   sum(unsettled) as unsettled,
   sum(spot) as spot,
   sum(loan) as loan,
-  sum(fees) as fees
+  sum(fees) as fees,
+  sum(closed_out) as closed_out
 from analytics.daily_rollforward
 group by account, product_type, coin, is_demo, date_trunc('month', day);
 
@@ -73,3 +74,4 @@ comment on column analytics.monthly_rollforward.unsettled is 'The part of the di
 comment on column analytics.monthly_rollforward.spot is 'Coins bought and sold on the spot market of a unified account: principal, not profit.';
 comment on column analytics.monthly_rollforward.loan is 'Principal borrowed, positive, and repaid, negative.';
 comment on column analytics.monthly_rollforward.fees is 'Fees in bills of their own, which name no other amount.';
+comment on column analytics.monthly_rollforward.closed_out is 'What was left in the wallet, with the sign turned, in the month in which a sync was told that its account had become unified, or classic again: the exchange serves this wallet no more, and its rows end. What the other wallet begins with is its own opening, or a transfer; it is not this.';
