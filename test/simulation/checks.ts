@@ -10,7 +10,7 @@ import type { StreamPlan } from "../../src/sync/store.ts";
 import type { StreamReport } from "../../src/sync/stream-run.ts";
 import { modeOfType } from "./account.ts";
 import type { CommittedStream, Write } from "./committed.ts";
-import { checkClosed, checkMode, checkTransit } from "./mode-checks.ts";
+import { checkClosed, checkMode, checkTransit, checkUnread } from "./mode-checks.ts";
 import type { ServedPage } from "./network.ts";
 import {
   isBehindCursor,
@@ -223,6 +223,7 @@ export function checkRun(world: World, run: Run, before: Tables, after: Tables):
   );
   checkMode(world, run, report);
   checkClosed(world, run, report, after);
+  checkUnread(world, run, report, after);
   if (run.isFaultless) {
     const errors = [report.error, ...report.streams.map(({ error }) => error)];
     const failed = errors.filter((error) => error !== undefined).map(String);

@@ -3,6 +3,7 @@ import { modeOfType } from "./account.ts";
 import type { Write } from "./committed.ts";
 import type { Run } from "./run-record.ts";
 import type { Tables } from "./tables.ts";
+import { seams, settledOf, timeText } from "./time-checks.ts";
 import type { World } from "./world.ts";
 
 /** Nothing is written by a run that began and goes on while the account is on its way. */
@@ -27,6 +28,35 @@ export function checkMode(
     ...(isComplete(report) && mode === undefined ? [`${name}: is complete, in no mode`] : []),
     ...(mode !== undefined && !isTrue ? [`${name}: says ${mode}, which it was not`] : []),
   ]);
+}
+
+/**
+ * What a run says of the streams that it closed: when, and what was not read of them. With what was
+ * settled before that, it is all the time since the oldest that was wanted.
+ */
+export function checkUnread(
+  { verdicts, tolerance }: World,
+  { name, beganAt, endedAt, isOvertaken }: Run,
+  { closed = [] }: AccountReport,
+  after: Tables,
+): void {
+  const { aheadMs, behindMs } = tolerance;
+  const wrong = closed.flatMap(({ stream: { productType }, closedAt, unread }) => {
+    const isNow = closedAt >= beganAt - behindMs && closedAt <= endedAt + aheadMs;
+    const { checkpoints } = after[productType];
+    const times = [...unread, ...settledOf(checkpoints)];
+    const oldest = Math.min(...checkpoints.map(({ from }) => from));
+    const from = Math.min(...times.map((time) => time.from));
+    const to = Math.max(...times.map((time) => time.to));
+    return [
+      ...(isNow ? [] : [`is closed at ${timeText(closedAt)}`]),
+      ...(isOvertaken ? [] : seams(times)),
+      ...(from === oldest && to === closedAt
+        ? []
+        : [`tells its time from ${timeText(from)} to ${timeText(to)}`]),
+    ].map((what) => `${name}: ${productType} ${what}`);
+  });
+  verdicts.check("mode", closed.length, wrong);
 }
 
 /** After a run that was told the mode, the streams of the other one are closed, and those of it are not. */

@@ -295,4 +295,76 @@ export const mutants: readonly Mutant[] = [
     file: "src/contract/bills-api.ts",
     changes: [["unifiedIntervalMaxMs - 1", "unifiedIntervalMaxMs + 1"]],
   },
+  {
+    name: "unified: the mode asked for only once",
+    file: "src/sync/account-mode.ts",
+    changes: [["  const order =\n", "  if (last !== undefined) return last;\n  const order =\n"]],
+  },
+  {
+    name: "unified: 40085 taken for refused credentials",
+    file: "src/exchange/refusals.ts",
+    changes: [['"40085": otherMode(', '"40085": credentials(']],
+  },
+  {
+    name: "unified: 40084 taken for a request that is refused",
+    file: "src/exchange/refusals.ts",
+    changes: [['"40084": notUnified,', '"40084": request,']],
+  },
+  {
+    name: "unified: streams closed a day late",
+    file: "src/sync/run.ts",
+    changes: [
+      [
+        "await held.store.recordMode(mode, exchangeNow());",
+        "await held.store.recordMode(mode, (exchangeNow() + 86_400_000) as never);",
+      ],
+    ],
+  },
+  {
+    name: "unified: streams closed only by the run after the first in the new mode",
+    file: "src/sync/run.ts",
+    changes: [
+      [
+        "if (isKnown || !isTold) return [];",
+        "if (isKnown || !isTold || streams.every((stream) => stream.isUnread)) return [];",
+      ],
+    ],
+  },
+  {
+    name: "unified: what was not read of a stream that is closed not told",
+    file: "src/sync/closed-time.ts",
+    changes: [
+      [
+        "unread: subtract(interval(start, closedAt), [...known.coverage, ...known.expired]),",
+        "unread: [],",
+      ],
+    ],
+  },
+  {
+    name: "unified: a closed stream's time told up to the newest that was planned",
+    file: "src/sync/closed-time.ts",
+    changes: [
+      [
+        "unread: subtract(interval(start, closedAt), [...known.coverage, ...known.expired]),",
+        "unread: known.open.map(({ window }) => window),",
+      ],
+    ],
+  },
+  {
+    name: "unified: the cursor four seconds too low",
+    file: "src/contract/bills-api.ts",
+    changes: [
+      ["{ cursor: idLessThan }", "{ cursor: String(BigInt(idLessThan) - (4_000n << 22n)) }"],
+    ],
+  },
+  {
+    name: "unified: an answer without a byte taken for an empty page",
+    file: "src/exchange/answer.ts",
+    changes: [
+      [
+        "    return envelope.safeParse(parseExactJson(body)).data;",
+        '    if (body === "") return { code: "00000", data: { list: null } };\n    return envelope.safeParse(parseExactJson(body)).data;',
+      ],
+    ],
+  },
 ];
