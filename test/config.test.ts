@@ -37,6 +37,7 @@ test("nothing but credentials has to be set: all else has a default", () => {
   const { baseUrl, accounts, ...config } = read({});
   expect(config).toEqual({
     accountNames: ["main"],
+    namesAccounts: true,
     database: { dataDir: "./data" },
     locale: "en-US",
     settleLagMs: 600_000,

@@ -8,9 +8,9 @@ import { openDatabase } from "../src/db/connect.ts";
 import { readObservations } from "../src/reports/observations.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { servedBills } from "../src/sandbox/source.ts";
-import { environmentFor, runCli, temporaryFolder } from "./support/cli.ts";
+import { environmentFor, runCli, startCli, temporaryFolder } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
-import { hasPromtool, promtool, seriesOf } from "./support/promtool.ts";
+import { hasPromtool, judgeRules, promtool, type RuleCase, seriesOf } from "./support/promtool.ts";
 
 const productTypes = ["USDT-FUTURES", "COIN-FUTURES"] as const;
 
@@ -226,6 +226,47 @@ describe("of what is stored by hand", () => {
     expect(narrow.stdout).not.toMatch(/BillSyncBreak|BillSyncRejected/);
   });
 });
+
+test("an account that is configured and was never begun is stale for all who watch; a name's default is not", async () => {
+  await using database = await testDatabase();
+  await using folder = await temporaryFolder();
+  const options = { cwd: folder.path };
+  const named = { DATABASE_URL: database.url, PRODUCT_TYPES: productTypes.join() };
+  const env = { ...named, EXCHANGE_ACCOUNT: "new" };
+  const newLedger = (type: string) => `account="new",product_type="${type}",state="read"`;
+  const infoOf = (text: string) => Object.keys(seriesOf(text, "bill_sync_ledger_info"));
+  const ran = await runCli(["metrics"], { ...options, env });
+  await using serving = await startCli(["serve", "--port", "0"], { ...options, env });
+  const [url] = await serving.seen("stdout", /^http:\/\/127\.0\.0\.1:\d+/);
+  const served = await (await fetch(`${url}/metrics`)).text();
+  for (const text of [ran.stdout, served]) {
+    expect(infoOf(text)).toEqual(productTypes.map(newLedger));
+    expect(text).not.toContain("complete_through");
+    await expectFiring(text, [
+      ["BillSyncAbsent", { command: "sync" }],
+      ...productTypes.map(
+        (type) => ["BillSyncStale", { account: "new", product_type: type, state: "read" }] as const,
+      ),
+    ]);
+  }
+  const checked = await runCli(["status", "--check"], { ...options, env });
+  expect(checked.code).toBe(1);
+  expect(checked.stdout.match(/^ALERT .*/gm)).toEqual([
+    "ALERT BillSyncAbsent: no sync has run yet; run sync",
+    ...productTypes.map((type) => `ALERT BillSyncStale: new/${type} was never read completely`),
+  ]);
+  const unnamed = await runCli(["metrics"], { ...options, env: named });
+  expect(infoOf(unnamed.stdout)).toEqual([]);
+});
+
+/** Prometheus's own engine fires these two rules for it, and for nothing else. */
+async function expectFiring(text: string, firing: RuleCase["firing"]): Promise<void> {
+  if (!hasPromtool) return console.log("promtool is not installed: the rules were not judged");
+  const rules = ["BillSyncAbsent", "BillSyncStale"];
+  expect(await judgeRules([{ name: "never begun", text, firing }], 3_600, rules)).toBe(
+    "as expected",
+  );
+}
 
 test("status --check is silent after a sync, and names what is too old for a shorter --max-age", async () => {
   await using at = await house();

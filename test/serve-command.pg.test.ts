@@ -4,8 +4,16 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";
 import { signature } from "../src/contract/signature.ts";
+import { epochMs, hourMs, minuteMs } from "../src/contract/time.ts";
+import { inTransaction, openDatabase } from "../src/db/connect.ts";
+import { upsertBills } from "../src/db/ledger/upsert-bills.ts";
+import { migrate } from "../src/db/migrate.ts";
+import { newKey, writeKeys } from "../src/serve/keys/key-file.ts";
+import { bills } from "./support/bills.ts";
 import { runCli, startCli, temporaryFolder } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
+import { coverStream } from "./support/small-ledger.ts";
+import { throwawayServer } from "./support/throwaway-server.ts";
 
 test.each(["SIGINT", "SIGTERM"] as const)(
   "serve prints its address, answers for its health, and ends with code 0 on %s",
@@ -110,6 +118,48 @@ test("keys are shown once, kept for their owner alone, and taken and given up by
     code: 2,
     stderr: expect.stringMatching(/other users may read it; run chmod 600/),
   });
+});
+
+test("a database that is stopped, and one that crashes, costs the requests of that time alone", async () => {
+  await using server = await throwawayServer();
+  await migrate(server.url);
+  const stream = { account: "main", productType: "USDT-FUTURES" } as const;
+  const at = Date.now();
+  {
+    await using tables = openDatabase(server.url);
+    await inTransaction(tables.db, async (tx) => {
+      await coverStream(tx, stream, at - hourMs, at);
+      const cTime = epochMs(at - minuteMs);
+      await upsertBills(tx, [{ stream, bills: bills(150, { cTime }) }]);
+    });
+  }
+  await using folder = await temporaryFolder();
+  const key = newKey(
+    { name: "bot", account: "main", productTypes: undefined, gaps: "refuse" },
+    new Date(),
+  );
+  await writeKeys(join(folder.path, "mirror-keys.json"), [key]);
+  const options = { env: { DATABASE_URL: server.url }, cwd: folder.path };
+  await using serving = await startCli(["serve", "--port", "0"], options);
+  const [url] = await serving.seen("stdout", /^http:\/\/127\.0\.0\.1:\d+/);
+  const codes = async () => {
+    const asked = Array.from({ length: 10 }, () => codeOf(url, key));
+    return [...new Set((await Promise.all(asked)).map(({ code }) => code))];
+  };
+  const readiness = async () => {
+    const paths = ["/readyz", "/healthz", "/metrics"];
+    const answers = await Promise.all(paths.map((path) => fetch(`${url}${path}`)));
+    return answers.map(({ status }) => status);
+  };
+  expect([await codes(), await readiness()]).toEqual([["00000"], [200, 200, 200]]);
+  for (const mode of ["fast", "immediate"] as const) {
+    const meanwhile = codes();
+    await server.stop(mode);
+    expect(["00000", "40725"]).toEqual(expect.arrayContaining(await meanwhile));
+    expect([await codes(), await readiness()]).toEqual([["40725"], [503, 200, 503]]);
+    await server.start();
+    expect([await codes(), await readiness()]).toEqual([["00000"], [200, 200, 200]]);
+  }
 });
 
 test("a key is of one account that is known, and its name is used once", async () => {

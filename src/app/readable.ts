@@ -29,6 +29,10 @@ function readableTypes(
   return own.filter((type) => notAvailable.every(({ productType }) => productType !== type));
 }
 
+/** The ledgers that are configured and can be read; none where nothing names an account. */
+export const readableStreams = (config: Config, states: AccountStates): readonly Stream[] =>
+  config.namesAccounts ? configuredStreams(readable(config, states)) : [];
+
 /**
  * The ledgers that are stored or can be read, of those selected.
  * @throws UsageError for a name that is neither configured nor stored.
@@ -38,7 +42,7 @@ export function knownStreams(
   config: Config,
   { stored, states }: { readonly stored: readonly Stream[]; readonly states: AccountStates },
 ): readonly Stream[] {
-  const known = [...stored, ...configuredStreams(readable(config, states))];
+  const known = [...stored, ...readableStreams(config, states)];
   const names = new Set(known.map(streamName));
   return selectedStreams(selection, config, stored).filter((stream) =>
     names.has(streamName(stream)),

@@ -85,7 +85,6 @@ export async function demoCommand(
       port: 0,
       host: "127.0.0.1",
       maxAge: dayMs,
-      hasAccounts: true,
     });
   }
   return exitCode;

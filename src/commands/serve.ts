@@ -1,6 +1,5 @@
 import { type ExitCode, type Io, print, tell } from "../app/io.ts";
-import { readable } from "../app/readable.ts";
-import { configuredStreams } from "../app/selection.ts";
+import { readableStreams } from "../app/readable.ts";
 import { stopped } from "../app/stopped.ts";
 import type { Config } from "../config/config.ts";
 import { secondMs } from "../contract/time.ts";
@@ -21,8 +20,6 @@ export type ServeOptions = {
   /** In ms. */
   readonly maxAge: number;
   readonly pageHost?: readonly string[];
-  /** Whether the accounts were named: where none was, no ledger is missed. */
-  readonly hasAccounts: boolean;
 };
 
 // A client waits no longer than this for a page.
@@ -32,7 +29,7 @@ const statementMaxMs = 20 * secondMs;
 export async function serveCommand(
   config: Config,
   io: Io,
-  { port, host, maxAge, pageHost = [], hasAccounts }: ServeOptions,
+  { port, host, maxAge, pageHost = [] }: ServeOptions,
 ): Promise<ExitCode> {
   await using database = await openCommandDatabase(config.database, (message) => tell(io, message));
   if (!(await hasSchema(database.db))) {
@@ -49,7 +46,7 @@ export async function serveCommand(
     settleLagMs: config.settleLagMs,
     maxAgeMs: maxAge,
     log,
-    ...(hasAccounts && { configured: (states) => configuredStreams(readable(config, states)) }),
+    configured: (states) => readableStreams(config, states),
     pageNames: pageHost.map((name) => name.toLowerCase()),
   });
   await using server = await listen(app, { host, port });

@@ -23,6 +23,8 @@ export type Config = {
   readonly accounts: readonly Account[];
   /** Those that are configured; `accounts` has those among them that were asked for. */
   readonly accountNames: readonly string[];
+  /** False where nothing names an account: `accounts` then has the default's name, and no more is known. */
+  readonly namesAccounts: boolean;
   /** Absent where the table `accounts` is not to be read: nothing says how its accounts' credentials are had. */
   readonly added?: AddedAccounts;
   /** Where the server's own keys are: beside the file of accounts, or beside `.env`. */
@@ -85,7 +87,10 @@ export function readDatabaseConfig(environment: Environment): DatabaseConfig {
   return database;
 }
 
-type ReadAccounts = Pick<Config, "accounts" | "accountNames" | "added" | "warnings">;
+type ReadAccounts = Pick<
+  Config,
+  "accounts" | "accountNames" | "namesAccounts" | "added" | "warnings"
+>;
 
 function readAccounts(reader: EnvironmentReader, needs: ConfigNeeds): ReadAccounts {
   const path = reader.get("ACCOUNTS_FILE");
@@ -98,7 +103,10 @@ function readAccounts(reader: EnvironmentReader, needs: ConfigNeeds): ReadAccoun
       riskUnitIds: reader.riskUnitIds(),
       ...(needs.credentials ? { credentials: reader.credentials() } : {}),
     };
-    return { accounts: [account], accountNames: [account.name], warnings: [] };
+    const namesAccounts = ["EXCHANGE_ACCOUNT", "EXCHANGE_API_KEY"].some(
+      (name) => reader.get(name) !== undefined,
+    );
+    return { accounts: [account], accountNames: [account.name], namesAccounts, warnings: [] };
   }
   reader.refuseBothSources();
   const isWanted = (account: string) => needs.accounts?.includes(account) ?? true;
@@ -110,13 +118,15 @@ function readAccounts(reader: EnvironmentReader, needs: ConfigNeeds): ReadAccoun
   };
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) {
     const accountNames = namesInDirectory(path, deps.fault);
-    return { accountNames, ...readAccountsDirectory(path, accountNames.filter(isWanted), deps) };
+    const wanted = readAccountsDirectory(path, accountNames.filter(isWanted), deps);
+    return { accountNames, namesAccounts: true, ...wanted };
   }
   const { accounts, lookUpOf, warnings } = readAccountsFile(path, deps);
   const accountNames = accounts.map(({ name }) => name);
   return {
     accounts,
     accountNames,
+    namesAccounts: true,
     warnings,
     ...(lookUpOf && { added: addedAccounts(lookUpOf, deps.productTypes) }),
   };

@@ -1,7 +1,6 @@
 import { type Command, Option } from "commander";
 import { selectionOf } from "../../app/selection.ts";
 import { readConfig } from "../../config/config.ts";
-import type { Environment } from "../../config/environment.ts";
 
 import type { ServeOptions } from "../serve.ts";
 
@@ -21,11 +20,10 @@ export function addServingCommands(
   { io, readEnvironment }: ProgramDeps,
   exitWith: ExitWith,
 ): void {
-  const serve = async (options: Omit<ServeOptions, "hasAccounts">) => {
-    const environment = readEnvironment();
-    const config = readConfig(environment, { credentials: false });
+  const serve = async (options: ServeOptions) => {
+    const config = readConfig(readEnvironment(), { credentials: false });
     const { serveCommand } = await import("../serve.ts");
-    return serveCommand(config, io, { ...options, hasAccounts: namesAccounts(environment) });
+    return serveCommand(config, io, options);
   };
   const metrics = async (options: { readonly textfile?: string }) => {
     const config = readConfig(readEnvironment(), { credentials: false });
@@ -49,10 +47,6 @@ export function addServingCommands(
     .action(exitWith(serve));
   addKeyCommands(program, { io, readEnvironment }, exitWith);
 }
-
-/** A server beside a database may know of no account, and has the history all the same. */
-const namesAccounts = (environment: Environment): boolean =>
-  ["ACCOUNTS_FILE", "EXCHANGE_API_KEY"].some((name) => (environment[name] ?? "") !== "");
 
 type NewKeyWords = {
   readonly account?: readonly string[];
