@@ -6,19 +6,12 @@ import { inTransaction } from "../src/db/connect.ts";
 import { findWrongDays } from "../src/db/days/compare-days.ts";
 import { refreshAllDays } from "../src/db/days/refresh-days.ts";
 import { upsertBills } from "../src/db/ledger/upsert-bills.ts";
-import type { ExportedBill } from "../src/export/exported-bill.ts";
-import { readBills } from "../src/export/read-bills.ts";
 import { reconcile } from "../src/reconciliation/reconcile.ts";
-import { decimalText, unifiedPlaces, units } from "../src/sandbox/money.ts";
+import { decimalText, unifiedPlaces } from "../src/sandbox/money.ts";
 import { pick, seededRandom } from "../src/sandbox/random.ts";
-import { snowflake } from "../src/sandbox/snowflake.ts";
+import { exact, exportedOf, none, offsOf } from "./support/booked-bills.ts";
 import { fileDatabase } from "./support/database.ts";
-import {
-  storeUnified,
-  type UnifiedBill,
-  unifiedLedger,
-  unifiedStart,
-} from "./support/unified-ledger.ts";
+import { storeUnified, type UnifiedBill, unifiedLedger } from "./support/unified-ledger.ts";
 
 // A unified account's rows may be dated a second or two before they are booked, with others of the
 // same coin in between: the balances tell the order, and all that shows bills goes by it.
@@ -31,7 +24,7 @@ const check = (account: string, isFull = false) =>
 const ledgerOf = (account: string, areIdsReused = false) =>
   unifiedLedger(seededRandom(account), { areSomeLate: true, areIdsReused });
 const uncovered = { uncovered: [...unifiedProductTypes] };
-const exact = (text: string) => units(text, unifiedPlaces);
+const offs = (account: string) => offsOf(db, account);
 const keyOf = ({
   productType,
   billId,
@@ -45,56 +38,6 @@ const lateOf = (bills: readonly UnifiedBill[]) =>
   bills.filter((bill, place) =>
     bills.slice(0, place).some((other) => other.coin === bill.coin && other.cTime > bill.cTime),
   );
-
-/** How often a shown balance is not the one before it and what the bills moved. */
-function breaksOf(
-  bills: readonly { coin: string; moved: bigint; balance: string | null }[],
-): number {
-  const balances = new Map<string, bigint>();
-  let breaks = 0;
-  for (const { coin, moved, balance } of bills) {
-    const before = balances.get(coin);
-    const shown = balance === null ? undefined : exact(balance);
-    if (before !== undefined && shown !== undefined && shown !== before + moved) breaks += 1;
-    const after = shown ?? (before === undefined ? undefined : before + moved);
-    if (after !== undefined) balances.set(coin, after);
-  }
-  return breaks;
-}
-
-async function exportedOf(account: string) {
-  const found: ExportedBill[] = [];
-  await inTransaction(db, async (tx) => {
-    for await (const page of readBills(tx, { accounts: [account] })) found.push(...page);
-  });
-  return found;
-}
-
-/** What views and exports make of an account's balances: how often they do not follow. */
-async function offs(account: string) {
-  const { rows } = await db.execute<{ activity: number; days: number }>(sql`
-    select
-      (
-        select count(*)::int
-        from analytics.activity
-        where account = ${account} and difference <> 0
-      ) as activity,
-      (
-        select count(*)::int
-        from analytics.daily_rollforward
-        where account = ${account} and difference <> 0
-      ) as days`);
-  const bills = await exportedOf(account);
-  const exported = bills.map(({ coin, balance, walletAmount, walletFee }) => ({
-    coin,
-    balance,
-    moved: exact(walletAmount) + exact(walletFee),
-  }));
-  const { activity, days } = rows[0] ?? { activity: -1, days: -1 };
-  return { activity, days, exported: breaksOf(exported) };
-}
-
-const none = { activity: 0, days: 0, exported: 0 };
 
 describe("bills that are booked after their times", () => {
   test.each([
@@ -115,7 +58,7 @@ describe("bills that are booked after their times", () => {
       expect((await check(name, true)).breaks).toEqual([]);
       // Not only some order that chains: but for bills that move nothing, the one in which they were booked.
       const order = new Map(bills.map((bill, place) => [keyOf(bill), place]));
-      const moving = (await exportedOf(name)).filter(
+      const moving = (await exportedOf(db, name)).filter(
         ({ walletAmount, walletFee }) => exact(walletAmount) + exact(walletFee) !== 0n,
       );
       for (const coin of new Set(bills.map((bill) => bill.coin))) {
@@ -216,79 +159,6 @@ describe("bills that are booked after their times", () => {
     };
     expect(await restate(-30 * hourMs)).toBeGreaterThan(0);
     expect(await restate(0)).toBe(0);
-    expect(await offs(account)).toEqual(none);
-  });
-
-  /** Rows of USDT in the order in which they were booked: what each moves, and its time. */
-  const rowsOf = (rows: readonly (readonly [moved: number, atMs: number])[]): UnifiedBill[] => {
-    const row = ledgerOf("a row").find(
-      ({ productType, coin }) => productType === "UTA-OTHER" && coin === "USDT",
-    );
-    if (row === undefined) throw new Error("no row");
-    let balance = 1_000;
-    let latest = 0;
-    return rows.map(([moved, atMs], place) => {
-      balance += moved;
-      latest = Math.max(latest, unifiedStart + hourMs + atMs);
-      return {
-        ...row,
-        billId: snowflake(latest, place),
-        businessType: "TRANSFER_IN",
-        amount: String(moved),
-        balance: String(balance),
-        cTime: epochMs(unifiedStart + hourMs + atMs),
-      };
-    });
-  };
-
-  test.each<[string, readonly (readonly [number, number])[]]>([
-    [
-      "before those that they look like",
-      [
-        [1, 0],
-        [0, 11_180],
-        [2, 10_000],
-        [0, 10_300],
-        [3, hourMs],
-      ],
-    ],
-    [
-      "behind those that they look like",
-      [
-        [1, 0],
-        [0, 10_335],
-        [2, 10_975],
-        [0, 10_186],
-        [3, hourMs],
-      ],
-    ],
-  ])("chain where some move nothing, and stand %s", async (name, rows) => {
-    await storeUnified(db, name, rowsOf(rows));
-    const { breaks } = await check(name);
-    expect(breaks).toEqual([]);
-    expect(await offs(name)).toEqual(none);
-  });
-
-  test("need no check of the whole when a later one comes, beside a learned order or not", async () => {
-    const account = "later";
-    const bills = rowsOf([
-      [1, 0],
-      [2, 10_500],
-      [3, 10_900],
-      [4, 10_000],
-      [5, 30_000],
-      [6, 31_000],
-    ]);
-    await storeUnified(db, account, bills.slice(0, 4));
-    expect((await check(account)).breaks).toEqual([]);
-    for (const [place, later] of bills.slice(4).entries()) {
-      // What was stored just before the last check is looked at again.
-      await db.execute(sql`
-        update bills set ingested_at = ingested_at - interval '1 hour' where account = ${account}`);
-      await storeUnified(db, account, [later], uncovered);
-      const { breaks, isWhole } = await check(account);
-      expect({ place, breaks, isWhole }).toEqual({ place, breaks: [], isWhole: false });
-    }
     expect(await offs(account)).toEqual(none);
   });
 });

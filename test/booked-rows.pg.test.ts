@@ -1,0 +1,146 @@
+import { sql } from "drizzle-orm";
+import { describe, expect, test } from "vitest";
+import { unifiedProductTypes } from "../src/contract/product-types.ts";
+import { hourMs } from "../src/contract/time.ts";
+import { inTransaction } from "../src/db/connect.ts";
+import { findWrongDays } from "../src/db/days/compare-days.ts";
+import { refreshAllDays } from "../src/db/days/refresh-days.ts";
+import { reconcile } from "../src/reconciliation/reconcile.ts";
+import { exact, none, offsOf, rowsOf } from "./support/booked-bills.ts";
+import { fileDatabase } from "./support/database.ts";
+import { coverStream } from "./support/small-ledger.ts";
+import { storeUnified, unifiedStart } from "./support/unified-ledger.ts";
+
+// A few rows of a unified account that are dated before they are booked, each a case of its own.
+
+const { tables } = await fileDatabase();
+const { db } = tables;
+
+const check = (account: string) =>
+  reconcile(db, { accounts: [account], productTypes: undefined }, { isFull: false });
+const offs = (account: string) => offsOf(db, account);
+const uncovered = { uncovered: [...unifiedProductTypes] };
+
+describe("bills that are booked after their times", () => {
+  test.each<[string, readonly (readonly [number, number])[]]>([
+    [
+      "before those that they look like",
+      [
+        [1, 0],
+        [0, 11_180],
+        [2, 10_000],
+        [0, 10_300],
+        [3, hourMs],
+      ],
+    ],
+    [
+      "behind those that they look like",
+      [
+        [1, 0],
+        [0, 10_335],
+        [2, 10_975],
+        [0, 10_186],
+        [3, hourMs],
+      ],
+    ],
+  ])("chain where some move nothing, and stand %s", async (name, rows) => {
+    await storeUnified(db, name, rowsOf(rows));
+    const { breaks } = await check(name);
+    expect(breaks).toEqual([]);
+    expect(await offs(name)).toEqual(none);
+  });
+
+  test("are not judged where they lie in the last seconds of what was read: what was booked before them may be dated behind it", async () => {
+    const account = "the end";
+    const readTo = unifiedStart + hourMs + 10_000;
+    // By their times the last one is before the second: it was booked behind it.
+    const bills = rowsOf([
+      [1, 0],
+      [2, 10_500],
+      [3, 9_000],
+      [4, hourMs],
+    ]);
+    const stored = bills.filter(({ cTime }) => cTime < readTo);
+    expect(stored).toHaveLength(2);
+    await storeUnified(db, account, stored, uncovered);
+    const cover = async (from: number, to: number) =>
+      inTransaction(db, async (tx) => {
+        for (const productType of unifiedProductTypes) {
+          await coverStream(tx, { account, productType }, from, to);
+        }
+      });
+    await cover(unifiedStart, readTo);
+    expect((await check(account)).breaks).toEqual([]);
+    await storeUnified(db, account, bills.slice(1), uncovered);
+    await cover(readTo, unifiedStart + 3 * hourMs);
+    expect((await check(account)).breaks).toEqual([]);
+    expect(await offs(account)).toEqual(none);
+  });
+
+  test("and are due at midnight are of the day that begins, as those are that were booked before them", async () => {
+    const account = "midnight";
+    const midnight = 23 * hourMs;
+    const bills = rowsOf([
+      [1, 0],
+      [2, midnight - 300],
+      [3, midnight + 700],
+      [4, midnight],
+      [5, midnight + 1_600],
+      [6, midnight + hourMs],
+    ]);
+    await storeUnified(db, account, bills);
+    expect(await offs(account)).not.toEqual(none);
+    expect((await check(account)).breaks).toEqual([]);
+    expect(await offs(account)).toEqual(none);
+    await refreshAllDays(db, new AbortController().signal);
+    expect(await findWrongDays(db, account)).toEqual([]);
+    const { rows } = await db.execute(sql`
+      select day::text, opening::int, transfers_in::int as moved, reported_closing::int as closing
+      from analytics.daily_rollforward
+      where account = ${account} and bills > 0
+      order by day`);
+    expect(rows).toEqual([
+      { day: "2026-10-01", opening: 1_000, moved: 3, closing: 1_003 },
+      { day: "2026-10-02", opening: 1_003, moved: 18, closing: 1_021 },
+    ]);
+  });
+
+  test("on another day show what is off, which adds up to nothing", async () => {
+    const account = "another day";
+    const midnight = 23 * hourMs;
+    const bills = rowsOf([
+      [1, 0],
+      [3, midnight + 200],
+      [4, midnight - 1_000],
+      [5, midnight + hourMs],
+    ]);
+    await storeUnified(db, account, bills);
+    const { breaks } = await check(account);
+    const off = breaks.map(({ difference }) => exact(difference ?? "0"));
+    expect(off.length).toBeGreaterThan(0);
+    expect(off.reduce((sum, one) => sum + one, 0n)).toBe(0n);
+  });
+
+  test("need no check of the whole when a later one comes, beside a learned order or not", async () => {
+    const account = "later";
+    const bills = rowsOf([
+      [1, 0],
+      [2, 10_500],
+      [3, 10_900],
+      [4, 10_000],
+      [5, 30_000],
+      [6, 31_000],
+    ]);
+    await storeUnified(db, account, bills.slice(0, 4));
+    expect((await check(account)).breaks).toEqual([]);
+    for (const [place, later] of bills.slice(4).entries()) {
+      // What was stored just before the last check is looked at again.
+      await db.execute(sql`
+        update bills set ingested_at = ingested_at - interval '1 hour' where account = ${account}`);
+      await storeUnified(db, account, [later], uncovered);
+      const { breaks, isWhole } = await check(account);
+      expect({ place, breaks, isWhole }).toEqual({ place, breaks: [], isWhole: false });
+    }
+    expect(await offs(account)).toEqual(none);
+  });
+});
