@@ -99,9 +99,9 @@ export const run: Bench = async ({ short }) => {
   await measure("the newest bills", "/bills");
   await measure(
     "the bills of a line of one day",
-    `/bills?line=liquidation&from=${daysAgo(5)}&to=${daysAgo(5)}`,
+    `/bills?of=liquidation&from=${daysAgo(5)}&to=${daysAgo(5)}`,
   );
-  await measure("the bills of a line of 90 days", "/bills?line=liquidation");
+  await measure("the bills of a line of 90 days", "/bills?of=liquidation");
   await execute(url, todayDirty);
   await measure("the page while a day is marked", "/", goal);
   return {

@@ -89,9 +89,9 @@ test("a picture is read by the keyboard, and says what the table below it says",
 test.each([
   [
     "the bills of a figure",
-    "/bills?account=main&product=USDT-FUTURES&line=trading_fees&line=fee_rebates",
+    "/bills?account=main&product=USDT-FUTURES&of=trading_fees&of=fee_rebates",
   ],
-  ["a break's bill", "/bills?account=main&product=USDT-FUTURES&line=difference"],
+  ["a break's bill", "/bills?account=main&product=USDT-FUTURES&of=difference"],
   ["the page by month", "/?account=main&product=USDT-FUTURES&by=month"],
 ])("%s is readable by everybody, on a telephone and on paper", async (_, address) => {
   for (const device of [

@@ -429,20 +429,38 @@ describe.each(Object.keys(classicLedgers))("of %s", (account) => {
       const feeBills = bills.filter(({ fee, isOnCoupon }) => fee !== 0n || isOnCoupon === true);
       const parts = [ofCategory("trade"), feeBills.map(({ fee }) => fee), ofCategory("funding")];
       const sums = parts.map(sumOf);
-      const counts = parts.map(({ length }) => length);
-      return [symbol === "" ? "none named" : symbol, [...sums, sumOf(sums)], counts] as const;
+      const some = bills.filter(
+        (bill) =>
+          feeBills.includes(bill) ||
+          bill.category === "funding" ||
+          (bill.category === "trade" && bill.amount !== 0n),
+      );
+      return [
+        symbol === "" ? "none named" : symbol,
+        [...sums, sumOf(sums)],
+        some.map(({ id }) => id).toSorted(),
+      ] as const;
     });
-    const byName = (a: readonly [string, ...unknown[]], b: readonly [string, ...unknown[]]) =>
-      a[0] < b[0] ? -1 : 1;
-    const shown = (table?.rows ?? []).map(
-      ({ name, cells }) =>
-        [
-          name,
-          cells.slice(0, 4).map(({ value }) => exact(value ?? "")),
-          cells.slice(0, 3).map(({ count }) => count),
-        ] as const,
-    );
-    expect(shown.toSorted(byName)).toEqual(expected.toSorted(byName));
+    const rows = table?.rows ?? [];
+    expect(rows.length).toBe(expected.length);
+    for (const [name, sums, ids] of expected) {
+      const { cells = [] } = rows.find((row) => row.name === name) ?? {};
+      expect(cells.slice(0, 4).map(({ value }) => exact(value ?? ""))).toEqual(sums);
+      expect(cells[4]?.text).toBe(String(ids.length));
+      // Each figure leads to the bills that it counts, which add up to it.
+      for (const [place, sum] of sums.entries()) {
+        const href = cells[place]?.href;
+        if (href === undefined) continue;
+        const markup = await billsPageOf(href);
+        const [list] = tablesIn(markup, "bills");
+        const column = list?.titles.indexOf("Of the figure") ?? -1;
+        const values = (list?.rows ?? []).map(({ cells: own }) => exact(own[column]?.value ?? ""));
+        expect(sumOf(values)).toBe(sum);
+        expect(markup).toContain("which is the figure above");
+      }
+      const [listed] = tablesIn(await billsPageOf(cells[4]?.href ?? ""), "bills");
+      expect(listed?.rows.map(({ cells: own }) => own.at(-1)?.text ?? "").toSorted()).toEqual(ids);
+    }
   });
 
   test("a file has the selected bills, every one and no other", async () => {

@@ -4,6 +4,7 @@ import { readRuns } from "../reports/runs.ts";
 import { timeTag } from "./format.ts";
 import { type Html, html } from "./html.ts";
 import { type Place, pageFoot, pageHead } from "./layout.ts";
+import type { WalletContext, WalletSection } from "./section.ts";
 import { walletSections } from "./sections.ts";
 import { readShown, type Shown } from "./shown.ts";
 import { breaksSection } from "./trust/breaks-section.ts";
@@ -32,17 +33,26 @@ export async function writePage(
   const isEmpty = facts.status.streams.length === 0;
   const shown = await readShown(tx, query, now);
   const { selection, wallets } = shown;
-  const sections = selection === undefined ? [] : walletSections;
+  const context = selection && { tx, selection, wallets, now };
+  const sections = context === undefined ? [] : await sectionsOf(context);
   write(pageHead(titleOf(facts), isEmpty ? [] : [...first, ...sections, last], isSyncAtWork));
   for (const part of liveParts(facts, shown)) write(part);
   if (!isEmpty) write(await breaksSection(tx, facts));
-  if (selection !== undefined) {
-    for (const { render } of sections) write(await render({ tx, selection, wallets, now }));
+  if (context !== undefined) {
+    for (const { render } of sections) write(await render(context));
   }
   const since = epochMs(Math.floor(now / dayMs) * dayMs - (runDays - 1) * dayMs);
   const runs = await readRuns(tx, { since, runsMax });
   if (!isEmpty || runs.length > 0) write(runsSection(runs, now, isSyncAtWork));
   write(pageFoot(footNotes(now)));
+}
+
+async function sectionsOf(context: WalletContext): Promise<readonly WalletSection[]> {
+  const there: WalletSection[] = [];
+  for (const section of walletSections) {
+    if ((await section.isThere?.(context)) ?? true) there.push(section);
+  }
+  return there;
 }
 
 const first: readonly Place[] = [

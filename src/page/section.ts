@@ -20,6 +20,8 @@ export type WalletSection = {
   readonly id: string;
   /** As the menu has it. */
   readonly title: string;
+  /** Whether there is anything of it. Default yes. */
+  readonly isThere?: (context: WalletContext) => Promise<boolean> | boolean;
   /** The whole element: see {@link card}. */
   readonly render: (context: WalletContext) => Promise<Html>;
 };

@@ -1,6 +1,6 @@
 import { balance } from "./money/balance.ts";
 import { bridge } from "./money/bridge.ts";
-import { contracts } from "./money/contracts.ts";
+import { coins, contracts } from "./money/contracts.ts";
 import { filters } from "./money/filters.ts";
 import { loanToValue } from "./money/loan-to-value.ts";
 import { result } from "./money/result.ts";
@@ -13,6 +13,7 @@ export const walletSections: readonly WalletSection[] = [
   balance,
   bridge,
   result,
+  coins,
   contracts,
   rollforward,
   loanToValue,

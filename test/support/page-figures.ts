@@ -5,8 +5,6 @@ export type Cell = {
   readonly text: string;
   readonly value: string | null;
   readonly href: string | undefined;
-  /** How many bills it says below its figure. */
-  readonly count: number;
 };
 
 /** A row's first cell, and the others. */
@@ -64,6 +62,5 @@ function cellOf(markup: string): Cell {
     text,
     value: value ?? (text.startsWith("–") ? "0" : null),
     href: href === undefined ? undefined : unescaped(href),
-    count: Number(/class="count">([\d,]+) bill/.exec(markup)?.[1]?.replaceAll(",", "") ?? 0),
   };
 }

@@ -12,7 +12,7 @@ export function billTable({ bills }: BillList, selection: PageSelection, filter:
   const hasChain = bills.some(({ chain }) => chain !== undefined);
   const isUnified = selection.product === unifiedWallet;
   const figure = (title: string) => html`<th scope="col" class="figure">${title}</th>`;
-  const partTitle = filter.lines.length === 0 ? "Moves" : "Of the figure";
+  const partTitle = filter.pieces.length === 0 ? "Moves" : "Of the figure";
   return html`
 ${hasChain ? "" : html`<p class="note">The days of these bills have too many to follow the balance through. A time leads to the bill's place among all of its day.</p>`}
 <div class="scroll" tabindex="0" role="region" aria-label="List of bills"><table class="bill-list">

@@ -6,8 +6,9 @@ import { movement } from "../format.ts";
 import { type Html, html, joined } from "../html.ts";
 import { messagePage, pageFoot, pageHead } from "../layout.ts";
 import { type BillFilter, billFilterOf, billsAddress } from "../money/bill-links.ts";
-import { readContracts } from "../money/contracts.ts";
-import { isZero, sumOf, together } from "../money/stretches.ts";
+import { contractParts } from "../money/contract-parts.ts";
+import { figureOf, readEarnings, together } from "../money/earnings.ts";
+import { isZero, sumOf, together as wholeOf } from "../money/stretches.ts";
 import { walletDays } from "../money/wallet-days.ts";
 import type { WalletContext } from "../section.ts";
 import { queryOf } from "../selection.ts";
@@ -38,7 +39,7 @@ export async function writeBillsPage(
     html`
 <section class="card" id="bills" aria-labelledby="bills-title">
 <header><h1 id="bills-title">Bills</h1><p class="about">${account} ${product} ${coin}, ${from === to ? from : `${from} to ${to}`}</p></header>
-<p class="facts"><span>${whatText(filter)}</span>${total === undefined ? "" : html`<span>${filter.lines.length === 0 ? "moved the balance by" : "is"} <b>${movement(total, selection)}</b> ${coin} in all</span>`}</p>
+<p class="facts"><span>${whatText(filter)}</span>${total === undefined ? "" : html`<span>${filter.pieces.length === 0 ? "moved the balance by" : "is"} <b>${movement(total, selection)}</b> ${coin} in all</span>`}</p>
 <p class="presets"><a href="/${queryOf(selection)}">Back to the page</a>${digitsLink(context, filter, before)}</p>
 ${list.bills.length === 0 ? html`<p class="note">There is none.</p>` : billTable(list, selection, filter)}
 ${endOf(list, context, filter, before, total)}
@@ -51,12 +52,12 @@ ${endOf(list, context, filter, before, total)}
   );
 }
 
-const whatText = ({ lines, symbol }: BillFilter): Html =>
+const whatText = ({ pieces, symbol }: BillFilter): Html =>
   html`${
-    lines.length === 0
+    pieces.length === 0
       ? "All bills"
       : joined(
-          lines.map(({ title }) => html`<b class="named">${title}</b>`),
+          pieces.map(({ title }) => html`<b class="named">${title}</b>`),
           " and ",
         )
   }${symbol === undefined ? "" : html` of <b>${symbol === "" ? "no contract" : symbol}</b>`}`;
@@ -64,18 +65,19 @@ const whatText = ({ lines, symbol }: BillFilter): Html =>
 /** The figure that led here, from where the page has it; undefined where it shows none. */
 async function totalOf(
   context: WalletContext,
-  { lines, symbol }: BillFilter,
+  { pieces, symbol }: BillFilter,
 ): Promise<string | undefined> {
-  if (symbol === undefined) {
-    const whole = together(await walletDays(context));
-    if (whole === undefined || lines.length === 0) return undefined;
-    return sumOf(lines.map(({ name }) => whole.moved[name]));
+  if (pieces.length === 0) return undefined;
+  const part = contractParts.find(({ name }) => name === pieces[0]?.name)?.name;
+  if (part !== undefined) {
+    const { contracts } = await readEarnings(context);
+    const own = contracts.filter((each) => symbol === undefined || each.symbol === symbol);
+    return figureOf(together(own), part);
   }
-  const contract = (await readContracts(context)).find((each) => each.symbol === symbol);
-  const names: readonly string[] = lines.map(({ name }) => name);
-  if (names.includes("realised_pnl")) return contract?.profit;
-  if (names.includes("trading_fees")) return contract?.fees;
-  return names.includes("funding_paid") ? contract?.funding : undefined;
+  if (symbol !== undefined) return undefined;
+  const whole = wholeOf(await walletDays(context));
+  const moved: Readonly<Record<string, string>> = whole?.moved ?? {};
+  return whole && sumOf(pieces.flatMap(({ name }) => moved[name] ?? []));
 }
 
 function digitsLink(
@@ -89,11 +91,11 @@ function digitsLink(
 
 const addressAt = (
   selection: WalletContext["selection"],
-  { lines, symbol }: BillFilter,
+  { pieces, symbol }: BillFilter,
   before: BillPlace | undefined,
 ): string => {
   const address = billsAddress(selection, {
-    lines: lines.map(({ name }) => name),
+    pieces: pieces.map(({ name }) => name),
     ...(symbol !== undefined && { symbol }),
   });
   return before === undefined

@@ -3,7 +3,6 @@ import { unifiedProductTypes, unifiedWallet } from "../../contract/product-types
 import { type EpochMs, epochMs, isoTime } from "../../contract/time.ts";
 import { textArray } from "../../db/sql/array-literal.ts";
 import type { BillFilter } from "../money/bill-links.ts";
-import type { Line } from "../money/lines.ts";
 import type { WalletContext } from "../section.ts";
 import { daysBefore } from "../selection.ts";
 import type { BillPlace } from "./bill-place.ts";
@@ -15,7 +14,7 @@ export type ListedBill = BillPlace & {
   readonly category: string;
   readonly amount: string;
   readonly fee: string;
-  /** What it has of the lines that are asked for; what it moves where none is. */
+  /** What it has of the pieces that are asked for; what it moves where none is. */
   readonly part: string;
   /** Undefined where the days are too full to put every bill in its place. */
   readonly chain: BillChain | undefined;
@@ -51,7 +50,7 @@ export async function listBills(
   filter: BillFilter,
   before: BillPlace | undefined,
 ): Promise<BillList> {
-  const isOfChain = filter.lines.some((line) => line.isOfChain);
+  const isOfChain = filter.pieces.some((piece) => "isOfChain" in piece && piece.isOfChain);
   const found = isOfChain
     ? await oddBills(context, filter, before)
     : await newestBills(context, filter, before);
@@ -78,8 +77,8 @@ const isOfWallet = ({ selection: { account, product, coin } }: WalletContext): S
       and coin = ${coin}`;
 };
 
-const isWanted = ({ lines, symbol }: BillFilter): SQL => {
-  const any = lines.map(({ isOfBill }) => sql`(${isOfBill})`);
+const isWanted = ({ pieces, symbol }: BillFilter): SQL => {
+  const any = pieces.map(({ isOfBill }) => sql`(${isOfBill})`);
   return sql`${any.length === 0 ? sql`true` : sql`(${sql.join(any, sql` or `)})`}
       and ${symbol === undefined ? sql`true` : sql`coalesce(symbol, '') = ${symbol}`}`;
 };
@@ -91,16 +90,16 @@ const isBefore = (place: BillPlace | undefined): SQL =>
       and (c_time, length(bill_id), bill_id, product_type)
         < (${isoTime(place.cTime)}::timestamptz, length(${place.billId}), ${place.billId}, ${place.productType})`;
 
-/** What a bill has of lines that exclude each other, as those of one link do. */
-const partOf = (lines: readonly Line[]): SQL =>
-  lines.length === 0
+/** What a bill has of pieces that exclude each other, as those of one link do. */
+const partOf = (pieces: BillFilter["pieces"]): SQL =>
+  pieces.length === 0
     ? sql`wallet_amount + wallet_fee`
     : sql`case ${sql.join(
-        lines.map(({ isOfBill, ofBill }) => sql`when ${isOfBill} then ${ofBill}`),
+        pieces.map(({ isOfBill, ofBill }) => sql`when ${isOfBill} then ${ofBill}`),
         sql` `,
       )} end`;
 
-const columns = (lines: readonly Line[]): SQL => sql`
+const columns = (pieces: BillFilter["pieces"]): SQL => sql`
       product_type as "productType",
       bill_id as "billId",
       (extract(epoch from c_time) * 1000)::bigint::text as "cTimeMs",
@@ -109,7 +108,7 @@ const columns = (lines: readonly Line[]): SQL => sql`
       category,
       amount::text,
       fee::text,
-      (${partOf(lines)})::text as part`;
+      (${partOf(pieces)})::text as part`;
 
 const newestOrder = sql`order by c_time desc, length(bill_id) desc, bill_id desc, product_type desc
     limit ${listedMax + 1}`;
@@ -124,7 +123,7 @@ async function newestBills(
 ): Promise<readonly (BillPlace & Omit<ListedBill, "chain">)[]> {
   const { from, to } = context.selection;
   const { rows } = await context.tx.execute<Row>(sql`
-    select ${columns(filter.lines)}
+    select ${columns(filter.pieces)}
     from analytics.entries
     where ${isOfWallet(context)}
       and c_time >= ${`${from}T00:00:00Z`}::timestamptz
@@ -156,7 +155,7 @@ async function oddBills(
         or step_difference <> 0
       )`);
   const { rows } = await context.tx.execute<Row>(sql`
-    select ${columns(filter.lines)}
+    select ${columns(filter.pieces)}
     from analytics.activity
     where ${isOfWallet(context)}
       and day = any(${textArray(days.map(({ day }) => day))}::date[])

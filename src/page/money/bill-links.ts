@@ -1,11 +1,12 @@
 import { type Html, html } from "../html.ts";
 import { type PageSelection, queryOf } from "../selection.ts";
+import { type ContractPart, contractParts, type PartName } from "./contract-parts.ts";
 import { type Line, type LineName, lineNamed } from "./lines.ts";
 
-/** Which bills of the selection: those of any of these lines, and of a contract. */
+/** Which bills of the selection: those of any of these lines or parts, and of a contract. */
 export type BillFilter = {
-  /** Of all lines where there are none. */
-  readonly lines: readonly Line[];
+  /** All where there are none. */
+  readonly pieces: readonly (Line | ContractPart)[];
   /** Empty for bills that name none. */
   readonly symbol: string | undefined;
 };
@@ -14,20 +15,20 @@ export type BillFilter = {
 export function billsAddress(
   selection: PageSelection,
   {
-    lines = [],
+    pieces = [],
     symbol,
     from = selection.from,
     to = selection.to,
   }: {
-    readonly lines?: readonly LineName[];
+    readonly pieces?: readonly (LineName | PartName)[];
     readonly symbol?: string;
     readonly from?: string;
     readonly to?: string;
   } = {},
 ): string {
-  const ofLines = lines.map((name) => `&line=${name}`).join("");
+  const ofPieces = pieces.map((name) => `&of=${name}`).join("");
   const ofSymbol = symbol === undefined ? "" : `&${new URLSearchParams({ symbol })}`;
-  return `/bills?${baseOf(selection)}&from=${from}&to=${to}${ofLines}${ofSymbol}`;
+  return `/bills?${baseOf(selection)}&from=${from}&to=${to}${ofPieces}${ofSymbol}`;
 }
 
 // A page has a thousand such addresses: what is the same in all of them is put together once.
@@ -43,11 +44,14 @@ function baseOf(selection: PageSelection): string {
   return `${query}`;
 }
 
-/** What such an address asks for; a line that is none narrows nothing. */
+/** What such an address asks for; a name that is none narrows nothing. */
 export const billFilterOf = (asked: URLSearchParams): BillFilter => ({
-  lines: asked.getAll("line").flatMap((name) => lineNamed(name) ?? []),
+  pieces: asked.getAll("of").flatMap((name) => lineNamed(name) ?? partNamed(name) ?? []),
   symbol: asked.get("symbol") ?? undefined,
 });
+
+const partNamed = (name: string): ContractPart | undefined =>
+  contractParts.find((part) => part.name === name);
 
 /** A figure that leads to its bills; nothing leads from a dash. */
 export const linked = (figure: Html, address: string): Html =>

@@ -83,7 +83,7 @@ function tableOf(whole: Stretch, steps: readonly BridgeStep[], selection: PageSe
 ${balanceRow("Opening balance", whole.opening)}
 ${steps.map(
   ({ line, moved, before, after }) => html`
-<tr class="${toneOf(line, moved)}"><th scope="row">${line.title}</th><td class="figure">${linked(movement(moved, selection), billsAddress(selection, { lines: [line.name] }))}</td><td class="gauge" aria-hidden="true">${floatingBar(forPixels(before), forPixels(after), span)}</td></tr>`,
+<tr class="${toneOf(line, moved)}"><th scope="row">${line.title}</th><td class="figure">${linked(movement(moved, selection), billsAddress(selection, { pieces: [line.name] }))}</td><td class="gauge" aria-hidden="true">${floatingBar(forPixels(before), forPixels(after), span)}</td></tr>`,
 )}
 ${balanceRow("Closing balance", whole.closing)}
 </tbody></table>`;

@@ -1,110 +1,121 @@
-import { sql } from "drizzle-orm";
-import { formatCounted } from "../../terminal/format.ts";
-import { floatingBar } from "../charts/floating-bar.ts";
+import { isDemoProductType } from "../../contract/product-types.ts";
+import { formatCount } from "../../terminal/format.ts";
+import { floatingBar, type Span } from "../charts/floating-bar.ts";
 import { forPixels, movement } from "../format.ts";
 import { type Html, html } from "../html.ts";
-import { card, type WalletContext, type WalletSection } from "../section.ts";
-import type { PageSelection } from "../selection.ts";
+import { card, type WalletSection } from "../section.ts";
+import { type PageSelection, queryOf } from "../selection.ts";
 import { billsAddress, linked } from "./bill-links.ts";
-import type { LineName } from "./lines.ts";
-import { sumOf } from "./stretches.ts";
+import { contractParts, type PartName } from "./contract-parts.ts";
+import { type Earned, figureOf, readEarnings, together } from "./earnings.ts";
 
 const about = { id: "contracts", title: "By contract" };
-
-/** What a contract earned and cost in the selected days: decimals as text. */
-export type Contract = {
-  /** Empty for bills that name none. */
-  readonly symbol: string;
-  readonly profit: string;
-  readonly fees: string;
-  readonly funding: string;
-  readonly net: string;
-  /** How many bills have some of it. One that closes a position has a profit and a fee. */
-  readonly bills: Readonly<Record<"profit" | "fees" | "funding", number>>;
-};
+const aboutCoins = { id: "coins", title: "All coins" };
 
 // The largest gains and losses are first; more than so many nobody reads.
 const shownMax = 50;
+
+const left = html`<p class="note">Liquidations and deliveries are in the result, and not here.</p>`;
 
 /** Profit, fees and funding by contract. */
 export const contracts: WalletSection = {
   ...about,
   async render(context) {
     const { selection } = context;
-    const found = await readContracts(context);
-    const shownAbout = { ...about, about: selection.coin };
-    if (found.length === 0) {
-      return card(shownAbout, html`<p class="note">No profit, fee or funding in these days.</p>`);
-    }
-    return card(shownAbout, tableOf(found, selection));
+    const { contracts: found } = await readEarnings(context);
+    return card(
+      { ...about, about: `${daysText(selection)}, ${selection.coin}` },
+      found.length === 0
+        ? html`<p class="note">No profit, fee or funding in these days.</p>`
+        : html`${contractTable(found, selection)}${left}`,
+    );
   },
 };
 
-/** The largest net amount first, whatever its sign. */
-export async function readContracts({
-  tx,
-  selection,
-}: WalletContext): Promise<readonly Contract[]> {
-  const { account, product, coin, from, to } = selection;
-  const { rows } = await tx.execute<Omit<Contract, "bills"> & Record<string, string>>(sql`
-    select
-      symbol,
-      sum(profit + loss)::text as profit,
-      sum(fees + rebates)::text as fees,
-      sum(funding_received + funding_paid)::text as funding,
-      sum(profit + loss + fees + rebates + funding_received + funding_paid)::text as net,
-      sum(profit_bills) as "profitBills",
-      sum(fee_bills) as "feeBills",
-      sum(funding_bills) as "fundingBills"
-    from current_symbol_days
-    where account = ${account}
-      and wallet = ${product}
-      and coin = ${coin}
-      and day between ${from}::date and ${to}::date
-    group by symbol
-    order by abs(sum(profit + loss + fees + rebates + funding_received + funding_paid)) desc, symbol`);
-  return rows.map(({ profitBills, feeBills, fundingBills, ...contract }) => ({
-    ...contract,
-    bills: { profit: Number(profitBills), fees: Number(feeBills), funding: Number(fundingBills) },
-  }));
-}
-
-type Part = "profit" | "fees" | "funding";
-const parts: readonly Part[] = ["profit", "fees", "funding"];
-const linesOf: Readonly<Record<Part, readonly LineName[]>> = {
-  profit: ["realised_pnl"],
-  fees: ["trading_fees", "fee_rebates"],
-  funding: ["funding_received", "funding_paid"],
+/** The same of all coins of the account. Demo trading is not money: the two do not stand in one table. */
+export const coins: WalletSection = {
+  ...aboutCoins,
+  isThere: ({ wallets, selection }) => wallets.filter(isAlike(selection)).length > 1,
+  async render(context) {
+    const { selection } = context;
+    const { coins: found } = await readEarnings(context);
+    return card(
+      { ...aboutCoins, about: `${selection.account}, ${daysText(selection)}` },
+      coinTable(found.filter(isAlike(selection)), selection),
+    );
+  },
 };
-const titles = ["Contract", "Profit", "Fees", "Funding", "Net"];
 
-function tableOf(found: readonly Contract[], selection: PageSelection): Html {
+const isAlike =
+  (selection: PageSelection) =>
+  ({ product }: { readonly product: string }): boolean =>
+    isDemoProductType(product) === isDemoProductType(selection.product);
+
+const daysText = ({ from, to }: PageSelection): string => `${from} to ${to}`;
+
+const names: readonly PartName[] = contractParts.map(({ name }) => name);
+
+const spanOf = (rows: readonly Earned[]): Span => {
+  const nets = rows.map(({ net }) => forPixels(net));
+  return { low: Math.min(0, ...nets), high: Math.max(0, ...nets) };
+};
+
+const table = (
+  label: string,
+  first: string,
+  rows: readonly Html[],
+  foot?: Html,
+): Html => html`<div class="scroll" tabindex="0" role="region" aria-label="${label}"><table class="contracts">
+<thead><tr><th scope="col">${first}</th>${["Profit", "Fees", "Funding", "Net", "Bills"].map((title) => html`<th scope="col" class="figure">${title}</th>`)}${foot === undefined ? "" : html`<td></td>`}</tr></thead>
+<tbody>${rows}</tbody>${
+  foot === undefined
+    ? ""
+    : html`
+<tfoot>${foot}</tfoot>`
+}</table></div>`;
+
+function contractTable(found: readonly Earned[], selection: PageSelection): Html {
   const shown = found.slice(0, shownMax);
-  const nets = found.map(({ net }) => forPixels(net));
-  const span = { low: Math.min(0, ...nets), high: Math.max(0, ...nets) };
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="Profit, fees and funding by contract"><table class="contracts">
-<thead><tr>${titles.map((title, index) => html`<th scope="col" class="${index === 0 ? "" : "figure"}">${title}</th>`)}<td></td></tr></thead>
-<tbody>${shown.map((contract) => rowOf(contract, selection, floatingBar(0, forPixels(contract.net), span)))}</tbody>
-<tfoot>${totalOf(found, selection)}</tfoot></table></div>
-<p class="note">${shown.length < found.length ? `The ${shown.length} largest of ${found.length}; the total is of all. ` : ""}Below each figure is how many bills have some of it. Without liquidations and deliveries.</p>`;
+  const span = spanOf(found);
+  const rows = shown.map((contract) => {
+    const { symbol } = contract;
+    const title = html`<th scope="row">${symbol === "" ? "none named" : symbol}</th>`;
+    const address = (name: PartName) => billsAddress(selection, { symbol, pieces: [name] });
+    return html`
+<tr>${title}${figures(contract, selection, address)}${gauge(contract, span)}</tr>`;
+  });
+  const total = together(found);
+  const address = (name: PartName) => billsAddress(selection, { pieces: [name] });
+  return html`${table("Profit, fees and funding by contract", "Contract", rows, html`<tr><th scope="row">Total</th>${figures(total, selection, address)}<td></td></tr>`)}
+${shown.length < found.length ? html`<p class="note">The ${shown.length} largest of ${found.length}; the total is of all.</p>` : ""}`;
 }
 
-const counted = (bills: number): Html | undefined =>
-  bills === 0 ? undefined : html`<small class="count">${formatCounted(bills, "bill")}</small>`;
-
-function rowOf(contract: Contract, selection: PageSelection, bar: Html): Html {
-  const { symbol, net } = contract;
-  const address = (part?: Part) =>
-    billsAddress(selection, { symbol, lines: part === undefined ? [] : linesOf[part] });
-  const figure = (part: Part) =>
-    html`<td class="figure">${linked(movement(contract[part], selection), address(part))}${counted(contract.bills[part])}</td>`;
-  return html`
-<tr><th scope="row">${symbol === "" ? "none named" : symbol}</th>${parts.map(figure)}<td class="figure"><b>${linked(movement(net, selection), address())}</b></td><td class="gauge" aria-hidden="true">${bar}</td></tr>`;
+/** Bars are of one coin alone: coins are never held against each other. */
+function coinTable(coins: readonly Earned[], selection: PageSelection): Html {
+  const rows = coins.map((earned) => {
+    const { product, coin } = earned;
+    const own = { ...selection, product, coin };
+    const isShown = product === selection.product && coin === selection.coin;
+    const name = html`${product} ${coin}`;
+    const address = (part: PartName) => billsAddress(own, { pieces: [part] });
+    return html`
+<tr><th scope="row">${isShown ? html`<b aria-current="true">${name}</b>` : html`<a href="/${queryOf(own)}#${aboutCoins.id}">${name}</a>`}</th>${figures(earned, own, address)}</tr>`;
+  });
+  return table("Profit, fees and funding by coin", "Coin", rows);
 }
 
-function totalOf(found: readonly Contract[], selection: PageSelection): Html {
-  const total = (part: Part | "net") =>
-    movement(sumOf(found.map((contract) => contract[part])), selection);
-  const bills = (part: Part) => found.reduce((sum, contract) => sum + contract.bills[part], 0);
-  return html`<tr><th scope="row">Total</th>${parts.map((part) => html`<td class="figure">${total(part)}${counted(bills(part))}</td>`)}<td class="figure">${total("net")}</td><td></td></tr>`;
+const gauge = ({ net }: Earned, span: Span): Html =>
+  html`<td class="gauge" aria-hidden="true">${floatingBar(0, forPixels(net), span)}</td>`;
+
+function figures(
+  earned: Earned,
+  selection: PageSelection,
+  address: (name: PartName) => string,
+): readonly Html[] {
+  const cell = (name: PartName) => {
+    const figure = linked(movement(figureOf(earned, name), selection), address(name));
+    return html`<td class="figure">${name === "contract_net" ? html`<b>${figure}</b>` : figure}</td>`;
+  };
+  const count = html`<a class="to-bills" href="${address("contract_net")}">${formatCount(earned.bills)}</a>`;
+  return [...names.map(cell), html`<td class="figure">${count}</td>`];
 }

@@ -34,10 +34,19 @@ export type RiskUnit = {
   readonly coins: readonly LoanCoin[];
 };
 
+/** Whether any loan of the selected account was ever read. */
+export async function hasRiskUnits({ tx, selection }: WalletContext): Promise<boolean> {
+  const { rows } = await tx.execute(sql`
+    select 1
+    from ltv_snapshots
+    where account = ${selection.account}
+    limit 1`);
+  return rows.length > 0;
+}
+
 /** The risk units of the selected account, and their selected days up to now. */
 export async function readRiskUnits(context: WalletContext): Promise<readonly RiskUnit[]> {
   const newest = await readNewest(context);
-  if (newest.length === 0) return [];
   const days = Map.groupBy(await readDays(context), ({ id }) => id);
   const coins = Map.groupBy(await readCoins(context), ({ id }) => id);
   return newest.map((unit) => ({

@@ -8,6 +8,7 @@ import { card, type WalletSection } from "../section.ts";
 import { type Day, daysBefore, type PageSelection } from "../selection.ts";
 import { daysShownMax } from "./chart-stretches.ts";
 import {
+  hasRiskUnits,
   highestOf,
   type LoanCoin,
   type LoanDay,
@@ -21,10 +22,10 @@ const about = { id: "loan-to-value", title: "Loan-to-value" };
 /** The account's loans: the ratio by day, and what is owed and owned by the newest record. */
 export const loanToValue: WalletSection = {
   ...about,
+  isThere: hasRiskUnits,
   async render(context) {
     const { selection } = context;
     const units = await readRiskUnits(context);
-    if (units.length === 0) return html``;
     return card(
       { ...about, about: selection.account },
       units.map((unit, index) => unitOf(unit, index, selection)),

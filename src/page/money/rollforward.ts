@@ -63,7 +63,7 @@ function rowOf(
       cell(
         linked(
           movement(moved[line.name], selection),
-          billsAddress(selection, { from, to, lines: [line.name] }),
+          billsAddress(selection, { from, to, pieces: [line.name] }),
         ),
       ),
   )}${cell(html`<b>${amount(closing, selection)}</b>`)}${cell(bills === 0 ? html`<span class="zero">–</span>` : html`<a class="to-bills" href="${all}">${formatCount(bills)}</a>`)}<td>${readText(stretch)}</td></tr>`;
