@@ -29,6 +29,7 @@ const benches: Readonly<Record<string, () => Promise<{ readonly run: Bench }>>> 
   start: () => import("./start.ts"),
   page: () => import("./page.ts"),
   serve: () => import("./serve.ts"),
+  fleet: () => import("./fleet.ts"),
 };
 
 const { values, positionals } = parseArgs({

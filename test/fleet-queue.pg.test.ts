@@ -88,8 +88,9 @@ describe("a job", () => {
     const [silent, other] = at.queues;
     await silent.enqueue([task("a")]);
     const [lost] = await silent.fetch(1);
-    await at.pass(14);
-    await at.pass(10);
+    await at.pass(13);
+    expect(await readQueue(at.db)).toMatchObject({ atWork: 1 });
+    await at.pass(2);
     expect(await other.fetch(1)).toEqual([]);
     if (lost === undefined) throw new Error("nothing was fetched");
     await at.pass(3);
@@ -107,10 +108,10 @@ describe("a job", () => {
     await queue.enqueue([task("a")]);
     const jobs = await queue.fetch(1);
     for (let beats = 0; beats < 4; beats++) {
-      await at.pass(14);
+      await at.pass(13);
       await queue.beat(jobs);
     }
-    await at.pass(14);
+    await at.pass(13);
     expect(await other.fetch(1)).toEqual([]);
     expect(await readQueue(at.db)).toMatchObject({ atWork: 1 });
   });
@@ -292,14 +293,14 @@ test("whatever workers do, no account and no user is worked on twice, and nothin
         const own = held[one.worker] ?? new Map<Job, number>();
         if (one.is === "fetch") {
           for (const job of await queue.fetch(one.count)) own.set(job, 0);
-          // Who told within 15 s is at work on its account, alone.
-          const live = held.flatMap((jobs) => [...jobs].filter(([, silent]) => silent < 15));
+          // Who told within 14 s is at work on its account, alone.
+          const live = held.flatMap((jobs) => [...jobs].filter(([, silent]) => silent < 14));
           const users = live.map(([job]) => userOf(keyOf(job.task)));
           expect(new Set(users).size).toBe(users.length);
           continue;
         }
         if (one.is === "beat") {
-          const told = [...own].filter(([, silent]) => silent < 15).map(([job]) => job);
+          const told = [...own].filter(([, silent]) => silent < 14).map(([job]) => job);
           await queue.beat(told);
           for (const job of told) own.set(job, 0);
           continue;
@@ -309,13 +310,13 @@ test("whatever workers do, no account and no user is worked on twice, and nothin
         own.delete(job);
         if (one.is === "done") {
           await queue.complete([job]);
-          if (silent < 15) wanted.delete(keyOf(job.task));
+          if (silent < 14) wanted.delete(keyOf(job.task));
         }
         if (one.is === "failed") await queue.fail(job, "failed");
         if (one.is === "given back") await queue.giveBack([job]);
         if (one.is === "hopeless") {
           await queue.abandon(job, "hopeless");
-          if (silent < 15) wanted.delete(keyOf(job.task));
+          if (silent < 14) wanted.delete(keyOf(job.task));
         }
       }
       // What is wanted still is waiting, at work, or kept as failed.

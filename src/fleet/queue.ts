@@ -9,7 +9,7 @@ import {
   type Queryable,
 } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
-import { leaseTiming } from "../db/lease/lease-kind.ts";
+import { leaseTiming, usableMs } from "../db/lease/lease-kind.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import { failedQueue, queueSchema } from "../reports/queue.ts";
 import type { Secret } from "../secret.ts";
@@ -17,13 +17,12 @@ import { type Job, keyOf, type QueuedTask, taskOf } from "./task.ts";
 
 const syncQueue = "sync";
 
+export const beatMs = secondMs;
 /**
- * A worker that is killed stops beating. Its jobs are then tried elsewhere, by when its leases have
- * expired as well; a process that stood still for so long has lost them too, and asks nothing more.
+ * A worker that is killed stops beating, and after this its jobs are tried elsewhere. One that stood still
+ * for so long has lost its leases too: none was renewed later than its next beat was due.
  */
-const silentMaxMs = leaseTiming.leaseMs;
-/** So often that a lease, which is used for 13 s after its renewal, never outlives the last beat by more. */
-export const beatMs = 2 * secondMs;
+const silentMaxMs = beatMs + usableMs(leaseTiming);
 
 const queueOptions = {
   policy: "exclusive",
