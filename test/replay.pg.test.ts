@@ -185,10 +185,12 @@ describe("a replay", () => {
   test("lets the later of two rows win that were rejected before it, in whatever part of a millisecond it put the other in", async () => {
     const { stream } = await holdStream(tables.db);
     await tables.db.execute(sql`create schema standing`);
-    await tables.db.execute(sql`
-      create function standing.clock_timestamp() returns timestamptz
-      language sql
-      return timestamptz '2100-01-01 00:00:00.0006Z'`);
+    for (const name of ["clock_timestamp", "statement_timestamp"]) {
+      await tables.db.execute(`
+        create function standing.${name}() returns timestamptz
+        language sql
+        return timestamptz '2100-01-01 00:00:00.0006Z'`);
+    }
     const url = new URL(database.url);
     url.searchParams.set("options", "-c search_path=standing,public,pg_catalog");
     await using standing = openDatabase(url.href);

@@ -6,6 +6,11 @@ import { tables } from "../src/db/schema/tables.ts";
 
 const sources = globSync("src/**/*.ts").map((path) => ({ path, text: readFileSync(path, "utf8") }));
 
+/** The texts of a file's templates, each to its end; what is put in stays as it is written. */
+const templates = sources.flatMap(({ path, text }) =>
+  [...text.matchAll(/sql(?:<[^`]*>)?`([^`]*)`/g)].map(([, found = ""]) => ({ path, text: found })),
+);
+
 /** How often each file has what the pattern finds. */
 const counted = (pattern: RegExp): Readonly<Record<string, number>> =>
   Object.fromEntries(
@@ -27,7 +32,7 @@ test("a text is put into a statement as it stands only where it is this program'
     "src/db/lease/renewals.ts": 4,
     "src/db/backup/restore.ts": 1,
     "src/db/schema/schema.ts": 1,
-    "src/db/ledger/upsert-bills.ts": 3,
+    "src/db/ledger/bill-rows.ts": 3,
     "src/db/ledger/verification-store.ts": 1,
     "src/db/views.ts": 4,
     "src/export/read-bills.ts": 1,
@@ -76,4 +81,48 @@ test("no time is cast to text, which only a session of the same kind reads back:
   expect(
     counted(new RegExp(`(?<!\\w)(?:${[...names, ...others].join("|")})\\)?::text`, "g")),
   ).toEqual({});
+});
+
+const volatile =
+  /\b(?:clock_timestamp|timeofday|gen_random_uuid|nextval|setval|currval|txid_current|pg_current_xact_id)\(/g;
+
+test("no UPDATE, RETURNING or ON CONFLICT uses a volatile function, which distributed Postgres refuses", () => {
+  const writing = /\b(?:update\s+[\w${}(). ]+?(?:\s+as\s+\w+)?\s+set|do update|returning)\b/i;
+  const writers = templates.filter(({ text }) => writing.test(text) && text.match(volatile));
+  // The leases' tables stay on the coordinator: see docs/distributed-rows.md.
+  expect([...new Set(writers.map(({ path }) => path))].toSorted()).toEqual([
+    "src/db/lease/renewable-lease.ts",
+    "src/db/lease/renewals.ts",
+  ]);
+  // What is elsewhere reads, or asks for the time alone. A new use is looked at, then counted.
+  expect(counted(volatile)).toEqual({
+    "src/db/exchange-time.ts": 2,
+    "src/db/ledger/ledger-store.ts": 1,
+    "src/db/ledger/load-bills.ts": 1,
+    "src/db/ledger/replay-rows.ts": 1,
+    "src/db/ledger/verification-store.ts": 1,
+    "src/db/lease/lock-waits.ts": 1,
+    "src/db/lease/neighbours.ts": 1,
+    "src/db/lease/renewable-lease.ts": 4,
+    "src/db/lease/renewals.ts": 5,
+    "src/db/lease/sync-lease.ts": 6,
+    "src/db/lease/verify-lease.ts": 2,
+    "src/db/sql/stalled-copies.ts": 1,
+    "src/db/backup/restore.ts": 1,
+    "src/db/accounts/rename-account.ts": 1,
+    "src/reports/runs.ts": 1,
+  });
+});
+
+test("what ON CONFLICT and RETURNING compute depends on no clock and no setting of the session", () => {
+  const mutable =
+    /\b(?:now|statement_timestamp|transaction_timestamp|extract|date_trunc|to_char|to_timestamp)\(|at time zone|::timestamptz/;
+  const tails = templates.flatMap(({ path, text }) =>
+    [...text.matchAll(/\bon conflict \([^;]*|\breturning\b[^;)]*/gi)].map(([tail]) => ({
+      path,
+      tail,
+    })),
+  );
+  expect(tails.length).toBeGreaterThan(20);
+  expect(tails.filter(({ tail }) => mutable.test(tail))).toEqual([]);
 });

@@ -10,7 +10,7 @@ export async function beginRun(db: Database, runId: string, command: string): Pr
   await withDatabaseErrors(() =>
     db
       .insert(syncRuns)
-      .values({ runId, command, startedAt: sql`clock_timestamp()`, outcome: "running" }),
+      .values({ runId, command, startedAt: sql`statement_timestamp()`, outcome: "running" }),
   );
 }
 
@@ -23,7 +23,7 @@ export async function finishRun(
   await withDatabaseErrors(() =>
     db
       .update(syncRuns)
-      .set({ ...result, finishedAt: sql`clock_timestamp()` })
+      .set({ ...result, finishedAt: sql`statement_timestamp()` })
       .where(eq(syncRuns.runId, runId)),
   );
 }

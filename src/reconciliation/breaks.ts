@@ -187,7 +187,7 @@ export async function resolveUnfound(
         )`;
   const { rowCount } = await tx.execute(sql`
     update ledger_breaks
-    set state = 'resolved', resolved_at = clock_timestamp()
+    set state = 'resolved', resolved_at = statement_timestamp()
     where state = 'open'
       and not break_id = any(${textArray(foundIds)}::bigint[])
       and ${within("account", accounts)}

@@ -58,7 +58,7 @@ async function confirmCategories(tx: Transaction): Promise<void> {
       true,
       bills - coalesce(untested, 0),
       bills - coalesce(untested, 0),
-      clock_timestamp()
+      statement_timestamp()
     from met
     left join suspected using (account, product_type, category)
     where not coalesce(is_doubted, false)
@@ -90,7 +90,7 @@ async function confirmTypes(tx: Transaction): Promise<void> {
     set
       tested = bills - coalesce(untested, 0),
       fitting = bills - coalesce(untested, 0),
-      learned_at = clock_timestamp()
+      learned_at = statement_timestamp()
     from met
     left join suspected using (account, product_type, business_type)
     where met.account = wallet_type_rules.account

@@ -56,7 +56,7 @@ async function writeCategoryRule(
       )
       values (
         ${account}, ${product_type}, ${category}, ${countsAmount}, ${countsFee}, ${countsCoupon},
-        ${isTestable}, ${tested}, ${fitting}, clock_timestamp()
+        ${isTestable}, ${tested}, ${fitting}, statement_timestamp()
       )
       on conflict (account, product_type, category) do update
       set
@@ -115,7 +115,7 @@ async function writeTypeRules(
       )
       values (
         ${account}, ${product_type}, ${businessType}, ${countsAmount}, ${countsFee},
-        ${countsCoupon}, ${tested}, ${fitting}, clock_timestamp()
+        ${countsCoupon}, ${tested}, ${fitting}, statement_timestamp()
       )
       on conflict (account, product_type, business_type) do update
       set

@@ -74,7 +74,7 @@ type Statement = string | pg.QueryConfig | pg.Submittable;
 
 /**
  * A process's connections: those of a real pool, cut and failing where the history says so.
- * `clock_timestamp()` is the simulated time, since the server's own cannot be.
+ * `clock_timestamp()` and `statement_timestamp()` are the simulated time, since the server's own cannot be.
  */
 export class ProcessDatabase {
   readonly #options: ProcessDatabaseOptions;
@@ -207,10 +207,12 @@ function sendTo(
   now: EpochMs,
 ): Promise<pg.QueryResult | undefined> {
   if (isSubmittable(statement)) return submitted(client, statement);
-  const text = textOf(statement).replaceAll("clock_timestamp()", literal(now));
+  const text = textOf(statement).replaceAll(serverTime, () => literal(now));
   const rest = typeof statement === "string" ? {} : statement;
   return client.query({ ...rest, text }, values);
 }
+
+const serverTime = /\b(?:clock|statement)_timestamp\(\)/g;
 
 type Copy = pg.Submittable & { callback: (error: Error | undefined) => void };
 

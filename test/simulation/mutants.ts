@@ -148,23 +148,18 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "restatements dropped",
-    file: "src/db/ledger/upsert-bills.ts",
-    changes: [
-      [
-        "where bill_id not in (select bill_id from stored where not is_restated)\n      on conflict",
-        "where bill_id not in (select bill_id from stored)\n      on conflict",
-      ],
-    ],
+    file: "src/db/ledger/merge-bills.ts",
+    changes: [["stored.filter(({ isRestated }) => !isRestated)", "stored"]],
   },
   {
     name: "the day of new bills not marked",
     file: "src/db/ledger/upsert-bills.ts",
-    changes: [["daysOfPages(pages.filter((_, page) => fresh.pages.has(page)))", "daysOfPages([])"]],
+    changes: [["daysOfPages(pages.filter((_, page) => fresh.has(page)))", "daysOfPages([])"]],
   },
   {
     name: "the day of bills that are stored again not marked",
-    file: "src/db/ledger/upsert-bills.ts",
-    changes: [["      from moved\n", "      from moved\n      where false\n"]],
+    file: "src/db/ledger/merge-bills.ts",
+    changes: [["markDays(tx, stream, moved)", "markDays(tx, stream, [])"]],
   },
   {
     name: "marks taken away from days that are not stored anew",
@@ -175,33 +170,25 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "what a restatement replaced not kept",
-    file: "src/db/ledger/upsert-bills.ts",
-    changes: [
-      [
-        "      from stored\n      where is_restated\n    ),\n    written",
-        "      from stored\n      where false\n    ),\n    written",
-      ],
-    ],
+    file: "src/db/ledger/merge-bills.ts",
+    changes: [["[keepReplaced(tx, stream, restated)]", "[]"]],
   },
   {
     name: "bills that are stored again counted again",
     file: "src/db/ledger/upsert-bills.ts",
-    changes: [["counted.new -= unchanged + restated;", "counted.new -= unchanged;"]],
+    changes: [["counted.new -= 1;", "counted.new -= isRestated ? 0 : 1;"]],
   },
   {
     name: "unchanged rows rewritten",
-    file: "src/db/ledger/upsert-bills.ts",
+    file: "src/db/ledger/merge-bills.ts",
     changes: [
-      [
-        "where bill_id not in (select bill_id from stored where not is_restated)\n      on conflict",
-        "on conflict",
-      ],
-      ['content("excluded")', 'sql.raw("(" + columns.map(() => "null").join(", ") + ")")'],
+      ["given.filter(({ bill }) => !unchanged.has(bill.billId))", "given"],
+      ['content("excluded")', 'sql.raw("(" + Array(12).fill("null").join(", ") + ")")'],
     ],
   },
   {
     name: "decimals that pass through numbers",
-    file: "src/db/ledger/upsert-bills.ts",
+    file: "src/db/ledger/bill-rows.ts",
     changes: [["({ amount }) => amount)", "({ amount }) => String(Number(amount)))"]],
   },
   {

@@ -90,7 +90,7 @@ function windowsOf(values: readonly unknown[]): readonly string[] {
   const columns = values.flatMap((value) =>
     typeof value === "string" && value.startsWith("{") ? [value.slice(1, -1).split(",")] : [],
   );
-  const [, productTypes = [], starts = [], ends = []] = columns.map((column) =>
+  const [productTypes = [], starts = [], ends = []] = columns.map((column) =>
     column.map((element) => element.replaceAll('"', "")),
   );
   const going = productTypes.map((name, row) => [name, starts[row], ends[row]].join(" "));

@@ -1,8 +1,8 @@
 import { type SQL, sql } from "drizzle-orm";
 import { type EpochMs, isoTime } from "../../contract/time.ts";
 import type { Transaction } from "../../db/connect.ts";
+import { contentColumns } from "../../db/ledger/bill-rows.ts";
 import { readKnownTime } from "../../db/ledger/known-time.ts";
-import { contentColumns } from "../../db/ledger/upsert-bills.ts";
 import { textArray } from "../../db/sql/array-literal.ts";
 import { timeText } from "../../db/sql/time-text.ts";
 import { readUnreconciled } from "../../export/completeness.ts";

@@ -36,7 +36,7 @@ export async function recordKey(db: Database, named: NamedKey): Promise<void> {
   const { rowCount } = await withDatabaseErrors(() =>
     db.execute(sql`
       insert into account_keys (fingerprint, account, seen_at)
-      values (${fingerprint}, ${named.account}, clock_timestamp())
+      values (${fingerprint}, ${named.account}, statement_timestamp())
       on conflict (fingerprint) do nothing`),
   );
   await refuseOther(db, named, fingerprint);

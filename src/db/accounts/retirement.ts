@@ -59,7 +59,7 @@ export async function retire(
   await withDatabaseErrors(() =>
     db.execute(sql`
       insert into stream_states as known (account, product_type, retired_at)
-      values (${account}, ${productType ?? ""}, clock_timestamp())
+      values (${account}, ${productType ?? ""}, statement_timestamp())
       on conflict (account, product_type) do update
       set retired_at = excluded.retired_at
       where known.retired_at is null`),

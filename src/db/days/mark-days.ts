@@ -2,7 +2,7 @@ import { type SQL, sql } from "drizzle-orm";
 import type { Bill } from "../../contract/bill.ts";
 import { walletOf } from "../../contract/product-types.ts";
 import { dayMs } from "../../contract/time.ts";
-import type { PageCommit } from "../../sync/store.ts";
+import type { Stream } from "../../sync/store.ts";
 import type { Transaction } from "../connect.ts";
 import { textArray } from "../sql/array-literal.ts";
 import { walletOf as walletColumnOf } from "../sql/wallet.ts";
@@ -11,11 +11,16 @@ import { walletOf as walletColumnOf } from "../sql/wallet.ts";
 export const dayOfColumn = (time: SQL): SQL => sql`(${time} at time zone 'UTC')::date`;
 
 /**
- * The statement that marks the days of bills which the transaction stores, to stand in a `with` before
+ * The statement that marks the days of bills which the transaction stores, by itself or in a `with` before
  * another one: by itself it took a tenth of a page's time. The caller holds the account: two of them
  * would wait for each other.
  */
-export function daysOfPages(pages: readonly Pick<PageCommit, "stream" | "bills">[]): SQL {
+export function daysOfPages(
+  pages: readonly {
+    readonly stream: Stream;
+    readonly bills: readonly Pick<Bill, "cTime">[];
+  }[],
+): SQL {
   const marked = pages.flatMap(({ stream: { account, productType }, bills }) =>
     [...daysOf(bills)].map((day) => ({ account, wallet: walletOf(productType), day })),
   );

@@ -107,9 +107,12 @@ export class Renewals {
         readLeases(connection, this.#kind, leases),
       ]),
     );
+    // Its own clock is asked, too: a statement that was held up may have looked at the server's before.
+    const now = asleepOrAwake(this.#clock);
     for (const lease of leases) {
       const row = found.get(lease.account);
-      if (row === undefined || row.epoch !== lease.epoch) {
+      if (now >= lease.usedUntil) lease.lost ??= this.#kind.ranOut(lease.account);
+      else if (row === undefined || row.epoch !== lease.epoch) {
         lease.lost ??= this.#kind.overtaken(lease.account, row?.holder ?? "");
       } else if (renewed.has(lease.account)) {
         lease.usedUntil = Math.max(lease.usedUntil, askedAt + usableMs(this.#timing));

@@ -23,8 +23,6 @@ export async function readSyncedStreams(db: Queryable): Promise<readonly Stream[
   });
 }
 
-const toEpochMs = (numeric: string): EpochMs => epochMs(Math.round(Number(numeric)));
-
 /** Two array literals for `unnest`: where the windows begin and where they end. */
 const bounds = (windows: readonly Interval[]) => sql`
   ${textArray(windows.map(({ from }) => isoTime(from)))}::timestamptz[],
@@ -107,7 +105,7 @@ export async function endWindows(
 
 const expiredBy = (runId: string): Settled => ({ state: "expired", pages: 0, bills: 0, runId });
 
-/** Moves the cursors of those windows on that go on. */
+/** Moves the cursors of those windows on that go on. @param pages of one account. */
 export async function moveCursors(
   tx: Transaction,
   pages: readonly PageCommit[],
@@ -116,10 +114,11 @@ export async function moveCursors(
   const moves = pages.flatMap((page) =>
     "end" in page.next ? [] : [{ page, cursor: page.next.cursor }],
   );
-  if (moves.length === 0) return;
+  const [first] = moves;
+  if (first === undefined) return;
   const column = (pick: (move: (typeof moves)[number]) => string | null) =>
     textArray(moves.map(pick));
-  const { rows } = await tx.execute<{ product_type: string; window_start_ms: string }>(sql`
+  const { rows } = await tx.execute<{ place: string }>(sql`
     update checkpoints
     set
       cursor = moved.cursor,
@@ -127,33 +126,26 @@ export async function moveCursors(
       bills = bills + moved.rows,
       run_id = ${runId},
       started_at = moved.started_at,
-      updated_at = clock_timestamp()
+      updated_at = statement_timestamp()
     from unnest(
-      ${column(({ page }) => page.stream.account)}::text[],
       ${column(({ page }) => page.stream.productType)}::text[],
       ${bounds(moves.map(({ page }) => page.window))},
       ${column(({ page }) => page.after ?? null)}::text[],
       ${column(({ cursor }) => cursor ?? null)}::text[],
       ${column(({ page }) => String(rowsOf(page)))}::int[],
       ${column(({ page }) => isoTime(page.startedAt))}::timestamptz[]
-    ) as moved (
-      account, product_type, window_start, window_end, after, cursor, rows, started_at
+    ) with ordinality as moved (
+      product_type, window_start, window_end, after, cursor, rows, started_at, place
     )
-    where checkpoints.account = moved.account
+    where checkpoints.account = ${first.page.stream.account}
       and checkpoints.product_type = moved.product_type
       and checkpoints.window_start = moved.window_start
       and checkpoints.window_end = moved.window_end
       and checkpoints.cursor is not distinct from moved.after
       and state = 'open'
-    returning
-      checkpoints.product_type,
-      extract(epoch from checkpoints.window_start) * 1000 as window_start_ms`);
-  const isMoved = ({ stream, window }: PageCommit) =>
-    rows.some(
-      (row) =>
-        row.product_type === stream.productType && toEpochMs(row.window_start_ms) === window.from,
-    );
-  const lost = moves.find(({ page }) => !isMoved(page))?.page;
+    returning moved.place`);
+  const moved = new Set(rows.map(({ place }) => Number(place)));
+  const lost = moves.find((_, index) => !moved.has(index + 1))?.page;
   if (lost !== undefined) throw lostCommits(lost.stream, lost.window);
 }
 
@@ -171,7 +163,7 @@ export async function divideWindow(
     update checkpoints
     set
       window_start = ${isoTime(newest.from)},
-      updated_at = clock_timestamp()
+      updated_at = statement_timestamp()
     where ${isOpenWindow(stream, window)}`);
   if (rowCount !== 1) throw lostCommits(stream, window);
   await insertOpenWindows(tx, stream, parts.slice(0, -1), runId);
@@ -216,7 +208,7 @@ async function insertOpenWindows(
       account, product_type, window_start, window_end, state, run_id, updated_at
     )
     select
-      ${account}, ${productType}, window_start, window_end, 'open', ${runId}, clock_timestamp()
+      ${account}, ${productType}, window_start, window_end, 'open', ${runId}, statement_timestamp()
     from unnest(${bounds(windows)}) as planned (window_start, window_end)`);
 }
 
@@ -248,7 +240,7 @@ async function settle(
         bills = bills + ${bills},
         run_id = ${runId},
         started_at = ${start},
-        updated_at = clock_timestamp()
+        updated_at = statement_timestamp()
       where account = ${account}
         and product_type = ${productType}
         and window_start >= ${isoTime(epochMs(to - billsApiOf(productType).windowMaxMs))}
@@ -263,6 +255,6 @@ async function settle(
     select
       ${account}, ${productType}, ${isoTime(from)}::timestamptz, ${isoTime(to)}::timestamptz,
       ${state}, ${pages}::int, ${bills}::bigint, ${runId}::uuid, ${start}::timestamptz,
-      clock_timestamp()
+      statement_timestamp()
     where not exists (select 1 from joined)`);
 }

@@ -6,28 +6,36 @@ import type { PageCommit } from "../../sync/store.ts";
 import type { Transaction } from "../connect.ts";
 import { textArray } from "../sql/array-literal.ts";
 import { copyIn, copyValue } from "../sql/copy-in.ts";
+import { onlyRow } from "../sql/only-row.ts";
 import type { PlacedBill } from "./placed-bill.ts";
 
 /**
- * The pages of which nothing is stored yet, and the database's time. The time is rounded to the
- * millisecond, as its column rounds it: a replay finds the bills that it stored by comparing their
- * time with that of its start, so theirs must not be the earlier one.
+ * The database's time. It is rounded to the millisecond, as its column rounds it: a replay finds the
+ * bills that it stored by comparing their time with that of its start, so theirs must not be the
+ * earlier one. It is asked for apart from any table: where the rows are on other machines, what stands
+ * beside a table is computed there, by their clocks.
  */
-export type FreshPages = { readonly pages: ReadonlySet<number>; readonly now: EpochMs };
+export async function readNow(tx: Transaction): Promise<EpochMs> {
+  const { rows } = await tx.execute<{ now: string }>(
+    sql`select extract(epoch from clock_timestamp()::timestamptz(3)) * 1000 as now`,
+  );
+  return epochMs(Math.round(Number(onlyRow(rows, "the database's time").now)));
+}
 
 // Only text like this is certain to be compared here as Postgres compares it.
 const isPlain = /^[\x20-\x7e]+$/;
 
 /**
- * Finds the pages between whose lowest and highest id no bill is stored: one index look-up a page,
+ * Finds the pages of an account between whose lowest and highest id no bill is stored: one index look-up a page,
  * instead of one for each of its bills and another one by the upsert. A page's ids lie close together,
  * so that in a backfill every page is fresh. Where they do not, a fresh page may count as stored, which
  * only costs time.
  */
 export async function freshPages(
   tx: Transaction,
+  account: string,
   pages: readonly Pick<PageCommit, "stream" | "bills">[],
-): Promise<FreshPages> {
+): Promise<ReadonlySet<number>> {
   const spans = pages.flatMap(({ stream, bills }, page) => {
     const [first] = bills;
     if (first === undefined || !bills.every(({ billId }) => isPlain.test(billId))) return [];
@@ -36,34 +44,29 @@ export async function freshPages(
       if (billId < lowest) lowest = billId;
       if (billId > highest) highest = billId;
     }
-    return [{ page, ...stream, lowest, highest }];
+    return [{ page, productType: stream.productType, lowest, highest }];
   });
-  if (spans.length === 0) return { pages: new Set(), now: epochMs(0) };
+  if (spans.length === 0) return new Set();
   const column = (pick: (span: (typeof spans)[number]) => string) => textArray(spans.map(pick));
-  const { rows } = await tx.execute<{ page: number; now: string }>(sql`
-    select page, extract(epoch from clock_timestamp()::timestamptz(3)) * 1000 as now
+  const { rows } = await tx.execute<{ page: number }>(sql`
+    select page
     from unnest(
       ${column(({ page }) => String(page))}::int[],
-      ${column(({ account }) => account)}::text[],
       ${column(({ productType }) => productType)}::text[],
       ${column(({ lowest }) => lowest)}::text[],
       ${column(({ highest }) => highest)}::text[]
-    ) as span (page, account, product_type, lowest, highest)
+    ) as span (page, product_type, lowest, highest)
     left join lateral (
-      select bills.account, bills.product_type, bills.bill_id
+      select bills.product_type, bills.bill_id
       from bills
-      where (bills.account, bills.product_type, bills.bill_id)
-        >= (span.account, span.product_type, span.lowest)
-      order by bills.account, bills.product_type, bills.bill_id
+      where bills.account = ${account}
+        and (bills.product_type, bills.bill_id) >= (span.product_type, span.lowest)
+      order by bills.product_type, bills.bill_id
       limit 1
     ) as next on true
     where next.bill_id is null
-      or (next.account, next.product_type, next.bill_id)
-        > (span.account, span.product_type, span.highest)`);
-  return {
-    pages: new Set(rows.map(({ page }) => page)),
-    now: epochMs(Math.round(Number(rows[0]?.now ?? 0))),
-  };
+      or (next.product_type, next.bill_id) > (span.product_type, span.highest)`);
+  return new Set(rows.map(({ page }) => page));
 }
 
 /** Stores distinct bills, of which none is stored. */

@@ -33,7 +33,7 @@ export async function rejectRows(
     )
     select
       ${stream.account}, ${stream.productType}, digest, bill_id, received, fault_path, fault,
-      ${runId}, clock_timestamp(), case when not is_last then clock_timestamp() end
+      ${runId}, statement_timestamp(), case when not is_last then statement_timestamp() end
     from unnest(
       ${textArray([...served.keys()])}::text[],
       ${column(({ billId }) => billId)}::text[],
@@ -99,7 +99,7 @@ async function supersede(
 ): Promise<void> {
   await tx.execute(sql`
     update rejected_bills
-    set superseded_at = clock_timestamp()
+    set superseded_at = statement_timestamp()
     where account = ${account}
       and product_type = ${productType}
       and bill_id = any (${textArray(billIds)}::text[])

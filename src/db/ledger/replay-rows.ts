@@ -199,7 +199,7 @@ async function resolve(
       when bills.ingested_at >= ${began}
         and tried.digest <> all (${textArray([...outdated])}::text[])
       then bills.ingested_at
-      else clock_timestamp()
+      else statement_timestamp()
     end
     from ${tried(rows)}
     left join bills

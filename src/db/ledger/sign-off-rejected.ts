@@ -19,7 +19,7 @@ export async function signOffRejected(
     inTransaction(db, async (tx) => {
       const { rows } = await tx.execute<{ digest: string }>(sql`
         update rejected_bills
-        set resolved_at = clock_timestamp(), note = ${note}
+        set resolved_at = statement_timestamp(), note = ${note}
         where digest = any (${textArray(digests)}::text[])
           and resolved_at is null
         returning digest`);

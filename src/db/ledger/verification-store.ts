@@ -14,15 +14,9 @@ import { checkVerifyLease } from "../lease/verify-lease.ts";
 import { textArray } from "../sql/array-literal.ts";
 import { pastStalledCopies, type StalledOptions } from "../sql/stalled-copies.ts";
 import { timeText } from "../sql/time-text.ts";
+import { content, contentColumns, incomingRows, isKept, keptBill } from "./bill-rows.ts";
 import { areResolved, rejectRows, supersedeRows } from "./rejected-bills.ts";
-import {
-  content,
-  contentColumns,
-  incomingRows,
-  isKept,
-  keptBill,
-  upsertBills,
-} from "./upsert-bills.ts";
+import { upsertBills } from "./upsert-bills.ts";
 
 const stalledCopies: StalledOptions = {
   clock: systemClock,

@@ -16,8 +16,34 @@ select
   parts.unpaid_interest
 from ltv_snapshots
 left join (
-  ltv_collateral
-  full join ltv_debts using (account, risk_unit_id, taken_at, coin)
+  select
+    account,
+    risk_unit_id,
+    taken_at,
+    coin,
+    -- A coin has one row of each kind at most.
+    max(price) as price,
+    max(amount) as amount,
+    max(converted_usdt_amount) as converted_usdt_amount,
+    max(unpaid_qty) as unpaid_qty,
+    max(unpaid_interest) as unpaid_interest
+  from (
+    select
+      account,
+      risk_unit_id,
+      taken_at,
+      coin,
+      price,
+      amount,
+      converted_usdt_amount,
+      null::numeric as unpaid_qty,
+      null::numeric as unpaid_interest
+    from ltv_collateral
+    union all
+    select account, risk_unit_id, taken_at, coin, null, null, null, unpaid_qty, unpaid_interest
+    from ltv_debts
+  ) as sides
+  group by account, risk_unit_id, taken_at, coin
 ) as parts
   using (account, risk_unit_id, taken_at);
 

@@ -1,0 +1,151 @@
+import { sql } from "drizzle-orm";
+import { type EpochMs, epochMs, isoTime } from "../../contract/time.ts";
+import { OutdatedPageError } from "../../errors.ts";
+import type { Stream } from "../../sync/store.ts";
+import type { Transaction } from "../connect.ts";
+import { daysOfPages } from "../days/mark-days.ts";
+import { textArray } from "../sql/array-literal.ts";
+import { assignments, content, incomingRows, isKept, keptBill, list } from "./bill-rows.ts";
+import type { PlacedBill } from "./placed-bill.ts";
+
+/** A bill that is stored already. */
+type StoredBill = {
+  readonly page: number;
+  readonly billId: string;
+  readonly isRestated: boolean;
+  readonly isOutdated: boolean | null;
+  /** Where it moves a bill, the time that the bill had. */
+  readonly cTimeMs: string;
+};
+
+/** When the pages were asked for, by the database's clock, and what that clock shows now. */
+type Asked = { readonly after: readonly string[]; readonly now: EpochMs };
+
+/**
+ * Stores distinct bills of one stream, each table by a statement of its own.
+ * @param asked where other content of them may have been stored since their pages were asked for.
+ * @returns those that were there.
+ */
+export async function mergeBills(
+  tx: Transaction,
+  given: readonly PlacedBill[],
+  asked: Asked | undefined,
+): Promise<readonly StoredBill[]> {
+  const stream = given[0]?.stream;
+  if (stream === undefined) return [];
+  const stored = await readStored(tx, stream, given, asked);
+  if (stored.some(({ isOutdated }) => isOutdated)) {
+    throw new OutdatedPageError(`${stream.account}/${stream.productType}`);
+  }
+  const restated = stored.filter(({ isRestated }) => isRestated);
+  const unchanged = new Set(
+    stored.filter(({ isRestated }) => !isRestated).map(({ billId }) => billId),
+  );
+  // Kept from the upsert, which would lock them: 56 to 197 bytes of WAL each.
+  const written = given.filter(({ bill }) => !unchanged.has(bill.billId));
+  if (written.length === 0) return stored;
+  // A bill that was restated may come from another day.
+  const moved = [
+    ...written.map(({ bill }) => bill),
+    ...restated.map(({ cTimeMs }) => ({ cTime: epochMs(Number(cTimeMs)) })),
+  ];
+  // Each as deep as the others: of several that fail, the first one's error is the cause.
+  await Promise.all([
+    ...(restated.length === 0 ? [] : [keepReplaced(tx, stream, restated)]),
+    writeBills(tx, stream, written),
+    markDays(tx, stream, moved),
+  ]);
+  return stored;
+}
+
+async function readStored(
+  tx: Transaction,
+  stream: Stream,
+  given: readonly PlacedBill[],
+  asked: Asked | undefined,
+): Promise<readonly StoredBill[]> {
+  // What is dated ahead is no repair of just now: a server's clock was ahead for a while.
+  const isRepaired =
+    asked === undefined
+      ? sql`false`
+      : sql`(
+        ingested_at >= (
+          select min(time)
+          from unnest(${textArray(asked.after)}::timestamptz[]) as asked (time)
+        )
+        and ingested_at <= ${isoTime(asked.now)}
+      )`;
+  const { rows } = await tx.execute<StoredBill>(sql`
+    with incoming as (${incomingRows(given)}),
+    stored as (
+      select
+        incoming.page,
+        incoming.bill_id,
+        kept.ingested_at,
+        kept.c_time,
+        ${content("kept")} is distinct from ${content("incoming")} as is_restated
+      from incoming
+      join ${keptBill(stream)}
+        on ${isKept(stream)}
+    )
+    select
+      page,
+      bill_id as "billId",
+      is_restated as "isRestated",
+      is_restated and ${isRepaired} as "isOutdated",
+      (extract(epoch from c_time) * 1000)::bigint::text as "cTimeMs"
+    from stored`);
+  return rows;
+}
+
+/** Keeps the content that bills have now, which is about to be replaced. */
+async function keepReplaced(
+  tx: Transaction,
+  { account, productType }: Stream,
+  restated: readonly StoredBill[],
+): Promise<void> {
+  await tx.execute(sql`
+    insert into bill_revisions (
+      account, product_type, bill_id, revision, ${list("")}, ingested_at, replaced_at
+    )
+    select
+      bills.account,
+      product_type,
+      bill_id,
+      (
+        select count(*) + 1
+        from bill_revisions as earlier
+        where earlier.account = ${account}
+          and earlier.product_type = ${productType}
+          and earlier.bill_id = bills.bill_id
+      ),
+      ${list("")},
+      ingested_at,
+      statement_timestamp()
+    from bills
+    where bills.account = ${account}
+      and product_type = ${productType}
+      and bill_id = any(${textArray(restated.map(({ billId }) => billId))}::text[])`);
+}
+
+async function writeBills(
+  tx: Transaction,
+  { account, productType }: Stream,
+  written: readonly PlacedBill[],
+): Promise<void> {
+  await tx.execute(sql`
+    insert into bills (account, product_type, bill_id, ${list("")}, ingested_at)
+    select ${account}, ${productType}, bill_id, ${list("")}, statement_timestamp()
+    from (${incomingRows(written)}) as incoming
+    on conflict (account, product_type, bill_id) do update
+    set ${assignments}, ingested_at = excluded.ingested_at
+    where ${content("bills")} is distinct from ${content("excluded")}`);
+}
+
+async function markDays(
+  tx: Transaction,
+  stream: Stream,
+  bills: readonly { readonly cTime: EpochMs }[],
+): Promise<void> {
+  await tx.execute(daysOfPages([{ stream, bills }]));
+}
