@@ -5,7 +5,8 @@ import { checkStoredDays } from "../src/commands/doctor/stored-days.ts";
 import { epochMs } from "../src/contract/time.ts";
 import { inTransaction, openDatabase } from "../src/db/connect.ts";
 import { findWrongDays } from "../src/db/days/compare-days.ts";
-import { holdMeaning, markMeaningOf } from "../src/db/days/mark-days.ts";
+import { markMeaningOf } from "../src/db/days/mark-days.ts";
+import { holdMeaning } from "../src/db/days/meaning-turns.ts";
 import { refreshAllDays, refreshDaysOf, refreshSomeDays } from "../src/db/days/refresh-days.ts";
 import { takeTurn } from "../src/db/ledger/turns.ts";
 import { upsertBills } from "../src/db/ledger/upsert-bills.ts";
@@ -99,11 +100,11 @@ test("while what bills mean is being changed no day is stored, and nothing fails
   const change = inTransaction(
     db,
     async (tx) => {
-      await holdMeaning(tx);
+      await holdMeaning(tx, account);
       await tx.execute(sql`select 1`);
       isHeld.resolve();
       await goOn.promise;
-      await markMeaningOf(tx, sql`from bills where account = ${account}`);
+      await markMeaningOf(tx, account, sql`from bills where account = ${account}`);
     },
     { isolation: "repeatable read" },
   );

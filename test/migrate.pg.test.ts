@@ -337,6 +337,7 @@ describe("the schema in TypeScript", () => {
        left join pg_collation on pg_collation.oid = attcollation
        where relnamespace = 'public'::regnamespace
          and relkind = 'r'
+         and not relispartition
          and attnum > 0
          and not attisdropped`,
     );

@@ -13,7 +13,8 @@ import {
   type Transaction,
 } from "./connect.ts";
 import { explained, withDatabaseErrors } from "./database-errors.ts";
-import { holdMeaning, markMeaningOf } from "./days/mark-days.ts";
+import { markTypes } from "./days/mark-days.ts";
+import { holdMeanings } from "./days/meaning-turns.ts";
 import { tables } from "./schema/tables.ts";
 import { refuseUnfitServer } from "./server-settings.ts";
 import { textArray } from "./sql/array-literal.ts";
@@ -264,12 +265,14 @@ async function seedBusinessTypes(db: Database): Promise<void> {
       meaning = excluded.meaning,
       documented = excluded.documented`);
   if (moved.length === 0) return void (await seed(db));
-  const codes = textArray(moved.map(({ code }) => code));
   await inTransaction(
     db,
     async (tx) => {
-      await holdMeaning(tx);
-      await markMeaningOf(tx, sql`from bills where business_type = any(${codes}::text[])`);
+      await holdMeanings(tx, "all");
+      await markTypes(
+        tx,
+        moved.map(({ code }) => code),
+      );
       await seed(tx);
     },
     { statementMaxMs, lockMaxMs: statementMaxMs },

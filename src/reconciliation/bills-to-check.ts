@@ -13,8 +13,14 @@ export type Scope = {
   readonly productTypes: readonly string[] | undefined;
 };
 
-/** All bills of a scope, or those of `chains_to_check` only. */
-export type Checked = Scope | "changed";
+/**
+ * What one check looks at. Each of its statements names the account: where the rows of accounts lie
+ * apart, it is done where this account's are.
+ */
+export type AccountScope = {
+  readonly account: string;
+  readonly productTypes: readonly string[] | undefined;
+};
 
 /** Bills to check: parts of a statement. */
 export type BillsToCheck = {
@@ -47,8 +53,8 @@ export function withWholeWallets({ accounts, productTypes }: Scope): Scope {
   return { accounts, productTypes: [...others, ...unifiedProductTypes, unifiedWallet] };
 }
 
-const ofScope = ({ accounts, productTypes }: Scope): SQL => sql`
-      ${within("bills.account", accounts)}
+const ofScope = ({ account, productTypes }: AccountScope): SQL => sql`
+      bills.account = ${account}
       and ${within("bills.product_type", productTypes)}`;
 
 /**
@@ -71,7 +77,8 @@ const underWayMax = sql`interval '10 minutes'`;
  * before the oldest bill that was stored since, or before the place that a restated one left, or
  * before a break whose surroundings were read since.
  */
-export async function chooseChanged(tx: Transaction, scope: Scope): Promise<void> {
+export async function chooseChanged(tx: Transaction, scope: AccountScope): Promise<void> {
+  const { account } = scope;
   await tx.execute(sql`
     create temporary table chains_to_check on commit drop as
     with touched as (
@@ -87,7 +94,7 @@ export async function chooseChanged(tx: Transaction, scope: Scope): Promise<void
       select bills.account, bills.product_type, bills.coin, bills.happened_at, 'infinity'
       from ledger_breaks as bills
       join bills as good
-        on good.account = bills.account
+        on good.account = ${account}
         and good.product_type = ${lastGoodProductType("bills")}
         and good.bill_id = bills.last_good_bill
       join covered_wallets as covered
@@ -109,7 +116,7 @@ export async function chooseChanged(tx: Transaction, scope: Scope): Promise<void
         end as oldest
       from touched
       left join reconciled_chains
-        on reconciled_chains.account = touched.account
+        on reconciled_chains.account = ${account}
         and reconciled_chains.product_type = wallet
         and reconciled_chains.coin = touched.coin
       where ingested_before is null
@@ -123,7 +130,7 @@ export async function chooseChanged(tx: Transaction, scope: Scope): Promise<void
       left join lateral (
         select c_time
         from bills
-        where bills.account = changed.account
+        where bills.account = ${account}
           and bills.product_type = member
           and bills.coin = changed.coin
           -- A bill may change places with those this much older, and these with others as much.
@@ -135,14 +142,22 @@ export async function chooseChanged(tx: Transaction, scope: Scope): Promise<void
       group by account, wallet, changed.coin
     ),
     learned as (
-      select account, wallet, begun.coin, unnest(range_agg(tstzrange(c_time, booked_at, '[]'))) as time
+      select
+        begun.account,
+        wallet,
+        begun.coin,
+        unnest(range_agg(tstzrange(c_time, booked_at, '[]'))) as time
       from begun
-      join bill_order using (account)
-      join bills using (account, product_type, bill_id)
-      where bill_order.product_type = any(${productTypesOf("wallet")})
+      join bill_order
+        on bill_order.account = ${account}
+        and bill_order.product_type = any(${productTypesOf("wallet")})
+      join bills
+        on bills.account = ${account}
+        and bills.product_type = bill_order.product_type
+        and bills.bill_id = bill_order.bill_id
         and bills.coin = begun.coin
-        and booked_at is not null
-      group by account, wallet, begun.coin
+      where booked_at is not null
+      group by begun.account, wallet, begun.coin
     )
     select account, wallet, member as product_type, coin, coalesce(lower(time), since) as since
     from begun
@@ -158,7 +173,12 @@ export async function chooseChanged(tx: Transaction, scope: Scope): Promise<void
 }
 
 /** The bills that are checked, and which of them may not move the wallet by amount and fee. */
-export async function billsToCheck(tx: Transaction, checked: Checked): Promise<BillsToCheck> {
+export async function billsToCheck(
+  tx: Transaction,
+  scope: AccountScope,
+  checked: "all" | "changed",
+): Promise<BillsToCheck> {
+  const { account } = scope;
   const { rows } = await tx.execute<{ code: string; is_coupon: boolean }>(sql`
     with rules as (
       select
@@ -168,10 +188,15 @@ export async function billsToCheck(tx: Transaction, checked: Checked): Promise<B
         counts_coupon,
         category in ('margin', 'spot') as is_exception
       from business_types
-      left join wallet_rules using (category)
+      left join (
+        select category, counts_amount, counts_fee, counts_coupon
+        from wallet_rules
+        where account = ${account}
+      ) as learned using (category)
       union all
       select business_type, counts_amount, counts_fee, counts_coupon, false
       from wallet_type_rules
+      where account = ${account}
     )
     select code, bool_and(coalesce(counts_amount and counts_fee, false)) as is_coupon
     from rules
@@ -186,7 +211,7 @@ export async function billsToCheck(tx: Transaction, checked: Checked): Promise<B
       ? sql`
       from chains_to_check
       join ${source} as bills
-        on bills.account = chains_to_check.account
+        on bills.account = ${account}
         and bills.product_type = chains_to_check.product_type
         and bills.coin = chains_to_check.coin
         and bills.c_time >= chains_to_check.since`
@@ -195,7 +220,7 @@ export async function billsToCheck(tx: Transaction, checked: Checked): Promise<B
   return {
     from: from(sql`public.bills`),
     fromView: from(sql`analytics.entries`),
-    where: checked === "changed" ? sql`true` : ofScope(checked),
+    where: checked === "changed" ? sql`true` : ofScope(scope),
     isException: sql`(
       business_type = any(${types(false)}::text[])
       or (coalesce(fee_by_coupon, 0) <> 0 and business_type = any(${types(true)}::text[]))

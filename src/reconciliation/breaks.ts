@@ -1,9 +1,10 @@
 import { sql } from "drizzle-orm";
 import type { Transaction } from "../db/connect.ts";
 import { textArray } from "../db/sql/array-literal.ts";
+import { onlyRow } from "../db/sql/only-row.ts";
 import { timeText } from "../db/sql/time-text.ts";
 import { walletOf } from "../db/sql/wallet.ts";
-import { type Scope, within } from "./bills-to-check.ts";
+import { type AccountScope, within } from "./bills-to-check.ts";
 import { hasTransferLegs } from "./transfer-legs.ts";
 
 /** What can be wrong with a ledger. */
@@ -77,8 +78,6 @@ const columns: readonly (keyof FoundBreak)[] = [
 const snakeCase = (name: string) =>
   name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 const names = sql.raw(columns.map(snakeCase).join(", "));
-const prefixed = (table: string) =>
-  sql.raw(columns.map((name) => `${table}.${snakeCase(name)}`).join(", "));
 
 /**
  * Writes down what was found. A break that is known keeps its first time and its note; one that
@@ -87,6 +86,7 @@ const prefixed = (table: string) =>
  */
 export async function recordFound(
   tx: Transaction,
+  { account }: AccountScope,
   found: readonly FoundBreak[],
 ): Promise<readonly string[]> {
   const column = (name: keyof FoundBreak) => textArray(found.map((entry) => entry[name]));
@@ -102,16 +102,14 @@ export async function recordFound(
         sql`, `,
       )}
     ) with ordinality as found (${names}, place)`);
-  await noteReopened(tx);
+  const numbers = await numbersOf(tx, account);
+  await noteReopened(tx, account);
   const { rows } = await tx.execute<{ break_id: string }>(sql`
     insert into ledger_breaks (break_id, ${names}, first_seen_at, last_seen_at, state)
-    select
-      -- The table is locked: nobody else takes a number, and one that is not used is not taken.
-      (select coalesce(max(break_id), 0) from ledger_breaks)
-        + count(*) filter (where known.break_id is null) over (order by place),
-      ${prefixed("found")}, transaction_timestamp(), transaction_timestamp(), 'open'
-    from found_breaks as found
-    left join ledger_breaks as known using (account, product_type, coin, kind, anchor)
+    select break_id, ${names}, transaction_timestamp(), transaction_timestamp(), 'open'
+    from found_breaks
+    join unnest(${textArray(numbers)}::bigint[]) with ordinality as numbered (break_id, place)
+      using (place)
     on conflict (account, product_type, coin, kind, anchor) do update
     set
       happened_at = excluded.happened_at,
@@ -136,8 +134,35 @@ export async function recordFound(
   return rows.map(({ break_id }) => break_id);
 }
 
+const isSame = sql`
+      known.product_type = found.product_type
+      and known.coin = found.coin
+      and known.kind = found.kind
+      and known.anchor = found.anchor`;
+
+/**
+ * The number of each, in their order: that of the same break where it is known. A new one's is once in
+ * the database, of a sequence that checks of other accounts take from at the same time.
+ */
+async function numbersOf(tx: Transaction, account: string): Promise<readonly string[]> {
+  const { rows } = await tx.execute<{ break_id: string | null }>(sql`
+    select known.break_id
+    from found_breaks as found
+    left join ledger_breaks as known
+      on known.account = ${account}
+      and ${isSame}
+    order by place`);
+  const { rows: taken } = await tx.execute<{ id: string }>(sql`
+    select nextval('public.ledger_break_ids') as id
+    from generate_series(1, ${rows.filter(({ break_id }) => break_id === null).length}::int)`);
+  const unused = [...taken];
+  return rows.map(
+    ({ break_id }) => break_id ?? onlyRow(unused.splice(0, 1), "a new break's number").id,
+  );
+}
+
 /** That a break is open again since its difference is another, by nobody's decision. */
-async function noteReopened(tx: Transaction): Promise<void> {
+async function noteReopened(tx: Transaction, account: string): Promise<void> {
   await tx.execute(sql`
     insert into break_decisions (account, break_id, place, decision, decided_at, note, difference)
     select
@@ -146,7 +171,7 @@ async function noteReopened(tx: Transaction): Promise<void> {
       (
         select count(*) + 1
         from break_decisions as earlier
-        where earlier.account = known.account
+        where earlier.account = ${account}
           and earlier.break_id = known.break_id
       ),
       'reopened',
@@ -154,7 +179,9 @@ async function noteReopened(tx: Transaction): Promise<void> {
       'its difference was ' || coalesce(known.difference::text, 'unknown') || ' when it was signed off',
       found.difference
     from found_breaks as found
-    join ledger_breaks as known using (account, product_type, coin, kind, anchor)
+    join ledger_breaks as known
+      on known.account = ${account}
+      and ${isSame}
     where known.state = 'explained'
       and known.difference is distinct from found.difference`);
 }
@@ -166,7 +193,7 @@ async function noteReopened(tx: Transaction): Promise<void> {
  */
 export async function resolveUnfound(
   tx: Transaction,
-  { accounts, productTypes }: Scope,
+  { account, productTypes }: AccountScope,
   { foundIds, checked }: { foundIds: readonly string[]; checked: "all" | "changed" },
 ): Promise<number> {
   const wasChecked =
@@ -190,7 +217,7 @@ export async function resolveUnfound(
     set state = 'resolved', resolved_at = statement_timestamp()
     where state = 'open'
       and not break_id = any(${textArray(foundIds)}::bigint[])
-      and ${within("account", accounts)}
+      and account = ${account}
       and (product_type = '' or ${within("product_type", productTypes)})
       and ${wasChecked}`);
   return rowCount ?? 0;
@@ -220,14 +247,14 @@ export const breakText = sql`
 /** The open breaks, oldest first. */
 export async function readOpenBreaks(
   tx: Transaction,
-  { accounts, productTypes }: Scope,
+  { account, productTypes }: AccountScope,
 ): Promise<readonly Break[]> {
   const { rows } = await tx.execute<Break & { readonly breakId: string }>(sql`
     select
       ${breakText}
     from ledger_breaks
     where state = 'open'
-      and ${within("account", accounts)}
+      and account = ${account}
       and (product_type = '' or ${within("product_type", productTypes)})
     order by account, product_type, coin, happened_at, break_id`);
   return rows.map((row) => ({ ...row, breakId: Number(row.breakId) }));

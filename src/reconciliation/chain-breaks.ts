@@ -3,7 +3,7 @@ import type { Transaction } from "../db/connect.ts";
 import { unlearnedOrder } from "../db/sql/chain-order.ts";
 import { timeText } from "../db/sql/time-text.ts";
 import { productTypesOf } from "../db/sql/wallet.ts";
-import { timeBetween } from "./bills-to-check.ts";
+import { type AccountScope, timeBetween } from "./bills-to-check.ts";
 import type { BreakKind, FoundBreak } from "./breaks.ts";
 import { lastPlace } from "./rule-evidence.ts";
 
@@ -42,7 +42,7 @@ const isZero = (difference: SQL): SQL => sql`abs(${difference}) <= ${lastPlace}`
  * Whether a balance is off that is no known break: only all bills can tell whether it is one, or
  * shows a rule or a habit of rounding.
  */
-export async function isAnythingNew(tx: Transaction): Promise<boolean> {
+export async function isAnythingNew(tx: Transaction, { account }: AccountScope): Promise<boolean> {
   const { rows } = await tx.execute(sql`
     select 1
     from residuals
@@ -53,7 +53,7 @@ export async function isAnythingNew(tx: Transaction): Promise<boolean> {
       and not exists (
         select 1
         from ledger_breaks
-        where ledger_breaks.account = residuals.account
+        where ledger_breaks.account = ${account}
           and ledger_breaks.product_type = residuals.wallet
           and ledger_breaks.coin = residuals.coin
           and ledger_breaks.anchor = residuals.anchor
@@ -64,7 +64,10 @@ export async function isAnythingNew(tx: Transaction): Promise<boolean> {
 }
 
 /** The bills whose balance does not follow, with what the data can say about why. */
-export async function findChainBreaks(tx: Transaction): Promise<readonly FoundBreak[]> {
+export async function findChainBreaks(
+  tx: Transaction,
+  { account }: AccountScope,
+): Promise<readonly FoundBreak[]> {
   const { rows } = await tx.execute<Row>(sql`
     with linked as (
       select
@@ -112,7 +115,7 @@ export async function findChainBreaks(tx: Transaction): Promise<readonly FoundBr
     from linked
     join checked_chains using (account, wallet, coin)
     left join bills as base
-      on base.account = linked.account
+      on base.account = ${account}
       and base.product_type = linked.base_product_type
       and base.bill_id = linked.base_bill_id
     left join covered_wallets as covered
@@ -125,7 +128,7 @@ export async function findChainBreaks(tx: Transaction): Promise<readonly FoundBr
       select bill.bill_id, twin.bill_id as twin_bill_id
       from bills as bill
       join bills as twin
-        on twin.account = bill.account
+        on twin.account = ${account}
         and twin.product_type = any(${members})
         and twin.c_time = bill.c_time
         and twin.coin = bill.coin
@@ -134,7 +137,7 @@ export async function findChainBreaks(tx: Transaction): Promise<readonly FoundBr
         and twin.balance is not distinct from bill.balance
         and twin.business_type = bill.business_type
         and (twin.product_type, twin.bill_id) <> (bill.product_type, bill.bill_id)
-      where bill.account = linked.account
+      where bill.account = ${account}
         and bill.product_type = any(${members})
         and bill.coin = linked.coin
         -- Not <@, which no index of bills serves: each break would read its whole chain.
@@ -152,13 +155,13 @@ export async function findChainBreaks(tx: Transaction): Promise<readonly FoundBr
     left join lateral (
       select digest, rejected_bills.bill_id, fault_path || ': ' || fault as fault
       from rejected_bills
-      where rejected_bills.account = linked.account
+      where rejected_bills.account = ${account}
         and rejected_bills.product_type = any(${members})
         and not linked.is_small
         and not exists (
           select 1
           from bills
-          where bills.account = rejected_bills.account
+          where bills.account = ${account}
             and bills.product_type = rejected_bills.product_type
             and bills.bill_id = rejected_bills.bill_id
         )

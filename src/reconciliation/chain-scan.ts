@@ -3,7 +3,7 @@ import type { Transaction } from "../db/connect.ts";
 import { chainOrder, joinOrder, unlearnedOrder } from "../db/sql/chain-order.ts";
 import { walletOf } from "../db/sql/wallet.ts";
 import { joinRules, walletMoves } from "../db/sql/wallet-moves.ts";
-import type { BillsToCheck } from "./bills-to-check.ts";
+import type { AccountScope, BillsToCheck } from "./bills-to-check.ts";
 import { lastPlace } from "./rule-evidence.ts";
 
 const wallet = walletOf("bills.product_type");
@@ -12,10 +12,14 @@ const wallet = walletOf("bills.product_type");
  * Finds, in one pass over the chains, the bills whose balance is not the one before plus what
  * they move, and those for which that cannot be told from the two balances alone.
  */
-export async function collectSuspects(tx: Transaction, bills: BillsToCheck): Promise<void> {
+export async function collectSuspects(
+  tx: Transaction,
+  { account }: AccountScope,
+  bills: BillsToCheck,
+): Promise<void> {
   await tx.execute(sql`drop table if exists off_chain`);
   await tx.execute(sql`drop table if exists suspects`);
-  const { join, order } = await knownOrder(tx);
+  const { join, order } = await knownOrder(tx, account);
   await tx.execute(sql`
     create temporary table off_chain on commit drop as
     select *
@@ -72,7 +76,7 @@ export async function collectSuspects(tx: Transaction, bills: BillsToCheck): Pro
         previous_bill_id,
         previous_product_type
       from off_chain
-      ${joinRules("off_chain")}
+      ${joinRules("off_chain", account)}
     )
     select candidates.*
     from candidates
@@ -82,11 +86,16 @@ export async function collectSuspects(tx: Transaction, bills: BillsToCheck): Pro
 }
 
 /** What puts the bills of a chain in order. Where all go by their times and ids, nothing is joined. */
-async function knownOrder(tx: Transaction): Promise<{ readonly join: SQL; readonly order: SQL }> {
-  const { rowCount } = await tx.execute(sql`select 1 from bill_order limit 1`);
+async function knownOrder(
+  tx: Transaction,
+  account: string,
+): Promise<{ readonly join: SQL; readonly order: SQL }> {
+  const { rowCount } = await tx.execute(
+    sql`select 1 from bill_order where account = ${account} limit 1`,
+  );
   return rowCount === 0
     ? { join: sql``, order: unlearnedOrder("bills") }
-    : { join: joinOrder("bills"), order: chainOrder("bills") };
+    : { join: joinOrder("bills", account), order: chainOrder("bills") };
 }
 
 /**

@@ -1,6 +1,7 @@
 import { sql } from "drizzle-orm";
 import type { Transaction } from "../db/connect.ts";
 import { markMeaningOf } from "../db/days/mark-days.ts";
+import type { AccountScope } from "./bills-to-check.ts";
 import { expectedRule } from "./wallet-rules.ts";
 
 type RuleRow = {
@@ -17,7 +18,10 @@ type RuleRow = {
 /** What bills move the wallet by, at one moment: the rules of categories and of types. */
 export type KnownRules = ReadonlyMap<string, RuleRow>;
 
-export async function readKnownRules(tx: Transaction): Promise<KnownRules> {
+export async function readKnownRules(
+  tx: Transaction,
+  { account }: AccountScope,
+): Promise<KnownRules> {
   const { rows } = await tx.execute<RuleRow>(sql`
     select
       account,
@@ -28,9 +32,11 @@ export async function readKnownRules(tx: Transaction): Promise<KnownRules> {
       counts_fee,
       counts_coupon
     from wallet_rules
+    where account = ${account}
     union all
     select account, product_type, null, business_type, counts_amount, counts_fee, counts_coupon
-    from wallet_type_rules`);
+    from wallet_type_rules
+    where account = ${account}`);
   return new Map(rows.map((row) => [keyOf(row), row]));
 }
 
@@ -49,13 +55,18 @@ function ruleText(rule: RuleRow | undefined, category: string | null): string {
 }
 
 /** Marks the days of all bills that move the wallet by another rule than before. */
-export async function markChangedRules(tx: Transaction, before: KnownRules): Promise<void> {
-  const after = await readKnownRules(tx);
+export async function markChangedRules(
+  tx: Transaction,
+  scope: AccountScope,
+  before: KnownRules,
+): Promise<void> {
+  const after = await readKnownRules(tx, scope);
   for (const [key, row] of new Map([...before, ...after])) {
     const { account, product_type, category, business_type } = row;
     if (ruleText(before.get(key), category) === ruleText(after.get(key), category)) continue;
     await markMeaningOf(
       tx,
+      account,
       sql`
       from bills
       join business_types on code = business_type

@@ -1,10 +1,11 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { Transaction } from "../db/connect.ts";
 import { bookedMaxOf, chainOrder, joinOrder } from "../db/sql/chain-order.ts";
+import { onlyRow } from "../db/sql/only-row.ts";
 import { timeText } from "../db/sql/time-text.ts";
 import { productTypesOf } from "../db/sql/wallet.ts";
 import { joinRules, walletMoves } from "../db/sql/wallet-moves.ts";
-import { type BillsToCheck, type Scope, within } from "./bills-to-check.ts";
+import { type AccountScope, type BillsToCheck, within } from "./bills-to-check.ts";
 import type { BreakKind, FoundBreak } from "./breaks.ts";
 import { findBreaks } from "./find-breaks.ts";
 import { hasTransferLegs, isBetweenProducts } from "./transfer-legs.ts";
@@ -13,7 +14,10 @@ import { hasTransferLegs, isBetweenProducts } from "./transfer-legs.ts";
  * Days whose bills, added up by category and without regard to their order, do not make the
  * step from one closing balance to the next: what the chain says, said once more by other sums.
  */
-export const findRollforwardBreaks = (tx: Transaction): Promise<readonly FoundBreak[]> =>
+export const findRollforwardBreaks = (
+  tx: Transaction,
+  { account }: AccountScope,
+): Promise<readonly FoundBreak[]> =>
   findBreaks(
     tx,
     "rollforward",
@@ -32,7 +36,7 @@ export const findRollforwardBreaks = (tx: Transaction): Promise<readonly FoundBr
         sum(${walletMoves("day_sums").moved}) as moved,
         max(last_time) as last_time
       from day_sums
-      ${joinRules("day_sums")}
+      ${joinRules("day_sums", account)}
       group by 1, 2, 3, 4
     ),
     closed as (
@@ -54,8 +58,8 @@ export const findRollforwardBreaks = (tx: Transaction): Promise<readonly FoundBr
       cross join lateral (
         select bills.bill_id, bills.product_type, balance
         from bills
-        ${joinOrder("bills")}
-        where bills.account = days.account
+        ${joinOrder("bills", account)}
+        where bills.account = ${account}
           and bills.product_type = any(${productTypesOf("wallet")})
           and bills.coin = days.coin
           and bills.c_time between last_time - ${bookedMaxOf("wallet")} and last_time
@@ -95,7 +99,7 @@ export const findRollforwardBreaks = (tx: Transaction): Promise<readonly FoundBr
 /** Transfers between two product types of an account whose legs are of different amounts. */
 export async function findTransferBreaks(
   tx: Transaction,
-  { accounts, productTypes }: Scope,
+  { account, productTypes }: AccountScope,
 ): Promise<readonly FoundBreak[]> {
   const { rowCount: legs } = await tx.execute(sql`select 1 where ${hasTransferLegs}`);
   if (legs === 0) return [];
@@ -108,7 +112,7 @@ export async function findTransferBreaks(
       from analytics.transfers
       where state = 'one_sided'
         and ${isBetweenProducts}
-        and ${within("account", accounts)}
+        and account = ${account}
     )
     select distinct on (sent.account, sent.product_type, sent.bill_id)
       sent.account,
@@ -142,52 +146,64 @@ const idTimeShareMax = 0.01;
 const findingsMax = 1_000;
 
 /**
- * Whether a bill's id tells another time that is no known break: only all bills can tell whether
- * nearly all of the ids tell theirs.
+ * Whether ids that tell another time are to be looked at among all bills: where not all of them are
+ * known breaks, or they are by now more than nearly all tell.
  */
-export async function isAnyIdNew(tx: Transaction, bills: BillsToCheck): Promise<boolean> {
-  if (!(await hasOddIds(tx, bills, sql`true`))) return false;
-  const { rows } = await tx.execute(sql`
-    select 1
-    ${bills.fromView}
-    where ${bills.where}
-      and is_id_odd
-      and not exists (
-        select 1
-        from ledger_breaks
-        where ledger_breaks.kind = ${"id-time" satisfies BreakKind}
-          and ledger_breaks.state <> 'resolved'
-          and ledger_breaks.account = bills.account
-          and ledger_breaks.product_type = bills.product_type
-          and ledger_breaks.coin = bills.coin
-          and ledger_breaks.anchor = bills.bill_id
-      )
-    limit 1`);
-  return rows.length > 0;
+export async function isAnyIdNew(tx: Transaction, scope: AccountScope): Promise<boolean> {
+  const { odd, known, areFew } = await countOddIds(tx, scope);
+  return areFew ? known < Math.min(odd, findingsMax) : known > 0;
 }
 
-const isSmallShare = sql`count(*) <= ${idTimeShareMax}::numeric * (select sum(bills) from day_sums)`;
+/** How many odd ids the account's days have, and how many of them are known breaks. */
+async function countOddIds(tx: Transaction, { account, productTypes }: AccountScope) {
+  const isOwn = sql`account = ${account} and ${within("product_type", productTypes)}`;
+  const { rows } = await tx.execute<Record<"odd" | "bills" | "known", string>>(sql`
+    select
+      (
+        select coalesce(sum(bills), 0)
+        from current_check_days
+        where ${isOwn}
+          and "check" = 'ids that tell another time'
+      ) as odd,
+      (
+        select coalesce(sum(bills), 0)
+        from bill_counts
+        where ${isOwn}
+      ) as bills,
+      (
+        select count(*)
+        from ledger_breaks
+        where ${isOwn}
+          and kind = ${"id-time" satisfies BreakKind}
+          and state <> 'resolved'
+      ) as known`);
+  const counts = onlyRow(rows, "a count of ids");
+  const odd = Number(counts.odd);
+  const areFew = odd <= Number(counts.bills) * idTimeShareMax;
+  return { odd, known: Number(counts.known), areFew };
+}
 
 /** Asked apart from all else: of a million bills, their ids and sums in one pass took longer. */
-async function hasOddIds(tx: Transaction, bills: BillsToCheck, condition: SQL): Promise<boolean> {
-  const { rows } = await tx.execute<{ is_odd: boolean }>(sql`
-    select count(*) > 0 and ${condition} as is_odd
+async function areAllFew(tx: Transaction, bills: BillsToCheck): Promise<boolean> {
+  const { rows } = await tx.execute<{ are_few: boolean }>(sql`
+    select
+      count(*) > 0
+        and count(*) <= ${idTimeShareMax}::numeric * (select sum(bills) from day_sums) as are_few
     ${bills.fromView}
     where ${bills.where}
       and is_id_odd`);
-  return rows[0]?.is_odd === true;
+  return rows[0]?.are_few === true;
 }
 
-/**
- * Bills whose id tells another time, where nearly all of the ids tell theirs: among those that
- * changed a check finds no others than one of all bills did, whatever their share is.
- */
+/** Bills whose id tells another time, where nearly all of the account's ids tell theirs. */
 export async function findIdBreaks(
   tx: Transaction,
+  scope: AccountScope,
   { bills, checked }: { readonly bills: BillsToCheck; readonly checked: "all" | "changed" },
 ): Promise<readonly FoundBreak[]> {
-  const condition = checked === "all" ? isSmallShare : sql`true`;
-  if (!(await hasOddIds(tx, bills, condition))) return [];
+  const areFew =
+    checked === "all" ? await areAllFew(tx, bills) : (await countOddIds(tx, scope)).areFew;
+  if (!areFew) return [];
   return findBreaks(
     tx,
     "id-time",
@@ -214,12 +230,13 @@ export async function findIdBreaks(
  */
 export async function findUnsigned(
   tx: Transaction,
-  { accounts, productTypes }: Scope,
+  { account, productTypes }: AccountScope,
 ): Promise<readonly FoundBreak[]> {
   const since = (kind: BreakKind) => sql`
       select account, product_type, max(last_seen_at) as seen_at
       from ledger_breaks
-      where kind = ${kind}
+      where account = ${account}
+        and kind = ${kind}
         and signed_off_at is not null
       group by account, product_type`;
   const counted = (
@@ -244,7 +261,7 @@ export async function findUnsigned(
       and signed.product_type = entries.product_type
     where ${condition}
       and (seen_at is null or ${sql.raw(time)} > seen_at)
-      and ${within("entries.account", accounts)}
+      and entries.account = ${account}
       and ${within("entries.product_type", productTypes)}
     group by entries.account, entries.product_type, seen_at
     order by 1, 2`;

@@ -1,48 +1,56 @@
 import { sql } from "drizzle-orm";
 import type { Transaction } from "../db/connect.ts";
+import type { AccountScope } from "./bills-to-check.ts";
 import { isDoubted } from "./rule-evidence.ts";
 
 /** Rules that nothing speaks against stay, with the number of bills that they fit by now. */
-export async function confirmUndoubted(tx: Transaction): Promise<void> {
-  await confirmCategories(tx);
-  await confirmTypes(tx);
+export async function confirmUndoubted(tx: Transaction, { account }: AccountScope): Promise<void> {
+  await confirmCategories(tx, account);
+  await confirmTypes(tx, account);
 }
 
-async function confirmCategories(tx: Transaction): Promise<void> {
+async function confirmCategories(tx: Transaction, account: string): Promise<void> {
   await tx.execute(sql`
     with met as (
       -- Without types that have a rule of their own.
       select
-        account,
-        product_type,
+        day_sums.account,
+        day_sums.product_type,
         category,
         coalesce(sum(bills) filter (where learned_at is null), 0) as bills
       from day_sums
-      join business_types on code = business_type
-      left join wallet_type_rules using (account, product_type, business_type)
-      group by account, product_type, category
+      join business_types on code = day_sums.business_type
+      left join wallet_type_rules
+        on wallet_type_rules.account = ${account}
+        and wallet_type_rules.product_type = day_sums.product_type
+        and wallet_type_rules.business_type = day_sums.business_type
+      group by day_sums.account, day_sums.product_type, category
       union all
       -- All of its bills have another category by now.
       select account, product_type, category, 0
       from wallet_rules
-      where (account, product_type) in (select account, product_type from day_sums)
-        and (account, product_type, category) not in (
-          select account, product_type, category
+      where account = ${account}
+        and product_type in (select product_type from day_sums)
+        and (product_type, category) not in (
+          select product_type, category
           from day_sums
           join business_types on code = business_type
         )
     ),
     suspected as (
       select
-        account,
-        product_type,
+        suspects.account,
+        suspects.product_type,
         category,
         count(*) filter (where (previous is null or balance is null) and learned_at is null)
           as untested,
         coalesce(bool_or(${isDoubted}), false) as is_doubted
       from suspects
-      left join wallet_type_rules using (account, product_type, business_type)
-      group by account, product_type, category
+      left join wallet_type_rules
+        on wallet_type_rules.account = ${account}
+        and wallet_type_rules.product_type = suspects.product_type
+        and wallet_type_rules.business_type = suspects.business_type
+      group by suspects.account, suspects.product_type, category
     )
     insert into wallet_rules (
       account, product_type, category, counts_amount, counts_fee, counts_coupon, is_testable,
@@ -70,7 +78,7 @@ async function confirmCategories(tx: Transaction): Promise<void> {
       learned_at = excluded.learned_at`);
 }
 
-async function confirmTypes(tx: Transaction): Promise<void> {
+async function confirmTypes(tx: Transaction, account: string): Promise<void> {
   await tx.execute(sql`
     with met as (
       select account, product_type, business_type, sum(bills) as bills
@@ -93,7 +101,7 @@ async function confirmTypes(tx: Transaction): Promise<void> {
       learned_at = statement_timestamp()
     from met
     left join suspected using (account, product_type, business_type)
-    where met.account = wallet_type_rules.account
+    where wallet_type_rules.account = ${account}
       and met.product_type = wallet_type_rules.product_type
       and met.business_type = wallet_type_rules.business_type
       and not exists (

@@ -4,6 +4,7 @@ import type { Transaction } from "../db/connect.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import { bookedMaxOf } from "../db/sql/chain-order.ts";
 import { walletOf } from "../db/sql/wallet.ts";
+import type { AccountScope } from "./bills-to-check.ts";
 
 /**
  * What was completely read of each wallet, in `covered_wallets`: time that was read of all of its
@@ -15,7 +16,7 @@ import { walletOf } from "../db/sql/wallet.ts";
  * last seconds of what was read may follow bills that were not. Where all are closed, no late bill
  * will come: the end is none, and what was not read is said of what does not follow there.
  */
-export async function collectCoverage(tx: Transaction): Promise<void> {
+export async function collectCoverage(tx: Transaction, { account }: AccountScope): Promise<void> {
   await tx.execute(sql`
     create temporary table covered_wallets on commit drop as
     with streams as (
@@ -25,15 +26,21 @@ export async function collectCoverage(tx: Transaction): Promise<void> {
         range_agg(tstzrange(window_start, window_end)) as time,
         max(window_end) as settled_to
       from checkpoints
-      where state = 'complete'
+      where account = ${account}
+        and state = 'complete'
       group by account, product_type
+    ),
+    states as (
+      select account, product_type, not_available_since, closed_at
+      from stream_states
+      where account = ${account}
     ),
     unread as (
       select account, 'UTA' as wallet
       from (select distinct account from streams where product_type like 'UTA-%') as unified
       cross join unnest(${textArray([...unifiedProductTypes])}::text[]) as wanted (product_type)
       left join streams using (account, product_type)
-      left join stream_states using (account, product_type)
+      left join states using (account, product_type)
       where settled_to is null
         and not_available_since is null
     )
@@ -55,7 +62,7 @@ export async function collectCoverage(tx: Transaction): Promise<void> {
         closed_at is not null as is_closed,
         (account, ${walletOf("product_type")}) in (select account, wallet from unread) as is_unread
       from streams
-      left join stream_states using (account, product_type)
+      left join states using (account, product_type)
     ) as members
     group by account, wallet`);
 }

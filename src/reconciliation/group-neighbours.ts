@@ -10,7 +10,7 @@ const neighboursMax = 16;
  * What the bill before one of `off_groups` ended with, or what the bill after it begins with, as far
  * as the nearest served balance and the bills up to it tell.
  */
-export function neighbour(side: "before" | "after"): SQL {
+export function neighbour(account: string, side: "before" | "after"): SQL {
   const isBefore = side === "before";
   const direction = isBefore ? "desc" : "asc";
   const counted = isBefore ? sql`coalesce(balance, moved)` : sql`coalesce(balance, 0) - moved`;
@@ -30,22 +30,22 @@ export function neighbour(side: "before" | "after"): SQL {
           ) as shown
         from (
           select near.*
-          from (${billsBeside(side)}) as near
+          from (${billsBeside(account, side)}) as near
           order by ${chainOrder("near", direction)}
           limit ${neighboursMax}
         ) as nearest
-        ${joinRules("nearest")}
+        ${joinRules("nearest", account)}
       ) as counted`;
 }
 
 /** The nearest of each product type that go by their times, and those that are booked later. */
-function billsBeside(side: "before" | "after"): SQL {
+function billsBeside(account: string, side: "before" | "after"): SQL {
   const isBefore = side === "before";
   const columns = sql`
                 product_type, bill_id, c_time, business_type, amount, fee, fee_by_coupon, balance,
                 place, booked_at`;
   const isBeside = (bills: string) => sql`
-              ${sql.raw(bills)}.account = off_groups.account
+              ${sql.raw(bills)}.account = ${account}
               and ${sql.raw(bills)}.coin = off_groups.coin
               and c_time ${isBefore ? sql`< from_time` : sql`> to_time`}`;
   // By the time itself first, which the index serves in order.
@@ -60,7 +60,7 @@ function billsBeside(side: "before" | "after"): SQL {
                 bills.product_type, bills.bill_id, c_time, business_type, amount, fee,
                 fee_by_coupon, balance, place, booked_at
               from bills
-              ${joinOrder("bills")}
+              ${joinOrder("bills", account)}
               where ${isBeside("bills")}
                 and bills.product_type = member
                 and booked_at is null

@@ -1,6 +1,7 @@
 import { sql } from "drizzle-orm";
 import type { Transaction } from "../db/connect.ts";
 import { textArray } from "../db/sql/array-literal.ts";
+import type { AccountScope } from "./bills-to-check.ts";
 import { confirmUndoubted } from "./confirm-wallet-rules.ts";
 import { type Evidence, readEvidence } from "./rule-evidence.ts";
 import { type CategoryRule, inferRule, type TypeRule } from "./wallet-rules.ts";
@@ -10,9 +11,9 @@ import { type CategoryRule, inferRule, type TypeRule } from "./wallet-rules.ts";
  * otherwise than its category.
  * @returns whether that is now another than what the check went by.
  */
-export async function inferWalletRules(tx: Transaction): Promise<boolean> {
-  await confirmUndoubted(tx);
-  const byCategory = Map.groupBy(await readEvidence(tx), (row) =>
+export async function inferWalletRules(tx: Transaction, scope: AccountScope): Promise<boolean> {
+  await confirmUndoubted(tx, scope);
+  const byCategory = Map.groupBy(await readEvidence(tx, scope), (row) =>
     JSON.stringify([row.account, row.product_type, row.category]),
   );
   let isChanged = false;
@@ -133,19 +134,25 @@ async function writeTypeRules(
  * Whether a category was met that no whole check has learned about, or that no rule was found to
  * fit: its new bills may be those that show one. Or a type has another category since.
  */
-export async function hasUnlearnedCategory(tx: Transaction): Promise<boolean> {
+export async function hasUnlearnedCategory(
+  tx: Transaction,
+  { account }: AccountScope,
+): Promise<boolean> {
   const { rows } = await tx.execute(sql`
     select 1
     from day_sums
     join business_types on code = business_type
-    left join wallet_rules using (account, product_type, category)
+    left join wallet_rules
+      on wallet_rules.account = ${account}
+      and wallet_rules.product_type = day_sums.product_type
+      and wallet_rules.category = business_types.category
     where learned_at is null
       or not is_testable
     union all
     select 1
     from chains_to_check
     join reconciled_chains
-      on reconciled_chains.account = chains_to_check.account
+      on reconciled_chains.account = ${account}
       and reconciled_chains.product_type = chains_to_check.wallet
       and reconciled_chains.coin = chains_to_check.coin
     where ingested_before = '-infinity'

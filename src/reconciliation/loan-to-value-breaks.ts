@@ -1,12 +1,12 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { Transaction } from "../db/connect.ts";
 import { timeText } from "../db/sql/time-text.ts";
-import { type Scope, within } from "./bills-to-check.ts";
+import type { AccountScope } from "./bills-to-check.ts";
 import type { FoundBreak } from "./breaks.ts";
 import { findBreaks } from "./find-breaks.ts";
 import { lastPlace } from "./rule-evidence.ts";
 
-const snapshotBreaks = ({ accounts }: Scope, columns: SQL, isBroken: SQL): SQL => sql`
+const snapshotBreaks = ({ account }: AccountScope, columns: SQL, isBroken: SQL): SQL => sql`
     with snapshots as (
       select
         account,
@@ -18,19 +18,19 @@ const snapshotBreaks = ({ accounts }: Scope, columns: SQL, isBroken: SQL): SQL =
         (
           select sum(converted_usdt_amount)
           from ltv_collateral as part
-          where part.account = ltv_snapshots.account
+          where part.account = ${account}
             and part.risk_unit_id = ltv_snapshots.risk_unit_id
             and part.taken_at = ltv_snapshots.taken_at
         ) as converted,
         (
           select count(*)
           from ltv_collateral as part
-          where part.account = ltv_snapshots.account
+          where part.account = ${account}
             and part.risk_unit_id = ltv_snapshots.risk_unit_id
             and part.taken_at = ltv_snapshots.taken_at
         ) as coins
       from ltv_snapshots
-      where ${within("account", accounts)}
+      where account = ${account}
     )
     select
       account,
@@ -44,7 +44,7 @@ const snapshotBreaks = ({ accounts }: Scope, columns: SQL, isBroken: SQL): SQL =
 /** What a loan-to-value record says about itself and does not keep. */
 export async function findLoanToValueBreaks(
   tx: Transaction,
-  scope: Scope,
+  scope: AccountScope,
 ): Promise<readonly FoundBreak[]> {
   const assets = snapshotBreaks(
     scope,
@@ -76,7 +76,7 @@ export async function findLoanToValueBreaks(
       (converted_usdt_amount - price * amount)::text as difference,
       'convertedUsdtAmount is not between 0 and price x amount' as explanation
     from ltv_collateral
-    where ${within("account", scope.accounts)}
+    where account = ${scope.account}
       and (converted_usdt_amount < 0 or converted_usdt_amount > price * amount + ${lastPlace})
     order by account, risk_unit_id, taken_at, coin`;
   return [

@@ -3,6 +3,7 @@ import type { Transaction } from "../db/connect.ts";
 import { bookedMaxOf, joinOrder } from "../db/sql/chain-order.ts";
 import { productTypesOf } from "../db/sql/wallet.ts";
 import { joinRules, walletMoves } from "../db/sql/wallet-moves.ts";
+import type { AccountScope } from "./bills-to-check.ts";
 import { neighbour } from "./group-neighbours.ts";
 
 /** A bill of a group that may be out of order. */
@@ -40,22 +41,23 @@ const batchBills = 20_000;
  */
 export async function* readGroups(
   tx: Transaction,
+  { account }: AccountScope,
 ): AsyncGenerator<readonly (readonly GroupedBill[])[]> {
-  await collectOffTimes(tx);
-  await collectLateBills(tx);
-  await collectGroups(tx);
+  await collectOffTimes(tx, account);
+  await collectLateBills(tx, account);
+  await collectGroups(tx, account);
   const { rows } = await tx.execute<{ batches: number }>(
     sql`select coalesce(max(batch) + 1, 0)::int as batches from bill_groups`,
   );
   const batches = rows[0]?.batches ?? 0;
   for (let batch = 0; batch < batches; batch++) {
-    const bills = await readBatch(tx, batch);
+    const bills = await readBatch(tx, account, batch);
     yield [...Map.groupBy(bills, ({ group }) => group).values()];
   }
 }
 
-const isOfChain = (bills: string, chain: string): SQL => sql`
-        ${sql.raw(`${bills}.account = ${chain}.account`)}
+const isOfChain = (account: string, bills: string, chain: string): SQL => sql`
+        ${sql.raw(bills)}.account = ${account}
         and ${sql.raw(bills)}.product_type = any(${productTypesOf(`${chain}.wallet`)})
         and ${sql.raw(`${bills}.coin = ${chain}.coin`)}`;
 
@@ -64,7 +66,7 @@ const isOfChain = (bills: string, chain: string): SQL => sql`
  * between them. In a table of its own, whose size Postgres knows: as parts of one statement they
  * took 66 s for 80,000 bills, 20,000 of them out of order.
  */
-async function collectOffTimes(tx: Transaction): Promise<void> {
+async function collectOffTimes(tx: Transaction, account: string): Promise<void> {
   await tx.execute(sql`drop table if exists off_times, late_bills, off_groups, bill_groups`);
   await tx.execute(sql`
     create temporary table off_times on commit drop as
@@ -72,7 +74,7 @@ async function collectOffTimes(tx: Transaction): Promise<void> {
       select residuals.*, base.c_time as base_time
       from residuals
       join bills as base
-        on base.account = residuals.account
+        on base.account = ${account}
         and base.product_type = residuals.base_product_type
         and base.bill_id = residuals.base_bill_id
       where not is_small
@@ -95,7 +97,7 @@ async function collectOffTimes(tx: Transaction): Promise<void> {
 }
 
 /** What was learned to be booked after its time: few bills, and none of a classic account. */
-async function collectLateBills(tx: Transaction): Promise<void> {
+async function collectLateBills(tx: Transaction, account: string): Promise<void> {
   await tx.execute(sql`
     create temporary table late_bills on commit drop as
     select
@@ -114,10 +116,10 @@ async function collectLateBills(tx: Transaction): Promise<void> {
       booked_at
     from (select distinct account, wallet, coin from off_times) as chains
     join bill_order
-      on bill_order.account = chains.account
+      on bill_order.account = ${account}
       and bill_order.product_type = any(${productTypesOf("chains.wallet")})
     join bills
-      on bills.account = bill_order.account
+      on bills.account = ${account}
       and bills.product_type = bill_order.product_type
       and bills.bill_id = bill_order.bill_id
       and bills.coin = chains.coin
@@ -130,7 +132,7 @@ async function collectLateBills(tx: Transaction): Promise<void> {
  * between them. Bills that move nothing fit in more than one place: what changed places with them
  * need not be off itself. None reaches over midnight: days are put together from their own bills.
  */
-async function collectGroups(tx: Transaction): Promise<void> {
+async function collectGroups(tx: Transaction, account: string): Promise<void> {
   await tx.execute(sql`
     create temporary table off_groups on commit drop as
     with near as (
@@ -171,7 +173,7 @@ async function collectGroups(tx: Transaction): Promise<void> {
         (
           select count(*)
           from bills
-          where ${isOfChain("bills", "joined")}
+          where ${isOfChain(account, "bills", "joined")}
             and bills.c_time between lower(time) and upper(time)
         ) as bills
       from joined
@@ -198,8 +200,8 @@ async function collectGroups(tx: Transaction): Promise<void> {
     create temporary table bill_groups on commit drop as
     select off_groups.*, before.balance as start, after.balance as "end"
     from off_groups
-    cross join lateral (${neighbour("before")}) as before
-    cross join lateral (${neighbour("after")}) as after`);
+    cross join lateral (${neighbour(account, "before")}) as before
+    cross join lateral (${neighbour(account, "after")}) as after`);
   await tx.execute(sql`analyze bill_groups`);
 }
 
@@ -215,7 +217,7 @@ type Row = Record<"account" | "wallet" | "productType" | "coin" | "billId" | "gr
   readonly tolerance: string;
 };
 
-async function readBatch(tx: Transaction, batch: number) {
+async function readBatch(tx: Transaction, account: string, batch: number) {
   const milliseconds = (time: SQL) => sql`(extract(epoch from ${time}) * 1000)::bigint`;
   const { rows } = await tx.execute<Row>(sql`
     with members as (
@@ -235,10 +237,10 @@ async function readBatch(tx: Transaction, batch: number) {
         ${walletMoves("bills").moved} as moved
       from bill_groups
       join bills
-        on ${isOfChain("bills", "bill_groups")}
+        on ${isOfChain(account, "bills", "bill_groups")}
         and bills.c_time between from_time and to_time
-      ${joinRules("bills")}
-      ${joinOrder("bills")}
+      ${joinRules("bills", account)}
+      ${joinOrder("bills", account)}
       where batch = ${batch}
     ),
     scaled as (

@@ -5,6 +5,7 @@ import type { Transaction } from "../db/connect.ts";
 import { markMeaningOf } from "../db/days/mark-days.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import { bookedMaxOf } from "../db/sql/chain-order.ts";
+import type { AccountScope } from "./bills-to-check.ts";
 import { chainedOrder, type Step } from "./booking-order.ts";
 import { type GroupedBill, readGroups } from "./order-groups.ts";
 
@@ -14,14 +15,14 @@ import { type GroupedBill, readGroups } from "./order-groups.ts";
  * millisecond; in a unified one inside the seconds that a bill may be booked after its time.
  * @returns whether any order was changed.
  */
-export async function orderBills(tx: Transaction): Promise<boolean> {
+export async function orderBills(tx: Transaction, scope: AccountScope): Promise<boolean> {
   let isChanged = false;
-  for await (const groups of readGroups(tx)) {
+  for await (const groups of readGroups(tx, scope)) {
     const changed = groups.flatMap((group) => {
       const placed = placesOf(group);
       return placed.some(isMoved) ? placed : [];
     });
-    await writeOrder(tx, changed);
+    await writeOrder(tx, scope, changed);
     isChanged ||= changed.length > 0;
   }
   return isChanged;
@@ -77,42 +78,45 @@ function placesOf(group: readonly GroupedBill[]): readonly Placed[] {
   });
 }
 
-async function writeOrder(tx: Transaction, placed: readonly Placed[]): Promise<void> {
+async function writeOrder(
+  tx: Transaction,
+  { account }: AccountScope,
+  placed: readonly Placed[],
+): Promise<void> {
   if (placed.length === 0) return;
   const timeOf = (ms: number) => isoTime(epochMs(ms));
   await markMeaningOf(
     tx,
+    account,
     sql`
     from unnest(
-      ${textArray(placed.map(({ account }) => account))}::text[],
       ${textArray(placed.map(({ productType }) => productType))}::text[],
       ${textArray(placed.map(({ time }) => timeOf(time)))}::timestamptz[]
-    ) as placed (account, product_type, c_time)`,
+    ) as placed (product_type, c_time)`,
   );
   const bookedAt = ({ newBookedMs }: Placed) =>
     newBookedMs === undefined ? null : timeOf(newBookedMs);
   await tx.execute(sql`
     with placed as (
-      select account, product_type, bill_id, place, booked_at
+      select product_type, bill_id, place, booked_at
       from unnest(
-        ${textArray(placed.map(({ account }) => account))}::text[],
         ${textArray(placed.map(({ productType }) => productType))}::text[],
         ${textArray(placed.map(({ billId }) => billId))}::text[],
         ${textArray(placed.map(({ newPlace }) => String(newPlace)))}::integer[],
         ${textArray(placed.map(bookedAt))}::timestamptz[]
-      ) as placed (account, product_type, bill_id, place, booked_at)
+      ) as placed (product_type, bill_id, place, booked_at)
     ),
     unplaced as (
       delete from bill_order
       using placed
-      where bill_order.account = placed.account
+      where bill_order.account = ${account}
         and bill_order.product_type = placed.product_type
         and bill_order.bill_id = placed.bill_id
         and placed.place = 0
         and placed.booked_at is null
     )
     insert into bill_order (account, product_type, bill_id, place, booked_at)
-    select account, product_type, bill_id, place, booked_at
+    select ${account}, product_type, bill_id, place, booked_at
     from placed
     where place > 0
       or booked_at is not null
@@ -123,18 +127,20 @@ async function writeOrder(tx: Transaction, placed: readonly Placed[]): Promise<v
 }
 
 /** Forgets what was learned of bills that a restatement has given another time. */
-export async function forgetMovedBills(tx: Transaction): Promise<void> {
+export async function forgetMovedBills(tx: Transaction, { account }: AccountScope): Promise<void> {
   const isMovedAway = sql`
-        bills.account = bill_order.account
+        bill_order.account = ${account}
+        and bills.account = ${account}
         and bills.product_type = bill_order.product_type
         and bills.bill_id = bill_order.bill_id
         and booked_at not between bills.c_time
           and bills.c_time + ${bookedMaxOf("bills.product_type")}`;
   await markMeaningOf(
     tx,
+    account,
     sql`
       from (
-        select bills.account, bills.product_type, bills.c_time
+        select bills.product_type, bills.c_time
         from bill_order
         join bills on ${isMovedAway}
       ) as moved_away`,

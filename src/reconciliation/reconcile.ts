@@ -1,9 +1,10 @@
 import { sql } from "drizzle-orm";
 import { hourMs } from "../contract/time.ts";
-import { type Database, inTransaction, type Transaction } from "../db/connect.ts";
+import { type Database, inTransaction, type Queryable, type Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
-import { holdMeaning } from "../db/days/mark-days.ts";
+import { holdMeaning } from "../db/days/meaning-turns.ts";
 import {
+  type AccountScope,
   type BillsToCheck,
   billsToCheck,
   chooseChanged,
@@ -56,14 +57,48 @@ const roundsMax = 8;
 /**
  * Holds the ledger against itself: every balance against the one before it, every day's sums
  * against its closing, records against their own identities. Writes down what each category was
- * found to move, the order of bills that their times and ids do not tell, and the breaks.
+ * found to move, the order of bills that their times and ids do not tell, and the breaks. Each
+ * account is checked by itself, in a transaction of its own.
  */
-export function reconcile(
+export async function reconcile(
   db: Database,
   asked: Scope,
   { isFull }: { readonly isFull: boolean },
 ): Promise<Reconciliation> {
-  const scope = withWholeWallets(asked);
+  const { accounts, productTypes } = withWholeWallets(asked);
+  const names = new Set(accounts ?? (await withDatabaseErrors(() => readReconcilable(db))));
+  const results: Reconciliation[] = [];
+  for (const account of [...names].toSorted()) {
+    results.push(await reconcileAccount(db, { account, productTypes }, { isFull }));
+  }
+  return {
+    isWhole: results.length === 0 ? isFull : results.every(({ isWhole }) => isWhole),
+    chains: results.flatMap(({ chains }) => chains),
+    rules: results.flatMap(({ rules }) => rules),
+    breaks: results.flatMap(({ breaks }) => breaks),
+  };
+}
+
+/** The accounts of which something is stored that a check looks at. */
+async function readReconcilable(db: Queryable): Promise<readonly string[]> {
+  const tables = [
+    "bill_counts",
+    "checkpoints",
+    "ledger_breaks",
+    "ltv_snapshots",
+    "reconciled_chains",
+    "rejected_bills",
+  ].map((name) => sql`select account from ${sql.identifier(name)}`);
+  const { rows } = await db.execute<{ account: string }>(sql.join(tables, sql` union `));
+  return rows.map(({ account }) => account);
+}
+
+/** The same of one account. */
+export function reconcileAccount(
+  db: Database,
+  scope: AccountScope,
+  { isFull }: { readonly isFull: boolean },
+): Promise<Reconciliation> {
   return withDatabaseErrors(() =>
     inTransaction(
       db,
@@ -71,16 +106,16 @@ export function reconcile(
         // Compiling a statement took longer than running it, where its cost was thought to be high.
         await tx.execute(sql`set local jit = off`);
         // Two at once take turns, each with a snapshot of its own.
-        await holdMeaning(tx);
-        const rulesBefore = await readKnownRules(tx);
-        await collectCoverage(tx);
-        await forgetMovedBills(tx);
+        await holdMeaning(tx, scope.account);
+        const rulesBefore = await readKnownRules(tx, scope);
+        await collectCoverage(tx, scope);
+        await forgetMovedBills(tx, scope);
         let checked = await checkOnce(tx, scope, { isFull });
         // What was resolved spoke against what was learned: that is counted anew.
         if (!checked.isWhole && checked.resolved > 0) {
           checked = await checkOnce(tx, scope, { isFull: true });
         }
-        await markChangedRules(tx, rulesBefore);
+        await markChangedRules(tx, scope, rulesBefore);
         const { isWhole, chains } = checked;
         const breaks = await readOpenBreaks(tx, scope);
         return { isWhole, chains, rules: await readRules(tx, scope), breaks };
@@ -99,7 +134,7 @@ type Checked = {
 
 async function checkOnce(
   tx: Transaction,
-  scope: Scope,
+  scope: AccountScope,
   { isFull }: { readonly isFull: boolean },
 ): Promise<Checked> {
   const changed = isFull ? undefined : await checkChanged(tx, scope);
@@ -107,44 +142,47 @@ async function checkOnce(
   const checked = isWhole ? "all" : "changed";
   const bills = changed ?? (await checkWhole(tx, scope));
   const found: readonly FoundBreak[] = [
-    ...(await findChainBreaks(tx)),
-    ...(await findRollforwardBreaks(tx)),
-    ...(await findIdBreaks(tx, { bills, checked })),
+    ...(await findChainBreaks(tx, scope)),
+    ...(await findRollforwardBreaks(tx, scope)),
+    ...(await findIdBreaks(tx, scope, { bills, checked })),
     ...(await findTransferBreaks(tx, scope)),
     ...(await findLoanToValueBreaks(tx, scope)),
     ...(await findUnsigned(tx, scope)),
   ];
-  const foundIds = await recordFound(tx, found);
+  const foundIds = await recordFound(tx, scope, found);
   const resolved = await resolveUnfound(tx, scope, { foundIds, checked });
   return { isWhole, resolved, chains: await writeChains(tx, scope, checked) };
 }
 
 /** @returns undefined where a whole check is needed: something shows that it has to learn about. */
-async function checkChanged(tx: Transaction, scope: Scope): Promise<BillsToCheck | undefined> {
+async function checkChanged(
+  tx: Transaction,
+  scope: AccountScope,
+): Promise<BillsToCheck | undefined> {
   await chooseChanged(tx, scope);
-  const bills = await billsToCheck(tx, "changed");
+  const bills = await billsToCheck(tx, scope, "changed");
   await collectDaySums(tx, bills);
-  if (await hasUnlearnedCategory(tx)) return undefined;
+  if (await hasUnlearnedCategory(tx, scope)) return undefined;
   for (let round = 1; round <= roundsMax; round++) {
-    await collectSuspects(tx, bills);
+    await collectSuspects(tx, scope, bills);
     await collectResiduals(tx);
-    if (!(await orderBills(tx))) break;
+    if (!(await orderBills(tx, scope))) break;
   }
-  await summariseChains(tx, "changed");
-  return (await isAnythingNew(tx)) || (await isAnyIdNew(tx, bills)) ? undefined : bills;
+  await summariseChains(tx, scope, "changed");
+  return (await isAnythingNew(tx, scope)) || (await isAnyIdNew(tx, scope)) ? undefined : bills;
 }
 
-async function checkWhole(tx: Transaction, scope: Scope): Promise<BillsToCheck> {
-  let bills = await billsToCheck(tx, scope);
+async function checkWhole(tx: Transaction, scope: AccountScope): Promise<BillsToCheck> {
+  let bills = await billsToCheck(tx, scope, "all");
   await collectDaySums(tx, bills);
   for (let round = 1; round <= roundsMax; round++) {
-    await collectSuspects(tx, bills);
+    await collectSuspects(tx, scope, bills);
     await collectResiduals(tx);
     // Before anything is learned: what is only out of order says nothing about the rules.
-    if (await orderBills(tx)) continue;
-    if (!(await inferWalletRules(tx))) break;
-    bills = await billsToCheck(tx, scope);
+    if (await orderBills(tx, scope)) continue;
+    if (!(await inferWalletRules(tx, scope))) break;
+    bills = await billsToCheck(tx, scope, "all");
   }
-  await summariseChains(tx, "all");
+  await summariseChains(tx, scope, "all");
   return bills;
 }

@@ -1,9 +1,9 @@
-import { sql } from "drizzle-orm";
+import { type SQL, sql } from "drizzle-orm";
 import type { Transaction } from "../db/connect.ts";
 import { bookedMaxOf } from "../db/sql/chain-order.ts";
 import { productTypesOf } from "../db/sql/wallet.ts";
 import { joinRules, walletMoves } from "../db/sql/wallet-moves.ts";
-import { movedBy } from "./bills-to-check.ts";
+import { type AccountScope, movedBy } from "./bills-to-check.ts";
 import { candidates, type WalletRule } from "./wallet-rules.ts";
 
 // What the exchange rounds a balance by: one unit in its eighth place.
@@ -16,17 +16,17 @@ const fitsAny = sql`(${sql.join(candidates.map(fits), sql` or `)})`;
 
 // Bills that share their time with others, or follow such, may only be out of order: one of them
 // that fits no rule says nothing.
-const isAlone = sql`(
+const isAlone = (account: string): SQL => sql`(
   select count(distinct (bills.product_type, bills.bill_id)) = 2
   from bills as before
   cross join lateral unnest(array[before.c_time, suspects.c_time]) as times (at)
   join bills
-    on bills.account = suspects.account
+    on bills.account = ${account}
     and bills.product_type = any(${productTypesOf("suspects.wallet")})
     and bills.coin = suspects.coin
     and bills.c_time between times.at - ${bookedMaxOf("suspects.wallet")}
       and times.at + ${bookedMaxOf("suspects.wallet")}
-  where before.account = suspects.account
+  where before.account = ${account}
     and before.product_type = suspects.previous_product_type
     and before.bill_id = suspects.previous_bill_id
 )`;
@@ -47,7 +47,10 @@ export type Evidence = {
  * How many bills of each type every candidate fits, in categories of which some bill does not fit
  * the present rule; elsewhere the present rule stands.
  */
-export async function readEvidence(tx: Transaction): Promise<readonly Evidence[]> {
+export async function readEvidence(
+  tx: Transaction,
+  { account }: AccountScope,
+): Promise<readonly Evidence[]> {
   // Most of the time there is none, and the bills need not be read once more.
   const { rowCount: doubts } = await tx.execute(sql`
     select 1
@@ -65,7 +68,7 @@ export async function readEvidence(tx: Transaction): Promise<readonly Evidence[]
         suspects.*,
         previous is not null
           and balance is not null
-          and (not ${isDoubted} or ${fitsAny} or (${isAlone} and ${isSettled})) as is_telling
+          and (not ${isDoubted} or ${fitsAny} or (${isAlone(account)} and ${isSettled})) as is_telling
       from suspects
       left join covered_wallets using (account, wallet)
     ),
@@ -103,8 +106,8 @@ export async function readEvidence(tx: Transaction): Promise<readonly Evidence[]
           fee_by_coupon,
           ${walletMoves("bills").moved} as moved
         from bills
-        ${joinRules("bills")}
-        where bills.account = doubted.account
+        ${joinRules("bills", account)}
+        where bills.account = ${account}
           and bills.product_type = doubted.product_type
           and bills.business_type = doubted_types.code
       ) as entries

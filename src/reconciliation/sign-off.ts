@@ -1,6 +1,7 @@
 import { type SQL, sql } from "drizzle-orm";
 import { type Database, inTransaction, type Queryable, type Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
+import { holdMeanings } from "../db/days/meaning-turns.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import { timeText } from "../db/sql/time-text.ts";
 import { type Scope, within, withWholeWallets } from "./bills-to-check.ts";
@@ -56,7 +57,9 @@ function decide(db: Database, decision: Decision, change: Change): Promise<reado
   return withDatabaseErrors(() =>
     inTransaction(db, async (tx) => {
       // A check that is under way may be about to resolve them.
-      await tx.execute(sql`lock table ledger_breaks in share row exclusive mode`);
+      const accounts = await accountsOf(tx, breakIds);
+      await holdMeanings(tx, accounts);
+      const areNamed = sql`account = any(${textArray(accounts)}::text[]) and break_id = any(${ids})`;
       const missing = await withoutState(tx, breakIds, change.from);
       if (missing.length > 0) return missing;
       await tx.execute(sql`
@@ -78,14 +81,26 @@ function decide(db: Database, decision: Decision, change: Change): Promise<reado
           ${note ?? null},
           difference
         from ledger_breaks
-        where break_id = any(${ids})`);
+        where ${areNamed}`);
       await tx.execute(sql`
         update ledger_breaks
         set ${change.changes}
-        where break_id = any(${ids})`);
+        where ${areNamed}`);
       return [];
     }),
   );
+}
+
+/** Whose they are: a break stays its account's. */
+async function accountsOf(
+  tx: Transaction,
+  breakIds: readonly number[],
+): Promise<readonly string[]> {
+  const { rows } = await tx.execute<{ account: string }>(sql`
+    select distinct account
+    from ledger_breaks
+    where break_id = any(${textArray(breakIds.map(String))}::bigint[])`);
+  return rows.map(({ account }) => account);
 }
 
 /** Those of the numbers that no break of this state has. */

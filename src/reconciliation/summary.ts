@@ -1,7 +1,7 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { Transaction } from "../db/connect.ts";
 import { walletOf } from "../db/sql/wallet.ts";
-import { type Scope, within } from "./bills-to-check.ts";
+import { type AccountScope, within } from "./bills-to-check.ts";
 
 /** What was checked of one chain: an account, a wallet, a coin. */
 export type ChainSummary = {
@@ -46,7 +46,11 @@ const isHabit = (rounded: SQL, tested: SQL): SQL =>
  * Counts what was checked, chain by chain, into `checked_chains`. Whether a chain rounds is what
  * all of its bills say: those of this check, or of the last whole one.
  */
-export async function summariseChains(tx: Transaction, checked: "all" | "changed"): Promise<void> {
+export async function summariseChains(
+  tx: Transaction,
+  { account }: AccountScope,
+  checked: "all" | "changed",
+): Promise<void> {
   await tx.execute(sql`drop table if exists checked_chains`);
   await tx.execute(sql`
     create temporary table checked_chains on commit drop as
@@ -70,7 +74,10 @@ export async function summariseChains(tx: Transaction, checked: "all" | "changed
         min(ingested_at) as stored_at
       from residuals
       join covered_wallets using (account, wallet)
-      join bills using (account, product_type, bill_id)
+      join bills
+        on bills.account = ${account}
+        and bills.product_type = residuals.product_type
+        and bills.bill_id = residuals.bill_id
       where residuals.c_time >= settled_to
       group by residuals.account, residuals.wallet, residuals.coin
     ),
@@ -105,7 +112,7 @@ export async function summariseChains(tx: Transaction, checked: "all" | "changed
     left join small using (account, wallet, coin)
     left join unsettled using (account, wallet, coin)
     left join reconciled_chains
-      on reconciled_chains.account = sums.account
+      on reconciled_chains.account = ${account}
       and reconciled_chains.product_type = wallet
       and reconciled_chains.coin = sums.coin`);
 }
@@ -116,7 +123,7 @@ export async function summariseChains(tx: Transaction, checked: "all" | "changed
  */
 export async function writeChains(
   tx: Transaction,
-  scope: Scope,
+  scope: AccountScope,
   checked: "all" | "changed",
 ): Promise<readonly ChainSummary[]> {
   await tx.execute(sql`
@@ -150,7 +157,8 @@ export async function writeChains(
         coin,
         (happened_at at time zone 'UTC')::date as day
       from ledger_breaks
-      where state = 'open'
+      where account = ${scope.account}
+        and state = 'open'
     ),
     days as (
       select distinct account, wallet, coin, day
@@ -202,7 +210,7 @@ export async function writeChains(
 }
 
 /** Chains of the scope in which nothing changed were looked at, too. */
-async function noteWhen(tx: Transaction, { accounts, productTypes }: Scope): Promise<void> {
+async function noteWhen(tx: Transaction, { account, productTypes }: AccountScope): Promise<void> {
   await tx.execute(sql`
     update reconciled_chains
     set
@@ -213,13 +221,13 @@ async function noteWhen(tx: Transaction, { accounts, productTypes }: Scope): Pro
         where covered_wallets.account = reconciled_chains.account
           and covered_wallets.wallet = reconciled_chains.product_type
       )
-    where ${within("account", accounts)}
+    where account = ${account}
       and ${within("product_type", productTypes)}`);
 }
 
 export async function readRules(
   tx: Transaction,
-  { accounts, productTypes }: Scope,
+  { account, productTypes }: AccountScope,
 ): Promise<readonly RuleSummary[]> {
   const { rows } = await tx.execute<RuleSummary>(sql`
     select
@@ -254,7 +262,7 @@ export async function readRules(
       from wallet_type_rules
       join business_types on code = business_type
     ) as rules
-    where ${within("account", accounts)}
+    where account = ${account}
       and ${within("product_type", productTypes)}
     order by account, product_type, category, business_type nulls first`);
   return rows.map((row) => ({

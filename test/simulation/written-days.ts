@@ -34,5 +34,5 @@ const notMarked = (table: string) => `
 /** Whether a transaction stored days, which the bills tell: nothing new. */
 export const areDays = (statements: Statements): boolean =>
   statements.some(
-    ([text]) => typeof text === "string" && text.includes("lock table ledger_breaks"),
+    ([text]) => typeof text === "string" && text.includes('lock table "meaning_turns'),
   );

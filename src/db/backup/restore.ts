@@ -53,6 +53,7 @@ export async function restore(
         for (const { table, rows } of done.tables) {
           if (loaded.get(table) !== rows) throw notAllTaken(table, rows, loaded.get(table));
         }
+        if (loaded.has("ledger_breaks")) await continueNumbers(tx);
         return done;
       },
       // A file on a slow disk is read between two statements.
@@ -61,6 +62,13 @@ export async function restore(
   });
   return { ...reading, migrated: (await migrate(databaseUrl)).migrations };
 }
+
+/** New breaks are numbered behind those of the backup. Its tables may be older than the sequence. */
+const continueNumbers = (tx: Transaction) =>
+  tx.execute(sql`
+    select setval(to_regclass('public.ledger_break_ids'), max(break_id))
+    from ledger_breaks
+    having max(break_id) is not null`);
 
 /** Makes the tables as the backup's database had them, or locks the empty ones that are there. */
 async function prepare(tx: Transaction, header: BackupHeader, path: string): Promise<void> {

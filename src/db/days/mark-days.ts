@@ -43,12 +43,25 @@ function daysOf(bills: readonly Pick<Bill, "cTime">[]): ReadonlySet<number> {
 }
 
 /**
- * Marks the days of bills that mean something else from this transaction on.
- * @param bills what follows `select account, product_type, c_time`.
+ * Marks the days of bills of an account that mean something else from this transaction on.
+ * @param bills what follows `select product_type, c_time`.
  *
- * The caller holds `ledger_breaks`, see {@link holdMeaning}.
+ * The caller holds the account's meaning: see meaning-turns.ts.
  */
-export async function markMeaningOf(tx: Transaction, bills: SQL): Promise<void> {
+export async function markMeaningOf(tx: Transaction, account: string, bills: SQL): Promise<void> {
+  await tx.execute(sql`
+    insert into dirty_days (account, wallet, day, cause)
+    select distinct
+      ${account},
+      ${walletColumnOf("product_type")},
+      ${dayOfColumn(sql`c_time`)},
+      'meaning'
+    from (select product_type, c_time ${bills}) as marked
+    on conflict (account, wallet, day, cause) do nothing`);
+}
+
+/** The same for the bills of these types, of every account, whose meanings the caller holds. */
+export async function markTypes(tx: Transaction, codes: readonly string[]): Promise<void> {
   await tx.execute(sql`
     insert into dirty_days (account, wallet, day, cause)
     select distinct
@@ -56,14 +69,7 @@ export async function markMeaningOf(tx: Transaction, bills: SQL): Promise<void> 
       ${walletColumnOf("product_type")},
       ${dayOfColumn(sql`c_time`)},
       'meaning'
-    from (select account, product_type, c_time ${bills}) as marked
+    from bills
+    where business_type = any(${textArray(codes)}::text[])
     on conflict (account, wallet, day, cause) do nothing`);
 }
-
-/**
- * Keeps everybody else from changing what bills mean, and from storing days: a day that is stored
- * meanwhile, of a bill that this transaction does not see, would keep the old meaning. The first
- * statement of its transaction, which must not have a snapshot yet.
- */
-export const holdMeaning = (tx: Transaction) =>
-  tx.execute(sql`lock table ledger_breaks in share row exclusive mode`);

@@ -6,6 +6,7 @@ import { takeTurn } from "../ledger/turns.ts";
 import { textArray } from "../sql/array-literal.ts";
 import { productTypesOf } from "../sql/wallet.ts";
 import { type DayTable, dayTables } from "./day-views.ts";
+import { keepMeaning } from "./meaning-turns.ts";
 
 /** A day of a wallet, or of all its coins; `day` as YYYY-MM-DD. */
 export type WalletDay = { readonly account: string; readonly wallet: string; readonly day: string };
@@ -46,8 +47,7 @@ export function refreshSomeDays(
     db,
     async (tx) => {
       await tx.execute(sql`set local jit = off`);
-      // Against those who change what bills mean: see holdMeaning.
-      await tx.execute(sql`lock table ledger_breaks in row exclusive mode nowait`);
+      await keepMeaning(tx, scope.account);
       const { days, isLast } = await readDirtyDays(tx, scope);
       if (days.length > 0) await storeDays(tx, scope.account, days);
       return { days: days.length, isLast };

@@ -2,7 +2,8 @@ import { sql } from "drizzle-orm";
 import type { Category } from "../../contract/business-types.ts";
 import { type Database, inTransaction } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
-import { holdMeaning, markMeaningOf } from "../days/mark-days.ts";
+import { markTypes } from "../days/mark-days.ts";
+import { holdMeanings } from "../days/meaning-turns.ts";
 
 /** What a kind of bill is taken for. */
 export type MappedType = {
@@ -44,7 +45,7 @@ export function mapType(
 ): Promise<MappedType | undefined> {
   return withDatabaseErrors(() =>
     inTransaction(db, async (tx) => {
-      await holdMeaning(tx);
+      await holdMeanings(tx, "all");
       const before = await tx.execute<{ category: string }>(
         sql`select category from business_types where code = ${code}`,
       );
@@ -64,7 +65,7 @@ export function mapType(
         await tx.execute(sql`update reconciled_chains set ingested_before = '-infinity'`);
       }
       if (before.rows[0]?.category !== rows[0]?.category) {
-        await markMeaningOf(tx, sql`from bills where business_type = ${code}`);
+        await markTypes(tx, [code]);
       }
       return rows[0];
     }),

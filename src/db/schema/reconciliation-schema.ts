@@ -81,7 +81,7 @@ export const billOrder = pgTable(
 export const ledgerBreaks = pgTable(
   "ledger_breaks",
   {
-    /** From 1, without holes and once in the database: whoever finds breaks holds the table. */
+    /** Once in the database, of the sequence `ledger_break_ids`; a check that fails leaves a hole. */
     breakId: bigint("break_id", { mode: "number" }).notNull(),
     kind: text("kind").notNull(),
     ...stream(),

@@ -1,13 +1,19 @@
 import { type SQL, sql } from "drizzle-orm";
 import { unifiedBookedMaxMs } from "../../contract/time.ts";
 
-/** Joins bills to what was learned of their order. @param alias that of the bills. */
-export const joinOrder = (alias: string): SQL =>
-  sql.raw(`
+/**
+ * Joins bills to what was learned of their order.
+ * @param alias that of the bills.
+ * @param account the one that all of them are of, as for `joinRules`.
+ */
+export function joinOrder(alias: string, account?: string): SQL {
+  const bills = sql.raw(alias);
+  return sql`
       left join bill_order
-        on bill_order.account = ${alias}.account
-        and bill_order.product_type = ${alias}.product_type
-        and bill_order.bill_id = ${alias}.bill_id`);
+        on bill_order.account = ${account ?? sql`${bills}.account`}
+        and bill_order.product_type = ${bills}.product_type
+        and bill_order.bill_id = ${bills}.bill_id`;
+}
 
 type Direction = "asc" | "desc";
 

@@ -9,18 +9,21 @@ import { type SQL, sql } from "drizzle-orm";
  * trade contains its fee.
  *
  * @param alias that of the bills.
+ * @param account the one that all of them are of: where rows of other tables stand for the bills, they
+ *   do not tell where the rules lie.
  */
-export const joinRules = (alias: string): SQL => {
+export const joinRules = (alias: string, account?: string): SQL => {
   const bills = sql.raw(alias);
+  const ofAccount = account ?? sql`${bills}.account`;
   return sql`
       left join business_types
         on business_types.code = ${bills}.business_type
       left join wallet_rules
-        on wallet_rules.account = ${bills}.account
+        on wallet_rules.account = ${ofAccount}
         and wallet_rules.product_type = ${bills}.product_type
         and wallet_rules.category = business_types.category
       left join wallet_type_rules
-        on wallet_type_rules.account = ${bills}.account
+        on wallet_type_rules.account = ${ofAccount}
         and wallet_type_rules.product_type = ${bills}.product_type
         and wallet_type_rules.business_type = ${bills}.business_type
       cross join lateral (
