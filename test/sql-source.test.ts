@@ -113,6 +113,7 @@ test("no UPDATE, RETURNING or ON CONFLICT uses a volatile function, which distri
     "src/db/backup/restore.ts": 2,
     "src/db/accounts/rename-account.ts": 1,
     "src/reconciliation/breaks.ts": 1,
+    "src/fleet/queued-tasks.ts": 1,
     "src/reports/runs.ts": 1,
   });
 });
