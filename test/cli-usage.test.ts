@@ -25,6 +25,7 @@ const commands = [
     "worker",
     "enqueue",
     "schedule",
+    "distribute",
     "sandbox",
     "demo",
   ],
@@ -111,6 +112,7 @@ describe.concurrent("help", () => {
     metrics: ["--textfile <file>"],
     worker: ["--concurrency <number>", "--address <local-ip>", "--egress <name>"],
     schedule: ["--every <duration>"],
+    distribute: ["--dry-run"],
     serve: ["--port <port>", "--host <address>", "--max-age <duration>", "--page-host <name...>"],
     keys: [],
     sandbox: [

@@ -27,6 +27,7 @@ test("a text is put into a statement as it stands only where it is this program'
     "src/db/days/compare-days.ts": 4,
     "src/db/days/meaning-turns.ts": 1,
     "src/db/days/refresh-days.ts": 3,
+    "src/db/distribution/distribute.ts": 1,
     "src/db/lease/renewable-lease.ts": 4,
     "src/db/migrate.ts": 3,
     "src/db/schema/record-columns.ts": 4,

@@ -1,8 +1,8 @@
 import { type Command, InvalidArgumentError } from "commander";
-import { narrowed, readConfig } from "../../config/config.ts";
+import { type Config, narrowed, readConfig } from "../../config/config.ts";
 import { minuteMs } from "../../contract/time.ts";
 import type { WorkerOptions } from "../fleet/worker.ts";
-import { workerHelp } from "./help.ts";
+import { distributeHelp, workerHelp } from "./help.ts";
 import { durationOf, type ExitWith, type ProgramDeps } from "./options.ts";
 
 /** Twice as many as use up the limit of an address. */
@@ -49,6 +49,24 @@ export function addFleetCommands(
     .description("queue every account once in each period, until Ctrl-C")
     .requiredOption("--every <duration>", "the period, as 30m or 1h", periodOf)
     .action(exitWith(schedule));
+  addDistribute(program, { io, all }, exitWith);
+}
+
+function addDistribute(
+  program: Command,
+  { io, all }: Pick<ProgramDeps, "io"> & { readonly all: () => Config },
+  exitWith: ExitWith,
+): void {
+  const distribute = async (options: { readonly dryRun: boolean }) => {
+    const { distributeCommand } = await import("../distribute.ts");
+    return distributeCommand(all(), io, options);
+  };
+  program
+    .command("distribute")
+    .description("lay each account's rows on one node of a database that has Citus")
+    .option("--dry-run", "print the statements, and run none", false)
+    .addHelpText("after", distributeHelp)
+    .action(exitWith(distribute));
 }
 
 function countOf(text: string): number {

@@ -25,6 +25,13 @@ An API key that is new for an account must serve bills that are stored of that
 account; otherwise nothing is written. Where all stored bills are too old to be
 read again, the key is taken, with a notice. --new-key takes it in any case.`;
 
+export const distributeHelp = `
+On a database with the extension Citus: the tables of accounts are divided by
+account and lie beside each other, business_types is on every node, and all
+other tables stay on the coordinator. What lies there already stays, so that it
+may be run again: after an update it lays new tables. Stop syncs and workers
+meanwhile; tables that hold rows are locked while these are sent.`;
+
 export const statusHelp = `
 For each product type:
   complete through  no bill up to this time is missing that was there when it

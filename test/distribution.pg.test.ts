@@ -1,0 +1,132 @@
+import { getTableName } from "drizzle-orm";
+import { getTableConfig, type PgTable } from "drizzle-orm/pg-core";
+import { expect, test } from "vitest";
+import { placements } from "../src/db/distribution/placement.ts";
+import { tables } from "../src/db/schema/tables.ts";
+import { runCli } from "./support/cli.ts";
+import { testDatabase } from "./support/database.ts";
+import { query } from "./support/query.ts";
+
+const distribute = (url: string, ...options: readonly string[]) =>
+  runCli(["distribute", ...options], { env: { DATABASE_URL: url } });
+
+const sorted = (names: readonly string[]) => [...names].sort();
+const schemaTables = Object.values(tables).map((table) => getTableName(table));
+
+test("a dry run names every table of the schema once, and where it goes, without the extension", async () => {
+  await using database = await testDatabase();
+  const end = await distribute(database.url, "--dry-run");
+  expect(end).toMatchObject({ code: 0 });
+  const named = [...end.stdout.matchAll(/^-- public\.(\w+) /gm)].map(([, name = ""]) => name);
+  expect(sorted(named)).toEqual(sorted(schemaTables));
+  const placed = [
+    ...end.stdout.matchAll(/create_(?:distributed|reference)_table\('public\.(\w+)'/g),
+  ];
+  const moved = Object.entries(tables).filter(
+    ([name]) => placements[name as keyof typeof tables] !== "coordinator",
+  );
+  expect(sorted(placed.map(([, name = ""]) => name))).toEqual(
+    sorted(moved.map(([, table]) => getTableName(table))),
+  );
+});
+
+test("without the extension nothing is changed, and how to get it is said", async () => {
+  await using database = await testDatabase();
+  const end = await distribute(database.url);
+  expect(end).toMatchObject({ code: 1, stdout: "" });
+  expect(end.stderr).toContain("create extension citus");
+});
+
+/** What the extension has, as far as `distribute` asks: tables of this database noted, and not moved. */
+const standIn = `
+  create schema citus;
+  create table citus.pg_extension (extname name);
+  insert into citus.pg_extension values ('citus');
+  create table citus.pg_dist_partition (
+    place bigint generated always as identity,
+    logicalrelid regclass primary key,
+    partmethod "char",
+    partkey text,
+    colocationid integer
+  );
+  create table citus.emptied (logicalrelid regclass);
+  create function citus.column_to_column_name(regclass, text) returns text
+    language sql return $2;
+  create function citus.create_distributed_table(named regclass, key text, colocate_with text)
+    returns void language sql as $$
+      insert into citus.pg_dist_partition (logicalrelid, partmethod, partkey, colocationid)
+      select named, 'h', attname, case when colocate_with = 'none' then 1 else beside.colocationid end
+      from pg_attribute
+      left join citus.pg_dist_partition as beside
+        on colocate_with <> 'none' and beside.logicalrelid = colocate_with::regclass
+      where attrelid = named and attname = key
+    $$;
+  create function citus.create_reference_table(named regclass) returns void language sql as $$
+    insert into citus.pg_dist_partition (logicalrelid, partmethod, colocationid) values (named, 'n', 2)
+  $$;
+  create function citus.truncate_local_data_after_distributing_table(named regclass)
+    returns void language sql as $$ insert into citus.emptied values (named) $$;`;
+
+test("the statements are valid, in order and done once; what is laid otherwise is refused", async () => {
+  await using database = await testDatabase();
+  await query(database.url, standIn);
+  const url = new URL(database.url);
+  url.searchParams.set("options", "-c search_path=public,citus,pg_catalog");
+  const end = await distribute(url.href);
+  expect(end, end.stderr).toMatchObject({ code: 0 });
+  const laid = await query<{ name: string; key: string | null; colocation: number }>(
+    database.url,
+    `select relname as name, partkey as key, colocationid as colocation
+     from citus.pg_dist_partition
+     join pg_class on pg_class.oid = logicalrelid
+     order by place`,
+  );
+  expect(laid.slice(0, 2)).toEqual([
+    { name: "business_types", key: null, colocation: 2 },
+    { name: "bills", key: "account", colocation: 1 },
+  ]);
+  // One that were not beside the bills would have no number.
+  expect(new Set(laid.slice(1).map(({ key, colocation }) => `${key} ${colocation}`))).toEqual(
+    new Set(["account 1"]),
+  );
+  const [emptied] = await query<{ tables: number }>(
+    database.url,
+    "select count(distinct logicalrelid)::int as tables from citus.emptied",
+  );
+  expect(emptied?.tables).toBe(laid.length);
+
+  // A second run finds only what still holds rows here; the first one's extension moved none.
+  await query(database.url, "truncate citus.emptied, business_types");
+  expect(await distribute(url.href)).toMatchObject({ code: 0 });
+  expect(await query(database.url, "select 1 from citus.pg_dist_partition")).toHaveLength(
+    laid.length,
+  );
+
+  await query(
+    database.url,
+    "update citus.pg_dist_partition set colocationid = 7 where logicalrelid = 'checkpoints'::regclass",
+  );
+  const refused = await distribute(url.href);
+  expect(refused).toMatchObject({ code: 1 });
+  expect(refused.stderr).toContain("undistribute_table('public.checkpoints')");
+});
+
+test("a table that is divided by account has it in its key and in each unique index, and refers to no other", () => {
+  const divided = Object.entries(tables).filter(
+    ([name]) => placements[name as keyof typeof tables] === "account",
+  );
+  for (const [, table] of divided) {
+    const config = getTableConfig(table as PgTable);
+    const name = getTableName(table);
+    const isKey = ({ name: column }: { readonly name: string }) => column === "account";
+    const keys = [
+      ...config.primaryKeys.map(({ columns }) => columns),
+      ...config.uniqueConstraints.map(({ columns }) => columns),
+    ];
+    expect(keys.length, name).toBeGreaterThan(0);
+    for (const columns of keys) expect(columns.some(isKey), name).toBe(true);
+    expect(config.foreignKeys, name).toEqual([]);
+    const unique = config.indexes.filter(({ config: index }) => index.unique);
+    expect(unique, name).toEqual([]);
+  }
+});
