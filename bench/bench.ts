@@ -51,6 +51,10 @@ async function runOne(name: string): Promise<void> {
   const loadBefore = loadavg()[0];
   const result = await bench.run(values);
   print(result);
+  for (const failure of result.failures ?? []) {
+    console.error(failure);
+    process.exitCode = 1;
+  }
   const file = fileURLToPath(new URL(`results/${name}.json`, import.meta.url));
   await mkdir(fileURLToPath(new URL("results", import.meta.url)), { recursive: true });
   const machine = {

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { messageOf } from "../src/errors.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { entryOf, writeAccounts } from "../test/support/accounts-file.ts";
 import { distantServer, type Link } from "../test/support/distant-server.ts";
@@ -19,13 +20,22 @@ const program = fileURLToPath(new URL("../src/bin.js", import.meta.url));
 const productType = "USDT-FUTURES";
 const narrow: Link = { roundTripMs: 20, bytesPerSecond: 24_000 };
 
-const whole = [1, 20, 60].flatMap((accounts) =>
+type Case = { readonly accounts: number; readonly link: Link };
+
+type FirstSync = {
+  readonly seconds: number;
+  readonly bills: number;
+  readonly leases: number;
+  readonly connections: number;
+};
+
+const whole: readonly Case[] = [1, 20, 60].flatMap((accounts) =>
   [...[1, 20, 100, 300].map((roundTripMs): Link => ({ roundTripMs })), narrow].map((link) => ({
     accounts,
     link,
   })),
 );
-const few: typeof whole = [
+const few: readonly Case[] = [
   { accounts: 1, link: { roundTripMs: 100 } },
   { accounts: 1, link: { roundTripMs: 300 } },
   { accounts: 1, link: narrow },
@@ -35,32 +45,43 @@ const few: typeof whole = [
 export async function run({ short }: BenchOptions): Promise<BenchResult> {
   await using databases = await openDatabases();
   const figures = [];
+  const failures: string[] = [];
   for (const each of short ? few : whole) {
     const database = await databases.fresh();
-    figures.push({ ...each, ...(await firstSync(each, database)) });
+    try {
+      const figure = { ...each, ...(await firstSync(each, database)) };
+      figures.push(figure);
+      console.log(rowOf(figure).join("  "));
+    } catch (error) {
+      failures.push(`${caseOf(each)}: ${messageOf(error)}`);
+      console.error(failures.at(-1));
+    }
   }
   return {
     name: "distance",
     title: `first syncs into a database far away, on ${databases.version}`,
     rows: [
       ["accounts, round trip", "seconds", "bills", "leases taken", "connections"],
-      ...figures.map(({ accounts, link, seconds, bills, leases, connections }) => [
-        `${accounts}, ${link.roundTripMs} ms${link.bytesPerSecond === undefined ? "" : ", 24 kB/s"}`,
-        seconds.toFixed(1),
-        String(bills),
-        String(leases),
-        String(connections),
-      ]),
+      ...figures.map(rowOf),
     ],
-    notes: ["a sync that is not complete ends the benchmark with what it said"],
+    notes: ["each row was printed when it was measured; a sync that is not complete is no row"],
+    failures: failures.map((failure) => failure.split("\n", 1).join()),
     json: figures,
   };
 }
 
-async function firstSync(
-  { accounts, link }: (typeof whole)[number],
-  database: string,
-): Promise<{ seconds: number; bills: number; leases: number; connections: number }> {
+const caseOf = ({ accounts, link }: Case): string =>
+  `${accounts}, ${link.roundTripMs} ms${link.bytesPerSecond === undefined ? "" : ", 24 kB/s"}`;
+
+const rowOf = (figure: Case & FirstSync): readonly string[] => [
+  caseOf(figure),
+  figure.seconds.toFixed(1),
+  String(figure.bills),
+  String(figure.leases),
+  String(figure.connections),
+];
+
+async function firstSync({ accounts, link }: Case, database: string): Promise<FirstSync> {
   await using sandbox = await openSandbox({
     seed: "distance",
     accountNames: Array.from({ length: accounts }, (_, index) => `desk-${index + 1}`),

@@ -12,6 +12,8 @@ export type BenchResult = {
   readonly rows: readonly (readonly string[])[];
   /** What must be known to read the table, a line each. */
   readonly notes?: readonly string[];
+  /** What was to be measured and failed, a line each. The command then ends with 1. */
+  readonly failures?: readonly string[];
   /** The figures themselves, for programs. */
   readonly json: unknown;
 };

@@ -67,7 +67,7 @@ test("a history from a file plays as the seed that it is of, to the same digest 
   expect(seeded.length).toBe(given.length);
   expect(untraced).toEqual(given.filter((line) => !isTrace.test(line)));
   const [productType] = history.ledger.productTypes;
-  const begins = `2026-04-30T23:59:58.765Z asks ?limit=1&productType=${productType}`;
+  const begins = `2026-04-30T23:59:58.765Z asks ?limit=8&productType=${productType}`;
   expect(given.filter((line) => isTrace.test(line))[0]).toBe(begins);
   const row = new RegExp(`^${productType} bills: \\{"billId":"\\d+"`);
   expect(given.filter((line) => row.test(line)).length).toBeGreaterThan(100);

@@ -7,6 +7,8 @@ import { snowflake } from "../src/sandbox/snowflake.ts";
 import { type Quirks, sandboxSource } from "../src/sandbox/source.ts";
 import { type BillsRequest, Refusal, type WirePage } from "../src/server/source.ts";
 import { compareIds, IdOrder } from "../src/sync/walk/id-order.ts";
+import { PageHabits } from "../src/sync/walk/page-habits.ts";
+import { TimeWalk } from "../src/sync/walk/time-walk.ts";
 import { type Question, WindowQuestions } from "../src/sync/walk/window-questions.ts";
 
 const productType = "USDT-FUTURES";
@@ -48,16 +50,18 @@ type Lie = (page: WirePage, asked: number, request: BillsRequest) => WirePage;
 async function walked(
   ledger: Ledger,
   quirks: Quirks = {},
-  options: { lie?: Lie; cursor?: string } = {},
+  options: { lie?: Lie; cursor?: string; habits?: PageHabits; other?: Quirks } = {},
 ) {
-  const { lie = (page: WirePage) => page, cursor } = options;
-  const source = sandboxSource({
-    accounts: new Map([["1", { ledger, riskUnits: new Map() }]]),
-    symbols: () => [],
-    random: seededRandom("answers"),
-    quirks,
-  });
-  const questions = new WindowQuestions(to, cursor, new IdOrder());
+  const { lie = (page: WirePage) => page, cursor, habits = new PageHabits() } = options;
+  const sources = [quirks, options.other ?? quirks].map((quirks) =>
+    sandboxSource({
+      accounts: new Map([["1", { ledger, riskUnits: new Map() }]]),
+      symbols: () => [],
+      random: seededRandom("answers"),
+      quirks,
+    }),
+  );
+  const questions = new WindowQuestions({ to, cursor, order: new IdOrder(), habits });
   const served = new Set<string>();
   const asked: Question[] = [];
   const doubts: string[] = [];
@@ -65,8 +69,8 @@ async function walked(
     asked.push(question);
     if (asked.length > 2_000) throw new Error("no end");
     const request = requestOf(question);
-    const given = await source.bills(request);
-    if (given instanceof Refusal) throw new Error(given.msg);
+    const given = await sources[asked.length % 2]?.bills(request);
+    if (given === undefined || given instanceof Refusal) throw new Error(given?.msg);
     const page = lie(given, asked.length, request);
     const rows = ((page.bills ?? []) as { billId?: string; cTime?: string }[]).map(
       ({ billId, cTime }) => ({ billId, cTime: cTime ? epochMs(Number(cTime)) : undefined }),
@@ -81,7 +85,7 @@ async function walked(
   return { missing: missing.length, asked, doubts, questions };
 }
 
-const requestOf = ({ idLessThan, endTime, limit }: Question): BillsRequest => ({
+const requestOf = ({ idLessThan, startTime, endTime, limit }: Question): BillsRequest => ({
   caller: { uid: "1", name: "main" },
   now: later,
   productType,
@@ -89,7 +93,7 @@ const requestOf = ({ idLessThan, endTime, limit }: Question): BillsRequest => ({
   businessType: undefined,
   onlyFunding: false,
   idLessThan,
-  startTime: epochMs(from - 1),
+  startTime: startTime ?? epochMs(from - 1),
   endTime,
   horizon: undefined,
   limit,
@@ -141,6 +145,7 @@ describe("a window is read whole", () => {
     ["whole pages", 1, {}],
     // Bills of one millisecond may fill such a page, and hide what is older.
     ["short pages", 12, { shortPages: true }],
+    ["short pages, whose end time is not included", 12, { shortPages: true, bounds: "neither" }],
   ])(
     "where one answer, whichever it is, says falsely that nothing is left: %s",
     async (_, ledgers, quirks) => {
@@ -156,6 +161,30 @@ describe("a window is read whole", () => {
       }
     },
   );
+
+  test("where another walk has noted wrongly whether the end time is included", async () => {
+    const random = seededRandom("noted");
+    const times = [0, 1, 2].flatMap((ms) => Array.from({ length: 150 }, () => from + hourMs + ms));
+    const dense = ledgerOf(random, [...times, from, to - 1], hourMs);
+    for (const bounds of ["both", "neither"] as const) {
+      const habits = new PageHabits();
+      habits.look(100);
+      habits.noteEnd(bounds !== "both");
+      const { missing } = await walked(dense, { sortedBy: "time", bounds }, { habits });
+      expect([bounds, missing, habits.isEndIncluded]).toEqual([bounds, 0, bounds === "both"]);
+    }
+  });
+
+  test("where each second answer is another server's, of which one includes the bounds", async () => {
+    for (let seed = 0; seed < 20; seed++) {
+      const random = seededRandom(`servers ${seed}`);
+      const ledger = ledgerOf(random, drawTimes(random, 400), pick(random, [0, 300]));
+      const shortPages = random() < 0.5;
+      const quirks = { bounds: "both", shortPages } as const;
+      const { missing } = await walked(ledger, quirks, { other: { ...quirks, bounds: "neither" } });
+      expect([seed, missing]).toEqual([seed, 0]);
+    }
+  });
 
   test("where a page in the middle is left out", async () => {
     const random = seededRandom("skipped");
@@ -197,6 +226,23 @@ describe("a window is read whole", () => {
   });
 });
 
+test("the oldest millisecond is asked for by ids, unless the walk by ids ended with its lowest bill", () => {
+  const habits = new PageHabits();
+  habits.look(100);
+  const rows = ["7", "8"].map((billId) => ({ billId, cTime: from }));
+  for (const isEndWitnessed of [false, true]) {
+    const walk = new TimeWalk(to, habits);
+    walk.begin(rows);
+    const answer = { rows, endId: undefined, limit: 99, servedFrom: from };
+    expect(walk.take(answer, { doIdsFollow: true, isEndWitnessed })).toBe(undefined);
+    const { idLessThan, endTime, hasEnded } = walk;
+    const wanted = isEndWitnessed
+      ? { idLessThan: undefined, endTime: from - 1 }
+      : { idLessThan: "7", endTime: from };
+    expect({ idLessThan, endTime, hasEnded }).toEqual({ ...wanted, hasEnded: false });
+  }
+});
+
 describe("of questions a window takes", () => {
   const minute = 60 * secondMs;
   const everyMinute = (count: number) =>
@@ -219,7 +265,7 @@ describe("of questions a window takes", () => {
 
   test("the last goes by time, has another page size, and asks for the oldest bill again", async () => {
     const { asked } = await walked(everyMinute(50));
-    expect(asked.at(-1)).toEqual({ idLessThan: undefined, endTime: from + 1, limit: 99 });
+    expect(asked.at(-1)).toEqual({ idLessThan: undefined, endTime: from, limit: 99 });
   });
 
   test("an overlap is four seconds of bills, and no more than ten", async () => {
@@ -252,7 +298,7 @@ describe("an answer is not believed", () => {
   const ledger = ledgerOf(seededRandom("liar"), drawTimes(seededRandom("liar"), 300));
 
   test("that lacks all that was served before of what it is asked for, but for what the horizon took", () => {
-    const questions = new WindowQuestions(to, undefined, new IdOrder());
+    const questions = new WindowQuestions({ to, order: new IdOrder(), habits: new PageHabits() });
     const rows = ledger.bills[productType].slice(-100);
     expect(questions.take({ rows, endId: undefined, servedFrom: from })).toBe(undefined);
     const empty = { rows: [], endId: undefined };
@@ -261,7 +307,7 @@ describe("an answer is not believed", () => {
   });
 
   test("that has ids above the cursor", () => {
-    const questions = new WindowQuestions(to, undefined, new IdOrder());
+    const questions = new WindowQuestions({ to, order: new IdOrder(), habits: new PageHabits() });
     const rows = ledger.bills[productType].slice(-100);
     const answer = { rows, endId: undefined, servedFrom: from };
     expect(questions.take(answer)).toBe(undefined);
@@ -271,7 +317,7 @@ describe("an answer is not believed", () => {
   });
 
   test("whose rows have no id to go on by, and fill a page", () => {
-    const questions = new WindowQuestions(to, undefined, new IdOrder());
+    const questions = new WindowQuestions({ to, order: new IdOrder(), habits: new PageHabits() });
     const rows = Array.from({ length: 100 }, () => ({ billId: undefined, cTime: undefined }));
     const answer = { rows, endId: undefined, servedFrom: from };
     expect(questions.take(answer)).toMatch(/no row of a full page has an id/);

@@ -16,6 +16,8 @@ export type Quirks = {
   readonly shortLastPage?: boolean;
   /** Whether any page may hold fewer bills than asked for. Default false. */
   readonly shortPages?: boolean;
+  /** How many bills a page has at most, whatever is asked for. Default as many as are asked for. */
+  readonly pageRows?: number;
   /**
    * What decides which bills are on a page. Where ids rise with times it is all one. Default time,
    * and the id in a unified account, whose ids do not rise with its times.
@@ -93,9 +95,8 @@ function page(
 ): WirePage | Refusal {
   if (request.idLessThan !== undefined && !/^\d{1,20}$/.test(request.idLessThan))
     return new Refusal(400, "40020", "Parameter idLessThan error");
-  const size = quirks.shortPages
-    ? integer(random, Math.ceil(request.limit / 4), request.limit)
-    : request.limit;
+  const most = Math.min(request.limit, quirks.pageRows ?? request.limit);
+  const size = quirks.shortPages ? integer(random, Math.ceil(most / 4), most) : most;
   // One more than fits: whether there is a next page.
   const found = newestFirst(ledger.bills[request.productType], request, quirks, size + 1);
   const bills = found.slice(0, size);

@@ -15,6 +15,7 @@ import { planStream } from "./plan.ts";
 import type { HeldAccount, KnownTime, Stream } from "./store.ts";
 import { type BillsDeps, type StreamReport, StreamRun } from "./stream-run.ts";
 import { type LoanToValueReport, syncLoanToValue } from "./sync-loan-to-value.ts";
+import { PageHabits } from "./walk/page-habits.ts";
 
 /** An account as a run needs it. */
 export type SyncAccount = Wanted & {
@@ -64,8 +65,9 @@ export async function syncAccount(deps: RunDeps, account: SyncAccount): Promise<
     await using held = await deps.takeSyncLease(name);
     const own = { ...deps, ...deps.exchangeOf(account), held };
     const state = await held.store.accountState();
+    const pageHabits = new PageHabits();
     const streamOf = (productType: ProductType) =>
-      new StreamRun(own, { account: name, productType });
+      new StreamRun(own, { account: name, productType }, pageHabits);
     const asking = { ...own, assertHeld: held.assertHeld };
     const { mode, streams } = await meetAccount(asking, account, state, streamOf);
     const types = streams.map(({ stream }) => stream.productType);

@@ -5,6 +5,7 @@ import { askBills } from "./ask-bills.ts";
 import { failureScope, isOfProductType } from "./failure-scope.ts";
 import type { Stream } from "./store.ts";
 import { IdOrder } from "./walk/id-order.ts";
+import { longPageMin, PageHabits } from "./walk/page-habits.ts";
 import type { FetchedPage } from "./walk/page-request.ts";
 
 export type StreamReaderDeps = {
@@ -17,6 +18,8 @@ export type StreamReaderDeps = {
   readonly onAttempt: (failure: ExchangeError | undefined) => void;
   /** Told of the first failure. Default: nobody. */
   readonly onFirstFailure?: (error: unknown) => void;
+  /** What is known of the exchange's pages: shared by the streams of an account's run. Default nothing. */
+  readonly pageHabits?: PageHabits | undefined;
 };
 
 /** That the account is of the other mode is an answer, which the caller acts on. */
@@ -31,6 +34,7 @@ export class StreamReader {
   readonly stream: Stream;
   /** What is known of the order of its ids: shared by its walks. */
   readonly idOrder: IdOrder;
+  readonly pageHabits: PageHabits;
   readonly #deps: StreamReaderDeps;
   readonly #stopped = new AbortController();
   #requests = 0;
@@ -41,6 +45,7 @@ export class StreamReader {
   constructor(deps: StreamReaderDeps, stream: Stream) {
     this.#deps = deps;
     this.stream = stream;
+    this.pageHabits = deps.pageHabits ?? new PageHabits();
     this.idOrder = new IdOrder(billsApiOf(stream.productType).idDisorderMs);
   }
 
@@ -107,14 +112,16 @@ export class StreamReader {
   }
 
   /**
-   * Asks for one bill, to learn whether the exchange serves the stream at all. A refusal is kept, and
-   * is no failure yet.
+   * Asks for a few bills, to learn whether the exchange serves the stream at all, and whether its pages
+   * hold more than one. A refusal is kept, and is no failure yet.
    * @throws what does not concern this product type alone.
    */
   async probe(): Promise<void> {
     try {
       const asking = { priority: 0, isAnswer: isAnswerToProbe };
-      await this.#ask(() => ({ limit: 1 }), this.#deps.signal, asking);
+      const few = () => ({ limit: longPageMin });
+      const { rows } = await this.#ask(few, this.#deps.signal, asking);
+      this.pageHabits.look(rows.length);
     } catch (error) {
       if (!(error instanceof ExchangeError) || !isOfProductType(error.kind)) throw error;
       this.#refusal = error;

@@ -17,6 +17,7 @@ import type {
   Walk,
 } from "./store.ts";
 import { StreamReader } from "./stream-reader.ts";
+import type { PageHabits } from "./walk/page-habits.ts";
 import type { PageRequest } from "./walk/page-request.ts";
 import { type PageProgress, walkWindow } from "./walk/walk.ts";
 import type { ScheduledWalk } from "./window-scheduler.ts";
@@ -86,7 +87,8 @@ export class StreamRun {
   readonly #proven: Interval[] = [];
   #divided = 0;
 
-  constructor(deps: BillsDeps, stream: Stream) {
+  /** @param pageHabits shared by the account's streams. */
+  constructor(deps: BillsDeps, stream: Stream, pageHabits?: PageHabits) {
     const { client, held, signal, onProgress } = deps;
     this.#deps = deps;
     this.stream = stream;
@@ -97,6 +99,7 @@ export class StreamRun {
         signal,
         onAttempt: (failure) => onProgress({ stream, event: "request", failure }),
         onFirstFailure: (error) => onProgress({ stream, event: "failed", error }),
+        pageHabits,
       },
       stream,
     );
@@ -176,6 +179,7 @@ export class StreamRun {
         plannedAt: this.#plannedAt,
         settleLagMs,
         idOrder: reader.idOrder,
+        pageHabits: reader.pageHabits,
         pause: () => sleep(emptyPauseMs, signal),
         onPage: (progress) => this.#countPage(progress),
         onDoubt: (what) => onProgress({ stream, event: "doubted", what }),

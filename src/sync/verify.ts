@@ -11,6 +11,7 @@ import { horizonAt } from "./plan.ts";
 import type { PageCommit, PageCounts, RejectedRow, Stream } from "./store.ts";
 import { probeAccount, StreamReader } from "./stream-reader.ts";
 import type { DifferingBill, FieldChange, VerifyStore } from "./verify-store.ts";
+import { PageHabits } from "./walk/page-habits.ts";
 import { walkWindow } from "./walk/walk.ts";
 import { WindowReading } from "./window-reading.ts";
 
@@ -89,8 +90,9 @@ export async function verifyBills(
   productTypes: readonly ProductType[],
   span: Interval,
 ): Promise<readonly StreamVerification[]> {
+  const pageHabits = new PageHabits();
   const streams = productTypes.map(
-    (productType) => new StreamVerify(deps, { account, productType }),
+    (productType) => new StreamVerify(deps, { account, productType }, pageHabits),
   );
   await probeAccount(streams.map(({ reader }) => reader));
   for (const { reader } of streams) reader.acceptRefusal();
@@ -123,7 +125,7 @@ class StreamVerify {
   #span: readonly Interval[] = [];
   #compared = 0;
 
-  constructor(deps: VerifyDeps, stream: Stream) {
+  constructor(deps: VerifyDeps, stream: Stream, pageHabits: PageHabits) {
     const { client, assertHeld, signal, onFailure } = deps;
     const onAttempt = (failure: ExchangeError | undefined) => {
       if (failure !== undefined) onFailure(stream, failure);
@@ -131,7 +133,8 @@ class StreamVerify {
     this.#deps = deps;
     this.stream = stream;
     this.#api = billsApiOf(stream.productType);
-    this.reader = new StreamReader({ client, assertHeld, signal, onAttempt }, stream);
+    const asking = { client, assertHeld, signal, onAttempt, pageHabits };
+    this.reader = new StreamReader(asking, stream);
   }
 
   /** Splits the span into what the exchange has forgotten by now and windows of what can be read. */
@@ -189,6 +192,7 @@ class StreamVerify {
           plannedAt: exchangeNow(),
           settleLagMs: 0,
           idOrder: reader.idOrder,
+          pageHabits: reader.pageHabits,
           onPage: () => undefined,
           signal,
         },

@@ -65,16 +65,43 @@ export function drawHistory(seed: number): History {
   if (kind === undefined) throw new RangeError(`a seed is a whole number from 0, not ${seed}`);
   const steps = drawSteps(random);
   const spanMs = steps.reduce((sum, { passMs }) => sum + passMs, 0);
-  return withAccount({
-    seed,
-    exchange: {
-      ...kind,
-      wayMs: integer(random, 5, 400),
-      jitterMs: random() < 0.5 ? 0 : integer(random, 1, 300),
-    },
-    ledger: drawLedger(random, seed, spanMs),
-    steps,
+  return withTinyPages(
+    withAccount({
+      seed,
+      exchange: {
+        ...kind,
+        wayMs: integer(random, 5, 400),
+        jitterMs: random() < 0.5 ? 0 : integer(random, 1, 300),
+      },
+      ledger: drawLedger(random, seed, spanMs),
+      steps,
+    }),
+  );
+}
+
+/**
+ * One exchange in twenty has pages of at most three rows, of ledgers that take the fewer. A row that breaks
+ * the contract, and is all that a page has, may leave nothing to go on by: there are none.
+ */
+function withTinyPages(history: History): History {
+  const random = seededRandom(`pages ${history.seed}`);
+  if (random() >= 0.05) return history;
+  const { exchange, ledger, account, steps } = history;
+  const quirks = { ...exchange.quirks, pageRows: integer(random, 1, 3) };
+  const fewer = <Kind extends { readonly density: number }>(kind: Kind) => ({
+    ...kind,
+    density: kind.density / 10,
   });
+  return {
+    ...history,
+    exchange: { ...exchange, quirks },
+    ledger: { ...fewer(ledger), bursts: [], brokenRows: 0 },
+    ...(account && { account: fewer(account) }),
+    steps: steps.map((step) => ({
+      ...step,
+      recent: step.recent.map(({ broken: _, ...bill }) => bill),
+    })),
+  };
 }
 
 function drawLedger(random: Random, seed: number, spanMs: number): LedgerKind {

@@ -21,12 +21,12 @@ export const mutants: readonly Mutant[] = [
   {
     name: "windows asked for without the millisecond at their end",
     file: "src/sync/walk/window-questions.ts",
-    changes: [["endTime: this.#to, limit", "endTime: (this.#to - 1) as EpochMs, limit"]],
+    changes: [["endTime: to, limit:", "endTime: epochMs(to - 1), limit:"]],
   },
   {
     name: "windows asked for without the millisecond at their start",
     file: "src/sync/walk/edge-aware-fetch.ts",
-    changes: [["from = window.from - 1, endTime", "from = window.from, endTime"]],
+    changes: [["Math.max(window.from - 1, edge)", "Math.max(window.from, edge)"]],
   },
   {
     name: "windows that overlap by a millisecond",
@@ -95,14 +95,19 @@ export const mutants: readonly Mutant[] = [
     name: "pages that do not overlap taken for pages that do",
     file: "src/sync/walk/id-walk.ts",
     changes: [
-      ["if (isFull && overlap !== undefined) {", "if (isFull && overlap === undefined) {"],
-      ["below === undefined ? Number.POSITIVE_INFINITY : spanMs", "Number.POSITIVE_INFINITY"],
+      ["(isFull ? overlap : this.#closing) ?? askedBelow", "askedBelow"],
+      ["below === undefined ? Number.POSITIVE_INFINITY : 0", "Number.POSITIVE_INFINITY"],
     ],
+  },
+  {
+    name: "a page of a row or two taken for all that there is, though no longer one was seen",
+    file: "src/sync/walk/page-habits.ts",
+    changes: [["return this.#longest < longPageMin;", "return false;"]],
   },
   {
     name: "no walk by time where ids do not follow the times",
     file: "src/sync/walk/window-questions.ts",
-    changes: [["return 2 * this.#order.disorderMs <=", "return 0 * this.#order.disorderMs <="]],
+    changes: [["return 2 * order.disorderMs <=", "return 0 * order.disorderMs <="]],
   },
   {
     name: "a page of another time believed",

@@ -46,6 +46,7 @@ const ExchangeShape = z.strictObject({
     lastPage: z.enum(["empty-string", "null-id", "no-id", "null-bills", "same-id"]).exactOptional(),
     shortLastPage: z.boolean().exactOptional(),
     shortPages: z.boolean().exactOptional(),
+    pageRows: z.int().min(1).exactOptional(),
     pageOrder: z.enum(["newest-first", "oldest-first", "shuffled"]).exactOptional(),
     sortedBy: z.enum(["time", "id"]).exactOptional(),
     inclusiveCursor: z.boolean().exactOptional(),

@@ -27,14 +27,22 @@ export function edgeAwareFetch(
   let margin = 0;
   let readFrom = window.from;
   return async (question: Question): Promise<EdgePage> => {
-    const { startTime: from = window.from - 1, endTime, idLessThan, limit } = question;
+    const { startTime: from = 0, endTime, idLessThan, limit } = question;
     for (; margin < edgeMarginsMs.length; margin++) {
+      // Where the question begins later, that says nothing about what the exchange still serves.
+      let servedAfter = 0;
       const requestNow = (): PageRequest => {
         // One millisecond wider on both sides, whatever bounds the exchange includes. `to` is exclusive.
         const edge = horizonAt(exchangeNow(), edgeMarginsMs[margin]);
-        const startTime = epochMs(Math.max(from, edge));
+        servedAfter = Math.max(window.from - 1, edge);
+        const startTime = epochMs(Math.max(from, servedAfter));
         // The horizon may have passed the oldest bill, and so the end that is asked for.
-        return { startTime, endTime: epochMs(Math.max(endTime, startTime + 1)), idLessThan, limit };
+        return {
+          startTime,
+          endTime: epochMs(Math.max(endTime, servedAfter + 1)),
+          idLessThan,
+          limit,
+        };
       };
       let request = requestNow();
       if (request.startTime >= window.to) break;
@@ -44,7 +52,7 @@ export function edgeAwareFetch(
           return request;
         });
         // On a slow network the horizon may have passed the start before the request arrived.
-        const servedFrom = Math.max(request.startTime + 1, horizonAt(page.requestTime, 0));
+        const servedFrom = Math.max(servedAfter + 1, horizonAt(page.requestTime, 0));
         readFrom = epochMs(Math.max(readFrom, Math.min(servedFrom, window.to)));
         return { ...page, readFrom, request };
       } catch (error) {

@@ -25,6 +25,11 @@ export const lowestId = (ids: readonly string[]): string | undefined =>
     undefined,
   );
 
+/** The id just beneath: asked for ids below it, an exchange leaves out the bill of that id even if it
+ * includes its cursor. Undefined where there is none, or the id is no number. */
+export const idBeneath = (id: string): string | undefined =>
+  /^0*[1-9]\d*$/.test(id) ? String(BigInt(id) - 1n) : undefined;
+
 /** How far the ids of a stream were seen to disagree with the times, and which of them sort its pages. */
 export class IdOrder {
   #disorderMs: number;

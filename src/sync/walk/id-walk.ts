@@ -1,5 +1,6 @@
 import { type EpochMs, secondMs } from "../../contract/time.ts";
-import { compareIds, isPlaced, type PlacedRow, type RowPlace } from "./id-order.ts";
+import { compareIds, idBeneath, isPlaced, type PlacedRow, type RowPlace } from "./id-order.ts";
+import type { PageHabits } from "./page-habits.ts";
 import { type Doubt, unservedWitness } from "./witnesses.ts";
 
 /** Rows that answer a question. */
@@ -24,40 +25,58 @@ const olderAboveMin = 2;
 /** What is asked for: what lies below a bill. Of a cursor that was stored, its time is not known. */
 type Place = Partial<RowPlace> & { readonly billId: string };
 
+/** A question by id, and what its answer must serve again. */
+type Asked = {
+  /** Ids below that of this bill; undefined for the newest page. */
+  readonly below: Place | undefined;
+  readonly witnesses: readonly PlacedRow[];
+  /** How much time the overlap with the page before spans. */
+  readonly spanMs: number;
+};
+
+const askedBelow = (below: Place | undefined): Asked => ({
+  below,
+  witnesses: [],
+  spanMs: below === undefined ? Number.POSITIVE_INFINITY : 0,
+});
+
 /**
  * The walk through a window by falling ids. It makes its cursor from the ids of the rows: the
  * exchange's `endId` neither moves nor ends it. After a full page it asks for ids below one that lies a
- * little above the lowest. So the next answer must serve some known bills again: its witnesses.
+ * little above the lowest. So the next answer must serve some known bills again: its witnesses. Its
+ * last question, too, asks for the lowest bill again, where another one is known to ask below.
  *
  * An exchange may take the cursor for a bill's place among its pages, and sort those by time. Where ids
  * do not follow the times, it then serves bills that are older than the cursor and have higher ids. Two
  * such answers in a row show it.
  */
 export class IdWalk {
-  /** What is asked for next: ids below this one. */
-  #below: Place | undefined;
+  readonly #habits: PageHabits;
+  #asked: Asked;
+  /** What closes the walk, once nothing lower comes: the lowest bill alone must be served again. */
+  #closing: Asked | undefined;
   #lowest: Place | undefined;
-  #witnesses: readonly PlacedRow[] = [];
   #oldest = Number.POSITIVE_INFINITY;
-  #hasEnded = false;
+  #end: "none" | "witnessed" | "empty" | "uncertain" = "none";
+  /** Whether a cursor that is no bill's id has led to a lower bill. */
+  #takesAnyId = false;
   /** How many answers in a row were older than the cursor with ids above it. */
   #olderAbove = 0;
-  /** How much time the next page's overlap spans. */
-  #spanMs = Number.POSITIVE_INFINITY;
   #narrowestMs: number;
   #resumeBelow: string | undefined;
 
   /** @param cursor where an earlier run stood; how its pages overlapped is not known. */
-  constructor(cursor?: string) {
-    this.#below = cursor === undefined ? undefined : { billId: cursor };
-    this.#lowest = this.#below;
+  constructor(habits: PageHabits, cursor?: string) {
+    this.#habits = habits;
+    this.#lowest = cursor === undefined ? undefined : { billId: cursor };
+    this.#asked = askedBelow(this.#lowest);
     this.#resumeBelow = cursor;
     this.#narrowestMs = cursor === undefined ? Number.POSITIVE_INFINITY : 0;
   }
 
   /** Undefined for the newest page. */
   get idLessThan(): string | undefined {
-    return this.#below?.billId;
+    return this.#asked.below?.billId;
   }
 
   /** Whether the exchange has shown that it goes on by times, not by ids. */
@@ -67,7 +86,17 @@ export class IdWalk {
 
   /** Whether nothing was served below the lowest id. */
   get hasEnded(): boolean {
-    return this.#hasEnded;
+    return this.#end !== "none";
+  }
+
+  /** Whether the answer that ended the walk has served the lowest bill again. */
+  get isEndWitnessed(): boolean {
+    return this.#end === "witnessed";
+  }
+
+  /** Whether the walk ended for want of a question that could show more, not because it read all. */
+  get isEndUncertain(): boolean {
+    return this.#end === "uncertain";
   }
 
   /**
@@ -85,23 +114,27 @@ export class IdWalk {
 
   /** @returns why the answer cannot be true; the question then stays the same. */
   take(answer: Answer): Doubt | undefined {
-    const asked = this.#below;
+    const { below, witnesses, spanMs } = this.#asked;
     const rows = leadingRows(answer.rows);
-    const above = rows.filter(({ billId }) => billId && asked && isAbove(billId, asked));
-    if (asked && above[0]) {
-      const isOlder = above.every(({ cTime }) => isBefore(cTime, asked.cTime));
+    const above = rows.filter(({ billId }) => billId && below && isAbove(billId, below));
+    if (below && above[0]) {
+      const isOlder = above.every(({ cTime }) => isBefore(cTime, below.cTime));
       this.#olderAbove = isOlder ? this.#olderAbove + 1 : 0;
       if (this.#olderAbove >= olderAboveMin) return undefined;
-      return `bill ${above[0].billId} came where ids below ${asked.billId} were asked for`;
+      return `bill ${above[0].billId} came where ids below ${below.billId} were asked for`;
     }
     this.#olderAbove = 0;
-    const doubt = unservedWitness(this.#witnesses, answer);
-    if (doubt !== undefined) return doubt;
     const next = lowestOf(rows);
+    const isLower = next !== undefined && this.#isLower(next);
+    const doubt = unservedWitness(witnesses, answer);
+    // Other bills may have filled a tiny page: the cursor's own, or newer ones that were unknown.
+    const isFilled = this.#habits.areTiny && rows.length > 0;
+    if (doubt !== undefined && !isFilled) return doubt;
     const oldest = oldestOf(rows, this.#oldest);
-    if (oldest < this.#oldest) this.#narrowestMs = Math.min(this.#narrowestMs, this.#spanMs);
+    if (oldest < this.#oldest) this.#narrowestMs = Math.min(this.#narrowestMs, spanMs);
     this.#oldest = oldest;
-    if (next === undefined || !this.#isLower(next)) return this.#askLower(answer, next);
+    if (!isLower) return this.#askLower(answer, rows);
+    this.#takesAnyId ||= below !== undefined && below.billId === this.#beneath;
     this.#lowest = next;
     this.#goOn(rows, answer.rows.length >= answer.limit);
     return undefined;
@@ -111,47 +144,65 @@ export class IdWalk {
   see(rows: readonly RowPlace[]): void {
     const lower = rows.filter((row) => hasId(row) && this.#isLower(row));
     if (lower.length === 0) return;
-    this.#hasEnded = false;
-    this.#ask(this.#lowest, 0, [...this.#witnesses, ...lower.filter(isPlaced)]);
+    this.#end = "none";
+    const known = [...this.#asked.witnesses, ...lower].filter(isPlaced);
+    const witnesses = known.filter((row) => this.#isLower(row));
+    this.#closing = undefined;
+    this.#asked = { ...askedBelow(this.#lowest), witnesses: witnesses.slice(0, witnessesMax) };
   }
 
   #isLower({ billId }: Place): boolean {
     return this.#lowest === undefined || compareIds(billId, this.#lowest.billId) < 0;
   }
 
+  get #beneath(): string | undefined {
+    return this.#lowest && idBeneath(this.#lowest.billId);
+  }
+
   #goOn(rows: readonly RowPlace[], isFull: boolean): void {
-    const overlap = overlapOf(rows);
-    if (overlap !== undefined) this.#resumeBelow = overlap.below.billId;
-    if (isFull && overlap !== undefined) {
-      const { below, spanMs } = overlap;
-      const isBelow = ({ billId }: PlacedRow) => compareIds(billId, below.billId) < 0;
-      this.#ask(below, spanMs, rows.filter(isPlaced).filter(isBelow));
-    } else this.#ask(this.#lowest, 0);
+    const overlap = overlapOf(rows, overlapRowsMax);
+    if (overlap !== undefined) this.#resumeBelow = overlap.below?.billId;
+    this.#closing = overlapOf(rows, 1);
+    this.#asked = (isFull ? overlap : this.#closing) ?? askedBelow(this.#lowest);
   }
 
   /** Nothing lower came. */
-  #askLower({ rows, endId, limit }: Answer, next: Place | undefined): Doubt | undefined {
-    if (this.#below?.billId !== this.#lowest?.billId) {
-      // The overlap's known bills may have filled the page: ask below all of them.
-      this.#ask(this.#lowest, 0);
-    } else if (next !== undefined || rows.length === 0) {
-      this.#hasEnded = true;
+  #askLower(answer: Answer, rows: readonly RowPlace[]): Doubt | undefined {
+    const id = this.idLessThan;
+    const isLowest = id === this.#lowest?.billId;
+    if (id !== undefined && id === this.#beneath) {
+      this.#end = this.#takesAnyId ? "empty" : "uncertain";
+    } else if (!isLowest && id !== this.#closing?.below?.billId) {
+      // The overlap's known bills may have filled the page: ask below all of them but one.
+      this.#asked = this.#closing ?? askedBelow(this.#lowest);
+    } else if (!isLowest) {
+      const isServed = rows.some(({ billId }) => billId === this.#lowest?.billId);
+      // The lowest bill alone may be all that a tiny page holds.
+      if (isServed && !this.#habits.areTiny) this.#end = "witnessed";
+      else this.#asked = askedBelow(this.#lowest);
+    } else return this.#askBelowAll(answer, rows);
+    return undefined;
+  }
+
+  /** Nothing came below the lowest bill. */
+  #askBelowAll({ rows: all, endId, limit }: Answer, rows: readonly RowPlace[]): Doubt | undefined {
+    const beneath = this.#habits.areTiny && lowestOf(rows) ? this.#beneath : undefined;
+    if (beneath !== undefined) {
+      // The cursor's own bill may be all that a tiny page holds.
+      const { witnesses } = this.#asked;
+      this.#asked = { ...askedBelow({ ...this.#lowest, billId: beneath }), witnesses };
+    } else if (lowestOf(rows) !== undefined || all.length === 0) {
+      this.#end = "empty";
     } else if (endId !== undefined && this.#isLower({ billId: endId })) {
       // Rows without ids leave only the exchange's own cursor to go on by.
       this.#lowest = { billId: endId };
-      this.#ask(this.#lowest, 0);
-    } else if (rows.length < limit) {
-      this.#hasEnded = true;
+      this.#asked = askedBelow(this.#lowest);
+    } else if (all.length < limit) {
+      this.#end = "empty";
     } else {
       return "no row of a full page has an id to go on by";
     }
     return undefined;
-  }
-
-  #ask(below: Place | undefined, spanMs: number, witnesses: readonly PlacedRow[] = []): void {
-    this.#below = below;
-    this.#spanMs = below === undefined ? Number.POSITIVE_INFINITY : spanMs;
-    this.#witnesses = witnesses.slice(0, witnessesMax);
   }
 }
 
@@ -164,20 +215,22 @@ function leadingRows(rows: readonly RowPlace[]): readonly RowPlace[] {
 const oldestOf = (rows: readonly RowPlace[], before: number): number =>
   rows.reduce((oldest, { cTime }) => Math.min(oldest, cTime ?? oldest), before);
 
-/** The bill to ask below so that the page's oldest bills are served again, and the time that they span. */
-function overlapOf(rows: readonly RowPlace[]): { below: Place; spanMs: number } | undefined {
+/** The question that serves some of the page's oldest bills again, at most so many. */
+function overlapOf(rows: readonly RowPlace[], most: number): Asked | undefined {
   const byId = new Map(rows.filter(hasId).map((row) => [row.billId, row]));
   const sorted = [...byId.values()].sort((a, b) => compareIds(a.billId, b.billId));
   const times = sorted.map(({ cTime }) => cTime ?? Number.POSITIVE_INFINITY);
   const oldest = oldestOf(rows, Number.POSITIVE_INFINITY);
   const isNewer = (cTime: number) => cTime > oldest + overlapMs && Number.isFinite(cTime);
   const newer = times.findIndex(isNewer);
-  const wanted = newer === -1 ? overlapRowsMax : Math.max(1, Math.min(newer, overlapRowsMax));
+  const wanted = newer === -1 ? most : Math.max(1, Math.min(newer, most));
   const place = overlapPlace(times, Math.min(wanted, sorted.length - 1));
   const below = sorted[place];
   if (below === undefined || place < 1) return undefined;
   const known = times.slice(0, place + 1).filter(Number.isFinite);
-  return { below, spanMs: Math.max(0, ...known) - oldest };
+  const isBelow = ({ billId }: PlacedRow) => compareIds(billId, below.billId) < 0;
+  const witnesses = rows.filter(isPlaced).filter(isBelow).slice(0, witnessesMax);
+  return { below, witnesses, spanMs: Math.max(0, ...known) - oldest };
 }
 
 /** The first place from the wanted one on that lies above another by id and by time. */

@@ -1,18 +1,32 @@
 import { type EpochMs, epochMs } from "../../contract/time.ts";
-import { compareIds, isPlaced, lowestId, type PlacedRow, type RowPlace } from "./id-order.ts";
+import {
+  compareIds,
+  idBeneath,
+  isPlaced,
+  lowestId,
+  type PlacedRow,
+  type RowPlace,
+} from "./id-order.ts";
 import type { Answer } from "./id-walk.ts";
+import type { PageHabits } from "./page-habits.ts";
 import { type Doubt, missing, unservedWitness } from "./witnesses.ts";
 
 /** What a walk by times asks next. It follows from the oldest bill so far. */
 type Step =
   /** Asks for bills that are not newer than that bill, which must be served again. */
   | { readonly kind: "down" }
-  /** Asks up to the bill's own millisecond, to learn whether the exchange's end time is inclusive. */
-  | { readonly kind: "bound" }
-  /** Asks for the unread bills of that millisecond: those below this id. */
+  /** Asks for the unread bills of that bill's millisecond: those below this id. */
   | { readonly kind: "inside"; readonly below: string | undefined }
   /** Asks for bills that are older than that millisecond. */
   | { readonly kind: "past" };
+
+/** What the walk by ids has shown, when the walk by times is under way. */
+export type IdEvidence = {
+  /** Whether ids follow the times: then a walk by ids misses nothing on its way. */
+  readonly doIdsFollow: boolean;
+  /** Whether the walk by ids ended with an answer that served the lowest bill again, and none below it. */
+  readonly isEndWitnessed: boolean;
+};
 
 /**
  * The walk through a window by falling times. It checks the end that a walk by ids has found. Where ids
@@ -21,24 +35,30 @@ type Step =
  */
 export class TimeWalk {
   readonly #to: EpochMs;
+  readonly #habits: PageHabits;
   #step: Step = { kind: "down" };
   #oldest: PlacedRow | undefined;
   #witnesses: readonly PlacedRow[] = [];
   /** The oldest bill that any question brought; of one millisecond, that with the lowest id. */
   #known: PlacedRow | undefined;
-  #isEndIncluded: boolean | undefined;
+  /** What the questions count on. Only an answer changes it: other walks may note it meanwhile. */
+  #isEndIncluded: boolean;
   #hasEnded = false;
   /** Where the walk was before it skipped time. */
   #skipped: { oldest: PlacedRow | undefined; witnesses: readonly PlacedRow[] } | undefined;
 
   /** @param to where the window ends. */
-  constructor(to: EpochMs) {
+  constructor(to: EpochMs, habits: PageHabits) {
     this.#to = to;
+    this.#habits = habits;
+    this.#isEndIncluded = habits.isEndIncluded;
   }
 
   get endTime(): EpochMs {
     if (this.#oldest === undefined) return this.#to;
-    return epochMs(this.#oldest.cTime + this.#endOffsetMs());
+    // Asked without its own millisecond, a bill is left out whether or not the end is inclusive.
+    const offsetMs = this.#step.kind === "past" ? 0 : 1;
+    return epochMs(this.#oldest.cTime + offsetMs - Number(this.#isEndIncluded));
   }
 
   get idLessThan(): string | undefined {
@@ -69,6 +89,11 @@ export class TimeWalk {
     this.#goTo([this.#known]);
   }
 
+  /** Looks up what other walks have noted of the end time, before the first question is asked. */
+  prepare(): void {
+    if (this.#step.kind === "down") this.#isEndIncluded = this.#habits.isEndIncluded;
+  }
+
   /** Goes back to where the walk would be if it had skipped nothing. */
   skipNothing(): void {
     if (this.#skipped === undefined) return;
@@ -79,54 +104,68 @@ export class TimeWalk {
     this.#hasEnded = false;
   }
 
-  /**
-   * @param doIdsFollow whether ids follow the times: then a walk by ids misses nothing on its way.
-   * @returns why the answer cannot be true; the question then stays the same.
-   */
-  take(answer: Answer, doIdsFollow: boolean): Doubt | undefined {
+  /** @returns why the answer cannot be true; it is then asked again, without what was only assumed. */
+  take(answer: Answer, evidence: IdEvidence): Doubt | undefined {
     const placed = answer.rows.filter(isPlaced);
     switch (this.#step.kind) {
-      case "down": {
-        // If one millisecond fills a page, the bills served may be others than the known ones.
-        const isReached = placed.some((row) => this.#isOfOldest(row));
-        const doubt = isReached ? undefined : unservedWitness(this.#witnesses, answer);
-        const isCrowded = doubt !== undefined || answer.rows.length >= answer.limit;
-        // The bills of the end's own millisecond may have filled the page: ask again without them.
-        if (isCrowded && this.#learnsEnd(placed)) return undefined;
-        return doubt ?? this.#takeDown(placed, answer, doIdsFollow);
-      }
-      case "bound":
-        this.#isEndIncluded = placed.some((row) => this.#isOfOldest(row));
-        this.#step = this.#inside(doIdsFollow);
-        break;
-      case "inside": {
-        const { below } = this.#step;
-        const own = placed.filter((row) => this.#isOfOldest(row));
-        const above = own.find(({ billId }) => below && compareIds(billId, below) > 0);
-        if (above) return `bill ${above.billId} came where ids below ${below} were asked for`;
-        const lower = lowestId(own.map(({ billId }) => billId));
-        const isLower = lower !== undefined && below !== undefined && compareIds(lower, below) < 0;
-        this.#step = isLower ? { kind: "inside", below: lower } : { kind: "past" };
-        break;
-      }
+      case "down":
+        return this.#takeDown(placed, answer, evidence);
+      case "inside":
+        if (this.#learnsEnd(placed)) return undefined;
+        return this.#takeInside(placed, this.#step.below);
       case "past":
+        // The known bills may have filled the page: ask again without them.
+        if (this.#learnsEnd(placed)) return undefined;
         return this.#goDown(placed) ? undefined : this.#end(answer);
       default:
-        this.#step satisfies never;
+        return this.#step satisfies never;
     }
-    this.see(placed);
+  }
+
+  #takeDown(placed: readonly PlacedRow[], answer: Answer, evidence: IdEvidence): Doubt | undefined {
+    // If one millisecond fills a page, the bills served may be others than the known ones.
+    const isReached = placed.some((row) => this.#isOfOldest(row));
+    const doubt = isReached ? undefined : unservedWitness(this.#witnesses, answer);
+    const isCrowded = doubt !== undefined || answer.rows.length >= answer.limit;
+    // The bills of the end's own millisecond may have filled the page: ask again without them.
+    if (isCrowded && this.#learnsEnd(placed)) return undefined;
+    if (doubt !== undefined) {
+      if (this.#forgetsEnd()) return undefined;
+      // A tiny page may have been filled by older bills, where pages are sorted by id.
+      const isFilled = this.#habits.areTiny && placed.some((row) => this.#isOlder(row));
+      if (!isFilled) return doubt;
+    }
+    if (this.#goDown(placed)) return undefined;
+    if (this.#oldest === undefined && this.#known && answer.rows.length > 0) {
+      // A page whose rows have no time or id leaves only what is known to go on by.
+      this.#goTo([this.#known]);
+      return undefined;
+    }
+    // Bills of that millisecond may have filled the page, and an exchange's page may be shorter than
+    // what was asked for.
+    const mayHideOlder = answer.rows.length > 1 || this.#habits.areTiny;
+    const { doIdsFollow, isEndWitnessed } = evidence;
+    if (this.#oldest === undefined || (doIdsFollow && !mayHideOlder)) return this.#end(answer);
+    this.#witnesses = placed.filter((row) => this.#isOfOldest(row));
+    // That answer has shown already that there is no lower id, in this millisecond or elsewhere.
+    if (doIdsFollow && isEndWitnessed) this.#step = { kind: "past" };
+    else this.#step = this.#inside(doIdsFollow);
     return undefined;
   }
 
-  #takeDown(placed: readonly PlacedRow[], answer: Answer, doIdsFollow: boolean): Doubt | undefined {
-    if (this.#goDown(placed)) return undefined;
-    // Bills of that millisecond may have filled the page, and an exchange's page may be shorter than
-    // what was asked for.
-    const mayHideOlder = answer.rows.length > 1;
-    if (this.#oldest === undefined || (doIdsFollow && !mayHideOlder)) return this.#end(answer);
-    this.#witnesses = placed.filter((row) => this.#isOfOldest(row));
-    if (this.#isEndIncluded === undefined) this.#step = { kind: "bound" };
-    else this.#step = this.#inside(doIdsFollow);
+  #takeInside(placed: readonly PlacedRow[], below: string | undefined): Doubt | undefined {
+    const own = placed.filter((row) => this.#isOfOldest(row));
+    const above = own.find(({ billId }) => below && compareIds(billId, below) > 0);
+    if (above) return `bill ${above.billId} came where ids below ${below} were asked for`;
+    const lower = lowestId(own.map(({ billId }) => billId));
+    if (lower !== undefined && below !== undefined) {
+      const isLower = compareIds(lower, below) < 0;
+      // A tiny page may have been filled by the cursor's own bill.
+      const beneath = this.#habits.areTiny ? idBeneath(below) : undefined;
+      const next = isLower ? lower : beneath;
+      this.#step = next === undefined ? { kind: "past" } : { kind: "inside", below: next };
+    } else this.#step = { kind: "past" };
+    this.see(placed);
     return undefined;
   }
 
@@ -147,13 +186,25 @@ export class TimeWalk {
     return undefined;
   }
 
-  /** @returns whether the rows show, for the first time, that the exchange's end time is inclusive. */
+  /** @returns whether the rows show what was not counted on: that the exchange's end time is inclusive. */
   #learnsEnd(placed: readonly PlacedRow[]): boolean {
-    if (this.#isEndIncluded === true || this.#oldest === undefined) return false;
+    if (this.#isEndIncluded || this.#oldest === undefined) return false;
     const { endTime } = this;
-    if (!placed.some(({ cTime }) => cTime >= endTime)) return false;
-    this.#isEndIncluded = true;
+    if (!placed.some(({ cTime }) => cTime === endTime)) return false;
+    this.#noteEnd(true);
     return true;
+  }
+
+  /** @returns whether the walk has counted on that, and asks again without. */
+  #forgetsEnd(): boolean {
+    const hasCounted = this.#isEndIncluded;
+    this.#noteEnd(false);
+    return hasCounted;
+  }
+
+  #noteEnd(isIncluded: boolean): void {
+    this.#isEndIncluded = isIncluded;
+    this.#habits.noteEnd(isIncluded);
   }
 
   /** If ids follow the times, a walk by ids has read the millisecond down to the lowest known bill. */
@@ -161,21 +212,6 @@ export class TimeWalk {
     const ids = this.#witnesses.map(({ billId }) => billId);
     if (doIdsFollow && this.#known && this.#isOfOldest(this.#known)) ids.push(this.#known.billId);
     return { kind: "inside", below: lowestId(ids) };
-  }
-
-  #endOffsetMs(): number {
-    switch (this.#step.kind) {
-      case "down":
-        return this.#isEndIncluded ? 0 : 1;
-      case "bound":
-        return 0;
-      case "inside":
-        return this.#isEndIncluded ? 0 : 1;
-      case "past":
-        return this.#isEndIncluded ? -1 : 0;
-      default:
-        return this.#step satisfies never;
-    }
   }
 
   #isOfOldest({ cTime }: PlacedRow): boolean {
@@ -190,6 +226,7 @@ export class TimeWalk {
     this.#oldest = oldestOf(rows);
     this.#witnesses = rows.filter((row) => this.#isOfOldest(row));
     this.#step = { kind: "down" };
+    this.#isEndIncluded = this.#habits.isEndIncluded;
   }
 }
 

@@ -9,6 +9,7 @@ import type { PageCommit, PageCounts, RejectedRow, Stream, Walk, WalkEnd } from 
 import { commitNewest } from "./commit-newest.ts";
 import { edgeAwareFetch } from "./edge-aware-fetch.ts";
 import type { IdOrder, RowPlace } from "./id-order.ts";
+import { PageHabits } from "./page-habits.ts";
 import type { FetchedPage, FetchPage, PageRequest } from "./page-request.ts";
 import { strayBill } from "./page-validation.ts";
 import { ResumePlace } from "./resume-place.ts";
@@ -28,6 +29,8 @@ export type WalkDeps = {
   readonly settleLagMs: number;
   /** What is known of the order of the stream's ids: shared by its walks. */
   readonly idOrder: IdOrder;
+  /** What is known of the exchange's pages: shared by the walks of a run. Default nothing. */
+  readonly pageHabits?: PageHabits;
   /** Waits before the walk asks again about a window of which nothing was served. Default: no wait. */
   readonly pause?: () => Promise<void>;
   readonly onPage: (progress: PageProgress) => void;
@@ -112,10 +115,16 @@ class WindowWalk {
     this.#deps = deps;
     this.#stream = stream;
     this.#api = billsApiOf(stream.productType);
-    this.#questions = new WindowQuestions(window.to, cursor, deps.idOrder);
     this.#place = new ResumePlace(cursor);
     this.#hasBegunBefore = startedAt !== undefined;
     this.#startedAt = startedAt ?? deps.exchangeNow();
+    this.#questions = new WindowQuestions({
+      to: window.to,
+      settledTo: epochMs(Math.min(deps.plannedAt, this.#startedAt) - deps.settleLagMs),
+      cursor,
+      order: deps.idOrder,
+      habits: deps.pageHabits ?? new PageHabits(),
+    });
     this.#window = window;
     this.#isHistoryStart = isHistoryStart;
     this.#fetchPage = edgeAwareFetch(deps, window);
@@ -195,7 +204,7 @@ class WindowWalk {
   }
 
   get #hasFailed(): boolean {
-    return this.#doubts >= answersMax;
+    return this.#doubts >= answersMax || this.#questions.hasGivenUp;
   }
 
   /** Reports the contradiction. The question is asked again, or the walk fails after `answersMax`. */

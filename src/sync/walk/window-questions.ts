@@ -1,9 +1,10 @@
 import { pageSizeMax } from "../../contract/account-bills.ts";
-import type { EpochMs } from "../../contract/time.ts";
+import { type EpochMs, epochMs } from "../../contract/time.ts";
+import { GapWalk } from "./gap-walk.ts";
 import { type IdOrder, isPlaced, type PlacedRow } from "./id-order.ts";
 import { type Answer, IdWalk, overlapMs } from "./id-walk.ts";
+import type { PageHabits } from "./page-habits.ts";
 import { TimeWalk } from "./time-walk.ts";
-import { UpWalk } from "./up-walk.ts";
 import type { Doubt } from "./witnesses.ts";
 
 /** What is asked of the exchange for one page. */
@@ -18,33 +19,50 @@ export type Question = {
 // Another page size makes another question: a cache between us and the exchange cannot answer it.
 const timePageSize = pageSizeMax - 1;
 
+// The walk fails when it had to begin anew so often.
+const begunMax = 5;
+
+export type WindowOptions = {
+  /** Where the window ends. */
+  readonly to: EpochMs;
+  /** Bills of this time and later may still come up: a gap there shows nothing. Default the window's end. */
+  readonly settledTo?: EpochMs;
+  /** Where an earlier run stood. Default: begins with the newest page. */
+  readonly cursor?: string | undefined;
+  /** What is known of the stream's ids, to which each answer adds. */
+  readonly order: IdOrder;
+  /** What is known of the exchange's pages, to which each answer adds. */
+  readonly habits: PageHabits;
+};
+
 /**
  * Decides what is asked to read a whole window. A walk by falling ids reads it. Then a walk by falling
  * times must find nothing older: the window ends where both find nothing. A walk by ids misses nothing
  * if the exchange sorts pages by id. A walk by times misses nothing if it sorts them by time. If ids
  * follow the times, either is enough. If they do not, the whole window is walked both ways. If ids turn
- * out to lead nowhere, it is walked by times alone, and then up from its newest bill.
+ * out to lead nowhere, it is walked by times alone.
+ *
+ * All of that counts on pages that begin with what is newest, and it can be told that they do where a page
+ * has several rows. Otherwise the time between the bills is asked for, too, and must be empty.
  */
 export class WindowQuestions {
-  readonly #to: EpochMs;
-  readonly #order: IdOrder;
-  readonly #byTime: TimeWalk;
-  readonly #up = new UpWalk();
+  readonly #options: WindowOptions;
+  #byTime: TimeWalk;
   #byId: IdWalk;
+  #gaps: GapWalk | undefined;
   #isResumed: boolean;
   /** Only an answer changes it: other walks of the stream may learn it while a question is on its way. */
   #isByTime: boolean;
   #lastPage: readonly PlacedRow[] = [];
+  /** The times of the bills served: all of them while pages are tiny, then the newest. */
+  readonly #times = new Set<number>();
+  #begun = 1;
 
-  /**
-   * @param cursor where an earlier run stood; undefined to begin with the newest page.
-   * @param order what is known of the stream's ids, to which each answer adds.
-   */
-  constructor(to: EpochMs, cursor: string | undefined, order: IdOrder) {
-    this.#to = to;
-    this.#order = order;
-    this.#byTime = new TimeWalk(to);
-    this.#byId = new IdWalk(cursor);
+  constructor(options: WindowOptions) {
+    const { to, cursor, order, habits } = options;
+    this.#options = options;
+    this.#byTime = new TimeWalk(to, habits);
+    this.#byId = new IdWalk(habits, cursor);
     this.#isResumed = cursor !== undefined;
     this.#isByTime = order.isByTime;
   }
@@ -52,21 +70,26 @@ export class WindowQuestions {
   /** Undefined where nothing is left to ask. */
   get next(): Question | undefined {
     if (!this.#hasEndedById) {
-      return { idLessThan: this.#byId.idLessThan, endTime: this.#to, limit: pageSizeMax };
+      const { to } = this.#options;
+      return { idLessThan: this.#byId.idLessThan, endTime: to, limit: pageSizeMax };
     }
     if (!this.#byTime.hasEnded) {
       const { idLessThan, endTime } = this.#byTime;
       return { idLessThan, endTime, limit: timePageSize };
     }
-    const { startTime } = this.#up;
-    if (!this.#isByTime || this.#up.hasEnded || startTime === undefined) return undefined;
-    const endTime = this.#to;
-    return { idLessThan: undefined, startTime, endTime, limit: pageSizeMax };
+    const gap = this.#gaps?.next;
+    return gap && { ...gap, idLessThan: undefined, limit: timePageSize };
   }
 
   /** Whether the walk is on its way down for the first time. */
   get isDescending(): boolean {
+    if (this.#begun > 1) return false;
     return this.#isByTime ? !this.#byTime.hasEnded : !this.#byId.hasEnded;
+  }
+
+  /** Whether the window was begun anew so often that its answers cannot be true. */
+  get hasGivenUp(): boolean {
+    return this.#begun > begunMax;
   }
 
   get #hasEndedById(): boolean {
@@ -80,31 +103,43 @@ export class WindowQuestions {
 
   /**
    * Takes the answer to `next`.
-   * @returns why the answer cannot be true; `next` then stays the same.
+   * @returns why the answer cannot be true, or what it contradicts: it, or the window, is asked again.
    */
   take(answer: Omit<Answer, "limit">): Doubt | undefined {
     const question = this.next;
     if (question === undefined) return undefined;
+    const { order, habits } = this.#options;
     const placed = answer.rows.filter(isPlaced);
-    this.#order.look([...this.#lastPage, ...placed]);
+    habits.look(answer.rows.length);
+    order.look([...this.#lastPage, ...placed]);
     if (placed.length > 0) this.#lastPage = placed;
+    for (const { cTime } of placed) this.#times.add(cTime);
+    if (!habits.areTiny) keepNewest(this.#times);
     const given = { ...answer, limit: question.limit };
-    const doubt = this.#hasEndedById ? this.#takeByTime(given) : this.#takeById(given);
-    this.#isByTime = this.#order.isByTime;
+    const doubt = this.#takeInTurn(given, placed);
+    this.#isByTime = order.isByTime;
+    this.#byTime.prepare();
     if (this.#hasEndedById) {
       if (this.#doIdsFollow) this.#byTime.skipToKnown();
       else this.#byTime.skipNothing();
     }
+    this.#findGaps();
     return doubt;
   }
 
+  #takeInTurn(answer: Answer, placed: readonly PlacedRow[]): Doubt | undefined {
+    if (!this.#hasEndedById) return this.#takeById(answer);
+    if (!this.#byTime.hasEnded) return this.#takeByTime(answer);
+    const found = this.#gaps?.take(placed);
+    if (found === undefined) return undefined;
+    this.#beginAnew();
+    return `bill ${found.billId} lies between others whose pages had to hold it`;
+  }
+
   #takeByTime(answer: Answer): Doubt | undefined {
-    if (this.#byTime.hasEnded) {
-      this.#up.take(answer.rows.filter(isPlaced));
-      return undefined;
-    }
-    this.#up.begin(answer.rows.filter(isPlaced));
-    const doubt = this.#byTime.take(answer, this.#doIdsFollow);
+    const { isEndWitnessed } = this.#byId;
+    const evidence = { doIdsFollow: this.#doIdsFollow, isEndWitnessed };
+    const doubt = this.#byTime.take(answer, evidence);
     if (doubt === undefined) this.#byId.see(answer.rows);
     return doubt;
   }
@@ -113,22 +148,52 @@ export class WindowQuestions {
     const isNewestPage = this.#byId.idLessThan === undefined;
     const doubt = this.#byId.take(answer);
     if (doubt !== undefined && !this.#isResumed) return doubt;
-    if (this.#byId.isByTime) this.#order.noteByTime();
-    if (isNewestPage) {
-      this.#byTime.begin(answer.rows);
-      this.#up.begin(answer.rows.filter(isPlaced));
-    } else this.#byTime.see(answer.rows);
+    if (this.#byId.isByTime) this.#options.order.noteByTime();
+    if (isNewestPage) this.#byTime.begin(answer.rows);
+    else this.#byTime.see(answer.rows);
     // A stored cursor has a bill below it. If none is served, the walk begins again. So it does if the
     // answer cannot be judged without the cursor's time.
     const isAnew = doubt !== undefined || this.#byId.hasEnded;
-    if (this.#isResumed && isAnew) this.#byId = new IdWalk();
+    if (this.#isResumed && isAnew) this.#byId = new IdWalk(this.#options.habits);
     this.#isResumed = false;
     return undefined;
   }
 
+  #beginAnew(): void {
+    const { to, habits } = this.#options;
+    this.#begun += 1;
+    this.#byId = new IdWalk(habits);
+    this.#byTime = new TimeWalk(to, habits);
+    this.#gaps = undefined;
+    this.#lastPage = [];
+    this.#times.clear();
+  }
+
+  /** Once both walks have ended, decides which gaps are to be asked for. */
+  #findGaps(): void {
+    const { areTiny } = this.#options.habits;
+    if (!this.#hasEndedById || !this.#byTime.hasEnded) {
+      this.#gaps = undefined;
+      return;
+    }
+    const isUncertain = this.#isByTime || (areTiny && this.#byId.isEndUncertain);
+    if (!isUncertain) return;
+    const { to, settledTo = to } = this.#options;
+    this.#gaps ??= new GapWalk(this.#times, epochMs(Math.min(to, settledTo)), areTiny);
+  }
+
   /** Whether no two pages overlapped by less than twice the disorder that was seen. */
   get #doIdsFollow(): boolean {
-    if (this.#isByTime) return false;
-    return 2 * this.#order.disorderMs <= Math.min(this.#byId.narrowestMs, overlapMs);
+    const { order, habits } = this.#options;
+    // Tiny pages overlap so little that they may show no disorder at all.
+    if (this.#isByTime || habits.areTiny) return false;
+    return 2 * order.disorderMs <= Math.min(this.#byId.narrowestMs, overlapMs);
   }
+}
+
+function keepNewest(times: Set<number>): void {
+  let newest = Number.NEGATIVE_INFINITY;
+  for (const time of times) newest = Math.max(newest, time);
+  times.clear();
+  if (Number.isFinite(newest)) times.add(newest);
 }
