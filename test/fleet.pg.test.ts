@@ -10,6 +10,7 @@ import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { rollingWindow } from "../src/server/arrivals.ts";
 import { entryOf, writeAccounts } from "./support/accounts-file.ts";
 import { runCli, startCli, temporaryFolder } from "./support/cli.ts";
+import { testDatabase } from "./support/database.ts";
 import { coverUpTo } from "./support/fleet.ts";
 import { throwawayServer } from "./support/throwaway-server.ts";
 
@@ -108,4 +109,34 @@ test("two workers on two addresses, one of them killed and Postgres started anew
   const { requests } = accountBills.limit;
   expect(peaks.filter((peak) => peak.requests > requests)).toEqual([]);
   expect(Math.max(...sandbox.addressPeaks())).toBeLessThanOrEqual(addressLimit.requests);
+});
+
+test("accounts of one user are read one after the other by a sync, too", async () => {
+  await using folder = await temporaryFolder();
+  await using database = await testDatabase();
+  const asked: string[] = [];
+  await using sandbox = await openSandbox({
+    seed: "one user",
+    accountNames: ["a", "b", "c"],
+    productTypes: [productType],
+    density: 0,
+    wrapAnswer: (answer) => (request) => {
+      asked.push(request.headers["access-key"] ?? "");
+      return answer(request);
+    },
+  });
+  const entries = sandbox.accounts.map((account) => ({
+    ...entryOf(account),
+    ...(account.name === "b" ? {} : { uid: "123" }),
+  }));
+  const env = {
+    DATABASE_URL: database.url,
+    EXCHANGE_BASE_URL: sandbox.url,
+    ACCOUNTS_FILE: await writeAccounts(folder.path, entries),
+    PRODUCT_TYPES: productType,
+  };
+  expect(await runCli(["sync", "--only", "bills"], { env })).toMatchObject({ code: 0 });
+  const [a, b, c] = sandbox.accounts.map(({ apiKey }) => apiKey);
+  expect(asked.indexOf(c ?? "")).toBeGreaterThan(asked.lastIndexOf(a ?? ""));
+  expect(asked.indexOf(b ?? "")).toBeLessThan(asked.lastIndexOf(a ?? ""));
 });

@@ -54,7 +54,7 @@ afterAll(() => folder[Symbol.asyncDispose]());
 
 test("the package holds what runs and nothing else", () => {
   const allowed =
-    /^(README\.md|LICENSE|package\.json|\.env\.example|src(\/[\w-]+\.js)?|ops(\/(alerts\.yaml|dashboard\.json))?|docs(\/[\w-]+\.md)?|dist(\/.*)?|migrations(\/meta(\/_journal\.json)?|\/\d+_\w+\.sql)?)$/;
+    /^(README\.md|LICENSE|package\.json|\.env\.example|src(\/[\w-]+\.js)?|ops(\/(alerts\.yaml|dashboard\.json|(systemd|kubernetes)(\/[\w@.-]+)?))?|docs(\/[\w-]+\.md)?|dist(\/.*)?|migrations(\/meta(\/_journal\.json)?|\/\d+_\w+\.sql)?)$/;
   expect(packed.filter((path) => !allowed.test(path))).toEqual([]);
   const built = packed.filter((path) => path.startsWith("dist/") && /\.\w+$/.test(path));
   expect(built.filter((path) => !/\.(js|d\.ts|sql)$|^dist\/page\/assets\//.test(path))).toEqual([]);
@@ -86,6 +86,8 @@ test("the installed program makes its tables, syncs and tells its status", async
   expect(synced.stdout).toMatch(/^complete, after /m);
   const { stdout } = await inFolder([bin, "status", "--json"], { env });
   expect(JSON.parse(stdout).streams).toMatchObject([{ productType, coverageShare: 1 }]);
+  const queued = await inFolder([bin, "enqueue"], { env });
+  expect(queued.stdout).toBe("queued 2 of 2 jobs\n");
 });
 
 test("a program in JavaScript syncs, verifies, reconciles and reads every bill", async () => {

@@ -38,7 +38,7 @@ export const isObject = (value: unknown): value is Fields =>
 /** The place of a key in the object at `at`. */
 export const place = (at: string, key: string): string => (at === "" ? key : `${at}.${key}`);
 
-export const settingKeys = ["productTypes", "riskUnitIds", "ltv", "demo"];
+export const settingKeys = ["productTypes", "riskUnitIds", "ltv", "demo", "uid"];
 
 /** Reads the fields of objects and tells of their faults, each with its place, quoting nothing. */
 export class FieldReader {
@@ -62,7 +62,15 @@ export class FieldReader {
       ...this.#productTypes(at, fields, demo),
       ...(demo && { demo }),
       ...this.#loanToValue(at, fields),
+      ...this.#uid(place(at, "uid"), fields["uid"]),
     };
+  }
+
+  #uid(at: string, value: unknown): Pick<Account, "uid"> {
+    if (value === undefined) return {};
+    if (typeof value === "string" && /^\d{1,20}$/.test(value)) return { uid: value };
+    this.fault(at, "is not the digits of a user ID in quotes");
+    return {};
   }
 
   #productTypes(at: string, fields: Fields, demo: boolean): WantedTypes {

@@ -45,11 +45,12 @@ export async function sync(deps: SyncDeps): Promise<LoggedEnd> {
   const { config, reporter, db, runId, targets, onResult } = deps;
   const startedAt = performance.now();
   const turns = new PQueue({ concurrency: accountsAtOnce });
+  const inTurn = afterThoseOfOneUser((account) => turns.add(() => syncOne(deps, account)));
   // Symbols and contracts begin first, and where they fail, nobody waits for them.
   const [symbols, contracts, ...reports] = await Promise.all([
     targets.has("symbols") ? syncPairs(deps) : undefined,
     targets.has("contracts") ? syncOwnContracts(deps) : undefined,
-    ...config.accounts.map((account) => turns.add(() => syncOne(deps, account))),
+    ...config.accounts.map(inTurn),
   ]);
   const names = config.accounts.map(({ name }) => name);
   const quarantined = reports.length === 0 ? [] : await lookUpRejected(db, names);
@@ -59,6 +60,21 @@ export async function sync(deps: SyncDeps): Promise<LoggedEnd> {
   onResult(result);
   const { outcome, exitCode } = result;
   return { outcome, exitCode, counts: countsOf(result), errors: errorsOf(result) };
+}
+
+/** Begins with an account once those before it are done that are of the same user of the exchange. */
+function afterThoseOfOneUser(
+  begin: (account: Account) => Promise<AccountReport>,
+): (account: Account) => Promise<AccountReport> {
+  const last = new Map<string, Promise<AccountReport>>();
+  return (account) => {
+    const { uid } = account;
+    if (uid === undefined) return begin(account);
+    const before = last.get(uid) ?? Promise.resolve();
+    const own = before.then(() => begin(account));
+    last.set(uid, own);
+    return own;
+  };
 }
 
 const lookUpRejected = (

@@ -1,0 +1,48 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { openDatabase } from "../src/db/connect.ts";
+import { openSandbox } from "../src/sandbox/sandbox.ts";
+import { environmentFor, runCli, startCli, temporaryFolder } from "./support/cli.ts";
+import { testDatabase } from "./support/database.ts";
+import { exactly, heldAgainstLedger } from "./support/sandbox-ledger.ts";
+
+const productType = "USDT-FUTURES";
+const [, section = ""] = readFileSync("docs/scale.md", "utf8").split(
+  "\n## From one machine to a cluster\n",
+);
+const [, block = ""] = /```sh\n(.*?)```/s.exec(section) ?? [];
+const lines = block.trim().split("\n");
+
+test("the commands of docs/scale.md move a ledger to another database, where a worker brings it up to now, without losing a bill", async () => {
+  expect(lines.length).toBeGreaterThan(4);
+  await using folder = await temporaryFolder();
+  await using old = await testDatabase({ isEmpty: true });
+  await using cluster = await testDatabase({ isEmpty: true });
+  // Many bills, so that some come between the backup and the worker.
+  await using sandbox = await openSandbox({ seed: "move", density: 2, days: 5 });
+  let env = environmentFor(sandbox, old, { PRODUCT_TYPES: productType });
+  expect(await runCli(["sync"], { env })).toMatchObject({ code: 0 });
+  for (const line of lines) {
+    const [, command, words = ""] = /^npm run (\w+)(?: -- (.*))?$/.exec(line) ?? [];
+    if (line.startsWith("export DATABASE_URL=")) env = { ...env, DATABASE_URL: cluster.url };
+    else if (command === undefined) throw new Error(`the test cannot run ${line}`);
+    else {
+      const args = [command, ...words.split(" ").filter((word) => word !== "")];
+      const cwd = folder.path;
+      expect(await runCli(args, { env, cwd }), line).toMatchObject({ code: 0 });
+    }
+  }
+  const begun = Date.now();
+  await using worker = await startCli(["worker"], { env, cwd: join(folder.path) });
+  const status = async () => JSON.parse((await runCli(["status", "--json"], { env })).stdout);
+  await expect
+    .poll(async () => (await status()).queue, { timeout: 120_000, interval: 500 })
+    .toEqual({ waiting: 0, atWork: 0, failed: [] });
+  worker.kill("SIGTERM");
+  expect(await worker.ended).toMatchObject({ code: 0 });
+  await using open = openDatabase(cluster.url);
+  const { expected, ...found } = await heldAgainstLedger(open.db, sandbox, productType, begun);
+  expect(expected).toBeGreaterThan(100);
+  expect(found).toMatchObject(exactly);
+});
