@@ -17,6 +17,8 @@ import { horizonAt } from "../src/sync/plan.ts";
 import { entryOf, writeAccounts } from "./support/accounts-file.ts";
 import { runCli, temporaryFolder } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
+import { csvRows, idsIn, lastBalances, wrongRows } from "./support/exported-ledger.ts";
+import { exactUnits, refusalOf, verifiedSums } from "./support/journal.ts";
 import { exactly } from "./support/sandbox-ledger.ts";
 
 const always = (mode: string) => [{ at: Number.NEGATIVE_INFINITY, mode }];
@@ -143,7 +145,7 @@ test("one accounts file with a classic, a unified, a demo and an upgraded accoun
     { account: "unified", mode: "unified", notAvailable: [] },
     { account: "upgraded", mode: "unified" },
   ]);
-  type StreamJson = { account: string; productType: string; [name: string]: unknown };
+  type StreamJson = { account: string; productType: ProductType; [name: string]: unknown };
   const streams: readonly StreamJson[] = json.streams;
   const closed = streams.filter(({ closedAt }) => closedAt !== null);
   expect(closed.map(({ account, productType }) => [account, productType])).toEqual(
@@ -154,8 +156,8 @@ test("one accounts file with a classic, a unified, a demo and an upgraded accoun
   }
   expect(streams.filter(({ account }) => account === "demo")).toHaveLength(3);
 
-  const from = isoTime(epochMs(first - 20 * dayMs));
-  const verified = await at.run("verify", "--from", from, "--to", isoTime(epochMs(first - dayMs)));
+  const span = [20, 1].map((days) => isoTime(epochMs(first - days * dayMs)));
+  const verified = await at.run("verify", "--from", span[0] ?? "", "--to", span[1] ?? "");
   expect(verified.code, verified.stdout + verified.stderr).toBe(0);
   expect(verified.stderr).toMatch(
     /^upgraded: not compared: .*USDT-FUTURES.*: the account is unified now/m,
@@ -168,28 +170,87 @@ test("one accounts file with a classic, a unified, a demo and an upgraded accoun
   const outOfReach = breaks.filter((one) => one.account === "upgraded" && one.kind === "unread");
   expect(breaks).toEqual(outOfReach);
   expect(reconciled.code, reconciled.stderr).toBe(breaks.length === 0 ? 0 : 1);
+  // An export ends where each wallet was read completely: a unified account has one a coin. One that is
+  // closed is exported whole.
   const exported = await at.run("export", "--format", "csv");
   expect(exported.code, exported.stderr).toBe(0);
-  // An export ends where each wallet was read completely: a unified account has one a coin.
-  const { rows } = await at.db.execute<{ bills: string }>(sql`
-    with ends as (
-      select account, product_type, max(window_end) as read_to
-      from checkpoints
-      where state = 'complete'
-      group by account, product_type
-    )
-    select count(*) as bills
-    from bills
-    where c_time < (
-      select min(read_to)
-      from ends
-      where ends.account = bills.account
-        and (
-          ends.product_type = bills.product_type
-          or (ends.product_type like 'UTA-%' and bills.product_type like 'UTA-%')
-        )
-    )`);
-  expect(exported.stdout.trimEnd().split("\n")).toHaveLength(1 + Number(rows[0]?.bills));
+  const rows = csvRows(exported.stdout);
+  const from = horizonAt(epochMs(first)) + minuteMs;
+  const throughOf = (account: string, productTypes: readonly ProductType[]) =>
+    Math.min(
+      ...streams
+        .filter((one) => one.account === account && productTypes.includes(one.productType))
+        .map(({ completeThroughMs }) => Number(completeThroughMs)),
+    );
+  const idsOf = (account: string, isOwn: (type: ProductType) => boolean, to: number) =>
+    rows
+      .filter((row) => row.account === account && isOwn(row.product_type))
+      .filter(({ c_time }) => Date.parse(c_time) >= from && Date.parse(c_time) < to)
+      .map((row) => `${row.product_type}/${row.bill_id}`)
+      .toSorted();
+  for (const account of at.sandbox.accounts) {
+    const { name } = account;
+    const own = rows.filter((row) => row.account === name);
+    expect({ name, wrong: wrongRows(account, own) }).toEqual({ name, wrong: [] });
+    for (const productType of name === "unified" ? [] : liveTypes) {
+      const isOwn = (type: ProductType) => type === productType;
+      if (name === "upgraded") {
+        // What came up while it was read may be there, too.
+        const least = idsIn(account, [productType], { from, to: first, servedBy: first });
+        expect(idsOf(name, isOwn, first)).toEqual(expect.arrayContaining([...least]));
+        continue;
+      }
+      const to = throughOf(name, [productType]);
+      expect(idsOf(name, isOwn, to)).toEqual(
+        idsIn(account, [productType], { from, to, servedBy: second }),
+      );
+    }
+    if (name === "unified" || name === "upgraded") {
+      const to = throughOf(name, unifiedProductTypes);
+      expect(idsOf(name, isUnified, to)).toEqual(
+        idsIn(account, unifiedProductTypes, { from, to, servedBy: second }),
+      );
+    }
+  }
+
+  const journal = await at.run("export", "--format", "hledger", "--demo");
+  expect(journal.code, journal.stderr).toBe(0);
+  expect(refusalOf("hledger", journal.stdout)).toBe("");
+  // Of what was closed, a bill may lie in the time that was not read.
+  const unexplained = journal.stdout.match(/Equity:Exchange:.*Unexplained/g) ?? [];
+  expect(unexplained.filter((name) => !/:upgraded:\w+-FUTURES:/.test(name))).toEqual([]);
+  const sums = verifiedSums("hledger", journal.stdout);
+  const sumOf = (...names: readonly string[]) =>
+    [...sums].find(([key]) => key.replaceAll('"', "") === names.join(":"))?.[1] ?? 0n;
+  const { rows: closings } = await at.db.execute<Record<"key" | "closing" | "out", string>>(sql`
+    select distinct on (account, product_type, coin)
+      account || '/' || product_type || ' ' || coin as key,
+      reported_closing::text as closing,
+      closed_out::text as out
+    from analytics.daily_rollforward
+    order by account, product_type, coin, day desc`);
+  let wallets = 0;
+  for (const account of at.sandbox.accounts) {
+    const { name } = account;
+    const own = rows.filter((row) => row.account === name);
+    for (const [key, balance] of lastBalances(account, own)) {
+      const [wallet = "", coin = ""] = key.split(" ");
+      const isClosed = name === "upgraded" && wallet !== "UTA";
+      expect([
+        name,
+        key,
+        sumOf("Assets:Exchange", name, wallet, `${coin} ${coin}`),
+        sumOf("Equity:Exchange", name, wallet, `Closing ${coin}`),
+      ]).toEqual([name, key, isClosed ? 0n : balance, isClosed ? balance : 0n]);
+      if (isClosed) {
+        const row = closings.find((one) => one.key === `${name}/${key}`);
+        expect([name, key, row?.closing && exactUnits(row.closing)]).toEqual([name, key, 0n]);
+        expect([name, key, row && -exactUnits(row.out)]).toEqual([name, key, balance]);
+      }
+      wallets += 1;
+    }
+  }
+  expect(wallets).toBeGreaterThan(15);
   const listed = await at.run("accounts", "list");
   expect(listed.stdout).toMatch(/^upgraded\/USDT-FUTURES .* closed .*: became unified$/m);
   expect(listed.stdout).toMatch(/^unified\/UTA-OTHER .* synced$/m);
