@@ -96,7 +96,7 @@ function coinTable(coins: readonly Earned[], selection: PageSelection): Html {
     const { product, coin } = earned;
     const own = { ...selection, product, coin };
     const isShown = product === selection.product && coin === selection.coin;
-    const name = html`${product} ${coin}`;
+    const name = html`<span class="account">${product}</span> ${coin}`;
     const address = (part: PartName) => billsAddress(own, { pieces: [part] });
     return html`
 <tr><th scope="row">${isShown ? html`<b aria-current="true">${name}</b>` : html`<a href="/${queryOf(own)}#${aboutCoins.id}">${name}</a>`}</th>${figures(earned, own, address)}</tr>`;

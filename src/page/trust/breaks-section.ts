@@ -18,7 +18,8 @@ const unfoldedMax = 10;
 
 /** The third card: where the ledger does not add up, and what to do. */
 export async function breaksSection(tx: Transaction, facts: Facts): Promise<Html> {
-  const open = openBreaksOf(facts);
+  // What lies beside a hole is the hole's: those that somebody must explain are first.
+  const open = openBreaksOf(facts).toSorted((a, b) => unreadLast(a) - unreadLast(b));
   const settled = facts.breaks.filter(({ state }) => state !== "open");
   const isChecked = facts.reconciled.lastRunAt !== undefined || facts.breaks.length > 0;
   const rows: Html[] = [];
@@ -40,6 +41,8 @@ ${more > 0 ? html`<p class="remark">and ${formatCount(more)} more: <code>npm run
 ${settledTable(settled)}`,
   );
 }
+
+const unreadLast = ({ kind }: ListedBreak): number => (kind === "unread" ? 1 : 0);
 
 const none = (facts: Facts, isChecked: boolean): Html => {
   if (!isChecked) {
@@ -70,7 +73,7 @@ type Rest = {
 };
 
 function breakRow(entry: ListedBreak, { past, unfolded: more }: Rest): Html {
-  const { breakId, account, productType, coin, kind, explanation, state } = entry;
+  const { breakId, account, productType, coin, kind, state } = entry;
   const figure = (name: string, decimal: string | null, plus = "") =>
     html`<td class="figure" data-name="${name}">${decimal === null ? html`<span class="zero">–</span>` : allDigits(decimal, plus)}</td>`;
   return html`<tr class="break" id="break-${breakId}">
@@ -78,7 +81,7 @@ function breakRow(entry: ListedBreak, { past, unfolded: more }: Rest): Html {
 <td data-name="Where and when"><span class="account">${account}</span> <span class="product">${productType}</span>
 <span class="when"><span class="product">${coin}</span> ${whenOf(entry)}</span></td>
 ${figure("Expected", entry.expected)}${figure("Observed", entry.observed)}${figure("Off by", entry.difference, "+")}
-<td class="meaning"><strong>${kind}</strong>: ${breakKinds[kind]}<p class="note">${explanation}</p>${past}</td></tr>${
+<td class="meaning"><strong>${kind}</strong>: ${breakKinds[kind]}${past}</td></tr>${
     more === undefined ? "" : html`<tr class="more"><td colspan="6">${more}</td></tr>`
   }`;
 }
@@ -89,6 +92,7 @@ const whenOf = ({ happenedAt, anchor }: ListedBreak): HtmlPart =>
 /** The bills that show it, and the commands that end it. The page itself changes nothing. */
 const unfolded = (entry: ListedBreak, bills: readonly ChainedBill[], facts: Facts): Html => html`
 <details><summary>${bills.length > 0 ? "Its bills, and how" : "How"} to repair it or sign it off</summary>
+<p>Why: ${entry.explanation}.</p>
 ${bills.length > 0 ? billTable(entry, bills) : ""}
 ${repair(entry, facts)}
 <p>Sign it off, where the reason is known:</p>
@@ -134,7 +138,7 @@ function settledTable(settled: readonly ListedBreak[]): HtmlPart {
   const newest = settled.toReversed().slice(0, shownMax);
   const more = settled.length - newest.length;
   return html`<details class="settled"><summary>Signed off or resolved: ${formatCounted(settled.length, "break")}</summary>
-${breakTable(newest.map((entry) => breakRow(entry, { past: decisions(entry) })))}
+${breakTable(newest.map((entry) => breakRow(entry, { past: html`<p class="note">${entry.explanation}</p>${decisions(entry)}` })))}
 ${more > 0 ? html`<p class="remark">and ${formatCount(more)} older: <code>npm run reconcile -- --list --all</code></p>` : ""}</details>`;
 }
 

@@ -2,7 +2,7 @@ import { coverageShare } from "../../reports/stream-times.ts";
 import { formatCount, formatCounted } from "../../terminal/format.ts";
 import { streamName } from "../../terminal/stream-names.ts";
 import { allDigits, timeTag } from "../format.ts";
-import { type Html, type HtmlPart, html } from "../html.ts";
+import { type Html, type HtmlPart, html, joined } from "../html.ts";
 import { icon } from "../icons.ts";
 import { earliest, type Facts, isLive, missingOf, openBreaksOf, trustOf } from "./facts.ts";
 import { type Trust, type Verdict, verdictOf, verdicts } from "./headline.ts";
@@ -13,12 +13,19 @@ export function trustSection(facts: Facts): Html {
   const trust = trustOf(facts);
   const verdict = verdictOf(trust);
   const { tone, title } = verdicts[verdict];
-  const { text, command } = sentenceOf(verdict, facts, trust);
+  const { text, commands = [] } = sentenceOf(verdict, facts, trust);
   return html`
 <section class="card trust ${tone}" id="trust" aria-labelledby="trust-title">
 <h1 id="trust-title">${icon(tone)}${title}</h1>
 <p>${text}</p>
-${command === undefined ? "" : html`<p class="command"><span>Next:</span> <code>${command}</code></p>`}
+${
+  commands.length === 0
+    ? ""
+    : html`<p class="command">Next: ${joined(
+        commands.map((command) => html`<code>${command}</code>`),
+        " then ",
+      )}</p>`
+}
 ${verdict === "at work" ? progress(facts) : ""}
 ${verdict === "nothing" ? "" : tiles(facts, trust)}
 </section>`;
@@ -47,39 +54,46 @@ function progress({ streams, demoStreams }: Facts): Html {
 <span>${percent.toFixed(1)} % of the time is read, ${formatCounted(bills, "bill")} stored, ${left === 0 ? "no ledger" : formatCounted(left, "ledger")} left</span></p>`;
 }
 
-type Sentence = { readonly text: HtmlPart; readonly command?: string };
+type Sentence = { readonly text: HtmlPart; readonly commands?: readonly string[] };
 
 function sentenceOf(verdict: Verdict, facts: Facts, trust: Trust): Sentence {
   switch (verdict) {
     case "nothing":
       return {
         text: html`This database has its tables and no bill. <code>npm run doctor</code> checks the key first.`,
-        command: "npm run sync",
+        commands: ["npm run sync"],
       };
     case "demo only":
       return { text: "Its coins are no money, so nothing is said of them here." };
     case "at work":
       return { text: "Figures below are of what is stored so far, and change while it reads." };
     case "breaks":
-      return { text: breaksText(facts, trust), command: "npm run reconcile -- --repair" };
+      return {
+        text: breaksText(facts, trust),
+        // A break may be a bill that was not read yet.
+        commands: [
+          ...(trust.missingMs > 0 ? ["npm run sync"] : []),
+          "npm run reconcile -- --repair",
+        ],
+      };
     case "lost":
       return {
         text: `${coarse(trust.lostMs)} were never read, and the exchange has deleted their bills. Balances across them are right; what moved them is not known.`,
       };
     case "missing":
-      return { text: missingText(facts, trust), command: "npm run sync" };
+      return { text: missingText(facts, trust), commands: ["npm run sync"] };
     case "behind":
       return {
         text: `All was read up to ${coarse(trust.behindMs)} ago, and nothing since.`,
-        command: "npm run sync",
+        commands: ["npm run sync"],
       };
     case "rejected":
       return {
         text: `${formatCounted(trust.rejectedRows, "row")} of the exchange broke its contract. They are kept as they came, and are in no figure below.`,
-        command: "npm run replay",
+        commands: ["npm run replay"],
       };
     case "unreconciled":
-      return { text: unreconciledText(facts), command: "npm run reconcile" };
+      return { text: unreconciledText(facts), commands: ["npm run reconcile"] };
     case "good":
       return { text: goodText(facts) };
     default:
@@ -96,7 +110,13 @@ function breaksText(facts: Facts, trust: Trust): HtmlPart {
     first?.difference == null
       ? ""
       : html` ${link} is off by ${allDigits(first.difference, "+")} ${first.coin}.`;
-  return html`${formatCounted(open.length, "break")} ${open.length === 1 ? "is" : "are"} open.${off}${
+  const beside = open.filter(({ kind }) => kind === "unread").length;
+  const own = open.length - beside;
+  const more =
+    own === 0
+      ? `${formatCounted(beside, "balance")} beside time that was not read ${beside === 1 ? "does" : "do"} not follow.`
+      : `${formatCounted(own, "break")} ${own === 1 ? "is" : "are"} open${beside === 0 ? "." : `, and ${formatCount(beside)} more beside time that was not read.`}`;
+  return html`${more}${off}${
     trust.lostMs > 0 ? ` ${coarse(trust.lostMs)} are lost for good.` : ""
   }${trust.missingMs > 0 ? ` ${coarse(trust.missingMs)} are not read yet.` : ""}`;
 }
