@@ -1,5 +1,5 @@
 import type { StreamStatus } from "../../reports/status.ts";
-import { formatCount } from "../../terminal/format.ts";
+import { formatCount, formatCounted } from "../../terminal/format.ts";
 import type { Icon } from "../icons.ts";
 import { type Facts, isLive, lostOf, missingOf, openBreaksOf, walletNameOf } from "./facts.ts";
 
@@ -35,10 +35,10 @@ function stateOf(
   const isMissing = missingOf(stream).length > 0;
   const { rejected, retiredAt, closedAt } = stream;
   if (isMissing && isSyncAtWork && isLive(stream)) return { tone: "work", text: "reading" };
-  if (unexplained > 0) return { tone: "bad", text: `${formatCount(unexplained)} open` };
+  if (unexplained > 0) return { tone: "bad", text: formatCounted(unexplained, "break") };
   if (lostOf(stream).length > 0) return { tone: "bad", text: "lost" };
   if (isMissing) return { tone: "warn", text: "not all read" };
-  if (open.length > 0) return { tone: "bad", text: `${formatCount(open.length)} open` };
+  if (open.length > 0) return { tone: "bad", text: formatCounted(open.length, "break") };
   if (rejected > 0) return { tone: "warn", text: `${formatCount(rejected)} rejected` };
   if (retiredAt !== undefined) return { tone: "none", text: "retired" };
   if (closedAt !== undefined) return { tone: "none", text: "closed" };
