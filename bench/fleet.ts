@@ -47,6 +47,7 @@ export const run: Bench = async ({ short }) => {
     notes: [
       `two workers sync ${(two.accountsASecond / one.accountsASecond).toFixed(2)} times as many`,
       `at most ${counts.addressPeak} requests from an address and ${counts.uidPeak} of a user for one operation in a rolling second; ${refused(counts)} refused`,
+      `a run takes ${Math.round(one.runBytes).toLocaleString("en")} bytes of the run log`,
       `a worker killed with ${killed.jobs} accounts at work: all of them at work elsewhere after ${killed.seconds.toFixed(1)} s`,
       `${jobs.toLocaleString("en")} jobs that do nothing (no exchange, no account: fetch, heartbeat and settlement alone): enqueued in ${queue.enqueueSeconds.toFixed(1)} s, drained in ${queue.drainSeconds.toFixed(1)} s by one process of ${places} places, ${Math.round(jobs / queue.drainSeconds).toLocaleString("en")} a second`,
       `such a job takes ${queue.cpuMsAJob.toFixed(2)} ms of CPU in Node and Postgres together: ${(100 * share).toFixed(1)}% of an account's`,
@@ -63,6 +64,8 @@ type Measured = {
   readonly nodeMs: number;
   readonly postgresMs: number;
   readonly requests: number;
+  /** Of one run in the run log, its indexes included. */
+  readonly runBytes: number;
 };
 
 /** A database in which all accounts were read up to an hour ago, and are queued. */
@@ -154,7 +157,11 @@ async function measure(
   const accounts = exchange.accounts.length;
   const anAccount = (cpuSeconds: number) => (1_000 * cpuSeconds) / accounts;
   const { rows } = await fleet.database.client.query(
-    "select count(*)::int as complete from sync_runs where outcome = 'complete'",
+    `select
+       count(*)::int as complete,
+       pg_total_relation_size('sync_runs') / count(*)::float8 as bytes
+     from sync_runs
+     where outcome = 'complete'`,
   );
   if (rows[0]?.complete !== 2 * accounts) {
     throw new Error(`${rows[0]?.complete} of ${2 * accounts} runs are complete`);
@@ -164,6 +171,7 @@ async function measure(
     nodeMs: anAccount(workers.cpuSeconds() - nodeBefore),
     postgresMs: anAccount(((await server.cpuSeconds()) ?? Number.NaN) - serverBefore),
     requests: ((await exchange.counts()).requests - before) / accounts,
+    runBytes: Number(rows[0]?.bytes),
   };
 }
 
