@@ -24,9 +24,10 @@ test("a text is put into a statement as it stands only where it is this program'
   expect(counted(/\bsql\s*\.\s*(?:raw|identifier)\(/g)).toEqual({
     "src/commands/report/read-ledger.ts": 6,
     "src/db/backup/backup.ts": 1,
-    "src/db/days/compare-days.ts": 4,
+    "src/db/days/compare-days.ts": 3,
+    "src/db/days/day-views.ts": 1,
     "src/db/days/meaning-turns.ts": 1,
-    "src/db/days/refresh-days.ts": 3,
+    "src/db/days/refresh-days.ts": 2,
     "src/db/distribution/distribute.ts": 1,
     "src/db/lease/renewable-lease.ts": 4,
     "src/db/migrate.ts": 3,

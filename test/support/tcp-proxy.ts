@@ -23,6 +23,8 @@ export type TcpProxy = AsyncDisposable & {
 export async function proxyTo(
   serverUrl: string,
   fateOf: (sent: string) => Fate | Promise<Fate> = () => "pass",
+  /** Told what the server sends on a connection. */
+  onAnswer: (connection: object, chunk: Buffer) => void = () => undefined,
 ): Promise<TcpProxy> {
   const { hostname, port } = new URL(serverUrl);
   const sockets = new Set<Socket>();
@@ -53,7 +55,11 @@ export async function proxyTo(
       if (fate === "cut after") isAnswerLost = true;
       upstream.write(chunk, fate === "cut in" ? cut : undefined);
     });
-    upstream.on("data", (chunk: Buffer) => (isAnswerLost ? cut() : client.write(chunk)));
+    upstream.on("data", (chunk: Buffer) => {
+      onAnswer(upstream, chunk);
+      if (isAnswerLost) cut();
+      else client.write(chunk);
+    });
     client.on("close", () => upstream.end());
     upstream.on("close", () => client.destroy());
   });

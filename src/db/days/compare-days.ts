@@ -58,7 +58,7 @@ async function wrongDaysOf(tx: Transaction, account: string): Promise<readonly W
   return rows;
 }
 
-function differenceOf({ name, columns, computed }: DayTable, account: string): SQL {
+function differenceOf({ name, columns, computedOf }: DayTable, account: string): SQL {
   const list = sql.raw(columns.join(", "));
   const stored = sql`
       select ${list}
@@ -67,7 +67,7 @@ function differenceOf({ name, columns, computed }: DayTable, account: string): S
         and (wallet, day) not in (select wallet, day from marked)`;
   const byBills = sql`
       select ${list}
-      from (${sql.raw(computed)}) as computed`;
+      from (${computedOf(account)}) as computed`;
   return sql`
       select wallet, day
       from ((${stored}) except all (${byBills})) as wrong

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { getTableName } from "drizzle-orm";
+import { getTableName, type SQL, sql } from "drizzle-orm";
 import { getTableConfig, type PgTable } from "drizzle-orm/pg-core";
 import { unifiedProductTypes } from "../../contract/product-types.ts";
 import { checkDays, ledgerDays, symbolDays } from "../schema/days-schema.ts";
@@ -18,17 +18,31 @@ function readText(name: string, words: Readonly<Record<string, string>> = {}): s
 export type DayTable = {
   readonly name: string;
   readonly columns: readonly string[];
+  /** Of all accounts. */
   readonly computed: string;
+  /** Of one account, whose days alone are in `dirty_days`. */
+  readonly computedOf: (account: string) => SQL;
   /** Whether its key begins with a product type instead of a wallet. */
   readonly isByProductType: boolean;
 };
 
 export const dayTables: readonly DayTable[] = [ledgerDays, symbolDays, checkDays].map(
-  (table: PgTable) => {
+  (table: PgTable): DayTable => {
     const name = getTableName(table);
     const columns = getTableConfig(table).columns.map((column) => `"${column.name}"`);
     const isByProductType = columns.includes('"product_type"');
-    return { name, columns, computed: readText(`dirty_${name}`), isByProductType };
+    const text = readText(`dirty_${name}`);
+    return {
+      name,
+      columns,
+      computed: text.replaceAll("$account", "dirty.account"),
+      computedOf: (account) =>
+        sql.join(
+          text.split("$account").map((part) => sql.raw(part)),
+          sql`${account}`,
+        ),
+      isByProductType,
+    };
   },
 );
 

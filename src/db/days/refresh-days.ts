@@ -122,7 +122,7 @@ async function storeDays(
 /** What a day no longer has, a coin that no bill of it names any more, goes. */
 async function storeTable(
   tx: Transaction,
-  { name, columns, computed, isByProductType }: DayTable,
+  { name, columns, computedOf, isByProductType }: DayTable,
   account: string,
   given: SQL,
 ): Promise<void> {
@@ -145,7 +145,7 @@ async function storeTable(
       with dirty_days as (${given})
       insert into ${table} (${list})
       select ${list}
-      from (${sql.raw(computed)}) as computed`),
+      from (${computedOf(account)}) as computed`),
   ]);
 }
 

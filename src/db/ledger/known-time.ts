@@ -37,6 +37,7 @@ export async function readKnownTimes(
       extract(epoch from started_at) * 1000 as started_at
     from checkpoints
     join ${wantedStreams(streams)} using (account, product_type)
+    where account = any(${textArray([...new Set(streams.map(({ account }) => account))])}::text[])
     order by account, product_type, window_start, window_end`);
   const byStream = groupByStream(rows);
   return { of: (stream) => knownTimeOf(byStream.of(stream)) };

@@ -25,7 +25,7 @@ cross join lateral (
     min(c_time) filter (where has_extra) as extra_first_at,
     max(c_time) filter (where has_extra) as extra_last_at
   from analytics.entries
-  where entries.account = dirty.account
+  where entries.account = $account
     and entries.product_type = any(
       case dirty.wallet
         when 'UTA' then array[

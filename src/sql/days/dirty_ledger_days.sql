@@ -66,7 +66,7 @@ cross join lateral (
         wallet_fee
       from analytics.entries
       left join bill_order using (account, product_type, bill_id)
-      where entries.account = dirty.account
+      where entries.account = $account
         and entries.product_type = any(
           case dirty.wallet
             when 'UTA' then array[

@@ -51,7 +51,7 @@ cross join lateral (
       -- Without the fee that a unified account's amount may contain.
       case when product_type like 'UTA-%' then wallet_amount else amount end as net
     from analytics.entries
-    where entries.account = dirty.account
+    where entries.account = $account
       and entries.product_type = any(
         case dirty.wallet
           when 'UTA' then array[

@@ -1,0 +1,103 @@
+import { expect, test } from "vitest";
+import { dayMs, hourMs } from "../src/contract/time.ts";
+import { openSandbox } from "../src/sandbox/sandbox.ts";
+import { entryOf, writeAccounts } from "./support/accounts-file.ts";
+import { runCli, temporaryFolder } from "./support/cli.ts";
+import { testDatabase } from "./support/database.ts";
+import { divideTables, type SeenStatement, seenStatement } from "./support/divided-tables.ts";
+import { query } from "./support/query.ts";
+import { statementNotices } from "./support/statement-notices.ts";
+import { proxyTo } from "./support/tcp-proxy.ts";
+
+/** What asks for several accounts at once, and why. Each of them only reads. */
+const forSeveral: readonly (readonly [pattern: RegExp, why: string])[] = [
+  [/ from dirty_days group by account/, "whose days are to be stored: account by account, then"],
+  [/ from bill_counts where account <> /, "whether a new key's ledger is that of another account"],
+  [/ from stream_states where /, "what is retired or refused, of the accounts of a command"],
+  [/ from rejected_bills where resolved_at is null/, "which rows are rejected, for all to see"],
+  [/^select distinct account, product_type as "productType" from checkpoints/, "what there is"],
+  [/^select account, product_type from bill_counts union /, "whose bills are to be counted"],
+  [/^select account from "bill_counts" union /, "whom to reconcile: account by account, then"],
+  [/ from stream_times where told_at /, "what time it is at the exchange"],
+  [/ as wanted \(account, product_type\) /, "status: all streams at once"],
+  [/ from ltv_snapshots order by account/, "status: the newest loan-to-value of each"],
+  [/ as judged group by account/, "status: breaks of each"],
+];
+
+const textOf = ({ text }: SeenStatement): string => text.replaceAll(/\s+/g, " ").trim();
+
+test("each statement that writes touches one account's rows alone, and few that read touch more", async () => {
+  await using database = await testDatabase();
+  await divideTables(database.url);
+  const seen: SeenStatement[] = [];
+  const listen = statementNotices((told) => seen.push(seenStatement(told)));
+  await using proxy = await proxyTo(database.url, () => "pass", listen);
+  await using sandbox = await openSandbox({
+    seed: "one account",
+    accountNames: ["north", "south", "west"],
+    productTypes: ["USDT-FUTURES"],
+    density: 0.02,
+  });
+  await using folder = await temporaryFolder();
+  const env = {
+    DATABASE_URL: proxy.url,
+    EXCHANGE_BASE_URL: sandbox.url,
+    ACCOUNTS_FILE: await writeAccounts(folder.path, sandbox.accounts.map(entryOf)),
+    PRODUCT_TYPES: "USDT-FUTURES",
+  };
+  const run = async (...args: readonly string[]) => {
+    const end = await runCli(args, { env });
+    expect(end.code, `${args.join(" ")}: ${end.stderr}`).toBeLessThanOrEqual(1);
+  };
+  await run("sync");
+  await query(database.url, damage);
+  const at = (ago: number) => new Date(Date.now() - ago).toISOString();
+  await run("verify", "--from", at(10 * dayMs), "--to", at(hourMs), "--heal");
+  await run("replay");
+  await run("sync");
+  await run("reconcile");
+  await run("reconcile", "--full");
+  await run("status");
+  await run("doctor");
+
+  const tables = new Set(seen.flatMap((statement) => [...statement.tables]));
+  for (const table of [
+    ...["bills", "bill_revisions", "rejected_bills", "bill_counts", "checkpoints", "ledger_days"],
+    ...["symbol_days", "dirty_days", "wallet_rules", "ledger_breaks", "reconciled_chains"],
+  ]) {
+    expect(tables, table).toContain(table);
+  }
+  const shared = seen.filter(({ written }) => written.size > 1);
+  expect(shared.map(textOf)).toEqual([]);
+  const wide = seen.filter(({ parts }) => parts.size > 1);
+  expect(wide.filter(({ written }) => written.size > 0).map(textOf)).toEqual([]);
+  const texts = new Set(wide.map(textOf));
+  const unknown = [...texts].filter((text) => !forSeveral.some(([pattern]) => pattern.test(text)));
+  expect(unknown).toEqual([]);
+  const unused = forSeveral.filter(([pattern]) => ![...texts].some((text) => pattern.test(text)));
+  expect(unused).toEqual([]);
+}, 240_000);
+
+/** Some bills are gone, some are others, and a row is rejected that can be read. */
+const damage = `
+  delete from bills
+  where bill_id in (select max(bill_id) from bills where c_time < now() - interval '1 day' group by account);
+  update bills
+  set amount = amount + 1
+  where bill_id in (select max(bill_id) from bills where c_time < now() - interval '1 day' group by account);
+  insert into rejected_bills (
+    account, product_type, digest, received, fault_path, fault, run_id, rejected_at
+  )
+  select
+    account,
+    'USDT-FUTURES',
+    'digest of ' || account,
+    json_build_object(
+      'billId', '1098396773329305606', 'symbol', 'BTCUSDT', 'amount', '1', 'fee', '0', 'feeByCoupon', '',
+      'businessType', 'open_long', 'coin', 'USDT', 'balance', '1', 'cTime', '1695715052000'
+    )::text,
+    '',
+    'an older version could not read it',
+    gen_random_uuid(),
+    now()
+  from (select distinct account from bills) as accounts`;
