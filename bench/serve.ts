@@ -1,36 +1,30 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import pg from "pg";
-import { Agent, request } from "undici";
-import { accountBills } from "../src/contract/account-bills.ts";
-import { signature } from "../src/contract/signature.ts";
-import { type MirrorKey, newKey, writeKeys } from "../src/serve/keys/key-file.ts";
 import type { BenchOptions, BenchResult } from "./result.ts";
-import { nodeFlags } from "./support/node-flags.ts";
+import { type Serving, startServe } from "./support/mirror-process.ts";
 import { type BenchDatabase, openBenchServer } from "./support/postgres.ts";
+import { serverCpuMs } from "./support/server-cpu.ts";
 
 /*
  * Pages of 100 bills from the mirror, over HTTP and signed, beside a bare query of the same page from this
- * process. The two take turns, so that what else the machine does falls on both.
+ * process, which reads its rows. The two take turns, so that what else the machine does falls on both. The
+ * time of the processors that a page takes says more where the machine has other work: the mirror's is its
+ * own process's, the bare query's this one's, each with Postgres's.
  */
 
 const pageSize = 100;
 const rounds = 5;
-// A key has 100 requests a second: the requests go round.
-const keyCount = 200;
 const spacingSeconds = 30;
 
 const sizesOf = ({ short }: BenchOptions): readonly number[] =>
-  short ? [2_000, 10_000] : [10_000, 1_000_000];
+  short ? [2_000, 10_000] : [10_000, 5_000_000];
 
 /** For one client a round, and for 64 together. */
 const requestsOf = ({ short }: BenchOptions): readonly [number, number] =>
   short ? [40, 200] : [200, 1_000];
 
+// As syncs leave it behind: a checkpoint of each week. The log that a crash would need is not written.
 const ledger = (bills: number): string => `
+  alter table bills set unlogged;
   insert into bills (
     account, product_type, bill_id, symbol, amount, fee, business_type, coin, balance, c_time,
     ingested_at
@@ -39,16 +33,17 @@ const ledger = (bills: number): string => `
     'main', 'USDT-FUTURES', (1000000000000000000 + n)::text, 'BTCUSDT',
     ((n * 7919) % 2000003 - 1000001) / 100000.0, -((n * 104729) % 100003) / 100000000.0,
     'close_long', 'USDT', 100000 + n / 1000.0,
-    date_trunc('milliseconds', clock_timestamp()) - (${bills} - n) * interval '${spacingSeconds} seconds',
-    clock_timestamp()
+    date_trunc('milliseconds', now()) - (${bills} - n) * interval '${spacingSeconds} seconds', now()
   from generate_series(1::bigint, ${bills}) as n;
   insert into checkpoints (
     account, product_type, window_start, window_end, state, run_id, updated_at
   )
   select
-    'main', 'USDT-FUTURES', date_trunc('milliseconds', min(c_time)), clock_timestamp(), 'complete',
-    gen_random_uuid(), clock_timestamp()
-  from bills`;
+    'main', 'USDT-FUTURES', week, least(week + interval '7 days', now()), 'complete',
+    gen_random_uuid(), now()
+  from
+    (select min(c_time) as first from bills) as history,
+    generate_series(first, now(), interval '7 days') as week`;
 
 const bare = `
   select
@@ -65,7 +60,13 @@ const bare = `
 
 type Page = { readonly name: string; readonly below: { id: string; at: Date } | undefined };
 
-type Figures = { readonly p50: number; readonly p99: number; readonly perSecond: number };
+type Figures = {
+  readonly p50: number;
+  readonly p99: number;
+  readonly perSecond: number;
+  /** Of the processors for a page, in ms: the client's or the mirror's, and Postgres's. */
+  readonly cpuMs: { readonly own: number; readonly postgres: number };
+};
 
 type Row = {
   readonly bills: number;
@@ -110,12 +111,13 @@ async function measure(
   options: BenchOptions,
   bills: number,
   { name, below }: Page,
-  { url }: BenchDatabase,
+  { url, client }: BenchDatabase,
   serving: Serving,
 ): Promise<readonly Row[]> {
+  const mirrorCpu = async () => ({ own: serving.cpuMs(), postgres: await serverCpuMs(client) });
+  const queryCpu = async () => ({ own: ownCpuMs(), postgres: await serverCpuMs(client) });
   const [alone, together] = requestsOf(options);
   await using stack = new AsyncDisposableStack();
-  const agent = stack.use(new AgentScope());
   const pool = new pg.Pool({ connectionString: url, max: 10 });
   stack.defer(() => pool.end());
   const newest = [new Date(Date.now() + 60_000), "9"];
@@ -127,30 +129,37 @@ async function measure(
     });
     if (rows.length !== pageSize) throw new Error("defect: the bare query found no page");
   };
-  const mirror = () => serving.askPage(agent.agent, below?.id);
+  const mirror = () => serving.askPage({ limit: pageSize, idLessThan: below?.id });
   const found: Row[] = [];
   for (const [clients, requests] of [
     [1, alone],
     [64, together],
   ] as const) {
-    await drive(mirror, clients, Math.min(requests, 100));
-    await drive(query, clients, Math.min(requests, 100));
+    await drive(mirror, clients, Math.min(requests, 100), mirrorCpu);
+    await drive(query, clients, Math.min(requests, 100), queryCpu);
     const [ours, theirs]: [Driven[], Driven[]] = [[], []];
     for (let round = 0; round < rounds; round++) {
-      ours.push(await drive(mirror, clients, requests));
-      theirs.push(await drive(query, clients, requests));
+      ours.push(await drive(mirror, clients, requests, mirrorCpu));
+      theirs.push(await drive(query, clients, requests, queryCpu));
     }
     found.push({ bills, page: name, clients, mirror: figuresOf(ours), query: figuresOf(theirs) });
   }
   return found;
 }
 
-type Driven = { readonly ms: readonly number[]; readonly tookMs: number };
+type Cpu = Figures["cpuMs"];
+type Driven = { readonly ms: readonly number[]; readonly tookMs: number; readonly cpu: Cpu };
 
 /** So many requests, by so many clients that each wait for their answer. */
-async function drive(act: () => Promise<void>, clients: number, requests: number): Promise<Driven> {
+async function drive(
+  act: () => Promise<void>,
+  clients: number,
+  requests: number,
+  readCpu: () => Promise<Cpu>,
+): Promise<Driven> {
   const ms: number[] = [];
   let left = requests;
+  const before = await readCpu();
   const start = performance.now();
   const client = async () => {
     while (left-- > 0) {
@@ -160,84 +169,30 @@ async function drive(act: () => Promise<void>, clients: number, requests: number
     }
   };
   await Promise.all(Array.from({ length: clients }, client));
-  return { ms, tookMs: performance.now() - start };
+  const tookMs = performance.now() - start;
+  const after = await readCpu();
+  const cpu = { own: after.own - before.own, postgres: after.postgres - before.postgres };
+  return { ms, tookMs, cpu };
 }
 
 function figuresOf(driven: readonly Driven[]): Figures {
   const all = driven.flatMap(({ ms }) => ms).toSorted((a, b) => a - b);
   const at = (share: number) =>
     all[Math.min(all.length - 1, Math.floor(all.length * share))] ?? Number.NaN;
-  const tookMs = driven.reduce((sum, one) => sum + one.tookMs, 0);
-  return { p50: at(0.5), p99: at(0.99), perSecond: (all.length / tookMs) * 1_000 };
-}
-
-class AgentScope {
-  readonly agent = new Agent({ connections: 64 });
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.agent.close();
-  }
-}
-
-type Serving = AsyncDisposable & {
-  askPage(agent: Agent, idLessThan: string | undefined): Promise<void>;
-  residentMiB(): Promise<number>;
-};
-
-/** The real program, in a process of its own. */
-async function startServe({ url }: BenchDatabase): Promise<Serving> {
-  const folder = await mkdtemp(join(tmpdir(), "bill-sync-bench-serve-"));
-  const keys = Array.from({ length: keyCount }, (_, index) =>
-    newKey(
-      { name: String(index), account: "main", productTypes: undefined, gaps: "refuse" },
-      new Date(),
-    ),
-  );
-  await writeKeys(join(folder, "mirror-keys.json"), keys);
-  const program = new URL("../src/bin.js", import.meta.url).pathname;
-  const child = spawn(process.execPath, [...nodeFlags, program, "serve", "--port", "0"], {
-    cwd: folder,
-    env: { ...process.env, DATABASE_URL: url, LOG_LEVEL: "info" },
-    stdio: ["ignore", "pipe", "ignore"],
-  });
-  const [line] = (await once(child.stdout, "data")) as [Buffer];
-  const base = line.toString().trim();
-  let asked = 0;
+  const sum = (read: (one: Driven) => number) =>
+    driven.reduce((whole, one) => whole + read(one), 0);
+  const aPage = (read: (one: Driven) => number) => sum(read) / all.length;
   return {
-    async askPage(agent, idLessThan) {
-      const key = keys[asked++ % keyCount];
-      if (key !== undefined) await askPage(agent, base, key, idLessThan);
-    },
-    async residentMiB() {
-      const status = await readFile(`/proc/${child.pid}/status`, "utf8");
-      return Math.round(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1_024);
-    },
-    async [Symbol.asyncDispose]() {
-      child.kill("SIGTERM");
-      await once(child, "exit");
-      await rm(folder, { recursive: true });
-    },
+    p50: at(0.5),
+    p99: at(0.99),
+    perSecond: 1_000 / aPage(({ tookMs }) => tookMs),
+    cpuMs: { own: aPage(({ cpu }) => cpu.own), postgres: aPage(({ cpu }) => cpu.postgres) },
   };
 }
 
-async function askPage(agent: Agent, base: string, key: MirrorKey, idLessThan: string | undefined) {
-  const { path } = accountBills;
-  const timestamp = String(Date.now());
-  const query = {
-    ...(idLessThan !== undefined && { idLessThan }),
-    limit: String(pageSize),
-    productType: "USDT-FUTURES",
-  };
-  const { statusCode, body } = await request(`${base}${path}?${new URLSearchParams(query)}`, {
-    dispatcher: agent,
-    headers: {
-      "access-key": key.apiKey,
-      "access-sign": signature(key.apiSecret, { timestamp, method: "GET", path, query }),
-      "access-passphrase": key.apiPassphrase,
-      "access-timestamp": timestamp,
-    },
-  });
-  const text = await body.text();
-  if (statusCode !== 200) throw new Error(`defect: the mirror answered ${statusCode} ${text}`);
+function ownCpuMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1_000;
 }
 
 function resultOf(rows: readonly Row[], memory: readonly string[], version: string): BenchResult {
@@ -246,15 +201,37 @@ function resultOf(rows: readonly Row[], memory: readonly string[], version: stri
     ...[mirror.perSecond, query.perSecond].map((figure) => figure.toFixed(0)),
     (mirror.perSecond / query.perSecond).toFixed(2),
     ...[mirror.p50, mirror.p99, query.p50, query.p99].map((figure) => figure.toFixed(1)),
+    ...[mirror, query].map(({ cpuMs }) => `${cpuMs.own.toFixed(2)} + ${cpuMs.postgres.toFixed(2)}`),
   ];
   return {
     name: "serve",
     title: `pages of ${pageSize} bills from the mirror, and by a bare query, on ${version}`,
     rows: [
-      ["", "pages/s", "bare", "ratio", "p50 ms", "p99", "bare p50", "p99"],
+      ["", "pages/s", "bare", "ratio", "p50 ms", "p99", "bare p50", "p99", "CPU ms", "bare"],
       ...rows.map(cells),
     ],
-    notes: [`${rounds} rounds, the two in turns.`, `The server's memory: ${memory.join("; ")}.`],
+    notes: [
+      `${rounds} rounds, the two in turns. CPU is a page's, of the mirror or the bare query's client + Postgres.`,
+      growthText(rows),
+      `The server's memory: ${memory.join("; ")}.`,
+    ],
     json: { rows },
   };
+}
+
+/** How much longer a page takes with more bills behind it. */
+function growthText(rows: readonly Row[]): string {
+  const sizes = [...new Set(rows.map(({ bills }) => bills))];
+  const [least, most] = [sizes[0], sizes.at(-1)];
+  const ratios = rows
+    .filter(({ bills }) => bills === most)
+    .flatMap(({ page, clients, mirror }) => {
+      const small = rows.find(
+        (row) => row.bills === least && row.page === page && row.clients === clients,
+      );
+      return small === undefined
+        ? []
+        : [`${page} page, ${clients}: ${(mirror.p50 / small.mirror.p50).toFixed(2)}`];
+    });
+  return `The median with the most bills, as a multiple of that with the fewest: ${ratios.join("; ")}.`;
 }

@@ -29,3 +29,17 @@ function cpuMsOf(pid: number): number {
     return Number.NaN;
   }
 }
+
+const ticksASecond = 100;
+
+/** Of all threads of a process, to 10 ms. NaN where it is not on this machine. */
+export function processCpuMs(pid: number | undefined): number {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, "utf8");
+    // Behind the name: the 12th and the 13th, in the kernel's and in its own code.
+    const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
+    return ((Number(fields[11]) + Number(fields[12])) / ticksASecond) * 1_000;
+  } catch {
+    return Number.NaN;
+  }
+}
