@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import { type EpochMs, epochMs } from "../contract/time.ts";
 import { readAccountStates } from "../db/accounts/account-states.ts";
-import { readRetirements, retiredSince } from "../db/accounts/retirement.ts";
+import { readRetirements, retirementsBy } from "../db/accounts/retirement.ts";
 import type { Queryable } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { readExchangeTime } from "../db/exchange-time.ts";
@@ -58,13 +58,13 @@ export async function readStatus(
     const lastRun = await readLastRun(db);
     const now = await readExchangeTime(db);
     const names = new Set(streams.map(({ account }) => account));
-    const retirements = await readRetirements(db, [...names]);
+    const retiredAtOf = retirementsBy(await readRetirements(db, [...names]));
     const states = await readAccountStates(db, [...names]);
     const times = await readKnownTimes(db, streams);
     const rows = await readStreamRows(db, streams);
     const found = streams.map((stream): StreamStatus => {
       const known = times.of(stream);
-      const retiredAt = retiredSince(retirements, stream);
+      const retiredAt = retiredAtOf(stream);
       const closed = closedStatus(known, stream, states.of(stream.account));
       const isWanted = retiredAt === undefined && closed.closedAt === undefined;
       const wanted = isWanted ? {} : nothingWanted;

@@ -40,6 +40,14 @@ export async function readRetirements(
   });
 }
 
+/** {@link retiredSince} of many ledgers: each looks at its own account's rows. */
+export function retirementsBy(
+  retirements: readonly Retirement[],
+): (stream: { readonly account: string; readonly productType: string }) => EpochMs | undefined {
+  const byAccount = Map.groupBy(retirements, ({ account }) => account);
+  return (stream) => retiredSince(byAccount.get(stream.account) ?? [], stream);
+}
+
 /** Since when a ledger is retired, by itself or with its account; undefined where it is not. */
 export const retiredSince = (
   retirements: readonly Retirement[],
