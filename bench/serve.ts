@@ -1,8 +1,7 @@
 import pg from "pg";
 import type { BenchOptions, BenchResult } from "./result.ts";
 import { type Serving, startServe } from "./support/mirror-process.ts";
-import { type BenchDatabase, openBenchServer } from "./support/postgres.ts";
-import { serverCpuMs } from "./support/server-cpu.ts";
+import { type BenchDatabase, type BenchServer, openBenchServer } from "./support/postgres.ts";
 
 /*
  * Pages of 100 bills from the mirror, over HTTP and signed, beside a bare query of the same page from this
@@ -87,7 +86,7 @@ export async function run(options: BenchOptions): Promise<BenchResult> {
     await using serving = await startServe(database);
     const before = await serving.residentMiB();
     for (const page of await pagesOf(database, bills))
-      rows.push(...(await measure(options, bills, page, database, serving)));
+      rows.push(...(await measure(options, bills, page, database, serving, server)));
     memory.push(
       `${bills.toLocaleString("en-US")} bills: ${before} MiB before, ${await serving.residentMiB()} MiB after`,
     );
@@ -111,11 +110,13 @@ async function measure(
   options: BenchOptions,
   bills: number,
   { name, below }: Page,
-  { url, client }: BenchDatabase,
+  { url }: BenchDatabase,
   serving: Serving,
+  server: BenchServer,
 ): Promise<readonly Row[]> {
-  const mirrorCpu = async () => ({ own: serving.cpuMs(), postgres: await serverCpuMs(client) });
-  const queryCpu = async () => ({ own: ownCpuMs(), postgres: await serverCpuMs(client) });
+  const postgresMs = async () => ((await server.cpuSeconds()) ?? Number.NaN) * 1_000;
+  const mirrorCpu = async () => ({ own: serving.cpuMs(), postgres: await postgresMs() });
+  const queryCpu = async () => ({ own: ownCpuMs(), postgres: await postgresMs() });
   const [alone, together] = requestsOf(options);
   await using stack = new AsyncDisposableStack();
   const pool = new pg.Pool({ connectionString: url, max: 10 });
@@ -219,19 +220,22 @@ function resultOf(rows: readonly Row[], memory: readonly string[], version: stri
   };
 }
 
-/** How much longer a page takes with more bills behind it. */
+/** How many times the CPU of a page with the most bills is that with the fewest, beside the bare query's. */
 function growthText(rows: readonly Row[]): string {
-  const sizes = [...new Set(rows.map(({ bills }) => bills))];
-  const [least, most] = [sizes[0], sizes.at(-1)];
-  const ratios = rows
+  const [least, most] = [rows[0]?.bills, rows.at(-1)?.bills];
+  const wholeMs = ({ cpuMs }: Figures) => cpuMs.own + cpuMs.postgres;
+  const growths = rows
     .filter(({ bills }) => bills === most)
-    .flatMap(({ page, clients, mirror }) => {
+    .flatMap(({ page, clients, mirror, query }) => {
       const small = rows.find(
         (row) => row.bills === least && row.page === page && row.clients === clients,
       );
-      return small === undefined
-        ? []
-        : [`${page} page, ${clients}: ${(mirror.p50 / small.mirror.p50).toFixed(2)}`];
+      if (small === undefined) return [];
+      const [ours, theirs] = [
+        wholeMs(mirror) / wholeMs(small.mirror),
+        wholeMs(query) / wholeMs(small.query),
+      ];
+      return [`${page} page, ${clients}: ${ours.toFixed(2)} (bare ${theirs.toFixed(2)})`];
     });
-  return `The median with the most bills, as a multiple of that with the fewest: ${ratios.join("; ")}.`;
+  return `A page's CPU with the most bills, as a multiple of that with the fewest: ${growths.join("; ")}.`;
 }
