@@ -27,10 +27,12 @@ let sandbox: OpenSandbox;
 let places: Readonly<Record<"mirror" | "sandbox", Place>>;
 /** What is stored ends here. */
 let storedTo: number;
+let databaseUrl: string;
 
 beforeAll(async () => {
   const made = await fileDatabase();
   tables = made.tables;
+  databaseUrl = made.database.url;
   sandbox = stack.use(
     await openSandbox({
       seed: 20,
@@ -267,6 +269,33 @@ test("a loop over a year in windows of 7 days, 100 bills a page, reads the table
     .map(({ row }) => row);
   expect(served.length).toBeGreaterThan(1_500);
   expect(read.map(spelled).toSorted()).toEqual(served.map(spelled).toSorted());
+});
+
+test("past the 100 requests that a key has in a second, both throw the refusal", async () => {
+  const keys = { sdk: aMirrorKey("classic"), ccxt: aMirrorKey("classic") };
+  // A second that does not end.
+  const second = Date.now();
+  await using mirror = openMirror(databaseUrl, { keys: Object.values(keys), now: () => second });
+  await using server = await listen(mirror.app, { host: "127.0.0.1", port: 0 });
+  const refusedOf = async (ask: () => Promise<unknown>) => {
+    const ends = await Promise.allSettled(Array.from({ length: 130 }, ask));
+    return ends.flatMap((end) => (end.status === "rejected" ? [end.reason as unknown] : []));
+  };
+  const { apiKey, apiSecret, apiPassphrase } = keys.sdk;
+  const sdk = new RestClientV2({ apiKey, apiSecret, apiPass: apiPassphrase, baseUrl: server.url });
+  const query = { productType: "USDT-FUTURES", limit: "1" } as const;
+  const refused = await refusedOf(() => sdk.getFuturesAccountBills(query));
+  expect(refused).toHaveLength(30);
+  for (const one of refused)
+    expect(one).toMatchObject({ code: 429, headers: { "retry-after": "1" } });
+  const client = ccxtAt(server.url, keys.ccxt);
+  await client.loadMarkets();
+  // Its own pace, 20 requests a second, never comes there.
+  client.enableRateLimit = false;
+  const params = { productType: "USDT-FUTURES", type: "swap" };
+  const hurried = await refusedOf(() => client.fetchLedger(undefined, undefined, 1, params));
+  expect(hurried.length).toBeGreaterThanOrEqual(30);
+  for (const one of hurried) expect(one).toBeInstanceOf(ccxt.DDoSProtection);
 });
 
 /** A row's documented fields, each as it was written. */
