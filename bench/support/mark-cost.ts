@@ -8,17 +8,28 @@ import { daysOfPages } from "../../src/db/days/mark-days.ts";
 import { addToCounts } from "../../src/db/ledger/bill-counts.ts";
 import { openStore } from "../../src/db/ledger/ledger-store.ts";
 import { snowflake } from "../../src/sandbox/snowflake.ts";
+import { median } from "../result.ts";
 import { serverCpuMs } from "./server-cpu.ts";
 
 const stream = { account: "written", productType: "USDT-FUTURES" } as const;
 const pageSize = 100;
 const beginning = Date.UTC(2026, 0, 1);
 
-/** CPU milliseconds a page: of storing it whole, in a transaction of its own, and of marking its days. */
-export type MarkCost = { readonly pageCpuMs: number; readonly markCpuMs: number };
+/**
+ * CPU milliseconds a page: of storing it whole, in a transaction of its own, and of marking its days.
+ * The share is the middle one of the rounds', of which each measures both.
+ */
+export type MarkCost = {
+  readonly pageCpuMs: number;
+  readonly markCpuMs: number;
+  readonly share: number;
+};
 
 /** What the server and this process take together. Their reading of the page is not in it. */
-export async function markCost(url: string, rounds: number): Promise<MarkCost> {
+export async function markCost(
+  url: string,
+  { rounds, pages }: { readonly rounds: number; readonly pages: number },
+): Promise<MarkCost> {
   const client = new Client({ connectionString: url });
   await client.connect();
   try {
@@ -28,7 +39,8 @@ export async function markCost(url: string, rounds: number): Promise<MarkCost> {
       insert into account_leases (account, holder, epoch, expires_at)
       values (${stream.account}, 'bench', 1, clock_timestamp() + interval '1 hour')`);
     const store = openStore(db, { account: stream.account, epoch: 1 }, randomUUID());
-    const window = { from: epochMs(beginning), to: epochMs(beginning + rounds * 100_000) };
+    const until = epochMs(beginning + rounds * pages * 100_000);
+    const window = { from: epochMs(beginning), to: until };
     await store.recordPlan({ stream, walks: [{ window }], expired: [] });
     const cpuMs = async () => {
       const { user, system } = process.cpuUsage();
@@ -37,34 +49,46 @@ export async function markCost(url: string, rounds: number): Promise<MarkCost> {
     const measured = async (act: () => Promise<unknown>): Promise<number> => {
       const before = await cpuMs();
       await act();
-      return (await cpuMs()) - before;
+      return ((await cpuMs()) - before) / pages;
     };
-    const pageCpuMs = await measured(async () => {
-      let after: string | undefined;
-      for (let page = 0; page < rounds; page++) {
-        const bills = pageOf(page);
-        const next = { cursor: bills[0]?.billId };
-        const startedAt = window.to;
-        await store.commitPage({ stream, window, startedAt, after, bills, rejected: [], next });
-        after = next.cursor;
-      }
-    });
+    let after: string | undefined;
+    const stored = (first: number) =>
+      measured(async () => {
+        for (let page = first; page < first + pages; page++) {
+          const bills = pageOf(page);
+          const next = { cursor: bills[0]?.billId };
+          const startedAt = until;
+          await store.commitPage({ stream, window, startedAt, after, bills, rejected: [], next });
+          after = next.cursor;
+        }
+      });
     // The statement that marks days does something else besides: the difference is what it costs.
-    const counted = (isMarked: boolean) =>
+    const counted = (first: number, isMarked: boolean) =>
       measured(() =>
         inTransaction(db, async (tx) => {
-          for (let page = 0; page < rounds; page++) {
-            const pages = [{ stream, bills: pageOf(page) }];
-            const besides = isMarked ? daysOfPages(pages) : sql`select`;
-            await addToCounts(tx, pages, [{ new: pageSize }], besides);
+          for (let page = first; page < first + pages; page++) {
+            const given = [{ stream, bills: pageOf(page) }];
+            const besides = isMarked ? daysOfPages(given) : sql`select`;
+            await addToCounts(tx, given, [{ new: pageSize }], besides);
           }
         }),
       );
-    const marked = [await counted(true), await counted(true)];
-    const unmarked = [await counted(false), await counted(false)];
+    const taken: MarkCost[] = [];
+    for (let round = 0; round < rounds; round++) {
+      const first = round * pages;
+      const pageCpuMs = await stored(first);
+      // In turns, the other one first each time.
+      const isMarkedFirst = round % 2 === 0;
+      const one = await counted(first, isMarkedFirst);
+      const other = await counted(first, !isMarkedFirst);
+      const markCpuMs = isMarkedFirst ? one - other : other - one;
+      taken.push({ pageCpuMs, markCpuMs, share: markCpuMs / pageCpuMs });
+    }
+    const middle = (pick: (one: MarkCost) => number) => median(taken.map(pick));
     return {
-      pageCpuMs: pageCpuMs / rounds,
-      markCpuMs: (Math.min(...marked) - Math.min(...unmarked)) / rounds,
+      pageCpuMs: middle(({ pageCpuMs }) => pageCpuMs),
+      markCpuMs: middle(({ markCpuMs }) => markCpuMs),
+      share: middle(({ share }) => share),
     };
   } finally {
     await client.end();
