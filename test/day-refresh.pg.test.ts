@@ -198,7 +198,7 @@ test.each([
   [100, "100 times"],
   [101, null],
 ])(
-  "of %i transfers of a day each is one leg, and as many of another coin's",
+  "of %i transfers of a day each is found once, beside those of another coin at the same times",
   async (legs, times) => {
     const { account, productType } = aStream();
     await db.execute(sql`
@@ -210,22 +210,23 @@ test.each([
     where n <= most`);
     await db.execute(sql`
     insert into dirty_days values (${account}, ${productType}, '2026-03-03', 'bills')`);
-    const legsShown = async () =>
+    const found = async () =>
       (
-        await db.execute<{ coin: string; legs: string; bills: string }>(sql`
-        select coin, count(*) as legs, count(distinct bill_id) as bills
-        from analytics.transfers
+        await db.execute<{ coin: string; found: string; bills: string }>(sql`
+        select coin, count(*) as found, count(distinct bill_id) as bills
+        from known_entries
         where account = ${account}
+          and category = 'transfer'
         group by coin
         order by coin`)
       ).rows;
     const expected = [
-      { coin: "BTC", legs: "3", bills: "3" },
-      { coin: "USDT", legs: `${legs}`, bills: `${legs}` },
+      { coin: "BTC", found: "3", bills: "3" },
+      { coin: "USDT", found: `${legs}`, bills: `${legs}` },
     ];
-    expect(await legsShown()).toEqual(expected);
+    expect(await found()).toEqual(expected);
     await refreshAllDays(db, never);
-    expect(await legsShown()).toEqual(expected);
+    expect(await found()).toEqual(expected);
     const { rows } = await db.execute<{ coin: string; times: string | null }>(sql`
     select coin, cardinality(sought_times) || ' times' as times
     from ledger_days

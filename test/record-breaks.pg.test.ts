@@ -173,6 +173,18 @@ test.each<[string, number, number, readonly object[], string]>([
   },
 );
 
+test("legs of no amount are no pair", async () => {
+  const account = "nothing";
+  await storeLegs(account, "COIN-FUTURES", [sent(0, 0)]);
+  await storeLegs(account, "USDC-FUTURES", [received(0, 1_500)]);
+  const { rows } = await db.execute<{ state: string; counter: string | null }>(sql`
+    select state, counter_bill_id as counter
+    from analytics.transfers
+    where account = ${account}
+      and amount = 0`);
+  expect(rows).toEqual(Array(2).fill({ state: "one_sided", counter: null }));
+});
+
 test("a transfer's break stays open where only one of its product types is checked", async () => {
   const account = "narrow";
   await storeLegs(account, "COIN-FUTURES", [sent(7, 0)]);
