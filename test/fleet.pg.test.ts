@@ -5,6 +5,7 @@ import { dayMs, epochMs, minuteMs } from "../src/contract/time.ts";
 import { openDatabase } from "../src/db/connect.ts";
 import { readStoredBills } from "../src/db/ledger/stored-bills.ts";
 import { addressLimit } from "../src/exchange/address-limits.ts";
+import { readQueue } from "../src/reports/queue.ts";
 import { compareWithLedger } from "../src/sandbox/comparison.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { rollingWindow } from "../src/server/arrivals.ts";
@@ -151,4 +152,43 @@ test("accounts of one user are read one after the other by a sync, too", async (
   const [a, b, c] = sandbox.accounts.map(({ apiKey }) => apiKey);
   expect(asked.indexOf(c ?? "")).toBeGreaterThan(asked.lastIndexOf(a ?? ""));
   expect(asked.indexOf(b ?? "")).toBeLessThan(asked.lastIndexOf(a ?? ""));
+});
+
+test("schedule queues a round, and a worker that is asked to stop gives back what it did not finish", async () => {
+  await using folder = await temporaryFolder();
+  await using database = await testDatabase();
+  await using sandbox = await openSandbox({
+    seed: "stop",
+    accountNames: ["a", "b"],
+    productTypes: [productType],
+    density: 0,
+    // Long enough to be stopped in the middle of an account.
+    wrapAnswer: (answer) => async (request) => {
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      return answer(request);
+    },
+  });
+  const env = {
+    DATABASE_URL: database.url,
+    EXCHANGE_BASE_URL: sandbox.url,
+    ACCOUNTS_FILE: await writeAccounts(folder.path, sandbox.accounts.map(entryOf)),
+    PRODUCT_TYPES: productType,
+  };
+  await using schedule = await startCli(["schedule", "--every", "1h"], { env });
+  await schedule.seen("stdout", /^queued 3 of 3 jobs$/m);
+  schedule.kill("SIGTERM");
+  expect(await schedule.ended).toMatchObject({ code: 0 });
+  await using open = openDatabase(database.url);
+  await using worker = await startCli(["worker"], { env });
+  const held = async () => {
+    const { rows } = await open.db.execute(sql`select 1 from account_leases where holder <> ''`);
+    return rows.length;
+  };
+  await expect.poll(held, { timeout: 60_000 }).toBe(2);
+  worker.kill("SIGTERM");
+  expect(await worker.ended).toMatchObject({ code: 0 });
+  const queue = await readQueue(open.db);
+  expect(queue).toMatchObject({ atWork: 0, failed: [] });
+  expect(queue?.waiting).toBeGreaterThanOrEqual(2);
+  expect(await held()).toBe(0);
 });

@@ -100,7 +100,9 @@ export async function openSyncSession(given: SyncSessionDeps): Promise<SyncSessi
   const kept = stack.move();
   return {
     async run(whole, deps) {
-      const { config, notices } = withoutRetired(whole, await readRetirements(db));
+      // A worker asks so for each account.
+      const names = whole.accounts.map(({ name }) => name);
+      const { config, notices } = withoutRetired(whole, await readRetirements(db, names));
       for (const line of notices) deps.reporter.warn(line);
       const lockWaits = new LockWaits(db);
       const { contractTypes = contractTypesOf(config) } = deps;
