@@ -1,13 +1,24 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { unifiedProductTypes } from "../src/contract/product-types.ts";
-import { runCli, temporaryFolder } from "./support/cli.ts";
+import { startCli, temporaryFolder } from "./support/cli.ts";
 
-test("demo of a unified account reads all of it, and each bill is the sandbox's own", async () => {
+test("demo of a unified account reads all of it, each bill is the sandbox's own, and its page stays up until Ctrl-C", async () => {
   await using folder = await temporaryFolder();
   const env = { DATA_DIR: join(folder.path, "data") };
-  const { code, stdout } = await runCli(["demo", "--mode", "unified"], { env });
-  expect(code, stdout).toBe(0);
+  await using demo = await startCli(["demo", "--mode", "unified", "--open"], { env });
+  const [, url = ""] = await demo.seen("stdout", /in a browser:\n(http:\S+)\n/);
+  const page = await (await fetch(url)).text();
+  expect(page).toMatch(/<h1[^>]*>(?:<svg.*?<\/svg>)?Complete, and it adds up<\/h1>/);
+  // One wallet of all categories, each of them a ledger.
+  expect(page.match(/<span class="account">demo<\/span> <span class="product">UTA-/g)).toHaveLength(
+    unifiedProductTypes.length,
+  );
+  expect(page).toContain('<option value="UTA" selected>');
+  demo.kill("SIGINT");
+  const { code, stdout: all } = await demo.ended;
+  expect(code, all).toBe(0);
+  const stdout = all.slice(0, all.indexOf("\n$ bill-sync serve "));
   const [, status = "", reconciled = ""] = stdout.split("\n$ bill-sync ").slice(1);
   const complete = status.match(/^UTA-[A-Z-]+(?= .* 100\.0% .* - {5}- )/gm);
   expect(complete).toEqual(unifiedProductTypes);

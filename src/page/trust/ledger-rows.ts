@@ -20,6 +20,8 @@ export type RowContext = {
   readonly selection: PageSelection | undefined;
   /** The coins of an account's wallet. */
   readonly coinsOf: (account: string, wallet: string) => readonly string[];
+  /** Whether a row lists them. */
+  readonly hasCoins: boolean;
 };
 
 export const ledgerTable = (rows: readonly Html[], scale: Scale): Html => html`
@@ -40,7 +42,7 @@ function axis({ start, horizon }: Scale): Html {
 export function ledgerRow(
   stream: StreamStatus,
   { tone, text }: LedgerState,
-  { facts, scale, selection, coinsOf }: RowContext,
+  { facts, scale, selection, coinsOf, hasCoins }: RowContext,
 ): Html {
   const { account, productType } = stream.stream;
   const wallet = walletNameOf(stream);
@@ -51,8 +53,12 @@ export function ledgerRow(
       ? coin
       : html`<a class="coin" href="/${queryOf(selection, { account, product: wallet, coin })}"${isCurrent(coin) ? html` aria-current="true"` : ""}>${coin}</a> `;
   return html`<tr>
-<th scope="row"><span class="account">${account}</span> <span class="product">${productType}</span>
-<span class="coins">${coinsOf(account, wallet).map(link)}</span></th>
+<th scope="row"><span class="account">${account}</span> <span class="product">${productType}</span>${
+    hasCoins
+      ? html`
+<span class="coins">${coinsOf(account, wallet).map(link)}</span>`
+      : ""
+  }</th>
 <td class="figure" data-name="Bills">${formatCount(stream.bills)}</td>
 <td data-name="Complete through">${stream.completeThrough === undefined ? "not yet" : timeTag(stream.completeThrough)}</td>
 <td class="time">${strip(stream, scale)}${holes(stream, facts)}</td>

@@ -4,7 +4,7 @@ import { formatCount, formatCounted } from "../../terminal/format.ts";
 import { type Html, type HtmlPart, html } from "../html.ts";
 import { card } from "../section.ts";
 import type { Shown } from "../shown.ts";
-import { type Facts, isLive } from "./facts.ts";
+import { type Facts, isLive, walletNameOf } from "./facts.ts";
 import { ledgerRow, ledgerTable, neverReadRow, type RowContext } from "./ledger-rows.ts";
 import { worstFirst } from "./ledger-state.ts";
 import { type Scale, scaleOf } from "./strip.ts";
@@ -24,7 +24,7 @@ export function ledgersSection(facts: Facts, shown: Shown): Html {
   const ended = found(streams.filter((stream) => !isLive(stream)));
   const demo = found(demoStreams);
   const scale = scaleOf([...streams, ...demoStreams], now);
-  const context = { facts, scale, selection, coinsOf: coinsIn(facts, shown) };
+  const context = { facts, scale, selection, coinsOf: coinsIn(facts, shown), hasCoins: true };
   const never = neverRead.filter(({ account }) => isFound(account)).map(neverReadRow);
   const isSearched = find !== "" || [live, ended, demo].some(({ length }) => length > shownMax);
   return card(
@@ -43,9 +43,15 @@ function tableOf(
   context: RowContext,
 ): Html {
   const all = worstFirst(streams, context.facts);
-  const known = all
-    .slice(0, shownMax)
-    .map(({ stream, state }) => ledgerRow(stream, state, context));
+  const known = all.slice(0, shownMax).map(({ stream, state }, place, shown) => {
+    // A unified account's categories share one wallet: its coins are listed once.
+    const first = shown.findIndex(
+      (other) =>
+        other.stream.stream.account === stream.stream.account &&
+        walletNameOf(other.stream) === walletNameOf(stream),
+    );
+    return ledgerRow(stream, state, { ...context, hasCoins: first === place });
+  });
   const rows = [...never, ...known].slice(0, shownMax);
   const hidden = never.length + all.length - rows.length;
   return html`${ledgerTable(rows, context.scale)}${
