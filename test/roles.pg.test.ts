@@ -104,6 +104,7 @@ const emptiedByRow = [
   "public.symbol_days",
   "public.check_days",
   "public.dirty_days",
+  "public.sync_runs",
 ];
 
 describe("the roles of docs/operations.md", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { statusText } from "../src/commands/status/status.ts";
+import { statusText } from "../src/commands/status/streams-status.ts";
 import type { ProductType } from "../src/contract/product-types.ts";
 import {
   dayMs,

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Database } from "../db/connect.ts";
 import { beginRun, finishRun } from "../db/run-log.ts";
+import { forgetOldRuns } from "../db/run-retention.ts";
 import type { ExitCode } from "./io.ts";
 import { endOfThrown, errorText, type RunEnd } from "./outcome.ts";
 
@@ -15,6 +16,7 @@ export type LoggedEnd = RunEnd & {
  * Does something that has a row in `sync_runs`. A run that throws is written down as well as one
  * that ends; one that is killed, or whose database is away at its end, stays "running".
  *
+ * @param signal ends the deletion of runs that are too old.
  * @param run tells what it did before it comes back: the run log may fail.
  * @throws what `run` throws.
  */
@@ -22,6 +24,7 @@ export async function loggedRun(
   db: Database,
   command: string,
   run: (runId: string) => Promise<LoggedEnd>,
+  signal: AbortSignal,
 ): Promise<ExitCode> {
   const runId = randomUUID();
   await beginRun(db, runId, command);
@@ -34,5 +37,7 @@ export async function loggedRun(
     throw error;
   });
   await finishRun(db, runId, { outcome, counts, error: errorText(errors) });
+  // The run is done whatever becomes of older ones; tomorrow's tries again.
+  await forgetOldRuns(db, signal).catch(() => undefined);
   return exitCode;
 }

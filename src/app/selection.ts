@@ -57,7 +57,7 @@ export function refuseUnknownAccounts(
   config: Config,
   stored: readonly Stream[],
 ): void {
-  const names = [...config.accounts.map(({ name }) => name), ...stored.map((one) => one.account)];
+  const names = [...config.accountNames, ...stored.map((one) => one.account)];
   const known = [...new Set(names)];
   for (const name of selection.accounts ?? []) {
     if (known.includes(name)) continue;

@@ -1,3 +1,4 @@
+import type { Account } from "../config/account.ts";
 import type { Config } from "../config/config.ts";
 import {
   type ContractProductType,
@@ -39,25 +40,35 @@ export const needsCredentials = (targets: Targets): boolean =>
   targets.has("bills") || targets.has("ltv");
 
 /** Whose contracts a sync reads: those of the product types that it is for. */
-export const contractTypesOf = ({ accounts }: Config): readonly ContractProductType[] =>
-  contractProductTypes.filter((type) =>
-    accounts.some(({ productTypes }) => productTypes.some((own) => contractTypeOf(own) === type)),
-  );
+export function contractTypesOf({ accounts, added }: Config): readonly ContractProductType[] {
+  // Of accounts that were added, what is wanted of all.
+  const others = added?.accountOf({ name: "", productTypes: undefined }).productTypes ?? [];
+  const wanted = [...accounts.flatMap(({ productTypes }) => productTypes), ...others];
+  return contractProductTypes.filter((type) => wanted.some((own) => contractTypeOf(own) === type));
+}
 
 /**
  * The configuration for these targets only: an account of which none is wanted is left out.
  * @throws UsageError where loan-to-value alone is wanted, and no account asks for it.
  */
 export function forTargets(config: Config, targets: Targets): Config {
+  const ofTargets = (account: Account): Account => ({
+    ...account,
+    productTypes: targets.has("bills") ? account.productTypes : [],
+    ltv: targets.has("ltv") && account.ltv === true,
+  });
+  const { added } = config;
   const accounts = config.accounts
-    .map((account) => ({
-      ...account,
-      productTypes: targets.has("bills") ? account.productTypes : [],
-      ltv: targets.has("ltv") && account.ltv === true,
-    }))
-    .filter(({ productTypes, ltv }) => productTypes.length > 0 || ltv);
-  if (accounts.length === 0 && targets.has("ltv")) {
+    .map(ofTargets)
+    .filter(({ productTypes, ltv = false }) => productTypes.length > 0 || ltv);
+  if (accounts.length === 0 && targets.has("ltv") && added === undefined) {
     throw new UsageError("--only ltv: no account asks for it; set SYNC_LTV=true");
   }
-  return { ...config, accounts };
+  return {
+    ...config,
+    accounts,
+    ...(added && {
+      added: { ...added, accountOf: (settings) => ofTargets(added.accountOf(settings)) },
+    }),
+  };
 }

@@ -1,3 +1,4 @@
+import { withAdded } from "../app/accounts-to-read.ts";
 import { type ExitCode, type Io, print, printJson, tell } from "../app/io.ts";
 import { jsonTimeOrNull } from "../app/json-times.ts";
 import { readable } from "../app/readable.ts";
@@ -40,7 +41,8 @@ export async function listAccounts(
     else print(io, "nothing is stored yet; run sync");
     return 0;
   }
-  const now = readable(config, await readAccountStates(db));
+  const all = await withAdded(db, config);
+  const now = readable(all, await readAccountStates(db));
   const streams = selectedStreams(everyLedger, now, stored);
   const status = await readStatus(db, streams, config.settleLagMs);
   const configured = new Set(configuredStreams(now).map(streamName));
@@ -51,6 +53,7 @@ export async function listAccounts(
         ...one.stream,
         configured: isConfigured(one),
         retiredAt: jsonTimeOrNull(one.retiredAt),
+        pausedAt: jsonTimeOrNull(one.pausedAt),
         closedAt: jsonTimeOrNull(one.closedAt),
         bills: one.bills,
         completeThrough: jsonTimeOrNull(one.completeThrough),
@@ -69,9 +72,11 @@ export async function listAccounts(
   return 0;
 }
 
-function stateText({ stream, retiredAt, closedAt }: StreamStatus, isConfigured: boolean): string {
+function stateText(status: StreamStatus, isConfigured: boolean): string {
+  const { stream, retiredAt, closedAt, pausedAt } = status;
   if (retiredAt !== undefined) return `retired ${formatMinute(retiredAt)}`;
   if (closedAt !== undefined) return `closed ${formatMinute(closedAt)}: ${becameText(stream)}`;
+  if (pausedAt !== undefined) return `paused ${formatMinute(pausedAt)}`;
   return isConfigured ? "synced" : "not configured";
 }
 
@@ -126,7 +131,7 @@ async function refuseUnknown(db: Database, config: Config, { name, product }: Na
     accounts: [name],
     productTypes: product === undefined ? undefined : [product],
   };
-  selectedStreams(selection, config, await readSyncedStreams(db));
+  selectedStreams(selection, await withAdded(db, config), await readSyncedStreams(db));
 }
 
 /** `accounts rename`: in all tables at once. */

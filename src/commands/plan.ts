@@ -1,8 +1,8 @@
+import { accountsToRead } from "../app/accounts-to-read.ts";
 import { type ExchangeAccess, exchangeOf, openExchangeAccess } from "../app/exchange-session.ts";
 import { type ExitCode, type Io, print, printJson, tell } from "../app/io.ts";
 import { jsonInterval, jsonTime } from "../app/json-times.ts";
 import { readable } from "../app/readable.ts";
-import { withoutRetired } from "../app/retired.ts";
 import { allTargets, contractTypesOf, type Targets } from "../app/targets.ts";
 import type { Config } from "../config/config.ts";
 import { pageSizeMax } from "../contract/account-bills.ts";
@@ -14,7 +14,6 @@ import { type ContractProductType, isUnified } from "../contract/product-types.t
 import { symbols } from "../contract/symbols.ts";
 import type { EpochMs } from "../contract/time.ts";
 import { type AccountStates, noStates, readAccountStates } from "../db/accounts/account-states.ts";
-import { readRetirements } from "../db/accounts/retirement.ts";
 import { readKnownTime } from "../db/ledger/known-time.ts";
 import { hasSchema } from "../db/migrate.ts";
 import { openCommandDatabase } from "../db/open.ts";
@@ -49,9 +48,11 @@ export async function planCommand(
   await using access = openExchangeAccess();
   const now = await exchangeTime(given, access, io.signal);
   const isNew = !(await hasSchema(database.db));
-  const retired = isNew ? [] : await readRetirements(database.db);
   const states = isNew ? noStates : await readAccountStates(database.db);
-  const { config, notices } = withoutRetired(readable(given, states), retired);
+  const { config: wanted, notices } = isNew
+    ? { config: given, notices: [] }
+    : await accountsToRead(database.db, given);
+  const config = readable(wanted, states);
   for (const line of [...notices, ...refusals(given, states)]) tell(io, line);
   const plans: StreamPlan[] = [];
   for (const { name, productTypes } of config.accounts) {

@@ -61,7 +61,7 @@ export async function replayCommand(
   if (options.accept !== undefined) await signOffRejected(db, options.accept);
   const wanted = await streamsWithRejected(db, config, options.selection);
   const rowsMax = options.json ? Number.POSITIVE_INFINITY : rowsShownMax;
-  return await loggedRun(db, "replay", async () => {
+  const replay = async (): Promise<LoggedEnd> => {
     const reports: AccountReplay[] = [];
     for (const [account, own] of Map.groupBy(wanted, (stream) => stream.account)) {
       reports.push(await replayAccount({ db, notice, signal: io.signal, rowsMax }, account, own));
@@ -70,7 +70,8 @@ export async function replayCommand(
     if (options.json) printJson(io, replayJson(reports));
     else print(io, replayText(reports));
     return endOfReplay(reports);
-  });
+  };
+  return await loggedRun(db, "replay", replay, io.signal);
 }
 
 const endOfReplay = (reports: readonly AccountReplay[]): LoggedEnd => {

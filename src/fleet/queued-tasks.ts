@@ -32,28 +32,13 @@ export async function queuedTasks(
 async function readUnreadAges(db: Queryable): Promise<ReadonlyMap<string, number>> {
   const { rows } = await withDatabaseErrors(() =>
     db.execute<{ account: string; minutes: number }>(sql`
-      with streams as (
-        select
-          account,
-          product_type,
-          min(window_start) filter (where state = 'open') as open_from,
-          upper(
-            (select span
-             from unnest(
-               range_agg(tstzrange(window_start, window_end)) filter (where state <> 'open')
-             ) as span
-             limit 1)
-          ) as read_to
-        from checkpoints
-        group by account, product_type
-      )
       select
         account,
         greatest(0, least(
           ${prioritiesMax},
-          ceil(extract(epoch from clock_timestamp() - min(least(open_from, read_to))) / 60)
+          ceil(extract(epoch from clock_timestamp() - min(settled_to)) / 60)
         ))::int as minutes
-      from streams
+      from stream_times as streams
       where not exists (
         select 1
         from stream_states as ended

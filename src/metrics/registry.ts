@@ -79,7 +79,7 @@ function ledgerMetrics({ status, breaks, readingOf }: Observations): readonly Me
   return [
     {
       name: "ledger_info",
-      help: "A ledger, and whether syncs are to read it: state is read, retired or closed. Always 1.",
+      help: "A ledger, and whether syncs are to read it: state is read, paused, retired or closed. Always 1.",
       labels: [...ledger, "state"],
       samples: streams.map((stream) => ({
         labels: {
@@ -97,8 +97,8 @@ function ledgerMetrics({ status, breaks, readingOf }: Observations): readonly Me
     ),
     each(
       "coverage_expires_timestamp_seconds",
-      "When the exchange begins to forget bills that were not read. None where nothing was read yet.",
-      ({ expiresAt }) => seconds(expiresAt),
+      "When the exchange begins to forget bills that were not read. None where nothing was read yet, or the ledger is not read any more.",
+      whileRead(({ expiresAt }) => seconds(expiresAt)),
     ),
     each("coverage_ratio", "The share of the wanted time that was read and stored.", coverageShare),
     each("gap_seconds", "Time that was to be read and was not.", ({ gaps }) =>
@@ -130,9 +130,10 @@ function ledgerMetrics({ status, breaks, readingOf }: Observations): readonly Me
   ];
 }
 
-function stateOf({ retiredAt, closedAt }: StreamStatus): string {
+function stateOf({ retiredAt, closedAt, pausedAt }: StreamStatus): string {
   if (retiredAt !== undefined) return "retired";
-  return closedAt === undefined ? "read" : "closed";
+  if (closedAt !== undefined) return "closed";
+  return pausedAt === undefined ? "read" : "paused";
 }
 
 function runMetrics({ runs }: Observations): readonly Metric[] {

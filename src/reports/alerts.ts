@@ -56,9 +56,9 @@ export const ltvKeptMs = 7 * dayMs;
 
 export type AlertLimits = { readonly maxAgeMs: number; readonly ltvMax: number };
 
-/** A ledger that syncs are to read: neither retired nor closed. */
-export const isWanted = ({ retiredAt, closedAt }: StreamStatus): boolean =>
-  retiredAt === undefined && closedAt === undefined;
+/** A ledger that syncs are to read: neither retired nor closed, and its account not paused. */
+export const isWanted = ({ retiredAt, closedAt, pausedAt }: StreamStatus): boolean =>
+  retiredAt === undefined && closedAt === undefined && pausedAt === undefined;
 
 /** The records that say something of now. */
 export const currentLoanToValue = ({
@@ -94,7 +94,7 @@ function streamAlerts(
   if (wanted && completeThrough === undefined) add("BillSyncStale", { is: "never complete" });
   if (wanted && completeThrough !== undefined && now - completeThrough > maxAgeMs)
     add("BillSyncStale", { is: "behind", ms: now - completeThrough });
-  if (expiresAt !== undefined && expiresAt - now < expirySoonMs)
+  if (wanted && expiresAt !== undefined && expiresAt - now < expirySoonMs)
     add("BillSyncExpires", { is: "expires", inMs: expiresAt - now });
   if (lostAt !== undefined && now - lostAt < lostLatelyMs)
     add("BillSyncLost", { is: "lost", at: lostAt });

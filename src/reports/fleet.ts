@@ -4,6 +4,7 @@ import { type EpochMs, epochMs, isoTime } from "../contract/time.ts";
 import type { Queryable } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { textArray } from "../db/sql/array-literal.ts";
+import { isOneOf } from "../db/sql/one-of.ts";
 import { onlyRow } from "../db/sql/only-row.ts";
 import { walletOf } from "../db/sql/wallet.ts";
 import type { Stream } from "../sync/store.ts";
@@ -22,6 +23,7 @@ export type Fleet = {
 export type FleetTotals = {
   readonly accounts: number;
   readonly ledgers: number;
+  readonly bills: number;
   /** Those that syncs are to read: neither retired nor closed, and not of a paused account. */
   readonly wanted: number;
   readonly retired: number;
@@ -68,7 +70,7 @@ export function countLedgers(db: Queryable, scope: FleetScope): Promise<number> 
   });
 }
 
-/** Which of these accounts have no ledger yet. */
+/** Which of these accounts have no ledger yet, of those that are neither retired nor paused. */
 export function unreadAccounts(
   db: Queryable,
   accounts: readonly string[],
@@ -78,6 +80,13 @@ export function unreadAccounts(
       select account
       from unnest(${textArray(accounts)}::text[]) as configured (account)
       where not exists (select 1 from stream_times where stream_times.account = configured.account)
+        and not exists (
+          select 1
+          from stream_states
+          where stream_states.account = configured.account
+            and product_type = ''
+            and coalesce(retired_at, paused_at) is not null
+        )
       order by account`);
     return rows.map(({ account }) => account);
   });
@@ -86,7 +95,7 @@ export function unreadAccounts(
 type FleetTime = "settledTo" | "pausedSettledTo";
 
 type Row = Readonly<
-  Record<Exclude<keyof FleetTotals, "accounts" | FleetTime>, string> &
+  Record<Exclude<keyof FleetTotals, "accounts" | "bills" | FleetTime>, string> &
     Record<FleetTime, string | null>
 >;
 
@@ -134,8 +143,11 @@ export function readFleet(db: Queryable, options: FleetOptions): Promise<Fleet> 
     const numbers = Object.entries(counts).map(([name, count]) => [name, Number(count)]);
     const timeOf = (ms: string | null) => (ms === null ? undefined : epochMs(Number(ms)));
     const times = { settledTo: timeOf(settledTo), pausedSettledTo: timeOf(pausedSettledTo) };
-    const accounts = await countAccounts(db, options);
-    return { totals: { ...Object.fromEntries(numbers), accounts, ...times }, worst };
+    const sums = {
+      accounts: await countAccounts(db, options),
+      bills: await countBills(db, options),
+    };
+    return { totals: { ...Object.fromEntries(numbers), ...sums, ...times }, worst };
   });
 }
 
@@ -151,12 +163,19 @@ async function countAccounts(db: Queryable, scope: FleetScope): Promise<number> 
   return Number(onlyRow(rows, "a count").accounts);
 }
 
+async function countBills(db: Queryable, { accounts, productTypes }: FleetScope): Promise<number> {
+  const { rows } = await db.execute<{ bills: string | null }>(sql`
+    select sum(bills) as bills
+    from bill_counts
+    where ${isOneOf(accounts)}
+      and ${isOneOf(productTypes, "product_type")}`);
+  return Number(onlyRow(rows, "a sum").bills ?? 0);
+}
+
 const isInScope = ({ accounts, productTypes }: FleetScope): SQL => sql`
-          stream_times.settled_to is not null
-          and (${accounts ? textArray(accounts) : null}::text[] is null
-            or stream_times.account = any(${accounts ? textArray(accounts) : null}::text[]))
-          and (${productTypes ? textArray(productTypes) : null}::text[] is null
-            or stream_times.product_type = any(${productTypes ? textArray(productTypes) : null}::text[]))`;
+          settled_to is not null
+          and ${isOneOf(accounts)}
+          and ${isOneOf(productTypes, "product_type")}`;
 
 /** A row a ledger, with what is said of it and of its account. What is rare is looked up by hashes. */
 const ledgers = (scope: FleetScope): SQL => sql`
@@ -193,7 +212,11 @@ const ledgers = (scope: FleetScope): SQL => sql`
             coalesce(own.retired_at, whole.retired_at) is not null as is_retired,
             own.closed_at is not null as is_closed,
             whole.paused_at is not null as is_paused
-          from stream_times
+          from (
+            select account, product_type, covered, lost, open, settled_to, lost_at
+            from stream_times
+            where ${isInScope(scope)}
+          ) as own_times
           left join (
             select account, product_type, retired_at, closed_at
             from stream_states
@@ -205,6 +228,5 @@ const ledgers = (scope: FleetScope): SQL => sql`
             where product_type = ''
               and coalesce(retired_at, paused_at) is not null
           ) as whole using (account)
-          where ${isInScope(scope)}
         ) as stated
       ) as ledgers`;

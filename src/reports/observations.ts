@@ -29,18 +29,20 @@ export type LastReading = {
 /**
  * Reads all of it, in as many queries however many accounts there are. Asks the exchange nothing.
  * @param settleLagMs the newest time that a run leaves unsettled, in ms.
+ * @param accounts whose breaks are counted. Default all.
  */
 export async function readObservations(
   db: Queryable,
   streams: readonly Stream[],
   settleLagMs: number,
+  accounts?: readonly string[],
 ): Promise<Observations> {
   const status = await readStatus(db, streams, settleLagMs);
   const records = await readRecords(db);
   return withDatabaseErrors(async () => ({
     status,
     records,
-    breaks: await countBreaks(db),
+    breaks: await countBreaks(db, accounts),
     runs: await readRunFacts(db),
     readingOf: await readLastReadings(db, streams),
   }));

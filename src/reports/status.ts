@@ -1,6 +1,7 @@
 import { sql } from "drizzle-orm";
 import { type EpochMs, epochMs } from "../contract/time.ts";
 import { readAccountStates } from "../db/accounts/account-states.ts";
+import { readPauses } from "../db/accounts/pauses.ts";
 import { readRetirements, retirementsBy } from "../db/accounts/retirement.ts";
 import type { Queryable } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
@@ -27,6 +28,8 @@ export type StreamStatus = StreamTimes & {
   readonly rejected: number;
   /** Since when it is read no more; nothing of it is a gap, settles or expires then. */
   readonly retiredAt: EpochMs | undefined;
+  /** Since when its account is paused: it is not read, and expires as before. */
+  readonly pausedAt?: EpochMs | undefined;
   /** Since when its account is of the other mode, and nothing of it can be read; the same holds then. */
   readonly closedAt: EpochMs | undefined;
   /** What was not read of it before it was closed, and cannot be had while it is. */
@@ -59,6 +62,7 @@ export async function readStatus(
     const now = await readExchangeTime(db);
     const names = new Set(streams.map(({ account }) => account));
     const retiredAtOf = retirementsBy(await readRetirements(db, [...names]));
+    const pauses = await readPauses(db, [...names]);
     const states = await readAccountStates(db, [...names]);
     const times = await readKnownTimes(db, streams);
     const rows = await readStreamRows(db, streams);
@@ -71,7 +75,7 @@ export async function readStatus(
       const { bills, rejected, reading } = rows.of(stream);
       const at = { now, settleLagMs };
       return {
-        ...{ stream, bills, rejected, retiredAt },
+        ...{ stream, bills, rejected, retiredAt, pausedAt: pauses.get(stream.account) },
         ...streamTimes(known, reading, at),
         ...wanted,
         ...closed,

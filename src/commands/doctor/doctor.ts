@@ -1,5 +1,5 @@
+import { accountsToRead } from "../../app/accounts-to-read.ts";
 import { type ExitCode, type Io, print, printJson, tell as tellUser } from "../../app/io.ts";
-import { withoutRetired } from "../../app/retired.ts";
 import { stopped } from "../../app/stopped.ts";
 import { systemClock } from "../../clock.ts";
 import { type Config, narrowed, readConfig, readDatabaseConfig } from "../../config/config.ts";
@@ -7,7 +7,6 @@ import type { DatabaseConfig } from "../../config/database-url.ts";
 import type { Environment } from "../../config/environment.ts";
 import { envFileExposure } from "../../config/exposed-files.ts";
 import { secondMs } from "../../contract/time.ts";
-import { readRetirements } from "../../db/accounts/retirement.ts";
 import type { Database } from "../../db/connect.ts";
 import { migrationState } from "../../db/migrate.ts";
 import type { CommandDatabase } from "../../db/open.ts";
@@ -71,7 +70,7 @@ async function examine(
   if (workers !== undefined) tell(workers);
   const serving = config && (await checkServing(config.keysFile, "dataDir" in config.database, db));
   for (const check of serving ?? []) tell(check);
-  const configured = wanted && (await withoutRetiredAccounts(wanted, db, tell));
+  const configured = wanted && (await accountsToTry(wanted, db, tell));
   if (configured !== undefined) await checkExchange(configured, db, tell, io.signal);
   const isWell = checks.every(({ status }) => status !== "FAIL");
   if (json) printJson(io, { outcome: isWell ? "ok" : "FAIL", checks });
@@ -135,17 +134,21 @@ function checkAccountsFile(
   if (path && warnings.length === 0) tell(ok(name, `${path} shows no credential to other users`));
 }
 
-/** No sync asks for what is retired, whose key may be gone. */
-async function withoutRetiredAccounts(
+/** No sync asks for what is retired or paused, whose key may be gone. */
+async function accountsToTry(
   wanted: Config,
   db: Database | undefined,
   tell: (check: Check) => void,
 ): Promise<Config> {
-  const retirements = db && (await readRetirements(db).catch(() => undefined));
-  if (retirements === undefined) return wanted;
-  const { config, notices } = withoutRetired(wanted, retirements);
-  for (const found of notices) tell(ok("retired", found));
-  return config;
+  const read = db && (await accountsToRead(db, wanted).catch(ignoreDatabase));
+  if (read === undefined) return wanted;
+  for (const found of read.notices) tell(ok("not read", found));
+  return read.config;
+}
+
+/** What is wrong with the database was told. */
+function ignoreDatabase(error: unknown): undefined {
+  if (error instanceof UsageError) throw error;
 }
 
 /** A database whose tables can be read. */

@@ -1,8 +1,7 @@
+import { accountsToRead } from "../../app/accounts-to-read.ts";
 import { type ExitCode, type Io, printSummary, tell } from "../../app/io.ts";
 import { migratedText } from "../../app/migrated-text.ts";
-import { withoutRetired } from "../../app/retired.ts";
 import type { Config } from "../../config/config.ts";
-import { readRetirements } from "../../db/accounts/retirement.ts";
 import { migrate } from "../../db/migrate.ts";
 import { type CommandDatabase, openCommandDatabase } from "../../db/open.ts";
 import { messageOf } from "../../errors.ts";
@@ -33,13 +32,13 @@ export async function openFilledQueue(
 
 export type Enqueued = { readonly wanted: number; readonly queued: number };
 
-/** Queues the configured accounts that are not retired, and the public lists. */
+/** Queues the configured accounts that are neither retired nor paused, and the public lists. */
 export async function enqueueAccounts(
   { db }: CommandDatabase,
   queue: Queue,
   given: Config,
 ): Promise<Enqueued> {
-  const { config } = withoutRetired(given, await readRetirements(db));
+  const { config } = await accountsToRead(db, given);
   const tasks = await queuedTasks(db, config.accounts);
   return { wanted: tasks.length, queued: await queue.enqueue(tasks) };
 }

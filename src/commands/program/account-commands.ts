@@ -1,7 +1,8 @@
 import { type Command, Option } from "commander";
 import { productTypeOf } from "../../app/selection.ts";
 import { readConfig } from "../../config/config.ts";
-import { type ExitWith, jsonOption, type ProgramDeps } from "./options.ts";
+import type { AddOptions } from "../added-accounts.ts";
+import { type ExitWith, jsonOption, type ProgramDeps, productOption } from "./options.ts";
 
 /** `accounts` and what it can do. */
 export function addAccountCommands(
@@ -26,18 +27,46 @@ export function addAccountCommands(
     const { unretireAccount } = await import("../accounts.ts");
     return unretireAccount(configOf(), io, named(name, options));
   };
+  const add = async (name: string, options: AddOptions) => {
+    const { addAccountCommand } = await import("../added-accounts.ts");
+    return addAccountCommand(configOf(), io, name, options);
+  };
+  const pause = async (name: string) => {
+    const { pauseAccount } = await import("../added-accounts.ts");
+    return pauseAccount(configOf(), io, name);
+  };
+  const resume = async (name: string) => {
+    const { resumeAccount } = await import("../added-accounts.ts");
+    return resumeAccount(configOf(), io, name);
+  };
   const rename = async (from: string, to: string) => {
     const { renameStored } = await import("../accounts.ts");
     return renameStored(configOf(), io, { from, to });
   };
   const accounts = program
     .command("accounts")
-    .description("list what is stored by account; retire, bring back or rename an account");
+    .description("list, add, pause, retire or rename accounts");
   accounts
     .command("list")
     .description("every account and product type that is configured or stored")
     .addOption(jsonOption("a table"))
     .action(exitWith(list));
+  accounts
+    .command("add <name>")
+    .description("read it from the next sync on; ACCOUNTS_FILE says where its secrets are")
+    .addOption(productOption())
+    .option("--demo", "its key is one of demo trading", false)
+    .option("--ltv", "read its loan-to-value", false)
+    .option("--risk-unit <id...>", "of a parent account, its risk units")
+    .action(exitWith(add));
+  accounts
+    .command("pause <name>")
+    .description("leave it out for now; the exchange forgets its bills all the same")
+    .action(exitWith(pause));
+  accounts
+    .command("resume <name>")
+    .description("read it again, from where the last sync ended")
+    .action(exitWith(resume));
   accounts
     .command("retire <name>")
     .description("keep its history, and read it no more: nothing of it counts as missing")

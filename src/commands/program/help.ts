@@ -47,7 +47,10 @@ For each product type:
                     bills, after 90 days
   expires in        when the oldest time that is not complete begins to be lost
 The time is the exchange's: what it told the last sync, plus the time since.
-A retired account or product type has one line, which says so.
+A retired account or product type has one line, which says so, and so has a
+paused account: it is not read, and the exchange forgets its bills all the same.
+Of more than a hundred ledgers only sums and the worst hundred are shown, unless
+--limit says otherwise; --json has all.
 Below it, how many breaks are open, and how old the symbols, contracts and each
 risk unit's loan-to-value are.
 

@@ -71,3 +71,17 @@ export function durationOf(text: string): number {
   if (unitMs !== undefined) return Number(count) * unitMs;
   throw new InvalidArgumentError("It is not a duration such as 90m, 3h or 2d.");
 }
+
+const pageMax = 10_000;
+
+/** How many ledgers are shown at once. */
+export function pageOf(text: string): number {
+  const count = Number(text);
+  if (/^\d{1,5}$/.test(text) && count >= 1 && count <= pageMax) return count;
+  throw new InvalidArgumentError(`It is not a number from 1 to ${pageMax}.`);
+}
+
+export function offsetOf(text: string): number {
+  if (/^\d{1,9}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError("It is not a number of ledgers.");
+}

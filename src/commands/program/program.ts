@@ -21,7 +21,9 @@ import {
   jsonOption,
   maxAgeOption,
   narrowedConfig,
+  offsetOf,
   type ProgramDeps,
+  pageOf,
   portOf,
   productOption,
   type Reporting,
@@ -116,11 +118,13 @@ function addLedgerCommands(
     return planCommand(config, io, { json: options.json, targets, contractTypes });
   };
   const status = async (options: Reporting & Checking) => {
-    const config = readConfig(readEnvironment(), { credentials: false });
+    const configWith = (accounts: readonly string[] | undefined) =>
+      readConfig(readEnvironment(), { credentials: false, accounts });
     const { statusCommand } = await import("../status/status.ts");
-    const { json, check, maxAge: maxAgeMs, maxLtv: ltvMax } = options;
+    const { json, check, maxAge: maxAgeMs, maxLtv: ltvMax, limit, offset } = options;
     const limits = check ? { maxAgeMs, ltvMax } : undefined;
-    return statusCommand(config, io, { json, selection: selectionOf(options), limits });
+    const selection = selectionOf(options);
+    return statusCommand(configWith, io, { json, selection, limits, limit, offset });
   };
   reporting(program.command("sync"))
     .addOption(only())
@@ -134,6 +138,8 @@ function addLedgerCommands(
     .action(exitWith(plan));
   reporting(program.command("status"))
     .description("show through when each ledger is complete, and what is missing or lost")
+    .option("--limit <number>", "at most so many ledgers, the worst first", pageOf)
+    .option("--offset <number>", "the ones after so many", offsetOf)
     .option("--check", "exit with 1 where an alert rule would fire, and name it", false)
     .addOption(maxAgeOption("with --check: how old the newest complete time may be"))
     .option("--max-ltv <ratio>", "with --check: the highest loan to value", ratioOf, 0.8)
@@ -141,7 +147,13 @@ function addLedgerCommands(
     .action(exitWith(status));
 }
 
-type Checking = { readonly check: boolean; readonly maxAge: number; readonly maxLtv: number };
+type Checking = {
+  readonly check: boolean;
+  readonly maxAge: number;
+  readonly maxLtv: number;
+  readonly limit?: number;
+  readonly offset?: number;
+};
 
 const only = () =>
   new Option("--only <target...>", "only these targets: bills, ltv, symbols, contracts");

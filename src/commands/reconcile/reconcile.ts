@@ -1,3 +1,4 @@
+import { withAdded } from "../../app/accounts-to-read.ts";
 import { type ExitCode, type Io, print, printJson, tell } from "../../app/io.ts";
 import { type LoggedEnd, loggedRun } from "../../app/logged-run.ts";
 import { endOf } from "../../app/outcome.ts";
@@ -64,7 +65,7 @@ export async function reconcileCommand(
   selectedStreams(selection, config, await readSyncedStreams(db));
   await decide(io, db, options);
   if (list !== undefined) return await listBreaksOf(io, db, { ...options, ...list });
-  return await loggedRun(db, "reconcile", () => check(config, io, db, options));
+  return await loggedRun(db, "reconcile", () => check(config, io, db, options), io.signal);
 }
 
 /** Exit code 0 only where nothing is open, as after a check. */
@@ -96,7 +97,7 @@ async function check(
 ): Promise<LoggedEnd> {
   let result = await reconcile(db, selection, { isFull });
   if (isRepair && result.breaks.length > 0) {
-    await repair(config, io, await readBrokenSpans(db, selection));
+    await repair({ db, config, io }, await readBrokenSpans(db, selection));
     result = await reconcile(db, selection, { isFull });
   }
   const counted = (isFull ? await readCountedStreams(db) : []).filter((stream) =>
@@ -124,12 +125,16 @@ async function check(
 }
 
 /** Reads the spans again, as `verify --heal` does, which tells on standard error what it wrote. */
-async function repair(config: Config, io: Io, spans: readonly BrokenSpan[]): Promise<void> {
+async function repair(
+  { db, config, io }: { readonly db: Database; readonly config: Config; readonly io: Io },
+  spans: readonly BrokenSpan[],
+): Promise<void> {
   const now = systemClock.now();
   const horizon = horizonAt(now);
+  const whole = await withAdded(db, config);
   for (const { account, productType, from, to } of spans) {
     const name = `${streamName({ account, productType })} ${isoTime(from)} to ${isoTime(to)}`;
-    const wanted = config.accounts.filter(
+    const wanted = whole.accounts.filter(
       (known) => known.name === account && known.productTypes.includes(productType),
     );
     const obstacle =
@@ -141,7 +146,7 @@ async function repair(config: Config, io: Io, spans: readonly BrokenSpan[]): Pro
       continue;
     }
     const narrow = {
-      ...config,
+      ...whole,
       accounts: wanted.map((one) => ({ ...one, productTypes: [productType], readsAll: false })),
     };
     // The exchange's clock, which dated the bills, may be ahead of this machine's.

@@ -1,61 +1,56 @@
+import { configuredAmong, withAdded } from "../../app/accounts-to-read.ts";
 import { type ExitCode, type Io, print, printJson, tell } from "../../app/io.ts";
-import { jsonInterval, jsonTime, jsonTimeOrNull } from "../../app/json-times.ts";
 import { knownStreams, readable } from "../../app/readable.ts";
 import { configuredStreams, type Selection } from "../../app/selection.ts";
 import type { Config } from "../../config/config.ts";
 import { walletOf } from "../../contract/product-types.ts";
-import { type EpochMs, minuteMs } from "../../contract/time.ts";
 import { noStates, readAccountStates } from "../../db/accounts/account-states.ts";
+import { countAdded } from "../../db/accounts/added-accounts.ts";
+import type { Database } from "../../db/connect.ts";
 import { readSyncedStreams } from "../../db/ledger/checkpoints.ts";
 import { hasSchema } from "../../db/migrate.ts";
 import { openCommandDatabase } from "../../db/open.ts";
-import { printableLine, shellWord } from "../../printable.ts";
-import { type AlertLimits, alertsOf, noSync } from "../../reports/alerts.ts";
-import type { BreakCount } from "../../reports/break-counts.ts";
+import { alertsOf, noSync } from "../../reports/alerts.ts";
+import { countLedgers } from "../../reports/fleet.ts";
 import { type Observations, readObservations } from "../../reports/observations.ts";
 import { readQueue } from "../../reports/queue.ts";
 import type { RecordsStatus } from "../../reports/records.ts";
-import type { Status, StreamStatus } from "../../reports/status.ts";
-import { coverageShare } from "../../reports/stream-times.ts";
-import { behindHorizon } from "../../sync/closed-time.ts";
-import { type Interval, lengthMs } from "../../sync/intervals.ts";
-import {
-  formatCount,
-  formatCounted,
-  formatDuration,
-  formatInterval,
-  formatLength,
-  formatMinute,
-  formatTable,
-  formatTime,
-} from "../../terminal/format.ts";
-import { streamColumn, streamName } from "../../terminal/stream-names.ts";
-import { accountRemarks, accountsJson, closedRemarks } from "./accounts-status.ts";
-import { alertsJson, alertsText, breaksLines } from "./alerts-status.ts";
+import { streamName } from "../../terminal/stream-names.ts";
+import { alertsJson, alertsText } from "./alerts-status.ts";
+import { fleetStatus } from "./fleet-status.ts";
 import { queueJson, queueLines } from "./queue-status.ts";
 import { recordsJson, recordsText, wantedRiskUnits } from "./records-status.ts";
+import type { StatusOptions } from "./status-options.ts";
+import { nothingStored, statusJson, statusText } from "./streams-status.ts";
 
-export type StatusOptions = {
-  readonly json: boolean;
-  readonly selection: Selection;
-  /** Where the alert rules are to be judged. */
-  readonly limits?: AlertLimits | undefined;
-};
+/** More than these nobody reads: their sums, and the worst of them, say more. */
+const shownMax = 100;
 
 /**
  * `status`: what is stored, through when it is complete, and what is missing or lost. With limits it
  * ends with 1 where an alert rule would fire.
+ *
+ * @param configOf the configuration with these accounts; undefined for all. One that names them without
+ *   reading each may leave out the others.
  */
 export async function statusCommand(
-  config: Config,
+  configOf: (accounts: readonly string[] | undefined) => Config,
   io: Io,
-  { json, selection, limits }: StatusOptions,
+  options: StatusOptions,
 ): Promise<ExitCode> {
-  await using database = await openCommandDatabase(config.database, (message) => tell(io, message));
+  const { json, selection, limits } = options;
+  const some = configOf(selection.accounts ?? []);
+  await using database = await openCommandDatabase(some.database, (message) => tell(io, message));
   const { db } = database;
   const isNew = !(await hasSchema(db));
-  const stored = isNew ? [] : await readSyncedStreams(db);
-  const states = isNew ? noStates : await readAccountStates(db);
+  const limit = options.limit ?? (json || selection.accounts ? undefined : shownMax);
+  if (!isNew && limit !== undefined && (await hasMoreThan(limit, db, some, selection))) {
+    return fleetStatus({ db, io, configOf }, { ...options, limit });
+  }
+  const given = selection.accounts ? some : configOf(undefined);
+  const config = isNew ? given : await withAddedAmong(db, given, selection);
+  const stored = isNew ? [] : await storedAmong(db, config, selection);
+  const states = isNew ? noStates : await readAccountStates(db, selection.accounts);
   const streams = knownStreams(selection, config, { stored, states });
   const configured = new Set(configuredStreams(readable(config, states)).map(streamName));
   if (isNew) {
@@ -71,7 +66,7 @@ export async function statusCommand(
     } else print(io, [nothingStored, ...(alerts ? [alertsText(alerts)] : [])].join("\n"));
     return alerts ? 1 : 0;
   }
-  const all = await readObservations(db, streams, config.settleLagMs);
+  const all = await readObservations(db, streams, config.settleLagMs, selection.accounts);
   const observations = { ...all, ...ofSelection(all, selection) };
   const { status, records, breaks } = observations;
   const riskUnits = wantedRiskUnits(config.accounts);
@@ -92,6 +87,30 @@ export async function statusCommand(
   return alerts === undefined || alerts.length === 0 ? 0 : 1;
 }
 
+async function hasMoreThan(
+  limit: number,
+  db: Database,
+  { accountNames, added }: Config,
+  { accounts, productTypes }: Selection,
+): Promise<boolean> {
+  if (accounts === undefined && accountNames.length > limit) return true;
+  const inTable = added === undefined || accounts !== undefined ? 0 : await countAdded(db);
+  return inTable > limit || (await countLedgers(db, { accounts, productTypes })) > limit;
+}
+
+/** Of accounts that are named, those that were added; one that is stored only is no fault. */
+const withAddedAmong = (db: Database, config: Config, { accounts }: Selection): Promise<Config> =>
+  accounts === undefined ? withAdded(db, config) : configuredAmong(db, config, accounts);
+
+/** Of accounts that are named, their ledgers; all where one is unknown, whose message names what is known. */
+async function storedAmong(db: Database, config: Config, { accounts }: Selection) {
+  const stored = await readSyncedStreams(db, accounts);
+  const names = new Set([...config.accountNames, ...stored.map(accountOf)]);
+  return accounts?.every((name) => names.has(name)) === false ? readSyncedStreams(db) : stored;
+}
+
+const accountOf = ({ account }: { readonly account: string }): string => account;
+
 /** Breaks and loan-to-value of the accounts and product types that were chosen. */
 const ofSelection = (
   { breaks, records }: Observations,
@@ -106,148 +125,3 @@ const ofSelection = (
 };
 
 const noRecords: RecordsStatus = { symbols: undefined, contracts: [], loanToValue: [] };
-
-const nothingStored = "nothing is stored yet; run sync";
-
-const titles = [
-  ...["bills", "complete through", "coverage", "settling", "behind", "gaps", "lost"],
-  "expires in",
-];
-
-/** @param configured the names of the streams that the configuration asks for. */
-export function statusText(
-  { now, lastRun, streams: all, accounts }: Status,
-  configured: ReadonlySet<string>,
-  breaks: readonly BreakCount[] = [],
-): string {
-  if (all.length === 0) return nothingStored;
-  const streams = all.filter(({ retiredAt }) => retiredAt === undefined);
-  const { title, nameOf } = streamColumn(streams.map(({ stream }) => stream));
-  const table = formatTable(
-    [title, ...titles],
-    streams.map((status) => [nameOf(status.stream), ...streamCells(status, now)]),
-  );
-  return [
-    ...(streams.length === 0 ? [] : [table, ""]),
-    ...closedRemarks(streams, now),
-    ...streams.flatMap((stream) => streamRemarks(stream, configured)),
-    ...breaksLines(breaks),
-    ...accounts.flatMap(accountRemarks),
-    ...retiredLines(all),
-    lastRunText(lastRun),
-  ].join("\n");
-}
-
-function streamCells(status: StreamStatus, now: EpochMs): readonly string[] {
-  const { bills, completeThrough, settling, unread, gaps, expired, expiresAt } = status;
-  return [
-    formatCount(bills),
-    isRead(status) ? formatMinute(completeThrough) : "not read yet",
-    `${(Math.floor(coverageShare(status) * 1_000) / 10).toFixed(1)}%`,
-    formatLength(settling),
-    formatLength(unread),
-    formatLength(gaps),
-    formatLength(expired),
-    expiresAt === undefined ? "-" : untilText(expiresAt - now),
-  ];
-}
-
-/** Whether any run ever set out to read it. */
-const isRead = ({ coverage, settling, unproven, unread, expired }: StreamStatus): boolean =>
-  [coverage, settling, unproven, unread, expired].some((times) => times.length > 0);
-
-function untilText(ms: number): string {
-  if (ms <= 0) return "passed";
-  return ms < minuteMs ? "now" : formatDuration(ms);
-}
-
-/** What a person is shown of each stream's gaps; JSON has all. */
-const gapsShownMax = 5;
-
-function streamRemarks(status: StreamStatus, configured: ReadonlySet<string>): readonly string[] {
-  const { gaps, expired, rejected } = status;
-  const name = streamName(status.stream);
-  const missing = isRead(status) ? gaps : [];
-  const more = missing.length - gapsShownMax;
-  const { account, productType } = status.stream;
-  return [
-    ...(configured.has(name) || status.closedAt !== undefined
-      ? []
-      : [
-          `${name}: not configured, so no sync reads it; if it has ended: ` +
-            `bill-sync accounts retire ${printableLine(shellWord(account))} --product ${productType}`,
-        ]),
-    ...missing.slice(0, gapsShownMax).map((gap) => `${name}: missing ${formatInterval(gap)}`),
-    ...(more > 0 ? [`${name}: missing ${formatCount(more)} more: see --json`] : []),
-    ...expired.map((gap) => `${name}: lost ${formatInterval(gap)}`),
-    ...(rejected === 0
-      ? []
-      : [
-          `${name}: ${formatCounted(rejected, "row")} in rejected_bills broke the API's contract; ` +
-            "after an upgrade, npm run replay",
-        ]),
-  ];
-}
-
-/** A line for each account that has them. */
-function retiredLines(streams: readonly StreamStatus[]): readonly string[] {
-  const retired = streams.filter(({ retiredAt }) => retiredAt !== undefined);
-  return [...Map.groupBy(retired, ({ stream }) => stream.account)].map(([account, own]) => {
-    const bills = own.reduce((sum, stream) => sum + stream.bills, 0);
-    const names = own.map(({ stream }) => printableLine(stream.productType));
-    return `${printableLine(account)}: retired: ${names.join(", ")}, ${formatCounted(bills, "bill")} kept`;
-  });
-}
-
-function lastRunText(run: Status["lastRun"]): string {
-  if (run === undefined) return "no run yet";
-  const { command, startedAt, finishedAt, outcome, error } = run;
-  const start = `last run: ${command}, ${formatTime(startedAt)}`;
-  if (finishedAt === undefined) return `${start}: still at work, or killed`;
-  return `${start} to ${formatTime(finishedAt)}: ${outcome}${error === null ? "" : ` (${error})`}`;
-}
-
-/** Before the first migration, nothing tells the time. */
-type JsonStatus = Omit<Status, "now"> & { readonly now: EpochMs | undefined };
-
-/** What of it not even switching the account back brings. */
-const closedLost = (unread: readonly Interval[], now: EpochMs | undefined) =>
-  now === undefined ? [] : behindHorizon(unread, now);
-
-function statusJson(
-  { now, lastRun, streams, accounts }: JsonStatus,
-  configured: ReadonlySet<string>,
-): object {
-  return {
-    asOf: jsonTimeOrNull(now),
-    lastRun:
-      lastRun === undefined
-        ? null
-        : {
-            ...lastRun,
-            startedAt: jsonTime(lastRun.startedAt),
-            finishedAt: jsonTimeOrNull(lastRun.finishedAt),
-          },
-    accounts: accountsJson(accounts),
-    streams: streams.map((status) => ({
-      ...status.stream,
-      configured: configured.has(streamName(status.stream)),
-      retiredAt: jsonTimeOrNull(status.retiredAt),
-      closedAt: jsonTimeOrNull(status.closedAt),
-      closedUnread: status.closedUnread.map(jsonInterval),
-      closedLost: closedLost(status.closedUnread, now).map(jsonInterval),
-      bills: status.bills,
-      rejected: status.rejected,
-      completeThrough: jsonTimeOrNull(status.completeThrough),
-      completeThroughMs: status.completeThrough ?? null,
-      coverageShare: coverageShare(status),
-      coverage: status.coverage.map(jsonInterval),
-      settlingMs: lengthMs(status.settling),
-      unproven: status.unproven.map(jsonInterval),
-      behindMs: lengthMs(status.unread),
-      gaps: status.gaps.map(jsonInterval),
-      expired: status.expired.map(jsonInterval),
-      expiresAt: jsonTimeOrNull(status.expiresAt),
-    })),
-  };
-}

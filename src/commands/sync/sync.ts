@@ -1,14 +1,13 @@
+import { accountsToRead } from "../../app/accounts-to-read.ts";
 import { shareAddress } from "../../app/address-share.ts";
 import { openExchangeAccess } from "../../app/exchange-session.ts";
 import { type ExitCode, type Io, printJson, printSummary } from "../../app/io.ts";
 import { loggedRun } from "../../app/logged-run.ts";
 import { migratedText } from "../../app/migrated-text.ts";
-import { withoutRetired } from "../../app/retired.ts";
 import { storeDays } from "../../app/stored-days.ts";
 import { allTargets, contractTypesOf, type Targets } from "../../app/targets.ts";
 import type { Config } from "../../config/config.ts";
 import type { ContractProductType } from "../../contract/product-types.ts";
-import { readRetirements } from "../../db/accounts/retirement.ts";
 import { LockWaits } from "../../db/lease/lock-waits.ts";
 import { type Egress, holderName } from "../../db/lease/neighbours.ts";
 import { syncLeaseRenewals } from "../../db/lease/sync-lease.ts";
@@ -100,15 +99,16 @@ export async function openSyncSession(given: SyncSessionDeps): Promise<SyncSessi
   const kept = stack.move();
   return {
     async run(whole, deps) {
-      // A worker asks so for each account.
-      const names = whole.accounts.map(({ name }) => name);
-      const { config, notices } = withoutRetired(whole, await readRetirements(db, names));
+      const { config, notices } = await accountsToRead(db, whole);
       for (const line of notices) deps.reporter.warn(line);
       const lockWaits = new LockWaits(db);
       const { contractTypes = contractTypesOf(config) } = deps;
       const shared = { db, access, renewals, holder, lockWaits };
-      return await loggedRun(db, "sync", (runId) =>
-        sync({ ...deps, ...shared, config, contractTypes, runId }),
+      return await loggedRun(
+        db,
+        "sync",
+        (runId) => sync({ ...deps, ...shared, config, contractTypes, runId }),
+        deps.signal,
       );
     },
     ban: () => access.addressLimits.ban(),

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { withAdded } from "../../app/accounts-to-read.ts";
 import { shareAddress } from "../../app/address-share.ts";
 import { type ExchangeAccess, exchangeOf, openExchangeAccess } from "../../app/exchange-session.ts";
 import { type ExitCode, type Io, print, printJson, tell } from "../../app/io.ts";
@@ -82,11 +83,12 @@ export type VerificationDeps = Pick<Deps, "notice" | "signal" | "span" | "heal" 
 };
 
 /** The whole of a verification. Its result is told before it is written down, which may fail. */
-export async function runVerification(config: Config, given: VerificationDeps): Promise<ExitCode> {
+export async function runVerification(wanted: Config, given: VerificationDeps): Promise<ExitCode> {
   const { database, notice, span, heal, keptMax, onResult } = given;
-  for (const warning of config.warnings) notice(warning);
+  for (const warning of wanted.warnings) notice(warning);
   const { db } = database;
   await migrate(database.url.reveal());
+  const config = await withAdded(db, wanted);
   await using access = openExchangeAccess();
   using _share = await shareAddress(db, access.addressLimits, access.clock);
   const renewals = verifyLeaseRenewals(db);
@@ -101,7 +103,7 @@ export async function runVerification(config: Config, given: VerificationDeps): 
     return { ...endOfVerification(verification), counts: countsOf(verification) };
   };
   // What writes nothing leaves no row.
-  if (heal) return await loggedRun(db, "verify", verify);
+  if (heal) return await loggedRun(db, "verify", verify, given.signal);
   return (await verify(randomUUID())).exitCode;
 }
 

@@ -7,10 +7,14 @@ import type { PageCommit, Stream, StreamPlan, Walk } from "../../sync/store.ts";
 import type { Queryable, Transaction } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
 import { textArray } from "../sql/array-literal.ts";
+import { isOneOf } from "../sql/one-of.ts";
 import { refreshStreamTimes } from "./stream-times.ts";
 
-/** The streams that were ever synced. */
-export async function readSyncedStreams(db: Queryable): Promise<readonly Stream[]> {
+/** The streams that were ever synced. @param accounts of these only. Default of all. */
+export async function readSyncedStreams(
+  db: Queryable,
+  accounts?: readonly string[],
+): Promise<readonly Stream[]> {
   return withDatabaseErrors(async () => {
     const { rows } = await db.execute<{
       account: string;
@@ -18,6 +22,7 @@ export async function readSyncedStreams(db: Queryable): Promise<readonly Stream[
     }>(sql`
       select distinct account, product_type as "productType"
       from checkpoints
+      where ${isOneOf(accounts)}
       order by account, product_type`);
     return rows;
   });

@@ -1,0 +1,75 @@
+import type { Account } from "../config/account.ts";
+import { type Config, unknownAccount } from "../config/config.ts";
+import { readAddedAccounts } from "../db/accounts/added-accounts.ts";
+import { type Pauses, readPauses } from "../db/accounts/pauses.ts";
+import { readRetirements } from "../db/accounts/retirement.ts";
+import type { Queryable } from "../db/connect.ts";
+import { withoutRetired } from "./retired.ts";
+
+/** A configuration, and a line for each account that was to be read and is not. */
+export type ToRead = { readonly config: Config; readonly notices: readonly string[] };
+
+/**
+ * The accounts that are to be read: those of the configuration and those that were added, less what is
+ * retired or paused.
+ * @throws UsageError where one is asked for that is nowhere.
+ */
+export async function accountsToRead(db: Queryable, given: Config): Promise<ToRead> {
+  const all = await withAdded(db, given);
+  const names = all.accounts.map(({ name }) => name);
+  const awake = withoutPaused(all, await readPauses(db, names));
+  const read = withoutRetired(awake.config, await readRetirements(db, names));
+  return { config: read.config, notices: [...awake.notices, ...read.notices] };
+}
+
+/**
+ * The configuration with the accounts of the table `accounts`, where it says how their credentials are
+ * looked up. One that stands in both is as the configuration says.
+ * @throws UsageError where one is asked for that is nowhere.
+ */
+export async function withAdded(db: Queryable, config: Config): Promise<Config> {
+  const { added, accounts, accountNames, ...others } = config;
+  if (added === undefined) return config;
+  const configured = new Set(accountNames);
+  const stored = await readAddedAccounts(db, added.names);
+  const missing = added.names?.find((name) => stored.every((one) => one.name !== name));
+  if (missing !== undefined) throw unknownAccount(missing, accountNames);
+  const own = stored.filter(({ name }) => !configured.has(name)).map(added.accountOf);
+  const isLeft = ({ productTypes, ltv = false }: Account) => productTypes.length > 0 || ltv;
+  return {
+    ...others,
+    accounts: [...accounts, ...own.filter(isLeft)],
+    accountNames: [...accountNames, ...own.map(({ name }) => name)],
+  };
+}
+
+/** The same of these accounts only; of one that is nowhere, nothing. */
+export async function configuredAmong(
+  db: Queryable,
+  config: Config,
+  names: readonly string[],
+): Promise<Config> {
+  const { added, accountNames, ...others } = config;
+  const known = config.accounts.filter(({ name }) => names.includes(name));
+  const stored = added === undefined ? [] : await readAddedAccounts(db, names);
+  const own = stored
+    .filter(({ name }) => !accountNames.includes(name))
+    .flatMap((one) => added?.accountOf(one) ?? []);
+  return {
+    ...others,
+    accounts: [...known, ...own],
+    accountNames: [...accountNames, ...own.map(({ name }) => name)],
+  };
+}
+
+function withoutPaused(config: Config, pauses: Pauses): ToRead {
+  const paused = config.accounts.filter(({ name }) => pauses.has(name));
+  return {
+    config: { ...config, accounts: config.accounts.filter(({ name }) => !pauses.has(name)) },
+    notices: paused.map(
+      ({ name }) =>
+        `${name}: paused, so not read, and the exchange forgets meanwhile; to go on: bill-sync ` +
+        `accounts resume ${name}`,
+    ),
+  };
+}

@@ -1,0 +1,171 @@
+import { configuredAmong } from "../../app/accounts-to-read.ts";
+import { type ExitCode, type Io, print, printJson } from "../../app/io.ts";
+import { jsonTimeOrNull } from "../../app/json-times.ts";
+import { readable } from "../../app/readable.ts";
+import { configuredStreams } from "../../app/selection.ts";
+import type { Config } from "../../config/config.ts";
+import { readAccountStates } from "../../db/accounts/account-states.ts";
+import { readAddedNames } from "../../db/accounts/added-accounts.ts";
+import type { Database } from "../../db/connect.ts";
+import { readExchangeTime } from "../../db/exchange-time.ts";
+import { printableLine } from "../../printable.ts";
+import { type AlertName, alertsOf, maxAgeDefaultMs } from "../../reports/alerts.ts";
+import { type FleetTotals, readFleet, unreadAccounts } from "../../reports/fleet.ts";
+import { type Observations, readObservations } from "../../reports/observations.ts";
+import { readQueue } from "../../reports/queue.ts";
+import { formatCount, formatCounted, formatDuration, formatMinute } from "../../terminal/format.ts";
+import { streamName } from "../../terminal/stream-names.ts";
+import { alertsJson, alertsText } from "./alerts-status.ts";
+import { queueJson, queueLines } from "./queue-status.ts";
+import { recordsJson, recordsText, wantedRiskUnits } from "./records-status.ts";
+import type { StatusOptions } from "./status-options.ts";
+import { statusJson, statusText } from "./streams-status.ts";
+
+type FleetDeps = {
+  readonly db: Database;
+  readonly io: Io;
+  readonly configOf: (accounts: readonly string[] | undefined) => Config;
+};
+
+/** `status` of more ledgers than somebody reads: what they come to, and the worst of them. */
+export async function fleetStatus(
+  { db, io, configOf }: FleetDeps,
+  options: StatusOptions & { readonly limit: number },
+): Promise<ExitCode> {
+  const { json, selection, limits, limit, offset = 0 } = options;
+  const maxAgeMs = limits?.maxAgeMs ?? maxAgeDefaultMs;
+  const named = configOf(selection.accounts ?? []);
+  const known = selection.accounts ?? [...named.accountNames, ...(await readAddedNames(db, named))];
+  const unread = await unreadAccounts(db, known);
+  const now = await readExchangeTime(db);
+  const { totals, worst } = await readFleet(db, { ...selection, now, maxAgeMs, limit, offset });
+  const names = [...new Set(worst.map(({ account }) => account))];
+  const config = await configuredAmong(db, configOf(names), names);
+  const states = await readAccountStates(db, names);
+  const configured = new Set(configuredStreams(readable(config, states)).map(streamName));
+  const all = await readObservations(db, worst, config.settleLagMs, names);
+  const { status, breaks } = all;
+  const isShown = ({ account }: { readonly account: string }) => names.includes(account);
+  const records = { ...all.records, loanToValue: all.records.loanToValue.filter(isShown) };
+  const riskUnits = wantedRiskUnits(config.accounts);
+  const alerts = limits && [
+    ...ledgerAlerts(totals, unread.length),
+    // Of runs and loans; those of the ledgers are counted.
+    ...alertsOf(withoutLedgers(all), limits).map((alert) => ({ alert })),
+  ];
+  const page = { limit, offset, ledgers: totals.ledgers };
+  const queue = await readQueue(db);
+  if (json) {
+    printJson(io, {
+      ...statusJson(status, configured),
+      fleet: fleetJson(totals, unread),
+      page,
+      ...recordsJson(records, riskUnits),
+      breaks,
+      ...queueJson(queue),
+      ...(alerts && { alerts: alerts.flatMap(alertJson) }),
+    });
+  } else {
+    const parts = [
+      ...fleetLines({ totals, unread, maxAgeMs, now }),
+      "",
+      pageLine(page, worst.length),
+      statusText(status, configured, breaks),
+      recordsText(records, riskUnits, now),
+      ...queueLines(queue),
+      ...(alerts ? [alerts.length === 0 ? "no alert" : alerts.map(alertText).join("\n")] : []),
+    ];
+    print(io, parts.join("\n"));
+  }
+  return alerts === undefined || alerts.length === 0 ? 0 : 1;
+}
+
+const withoutLedgers = (all: Observations): Observations => ({
+  ...all,
+  status: { ...all.status, streams: [] },
+  breaks: [],
+});
+
+type CountedAlert = { readonly name: AlertName; readonly ledgers: number };
+type FleetAlert = CountedAlert | { readonly alert: ReturnType<typeof alertsOf>[number] };
+
+/** The rules of ledgers that fire, each with how many it fires for. */
+function ledgerAlerts(totals: FleetTotals, unread: number): readonly CountedAlert[] {
+  const counted: readonly CountedAlert[] = [
+    { name: "BillSyncStale", ledgers: totals.stale + unread },
+    { name: "BillSyncExpires", ledgers: totals.expiring },
+    { name: "BillSyncLost", ledgers: totals.lostLately },
+    { name: "BillSyncRejected", ledgers: totals.rejected },
+    { name: "BillSyncBreak", ledgers: totals.broken },
+  ];
+  return counted.filter(({ ledgers }) => ledgers > 0);
+}
+
+const alertText = (one: FleetAlert): string =>
+  "alert" in one
+    ? alertsText([one.alert])
+    : `ALERT ${one.name}: ${formatCounted(one.ledgers, "ledger")}`;
+
+const alertJson = (one: FleetAlert): readonly object[] =>
+  "alert" in one ? alertsJson([one.alert]) : [{ ...one, text: alertText(one) }];
+
+const unreadShownMax = 10;
+
+function fleetLines({ totals, unread, maxAgeMs, now }: FleetText): readonly string[] {
+  const { accounts, ledgers, bills, wanted, settledTo, paused, pausedSettledTo } = totals;
+  const count = (many: number, what: string) =>
+    many === 0 ? [] : [`${formatCounted(many, "ledger")} ${what}`];
+  const names = unread.slice(0, unreadShownMax).map(printableLine).join(", ");
+  const more = unread.length - unreadShownMax;
+  const oldest = (time: typeof settledTo) =>
+    time === undefined ? "" : ` ${formatMinute(time)}, ${formatDuration(now - time)} ago`;
+  return [
+    `${formatCounted(accounts, "account")}, ${formatCounted(ledgers, "ledger")}, ` +
+      `${formatCounted(bills, "bill")}; syncs read ${formatCounted(wanted, "ledger")}`,
+    ...(wanted === 0 ? [] : [`all that are read are complete through${oldest(settledTo)}`]),
+    ...(unread.length === 0
+      ? []
+      : [
+          `${formatCounted(unread.length, "account")} never read: ${names}` +
+            (more > 0 ? ` and ${formatCount(more)} more` : ""),
+        ]),
+    ...count(totals.expiring, "lose time within a week that was not read"),
+    ...count(totals.stale, `are behind by more than ${formatDuration(maxAgeMs)}`),
+    ...count(totals.withGaps, "have gaps"),
+    ...count(totals.withLoss, "have lost time"),
+    ...count(totals.rejected, "have rows in rejected_bills"),
+    ...count(totals.broken, "are of a wallet with open breaks"),
+    ...(paused === 0
+      ? []
+      : [
+          `${formatCounted(paused, "ledger")} of paused accounts, complete through` +
+            `${oldest(pausedSettledTo)}; the exchange forgets their bills after 90 days`,
+        ]),
+    ...count(totals.closed, "are closed"),
+    ...count(totals.retired, "are retired"),
+  ];
+}
+
+type FleetText = {
+  readonly totals: FleetTotals;
+  readonly unread: readonly string[];
+  readonly maxAgeMs: number;
+  readonly now: number;
+};
+
+function pageLine(
+  { limit, offset, ledgers }: { readonly [name in "limit" | "offset" | "ledgers"]: number },
+  shown: number,
+): string {
+  const rest =
+    offset + shown < ledgers ? `; --limit ${limit} --offset ${offset + shown} shows the next` : "";
+  const after = offset === 0 ? "" : ` after the first ${formatCount(offset)}`;
+  return `the worst ${formatCount(shown)} of ${formatCounted(ledgers, "ledger")}${after}${rest}:`;
+}
+
+const fleetJson = (totals: FleetTotals, unread: readonly string[]): object => ({
+  ...totals,
+  settledTo: jsonTimeOrNull(totals.settledTo),
+  pausedSettledTo: jsonTimeOrNull(totals.pausedSettledTo),
+  neverRead: unread.length,
+});

@@ -1,0 +1,184 @@
+import { jsonInterval, jsonTime, jsonTimeOrNull } from "../../app/json-times.ts";
+import { type EpochMs, minuteMs } from "../../contract/time.ts";
+import { printableLine, shellWord } from "../../printable.ts";
+import type { BreakCount } from "../../reports/break-counts.ts";
+import type { Status, StreamStatus } from "../../reports/status.ts";
+import { coverageShare } from "../../reports/stream-times.ts";
+import { behindHorizon } from "../../sync/closed-time.ts";
+import { type Interval, lengthMs } from "../../sync/intervals.ts";
+import {
+  formatCount,
+  formatCounted,
+  formatDuration,
+  formatInterval,
+  formatLength,
+  formatMinute,
+  formatTable,
+  formatTime,
+} from "../../terminal/format.ts";
+import { streamColumn, streamName } from "../../terminal/stream-names.ts";
+import { accountRemarks, accountsJson, closedRemarks } from "./accounts-status.ts";
+import { breaksLines } from "./alerts-status.ts";
+
+// What status says of ledgers.
+
+export const nothingStored = "nothing is stored yet; run sync";
+
+const titles = [
+  ...["bills", "complete through", "coverage", "settling", "behind", "gaps", "lost"],
+  "expires in",
+];
+
+/** @param configured the names of the streams that the configuration asks for. */
+export function statusText(
+  { now, lastRun, streams: all, accounts }: Status,
+  configured: ReadonlySet<string>,
+  breaks: readonly BreakCount[] = [],
+): string {
+  if (all.length === 0) return nothingStored;
+  const streams = all.filter(({ retiredAt }) => retiredAt === undefined);
+  const { title, nameOf } = streamColumn(streams.map(({ stream }) => stream));
+  const table = formatTable(
+    [title, ...titles],
+    streams.map((status) => [nameOf(status.stream), ...streamCells(status, now)]),
+  );
+  return [
+    ...(streams.length === 0 ? [] : [table, ""]),
+    ...closedRemarks(streams, now),
+    ...streams.flatMap((stream) => streamRemarks(stream, configured)),
+    ...breaksLines(breaks),
+    ...accounts.flatMap(accountRemarks),
+    ...retiredLines(all),
+    ...pausedLines(all, now),
+    lastRunText(lastRun),
+  ].join("\n");
+}
+
+function streamCells(status: StreamStatus, now: EpochMs): readonly string[] {
+  const { bills, completeThrough, settling, unread, gaps, expired, expiresAt } = status;
+  return [
+    formatCount(bills),
+    isRead(status) ? formatMinute(completeThrough) : "not read yet",
+    `${(Math.floor(coverageShare(status) * 1_000) / 10).toFixed(1)}%`,
+    formatLength(settling),
+    formatLength(unread),
+    formatLength(gaps),
+    formatLength(expired),
+    expiresAt === undefined ? "-" : untilText(expiresAt - now),
+  ];
+}
+
+/** Whether any run ever set out to read it. */
+const isRead = ({ coverage, settling, unproven, unread, expired }: StreamStatus): boolean =>
+  [coverage, settling, unproven, unread, expired].some((times) => times.length > 0);
+
+function untilText(ms: number): string {
+  if (ms <= 0) return "passed";
+  return ms < minuteMs ? "now" : formatDuration(ms);
+}
+
+/** What a person is shown of each stream's gaps; JSON has all. */
+const gapsShownMax = 5;
+
+function streamRemarks(status: StreamStatus, configured: ReadonlySet<string>): readonly string[] {
+  const { gaps, expired, rejected } = status;
+  const name = streamName(status.stream);
+  const missing = isRead(status) ? gaps : [];
+  const more = missing.length - gapsShownMax;
+  const { account, productType } = status.stream;
+  return [
+    ...(configured.has(name) || status.closedAt !== undefined
+      ? []
+      : [
+          `${name}: not configured, so no sync reads it; if it has ended: ` +
+            `bill-sync accounts retire ${printableLine(shellWord(account))} --product ${productType}`,
+        ]),
+    ...missing.slice(0, gapsShownMax).map((gap) => `${name}: missing ${formatInterval(gap)}`),
+    ...(more > 0 ? [`${name}: missing ${formatCount(more)} more: see --json`] : []),
+    ...expired.map((gap) => `${name}: lost ${formatInterval(gap)}`),
+    ...(rejected === 0
+      ? []
+      : [
+          `${name}: ${formatCounted(rejected, "row")} in rejected_bills broke the API's contract; ` +
+            "after an upgrade, npm run replay",
+        ]),
+  ];
+}
+
+/** A line for each account that has them. */
+function retiredLines(streams: readonly StreamStatus[]): readonly string[] {
+  const retired = streams.filter(({ retiredAt }) => retiredAt !== undefined);
+  return [...Map.groupBy(retired, ({ stream }) => stream.account)].map(([account, own]) => {
+    const bills = own.reduce((sum, stream) => sum + stream.bills, 0);
+    const names = own.map(({ stream }) => printableLine(stream.productType));
+    return `${printableLine(account)}: retired: ${names.join(", ")}, ${formatCounted(bills, "bill")} kept`;
+  });
+}
+
+/** A line for each account that is paused: what it loses by that. */
+function pausedLines(streams: readonly StreamStatus[], now: EpochMs): readonly string[] {
+  const paused = streams.filter(({ pausedAt }) => pausedAt !== undefined);
+  return [...Map.groupBy(paused, ({ stream }) => stream.account)].map(([account, own]) => {
+    const times = own.flatMap(({ expiresAt }) => expiresAt ?? []);
+    const name = printableLine(account);
+    const loses =
+      times.length === 0
+        ? ""
+        : `; its oldest unread time is lost in ${untilText(Math.min(...times) - now)}`;
+    return `${name}: paused ${formatMinute(own[0]?.pausedAt)}, so no sync reads it${loses}`;
+  });
+}
+
+function lastRunText(run: Status["lastRun"]): string {
+  if (run === undefined) return "no run yet";
+  const { command, startedAt, finishedAt, outcome, error } = run;
+  const start = `last run: ${command}, ${formatTime(startedAt)}`;
+  if (finishedAt === undefined) return `${start}: still at work, or killed`;
+  return `${start} to ${formatTime(finishedAt)}: ${outcome}${error === null ? "" : ` (${error})`}`;
+}
+
+/** Before the first migration, nothing tells the time. */
+type JsonStatus = Omit<Status, "now"> & { readonly now: EpochMs | undefined };
+
+/** What of it not even switching the account back brings. */
+const closedLost = (unread: readonly Interval[], now: EpochMs | undefined) =>
+  now === undefined ? [] : behindHorizon(unread, now);
+
+export function statusJson(
+  { now, lastRun, streams, accounts }: JsonStatus,
+  configured: ReadonlySet<string>,
+): object {
+  return {
+    asOf: jsonTimeOrNull(now),
+    lastRun:
+      lastRun === undefined
+        ? null
+        : {
+            ...lastRun,
+            startedAt: jsonTime(lastRun.startedAt),
+            finishedAt: jsonTimeOrNull(lastRun.finishedAt),
+          },
+    accounts: accountsJson(accounts),
+    streams: streams.map((status) => ({
+      ...status.stream,
+      configured: configured.has(streamName(status.stream)),
+      retiredAt: jsonTimeOrNull(status.retiredAt),
+      pausedAt: jsonTimeOrNull(status.pausedAt),
+      closedAt: jsonTimeOrNull(status.closedAt),
+      closedUnread: status.closedUnread.map(jsonInterval),
+      closedLost: closedLost(status.closedUnread, now).map(jsonInterval),
+      bills: status.bills,
+      rejected: status.rejected,
+      completeThrough: jsonTimeOrNull(status.completeThrough),
+      completeThroughMs: status.completeThrough ?? null,
+      coverageShare: coverageShare(status),
+      coverage: status.coverage.map(jsonInterval),
+      settlingMs: lengthMs(status.settling),
+      unproven: status.unproven.map(jsonInterval),
+      behindMs: lengthMs(status.unread),
+      gaps: status.gaps.map(jsonInterval),
+      expired: status.expired.map(jsonInterval),
+      expiresAt: jsonTimeOrNull(status.expiresAt),
+    })),
+  };
+}

@@ -1,0 +1,83 @@
+import { sql } from "drizzle-orm";
+import type { ProductType } from "../../contract/product-types.ts";
+import type { Database, Queryable } from "../connect.ts";
+import { withDatabaseErrors } from "../database-errors.ts";
+import { textArray } from "../sql/array-literal.ts";
+import { isOneOf } from "../sql/one-of.ts";
+import { onlyRow } from "../sql/only-row.ts";
+
+/** What the table `accounts` says of an account: no credential. */
+export type AddedAccount = {
+  readonly name: string;
+  /** Undefined for those that are wanted of all accounts. */
+  readonly productTypes: readonly ProductType[] | undefined;
+  readonly demo: boolean;
+  readonly ltv: boolean;
+  /** A parent account's risk units; none for a risk unit's own account. */
+  readonly riskUnitIds: readonly string[];
+};
+
+/** @returns whether it was not there yet; one that was stays as it is. */
+export async function addAccount(db: Database, account: AddedAccount): Promise<boolean> {
+  const { name, productTypes, demo, ltv, riskUnitIds } = account;
+  return withDatabaseErrors(async () => {
+    const { rowCount } = await db.execute(sql`
+      insert into accounts (account, product_types, demo, ltv, risk_unit_ids, added_at)
+      values (
+        ${name}, ${productTypes ? textArray(productTypes) : null}::text[], ${demo}, ${ltv},
+        ${riskUnitIds.length > 0 ? textArray(riskUnitIds) : null}::text[], clock_timestamp()
+      )
+      on conflict (account) do nothing`);
+    return rowCount === 1;
+  });
+}
+
+export async function countAdded(db: Queryable): Promise<number> {
+  return withDatabaseErrors(async () => {
+    const { rows } = await db.execute<{ accounts: string }>(sql`
+      select count(*) as accounts from accounts`);
+    return Number(onlyRow(rows, "a count").accounts);
+  });
+}
+
+/** In the order of their names. @param names of these only. Default of all. */
+export async function readAddedAccounts(
+  db: Queryable,
+  names?: readonly string[],
+): Promise<readonly AddedAccount[]> {
+  return withDatabaseErrors(async () => {
+    const { rows } = await db.execute<{
+      name: string;
+      productTypes: readonly ProductType[] | null;
+      demo: boolean;
+      ltv: boolean;
+      riskUnitIds: readonly string[] | null;
+    }>(sql`
+      select
+        account as name,
+        product_types as "productTypes",
+        demo,
+        ltv,
+        risk_unit_ids as "riskUnitIds"
+      from accounts
+      where ${isOneOf(names)}
+      order by account`);
+    return rows.map(({ productTypes, riskUnitIds, ...row }) => ({
+      ...row,
+      productTypes: productTypes ?? undefined,
+      riskUnitIds: riskUnitIds ?? [],
+    }));
+  });
+}
+
+/** The names alone, where the configuration says how their credentials are looked up. */
+export async function readAddedNames(
+  db: Queryable,
+  { added }: { readonly added?: object },
+): Promise<readonly string[]> {
+  if (added === undefined) return [];
+  return withDatabaseErrors(async () => {
+    const { rows } = await db.execute<{ account: string }>(sql`select account from accounts`);
+    return rows.map(({ account }) => account);
+  });
+}

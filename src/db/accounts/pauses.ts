@@ -1,0 +1,48 @@
+import { sql } from "drizzle-orm";
+import { type EpochMs, epochMs } from "../../contract/time.ts";
+import type { Database, Queryable } from "../connect.ts";
+import { withDatabaseErrors } from "../database-errors.ts";
+import { isOneOf } from "../sql/one-of.ts";
+
+/** Since when accounts are left out for now, by their names. The exchange forgets meanwhile. */
+export type Pauses = ReadonlyMap<string, EpochMs>;
+
+/** @param accounts of these only. Default of all. */
+export async function readPauses(db: Queryable, accounts?: readonly string[]): Promise<Pauses> {
+  return withDatabaseErrors(async () => {
+    const { rows } = await db.execute<{ account: string; paused_at: string }>(sql`
+      select
+        account,
+        extract(epoch from paused_at) * 1000 as paused_at
+      from stream_states
+      where product_type = ''
+        and paused_at is not null
+        and ${isOneOf(accounts)}`);
+    return new Map(rows.map((row) => [row.account, epochMs(Number(row.paused_at))]));
+  });
+}
+
+/** What is paused already keeps its time. */
+export async function pause(db: Database, account: string): Promise<void> {
+  await withDatabaseErrors(() =>
+    db.execute(sql`
+      insert into stream_states as known (account, product_type, paused_at)
+      values (${account}, '', clock_timestamp())
+      on conflict (account, product_type) do update
+      set paused_at = excluded.paused_at
+      where known.paused_at is null`),
+  );
+}
+
+/** @returns whether it was paused. */
+export async function resume(db: Database, account: string): Promise<boolean> {
+  return withDatabaseErrors(async () => {
+    const { rowCount } = await db.execute(sql`
+      update stream_states
+      set paused_at = null
+      where account = ${account}
+        and product_type = ''
+        and paused_at is not null`);
+    return rowCount === 1;
+  });
+}

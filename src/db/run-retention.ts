@@ -1,0 +1,106 @@
+import { sql } from "drizzle-orm";
+import type { Database } from "./connect.ts";
+import { lacksRight, withDatabaseErrors } from "./database-errors.ts";
+import { textArray } from "./sql/array-literal.ts";
+import { onlyRow } from "./sql/only-row.ts";
+import { timeText } from "./sql/time-text.ts";
+
+/** How long a run is kept in `sync_runs`. */
+export const keptDays = 400;
+/** The same where there are more than a million: a hundred thousand accounts have as many in half a day. */
+const keptDaysOfMany = 7;
+const manyRuns = 1_000_000;
+
+// Deleted a few at a time: nobody waits for a long transaction.
+const batchRuns = 5_000;
+const batchesMax = 2_000;
+
+/**
+ * Deletes runs that are too old, where this is the first run of the UTC day. What stays whatever its age:
+ * the last run of each command that ended in each way, and every run that a checkpoint or a rejected row
+ * names, since it says how that time was read.
+ *
+ * @returns how many were deleted; 0 where the database's user may not.
+ */
+export async function forgetOldRuns(db: Database, signal: AbortSignal): Promise<number> {
+  try {
+    return await withDatabaseErrors(() => forget(db, signal));
+  } catch (error) {
+    if (lacksRight(error)) return 0;
+    throw error;
+  }
+}
+
+async function forget(db: Database, signal: AbortSignal): Promise<number> {
+  const days = await daysToKeep(db);
+  if (days === undefined) return 0;
+  const last = await lastRuns(db);
+  let deleted = 0;
+  let after: OldRun | undefined;
+  for (let batch = 0; batch < batchesMax && !signal.aborted; batch++) {
+    const old = await readOld(db, days, after);
+    after = old.at(-1);
+    if (after === undefined) break;
+    const ids = old.map(({ run_id }) => run_id).filter((runId) => !last.has(runId));
+    const named = await namedRuns(db, ids);
+    const free = ids.filter((runId) => !named.has(runId));
+    await db.execute(sql`delete from sync_runs where run_id = any(${textArray(free)}::uuid[])`);
+    deleted += free.length;
+  }
+  return deleted;
+}
+
+/** Undefined where this is not the first run of the day. */
+async function daysToKeep(db: Database): Promise<number | undefined> {
+  const { rows } = await db.execute<{ today: number; runs: number }>(sql`
+    select
+      (
+        select count(*)
+        from (
+          select 1
+          from sync_runs
+          where started_at >= date_trunc('day', clock_timestamp(), 'UTC')
+          limit 2
+        ) as today
+      )::int as today,
+      (select reltuples from pg_class where oid = 'sync_runs'::regclass) as runs`);
+  const { today, runs } = onlyRow(rows, "a count of runs");
+  if (today !== 1) return undefined;
+  return runs > manyRuns ? keptDaysOfMany : keptDays;
+}
+
+type OldRun = { readonly run_id: string; readonly started_at: string };
+
+/** The next ones that are too old, the oldest first. */
+async function readOld(db: Database, days: number, after?: OldRun): Promise<readonly OldRun[]> {
+  const { rows } = await db.execute<OldRun>(sql`
+    select run_id, ${timeText(sql`started_at`)} as started_at
+    from sync_runs
+    where sync_runs.started_at < clock_timestamp() - ${days} * interval '1 day'
+      and (sync_runs.started_at, run_id) > (
+        ${after?.started_at ?? "-infinity"}::timestamptz,
+        ${after?.run_id ?? "00000000-0000-0000-0000-000000000000"}::uuid
+      )
+    order by sync_runs.started_at, run_id
+    limit ${batchRuns}`);
+  return rows;
+}
+
+/** The last run of each command that ended in each way. */
+async function lastRuns(db: Database): Promise<ReadonlySet<string>> {
+  const { rows } = await db.execute<{ run_id: string }>(sql`
+    select distinct on (command, outcome) run_id
+    from sync_runs
+    order by command, outcome, started_at desc`);
+  return new Set(rows.map(({ run_id }) => run_id));
+}
+
+/** Those that a checkpoint or a rejected row names, of whatever account. */
+async function namedRuns(db: Database, runs: readonly string[]): Promise<ReadonlySet<string>> {
+  const ids = sql`${textArray(runs)}::uuid[]`;
+  const { rows } = await db.execute<{ run_id: string }>(sql`
+    select run_id from checkpoints where run_id = any(${ids})
+    union
+    select run_id from rejected_bills where run_id = any(${ids})`);
+  return new Set(rows.map(({ run_id }) => run_id));
+}
