@@ -1,10 +1,13 @@
-import { sql } from "drizzle-orm";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { getTableName, sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";
+import { namedTables } from "../src/db/accounts/rename-account.ts";
 import { openDatabase } from "../src/db/connect.ts";
 import { takeSyncLease } from "../src/db/lease/sync-lease.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
-import { type CliEnvironment, environmentFor, runCli } from "./support/cli.ts";
+import { type CliEnvironment, environmentFor, runCli, temporaryFolder } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
 
 const both = "USDT-FUTURES,COIN-FUTURES";
@@ -149,4 +152,99 @@ test("an account is renamed in all tables at once; two ledgers are never put int
   });
   const { rows } = await at.db.execute(sql`select distinct account from bills`);
   expect(rows).toEqual([{ account: "main" }]);
+});
+
+test("an account that is added is read with credentials that a command tells, and left out while it is paused", async () => {
+  await using folder = await temporaryFolder();
+  await using sandbox = await openSandbox({
+    seed: "added",
+    density: 0.05,
+    accountNames: ["first", "second"],
+  });
+  await using database = await testDatabase();
+  const told = Object.fromEntries(
+    sandbox.accounts.map(({ name, ...keys }) => [name, keysOf(keys)]),
+  );
+  const script = `process.stdout.write(JSON.stringify(${JSON.stringify(told)}[process.argv[1]]))`;
+  const path = join(folder.path, "accounts.json");
+  const credentials = { command: [process.execPath, "-e", script, "{account}"] };
+  await writeFile(path, JSON.stringify({ credentials }), { mode: 0o600 });
+  const env = {
+    DATABASE_URL: database.url,
+    EXCHANGE_BASE_URL: sandbox.url,
+    ACCOUNTS_FILE: path,
+    PRODUCT_TYPES: both,
+  };
+  const run = (...args: readonly string[]) => runCli(args, { env });
+  expect(await run("accounts", "add", "first")).toMatchObject({
+    code: 0,
+    stdout: "account first is added: the next sync reads it\n",
+    stderr: "",
+  });
+  expect(await run("accounts", "add", "second", "--product", "USDT-FUTURES")).toMatchObject({
+    code: 0,
+  });
+  expect(await run("accounts", "add", "second")).toMatchObject({ code: 2 });
+  expect(await run("sync", "--account", "third")).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("--account third: there is no such account"),
+  });
+  expect(await run("accounts", "pause", "second")).toMatchObject({ code: 0 });
+  const synced = await run("sync", "--only", "bills");
+  expect(synced).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining("second: paused, so not read"),
+  });
+  const list = async () => (await run("accounts", "list")).stdout;
+  expect(await list()).toMatch(/^first\/USDT-FUTURES .* synced$/m);
+  expect(await list()).toMatch(/^second\/USDT-FUTURES .* paused \d{4}-/m);
+  expect(await run("accounts", "resume", "second")).toMatchObject({ code: 0 });
+  expect(await run("sync", "--only", "bills")).toMatchObject({ code: 0 });
+  expect(await run("accounts", "pause", "second")).toMatchObject({ code: 0 });
+
+  const status = await run("status");
+  expect(status.stdout).toMatch(
+    /^second: paused .*, so no sync reads it; its oldest unread time is lost in \d+/m,
+  );
+  const paged = JSON.parse((await run("status", "--json", "--limit", "2", "--check")).stdout);
+  expect(paged).toMatchObject({
+    fleet: { accounts: 2, ledgers: 3, wanted: 2, paused: 1, neverRead: 0 },
+    page: { limit: 2, offset: 0, ledgers: 3 },
+    streams: [{ account: "first" }, { account: "first" }],
+    alerts: [],
+  });
+  const rest = await run("status", "--limit", "2", "--offset", "2");
+  expect(rest.stdout).toContain("the worst 1 of 3 ledgers after the first 2:\n");
+  expect(rest.stdout).toMatch(/^1 ledger of paused accounts, complete through 20/m);
+  expect(await run("accounts", "rename", "second", "other")).toMatchObject({ code: 0 });
+  await using opened = openDatabase(database.url);
+  const { rows } = await opened.db.execute(sql`select account from accounts order by account`);
+  expect(rows).toEqual([{ account: "first" }, { account: "other" }]);
+});
+
+const keysOf = ({
+  apiKey,
+  apiSecret,
+  apiPassphrase,
+}: Record<"apiKey" | "apiSecret" | "apiPassphrase", string>) => ({
+  apiKey,
+  apiSecret,
+  apiPassphrase,
+});
+
+test("a rename takes every table that has an account, of this program or of its database", async () => {
+  await using database = await testDatabase();
+  await using opened = openDatabase(database.url);
+  const { rows } = await opened.db.execute<{ name: string }>(sql`
+    select relname as name
+    from pg_attribute
+    join pg_class on pg_class.oid = attrelid
+    where relnamespace = 'public'::regnamespace
+      and relkind in ('r', 'p')
+      and attname = 'account'
+      and not attisdropped
+    order by relname`);
+  const leases = ["account_guests", "account_leases"];
+  const all = [...namedTables.map((table) => getTableName(table)), ...leases];
+  expect(all.toSorted()).toEqual(rows.map(({ name }) => name).toSorted());
 });

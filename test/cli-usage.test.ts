@@ -73,7 +73,10 @@ describe.concurrent("help", () => {
   const options: Readonly<Record<string, readonly string[]>> = {
     sync: [...reporting, "--only <target...>", "--new-key"],
     plan: [...reporting, "--only <target...>"],
-    status: [...reporting, "--check", "--max-age <duration>", "--max-ltv <ratio>"],
+    status: [
+      ...[...reporting, "--limit <number>", "--offset <number>"],
+      ...["--check", "--max-age <duration>", "--max-ltv <ratio>"],
+    ],
     export: [
       "--format <format>",
       "--account <name...>",

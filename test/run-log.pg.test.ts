@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { dayMs, epochMs, isoTime } from "../src/contract/time.ts";
 import { openDatabase } from "../src/db/connect.ts";
 import { takeVerifyLease } from "../src/db/lease/verify-lease.ts";
+import { forgetOldRuns } from "../src/db/run-retention.ts";
 import { withLatency } from "../src/sandbox/faults.ts";
 import { openSandbox, type SandboxOptions } from "../src/sandbox/sandbox.ts";
 import { environmentFor, runCli, startCli } from "./support/cli.ts";
@@ -135,4 +136,50 @@ test("a sync that could not look for rejected rows is not complete, and says why
       error: expect.stringMatching(/rejected_bills/),
     },
   ]);
+});
+
+test("the first run of a day forgets runs that are too old, but for the last of each end and those that are named", async () => {
+  await using database = await testDatabase();
+  await using opened = openDatabase(database.url);
+  const { db } = opened;
+  const run = async (command: string, outcome: string, age: number) => {
+    const { rows } = await db.execute<{ run_id: string }>(sql`
+      insert into sync_runs (run_id, command, started_at, outcome)
+      values (
+        gen_random_uuid(), ${command}, clock_timestamp() - ${age} * interval '1 day', ${outcome}
+      )
+      returning run_id`);
+    return rows[0]?.run_id ?? "";
+  };
+  const { signal } = new AbortController();
+  const kept = [
+    await run("reconcile", "complete", 900),
+    await run("sync", "failed", 700),
+    await run("sync", "complete", 399),
+  ];
+  const [window, row] = [await run("sync", "complete", 800), await run("sync", "complete", 600)];
+  await db.execute(sql`
+    insert into checkpoints (
+      account, product_type, window_start, window_end, state, run_id, updated_at
+    )
+    values (
+      'main', 'USDT-FUTURES', '2026-01-01', '2026-01-02', 'complete', ${window}, '2026-01-02'
+    )`);
+  await db.execute(sql`
+    insert into rejected_bills (
+      account, product_type, digest, received, fault_path, fault, run_id, rejected_at
+    )
+    values ('main', 'USDT-FUTURES', 'digest', '{}', '', '', ${row}, clock_timestamp())`);
+  for (const age of [401, 500, 950]) await run("sync", "complete", age);
+  await run("sync", "failed", 701);
+  const stored = async () =>
+    (await db.execute<{ run_id: string }>(sql`select run_id from sync_runs`)).rows.map(
+      ({ run_id }) => run_id,
+    );
+  // Of two runs of today, neither is the first.
+  const today = [await run("sync", "complete", 0), await run("sync", "running", 0)];
+  expect(await forgetOldRuns(db, signal)).toBe(0);
+  await db.execute(sql`delete from sync_runs where run_id = ${today[1]}`);
+  expect(await forgetOldRuns(db, signal)).toBe(4);
+  expect((await stored()).toSorted()).toEqual([...kept, window, row, today[0]].toSorted());
 });

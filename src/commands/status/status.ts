@@ -45,7 +45,7 @@ export async function statusCommand(
   const isNew = !(await hasSchema(db));
   const limit = options.limit ?? (json || selection.accounts ? undefined : shownMax);
   if (!isNew && limit !== undefined && (await hasMoreThan(limit, db, some, selection))) {
-    return fleetStatus({ db, io, configOf }, { ...options, limit });
+    return await fleetStatus({ db, io, configOf }, { ...options, limit });
   }
   const given = selection.accounts ? some : configOf(undefined);
   const config = isNew ? given : await withAddedAmong(db, given, selection);

@@ -41,7 +41,7 @@ export async function renameAccount(
 }
 
 /** The tables that hold an account's data. Its leases are none of it. */
-const namedTables: readonly PgTable[] = (() => {
+export const namedTables: readonly PgTable[] = (() => {
   const { accountLeases: _leases, accountGuests: _guests, ...others } = tables;
   return Object.values(others).filter((table: PgTable) =>
     getTableConfig(table).columns.some(({ name }) => name === "account"),
