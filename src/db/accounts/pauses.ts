@@ -27,7 +27,7 @@ export async function pause(db: Database, account: string): Promise<void> {
   await withDatabaseErrors(() =>
     db.execute(sql`
       insert into stream_states as known (account, product_type, paused_at)
-      values (${account}, '', clock_timestamp())
+      values (${account}, '', statement_timestamp())
       on conflict (account, product_type) do update
       set paused_at = excluded.paused_at
       where known.paused_at is null`),
