@@ -59,7 +59,7 @@ async function daysToKeep(db: Database): Promise<number | undefined> {
         from (
           select 1
           from sync_runs
-          where started_at >= date_trunc('day', clock_timestamp(), 'UTC')
+          where started_at >= date_trunc('day', statement_timestamp(), 'UTC')
           limit 2
         ) as today
       )::int as today,
@@ -76,7 +76,7 @@ async function readOld(db: Database, days: number, after?: OldRun): Promise<read
   const { rows } = await db.execute<OldRun>(sql`
     select run_id, ${timeText(sql`started_at`)} as started_at
     from sync_runs
-    where sync_runs.started_at < clock_timestamp() - ${days} * interval '1 day'
+    where sync_runs.started_at < statement_timestamp() - ${days} * interval '1 day'
       and (sync_runs.started_at, run_id) > (
         ${after?.started_at ?? "-infinity"}::timestamptz,
         ${after?.run_id ?? "00000000-0000-0000-0000-000000000000"}::uuid

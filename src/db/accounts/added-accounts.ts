@@ -25,7 +25,7 @@ export async function addAccount(db: Database, account: AddedAccount): Promise<b
       insert into accounts (account, product_types, demo, ltv, risk_unit_ids, added_at)
       values (
         ${name}, ${productTypes ? textArray(productTypes) : null}::text[], ${demo}, ${ltv},
-        ${riskUnitIds.length > 0 ? textArray(riskUnitIds) : null}::text[], clock_timestamp()
+        ${riskUnitIds.length > 0 ? textArray(riskUnitIds) : null}::text[], statement_timestamp()
       )
       on conflict (account) do nothing`);
     return rowCount === 1;
