@@ -1,7 +1,9 @@
 import { randomBytes } from "node:crypto";
+import { setImmediate } from "node:timers/promises";
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { openDatabase } from "../src/db/connect.ts";
+import { Connections, connectionsMax, spareConnections } from "../src/db/connections.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { entryOf, writeAccounts } from "./support/accounts-file.ts";
 import { runCli, temporaryFolder } from "./support/cli.ts";
@@ -51,6 +53,25 @@ describe.concurrent("a role that may have few connections", { timeout: maxMs }, 
       expect(doctor).toMatchObject({ code: 0 });
     },
   );
+});
+
+test("in the place of connections that are stuck others are lent, and not without end", async () => {
+  await using database = await testDatabase();
+  await using stack = new AsyncDisposableStack();
+  const pool = new Connections({ connectionString: database.url }, { stuckAfterMs: 20 });
+  stack.defer(() => pool.end());
+  const usual = connectionsMax - 1;
+  const takeAll = (count: number) =>
+    Promise.all(Array.from({ length: count }, () => pool.connect()));
+  // One is kept for what is urgent; without others in their place, nobody would get the next.
+  const [first, ...stuck] = [...(await takeAll(usual)), ...(await takeAll(spareConnections))];
+  const last = pool.connect();
+  expect(pool.totalCount).toBe(usual + spareConnections);
+  first?.release();
+  for (const client of [...stuck, await last]) client.release();
+  await setImmediate();
+  // They are as few as before once nothing is stuck.
+  expect(pool.options.max).toBe(connectionsMax);
 });
 
 async function limitedRole(db: ReturnType<typeof openDatabase>["db"], at: string, limit: number) {

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { openDatabase } from "../src/db/connect.ts";
 import { LockWaits } from "../src/db/lease/lock-waits.ts";
@@ -138,4 +139,20 @@ test.each<readonly [string, string, (held: Held) => Promise<unknown>]>([
     `waited 1.5 s for a lock that another session holds: process ${admin.pid} of user`,
   );
   await expect(acting).rejects.toThrow(`with "lock table ${table}"`);
+});
+
+test("a statement that is not answered is waited for once in a run: no other gets as long", async () => {
+  const waits = new LockWaits(tables.db, {
+    ...{ maxMs: 60_000, nextMaxMs: 50, lookEveryMs: 60_000 },
+    ...{ statementMaxMs: 200, nextStatementMaxMs: 77 },
+  });
+  const limitOf = async () => {
+    const { rows } = await waits.transact((tx) =>
+      tx.execute<{ statement_timeout: string }>(sql`show statement_timeout`),
+    );
+    return rows[0]?.statement_timeout;
+  };
+  expect(await limitOf()).toBe("200ms");
+  await expect(waits.transact((tx) => tx.execute(sql`select pg_sleep(60)`))).rejects.toThrow();
+  expect(await limitOf()).toBe("77ms");
 });

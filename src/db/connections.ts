@@ -12,6 +12,12 @@ export const connectMaxMs = 10 * secondMs;
  */
 export const connectionsMax = 10;
 
+// No page takes as long. What does waits for a lock, or for a machine that hangs and holds the rows of
+// some accounts: those of others are not to wait for it.
+const stuckAfterMs = 15 * secondMs;
+/** How many more connections there may be, in the place of those that are stuck. */
+export const spareConnections = connectionsMax;
+
 // A connection that was just closed counts at the server until its process has ended.
 const refusedPauseMs = 250;
 const tooManyConnections = "53300";
@@ -26,16 +32,20 @@ type Checkout = (
  * A pool that makes do with the connections it gets: a role, a server or a pooler may refuse the
  * next one, and one is enough. Who asks waits for its turn here for as long as those before it
  * take, each of whose statements is bounded. One connection is kept for what is urgent, where there
- * are two.
+ * are two. In the place of one that is stuck another one is lent.
  */
 export class Connections extends pg.Pool {
   /** One task for each client that is lent out. */
   readonly #lent = new PQueue({ concurrency: connectionsMax - 1 });
   /** Connections at work. The pool's own count has those that are still being made, too. */
   #atWork = 0;
+  #spare = spareConnections;
+  #isMakingDo = false;
+  readonly #stuckAfterMs: number;
 
-  constructor(config: pg.PoolConfig) {
+  constructor(config: pg.PoolConfig, { stuckAfterMs: after = stuckAfterMs } = {}) {
     super({ ...config, max: connectionsMax, connectionTimeoutMillis: connectMaxMs });
+    this.#stuckAfterMs = after;
     this.on("acquire", () => {
       this.#atWork++;
     });
@@ -78,6 +88,7 @@ export class Connections extends pg.Pool {
     void this.#lent.add(async () => {
       try {
         const client = await this.connectFirst();
+        using _ = this.#insteadOfStuck();
         const returned = Promise.withResolvers<void>();
         const { release } = client;
         client.release = (end) => {
@@ -93,8 +104,32 @@ export class Connections extends pg.Pool {
     return promise;
   }
 
+  /** Lends one more connection where this one does not come back in time, until it does. */
+  #insteadOfStuck(): Disposable {
+    let isLent = false;
+    const change = (by: number) => {
+      this.#spare -= by;
+      this.options.max += by;
+      this.#lent.concurrency += by;
+    };
+    const timer = setTimeout(() => {
+      if (this.#spare === 0) return;
+      isLent = true;
+      change(1);
+    }, this.#stuckAfterMs).unref();
+    return {
+      [Symbol.dispose]: () => {
+        clearTimeout(timer);
+        // With as many as the server grants there is none to be taken back.
+        if (isLent && !this.#isMakingDo) change(-1);
+      },
+    };
+  }
+
   /** From now on with as many connections as there are. */
   #makeDo(): void {
+    this.#isMakingDo = true;
+    this.#spare = 0;
     this.options.max = this.totalCount;
     this.#lent.concurrency = Math.max(1, this.totalCount - 1);
   }

@@ -11,10 +11,17 @@ import {
   type TransactionOptions,
   urgently,
 } from "../connect.ts";
+import { isOverdue } from "../database-errors.ts";
 
 const lockTimedOut = "55P03";
 
-type Timing = { readonly maxMs: number; readonly nextMaxMs: number; readonly lookEveryMs: number };
+type Timing = {
+  readonly maxMs: number;
+  readonly nextMaxMs: number;
+  readonly lookEveryMs: number;
+  readonly statementMaxMs?: number;
+  readonly nextStatementMaxMs?: number;
+};
 
 const usualTiming: Timing = {
   // Long enough for others to alter a table or build an index.
@@ -22,16 +29,21 @@ const usualTiming: Timing = {
   // Once a run has waited that long, it waits no longer than this for any lock.
   nextMaxMs: secondMs,
   lookEveryMs: 5 * secondMs,
+  // Once one statement was not done in the usual time, no other gets as long: where a machine hangs that
+  // holds the rows of a tenth of the accounts, the others would wait for each of these.
+  nextStatementMaxMs: 15 * secondMs,
 };
 
 /**
- * Limits how long a run waits for locks that other sessions hold. The long limit is for the whole run,
- * not for each page and account. The error names the session that held the lock.
+ * Limits how long a run waits for locks that other sessions hold, and for statements that are not
+ * answered. The long limits are for the whole run, not for each page and account. The error names the
+ * session that held the lock.
  */
 export class LockWaits {
   readonly #db: Database;
   readonly #timing: Timing;
   #isSpent = false;
+  #isOverdue = false;
   #blocker: Blocker | undefined;
 
   constructor(db: Database, timing: Timing = usualTiming) {
@@ -50,6 +62,7 @@ export class LockWaits {
     try {
       return await work(maxMs);
     } catch (error) {
+      this.#isOverdue ||= isOverdue(error);
       if (!isLockTimeout(error)) throw error;
       this.#isSpent = true;
       throw new DatabaseSilentError(waitedInVain(this.#timing.maxMs, this.#blocker), {
@@ -68,7 +81,10 @@ export class LockWaits {
     work: (tx: Transaction) => Promise<T>,
     options: Omit<TransactionOptions, "lockMaxMs"> = {},
   ): Promise<T> {
-    return this.limit((lockMaxMs) => inTransaction(this.#db, work, { ...options, lockMaxMs }));
+    const { statementMaxMs, nextStatementMaxMs } = this.#timing;
+    const given = this.#isOverdue ? nextStatementMaxMs : statementMaxMs;
+    const limits = { ...(given !== undefined && { statementMaxMs: given }), ...options };
+    return this.limit((lockMaxMs) => inTransaction(this.#db, work, { ...limits, lockMaxMs }));
   }
 
   /** Looks for the blocking session while the work waits: afterwards the server no longer knows. */
