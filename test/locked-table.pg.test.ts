@@ -1,7 +1,9 @@
 import { randomUUID } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { openDatabase } from "../src/db/connect.ts";
+import type { Connections } from "../src/db/connections.ts";
 import { LockWaits } from "../src/db/lease/lock-waits.ts";
 import { takeSyncLease } from "../src/db/lease/sync-lease.ts";
 import { takeVerifyLease } from "../src/db/lease/verify-lease.ts";
@@ -48,6 +50,27 @@ async function pagesOf(lockWaits: LockWaits, windows: number) {
     );
   return { stream, store, commit };
 }
+
+test("however many works wait, one look at a time is made for who blocks them, before which renewals need not wait", async () => {
+  const lookEveryMs = 100;
+  const waits = new LockWaits(tables.db, { maxMs: 60_000, nextMaxMs: 50, lookEveryMs });
+  const pool = tables.db.$client as Connections;
+  const connectFirst = pool.connectFirst.bind(pool);
+  let looks = 0;
+  pool.connectFirst = () => {
+    looks += 1;
+    return connectFirst();
+  };
+  const begunAt = performance.now();
+  try {
+    const works = Array.from({ length: 40 }, () => waits.limit(() => delay(6 * lookEveryMs)));
+    await Promise.all(works);
+  } finally {
+    pool.connectFirst = connectFirst;
+  }
+  expect(looks).toBeGreaterThan(0);
+  expect(looks).toBeLessThanOrEqual(1 + (performance.now() - begunAt) / lookEveryMs);
+});
 
 test("a locked table is waited for once for all pages and accounts, and who locked it is named", async () => {
   const waits = new LockWaits(tables.db, { maxMs: 1_500, nextMaxMs: 50, lookEveryMs: 200 });

@@ -51,7 +51,10 @@ export function networkOf(
       trace(`${time.now()} gets ${arrived.status}, ${arrived.body.length} characters`);
       const page = isForBills(url) ? servedPage(query, arrived) : undefined;
       if (page !== undefined) {
-        for (const { billId } of page.rows) pages.set(`${productType} ${endTime} ${billId}`, page);
+        for (const { billId } of page.rows) {
+          // A cursor that is included comes with the page behind it, which may be asked for again.
+          if (billId !== below) pages.set(`${productType} ${endTime} ${billId}`, page);
+        }
         onPage(page);
       }
       return arrived;

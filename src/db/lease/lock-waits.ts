@@ -45,6 +45,8 @@ export class LockWaits {
   #isSpent = false;
   #isOverdue = false;
   #blocker: Blocker | undefined;
+  #lookedAt = Number.NEGATIVE_INFINITY;
+  #isLooking = false;
 
   constructor(db: Database, timing: Timing = usualTiming) {
     this.#db = db;
@@ -87,11 +89,24 @@ export class LockWaits {
     return this.limit((lockMaxMs) => inTransaction(this.#db, work, { ...limits, lockMaxMs }));
   }
 
-  /** Looks for the blocking session while the work waits: afterwards the server no longer knows. */
+  /**
+   * Looks for the blocking session while the work waits: afterwards the server no longer knows. What one
+   * look finds, all of the run's works know. On a line of 24 kB/s, where 20 accounts' works each looked
+   * by themselves, the renewals of their leases waited for eleven looks, 1 s each, and came too late.
+   */
   async #look(signal: AbortSignal): Promise<void> {
+    const { lookEveryMs } = this.#timing;
     for (;;) {
-      await systemClock.sleep(this.#timing.lookEveryMs, signal);
-      this.#blocker = (await readBlocker(this.#db)) ?? this.#blocker;
+      await systemClock.sleep(lookEveryMs, signal);
+      const now = performance.now();
+      if (this.#isLooking || now - this.#lookedAt < lookEveryMs) continue;
+      this.#lookedAt = now;
+      this.#isLooking = true;
+      try {
+        this.#blocker = (await readBlocker(this.#db)) ?? this.#blocker;
+      } finally {
+        this.#isLooking = false;
+      }
     }
   }
 }
