@@ -84,7 +84,10 @@ test(
 
     const begun = Date.now();
     const worker = (address: string) =>
-      startCli(["worker", "--address", address, "--concurrency", "8"], { env });
+      startCli(["worker", "--address", address, "--concurrency", "8"], {
+        env,
+        maxMs: 2 * drainedMaxMs,
+      });
     await using first = await worker("127.0.0.2");
     await using second = await worker("127.0.0.3");
     /** Those that wait or are at work. */
