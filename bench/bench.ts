@@ -26,6 +26,7 @@ const benches: Readonly<Record<string, () => Promise<{ readonly run: Bench }>>> 
   unchanged: () => import("./unchanged.ts"),
   memory: () => import("./memory.ts"),
   growth: () => import("./growth.ts"),
+  status: () => import("./status.ts"),
   start: () => import("./start.ts"),
   page: () => import("./page.ts"),
   serve: () => import("./serve.ts"),

@@ -81,7 +81,11 @@ const commands: Readonly<Record<string, readonly Omit<CanaryRun, "failure">[]>> 
   report: ["text", "html", "json"].map((format) => ({
     args: ["report", "--month", dayBefore(2).slice(0, 7), "--format", format],
   })),
-  accounts: [{ args: ["accounts", "list"] }],
+  accounts: [
+    { args: ["accounts", "list"] },
+    { args: ["accounts", "add", "another"] },
+    { args: ["accounts", "pause", "main"] },
+  ],
   doctor: [{ args: ["doctor"] }, { args: ["doctor", "--json"] }],
   migrate: [{ args: ["migrate"] }],
   db: [{ args: ["db"] }],
@@ -304,6 +308,16 @@ const configFailures: Readonly<Record<string, Omit<CanaryRun, "args">>> = {
       ".env": `EXCHANGE_API_KEY='${key}\nEXCHANGE_API_SECRET ${secret}\n=${passphrase}\n${secret}`,
     }),
   },
+  "a command that prints secrets and fails": withAccounts(({ key, secret }) => {
+    const script = `console.log('${secret}'); console.error('${key}'); process.exit(1)`;
+    const credentials = { command: [process.execPath, "-e", script] };
+    return JSON.stringify({ accounts: [{ name: "main", credentials }] });
+  }),
+  "a secret where a command's program belongs": withAccounts((secrets) =>
+    JSON.stringify({
+      accounts: [{ ...account(secrets), apiSecret: { command: [secrets.secret] } }],
+    }),
+  ),
 };
 
 test(

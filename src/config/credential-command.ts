@@ -26,6 +26,12 @@ export async function outputOf(
       `account ${account}: the command ${printableLine(program)}, which tells its credentials, ${what}; ` +
         "run it by hand to see its output, which is not shown here since it may hold a secret",
     );
+  // What is no program may be a secret that was put where one belongs.
+  const notStarted = (error: unknown) =>
+    new UsageError(
+      `account ${account}: the command that tells its credentials cannot be started ` +
+        `(${codeOf(error)}); correct its first word, which is a program's name or path`,
+    );
   signal.throwIfAborted();
   // A group of its own, so that what a script started ends with it.
   const child = spawn(program, args, { stdio: ["ignore", "pipe", "ignore"], detached: true });
@@ -55,7 +61,7 @@ export async function outputOf(
       else parts.push(part);
     });
     const [code, killedBy] = await once(child, "close").catch((error: unknown) => {
-      throw failed(`cannot be started (${codeOf(error)})`);
+      throw notStarted(error);
     });
     if (end === "stopped") signal.throwIfAborted();
     if (end === "late") throw failed(`did not end within ${maxMs / secondMs} s`);

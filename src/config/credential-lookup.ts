@@ -126,7 +126,9 @@ async function resolved(
     return withoutLineEnd(await outputOf(account, commandOf(account, reference), { signal }));
   }
   if ("file" in reference) {
-    return withoutLineEnd(await textOf(account, resolve(folder, reference.file)));
+    // The path is not shown: a secret may have been put where it belongs.
+    const path = resolve(folder, reference.file);
+    return withoutLineEnd(await textOf(account, path, `the file that ${name} names`));
   }
   const text = variable(reference.env);
   if (text !== undefined) return text;
@@ -137,12 +139,12 @@ async function resolved(
 
 const withoutLineEnd = (text: string): string => text.replace(/\r?\n$/, "");
 
-async function textOf(account: string, path: string): Promise<string> {
+async function textOf(account: string, path: string, shown = path): Promise<string> {
   try {
     return await readFile(path, "utf8");
   } catch (error) {
     throw new UsageError(
-      `account ${account}: ${path} cannot be read (${codeOf(error)}); correct its path or its ` +
+      `account ${account}: ${shown} cannot be read (${codeOf(error)}); correct its path or its ` +
         "permissions",
     );
   }
