@@ -220,6 +220,17 @@ describe("a break of a unified account's balance", () => {
     expect(await wronglyMoved(account, bills)).toEqual([]);
   });
 
+  test("is not told of the time before the last category's first read time", async () => {
+    const account = "later";
+    const productType = "UTA-OTHER";
+    const bills = unifiedLedger(seededRandom(account));
+    const from = unifiedStart + (unifiedEnd - unifiedStart) / 2;
+    const isRead = (bill: UnifiedBill) => bill.productType !== productType || bill.cTime >= from;
+    await storeUnified(db, account, bills.filter(isRead), { uncovered: [productType] });
+    await inTransaction(db, (tx) => coverStream(tx, { account, productType }, from, unifiedEnd));
+    expect((await check(account)).breaks).toEqual([]);
+  });
+
   test("is told where the category that lacks is one that the key may not read", async () => {
     const account = "refused";
     const bills = unifiedLedger(seededRandom(account));

@@ -183,6 +183,7 @@ export async function findChainBreaks(
     ) as unread
     where is_testable
       and (settled_to is null or linked.c_time < settled_to)
+      and (shared_from is null or base.c_time >= shared_from)
       and (not is_small or not does_round)
     order by linked.account, linked.wallet, linked.coin, position`);
   return rows.filter(({ is_undoing }) => !is_undoing).map(toBreak);

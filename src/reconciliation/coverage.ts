@@ -12,9 +12,10 @@ import type { AccountScope } from "./bills-to-check.ts";
  * not follow there is not judged yet.
  *
  * A unified account's balance is one over all categories: where one of them was never read, none of
- * its balances is judged. One that the key may not read is not waited for. What was booked in the
- * last seconds of what was read may follow bills that were not. Where all are closed, no late bill
- * will come: the end is none, and what was not read is said of what does not follow there.
+ * its balances is judged, and none before `shared_from`, from which on all are read. One that the key
+ * may not read is not waited for. What was booked in the last seconds of what was read may follow bills
+ * that were not. Where all are closed, no late bill will come: the end is none, and what was not read
+ * is said of what does not follow there.
  */
 export async function collectCoverage(tx: Transaction, { account }: AccountScope): Promise<void> {
   await tx.execute(sql`
@@ -52,7 +53,8 @@ export async function collectCoverage(tx: Transaction, { account }: AccountScope
         when bool_or(is_unread) then '-infinity'
         when bool_and(is_closed) then null
         else min(settled_to) - ${bookedMaxOf("wallet")}
-      end as settled_to
+      end as settled_to,
+      case when count(*) > 1 then lower(range_intersect_agg(time)) end as shared_from
     from (
       select
         account,
