@@ -21,7 +21,7 @@ test("demo of a unified account reads all of it, each bill is the sandbox's own,
   const stdout = all.slice(0, all.indexOf("\n$ bill-sync serve "));
   const [, status = "", reconciled = ""] = stdout.split("\n$ bill-sync ").slice(1);
   const complete = status.match(/^UTA-[A-Z-]+(?= .* 100\.0% .* - {5}- )/gm);
-  expect(complete).toEqual(unifiedProductTypes);
+  expect(complete, status).toEqual(unifiedProductTypes);
   expect(status).toMatch(/^demo: a unified account$/m);
   expect(reconciled.match(/^demo\/UTA \w+ /gm)?.length).toBeGreaterThan(5);
   expect(reconciled).toContain("nothing is open: the ledger adds up");

@@ -98,6 +98,10 @@ const commands: Readonly<Record<string, readonly Omit<CanaryRun, "failure">[]>> 
   metrics: [{ args: ["metrics"] }],
   serve: [{ args: ["serve", "--port", "0"], act: seenThenStop("stdout", /http/) }],
   keys: [{ args: ["keys", "list"] }],
+  worker: [{ args: ["worker"], act: seenThenStop("stderr", /working off the queue/, 1_500) }],
+  enqueue: [{ args: ["enqueue"] }],
+  schedule: [{ args: ["schedule", "--every", "1h"], act: seenThenStop("stdout", /queued/) }],
+  distribute: [{ args: ["distribute", "--dry-run"] }],
   sandbox: [{ args: ["sandbox"], act: seenThenStop("stderr", /is up/) }],
   demo: [{ args: ["demo"], act: seenThenStop("stdout", /bill-sync sync/, 1_500) }],
   help: [{ args: ["help"] }],
@@ -130,7 +134,9 @@ test(
     expect(names).toEqual(Object.keys(commands));
     const helps = names.flatMap((name) => (name === "help" ? [] : [{ args: [name, "--help"] }]));
     const ends = await runAll([...Object.values(commands).flat(), ...helps]);
-    for (const { wanted, stdout } of ends) expect(`${wanted.args}: ${stdout}`).not.toMatch(/: $/);
+    for (const { wanted, stdout, stderr } of ends) {
+      expect(`${wanted.args}: ${stdout}${stderr}`).not.toMatch(/: $/);
+    }
     for (const { wanted, stdout } of ends.filter(({ wanted }) => wanted.args[1] === "--help")) {
       const takesJson = /--json/.test(stdout);
       const isTried = commands[wanted.args[0] ?? ""]?.some(({ args }) => args.includes("--json"));
