@@ -243,6 +243,14 @@ describe("a page that lies", async () => {
     expect(await exchange.ask()).toEqual(one);
     expect(exchange.met).toEqual([]);
   });
+
+  test("is none before the first page of a walk that begins anew", async () => {
+    await using exchange = await faultyExchange([{ kind: "page-again", atRequest: 3 }]);
+    await exchange.ask();
+    await exchange.ask({ idLessThan: one.endId ?? "" });
+    expect(await exchange.ask()).toEqual(one);
+    expect(exchange.met).toEqual([]);
+  });
 });
 
 describe("an exchange", () => {

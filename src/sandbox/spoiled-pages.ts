@@ -141,7 +141,8 @@ function rememberedCursors() {
   const walks = new Map<string, readonly (string | undefined)[]>();
   return ({ caller, productType, endTime, idLessThan }: BillsRequest) => {
     const walk = `${caller.uid} ${productType} ${endTime}`;
-    const before = walks.get(walk) ?? [];
+    // A question without a cursor begins a walk: no page comes before it.
+    const before = idLessThan === undefined ? [] : (walks.get(walk) ?? []);
     // A retry is not another page.
     const isRetry = before.length > 0 && before.at(-1) === idLessThan;
     const cursors = isRetry ? before : [...before, idLessThan].slice(-cursorsMax);
