@@ -148,9 +148,7 @@ export async function inTransaction<T>(
   work: (tx: Transaction) => Promise<T>,
   options: TransactionOptions = {},
 ): Promise<T> {
-  const client = await db.$client.connect();
-  pipeline(client, options.isPipelined ?? true);
-  try {
+  return lent(db.$client.connect(), options.isPipelined ?? true, async (client) => {
     const tx = transactionOn(client);
     // Drizzle sends when it is waited for: the beginning must be first.
     await Promise.all([client.query({ text: beginText(options) }), options.check?.(tx)]);
@@ -158,6 +156,20 @@ export async function inTransaction<T>(
     const { command } = await tx.execute("commit");
     // What the server answers where a statement had failed and the work went on.
     if (command !== "COMMIT") throw new Error(`defect: the commit ended in ${command}`);
+    return result;
+  });
+}
+
+/** Works on a connection, which is closed where the work fails. */
+async function lent<T>(
+  connecting: Promise<pg.PoolClient>,
+  isPipelined: boolean,
+  work: (client: pg.PoolClient) => Promise<T>,
+): Promise<T> {
+  const client = await connecting;
+  pipeline(client, isPipelined);
+  try {
+    const result = await work(client);
     pipeline(client, false);
     client.release();
     return result;
@@ -177,9 +189,7 @@ export async function executeAtOnce<Row extends Record<string, unknown>>(
   options: Pick<TransactionOptions, "isolation" | "statementMaxMs">,
 ): Promise<Answered<Row>> {
   const { sql: text, params: values } = dialect.sqlToQuery(statement);
-  const client = await db.$client.connect();
-  pipeline(client, true);
-  try {
+  return lent(db.$client.connect(), true, async (client) => {
     const stream = streamOf(client);
     stream.cork();
     const answers = [
@@ -189,13 +199,8 @@ export async function executeAtOnce<Row extends Record<string, unknown>>(
     ] as const;
     stream.uncork();
     const [, answer] = await Promise.all(answers);
-    pipeline(client, false);
-    client.release();
     return answer;
-  } catch (error) {
-    client.release(true);
-    throw error;
-  }
+  });
 }
 
 const dialect = new PgDialect();
@@ -223,15 +228,6 @@ export async function urgently<T>(
   work: (connection: Connection) => Promise<T>,
 ): Promise<T> {
   const pool = db.$client;
-  const client = await (pool instanceof Connections ? pool.connectFirst() : pool.connect());
-  pipeline(client, true);
-  try {
-    const result = await work(drizzle(client));
-    pipeline(client, false);
-    client.release();
-    return result;
-  } catch (error) {
-    client.release(true);
-    throw error;
-  }
+  const connecting = pool instanceof Connections ? pool.connectFirst() : pool.connect();
+  return lent(connecting, true, (client) => work(drizzle(client)));
 }

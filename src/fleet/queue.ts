@@ -11,11 +11,9 @@ import {
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { leaseTiming, usableMs } from "../db/lease/lease-kind.ts";
 import { textArray } from "../db/sql/array-literal.ts";
-import { failedQueue, queueSchema } from "../reports/queue.ts";
+import { failedQueue, queueSchema, syncQueue } from "../reports/queue.ts";
 import type { Secret } from "../secret.ts";
 import { type Job, keyOf, type QueuedTask, taskOf } from "./task.ts";
-
-const syncQueue = "sync";
 
 export const beatMs = secondMs;
 /**

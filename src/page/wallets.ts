@@ -1,5 +1,5 @@
 import { type SQL, sql } from "drizzle-orm";
-import { readRetirements, retiredSince } from "../db/accounts/retirement.ts";
+import { readRetirements, retirementsBy } from "../db/accounts/retirement.ts";
 import type { Queryable } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { walletOf } from "../db/sql/wallet.ts";
@@ -57,7 +57,7 @@ const newestBills = 10_000;
 
 async function walletsOf(db: Queryable, account: string): Promise<readonly Wallet[]> {
   return withDatabaseErrors(async () => {
-    const retirements = await readRetirements(db);
+    const retiredAtOf = retirementsBy(await readRetirements(db, [account]));
     const { rows } = await db.execute<{
       account: string;
       product: string;
@@ -111,7 +111,7 @@ async function walletsOf(db: Queryable, account: string): Promise<readonly Walle
     return rows.map((row) => ({
       ...row,
       bills: Number(row.bills),
-      isRetired: retiredSince(retirements, { ...row, productType: row.product }) !== undefined,
+      isRetired: retiredAtOf({ ...row, productType: row.product }) !== undefined,
     }));
   });
 }

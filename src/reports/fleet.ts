@@ -66,7 +66,7 @@ export function countLedgers(db: Queryable, scope: FleetScope): Promise<number> 
       select count(*) as ledgers
       from stream_times
       where ${isInScope(scope)}`);
-    return Number(rows[0]?.ledgers ?? 0);
+    return Number(onlyRow(rows, "a count").ledgers);
   });
 }
 

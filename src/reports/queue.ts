@@ -2,9 +2,12 @@ import { sql } from "drizzle-orm";
 import { type EpochMs, epochMs } from "../contract/time.ts";
 import type { Queryable } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
+import { onlyRow } from "../db/sql/only-row.ts";
 
 /** Where the queue's tables are. */
 export const queueSchema = "fleet";
+/** The queue of accounts to sync. */
+export const syncQueue = "sync";
 /** The queue of jobs that were given up. */
 export const failedQueue = "failed";
 
@@ -31,9 +34,9 @@ export async function readQueue(db: Queryable): Promise<QueueStatus | undefined>
         count(*) filter (where state in ('created', 'retry'))::int as waiting,
         count(*) filter (where state = 'active')::int as at_work
       from fleet.job
-      where name = 'sync'
+      where name = ${syncQueue}
         and state <= 'active'`);
-    const { waiting = 0, at_work: atWork = 0 } = rows[0] ?? {};
+    const { waiting, at_work: atWork } = onlyRow(rows, "the queue's counts");
     return { waiting, atWork, failed: await readFailed(db) };
   });
 }

@@ -1,6 +1,6 @@
 import { jsonTime, jsonTimeOrNull } from "../../app/json-times.ts";
 import { epochMs } from "../../contract/time.ts";
-import { type Retirement, retiredSince } from "../../db/accounts/retirement.ts";
+import { type Retirement, retirementsBy } from "../../db/accounts/retirement.ts";
 import { printableLine } from "../../printable.ts";
 import { type Break, breakKinds } from "../../reconciliation/breaks.ts";
 import type { ListedBreak, PastDecision } from "../../reconciliation/sign-off.ts";
@@ -8,12 +8,13 @@ import type { ListedBreak, PastDecision } from "../../reconciliation/sign-off.ts
 /** A break, and whether no sync reads its ledger any more, which keeps its breaks. */
 export type Marked<Entry extends Break> = Entry & { readonly isRetired: boolean };
 
-export const markRetired =
-  (retirements: readonly Retirement[]) =>
-  <Entry extends Break>(entry: Entry): Marked<Entry> => ({
+export function markRetired(retirements: readonly Retirement[]) {
+  const retiredAtOf = retirementsBy(retirements);
+  return <Entry extends Break>(entry: Entry): Marked<Entry> => ({
     ...entry,
-    isRetired: retiredSince(retirements, entry) !== undefined,
+    isRetired: retiredAtOf(entry) !== undefined,
   });
+}
 
 /** A break, on a few lines. */
 export function breakText(entry: Marked<Break>): string {

@@ -1,15 +1,37 @@
 import { readFileSync } from "node:fs";
 import { getTableName, type SQL, sql } from "drizzle-orm";
 import { getTableConfig, type PgTable } from "drizzle-orm/pg-core";
-import { unifiedProductTypes } from "../../contract/product-types.ts";
 import { checkDays, ledgerDays, symbolDays } from "../schema/days-schema.ts";
 import { chainOrderText } from "../sql/chain-order.ts";
+import { productTypesText, unifiedArrayText } from "../sql/wallet.ts";
 
 const folder = new URL("../../sql/days/", import.meta.url);
 
+/** Whether the day `stored` is as its bills say. */
+const isStoredDayClean = `not exists (
+    select 1
+    from dirty_days
+    where dirty_days.account = stored.account
+      and dirty_days.wallet = stored.wallet
+      and dirty_days.day = stored.day
+  )`;
+
+/** Whether `entries` is a bill of the wallet's day `dirty`. The account is put in later. */
+const isOfDirtyDay = `entries.account = $account
+        and entries.product_type = any(${productTypesText("dirty.wallet")})
+        and entries.c_time >= dirty.day::timestamp at time zone 'UTC'
+        and entries.c_time < (dirty.day + 1)::timestamp at time zone 'UTC'`;
+
+/** What several files say alike. */
+const common: Readonly<Record<string, string>> = {
+  chain_order: chainOrderText(),
+  is_of_dirty_day: isOfDirtyDay,
+  is_stored_day_clean: isStoredDayClean,
+};
+
 /** The text of a file, with the words that it leaves open put in. */
 function readText(name: string, words: Readonly<Record<string, string>> = {}): string {
-  const given: Readonly<Record<string, string>> = { ...words, chain_order: chainOrderText() };
+  const given = { ...words, ...common };
   const text = readFileSync(new URL(`${name}.sql`, folder), "utf8");
   return text.replaceAll(/\$([a-z_]+)/g, (found, word) => given[word] ?? found);
 }
@@ -51,13 +73,7 @@ const currentView = ({ name, columns, computed }: DayTable): string => `
   create or replace view public.current_${name} as
   select ${columns.join(", ")}
   from ${name} as stored
-  where not exists (
-    select 1
-    from dirty_days
-    where dirty_days.account = stored.account
-      and dirty_days.wallet = stored.wallet
-      and dirty_days.day = stored.day
-  )
+  where ${isStoredDayClean}
   union all
   select ${columns.join(", ")}
   from (${computed}) as computed;`;
@@ -90,6 +106,6 @@ const classic = {
 
 const unified = {
   product_type: "bills.product_type",
-  product_types: `any(array[${unifiedProductTypes.map((name) => `'${name}'`).join(", ")}])`,
+  product_types: `any(${unifiedArrayText})`,
   of_wallet: "known.wallet = 'UTA'",
 };

@@ -20,8 +20,10 @@ export const egressName = ({ name, localAddress }: Egress): string | undefined =
 /** What a lease's row calls a process: by its machine and its egress neighbours know each other. */
 export function holderName(pid: number = process.pid, egress: Egress = {}): string {
   const name = egressName(egress);
-  return `${hostname()} process ${pid}${name === undefined ? "" : ` via ${name}`}`;
+  return `${hostname()} process ${pid}${name === undefined ? "" : via(name)}`;
 }
+
+const via = (name: string): string => ` via ${name}`;
 
 /**
  * How many other processes that send from the same address hold a lease by now, in this database. One
@@ -35,7 +37,7 @@ export async function countNeighbours(db: Database, egress: Egress = {}): Promis
     name === undefined
       ? ofMachine
       : sql`(
-          right(holder, ${name.length + 5}) = ${` via ${name}`}
+          right(holder, ${via(name).length}) = ${via(name)}
           or ${ofMachine} and strpos(holder, ' via ') = 0
         )`;
   const { rows } = await urgently(db, (connection) =>

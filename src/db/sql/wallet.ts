@@ -9,12 +9,15 @@ import { unifiedProductTypes } from "../../contract/product-types.ts";
 export const walletOf = (productType: string): SQL =>
   sql.raw(`(case when ${productType} like 'UTA-%' then 'UTA' else ${productType} end)`);
 
-const unifiedArray = unifiedProductTypes.map((productType) => `'${productType}'`).join(", ");
+/** The product types of the one wallet of a unified account, as an array. */
+export const unifiedArrayText = `array[${unifiedProductTypes.map((name) => `'${name}'`).join(", ")}]`;
 
 /**
  * The product types that share a wallet, as an array: to look bills up by, where an index begins
  * with their product type.
  * @param wallet a column.
  */
-export const productTypesOf = (wallet: string): SQL =>
-  sql.raw(`(case when ${wallet} = 'UTA' then array[${unifiedArray}] else array[${wallet}] end)`);
+export const productTypesOf = (wallet: string): SQL => sql.raw(productTypesText(wallet));
+
+export const productTypesText = (wallet: string): string =>
+  `(case when ${wallet} = 'UTA' then ${unifiedArrayText} else array[${wallet}] end)`;

@@ -1,7 +1,7 @@
 import { isDemoProductType, type ProductType, walletOf } from "../../contract/product-types.ts";
 import type { EpochMs } from "../../contract/time.ts";
 import { type AccountStates, readAccountStates } from "../../db/accounts/account-states.ts";
-import { readRetirements, retiredSince } from "../../db/accounts/retirement.ts";
+import { readRetirements, retirementsBy } from "../../db/accounts/retirement.ts";
 import type { Transaction } from "../../db/connect.ts";
 import { readSyncedStreams } from "../../db/ledger/checkpoints.ts";
 import { type ListedBreak, listBreaks } from "../../reconciliation/sign-off.ts";
@@ -83,11 +83,11 @@ async function readNeverRead(
   configured: readonly Stream[],
 ): Promise<readonly NeverRead[]> {
   const known = new Set(stored.map(streamName));
-  const retirements = await readRetirements(tx);
+  const retiredAtOf = retirementsBy(await readRetirements(tx));
   const isExpected = (stream: Stream) =>
     !known.has(streamName(stream)) &&
     !isDemoProductType(stream.productType) &&
-    retiredSince(retirements, stream) === undefined;
+    retiredAtOf(stream) === undefined;
   const parts = (await readReportedWallets(tx, stored, () => true)).flatMap(
     ({ account, unread, closedAt }) =>
       closedAt === undefined ? unread.map((productType) => ({ account, productType })) : [],

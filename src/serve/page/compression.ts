@@ -8,7 +8,6 @@ const encoders = {
   br: () =>
     createBrotliCompress({
       flush: constants.BROTLI_OPERATION_FLUSH,
-
       params: { [constants.BROTLI_PARAM_QUALITY]: 4 },
     }),
   gzip: () => createGzip({ flush: constants.Z_SYNC_FLUSH }),

@@ -25,17 +25,7 @@ cross join lateral (
     min(c_time) filter (where has_extra) as extra_first_at,
     max(c_time) filter (where has_extra) as extra_last_at
   from analytics.entries
-  where entries.account = $account
-    and entries.product_type = any(
-      case dirty.wallet
-        when 'UTA' then array[
-          'UTA-SPOT', 'UTA-MARGIN', 'UTA-USDT-FUTURES', 'UTA-COIN-FUTURES', 'UTA-USDC-FUTURES', 'UTA-OTHER'
-        ]
-        else array[dirty.wallet]
-      end
-    )
-    and entries.c_time >= dirty.day::timestamp at time zone 'UTC'
-    and entries.c_time < (dirty.day + 1)::timestamp at time zone 'UTC'
+  where $is_of_dirty_day
     -- Few bills are odd: the sums are of those alone.
     and (balance is null or category = 'unknown' or has_extra or is_id_odd)
   group by product_type

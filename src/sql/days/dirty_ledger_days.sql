@@ -66,17 +66,7 @@ cross join lateral (
         wallet_fee
       from analytics.entries
       left join bill_order using (account, product_type, bill_id)
-      where entries.account = $account
-        and entries.product_type = any(
-          case dirty.wallet
-            when 'UTA' then array[
-              'UTA-SPOT', 'UTA-MARGIN', 'UTA-USDT-FUTURES', 'UTA-COIN-FUTURES', 'UTA-USDC-FUTURES', 'UTA-OTHER'
-            ]
-            else array[dirty.wallet]
-          end
-        )
-        and entries.c_time >= dirty.day::timestamp at time zone 'UTC'
-        and entries.c_time < (dirty.day + 1)::timestamp at time zone 'UTC'
+      where $is_of_dirty_day
       -- What a bill moves is computed once, and not wherever it is named.
       offset 0
     ) as bills

@@ -51,17 +51,7 @@ cross join lateral (
       -- Without the fee that a unified account's amount may contain.
       case when product_type like 'UTA-%' then wallet_amount else amount end as net
     from analytics.entries
-    where entries.account = $account
-      and entries.product_type = any(
-        case dirty.wallet
-          when 'UTA' then array[
-            'UTA-SPOT', 'UTA-MARGIN', 'UTA-USDT-FUTURES', 'UTA-COIN-FUTURES', 'UTA-USDC-FUTURES', 'UTA-OTHER'
-          ]
-          else array[dirty.wallet]
-        end
-      )
-      and entries.c_time >= dirty.day::timestamp at time zone 'UTC'
-      and entries.c_time < (dirty.day + 1)::timestamp at time zone 'UTC'
+    where $is_of_dirty_day
     -- Each bill's net is computed once, and not wherever it is named.
     offset 0
   ) as bills

@@ -14,13 +14,7 @@ select
   'transfer' = any(categories) as has_transfer
 from ledger_days as stored
 cross join lateral unnest(coalesce(sought_times, array[day::timestamp at time zone 'UTC'])) as since
-where not exists (
-  select 1
-  from dirty_days
-  where dirty_days.account = stored.account
-    and dirty_days.wallet = stored.wallet
-    and dirty_days.day = stored.day
-)
+where $is_stored_day_clean
 union all
 select
   account,
