@@ -189,13 +189,13 @@ async function noteReopened(tx: Transaction, account: string): Promise<void> {
 /**
  * Breaks that were open and were not found again, among those that this check would have found.
  * @param checked where the check began in each chain is in `chains_to_check`; "all" for a whole one.
- * @returns how many they were.
+ * @returns their numbers.
  */
 export async function resolveUnfound(
   tx: Transaction,
   { account, productTypes }: AccountScope,
   { foundIds, checked }: { foundIds: readonly string[]; checked: "all" | "changed" },
-): Promise<number> {
+): Promise<readonly string[]> {
   const wasChecked =
     checked === "all"
       ? sql`true`
@@ -212,15 +212,16 @@ export async function resolveUnfound(
               and chain.since < ledger_breaks.happened_at
           )
         )`;
-  const { rowCount } = await tx.execute(sql`
+  const { rows } = await tx.execute<{ break_id: string }>(sql`
     update ledger_breaks
     set state = 'resolved', resolved_at = statement_timestamp()
     where state = 'open'
       and not break_id = any(${textArray(foundIds)}::bigint[])
       and account = ${account}
       and (product_type = '' or ${within("product_type", productTypes)})
-      and ${wasChecked}`);
-  return rowCount ?? 0;
+      and ${wasChecked}
+    returning break_id`);
+  return rows.map(({ break_id }) => break_id);
 }
 
 /** The columns of a {@link Break}, all but its number in their types. */

@@ -29,6 +29,7 @@ import {
   isAnyIdNew,
 } from "./checks.ts";
 import { collectCoverage } from "./coverage.ts";
+import { markDaysOfBreaks } from "./days-of-breaks.ts";
 import { hasUnlearnedCategory, inferWalletRules } from "./infer-wallet-rules.ts";
 import { findLoanToValueBreaks } from "./loan-to-value-breaks.ts";
 import { forgetMovedBills, orderBills } from "./order.ts";
@@ -150,8 +151,9 @@ async function checkOnce(
     ...(await findUnsigned(tx, scope)),
   ];
   const foundIds = await recordFound(tx, scope, found);
-  const resolved = await resolveUnfound(tx, scope, { foundIds, checked });
-  return { isWhole, resolved, chains: await writeChains(tx, scope, checked) };
+  const resolvedIds = await resolveUnfound(tx, scope, { foundIds, checked });
+  await markDaysOfBreaks(tx, scope, [...foundIds, ...resolvedIds]);
+  return { isWhole, resolved: resolvedIds.length, chains: await writeChains(tx, scope, checked) };
 }
 
 /** @returns undefined where a whole check is needed: something shows that it has to learn about. */

@@ -139,8 +139,9 @@ export const dirtyDays = pgTable(
     day: date("day").notNull(),
     /**
      * bills: stored, restated or moved, by whoever holds the account · meaning: a type's category, a
-     * wallet rule or the order within a millisecond changed, by whoever holds the account's meaning. Two
-     * kinds of writers, which do not wait for each other, never write one row.
+     * wallet rule or the order within a millisecond changed, or a break shows that somebody changed rows by
+     * hand, by whoever holds the account's meaning. Two kinds of writers, which do not wait for each other,
+     * never write one row.
      */
     cause: text("cause", { enum: ["bills", "meaning"] }).notNull(),
   },

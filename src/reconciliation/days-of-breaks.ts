@@ -1,0 +1,40 @@
+import { sql } from "drizzle-orm";
+import type { Transaction } from "../db/connect.ts";
+import { dayOfColumn } from "../db/days/mark-days.ts";
+import { textArray } from "../db/sql/array-literal.ts";
+import { walletOf } from "../db/sql/wallet.ts";
+import { type AccountScope, lastGoodProductType, timeBetween } from "./bills-to-check.ts";
+
+/**
+ * Marks the days from a break's last good bill to its first bad one, those without bills among them. Where
+ * somebody deleted, changed or put back a bill by hand, and a break shows or vanishes by it, the bill lies
+ * there, and no writer has marked its day.
+ */
+export async function markDaysOfBreaks(
+  tx: Transaction,
+  { account }: AccountScope,
+  breakIds: readonly string[],
+): Promise<void> {
+  if (breakIds.length === 0) return;
+  await tx.execute(sql`
+    insert into dirty_days (account, wallet, day, cause)
+    select distinct ${account}, ${walletOf("product_type")}, first_day + later, 'meaning'
+    from (
+      select
+        broken.product_type,
+        ${timeBetween("coalesce(good.c_time, happened_at)", "happened_at", "broken.product_type")} as time
+      from ledger_breaks as broken
+      left join bills as good
+        on good.account = ${account}
+        and good.product_type = ${lastGoodProductType("broken")}
+        and good.bill_id = last_good_bill
+      where broken.account = ${account}
+        and break_id = any(${textArray(breakIds)}::bigint[])
+        and broken.coin <> ''
+    ) as places
+    cross join lateral (
+      select ${dayOfColumn(sql`lower(time)`)} as first_day, ${dayOfColumn(sql`upper(time)`)} as last_day
+    ) as spans
+    cross join lateral generate_series(0, last_day - first_day) as later
+    on conflict (account, wallet, day, cause) do nothing`);
+}
