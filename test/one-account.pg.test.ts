@@ -21,7 +21,7 @@ const forSeveral: readonly (readonly [pattern: RegExp, why: string])[] = [
   [/ from stream_times where told_at /, "what time it is at the exchange"],
   [/^select count\(\*\) as ledgers from stream_times /, "status: how many ledgers there are"],
   [/ as wanted \(account, product_type\) /, "status: all streams at once"],
-  [/ from ltv_snapshots order by account/, "status: the newest loan-to-value of each"],
+  [/ from ltv_snapshots where true order by account/, "status: the newest loan-to-value of each"],
   [/ as judged group by account/, "status: breaks of each"],
 ];
 

@@ -3,7 +3,8 @@ import { type Config, unknownAccount } from "../config/config.ts";
 import { readAddedAccounts } from "../db/accounts/added-accounts.ts";
 import { type Pauses, readPauses } from "../db/accounts/pauses.ts";
 import { readRetirements } from "../db/accounts/retirement.ts";
-import type { Queryable } from "../db/connect.ts";
+import type { Database, Queryable } from "../db/connect.ts";
+import { readReachable, type Unreachable } from "../db/distribution/reachable.ts";
 import { withoutRetired } from "./retired.ts";
 
 /** A configuration, and a line for each account that was to be read and is not. */
@@ -15,7 +16,31 @@ export type ToRead = { readonly config: Config; readonly notices: readonly strin
  * @throws UsageError where one is asked for that is nowhere.
  */
 export async function accountsToRead(db: Queryable, given: Config): Promise<ToRead> {
+  return withoutIdle(db, await withAdded(db, given));
+}
+
+/**
+ * The same, but for accounts whose rows nobody answers for: the others go on without them.
+ * @throws as {@link accountsToRead} does.
+ */
+export async function reachableToRead(
+  db: Database,
+  given: Config,
+): Promise<ToRead & { readonly unreachable: readonly Unreachable[] }> {
   const all = await withAdded(db, given);
+  const names = all.accounts.map(({ name }) => name);
+  const { result, unreachable } = await readReachable(db, names, (some) =>
+    withoutIdle(db, some === undefined ? all : onlyThose(all, new Set(some))),
+  );
+  return { ...result, unreachable };
+}
+
+const onlyThose = (config: Config, names: ReadonlySet<string>): Config => ({
+  ...config,
+  accounts: config.accounts.filter(({ name }) => names.has(name)),
+});
+
+async function withoutIdle(db: Queryable, all: Config): Promise<ToRead> {
   const names = all.accounts.map(({ name }) => name);
   const awake = withoutPaused(all, await readPauses(db, names));
   const read = withoutRetired(awake.config, await readRetirements(db, names));

@@ -2,24 +2,30 @@ import { sql } from "drizzle-orm";
 import { type EpochMs, epochMs } from "../contract/time.ts";
 import type { Queryable } from "./connect.ts";
 import { withDatabaseErrors } from "./database-errors.ts";
+import { isOneOf } from "./sql/one-of.ts";
 
 /**
  * The exchange's time by now, without asking it: the time that its answers told the last run, and
  * what has passed on the database's clock since they were stored. It may be late by as long as the
  * run took for a window, and is never early for a clock that is wrong all along.
  *
+ * @param accounts of which it was told. Default of any.
  * @returns the database's own time where no run was told the exchange's yet.
  */
-export async function readExchangeTime(db: Queryable): Promise<EpochMs> {
+export async function readExchangeTime(
+  db: Queryable,
+  accounts?: readonly string[],
+): Promise<EpochMs> {
   return withDatabaseErrors(async () => {
     // Of the account that was told last: of a hundred thousand there are millions of windows.
     const { rows: last } = await db.execute<{ account: string }>(sql`
       select account
       from stream_times
       where told_at is not null
+        and ${isOneOf(accounts)}
       order by told_at desc
       limit 1`);
-    const account = last[0]?.account ?? null;
+    const account = last[0]?.account;
     const { rows } = await db.execute<{ now: string }>(sql`
       with told as (
         select
@@ -28,7 +34,7 @@ export async function readExchangeTime(db: Queryable): Promise<EpochMs> {
           updated_at
         from checkpoints
         where started_at is not null
-          and (${account}::text is null or account = ${account})
+          and ${isOneOf(account === undefined ? accounts : [account])}
       ),
       last_run as (
         select

@@ -2,6 +2,7 @@ import { sql } from "drizzle-orm";
 import { historyMs, minuteMs } from "../contract/time.ts";
 import type { Queryable } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
+import { isOneOf } from "../db/sql/one-of.ts";
 import type { QueuedTask } from "./task.ts";
 
 const prioritiesMax = historyMs / minuteMs;
@@ -13,12 +14,14 @@ export type AccountToQueue = { readonly name: string; readonly uid?: string };
  * The tasks of one round, each account's by what the exchange forgets first: its priority is the age of
  * its oldest time that is not read, in minutes. An account that was never read loses its oldest bills
  * every minute, and is first. The public lists change once in days and go before all, one request each.
+ * @param areAll whether these are all accounts. Of some, the rows of no other are looked at.
  */
 export async function queuedTasks(
   db: Queryable,
   accounts: readonly AccountToQueue[],
+  { areAll }: { readonly areAll: boolean },
 ): Promise<readonly QueuedTask[]> {
-  const ages = await readUnreadAges(db);
+  const ages = await readUnreadAges(db, areAll ? undefined : accounts.map(({ name }) => name));
   const tasks = accounts.map(({ name, uid }) => ({
     task: { account: name },
     priority: ages.get(name) ?? prioritiesMax,
@@ -29,7 +32,10 @@ export async function queuedTasks(
 }
 
 /** How old an account's oldest time is that no run has read, in minutes; of those that were ever read. */
-async function readUnreadAges(db: Queryable): Promise<ReadonlyMap<string, number>> {
+async function readUnreadAges(
+  db: Queryable,
+  accounts: readonly string[] | undefined,
+): Promise<ReadonlyMap<string, number>> {
   const { rows } = await withDatabaseErrors(() =>
     db.execute<{ account: string; minutes: number }>(sql`
       select
@@ -39,13 +45,15 @@ async function readUnreadAges(db: Queryable): Promise<ReadonlyMap<string, number
           ceil(extract(epoch from clock_timestamp() - min(settled_to)) / 60)
         ))::int as minutes
       from stream_times as streams
-      where not exists (
-        select 1
-        from stream_states as ended
-        where ended.account = streams.account
-          and ended.product_type in ('', streams.product_type)
-          and (ended.retired_at is not null or ended.closed_at is not null)
-      )
+      where ${isOneOf(accounts)}
+        and not exists (
+          select 1
+          from stream_states as ended
+          where ended.account = streams.account
+            and ${isOneOf(accounts)}
+            and ended.product_type in ('', streams.product_type)
+            and (ended.retired_at is not null or ended.closed_at is not null)
+        )
       group by account`),
   );
   return new Map(rows.map(({ account, minutes }) => [account, minutes]));

@@ -79,11 +79,17 @@ export function unreadAccounts(
     const { rows } = await db.execute<{ account: string }>(sql`
       select account
       from unnest(${textArray(accounts)}::text[]) as configured (account)
-      where not exists (select 1 from stream_times where stream_times.account = configured.account)
+      where not exists (
+          select 1
+          from stream_times
+          where stream_times.account = configured.account
+            and ${isOneOf(accounts)}
+        )
         and not exists (
           select 1
           from stream_states
           where stream_states.account = configured.account
+            and ${isOneOf(accounts)}
             and product_type = ''
             and coalesce(retired_at, paused_at) is not null
         )
@@ -195,11 +201,13 @@ const ledgers = (scope: FleetScope): SQL => sql`
             select account, product_type
             from rejected_bills
             where resolved_at is null
+              and ${isOneOf(scope.accounts)}
           ) as is_rejected,
           (account, ${walletOf("product_type")}) in (
             select account, product_type
             from ledger_breaks
             where state = 'open'
+              and ${isOneOf(scope.accounts)}
           ) as is_broken
         from (
           select
@@ -221,12 +229,14 @@ const ledgers = (scope: FleetScope): SQL => sql`
             select account, product_type, retired_at, closed_at
             from stream_states
             where coalesce(retired_at, closed_at) is not null
+              and ${isOneOf(scope.accounts)}
           ) as own using (account, product_type)
           left join (
             select account, retired_at, paused_at
             from stream_states
             where product_type = ''
               and coalesce(retired_at, paused_at) is not null
+              and ${isOneOf(scope.accounts)}
           ) as whole using (account)
         ) as stated
       ) as ledgers`;

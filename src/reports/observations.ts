@@ -2,7 +2,8 @@ import { sql } from "drizzle-orm";
 import { type EpochMs, epochMs } from "../contract/time.ts";
 import type { Queryable } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
-import { groupByStream, wantedStreams } from "../db/ledger/known-time.ts";
+import { accountsOf, groupByStream, wantedStreams } from "../db/ledger/known-time.ts";
+import { isOneOf } from "../db/sql/one-of.ts";
 import type { Stream } from "../sync/store.ts";
 import { type BreakCount, countBreaks } from "./break-counts.ts";
 import { type RecordsStatus, readRecords } from "./records.ts";
@@ -29,20 +30,22 @@ export type LastReading = {
 /**
  * Reads all of it, in as many queries however many accounts there are. Asks the exchange nothing.
  * @param settleLagMs the newest time that a run leaves unsettled, in ms.
- * @param accounts whose breaks are counted. Default all.
+ * @param accounts of which it is read. Default all.
+ * @param breaksOf of these the breaks. Default of the same.
  */
 export async function readObservations(
   db: Queryable,
   streams: readonly Stream[],
   settleLagMs: number,
   accounts?: readonly string[],
+  breaksOf = accounts,
 ): Promise<Observations> {
-  const status = await readStatus(db, streams, settleLagMs);
-  const records = await readRecords(db);
+  const status = await readStatus(db, streams, settleLagMs, accounts);
+  const records = await readRecords(db, accounts);
   return withDatabaseErrors(async () => ({
     status,
     records,
-    breaks: await countBreaks(db, accounts),
+    breaks: await countBreaks(db, breaksOf),
     runs: await readRunFacts(db),
     readingOf: await readLastReadings(db, streams),
   }));
@@ -65,6 +68,7 @@ async function readLastReadings(
       extract(epoch from max(updated_at) filter (where state = 'expired')) * 1000 as lost_at
     from checkpoints
     join ${wantedStreams(streams)} using (account, product_type)
+    where ${isOneOf(accountsOf(streams))}
     group by account, product_type`);
   const byStream = groupByStream(rows);
   const timeOf = (numeric: string | null | undefined) =>

@@ -2,6 +2,7 @@ import { sql } from "drizzle-orm";
 import { type EpochMs, epochMs } from "../contract/time.ts";
 import type { Queryable } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
+import { isOneOf } from "../db/sql/one-of.ts";
 
 /** What is stored of the spot pairs. */
 export type SymbolsStatus = {
@@ -33,12 +34,18 @@ export type RecordsStatus = {
   readonly loanToValue: readonly LoanToValueStatus[];
 };
 
-/** What the database holds of symbols and loan-to-value. Asks the exchange nothing. */
-export async function readRecords(db: Queryable): Promise<RecordsStatus> {
+/**
+ * What the database holds of symbols and loan-to-value. Asks the exchange nothing.
+ * @param accounts whose loan-to-value. Default all.
+ */
+export async function readRecords(
+  db: Queryable,
+  accounts?: readonly string[],
+): Promise<RecordsStatus> {
   return withDatabaseErrors(async () => ({
     symbols: await readSymbols(db),
     contracts: await readContracts(db),
-    loanToValue: await readLoanToValue(db),
+    loanToValue: await readLoanToValue(db, accounts),
   }));
 }
 
@@ -80,7 +87,10 @@ async function readContracts(db: Queryable): Promise<readonly ContractsStatus[]>
   }));
 }
 
-async function readLoanToValue(db: Queryable): Promise<readonly LoanToValueStatus[]> {
+async function readLoanToValue(
+  db: Queryable,
+  accounts: readonly string[] | undefined,
+): Promise<readonly LoanToValueStatus[]> {
   const { rows } = await db.execute<{
     account: string;
     risk_unit_id: string;
@@ -95,6 +105,7 @@ async function readLoanToValue(db: Queryable): Promise<readonly LoanToValueStatu
       extract(epoch from taken_at) * 1000 as taken_at,
       extract(epoch from held_until) * 1000 as held_until
     from ltv_snapshots
+    where ${isOneOf(accounts)}
     order by account, risk_unit_id, taken_at desc`);
   return rows.map((row) => ({
     account: row.account,

@@ -51,15 +51,17 @@ export type Status = {
  * What the database holds, stream by stream, in as many queries however many streams there are. Asks
  * the exchange nothing.
  * @param settleLagMs the newest time that a run leaves unsettled, in ms.
+ * @param accounts that may tell the time. Default all.
  */
 export async function readStatus(
   db: Queryable,
   streams: readonly Stream[],
   settleLagMs: number,
+  accounts?: readonly string[],
 ): Promise<Status> {
   return withDatabaseErrors(async () => {
     const lastRun = await readLastRun(db);
-    const now = await readExchangeTime(db);
+    const now = await readExchangeTime(db, accounts);
     const names = new Set(streams.map(({ account }) => account));
     const retiredAtOf = retirementsBy(await readRetirements(db, [...names]));
     const pauses = await readPauses(db, [...names]);
@@ -81,8 +83,8 @@ export async function readStatus(
         ...closed,
       };
     });
-    const accounts = [...names].map((account) => ({ account, ...states.of(account) }));
-    return { now, lastRun, streams: found, accounts };
+    const told = [...names].map((account) => ({ account, ...states.of(account) }));
+    return { now, lastRun, streams: found, accounts: told };
   });
 }
 

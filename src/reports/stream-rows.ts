@@ -1,7 +1,8 @@
 import { sql } from "drizzle-orm";
 import { epochMs } from "../contract/time.ts";
 import type { Queryable } from "../db/connect.ts";
-import { groupByStream, wantedStreams } from "../db/ledger/known-time.ts";
+import { accountsOf, groupByStream, wantedStreams } from "../db/ledger/known-time.ts";
+import { isOneOf } from "../db/sql/one-of.ts";
 import { interval } from "../sync/intervals.ts";
 import type { Stream } from "../sync/store.ts";
 import type { Reading } from "./stream-times.ts";
@@ -34,6 +35,7 @@ export async function readStreamRows(
 }
 
 async function readCounts(db: Queryable, streams: readonly Stream[]) {
+  const isOwn = isOneOf(accountsOf(streams));
   const { rows } = await db.execute<{
     account: string;
     product_type: string;
@@ -43,14 +45,19 @@ async function readCounts(db: Queryable, streams: readonly Stream[]) {
     select
       account,
       product_type,
-      bill_counts.bills,
+      counted.bills,
       rejected.rows as rejected
     from ${wantedStreams(streams)}
-    left join bill_counts using (account, product_type)
+    left join (
+      select account, product_type, bills
+      from bill_counts
+      where ${isOwn}
+    ) as counted using (account, product_type)
     left join (
       select account, product_type, count(*) as rows
       from rejected_bills
       where resolved_at is null
+        and ${isOwn}
       group by account, product_type
     ) as rejected using (account, product_type)`);
   return groupByStream(rows);
@@ -71,6 +78,7 @@ type WindowRow = {
 
 /** A window is read from its newest bill on: down to its cursor's, all is stored. */
 async function readReadings(db: Queryable, streams: readonly Stream[]) {
+  const isOwn = isOneOf(accountsOf(streams));
   const { rows } = await db.execute<WindowRow>(sql`
     select
       checkpoints.account,
@@ -84,9 +92,17 @@ async function readReadings(db: Queryable, streams: readonly Stream[]) {
         partition by checkpoints.account, checkpoints.product_type
         order by started_at desc
       ) as is_last_run
-    from checkpoints
+    from (
+      select account, product_type, window_start, window_end, cursor, state, started_at, run_id
+      from checkpoints
+      where ${isOwn}
+    ) as checkpoints
     join ${wantedStreams(streams)} using (account, product_type)
-    left join bills
+    left join (
+      select account, product_type, bill_id, c_time
+      from bills
+      where ${isOwn}
+    ) as bills
       on bills.account = checkpoints.account
       and bills.product_type = checkpoints.product_type
       and bills.bill_id = checkpoints.cursor

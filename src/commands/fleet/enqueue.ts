@@ -1,7 +1,9 @@
-import { accountsToRead } from "../../app/accounts-to-read.ts";
+import { reachableToRead } from "../../app/accounts-to-read.ts";
 import { type ExitCode, type Io, printSummary, tell } from "../../app/io.ts";
 import { migratedText } from "../../app/migrated-text.ts";
+import { unreachableLines } from "../../app/unreachable-text.ts";
 import type { Config } from "../../config/config.ts";
+import type { Unreachable } from "../../db/distribution/reachable.ts";
 import { migrate } from "../../db/migrate.ts";
 import { type CommandDatabase, openCommandDatabase } from "../../db/open.ts";
 import { messageOf } from "../../errors.ts";
@@ -14,8 +16,9 @@ export async function enqueueCommand(config: Config, io: Io): Promise<ExitCode> 
   const notify = (message: string) => tell(io, message);
   await using database = await openCommandDatabase(config.database, notify);
   await using queue = await openFilledQueue(database, notify);
-  printSummary(io, enqueuedText(await enqueueAccounts(database, queue, config)));
-  return 0;
+  const enqueued = await enqueueAccounts(database, queue, config);
+  printSummary(io, enqueuedText(enqueued));
+  return enqueued.unreachable.length === 0 ? 0 : 1;
 }
 
 /** The queue for those who put in, and do not take out; beside tables of this version. */
@@ -30,7 +33,12 @@ export async function openFilledQueue(
   return Queue.open({ url, supervises: false, onTrouble });
 }
 
-export type Enqueued = { readonly wanted: number; readonly queued: number };
+export type Enqueued = {
+  readonly wanted: number;
+  readonly queued: number;
+  /** Left out. */
+  readonly unreachable: readonly Unreachable[];
+};
 
 /** Queues the configured accounts that are neither retired nor paused, and the public lists. */
 export async function enqueueAccounts(
@@ -38,11 +46,14 @@ export async function enqueueAccounts(
   queue: Queue,
   given: Config,
 ): Promise<Enqueued> {
-  const { config } = await accountsToRead(db, given);
-  const tasks = await queuedTasks(db, config.accounts);
-  return { wanted: tasks.length, queued: await queue.enqueue(tasks) };
+  const { config, unreachable } = await reachableToRead(db, given);
+  const tasks = await queuedTasks(db, config.accounts, { areAll: unreachable.length === 0 });
+  return { wanted: tasks.length, queued: await queue.enqueue(tasks), unreachable };
 }
 
-export const enqueuedText = ({ wanted, queued }: Enqueued): string =>
-  `queued ${formatCount(queued)} of ${formatCounted(wanted, "job")}` +
-  (queued === wanted ? "" : `; ${formatCount(wanted - queued)} wait already, or are at work`);
+export const enqueuedText = ({ wanted, queued, unreachable }: Enqueued): string =>
+  [
+    `queued ${formatCount(queued)} of ${formatCounted(wanted, "job")}` +
+      (queued === wanted ? "" : `; ${formatCount(wanted - queued)} wait already, or are at work`),
+    ...unreachableLines(unreachable).map((line) => `not queued: ${line}`),
+  ].join("\n");

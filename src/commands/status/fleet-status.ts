@@ -1,12 +1,9 @@
 import { configuredAmong } from "../../app/accounts-to-read.ts";
-import { type ExitCode, type Io, print, printJson } from "../../app/io.ts";
 import { jsonTimeOrNull } from "../../app/json-times.ts";
 import { readable } from "../../app/readable.ts";
 import { configuredStreams } from "../../app/selection.ts";
-import type { Config } from "../../config/config.ts";
 import { readAccountStates } from "../../db/accounts/account-states.ts";
 import { readAddedNames } from "../../db/accounts/added-accounts.ts";
-import type { Database } from "../../db/connect.ts";
 import { readExchangeTime } from "../../db/exchange-time.ts";
 import { printableLine } from "../../printable.ts";
 import { type AlertName, alertsOf, maxAgeDefaultMs } from "../../reports/alerts.ts";
@@ -18,32 +15,26 @@ import { streamName } from "../../terminal/stream-names.ts";
 import { alertsJson, alertsText } from "./alerts-status.ts";
 import { queueJson, queueLines } from "./queue-status.ts";
 import { recordsJson, recordsText, wantedRiskUnits } from "./records-status.ts";
-import type { StatusOptions } from "./status-options.ts";
+import type { StatusDeps, StatusOptions, Told } from "./status-options.ts";
 import { statusJson, statusText } from "./streams-status.ts";
 
-type FleetDeps = {
-  readonly db: Database;
-  readonly io: Io;
-  readonly configOf: (accounts: readonly string[] | undefined) => Config;
-};
-
 /** `status` of more ledgers than somebody reads: what they come to, and the worst of them. */
-export async function fleetStatus(
-  { db, io, configOf }: FleetDeps,
+export async function readFleetStatus(
+  { db, configOf }: StatusDeps,
   options: StatusOptions & { readonly limit: number },
-): Promise<ExitCode> {
-  const { json, selection, limits, limit, offset = 0 } = options;
+): Promise<Told> {
+  const { selection, limits, limit, offset = 0 } = options;
   const maxAgeMs = limits?.maxAgeMs ?? maxAgeDefaultMs;
   const named = configOf(selection.accounts ?? []);
   const known = selection.accounts ?? [...named.accountNames, ...(await readAddedNames(db, named))];
   const unread = await unreadAccounts(db, known);
-  const now = await readExchangeTime(db);
+  const now = await readExchangeTime(db, selection.accounts);
   const { totals, worst } = await readFleet(db, { ...selection, now, maxAgeMs, limit, offset });
   const names = [...new Set(worst.map(({ account }) => account))];
   const config = await configuredAmong(db, configOf(names), names);
   const states = await readAccountStates(db, names);
   const configured = new Set(configuredStreams(readable(config, states)).map(streamName));
-  const all = await readObservations(db, worst, config.settleLagMs, names);
+  const all = await readObservations(db, worst, config.settleLagMs, selection.accounts, names);
   const { status, breaks } = all;
   const isShown = ({ account }: { readonly account: string }) => names.includes(account);
   const records = { ...all.records, loanToValue: all.records.loanToValue.filter(isShown) };
@@ -55,8 +46,8 @@ export async function fleetStatus(
   ];
   const page = { limit, offset, ledgers: totals.ledgers };
   const queue = await readQueue(db);
-  if (json) {
-    printJson(io, {
+  return {
+    document: () => ({
       ...statusJson(status, configured),
       fleet: fleetJson(totals, unread),
       page,
@@ -64,20 +55,19 @@ export async function fleetStatus(
       breaks,
       ...queueJson(queue),
       ...(alerts && { alerts: alerts.flatMap(alertJson) }),
-    });
-  } else {
-    const parts = [
-      ...fleetLines({ totals, unread, maxAgeMs, now }),
-      "",
-      pageLine(page, worst.length),
-      statusText(status, configured, breaks),
-      recordsText(records, riskUnits, now),
-      ...queueLines(queue),
-      ...(alerts ? [alerts.length === 0 ? "no alert" : alerts.map(alertText).join("\n")] : []),
-    ];
-    print(io, parts.join("\n"));
-  }
-  return alerts === undefined || alerts.length === 0 ? 0 : 1;
+    }),
+    text: () =>
+      [
+        ...fleetLines({ totals, unread, maxAgeMs, now }),
+        "",
+        pageLine(page, worst.length),
+        statusText(status, configured, breaks),
+        recordsText(records, riskUnits, now),
+        ...queueLines(queue),
+        ...(alerts ? [alerts.length === 0 ? "no alert" : alerts.map(alertText).join("\n")] : []),
+      ].join("\n"),
+    alerts: alerts?.length ?? 0,
+  };
 }
 
 const withoutLedgers = (all: Observations): Observations => ({

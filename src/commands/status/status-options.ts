@@ -1,4 +1,6 @@
 import type { Selection } from "../../app/selection.ts";
+import type { Config } from "../../config/config.ts";
+import type { Database } from "../../db/connect.ts";
 import type { AlertLimits } from "../../reports/alerts.ts";
 
 export type StatusOptions = {
@@ -9,4 +11,17 @@ export type StatusOptions = {
   /** At most so many ledgers, the worst first. Default all in JSON, and of a person a hundred. */
   readonly limit?: number | undefined;
   readonly offset?: number | undefined;
+};
+
+export type StatusDeps = {
+  readonly db: Database;
+  readonly configOf: (accounts: readonly string[] | undefined) => Config;
+};
+
+/** What a status has to say. */
+export type Told = {
+  readonly document: () => object;
+  readonly text: () => string;
+  /** How many rules fire; none where they are not to be judged. */
+  readonly alerts: number;
 };

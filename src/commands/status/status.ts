@@ -2,11 +2,14 @@ import { configuredAmong, withAdded } from "../../app/accounts-to-read.ts";
 import { type ExitCode, type Io, print, printJson, tell } from "../../app/io.ts";
 import { knownStreams, readable } from "../../app/readable.ts";
 import { configuredStreams, type Selection } from "../../app/selection.ts";
+import { unreachableJson, unreachableLines } from "../../app/unreachable-text.ts";
 import type { Config } from "../../config/config.ts";
 import { walletOf } from "../../contract/product-types.ts";
 import { noStates, readAccountStates } from "../../db/accounts/account-states.ts";
-import { countAdded } from "../../db/accounts/added-accounts.ts";
+import { countAdded, readAddedNames } from "../../db/accounts/added-accounts.ts";
 import type { Database } from "../../db/connect.ts";
+import { readReachable, type Unreachable } from "../../db/distribution/reachable.ts";
+import { readLeasedNames } from "../../db/lease/leased-names.ts";
 import { readSyncedStreams } from "../../db/ledger/checkpoints.ts";
 import { hasSchema } from "../../db/migrate.ts";
 import { openCommandDatabase } from "../../db/open.ts";
@@ -17,10 +20,10 @@ import { readQueue } from "../../reports/queue.ts";
 import type { RecordsStatus } from "../../reports/records.ts";
 import { streamName } from "../../terminal/stream-names.ts";
 import { alertsJson, alertsText } from "./alerts-status.ts";
-import { fleetStatus } from "./fleet-status.ts";
+import { readFleetStatus } from "./fleet-status.ts";
 import { queueJson, queueLines } from "./queue-status.ts";
 import { recordsJson, recordsText, wantedRiskUnits } from "./records-status.ts";
-import type { StatusOptions } from "./status-options.ts";
+import type { StatusDeps, StatusOptions, Told } from "./status-options.ts";
 import { nothingStored, statusJson, statusText } from "./streams-status.ts";
 
 /** More than these nobody reads: their sums, and the worst of them, say more. */
@@ -34,7 +37,7 @@ const shownMax = 100;
  *   reading each may leave out the others.
  */
 export async function statusCommand(
-  configOf: (accounts: readonly string[] | undefined) => Config,
+  configOf: StatusDeps["configOf"],
   io: Io,
   options: StatusOptions,
 ): Promise<ExitCode> {
@@ -42,49 +45,94 @@ export async function statusCommand(
   const some = configOf(selection.accounts ?? []);
   await using database = await openCommandDatabase(some.database, (message) => tell(io, message));
   const { db } = database;
-  const isNew = !(await hasSchema(db));
-  const limit = options.limit ?? (json || selection.accounts ? undefined : shownMax);
-  if (!isNew && limit !== undefined && (await hasMoreThan(limit, db, some, selection))) {
-    return await fleetStatus({ db, io, configOf }, { ...options, limit });
+  if (!(await hasSchema(db))) {
+    const given = selection.accounts ? some : configOf(undefined);
+    return show(io, options, nothingTold(given, selection, limits !== undefined), []);
   }
-  const given = selection.accounts ? some : configOf(undefined);
-  const config = isNew ? given : await withAddedAmong(db, given, selection);
-  const stored = isNew ? [] : await storedAmong(db, config, selection);
-  const states = isNew ? noStates : await readAccountStates(db, selection.accounts);
+  const limit = options.limit ?? (json || selection.accounts ? undefined : shownMax);
+  const names = selection.accounts ?? (await everyName(db, some));
+  const { result, unreachable } = await readReachable(db, names, async (accounts) => {
+    const own = {
+      ...options,
+      selection: { ...selection, accounts: accounts ?? selection.accounts },
+    };
+    return limit !== undefined && (await hasMoreThan(limit, db, some, own.selection))
+      ? await readFleetStatus({ db, configOf }, { ...own, limit })
+      : await readWholeStatus({ db, configOf }, own);
+  });
+  return show(io, options, result, unreachable);
+}
+
+function show(
+  io: Io,
+  { json, limits }: Pick<StatusOptions, "json" | "limits">,
+  { document, text, alerts }: Told,
+  unreachable: readonly Unreachable[],
+): ExitCode {
+  if (json) printJson(io, { ...document(), ...unreachableJson(unreachable) });
+  else print(io, [text(), ...unreachableLines(unreachable)].join("\n"));
+  const isWrong = limits !== undefined && alerts > 0;
+  return isWrong || unreachable.length > 0 ? 1 : 0;
+}
+
+/** Before the first migration. */
+function nothingTold(config: Config, selection: Selection, isChecked: boolean): Told {
+  // A name that is wrong is said at once.
+  knownStreams(selection, config, { stored: [], states: noStates });
+  const alerts = isChecked ? [noSync] : [];
+  const nothing = { now: undefined, lastRun: undefined, streams: [], accounts: [] };
+  return {
+    document: () => ({
+      ...statusJson(nothing, new Set()),
+      ...recordsJson(noRecords, []),
+      breaks: [],
+      ...queueJson(undefined),
+      ...(isChecked && { alerts: alertsJson(alerts) }),
+    }),
+    text: () => [nothingStored, ...(isChecked ? [alertsText(alerts)] : [])].join("\n"),
+    alerts: alerts.length,
+  };
+}
+
+/** Ledger by ledger. */
+async function readWholeStatus(
+  { db, configOf }: StatusDeps,
+  { selection, limits }: StatusOptions,
+): Promise<Told> {
+  const config = await withAddedAmong(db, configOf(selection.accounts), selection);
+  const stored = await storedAmong(db, config, selection);
+  const states = await readAccountStates(db, selection.accounts);
   const streams = knownStreams(selection, config, { stored, states });
   const configured = new Set(configuredStreams(readable(config, states)).map(streamName));
-  if (isNew) {
-    const alerts = limits && [noSync];
-    const nothing = { now: undefined, lastRun: undefined, streams: [], accounts: [] };
-    if (json) {
-      const told = { ...statusJson(nothing, new Set()), ...recordsJson(noRecords, []), breaks: [] };
-      printJson(io, {
-        ...told,
-        ...queueJson(undefined),
-        ...(alerts && { alerts: alertsJson(alerts) }),
-      });
-    } else print(io, [nothingStored, ...(alerts ? [alertsText(alerts)] : [])].join("\n"));
-    return alerts ? 1 : 0;
-  }
   const all = await readObservations(db, streams, config.settleLagMs, selection.accounts);
   const observations = { ...all, ...ofSelection(all, selection) };
   const { status, records, breaks } = observations;
   const riskUnits = wantedRiskUnits(config.accounts);
   const alerts = limits && alertsOf(observations, limits);
   const queue = await readQueue(db);
-  if (json) {
-    const told = { ...statusJson(status, configured), ...recordsJson(records, riskUnits), breaks };
-    printJson(io, { ...told, ...queueJson(queue), ...(alerts && { alerts: alertsJson(alerts) }) });
-  } else {
-    const parts = [
-      statusText(status, configured, breaks),
-      recordsText(records, riskUnits, status.now),
-      ...queueLines(queue),
-      ...(alerts ? [alertsText(alerts)] : []),
-    ];
-    print(io, parts.join("\n"));
-  }
-  return alerts === undefined || alerts.length === 0 ? 0 : 1;
+  return {
+    document: () => ({
+      ...statusJson(status, configured),
+      ...recordsJson(records, riskUnits),
+      breaks,
+      ...queueJson(queue),
+      ...(alerts && { alerts: alertsJson(alerts) }),
+    }),
+    text: () =>
+      [
+        statusText(status, configured, breaks),
+        recordsText(records, riskUnits, status.now),
+        ...queueLines(queue),
+        ...(alerts ? [alertsText(alerts)] : []),
+      ].join("\n"),
+    alerts: alerts?.length ?? 0,
+  };
+}
+
+/** Every account that is configured or was ever synced. The coordinator has their names. */
+async function everyName(db: Database, config: Config): Promise<readonly string[]> {
+  const added = await readAddedNames(db, config);
+  return [...new Set([...config.accountNames, ...added, ...(await readLeasedNames(db))])];
 }
 
 async function hasMoreThan(

@@ -17,12 +17,13 @@ import { accountBills } from "../../contract/account-bills.ts";
 import type { ContractProductType } from "../../contract/product-types.ts";
 import { type NamedKey, refuseTakenKey, rememberingKey } from "../../db/accounts/account-keys.ts";
 import type { Database } from "../../db/connect.ts";
+import type { Unreachable } from "../../db/distribution/reachable.ts";
 import type { LockWaits } from "../../db/lease/lock-waits.ts";
 import type { Renewals } from "../../db/lease/renewals.ts";
 import { takeSyncLease } from "../../db/lease/sync-lease.ts";
 import { openStore } from "../../db/ledger/ledger-store.ts";
 import { commitContracts, commitSymbols } from "../../db/reference/stored-symbols.ts";
-import type { ExchangeError } from "../../errors.ts";
+import { DatabaseError, type ExchangeError } from "../../errors.ts";
 import { addressLimit } from "../../exchange/address-limits.ts";
 import { countRejected } from "../../reports/rejected-rows.ts";
 import type { ReadAccount } from "../../sync/account-proof.ts";
@@ -42,18 +43,20 @@ export const accountsAtOnce = 2 * Math.ceil(addressLimit.requests / accountBills
 
 /** One run: the accounts of a configuration, side by side. */
 export async function sync(deps: SyncDeps): Promise<LoggedEnd> {
-  const { config, reporter, db, runId, targets, onResult } = deps;
+  const { config, unreachable, reporter, db, runId, targets, onResult } = deps;
   const startedAt = performance.now();
   const turns = new PQueue({ concurrency: accountsAtOnce });
   const inTurn = afterThoseOfOneUser((account) => turns.add(() => syncOne(deps, account)));
   // Symbols and contracts begin first, and where they fail, nobody waits for them.
-  const [symbols, contracts, ...reports] = await Promise.all([
+  const [symbols, contracts, ...own] = await Promise.all([
     targets.has("symbols") ? syncPairs(deps) : undefined,
     targets.has("contracts") ? syncOwnContracts(deps) : undefined,
     ...config.accounts.map(inTurn),
   ]);
-  const names = config.accounts.map(({ name }) => name);
-  const quarantined = reports.length === 0 ? [] : await lookUpRejected(db, names);
+  const reports = [...own, ...unreachable.map(({ account, error }) => unread(account, error))];
+  const answered = reports.filter(({ error }) => !(error instanceof DatabaseError));
+  const names = answered.map(({ account }) => account);
+  const quarantined = names.length === 0 ? [] : await lookUpRejected(db, names);
   const elapsedMs = performance.now() - startedAt;
   const result = syncResult({ runId, symbols, contracts, reports, quarantined, elapsedMs });
   reporter.end(result);
@@ -85,6 +88,8 @@ const lookUpRejected = (
 
 export type SyncDeps = {
   readonly config: Config;
+  /** Those that were to be synced, too. */
+  readonly unreachable: readonly Unreachable[];
   readonly signal: AbortSignal;
   readonly reporter: Reporter;
   readonly targets: Targets;
@@ -126,11 +131,18 @@ const noticeFailure =
   ({ message }: ExchangeError): void =>
     reporter.notice(`${name}: a request failed: ${message}`);
 
+const unread = (account: string, error: unknown): AccountReport => ({
+  account,
+  loanToValue: [],
+  streams: [],
+  error,
+});
+
 async function syncOne(deps: SyncDeps, wanted: Account): Promise<AccountReport> {
   const { config, signal, reporter, access } = deps;
   const account = await withCredentials(wanted, signal).catch((error: unknown) => ({ error }));
   if ("error" in account) {
-    return { account: wanted.name, loanToValue: [], streams: [], error: account.error };
+    return unread(wanted.name, account.error);
   }
   const exchange = exchangeOf(config, account, access);
   return syncAccount(

@@ -1,4 +1,4 @@
-import { accountsToRead } from "../../app/accounts-to-read.ts";
+import { reachableToRead } from "../../app/accounts-to-read.ts";
 import { shareAddress } from "../../app/address-share.ts";
 import { openExchangeAccess } from "../../app/exchange-session.ts";
 import { type ExitCode, type Io, printJson, printSummary } from "../../app/io.ts";
@@ -100,7 +100,7 @@ export async function openSyncSession(given: SyncSessionDeps): Promise<SyncSessi
   const kept = stack.move();
   return {
     async run(whole, deps) {
-      const { config, notices } = await accountsToRead(db, whole);
+      const { config, notices, unreachable } = await reachableToRead(db, whole);
       for (const line of notices) deps.reporter.warn(line);
       const lockWaits = new LockWaits(db);
       const { contractTypes = contractTypesOf(config) } = deps;
@@ -108,7 +108,7 @@ export async function openSyncSession(given: SyncSessionDeps): Promise<SyncSessi
       return await loggedRun(
         db,
         "sync",
-        (runId) => sync({ ...deps, ...shared, config, contractTypes, runId }),
+        (runId) => sync({ ...deps, ...shared, config, unreachable, contractTypes, runId }),
         deps.signal,
       );
     },

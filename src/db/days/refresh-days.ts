@@ -1,6 +1,6 @@
 import { type SQL, sql } from "drizzle-orm";
 import { type EpochMs, isoTime, secondMs } from "../../contract/time.ts";
-import { type Database, inTransaction, type Queryable, type Transaction } from "../connect.ts";
+import { type Database, executeAtOnce, inTransaction, type Transaction } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
 import { takeTurn } from "../ledger/turns.ts";
 import { textArray } from "../sql/array-literal.ts";
@@ -194,13 +194,19 @@ export async function refreshAllDays(
   }
 }
 
+// Where one machine of several hangs, nobody waits longer for it: each account's own sync stores its days.
+const listMaxMs = 10 * secondMs;
+
 async function readDirtyAccounts(
-  db: Queryable,
+  db: Database,
 ): Promise<readonly { readonly account: string; readonly days: number }[]> {
-  const { rows } = await db.execute<{ account: string; days: number }>(sql`
+  const marked = sql`
     select account, count(distinct (wallet, day))::int as days
     from dirty_days
     group by account
-    order by account`);
+    order by account`;
+  const { rows } = await executeAtOnce<{ account: string; days: number }>(db, marked, {
+    statementMaxMs: listMaxMs,
+  });
   return rows;
 }

@@ -5,6 +5,7 @@ import type { KnownTime, Stream, Walk } from "../../sync/store.ts";
 import { isAnew } from "../../sync/walk/resume-place.ts";
 import type { Queryable } from "../connect.ts";
 import { textArray } from "../sql/array-literal.ts";
+import { isOneOf } from "../sql/one-of.ts";
 
 type WindowRow = {
   account: string;
@@ -37,11 +38,16 @@ export async function readKnownTimes(
       extract(epoch from started_at) * 1000 as started_at
     from checkpoints
     join ${wantedStreams(streams)} using (account, product_type)
-    where account = any(${textArray([...new Set(streams.map(({ account }) => account))])}::text[])
+    where ${isOneOf(accountsOf(streams))}
     order by account, product_type, window_start, window_end`);
   const byStream = groupByStream(rows);
   return { of: (stream) => knownTimeOf(byStream.of(stream)) };
 }
+
+/** Whose they are: a distributed database looks into no other account's rows for a constant alone. */
+export const accountsOf = (streams: readonly Stream[]): readonly string[] => [
+  ...new Set(streams.map(({ account }) => account)),
+];
 
 /** These streams, to be joined by account and product type. */
 export const wantedStreams = (streams: readonly Stream[]) => sql`

@@ -1,0 +1,21 @@
+import type { Unreachable } from "../db/distribution/reachable.ts";
+import { printableLine } from "../printable.ts";
+import { formatCount } from "../terminal/format.ts";
+
+/** What a person is shown of each reason's accounts; JSON has all. */
+const shownMax = 10;
+
+/** A line for each reason why nobody answers for accounts. */
+export function unreachableLines(unreachable: readonly Unreachable[]): readonly string[] {
+  const byReason = Map.groupBy(unreachable, ({ error }) => error.message);
+  return [...byReason].map(([message, those]) => {
+    const names = those.slice(0, shownMax).map(({ account }) => printableLine(account));
+    const more = those.length - shownMax;
+    return `${names.join(", ")}${more > 0 ? ` and ${formatCount(more)} more` : ""}: ${message}`;
+  });
+}
+
+/** The same for programs. */
+export const unreachableJson = (unreachable: readonly Unreachable[]) => ({
+  unreachable: unreachable.map(({ account, error }) => ({ account, error: error.message })),
+});

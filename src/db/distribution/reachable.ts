@@ -1,0 +1,100 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { sql } from "drizzle-orm";
+import { secondMs } from "../../contract/time.ts";
+import { DatabaseError, messageOf } from "../../errors.ts";
+import { type Database, executeAtOnce, type Queryable } from "../connect.ts";
+import { withDatabaseErrors } from "../database-errors.ts";
+import { textArray } from "../sql/array-literal.ts";
+import { isOneOf } from "../sql/one-of.ts";
+import { onlyRow } from "../sql/only-row.ts";
+
+/** An account whose rows nobody answers for: the machine that they lie on is down, or hangs. */
+export type Unreachable = { readonly account: string; readonly error: DatabaseError };
+
+// What is read of a hundred thousand accounts takes some seconds. Where it takes longer, nodes are looked at.
+const patienceMs = 5 * secondMs;
+// A node counts the ledgers of its accounts in milliseconds.
+const probeMaxMs = 5 * secondMs;
+/** Where there are no nodes, so many accounts are asked for one by one. */
+const aloneMax = 100;
+
+/**
+ * Reads of several accounts at once. Where that fails, or is not done after some seconds, it is found
+ * out which accounts' rows nobody answers for, and the others are read without them.
+ * @param read is called with undefined for all accounts, and a second time with those that answer.
+ * @throws what `read` throws where all of them answer, or none does.
+ */
+export async function readReachable<T>(
+  db: Database,
+  accounts: readonly string[],
+  read: (accounts: readonly string[] | undefined) => Promise<T>,
+): Promise<{ readonly result: T; readonly unreachable: readonly Unreachable[] }> {
+  const over = new AbortController();
+  const whole = read(undefined).then((result) => ({ result, unreachable: [] }));
+  const isLate = delay(patienceMs, true, { signal: over.signal }).catch(() => true);
+  const mayBeNode = await Promise.race([whole.then(() => false, isOfDatabase), isLate]);
+  over.abort();
+  if (!mayBeNode) return whole;
+  // Where nobody can be asked at all, the first failure says it.
+  const unreachable = await findUnreachable(db, accounts).catch(() => []);
+  if (unreachable.length === 0 || unreachable.length === accounts.length) return whole;
+  const silent = new Set(unreachable.map(({ account }) => account));
+  const result = await read(accounts.filter((account) => !silent.has(account)));
+  return { result, unreachable };
+}
+
+const isOfDatabase = (error: unknown): boolean => error instanceof DatabaseError;
+
+async function findUnreachable(
+  db: Database,
+  accounts: readonly string[],
+): Promise<readonly Unreachable[]> {
+  const groups = (await readNodes(db, accounts)) ?? oneByOne(accounts);
+  const found = await Promise.all(
+    groups.map(async (group) => {
+      const error = await probe(db, group);
+      return error === undefined ? [] : group.map((account) => ({ account, error }));
+    }),
+  );
+  return found.flat();
+}
+
+const oneByOne = (accounts: readonly string[]) =>
+  accounts.length > aloneMax ? [] : accounts.map((account) => [account]);
+
+/** The accounts of each node; undefined where the database is not distributed. */
+async function readNodes(
+  db: Queryable,
+  accounts: readonly string[],
+): Promise<readonly (readonly string[])[] | undefined> {
+  return withDatabaseErrors(async () => {
+    const { rows } = await db.execute<{ has_nodes: boolean }>(sql`
+      select to_regclass('pg_dist_placement') is not null as has_nodes`);
+    if (!onlyRow(rows, "whether there are nodes").has_nodes) return undefined;
+    const { rows: nodes } = await db.execute<{ accounts: readonly string[] }>(sql`
+      select array_agg(account) as accounts
+      from unnest(${textArray(accounts)}::text[]) as given (account)
+      join pg_dist_placement
+        on shardid = get_shard_id_for_distribution_column('public.stream_times', account)
+      group by groupid`);
+    return nodes.map((node) => node.accounts);
+  });
+}
+
+/** Why nobody answers for these accounts; undefined where somebody does. */
+async function probe(
+  db: Database,
+  accounts: readonly string[],
+): Promise<DatabaseError | undefined> {
+  try {
+    const count = sql`select count(*) from stream_times where ${isOneOf(accounts)}`;
+    await executeAtOnce(db, count, { statementMaxMs: probeMaxMs });
+    return undefined;
+  } catch (cause) {
+    return new DatabaseError(
+      `nobody answers for its rows (${messageOf(cause)}): the database's node that holds them is down or ` +
+        "hangs, or another session has them locked; the next run goes on with it",
+      { cause },
+    );
+  }
+}

@@ -1,0 +1,88 @@
+import pg from "pg";
+import { expect, test } from "vitest";
+import { openSandbox } from "../src/sandbox/sandbox.ts";
+import { entryOf, writeAccounts } from "./support/accounts-file.ts";
+import { runCli, temporaryFolder } from "./support/cli.ts";
+import { testDatabase } from "./support/database.ts";
+import { divideTables } from "./support/divided-tables.ts";
+import { query } from "./support/query.ts";
+
+const accountNames = ["east", "north", "south", "west"];
+const hanging = "south";
+
+/** Locks the parts of all tables that the account's rows lie in, as a node of it that hangs. */
+async function hangNode(url: string, account: string) {
+  const [place] = await query<{ part: string }>(
+    url,
+    `select substring(tableoid::regclass::text from '_part_\\d+$') as part
+     from stream_times where account = '${account}' limit 1`,
+  );
+  const tables = await query<{ name: string }>(
+    url,
+    `select relname as name from pg_class where relkind = 'r' and relname like '%${place?.part}'`,
+  );
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  await client.query(`begin; lock table ${tables.map(({ name }) => name).join(", ")}`);
+  return { [Symbol.asyncDispose]: () => client.end() };
+}
+
+test("a node that hangs holds up its own account: sync, status and enqueue do the others, name it and end with 1", async () => {
+  await using database = await testDatabase();
+  await divideTables(database.url);
+  await using sandbox = await openSandbox({
+    seed: "node down",
+    accountNames,
+    productTypes: ["USDT-FUTURES"],
+    density: 0.02,
+  });
+  await using folder = await temporaryFolder();
+  const env = {
+    DATABASE_URL: database.url,
+    EXCHANGE_BASE_URL: sandbox.url,
+    ACCOUNTS_FILE: await writeAccounts(folder.path, sandbox.accounts.map(entryOf)),
+    PRODUCT_TYPES: "USDT-FUTURES",
+  };
+  expect(await runCli(["sync"], { env })).toMatchObject({ code: 0 });
+  expect(await runCli(["enqueue"], { env })).toMatchObject({ code: 0 });
+  await query(database.url, "delete from fleet.job");
+  // The others' rows lie elsewhere.
+  expect(
+    await query(
+      database.url,
+      `select account from stream_times where tableoid in (
+         select tableoid from stream_times where account = '${hanging}')`,
+    ),
+  ).toEqual([{ account: hanging }]);
+
+  await using _ = await hangNode(database.url, hanging);
+  const run = (...args: readonly string[]) => runCli(args, { env, maxMs: 120_000 });
+  const [synced, status, shown, queued] = await Promise.all([
+    run("sync", "--json"),
+    run("status", "--json"),
+    run("status", "--limit", "2"),
+    run("enqueue"),
+  ]);
+  const others = accountNames.filter((name) => name !== hanging);
+  const reason = expect.stringMatching(/^nobody answers for its rows \(.*statement timeout/);
+
+  expect(synced, synced.stderr).toMatchObject({ code: 1 });
+  const { accounts, outcome } = JSON.parse(synced.stdout);
+  expect(outcome).toBe("incomplete");
+  const failed = accounts.filter(({ error }: { error?: string }) => error !== undefined);
+  expect(failed).toMatchObject([{ account: hanging, error: reason }]);
+  expect(accounts.flatMap(({ streams }: { streams: object[] }) => streams)).toMatchObject(
+    others.map(() => ({ productType: "USDT-FUTURES", windows: { planned: 1, walked: 1 } })),
+  );
+
+  expect(status, status.stderr).toMatchObject({ code: 1 });
+  const told = JSON.parse(status.stdout);
+  expect(told.unreachable).toMatchObject([{ account: hanging, error: reason }]);
+  expect(told.streams).toMatchObject(others.map((account) => ({ account })));
+  expect(shown, shown.stderr).toMatchObject({ code: 1 });
+  expect(shown.stdout).toMatch(/^3 accounts, 3 ledgers, /);
+  expect(shown.stdout).toMatch(/^south: nobody answers for its rows /m);
+
+  expect(queued, queued.stderr).toMatchObject({ code: 1 });
+  expect(queued.stdout).toMatch(/^queued 4 of 4 jobs\nnot queued: south: nobody answers /);
+}, 240_000);
