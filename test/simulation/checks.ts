@@ -4,6 +4,7 @@ import { historyMs, hourMs } from "../../src/contract/time.ts";
 import { accountSettings } from "../../src/contract/unified-account.ts";
 import type { Database } from "../../src/db/connect.ts";
 import { findWrongDays } from "../../src/db/days/compare-days.ts";
+import type { WalletDay } from "../../src/db/days/refresh-days.ts";
 import type { LedgerBill } from "../../src/sandbox/ledger-bill.ts";
 import { isComplete } from "../../src/sync/run.ts";
 import type { StreamPlan } from "../../src/sync/store.ts";
@@ -101,17 +102,23 @@ export function checkCommitted(world: World, run: Run, write: Write): void {
 }
 
 /** What is stored of days is what the bills say, but of days that are marked. */
-export async function checkDays({ pool, verdicts }: World): Promise<void> {
-  const { rows } = await pool.query<{ days: number }>(
-    "select count(*)::int as days from ledger_days",
-  );
-  const wrong = await findWrongDays(drizzle(pool) as Database, accountName);
+async function checkDays({ pool, verdicts }: World, days?: readonly WalletDay[]): Promise<void> {
+  const wrong = await findWrongDays(drizzle(pool) as Database, accountName, days && { days });
   verdicts.check(
     "days",
-    rows[0]?.days ?? 0,
+    days?.length ?? 1,
     wrong.map(({ wallet, day }) => `${wallet} ${day} is stored otherwise than its bills say`),
   );
 }
+
+/** The days that were written since they were looked at last. */
+export async function checkDaysWritten(world: World): Promise<void> {
+  const days = await world.daysWritten();
+  if (days.length > 0) await checkDays(world, days);
+}
+
+/** All of them, whether or not anything is known to have been written. */
+export const checkAllDays = (world: World): Promise<void> => checkDays(world);
 
 /** The tables between two steps. */
 export function checkTables(world: World, before: Tables, after: Tables): void {

@@ -29,7 +29,7 @@ export type OutsideOptions = {
   readonly wayMs: () => number;
   readonly faults: readonly DatabaseFault[];
   readonly onDatabaseFault: (fault: DatabaseFault) => void;
-  /** Looks whether days are stored as their bills say. */
+  /** Looks whether the days that were written are stored as their bills say. */
   readonly checkDays: () => Promise<void>;
 };
 

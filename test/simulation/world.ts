@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type pg from "pg";
 import { billsOperations } from "../../src/contract/bills-api.ts";
 import { type EpochMs, epochMs, minuteMs, secondMs } from "../../src/contract/time.ts";
+import type { WalletDay } from "../../src/db/days/refresh-days.ts";
 import type { ScheduledFault } from "../../src/sandbox/fault-kinds.ts";
 import { seededRandom } from "../../src/sandbox/random.ts";
 import { createSandbox, type Sandbox } from "../../src/sandbox/sandbox.ts";
@@ -14,6 +15,7 @@ import { burstMoments, type SimulatedLedger, simulatedLedger } from "./ledger.ts
 import type { Run } from "./run-record.ts";
 import type { Tolerance } from "./time-checks.ts";
 import { type Verdicts, verdicts } from "./verdicts.ts";
+import { daysWritten } from "./written-days.ts";
 
 /** The moment at which histories begin. */
 export const historyStart = epochMs(Date.UTC(2026, 3, 30, 23, 59, 58, 765));
@@ -34,6 +36,8 @@ export type World = {
   readonly verdicts: Verdicts;
   readonly tolerance: Tolerance;
   readonly wayMs: () => number;
+  /** The days that anything was written of since this was called last. */
+  readonly daysWritten: () => Promise<readonly WalletDay[]>;
   /** Faults that struck, by kind. */
   readonly faults: Map<string, number>;
   strike(kind: string): void;
@@ -116,6 +120,7 @@ export function openWorld(
     verdicts: verdicts(),
     tolerance: toleranceOf(history),
     wayMs: () => exchange.wayMs + exchange.jitterMs * jitter(),
+    daysWritten: daysWritten(pool, accountName),
     faults,
     strike,
     strikes: () => strikes,

@@ -1,4 +1,6 @@
 import type pg from "pg";
+import { dayTables } from "../../src/db/days/day-views.ts";
+import type { WalletDay } from "../../src/db/days/refresh-days.ts";
 import type { Statements } from "./database.ts";
 
 /**
@@ -21,6 +23,45 @@ export async function isDayUnmarked(client: pg.PoolClient): Promise<boolean> {
     ) as is_unmarked`);
   return rows[0]?.is_unmarked === true;
 }
+
+/** Tells which of an account's days anything was written of since it was asked last. */
+export function daysWritten(pool: pg.Pool, account: string): () => Promise<readonly WalletDay[]> {
+  let known = new Map<string, string>();
+  return async () => {
+    const { rows } = await pool.query<WalletDay & { version: string }>(dayVersions, [account]);
+    const read = new Map(rows.map((row) => [`${row.wallet} ${row.day}`, row.version]));
+    const gone = [...known.keys()].filter((name) => !read.has(name));
+    const changed = [...read.keys()].filter((name) => read.get(name) !== known.get(name));
+    known = read;
+    return [...gone, ...changed].map((name) => {
+      const [wallet = "", day = ""] = name.split(" ");
+      return { account, wallet, day };
+    });
+  };
+}
+
+const walletAndDay = `
+    case when product_type like 'UTA-%' then 'UTA' else product_type end as wallet,
+    (c_time at time zone 'UTC')::date as day`;
+
+/** Of each day, where its rows lie in each table: they lie elsewhere once they were written again. */
+const dayVersions = `
+  select wallet, to_char(day, 'YYYY-MM-DD') as day, string_agg(version, ' ' order by version) as version
+  from (
+    select wallet, day, 'bills ' || count(*) || ' ' || sum(hashtext(xmin || ' ' || ctid)) as version
+    from (select ${walletAndDay}, xmin::text, ctid::text from bills where account = $1) as bills
+    group by wallet, day
+    ${["dirty_days", ...dayTables.map(({ name }) => name)]
+      .map(
+        (table) => `
+    union all
+    select wallet, day, '${table} ' || xmin || ' ' || ctid
+    from ${table}
+    where account = $1`,
+      )
+      .join("")}
+  ) as versions
+  group by wallet, day`;
 
 const notMarked = (table: string) => `
   not exists (

@@ -7,31 +7,31 @@ import { type DayTable, dayTables } from "./day-views.ts";
 import { dayOfColumn } from "./mark-days.ts";
 import { rowsOfDays, type WalletDay } from "./refresh-days.ts";
 
+export type Compared = StatementLimit & {
+  /** Only these days of the account. Default all. */
+  readonly days?: readonly WalletDay[];
+};
+
 /**
- * Computes all of an account's days from its bills, and compares them with what is stored of those that
+ * Computes an account's days from its bills, and compares them with what is stored of those that
  * are not marked: in one statement, so that whatever is written meanwhile is in both or in none.
  * @returns the days that are stored otherwise: bills, categories or days were changed by hand.
  */
 export function findWrongDays(
   db: Database,
   account: string,
-  limit: StatementLimit = {},
+  { days, ...limit }: Compared = {},
 ): Promise<readonly WalletDay[]> {
-  return withDatabaseErrors(() => inTransaction(db, (tx) => wrongDaysOf(tx, account), limit));
+  return withDatabaseErrors(() => inTransaction(db, (tx) => wrongDaysOf(tx, account, days), limit));
 }
 
-async function wrongDaysOf(tx: Transaction, account: string): Promise<readonly WalletDay[]> {
+async function wrongDaysOf(
+  tx: Transaction,
+  account: string,
+  days?: readonly WalletDay[],
+): Promise<readonly WalletDay[]> {
   await tx.execute(sql`set local jit = off`);
-  const stored = sql.join(
-    dayTables.map(
-      ({ name }) => sql`
-        union
-        select wallet, day
-        from ${sql.identifier(name)}
-        where account = ${account}`,
-    ),
-    sql``,
-  );
+  const compared = days === undefined ? knownDays(account) : rowsOfDays(account, days);
   const differing = sql.join(
     dayTables.map((table) => differenceOf(table, account)),
     sql` union all `,
@@ -43,13 +43,8 @@ async function wrongDaysOf(tx: Transaction, account: string): Promise<readonly W
       where account = ${account}
     ),
     dirty_days as (
-      select ${account}::text collate "C" as account, wallet, day
-      from (
-        select ${walletOf("product_type")} as wallet, ${dayOfColumn(sql`c_time`)} as day
-        from bills
-        where account = ${account}
-        ${stored}
-      ) as known
+      select account, wallet, day
+      from (${compared}) as compared
       where (wallet, day) not in (select wallet, day from marked)
     )
     select distinct ${account} as account, wallet, to_char(day, 'YYYY-MM-DD') as day
@@ -58,22 +53,44 @@ async function wrongDaysOf(tx: Transaction, account: string): Promise<readonly W
   return rows;
 }
 
+/** The days that have bills, or are stored. */
+function knownDays(account: string): SQL {
+  const stored = sql.join(
+    dayTables.map(
+      ({ name }) => sql`
+        union
+        select wallet, day
+        from ${sql.identifier(name)}
+        where account = ${account}`,
+    ),
+    sql``,
+  );
+  return sql`
+      select ${account}::text collate "C" as account, wallet, day
+      from (
+        select ${walletOf("product_type")} as wallet, ${dayOfColumn(sql`c_time`)} as day
+        from bills
+        where account = ${account}
+        ${stored}
+      ) as known`;
+}
+
+/** The days of rows that are stored and not computed, or the other way round. */
 function differenceOf({ name, columns, computedOf }: DayTable, account: string): SQL {
   const list = sql.raw(columns.join(", "));
-  const stored = sql`
-      select ${list}
-      from ${sql.identifier(name)}
-      where account = ${account}
-        and (wallet, day) not in (select wallet, day from marked)`;
-  const byBills = sql`
-      select ${list}
-      from (${computedOf(account)}) as computed`;
   return sql`
       select wallet, day
-      from ((${stored}) except all (${byBills})) as wrong
-      union all
-      select wallet, day
-      from ((${byBills}) except all (${stored})) as missing`;
+      from (
+        select ${list}, true as is_stored
+        from ${sql.identifier(name)}
+        where account = ${account}
+          and (wallet, day) in (select wallet, day from dirty_days)
+        union all
+        select ${list}, false
+        from (${computedOf(account)}) as computed
+      ) as compared
+      group by ${list}
+      having count(*) filter (where is_stored) <> count(*) filter (where not is_stored)`;
 }
 
 /** Marks days that are stored otherwise than their bills say. */
