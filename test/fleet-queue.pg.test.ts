@@ -3,9 +3,10 @@ import fc from "fast-check";
 import { PgBoss } from "pg-boss";
 import { describe, expect, test } from "vitest";
 import { dayMs, minuteMs } from "../src/contract/time.ts";
-import { type Database, openDatabase } from "../src/db/connect.ts";
+import { type Database, inTransaction, openDatabase } from "../src/db/connect.ts";
 import { Queue } from "../src/fleet/queue.ts";
 import { queuedTasks } from "../src/fleet/queued-tasks.ts";
+import { renameJobs } from "../src/fleet/renamed-job.ts";
 import { type Job, keyOf, type QueuedTask } from "../src/fleet/task.ts";
 import {
   readWorkerSessions,
@@ -158,6 +159,35 @@ describe("a job", () => {
       expect(await failedOf(at.db)).toEqual([{ name: "a", why }]);
     }
   });
+});
+
+test("an account that is renamed waits under its new name, once, and what was given up of it is told so", async () => {
+  await using at = await openQueues();
+  const [queue] = at.queues;
+  await queue.enqueue([task("given-up"), task("old"), task("user", { group: "uid 1" })]);
+  const jobs = await queue.fetch(3);
+  for (const job of jobs) {
+    if (keyOf(job.task) === "given-up") await queue.abandon(job, "refused");
+    else await queue.giveBack([job]);
+  }
+  const rename = (from: string, to: string) =>
+    inTransaction(at.db, (tx) => renameJobs(tx, { from, to }));
+  await rename("given-up", "known");
+  await rename("old", "new");
+  await rename("user", "twin");
+  expect(await failedOf(at.db)).toEqual([{ name: "known", why: "refused" }]);
+  const { rows } = await at.db.execute(sql`
+    select singleton_key as name, data ->> 'key' as key, group_id as "group"
+    from fleet.job
+    where state < 'active' and name = 'sync'
+    order by name`);
+  expect(rows).toEqual([
+    { name: "new", key: "new", group: "new" },
+    { name: "twin", key: "twin", group: "uid 1" },
+  ]);
+  // Somebody queued the new name already.
+  await rename("new", "twin");
+  expect(names(await queue.fetch(9))).toEqual(["twin"]);
 });
 
 test("accounts of one user are at work one after the other, however many fetch at once", async () => {

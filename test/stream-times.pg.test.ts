@@ -2,6 +2,7 @@ import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { epochMs, minuteMs } from "../src/contract/time.ts";
 import { readKnownTime } from "../src/db/ledger/known-time.ts";
+import { findWrongTimes, setTimesRight } from "../src/db/ledger/stream-times.ts";
 import { readFleet } from "../src/reports/fleet.ts";
 import { pick, seededRandom } from "../src/sandbox/random.ts";
 import { type Interval, intersect, interval, subtract, union } from "../src/sync/intervals.ts";
@@ -104,6 +105,28 @@ test.each([1, 2, 3])(
     expect([...seen].toSorted()).toEqual(["covered", "lost", "open", "settledTo"]);
   },
 );
+
+test("windows that somebody deletes or changes leave times that are found wrong, and set right", async () => {
+  const random = seededRandom(5);
+  const held = await holdStream(db);
+  for (let step = 0; step < 40; step++) await live(held, random);
+  const { stream } = held;
+  const { account } = stream;
+  expect(await findWrongTimes(db, account)).toEqual([]);
+  for (const change of [
+    sql`update checkpoints set state = 'complete' where state = 'open' and account = ${account}`,
+    sql`delete from checkpoints where ctid in (
+      select ctid from checkpoints where account = ${account} limit 1)`,
+    sql`delete from stream_times where account = ${account}`,
+    sql`delete from checkpoints where account = ${account}`,
+  ]) {
+    await db.execute(change);
+    expect(await findWrongTimes(db, account)).toEqual([stream]);
+    expect(await setTimesRight(db, account)).toEqual([stream]);
+    expect(await keptTimes(stream)).toEqual(await expectedTimes(stream));
+    expect(await setTimesRight(db, account)).toEqual([]);
+  }
+});
 
 test("the worst ledgers come first, and totals are those of all", async () => {
   const random = seededRandom(9);

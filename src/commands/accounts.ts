@@ -14,11 +14,12 @@ import type { ProductType } from "../contract/product-types.ts";
 import { readAccountStates } from "../db/accounts/account-states.ts";
 import { renameAccount } from "../db/accounts/rename-account.ts";
 import { readRetirements, retire, retiredSince, unretire } from "../db/accounts/retirement.ts";
-import type { Database } from "../db/connect.ts";
+import type { Database, Transaction } from "../db/connect.ts";
 import { readSyncedStreams } from "../db/ledger/checkpoints.ts";
 import { hasSchema, migrate } from "../db/migrate.ts";
 import { type CommandDatabase, openCommandDatabase } from "../db/open.ts";
 import { UsageError } from "../errors.ts";
+import { renameJobs } from "../fleet/renamed-job.ts";
 import { readStatus, type StreamStatus } from "../reports/status.ts";
 import { becameText } from "../terminal/account-remarks.ts";
 import { formatCount, formatMinute, formatTable } from "../terminal/format.ts";
@@ -145,7 +146,8 @@ export async function renameStored(
   await using database = await openDatabase(config, io);
   await migrate(database.url.reveal());
   const onWait = (message: string) => tell(io, message);
-  await renameAccount(database.db, { from, to }, { onWait, signal: io.signal });
+  const besides = (tx: Transaction) => renameJobs(tx, { from, to });
+  await renameAccount(database.db, { from, to }, { onWait, signal: io.signal, besides });
   const isConfigured = config.accounts.some(({ name }) => name === to);
   print(
     io,

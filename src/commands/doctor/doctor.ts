@@ -19,6 +19,7 @@ import { checkDatabase } from "./database.ts";
 import { checkExchange } from "./exchange.ts";
 import { checkServing } from "./serving.ts";
 import { checkStoredDays } from "./stored-days.ts";
+import { checkStoredTimes } from "./stored-times.ts";
 import { checkWorkers } from "./workers.ts";
 
 export type DoctorOptions = { readonly json: boolean; readonly account?: readonly string[] };
@@ -66,6 +67,8 @@ async function examine(
   if (counts !== undefined) tell(counts);
   const days = db && (await checked("days", () => checkStoredDays(db)));
   if (days !== undefined) tell(days);
+  const times = db && (await checked("times", () => checkStoredTimes(db)));
+  if (times !== undefined) tell(times);
   const workers = db && (await checked("workers", () => checkWorkers(db)));
   if (workers !== undefined) tell(workers);
   const serving = config && (await checkServing(config.keysFile, "dataDir" in config.database, db));

@@ -13,6 +13,7 @@ import type { Database } from "../../db/connect.ts";
 import type { WalletDay } from "../../db/days/refresh-days.ts";
 import { type BillCount, readCountedStreams } from "../../db/ledger/bill-counts.ts";
 import { readSyncedStreams } from "../../db/ledger/checkpoints.ts";
+import { setTimesRight } from "../../db/ledger/stream-times.ts";
 import { hasSchema } from "../../db/migrate.ts";
 import { openCommandDatabase } from "../../db/open.ts";
 import type { Break } from "../../reconciliation/breaks.ts";
@@ -22,6 +23,7 @@ import { listBreaks } from "../../reconciliation/sign-off.ts";
 import type { ChainSummary, RuleSummary } from "../../reconciliation/summary.ts";
 import { expectedRule, movesText } from "../../reconciliation/wallet-rules.ts";
 import { horizonAt } from "../../sync/plan.ts";
+import type { Stream } from "../../sync/store.ts";
 import { formatCount, formatCounted, formatTable } from "../../terminal/format.ts";
 import { streamName } from "../../terminal/stream-names.ts";
 import { verifyCommand } from "../verify/verify.ts";
@@ -56,7 +58,7 @@ export async function reconcileCommand(
   await using database = await openCommandDatabase(config.database, notify, { statementMaxMs });
   const { db } = database;
   if (!(await hasSchema(db))) {
-    if (options.json) printJson(io, reconciliationJson(nothingStored, [], []));
+    if (options.json) printJson(io, reconciliationJson(nothingStored, nothingWrong));
     else print(io, "nothing is stored yet; run sync");
     return 0;
   }
@@ -110,11 +112,17 @@ async function check(
     signal: io.signal,
     statementMaxMs,
   });
+  const wrongTimes: Stream[] = [];
+  for (const account of accounts) wrongTimes.push(...(await setTimesRight(db, account)));
   const { chains, isWhole } = result;
   const breaks = result.breaks.map(markRetired(await readRetirements(db)));
   const checked = { ...result, breaks };
-  const told = [...recounted.map(recountText), ...wrongDays.map(wrongDayText)];
-  if (json) printJson(io, reconciliationJson(checked, recounted, wrongDays));
+  const told = [
+    ...recounted.map(recountText),
+    ...wrongDays.map(wrongDayText),
+    ...wrongTimes.map(wrongTimesText),
+  ];
+  if (json) printJson(io, reconciliationJson(checked, { recounted, wrongDays, wrongTimes }));
   else print(io, [...told, reconciliationText(checked)].join("\n"));
   const errors = io.signal.aborted ? [io.signal.reason] : [];
   return {
@@ -157,15 +165,23 @@ async function repair(
   }
 }
 
-const reconciliationJson = (
-  result: Checked,
-  recounted: readonly BillCount[],
-  wrongDays: readonly WalletDay[],
-): object => ({
+/** What was stored for quick answers otherwise than the rows say, and is stored anew. */
+type SetRight = {
+  readonly recounted: readonly BillCount[];
+  readonly wrongDays: readonly WalletDay[];
+  readonly wrongTimes: readonly Stream[];
+};
+
+const nothingWrong: SetRight = { recounted: [], wrongDays: [], wrongTimes: [] };
+
+const wrongTimesText = (stream: Stream): string =>
+  `${streamName(stream)}: status showed other times than those of the windows that were read; it shows ` +
+  "these from now on";
+
+const reconciliationJson = (result: Checked, setRight: SetRight): object => ({
   ...result,
   breaks: result.breaks.map(breakJson),
-  recounted,
-  wrongDays,
+  ...setRight,
 });
 
 export function reconciliationText({ chains, rules, breaks, isWhole }: Checked): string {

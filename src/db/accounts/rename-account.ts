@@ -11,6 +11,11 @@ import { tables } from "../schema/tables.ts";
 // Millions of rows are written anew.
 const statementMaxMs = hourMs;
 
+export type RenameOptions = Parameters<typeof takeSyncLease>[2] & {
+  /** Renames what others keep of the account, in the same transaction. */
+  readonly besides?: (tx: Transaction) => Promise<void>;
+};
+
 /**
  * Gives all that is stored of an account another name, in one transaction, while no sync and no
  * verification is at work on either name.
@@ -21,7 +26,7 @@ const statementMaxMs = hourMs;
 export async function renameAccount(
   db: Database,
   { from, to }: { readonly from: string; readonly to: string },
-  options: Parameters<typeof takeSyncLease>[2],
+  { besides, ...options }: RenameOptions,
 ): Promise<void> {
   await withDatabaseErrors(async () => {
     // Looked at first, too: a lease leaves a row behind, and a slip of the pen should not.
@@ -35,6 +40,7 @@ export async function renameAccount(
       for (const table of namedTables) {
         await tx.execute(sql`update ${table} set account = ${to} where account = ${from}`);
       }
+      await besides?.(tx);
     };
     await inTransaction(db, rename, { statementMaxMs });
   });

@@ -115,13 +115,15 @@ function countOf(stream: Stream, { rows }: { readonly rows: readonly Counts[] })
   return { ...stream, counted: Number(row.counted), stored: Number(row.stored) };
 }
 
-/** The streams that have a count, or should. */
+/** The streams of which a count or a time is stored, or should be. */
 export async function readCountedStreams(db: Queryable): Promise<readonly Stream[]> {
   return withDatabaseErrors(async () => {
     const { rows } = await db.execute<{ account: string; product_type: Stream["productType"] }>(sql`
       select account, product_type from bill_counts
       union
       select account, product_type from checkpoints
+      union
+      select account, product_type from stream_times where settled_to is not null
       order by account, product_type`);
     return rows.map((row) => ({ account: row.account, productType: row.product_type }));
   });

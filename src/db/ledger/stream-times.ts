@@ -1,6 +1,9 @@
 import { type SQL, sql } from "drizzle-orm";
-import type { Transaction } from "../connect.ts";
+import type { Stream } from "../../sync/store.ts";
+import { type Database, inTransaction, type Queryable, type Transaction } from "../connect.ts";
+import { withDatabaseErrors } from "../database-errors.ts";
 import { textArray } from "../sql/array-literal.ts";
+import { takeTurn } from "./turns.ts";
 
 /**
  * Writes down what the checkpoints of an account's streams come to, after each change of them but of a
@@ -11,17 +14,33 @@ export async function refreshStreamTimes(
   account: string,
   productTypes: readonly string[],
 ): Promise<void> {
+  const wanted = sql`unnest(${textArray([...new Set(productTypes)].toSorted())}::text[])`;
   await tx.execute(sql`
     insert into stream_times as known (
       account, product_type, covered, lost, open, settled_to, read_at, lost_at, told_at
     )
+    select ${account}, product_type, covered, lost, open, settled_to, read_at, lost_at, told_at
+    from (${byCheckpoints(account, wanted)}) as computed
+    on conflict (account, product_type) do update
+    set
+      covered = excluded.covered,
+      lost = excluded.lost,
+      open = excluded.open,
+      settled_to = excluded.settled_to,
+      read_at = excluded.read_at,
+      lost_at = excluded.lost_at,
+      told_at = excluded.told_at`);
+}
+
+/** What the checkpoints of an account's product types come to. */
+const byCheckpoints = (account: string, productTypes: SQL): SQL => sql`
     select
-      ${account},
       product_type,
       covered,
       lost,
       open,
-      least((select min(upper(span)) from unnest(covered + lost) as span), lower(open)),
+      least((select min(upper(span)) from unnest(covered + lost) as span), lower(open))
+        as settled_to,
       read_at,
       lost_at,
       told_at
@@ -34,22 +53,53 @@ export async function refreshStreamTimes(
         max(updated_at) filter (where state = 'complete') as read_at,
         max(updated_at) filter (where state = 'expired') as lost_at,
         max(started_at) as told_at
-      from unnest(${textArray([...new Set(productTypes)].toSorted())}::text[])
-        as wanted (product_type)
+      from ${productTypes} as wanted (product_type)
       left join checkpoints
         on checkpoints.account = ${account}
         and checkpoints.product_type = wanted.product_type
       group by wanted.product_type
-    ) as grouped
-    on conflict (account, product_type) do update
-    set
-      covered = excluded.covered,
-      lost = excluded.lost,
-      open = excluded.open,
-      settled_to = excluded.settled_to,
-      read_at = excluded.read_at,
-      lost_at = excluded.lost_at,
-      told_at = excluded.told_at`);
+    ) as grouped`;
+
+/**
+ * The streams of an account whose times are stored otherwise than their checkpoints say: rows were
+ * changed by hand. When the newest window was begun is left out: no sync writes it anew with a cursor.
+ */
+export async function findWrongTimes(db: Queryable, account: string): Promise<readonly Stream[]> {
+  const known = sql`(
+      select product_type from checkpoints where account = ${account}
+      union
+      select product_type from stream_times where account = ${account}
+    )`;
+  const { rows } = await db.execute<Stream>(sql`
+    select ${account}::text as account, product_type as "productType"
+    from (${byCheckpoints(account, known)}) as computed
+    left join (
+      select product_type, covered, lost, open, settled_to, read_at, lost_at
+      from stream_times
+      where account = ${account}
+    ) as stored using (product_type)
+    where (stored.covered, stored.lost, stored.open, stored.settled_to, stored.read_at, stored.lost_at)
+      is distinct from (
+        computed.covered, computed.lost, computed.open, computed.settled_to, computed.read_at,
+        computed.lost_at
+      )
+    order by product_type`);
+  return rows;
+}
+
+/** Stores the times of such streams anew, while nobody else writes the account. @returns them. */
+export function setTimesRight(db: Database, account: string): Promise<readonly Stream[]> {
+  return withDatabaseErrors(() =>
+    inTransaction(db, async (tx) => {
+      await takeTurn(tx, account);
+      const wrong = await findWrongTimes(tx, account);
+      if (wrong.length > 0) {
+        const productTypes = wrong.map(({ productType }) => productType);
+        await refreshStreamTimes(tx, account, productTypes);
+      }
+      return wrong;
+    }),
+  );
 }
 
 const union = (state: "complete" | "expired" | "open"): SQL => sql`

@@ -1,5 +1,5 @@
 import { sql } from "drizzle-orm";
-import { bigint, boolean, check, pgTable, primaryKey, text } from "drizzle-orm/pg-core";
+import { bigint, boolean, check, index, pgTable, primaryKey, text } from "drizzle-orm/pg-core";
 import { key, time } from "./columns.ts";
 
 /** What a user decided of an account or of one of its product types, and what the exchange said of it. */
@@ -45,18 +45,23 @@ export const addedAccounts = pgTable("accounts", {
 });
 
 /** Sync leases: see renewable-lease.ts. */
-export const accountLeases = pgTable("account_leases", {
-  account: key("account").primaryKey(),
-  /** Host and process of the holder; empty once the lease was given back. */
-  holder: text("holder").notNull(),
-  /** One more with each holder; a page is only written by the latest. */
-  epoch: bigint("epoch", { mode: "number" }).notNull(),
-  /** When the holder took it; null where an older version did. */
-  takenAt: time("taken_at"),
-  expiresAt: time("expires_at").notNull(),
-  /** The epoch of the verify lease whose holder was left its rate share. */
-  yieldedTo: bigint("yielded_to", { mode: "number" }),
-});
+export const accountLeases = pgTable(
+  "account_leases",
+  {
+    account: key("account").primaryKey(),
+    /** Host and process of the holder; empty once the lease was given back. */
+    holder: text("holder").notNull(),
+    /** One more with each holder; a page is only written by the latest. */
+    epoch: bigint("epoch", { mode: "number" }).notNull(),
+    /** When the holder took it; null where an older version did. */
+    takenAt: time("taken_at"),
+    expiresAt: time("expires_at").notNull(),
+    /** The epoch of the verify lease whose holder was left its rate share. */
+    yieldedTo: bigint("yielded_to", { mode: "number" }),
+  },
+  // Each process looks every second who else is at work: see neighbours.ts. Renewals do not touch it.
+  (t) => [index("account_leases_held").on(t.holder).where(sql`${t.holder} <> ''`)],
+);
 
 /** Verify leases: see renewable-lease.ts. */
 export const accountGuests = pgTable("account_guests", {

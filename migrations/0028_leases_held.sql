@@ -1,0 +1,1 @@
+CREATE INDEX "account_leases_held" ON "account_leases" USING btree ("holder") WHERE "account_leases"."holder" <> '';

@@ -1,0 +1,39 @@
+import { sql } from "drizzle-orm";
+import type { Transaction } from "../db/connect.ts";
+import { failedQueue, queueSchema, syncQueue } from "../reports/queue.ts";
+
+/**
+ * Gives an account's jobs its new name: the one that waits, and those that were given up. Whoever has one at
+ * work holds the account, and nobody renames it. Where there was never a queue, nothing is done.
+ */
+export async function renameJobs(
+  tx: Transaction,
+  { from, to }: { readonly from: string; readonly to: string },
+): Promise<void> {
+  const { rows } = await tx.execute(sql`
+    select 1
+    where to_regclass(${`${queueSchema}.job`}) is not null`);
+  if (rows.length === 0) return;
+  const isOld = sql`
+      singleton_key = ${from}
+      and (name = ${failedQueue} or name = ${syncQueue} and state < 'active')`;
+  // An account waits once.
+  await tx.execute(sql`
+    delete from fleet.job
+    where ${isOld}
+      and exists (
+        select 1
+        from fleet.job as other
+        where other.name = ${syncQueue}
+          and other.singleton_key = ${to}
+          and other.state <= 'active'
+          and job.name = ${syncQueue}
+      )`);
+  await tx.execute(sql`
+    update fleet.job
+    set
+      singleton_key = ${to},
+      data = jsonb_set(data, '{key}', to_jsonb(${to}::text)),
+      group_id = case when group_id = ${from} then ${to} else group_id end
+    where ${isOld}`);
+}
