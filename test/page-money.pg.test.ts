@@ -62,10 +62,14 @@ type Model = {
 
 const categoryOf = new Map(businessTypes.map(({ code, category }) => [code, category]));
 
-const classicBill = (bill: TrueBill & { readonly symbol: string | null }): ModelBill => {
+const classicBill = (
+  bill: TrueBill & { readonly symbol: string | null },
+  { couponMoves = false }: Habits,
+): ModelBill => {
   const category = categoryOf.get(bill.businessType) ?? "unknown";
   const [amount, fee] = [exact(bill.amount), exact(bill.fee)];
-  const isStill = bill.moved === 0n && amount + fee !== 0n;
+  const coupon = exact(bill.feeByCoupon ?? "0");
+  const isStill = bill.moved === 0n && amount + fee + coupon !== 0n;
   return {
     id: bill.billId,
     time: bill.cTime,
@@ -75,9 +79,9 @@ const classicBill = (bill: TrueBill & { readonly symbol: string | null }): Model
     amount,
     fee,
     movedAmount: isStill ? 0n : amount,
-    movedFee: isStill ? 0n : fee,
+    movedFee: isStill ? 0n : fee + (couponMoves ? coupon : 0n),
     balance: bill.balance === null ? undefined : exact(bill.balance),
-    isOnCoupon: exact(bill.feeByCoupon ?? "0") !== 0n,
+    isOnCoupon: coupon !== 0n,
   };
 };
 
@@ -93,6 +97,7 @@ const classicLedgers: Readonly<Record<string, Drawn>> = {
   broken: { loses: 3 },
   unsettled: { loses: 12, isHalfRead: true },
   margins: { marginMoves: true, missingPercent: 5 },
+  coupons: { couponMoves: true },
 };
 
 const models: Model[] = [];
@@ -117,7 +122,7 @@ beforeAll(async () => {
       account,
       product: "USDT-FUTURES",
       coin: "USDT",
-      bills: bills.map(classicBill),
+      bills: bills.map((bill) => classicBill(bill, habits)),
       from: smallLedgerStart,
       to: isHalfRead ? (bills.at(-1)?.cTime ?? 0) : smallLedgerEnd,
       settledTo,
@@ -405,7 +410,101 @@ describe.each(names)("the figures of %s %s", (account, coin) => {
       );
     }
   });
+
+  test("by contract are those of its bills, and add up to the result of the same days", async () => {
+    const model = modelOf(account, coin);
+    const [table] = tablesIn(await pageOf(model), "contracts");
+    const rows = rowsOfCoin(table?.rows ?? [], `${model.product} ${coin}`);
+    const expected = [...Map.groupBy(model.bills, ({ symbol }) => symbol)].flatMap(
+      ([symbol, bills]) => {
+        const parts = earnedParts.map(([, partOf]) =>
+          bills.flatMap((bill) => {
+            const value = partOf(bill, model);
+            return value === undefined ? [] : [{ value, id: bill.id }];
+          }),
+        );
+        const sums = parts.map((part) => sumOf(part.map(({ value }) => value)));
+        const ids = [...new Set(parts.flatMap((part) => part.map(({ id }) => id)))];
+        return ids.length === 0 ? [] : [{ symbol, sums: [...sums, sumOf(sums)], ids }];
+      },
+    );
+    const result = sumOf(
+      [...daysOf(model).values()].flatMap(({ sums }) => results.map((title) => sums[title] ?? 0n)),
+    );
+    const billed = sumOf(expected.map(({ sums }) => sums.at(-1) ?? 0n));
+    const values = ({ cells }: FigureRow) =>
+      cells.slice(0, 5).map(({ value }) => exact(value ?? ""));
+    const [sum, ...contracts] = rows;
+    if (sum === undefined) throw new Error("the coin has no sum");
+    expect(values(sum).at(-1)).toBe(result);
+    const otherwise = contracts.filter(({ name }) => name === "moved otherwise");
+    expect(otherwise.map(({ cells }) => exact(cells[4]?.value ?? ""))).toEqual(
+      result === billed ? [] : [result - billed],
+    );
+    expect(result === billed).toBe(account !== "coupons");
+    expect(contracts.length - otherwise.length).toBe(expected.length);
+    for (const { symbol, sums, ids } of expected) {
+      const row = contracts.find(({ name }) => name === (symbol || "no contract named"));
+      if (row === undefined) throw new Error(`no row of ${symbol}`);
+      expect(values(row)).toEqual(sums);
+      expect(row.cells[5]?.text).toBe(String(ids.length));
+      // Each figure leads to the bills that it counts, which add up to it.
+      for (const [place, part] of sums.entries()) {
+        const href = row.cells[place]?.href;
+        if (href === undefined) continue;
+        const markup = await billsPageOf(href);
+        const [list] = tablesIn(markup, "bills");
+        const column = list?.titles.indexOf("Of the figure") ?? -1;
+        const listed = (list?.rows ?? []).map(({ cells }) => exact(cells[column]?.value ?? ""));
+        expect(sumOf(listed)).toBe(part);
+        expect(markup).toContain("which is the figure above");
+      }
+      const [listed] = tablesIn(await billsPageOf(row.cells[5]?.href ?? ""), "bills");
+      expect(listed?.rows.map(({ cells }) => cells.at(-1)?.text ?? "").toSorted()).toEqual(
+        ids.toSorted(),
+      );
+    }
+  });
 });
+
+/** Its sum, and the rows below it up to the next coin's. */
+function rowsOfCoin(rows: readonly FigureRow[], title: string): readonly FigureRow[] {
+  const start = rows.findIndex(({ name }) => name === title);
+  const length = rows.slice(start + 1).findIndex(({ name }) => name.startsWith("U"));
+  return length === -1 ? rows.slice(start) : rows.slice(start, start + 1 + length);
+}
+
+/** What a bill has of a contract's figure, undefined where nothing. */
+type PartOf = (bill: ModelBill, model: Model) => bigint | undefined;
+
+const otherResults: readonly Category[] = [
+  "liquidation",
+  "bonus",
+  "copy",
+  "delivery",
+  "interest",
+  "fees",
+];
+// As billed: of a unified account without the fee that is inside an amount.
+const billedAmount: PartOf = ({ amount, movedAmount }, { product }) =>
+  product === "UTA" ? movedAmount : amount;
+const earnedParts: readonly (readonly [string, PartOf])[] = [
+  [
+    "profit",
+    (bill, model) =>
+      bill.category === "trade" ? billedAmount(bill, model) || undefined : undefined,
+  ],
+  ["fees", ({ fee, isOnCoupon }) => (fee !== 0n || isOnCoupon === true ? fee : undefined)],
+  [
+    "funding",
+    (bill, model) => (bill.category === "funding" ? billedAmount(bill, model) : undefined),
+  ],
+  [
+    "other",
+    ({ category, movedAmount }) =>
+      otherResults.includes(category) ? movedAmount || undefined : undefined,
+  ],
+];
 
 async function billsPageOf(href: string): Promise<string> {
   const query = new URL(href, "http://localhost").searchParams;
@@ -417,52 +516,6 @@ async function billsPageOf(href: string): Promise<string> {
 }
 
 describe.each(Object.keys(classicLedgers))("of %s", (account) => {
-  test("a contract's figures are those of its bills", async () => {
-    const model = modelOf(account, "USDT");
-    const [table] = tablesIn(await pageOf(model), "contracts");
-    const bySymbol = Map.groupBy(model.bills, ({ symbol }) => symbol);
-    const expected = [...bySymbol].map(([symbol, bills]) => {
-      const ofCategory = (category: Category) =>
-        bills
-          .filter((bill) => bill.category === category && bill.amount !== 0n)
-          .map(({ amount }) => amount);
-      const feeBills = bills.filter(({ fee, isOnCoupon }) => fee !== 0n || isOnCoupon === true);
-      const parts = [ofCategory("trade"), feeBills.map(({ fee }) => fee), ofCategory("funding")];
-      const sums = parts.map(sumOf);
-      const some = bills.filter(
-        (bill) =>
-          feeBills.includes(bill) ||
-          bill.category === "funding" ||
-          (bill.category === "trade" && bill.amount !== 0n),
-      );
-      return [
-        symbol === "" ? "none named" : symbol,
-        [...sums, sumOf(sums)],
-        some.map(({ id }) => id).toSorted(),
-      ] as const;
-    });
-    const rows = table?.rows ?? [];
-    expect(rows.length).toBe(expected.length);
-    for (const [name, sums, ids] of expected) {
-      const { cells = [] } = rows.find((row) => row.name === name) ?? {};
-      expect(cells.slice(0, 4).map(({ value }) => exact(value ?? ""))).toEqual(sums);
-      expect(cells[4]?.text).toBe(String(ids.length));
-      // Each figure leads to the bills that it counts, which add up to it.
-      for (const [place, sum] of sums.entries()) {
-        const href = cells[place]?.href;
-        if (href === undefined) continue;
-        const markup = await billsPageOf(href);
-        const [list] = tablesIn(markup, "bills");
-        const column = list?.titles.indexOf("Of the figure") ?? -1;
-        const values = (list?.rows ?? []).map(({ cells: own }) => exact(own[column]?.value ?? ""));
-        expect(sumOf(values)).toBe(sum);
-        expect(markup).toContain("which is the figure above");
-      }
-      const [listed] = tablesIn(await billsPageOf(cells[4]?.href ?? ""), "bills");
-      expect(listed?.rows.map(({ cells: own }) => own.at(-1)?.text ?? "").toSorted()).toEqual(ids);
-    }
-  });
-
   test("a file has the selected bills, every one and no other", async () => {
     const model = modelOf(account, "USDT");
     const days = [...daysOf(model).keys()];

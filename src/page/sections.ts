@@ -1,6 +1,7 @@
 import { balance } from "./money/balance.ts";
+import { books } from "./money/books.ts";
 import { bridge } from "./money/bridge.ts";
-import { coins, contracts } from "./money/contracts.ts";
+import { contracts } from "./money/contracts.ts";
 import { filters } from "./money/filters.ts";
 import { loanToValue } from "./money/loan-to-value.ts";
 import { result } from "./money/result.ts";
@@ -13,7 +14,7 @@ export const walletSections: readonly WalletSection[] = [
   balance,
   bridge,
   result,
-  coins,
+  books,
   contracts,
   rollforward,
   loanToValue,

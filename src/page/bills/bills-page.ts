@@ -7,7 +7,7 @@ import { type Html, html, joined } from "../html.ts";
 import { messagePage, pageFoot, pageHead } from "../layout.ts";
 import { type BillFilter, billFilterOf, billsAddress } from "../money/bill-links.ts";
 import { contractParts } from "../money/contract-parts.ts";
-import { figureOf, readEarnings, together } from "../money/earnings.ts";
+import { readEarnings, together } from "../money/earnings.ts";
 import { isZero, sumOf, together as wholeOf } from "../money/stretches.ts";
 import { walletDays } from "../money/wallet-days.ts";
 import type { WalletContext } from "../section.ts";
@@ -70,9 +70,12 @@ async function totalOf(
   if (pieces.length === 0) return undefined;
   const part = contractParts.find(({ name }) => name === pieces[0]?.name)?.name;
   if (part !== undefined) {
-    const { contracts } = await readEarnings(context);
-    const own = contracts.filter((each) => symbol === undefined || each.symbol === symbol);
-    return figureOf(together(own), part);
+    const { product, coin } = context.selection;
+    const own = (await readEarnings(context))
+      .filter((each) => each.product === product && each.coin === coin)
+      .flatMap(({ contracts }) => contracts)
+      .filter((contract) => symbol === undefined || contract.symbol === symbol);
+    return together(own).figures[part];
   }
   if (symbol !== undefined) return undefined;
   const whole = wholeOf(await walletDays(context));

@@ -7,115 +7,105 @@ import { card, type WalletSection } from "../section.ts";
 import { type PageSelection, queryOf } from "../selection.ts";
 import { billsAddress, linked } from "./bill-links.ts";
 import { contractParts, type PartName } from "./contract-parts.ts";
-import { type Earned, figureOf, readEarnings, together } from "./earnings.ts";
+import { type CoinEarnings, type Earned, readEarnings, together } from "./earnings.ts";
+import { isZero } from "./stretches.ts";
 
 const about = { id: "contracts", title: "By contract" };
-const aboutCoins = { id: "coins", title: "All coins" };
 
-// The largest gains and losses are first; more than so many nobody reads.
+// Of each coin: the largest gains and losses are first, and more nobody reads.
 const shownMax = 50;
 
-const left = html`<p class="note">Liquidations and deliveries are in the result, and not here.</p>`;
-
-/** Profit, fees and funding by contract. */
+/**
+ * What each contract earned, of all coins of the account. Demo trading is not money: the two do not
+ * stand in one table.
+ */
 export const contracts: WalletSection = {
   ...about,
   async render(context) {
     const { selection } = context;
-    const { contracts: found } = await readEarnings(context);
+    const { account, product, coin, from, to } = selection;
+    const isDemo = isDemoProductType(product);
+    const nearness = (each: CoinEarnings) =>
+      each.product === product ? (each.coin === coin ? 0 : 1) : 2;
+    const coins = (await readEarnings(context))
+      .filter((each) => isDemoProductType(each.product) === isDemo)
+      .toSorted((a, b) => nearness(a) - nearness(b));
     return card(
-      { ...about, about: `${daysText(selection)}, ${selection.coin}` },
-      found.length === 0
-        ? html`<p class="note">No profit, fee or funding in these days.</p>`
-        : html`${contractTable(found, selection)}${left}`,
+      { ...about, about: `${account}, all coins, ${from} to ${to}` },
+      coins.length === 0
+        ? html`<p class="note">Nothing was earned or lost in these days.</p>`
+        : html`${tableOf(coins, selection)}
+<p class="note">Other: liquidations, deliveries, bonuses, copy trading, interest and fees in rows of their own. Each coin’s sum is its result, as “Result by day” has it; coins are never added up.</p>
+${coins.some(hasMovedOtherwise) ? html`<p class="note">Moved otherwise: by how much the balance moved more or less than these bills say, since a coupon paid a fee, or what they name is not taken from it.</p>` : ""}`,
     );
   },
 };
 
-/** The same of all coins of the account. Demo trading is not money: the two do not stand in one table. */
-export const coins: WalletSection = {
-  ...aboutCoins,
-  isThere: ({ wallets, selection }) => wallets.filter(isAlike(selection)).length > 1,
-  async render(context) {
-    const { selection } = context;
-    const { coins: found } = await readEarnings(context);
-    return card(
-      { ...aboutCoins, about: `${selection.account}, ${daysText(selection)}` },
-      coinTable(found.filter(isAlike(selection)), selection),
-    );
-  },
-};
+const hasMovedOtherwise = ({ movedOtherwise }: CoinEarnings): boolean => !isZero(movedOtherwise);
 
-const isAlike =
-  (selection: PageSelection) =>
-  ({ product }: { readonly product: string }): boolean =>
-    isDemoProductType(product) === isDemoProductType(selection.product);
+const head = html`<thead><tr><th scope="col">Contract</th>${contractParts.map(({ title }) => html`<th scope="col" class="figure">${title}</th>`)}<th scope="col" class="figure">Bills</th><td></td></tr></thead>`;
 
-const daysText = ({ from, to }: PageSelection): string => `${from} to ${to}`;
+const tableOf = (coins: readonly CoinEarnings[], selection: PageSelection): Html =>
+  html`<table class="contracts">${head}${coins.map((each) => coinRows(each, selection))}</table>`;
 
-const names: readonly PartName[] = contractParts.map(({ name }) => name);
+/** A coin's sum, and its contracts below it. Bars are of one coin alone: coins are never held against each other. */
+function coinRows(earnings: CoinEarnings, selection: PageSelection): Html {
+  const { product, coin, contracts: found, movedOtherwise, result } = earnings;
+  const own = { ...selection, product, coin };
+  const isShown = product === selection.product && coin === selection.coin;
+  const name = html`<span class="account">${product}</span> ${coin}`;
+  const title = isShown
+    ? html`<b aria-current="true">${name}</b>`
+    : html`<a href="/${queryOf(own)}#${about.id}">${name}</a>`;
+  const sum = together(found);
+  const whole = { ...sum, figures: { ...sum.figures, contract_result: result } };
+  const shown = found.slice(0, shownMax);
+  const rest = found.slice(shownMax);
+  const span = spanOf(shown);
+  return html`
+<tbody>
+<tr class="sum"><th scope="rowgroup">${title}</th>${figures(whole, own, (part) =>
+    // What moved otherwise is in no bill.
+    part === "contract_result" && hasMovedOtherwise(earnings)
+      ? undefined
+      : billsAddress(own, { pieces: [part] }),
+  )}<td></td></tr>
+${shown.map((contract) => {
+  const { symbol } = contract;
+  const address = (part: PartName) => billsAddress(own, { symbol, pieces: [part] });
+  return html`<tr><th scope="row" class="one">${symbol === "" ? "no contract named" : symbol}</th>${figures(contract, own, address)}${gauge(contract, span)}</tr>
+`;
+})}${rest.length === 0 ? "" : html`<tr><th scope="row" class="one">${formatCount(rest.length)} more</th>${figures(together(rest), own, () => undefined)}<td></td></tr>`}
+${hasMovedOtherwise(earnings) ? html`<tr><th scope="row" class="one">moved otherwise</th><td></td><td></td><td></td><td></td><td class="figure result"><b>${movement(movedOtherwise, own)}</b></td><td></td><td></td></tr>` : ""}
+</tbody>`;
+}
 
 const spanOf = (rows: readonly Earned[]): Span => {
-  const nets = rows.map(({ net }) => forPixels(net));
-  return { low: Math.min(0, ...nets), high: Math.max(0, ...nets) };
+  const results = rows.map(({ figures: { contract_result } }) => forPixels(contract_result));
+  return { low: Math.min(0, ...results), high: Math.max(0, ...results) };
 };
 
-const table = (
-  label: string,
-  first: string,
-  rows: readonly Html[],
-  foot?: Html,
-): Html => html`<div class="scroll" tabindex="0" role="region" aria-label="${label}"><table class="contracts">
-<thead><tr><th scope="col">${first}</th>${["Profit", "Fees", "Funding", "Net", "Bills"].map((title) => html`<th scope="col" class="figure">${title}</th>`)}${foot === undefined ? "" : html`<td></td>`}</tr></thead>
-<tbody>${rows}</tbody>${
-  foot === undefined
-    ? ""
-    : html`
-<tfoot>${foot}</tfoot>`
-}</table></div>`;
+const gauge = ({ figures: { contract_result } }: Earned, span: Span): Html =>
+  html`<td class="gauge" aria-hidden="true">${floatingBar(0, forPixels(contract_result), span)}</td>`;
 
-function contractTable(found: readonly Earned[], selection: PageSelection): Html {
-  const shown = found.slice(0, shownMax);
-  const span = spanOf(found);
-  const rows = shown.map((contract) => {
-    const { symbol } = contract;
-    const title = html`<th scope="row">${symbol === "" ? "none named" : symbol}</th>`;
-    const address = (name: PartName) => billsAddress(selection, { symbol, pieces: [name] });
-    return html`
-<tr>${title}${figures(contract, selection, address)}${gauge(contract, span)}</tr>`;
-  });
-  const total = together(found);
-  const address = (name: PartName) => billsAddress(selection, { pieces: [name] });
-  return html`${table("Profit, fees and funding by contract", "Contract", rows, html`<tr><th scope="row">Total</th>${figures(total, selection, address)}<td></td></tr>`)}
-${shown.length < found.length ? html`<p class="note">The ${shown.length} largest of ${found.length}; the total is of all.</p>` : ""}`;
-}
-
-/** Bars are of one coin alone: coins are never held against each other. */
-function coinTable(coins: readonly Earned[], selection: PageSelection): Html {
-  const rows = coins.map((earned) => {
-    const { product, coin } = earned;
-    const own = { ...selection, product, coin };
-    const isShown = product === selection.product && coin === selection.coin;
-    const name = html`<span class="account">${product}</span> ${coin}`;
-    const address = (part: PartName) => billsAddress(own, { pieces: [part] });
-    return html`
-<tr><th scope="row">${isShown ? html`<b aria-current="true">${name}</b>` : html`<a href="/${queryOf(own)}#${aboutCoins.id}">${name}</a>`}</th>${figures(earned, own, address)}</tr>`;
-  });
-  return table("Profit, fees and funding by coin", "Coin", rows);
-}
-
-const gauge = ({ net }: Earned, span: Span): Html =>
-  html`<td class="gauge" aria-hidden="true">${floatingBar(0, forPixels(net), span)}</td>`;
-
+/** @param addressOf of the bills of a part; a figure without one leads nowhere. */
 function figures(
-  earned: Earned,
+  { figures: own, bills }: Earned,
   selection: PageSelection,
-  address: (name: PartName) => string,
+  addressOf: (part: PartName) => string | undefined,
 ): readonly Html[] {
-  const cell = (name: PartName) => {
-    const figure = linked(movement(figureOf(earned, name), selection), address(name));
-    return html`<td class="figure">${name === "contract_net" ? html`<b>${figure}</b>` : figure}</td>`;
-  };
-  const count = html`<a class="to-bills" href="${address("contract_net")}">${formatCount(earned.bills)}</a>`;
-  return [...names.map(cell), html`<td class="figure">${count}</td>`];
+  const cells = contractParts.map(({ name, title }) => {
+    const address = addressOf(name);
+    const bare = movement(own[name], selection);
+    const figure = address === undefined ? bare : linked(bare, address);
+    return name === "contract_result"
+      ? html`<td class="figure result"><b>${figure}</b></td>`
+      : html`<td class="figure" data-name="${title}">${figure}</td>`;
+  });
+  const address = addressOf("contract_result");
+  const count =
+    address === undefined
+      ? formatCount(bills)
+      : html`<a class="to-bills" href="${address}">${formatCount(bills)}</a>`;
+  return [...cells, html`<td class="figure" data-name="Bills">${count}</td>`];
 }

@@ -1,21 +1,15 @@
 import { dayMs, type EpochMs, epochMs, isoTime } from "../../contract/time.ts";
-import { formatCounted } from "../../terminal/format.ts";
 import { type Html, html, joined } from "../html.ts";
-import { icon } from "../icons.ts";
 import type { WalletContext, WalletSection } from "../section.ts";
 import { type Day, daysBefore, type PageSelection, queryOf } from "../selection.ts";
 import { readAccountNames } from "../wallets.ts";
-import { exportNames } from "./exports.ts";
-import { unreadDays } from "./parts.ts";
-import { walletDays } from "./wallet-days.ts";
 
-/** What the sections below it are of, and the files that can be had of it. */
+/** What the sections below it are of. */
 export const filters: WalletSection = {
   id: "filters",
   title: "Filters",
   async render(context) {
     const { selection, now } = context;
-    const unread = unreadDays(await walletDays(context), now);
     const accounts = await readAccountNames(context.tx, accountsMax + 1);
     return html`
 <section class="filters" id="filters" aria-label="Filters">
@@ -24,19 +18,9 @@ ${formOf(context, accounts)}
       presetsOf(now).map(([title, span]) => presetLink(title, span, selection)),
       " ",
     )}</p>
-<p class="exports">Export <span class="note">these days' bills, with all digits</span> ${joined(
-      Object.entries(exportNames).map(
-        ([format, title]) =>
-          html`<a href="${exportAddress(selection, format)}" download>${title}</a>`,
-      ),
-      " ",
-    )}${unread === 0 ? "" : html` <span class="not-read">${icon("warn")} ${formatCounted(unread, "day")} not all read: a file may lack bills, too</span>`}</p>
 </section>`;
   },
 };
-
-const exportAddress = (selection: PageSelection, format: string): string =>
-  `/export${queryOf(selection)}&${new URLSearchParams({ format })}`;
 
 function formOf({ selection, wallets }: WalletContext, accounts: readonly string[]): Html {
   const { account, product, coin, from, to, by, isExact } = selection;

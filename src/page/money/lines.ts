@@ -103,5 +103,14 @@ export const lines: readonly Line[] = movements.map(([name, title]) => ({
   ...columnsOf(name),
 }));
 
+/** The lines that are a result. */
+export const resultLines: readonly Line[] = lines.filter((line) => line.isResult);
+
+/** The categories of results that are neither profit nor funding; a fee stands beside any of them. */
+export const otherResults: readonly Category[] = resultLines.flatMap(({ name }) => {
+  const category = categoryOf[name];
+  return category === undefined || category === "trade" || category === "funding" ? [] : [category];
+});
+
 export const lineNamed = (name: string | null): Line | undefined =>
   lines.find((line) => line.name === name);

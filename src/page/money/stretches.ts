@@ -1,6 +1,6 @@
 import { add, decimalOf, decimalText, zero } from "../../export/decimal.ts";
 import type { Day } from "../selection.ts";
-import { type Line, type LineName, lines } from "./lines.ts";
+import { type Line, type LineName, lines, resultLines } from "./lines.ts";
 import type { Stretch } from "./wallet-days.ts";
 
 // Sums of days, exact: decimals as text, and no floats.
@@ -37,7 +37,7 @@ export const byMonth = (days: readonly Stretch[]): readonly Stretch[] =>
 
 /** What was earned and lost: without transfers, loans, and coins that change places. */
 export const resultOf = ({ moved }: Stretch): string =>
-  sumOf(lines.filter(({ isResult }) => isResult).map(({ name }) => moved[name]));
+  sumOf(resultLines.map(({ name }) => moved[name]));
 
 /** The lines that any of the stretches has something of. A sum may be zero and its parts not. */
 export const linesIn = (stretches: readonly Stretch[]): readonly Line[] =>

@@ -1,0 +1,42 @@
+import { isoTime } from "../../contract/time.ts";
+import { shellWord } from "../../printable.ts";
+import { formatCounted } from "../../terminal/format.ts";
+import { html, joined } from "../html.ts";
+import { icon } from "../icons.ts";
+import { card, type WalletSection } from "../section.ts";
+import { daysBefore, type PageSelection, queryOf } from "../selection.ts";
+import { exportNames } from "./exports.ts";
+import { unreadDays } from "./parts.ts";
+import { walletDays } from "./wallet-days.ts";
+
+const about = { id: "export", title: "Export" };
+
+/** What an accountant takes along: files of the selected bills, and a month's close. */
+export const books: WalletSection = {
+  ...about,
+  async render(context) {
+    const { selection, now } = context;
+    const { account, product, coin, from, to } = selection;
+    const unread = unreadDays(await walletDays(context), now);
+    const month = closedMonth(selection, isoTime(now).slice(0, 10));
+    const files = Object.entries(exportNames).map(
+      ([format, title]) =>
+        html`<a href="/export${queryOf(selection)}&amp;format=${format}" download>${title}</a>`,
+    );
+    return card(
+      { ...about, about: `${account} ${product} ${coin}, ${from} to ${to}` },
+      html`<p>The bills of these days, with all digits:</p>
+<p class="exports">${joined(files, " ")}</p>
+${unread === 0 ? "" : html`<p class="not-read">${icon("warn")} ${formatCounted(unread, "day")} not all read: a file may lack bills, too</p>`}
+<p>A month’s close for an auditor: what was read, rollforward, breaks with their notes, and digests to check the rows by:</p>
+<pre tabindex="0">npm run report -- --month ${month} --account ${shellWord(account)} --format html</pre>`,
+    );
+  },
+};
+
+/** The month of the selection's end, or the last one that has ended. */
+function closedMonth({ to }: PageSelection, today: string): string {
+  const end = to < today ? to : today;
+  const first = `${end.slice(0, 7)}-01`;
+  return end.slice(0, 7) < today.slice(0, 7) ? end.slice(0, 7) : daysBefore(first, 1).slice(0, 7);
+}
