@@ -3,7 +3,15 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { epochMs } from "../src/contract/time.ts";
 import { decimalOf } from "../src/export/decimal.ts";
-import { allDigits, amount, movement, placesOf, roundedTo, timeTag } from "../src/page/format.ts";
+import {
+  allDigits,
+  amount,
+  movement,
+  placesOf,
+  roundedTo,
+  timeTag,
+  withMinus,
+} from "../src/page/format.ts";
 import { html, joined } from "../src/page/html.ts";
 import { queryOf, selectionOf, type Wallet } from "../src/page/selection.ts";
 
@@ -46,6 +54,12 @@ test.each([
     expect(balance.text).toContain(`title="${textOf(exact)}"`);
     expect(balance.text).toContain(`value="${decimal}"`);
   }
+});
+
+test("a sentence has a minus before its numbers, and hyphens elsewhere", () => {
+  expect(withMinus("bills totalling -1.5 (-2) of 2026-11-22, by COIN-FUTURES or a-1")).toBe(
+    "bills totalling −1.5 (−2) of 2026-11-22, by COIN-FUTURES or a-1",
+  );
 });
 
 test("what is not known is not zero", () => {

@@ -47,6 +47,9 @@ const isZero = (decimal: string): boolean => /^-?[0.]+$/.test(decimal);
 
 const toneOf = (decimal: string): string => (decimal.startsWith("-") ? "out" : "in");
 
+/** A sentence with true minus signs before its numbers. */
+export const withMinus = (text: string): string => text.replaceAll(/(?<![\w.])-(?=\d)/g, minus);
+
 /** By the number itself: one that rounds to zero keeps its sign. */
 const signed = (decimal: string, digits: string, plus: string): string =>
   `${decimal.startsWith("-") ? minus : plus}${digits}`;

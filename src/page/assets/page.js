@@ -15,6 +15,23 @@ const replace = (fresh) => {
   if (focused !== -1) fresh.querySelectorAll(focusable)[focused]?.focus({ preventScroll: true });
 };
 
+/** A break that a link leads to is seen with all that is folded about it. */
+const unfold = () => {
+  const target = document.getElementById(location.hash.slice(1));
+  if (target === null || !target.matches(".break")) return;
+  const about = target.nextElementSibling?.querySelector("details");
+  for (
+    let fold = about ?? target.closest("details");
+    fold;
+    fold = fold.parentElement?.closest("details")
+  ) {
+    fold.open = true;
+  }
+  target.scrollIntoView();
+};
+unfold();
+addEventListener("hashchange", unfold);
+
 const live = new EventSource(`/page/live${location.search}`);
 live.addEventListener("parts", ({ data }) => {
   const parts = new DOMParser().parseFromString(JSON.parse(data), "text/html");

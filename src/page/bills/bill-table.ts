@@ -15,7 +15,7 @@ export function billTable({ bills }: BillList, selection: PageSelection, filter:
   const partTitle = filter.pieces.length === 0 ? "Moves" : "Of the figure";
   return html`
 ${hasChain ? "" : html`<p class="note">The days of these bills have too many to follow the balance through. A time leads to the bill's place among all of its day.</p>`}
-<div class="scroll" tabindex="0" role="region" aria-label="List of bills"><table class="bill-list">
+<div class="scroll" tabindex="0" role="region" aria-label="List of bills"><table class="bill-list compact">
 <thead><tr><th scope="col">Time</th>${isUnified ? html`<th scope="col">Category</th>` : ""}<th scope="col">Type</th><th scope="col">Contract</th>${figure("Amount")}${figure("Fee")}${figure(partTitle)}${hasChain ? [figure("Balance before"), figure("Balance after"), html`<th scope="col">Chain</th>`] : ""}<th scope="col">Bill</th></tr></thead>
 <tbody>${bills.map((bill) => rowOf(bill, selection, { hasChain, isUnified }))}</tbody></table></div>`;
 }
@@ -26,9 +26,10 @@ function rowOf(
   { hasChain, isUnified }: { readonly hasChain: boolean; readonly isUnified: boolean },
 ): Html {
   const { cTime, productType, billId, businessType, category, symbol, chain } = bill;
-  const moved = (decimal: string) => html`<td class="figure">${movement(decimal, selection)}</td>`;
+  const moved = (title: string, decimal: string) =>
+    html`<td class="figure" data-name="${title}">${movement(decimal, selection)}</td>`;
   return html`
-<tr class="${toneOf(chain)}"><th scope="row"><a class="to-bills" href="${placeAddress(bill, selection)}">${isoTime(cTime).replace("T", " ")}</a></th>${isUnified ? html`<td>${productType.replace("UTA-", "")}</td>` : ""}<td>${businessType} <span class="note">${category}</span></td><td>${symbol ?? ""}</td>${moved(bill.amount)}${moved(bill.fee)}${moved(bill.part)}${hasChain ? chainCells(chain, selection) : ""}<td class="note">${billId}</td></tr>`;
+<tr class="${toneOf(chain)}"><th scope="row"><a class="to-bills" href="${placeAddress(bill, selection)}">${isoTime(cTime).replace("T", " ")}</a></th>${isUnified ? html`<td>${productType.replace("UTA-", "")}</td>` : ""}<td>${businessType} <span class="note">${category}</span></td><td>${symbol ?? ""}</td>${moved("Amount", bill.amount)}${moved("Fee", bill.fee)}<td class="figure main">${movement(bill.part, selection)}</td>${hasChain ? chainCells(chain, selection) : ""}<td class="note">${billId}</td></tr>`;
 }
 
 /** Among all bills of its day: itself first, and those before it. */
@@ -41,7 +42,7 @@ function placeAddress({ cTime }: ListedBill, selection: PageSelection): string {
 const chainCells = (chain: BillChain | undefined, selection: PageSelection): Html =>
   chain === undefined
     ? html`<td></td><td></td><td></td>`
-    : html`<td class="figure">${amount(chain.before, selection)}</td><td class="figure">${amount(chain.after, selection)}</td><td>${chainText(chain, selection)}</td>`;
+    : html`<td class="figure" data-name="Balance before">${amount(chain.before, selection)}</td><td class="figure" data-name="after">${amount(chain.after, selection)}</td><td>${chainText(chain, selection)}</td>`;
 
 const isOff = (chain: BillChain): boolean => chain.difference !== null && !isZero(chain.difference);
 

@@ -11,7 +11,8 @@ import { card, type WalletContext, type WalletSection } from "../section.ts";
 import type { Day } from "../selection.ts";
 import { billsAddress, linked } from "./bill-links.ts";
 import { type ChartStretch, chartStretches, isByMonth } from "./chart-stretches.ts";
-import { figureTable, noDays, readText, stretchName } from "./parts.ts";
+import { figureTable, readText, stretchName } from "./parts.ts";
+import { hasDays } from "./span.ts";
 import { walletDays } from "./wallet-days.ts";
 
 const about = { id: "balance", title: "Balance" };
@@ -19,11 +20,11 @@ const about = { id: "balance", title: "Balance" };
 /** The balance at the end of each day, with breaks and what was not read. */
 export const balance: WalletSection = {
   ...about,
+  isThere: hasDays,
   async render(context) {
     const { selection, now } = context;
     const stretches = chartStretches(await walletDays(context), selection, now);
     const name = `${selection.account} ${selection.product} ${selection.coin}`;
-    if (stretches.length === 0) return card({ ...about, about: name }, noDays(selection));
     const breaks = await readBreaks(context);
     const period = isByMonth(stretches) ? "month" : "day";
     return card(

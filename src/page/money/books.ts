@@ -7,6 +7,7 @@ import { card, type WalletSection } from "../section.ts";
 import { daysBefore, type PageSelection, queryOf } from "../selection.ts";
 import { exportNames } from "./exports.ts";
 import { unreadDays } from "./parts.ts";
+import { hasDays } from "./span.ts";
 import { walletDays } from "./wallet-days.ts";
 
 const about = { id: "export", title: "Export" };
@@ -14,6 +15,7 @@ const about = { id: "export", title: "Export" };
 /** What an accountant takes along: files of the selected bills, and a month's close. */
 export const books: WalletSection = {
   ...about,
+  isThere: hasDays,
   async render(context) {
     const { selection, now } = context;
     const { account, product, coin, from, to } = selection;

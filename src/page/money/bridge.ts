@@ -9,7 +9,8 @@ import { card, type WalletSection } from "../section.ts";
 import type { PageSelection } from "../selection.ts";
 import { billsAddress, linked } from "./bill-links.ts";
 import { type Line, lines } from "./lines.ts";
-import { noDays, unreadDays } from "./parts.ts";
+import { unreadDays } from "./parts.ts";
+import { hasDays } from "./span.ts";
 import { isZero, linesIn, together } from "./stretches.ts";
 import { type Stretch, walletDays } from "./wallet-days.ts";
 
@@ -26,11 +27,12 @@ export type BridgeStep = {
 /** The way from the opening balance to the closing one, as a table with floating bars. */
 export const bridge: WalletSection = {
   ...about,
+  isThere: hasDays,
   async render(context) {
     const { selection, now } = context;
     const days = await walletDays(context);
     const whole = together(days);
-    if (whole === undefined) return card(about, noDays(selection));
+    if (whole === undefined) return html``;
     const steps = bridgeSteps(whole, days);
     return card(
       {

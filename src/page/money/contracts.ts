@@ -46,7 +46,7 @@ const hasMovedOtherwise = ({ movedOtherwise }: CoinEarnings): boolean => !isZero
 const head = html`<thead><tr><th scope="col">Contract</th>${contractParts.map(({ title }) => html`<th scope="col" class="figure">${title}</th>`)}<th scope="col" class="figure">Bills</th><td></td></tr></thead>`;
 
 const tableOf = (coins: readonly CoinEarnings[], selection: PageSelection): Html =>
-  html`<table class="contracts">${head}${coins.map((each) => coinRows(each, selection))}</table>`;
+  html`<table class="contracts compact">${head}${coins.map((each) => coinRows(each, selection))}</table>`;
 
 /** A coin's sum, and its contracts below it. Bars are of one coin alone: coins are never held against each other. */
 function coinRows(earnings: CoinEarnings, selection: PageSelection): Html {
@@ -76,7 +76,7 @@ ${shown.map((contract) => {
   return html`<tr><th scope="row" class="one">${symbol === "" ? "no contract named" : symbol}</th>${figures(contract, own, address)}${gauge(contract, span)}</tr>
 `;
 })}${rest.length === 0 ? "" : html`<tr><th scope="row" class="one">${formatCount(rest.length)} more</th>${figures(together(rest), own, () => undefined)}<td></td></tr>`}
-${hasMovedOtherwise(earnings) ? html`<tr><th scope="row" class="one">moved otherwise</th><td></td><td></td><td></td><td></td><td class="figure result"><b>${movement(movedOtherwise, own)}</b></td><td></td><td></td></tr>` : ""}
+${hasMovedOtherwise(earnings) ? html`<tr><th scope="row" class="one">moved otherwise</th><td></td><td></td><td></td><td></td><td class="figure main"><b>${movement(movedOtherwise, own)}</b></td><td></td><td></td></tr>` : ""}
 </tbody>`;
 }
 
@@ -99,7 +99,7 @@ function figures(
     const bare = movement(own[name], selection);
     const figure = address === undefined ? bare : linked(bare, address);
     return name === "contract_result"
-      ? html`<td class="figure result"><b>${figure}</b></td>`
+      ? html`<td class="figure main"><b>${figure}</b></td>`
       : html`<td class="figure" data-name="${title}">${figure}</td>`;
   });
   const address = addressOf("contract_result");

@@ -3,6 +3,7 @@ import { type Html, html, joined } from "../html.ts";
 import type { WalletContext, WalletSection } from "../section.ts";
 import { type Day, daysBefore, type PageSelection, queryOf } from "../selection.ts";
 import { readAccountNames } from "../wallets.ts";
+import { emptyNote, hasDays } from "./span.ts";
 
 /** What the sections below it are of. */
 export const filters: WalletSection = {
@@ -18,6 +19,7 @@ ${formOf(context, accounts)}
       presetsOf(now).map(([title, span]) => presetLink(title, span, selection)),
       " ",
     )}</p>
+${(await hasDays(context)) ? "" : html`<div class="card empty">${await emptyNote(context)}</div>`}
 </section>`;
   },
 };

@@ -1,7 +1,6 @@
 import { type EpochMs, isoTime } from "../../contract/time.ts";
 import { type Html, html } from "../html.ts";
 import { icon } from "../icons.ts";
-import type { PageSelection } from "../selection.ts";
 import type { Stretch } from "./wallet-days.ts";
 
 // What several sections are made of.
@@ -31,10 +30,6 @@ export const unreadDays = (days: readonly Stretch[], now: EpochMs): number => {
   const today = isoTime(now).slice(0, 10);
   return days.filter(({ from, isComplete }) => !isComplete && from < today).length;
 };
-
-/** Where the selection lies before the first bill or behind all that was read. */
-export const noDays = ({ from, to }: PageSelection): Html =>
-  html`<p class="note">Nothing of this coin is stored from ${from} to ${to}.</p>`;
 
 /** A table of figures that is folded: what a picture is drawn from. */
 export const figureTable = (

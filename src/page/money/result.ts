@@ -6,7 +6,8 @@ import { html } from "../html.ts";
 import { card, type WalletSection } from "../section.ts";
 import { billsAddress, linked } from "./bill-links.ts";
 import { chartStretches, isByMonth } from "./chart-stretches.ts";
-import { figureTable, noDays, readText, stretchName } from "./parts.ts";
+import { figureTable, readText, stretchName } from "./parts.ts";
+import { hasDays } from "./span.ts";
 import { resultOf, sumOf } from "./stretches.ts";
 import { walletDays } from "./wallet-days.ts";
 
@@ -15,6 +16,7 @@ const about = { id: "result", title: "Result by day", isHalf: true };
 /** What each day earned or lost. */
 export const result: WalletSection = {
   ...about,
+  isThere: hasDays,
   async render(context) {
     const { selection, now } = context;
     const { coin } = selection;
@@ -30,7 +32,6 @@ export const result: WalletSection = {
     const total = sumOf(days.flatMap((day) => day.result ?? []));
     const heading = isByMonth(stretches) ? { ...about, title: "Result by month" } : about;
     const shownAbout = { ...heading, about: `without transfers, ${coin}` };
-    if (days.length === 0) return card(shownAbout, noDays(selection));
     const picture = plot({
       id: about.id,
       label: `${heading.title} in ${coin}: ${allDigits(total, "+")} in all`,

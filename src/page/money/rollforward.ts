@@ -6,20 +6,25 @@ import { type PageSelection, queryOf } from "../selection.ts";
 import { billsAddress, linked } from "./bill-links.ts";
 import { daysShownMax } from "./chart-stretches.ts";
 import type { Line } from "./lines.ts";
-import { noDays, readText, stretchName } from "./parts.ts";
+import { readText, stretchName } from "./parts.ts";
+import { hasDays } from "./span.ts";
 import { byMonth, linesIn, together } from "./stretches.ts";
 import { type Stretch, walletDays } from "./wallet-days.ts";
+
+// So many lines between opening and closing fit the page on a usual screen.
+const fittingMax = 8;
 
 const about = { id: "rollforward", title: "Rollforward" };
 
 /** Opening, what moved the balance, and closing, of every day or month; the newest first. */
 export const rollforward: WalletSection = {
   ...about,
+  isThere: hasDays,
   async render(context) {
     const { selection } = context;
     const days = await walletDays(context);
     const whole = together(days);
-    if (whole === undefined) return card(about, noDays(selection));
+    if (whole === undefined) return html``;
     const stretches = (selection.by === "month" ? byMonth(days) : days).toReversed();
     const shown = stretches.slice(0, daysShownMax);
     const moving = linesIn(days);
@@ -27,6 +32,7 @@ export const rollforward: WalletSection = {
     return card(
       { ...about, about: html`${selection.coin} ${switchOf(selection)}` },
       html`
+<p class="note ${moving.length > fittingMax ? "" : "narrow"}">The table scrolls sideways: closing balances and bills are at its right end.</p>
 ${shown.length < stretches.length ? html`<p class="note">The newest ${formatCount(shown.length)} of ${formatCount(stretches.length)} days; the total is of all. Choose months, or fewer days, to see the others.</p>` : ""}
 <div class="scroll tall" tabindex="0" role="region" aria-label="${name}"><table class="rollforward">
 <thead><tr><th scope="col">${selection.by === "month" ? "Month" : "Day"}</th>${figureHead("Opening")}${moving.map(({ title }) => figureHead(title))}${figureHead("Closing")}${figureHead("Bills")}<th scope="col">Read</th></tr></thead>

@@ -5,7 +5,7 @@ import { breakKinds } from "../../reconciliation/breaks.ts";
 import type { ListedBreak, PastDecision } from "../../reconciliation/sign-off.ts";
 import { horizonAt } from "../../sync/plan.ts";
 import { formatCount, formatCounted } from "../../terminal/format.ts";
-import { allDigits, timeTag } from "../format.ts";
+import { allDigits, timeTag, withMinus } from "../format.ts";
 import { type Html, type HtmlPart, html } from "../html.ts";
 import { chip } from "../icons.ts";
 import { card } from "../section.ts";
@@ -92,7 +92,7 @@ const whenOf = ({ happenedAt, anchor }: ListedBreak): HtmlPart =>
 /** The bills that show it, and the commands that end it. The page itself changes nothing. */
 const unfolded = (entry: ListedBreak, bills: readonly ChainedBill[], facts: Facts): Html => html`
 <details><summary>${bills.length > 0 ? "Its bills, and how" : "How"} to repair it or sign it off</summary>
-<p>Why: ${entry.explanation}.</p>
+<p>Why: ${withMinus(entry.explanation)}.</p>
 ${bills.length > 0 ? billTable(entry, bills) : ""}
 ${repair(entry, facts)}
 <p>Sign it off, where the reason is known:</p>
@@ -119,16 +119,16 @@ const billTable = (
   { breakId, firstBadBill }: ListedBreak,
   bills: readonly ChainedBill[],
 ): Html => html`
-<div class="scroll" tabindex="0" role="region" aria-label="Bills around #${breakId}">
-<table class="bills">
+<table class="bills compact" aria-label="Bills around #${breakId}">
 <thead><tr><th scope="col">Time</th><th scope="col">Bill</th><th scope="col">Type</th><th scope="col" class="figure">Balance before</th>
 <th scope="col" class="figure">Moves it by</th><th scope="col" class="figure">Balance served</th></tr></thead>
-<tbody>${bills.map(
-  (bill) => html`<tr${bill.billId === firstBadBill ? html` class="culprit"` : ""}>
-<td>${timeTag(bill.time)}</td><td>${bill.billId}${bill.billId === firstBadBill ? html` ${chip("bad", "off")}` : ""}</td><td>${bill.businessType} ${bill.symbol}</td>
-<td class="figure">${digits(bill.balanceBefore)}</td><td class="figure">${digits(bill.net, "+")}</td><td class="figure">${digits(bill.balanceAfter)}</td></tr>`,
-)}</tbody>
-</table></div>`;
+<tbody>${bills.map((bill) => {
+  const isOff = bill.billId === firstBadBill;
+  return html`<tr class="${isOff ? "culprit" : ""}">
+<th scope="row">${timeTag(bill.time)}</th><td>${bill.billId}${isOff ? html` ${chip("bad", "off")}` : ""}</td><td>${bill.businessType} ${bill.symbol}</td>
+<td class="figure" data-name="Balance before">${digits(bill.balanceBefore)}</td><td class="figure main">${digits(bill.net, "+")}</td><td class="figure" data-name="served">${digits(bill.balanceAfter)}</td></tr>`;
+})}</tbody>
+</table>`;
 
 const digits = (decimal: string | null, plus = ""): HtmlPart =>
   decimal === null ? html`<i class="unknown">not served</i>` : allDigits(decimal, plus);
@@ -138,7 +138,7 @@ function settledTable(settled: readonly ListedBreak[]): HtmlPart {
   const newest = settled.toReversed().slice(0, shownMax);
   const more = settled.length - newest.length;
   return html`<details class="settled"><summary>Signed off or resolved: ${formatCounted(settled.length, "break")}</summary>
-${breakTable(newest.map((entry) => breakRow(entry, { past: html`<p class="note">${entry.explanation}</p>${decisions(entry)}` })))}
+${breakTable(newest.map((entry) => breakRow(entry, { past: html`<p class="note">${withMinus(entry.explanation)}</p>${decisions(entry)}` })))}
 ${more > 0 ? html`<p class="remark">and ${formatCount(more)} older: <code>npm run reconcile -- --list --all</code></p>` : ""}</details>`;
 }
 
