@@ -168,6 +168,17 @@ test("names and notes of all kinds are text, never markup", async () => {
   expect(await page.locator("#runs").innerText()).toContain(hostile);
   expect(await page.locator("main img, main script").count()).toBe(0);
   expect(await page.title()).toBe(`${verdicts.breaks.title} – bill-sync`);
+  // A link to a break shows it with all that is folded about it: one that is open, one that is signed off.
+  const links = await page
+    .locator('a[href^="#break-"]')
+    .evaluateAll((all) => all.map((link) => link.getAttribute("href") ?? ""));
+  for (const link of new Set([...links, "#break-1"])) {
+    await page.goto(`${server.url}/${link}`);
+    await expect.poll(() => page.locator(`tr${link}`).isVisible()).toBe(true);
+    const about = page.locator(`tr${link} + .more pre`).last();
+    expect((await about.count()) === 0 || (await about.isVisible())).toBe(true);
+  }
+  expect(links.length).toBeGreaterThan(0);
   expect(errors).toEqual([]);
   void state;
 });

@@ -21,12 +21,16 @@ beforeAll(async () => {
 });
 afterAll(() => browser.close());
 
+/** The paths of all requests of the browser. */
+const asked: string[] = [];
+
 /** The page at an address, with the size and the colours of a device. */
 async function open(
   address: string,
   device: Parameters<Browser["newPage"]>[0] = {},
 ): Promise<Page> {
   const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, ...device });
+  page.on("request", (request) => void asked.push(new URL(request.url()).pathname));
   await page.route("http://page.test/**", async (route) => {
     const { pathname, searchParams: query } = new URL(route.request().url());
     if (pathname.startsWith("/page/"))
@@ -46,6 +50,14 @@ async function open(
   await page.goto(`http://page.test${address}`);
   return page;
 }
+
+test("a page of bills is loaded once, and follows nothing", async () => {
+  asked.length = 0;
+  const page = await open("/bills?account=main&product=USDT-FUTURES");
+  await page.waitForLoadState("networkidle");
+  expect(asked.filter((path) => path === "/bills" || path === "/page/live")).toEqual(["/bills"]);
+  await page.close();
+});
 
 /** The length of an A4 sheet within its margins, which the longest tables are printed along. */
 const sheetOfPaper = { width: 1047, height: 718 };

@@ -506,6 +506,19 @@ const earnedParts: readonly (readonly [string, PartOf])[] = [
   ],
 ];
 
+test("days without bills are said to have none, with where the bills are", async () => {
+  const model = modelOf("plain", "USDT");
+  const page = await pageOf(model, { from: "2025-01-01", to: "2025-12-31" });
+  const last = dayOf(model.bills.at(-1)?.time ?? 0);
+  const first = dayOf(model.bills[0]?.time ?? 0);
+  expect(page).toContain(
+    `Nothing of plain USDT-FUTURES USDT is stored from 2025-01-01 to 2025-12-31. Its bills are from <a href="/?account=plain&amp;product=USDT-FUTURES&amp;coin=USDT&amp;from=${first}&amp;to=${last}&amp;by=day#filters">${first} to ${last}</a>`,
+  );
+  for (const section of ["balance", "bridge", "result", "export", "rollforward"]) {
+    expect(page).not.toContain(`id="${section}"`);
+  }
+});
+
 async function billsPageOf(href: string): Promise<string> {
   const query = new URL(href, "http://localhost").searchParams;
   return await inTransaction(db, async (tx) => {

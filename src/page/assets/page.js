@@ -32,10 +32,13 @@ const unfold = () => {
 unfold();
 addEventListener("hashchange", unfold);
 
-const live = new EventSource(`/page/live${location.search}`);
-live.addEventListener("parts", ({ data }) => {
-  const parts = new DOMParser().parseFromString(JSON.parse(data), "text/html");
-  for (const fresh of parts.querySelectorAll("section[id]")) replace(fresh);
-});
-// All figures may be others now.
-live.addEventListener("ended", () => location.reload());
+// A page of bills has nothing that changes.
+if (document.getElementById("trust") !== null) {
+  const live = new EventSource(`/page/live${location.search}`);
+  live.addEventListener("parts", ({ data }) => {
+    const parts = new DOMParser().parseFromString(JSON.parse(data), "text/html");
+    for (const fresh of parts.querySelectorAll("section[id]")) replace(fresh);
+  });
+  // All figures may be others now.
+  live.addEventListener("ended", () => location.reload());
+}

@@ -70,10 +70,14 @@ const keyOf = ({ productType, billId }: Pick<BillPlace, "productType" | "billId"
 const newestFirst = (a: ListedBill, b: ListedBill): number =>
   b.cTime - a.cTime || Number(BigInt(b.chain?.position ?? 0) - BigInt(a.chain?.position ?? 0));
 
-const isOfWallet = ({ selection: { account, product, coin } }: WalletContext): SQL => {
-  const productTypes = product === unifiedWallet ? unifiedProductTypes : [product];
+/** As an array, to be cast to its type. */
+const productTypesOf = ({ selection: { product } }: WalletContext): string =>
+  textArray(product === unifiedWallet ? unifiedProductTypes : [product]);
+
+const isOfWallet = (context: WalletContext): SQL => {
+  const { account, coin } = context.selection;
   return sql`account = ${account}
-      and product_type = any(${textArray(productTypes)}::text[])
+      and product_type = any(${productTypesOf(context)}::text[])
       and coin = ${coin}`;
 };
 
@@ -115,22 +119,38 @@ const newestOrder = sql`order by c_time desc, length(bill_id) desc, bill_id desc
 
 const timed = ({ cTimeMs, ...row }: Row) => ({ ...row, cTime: epochMs(Number(cTimeMs)) });
 
-/** By what each bill says by itself: the days of no bill that is not listed are put together. */
+/**
+ * By what each bill says by itself: the days of no bill that is not listed are put together. The newest of
+ * each product type by itself, which an index has in that order: together, Postgres sorts all that lie in
+ * the time, a third of a second at 250,000.
+ */
 async function newestBills(
   context: WalletContext,
   filter: BillFilter,
   before: BillPlace | undefined,
 ): Promise<readonly (BillPlace & Omit<ListedBill, "chain">)[]> {
-  const { from, to } = context.selection;
+  const { account, coin, from, to } = context.selection;
   const { rows } = await context.tx.execute<Row>(sql`
-    select ${columns(filter.pieces)}
-    from analytics.entries
-    where ${isOfWallet(context)}
-      and c_time >= ${`${from}T00:00:00Z`}::timestamptz
-      and c_time < ${`${daysBefore(to, -1)}T00:00:00Z`}::timestamptz
-      and ${isBefore(before)}
-      and ${isWanted(filter)}
-    ${newestOrder}`);
+    select newest.*
+    from unnest(${productTypesOf(context)}::text[]) as own (product_type)
+    cross join lateral (
+      select ${columns(filter.pieces)}
+      from analytics.entries
+      where account = ${account}
+        and product_type = own.product_type
+        and coin = ${coin}
+        and c_time >= ${`${from}T00:00:00Z`}::timestamptz
+        and c_time < ${`${daysBefore(to, -1)}T00:00:00Z`}::timestamptz
+        and ${isBefore(before)}
+        and ${isWanted(filter)}
+      ${newestOrder}
+    ) as newest
+    order by
+      "cTimeMs"::bigint desc,
+      length("billId") desc,
+      "billId" desc,
+      "productType" desc
+    limit ${listedMax + 1}`);
   return rows.map(timed);
 }
 

@@ -23,7 +23,7 @@ export const books: WalletSection = {
     const month = closedMonth(selection, isoTime(now).slice(0, 10));
     const files = Object.entries(exportNames).map(
       ([format, title]) =>
-        html`<a href="/export${queryOf(selection)}&amp;format=${format}" download>${title}</a>`,
+        html`<a href="${exportAddress(selection, format)}" download>${title}</a>`,
     );
     return card(
       { ...about, about: `${account} ${product} ${coin}, ${from} to ${to}` },
@@ -35,6 +35,9 @@ ${unread === 0 ? "" : html`<p class="not-read">${icon("warn")} ${formatCounted(u
     );
   },
 };
+
+const exportAddress = (selection: PageSelection, format: string): string =>
+  `/export${queryOf(selection)}&${new URLSearchParams({ format })}`;
 
 /** The month of the selection's end, or the last one that has ended. */
 function closedMonth({ to }: PageSelection, today: string): string {

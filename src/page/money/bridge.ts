@@ -39,7 +39,7 @@ export const bridge: WalletSection = {
         ...about,
         about: html`${whole.from} to ${whole.to}, ${selection.coin} ${readChip(days, now)} ${tieChip(whole)}`,
       },
-      tableOf(whole, steps, selection),
+      html`${tableOf(whole, steps, selection)}${unmappedNote(whole, selection)}`,
     );
   },
 };
@@ -90,6 +90,12 @@ ${steps.map(
 ${balanceRow("Closing balance", whole.closing)}
 </tbody></table>`;
 }
+
+/** What a reader can do about types that nothing is known of. */
+const unmappedNote = ({ moved }: Stretch, selection: PageSelection): Html =>
+  isZero(moved.unmapped)
+    ? html``
+    : html`<p class="note">Unmapped types are in no result: <a href="${billsAddress(selection, { pieces: ["unmapped"] })}">their bills</a>. <code>npm run types</code> lists them; <code>types set</code> says what they are.</p>`;
 
 const toneOf = ({ name }: Line, moved: string): string => {
   if (isZero(moved)) return "";

@@ -110,6 +110,12 @@ async function readContracts({
           and product_type = any(${productTypesOf("other_days.wallet")})
           and c_time >= other_days.day::timestamp at time zone 'UTC'
           and c_time < (other_days.day + 1)::timestamp at time zone 'UTC'
+          -- Looked at before anything is joined: few bills have such a type.
+          and business_type in (
+            select code
+            from business_types
+            where category = any(${textArray(otherResults)}::text[])
+          )
           and ${isOther}
         group by wallet, coin, coalesce(symbol, '')
       ) as bills

@@ -42,11 +42,11 @@ function unitOf(unit: RiskUnit, index: number, selection: PageSelection): Html {
   const inDollars = (decimal: string | null) => amount(decimal, { coin: dollars, isExact });
   return html`
 ${unit.id === "" ? "" : html`<h3>Risk unit ${unit.id}</h3>`}
-<p class="facts"><span><b>${amount(unit.ltv, { coin: ratioCoin, isExact })}</b> now</span>
+<p class="facts"><span>The newest record: <b>${amount(unit.ltv, { coin: ratioCoin, isExact })}</b></span>
 <span><b>${inDollars(unit.debt)}</b> USDT owed</span>
 <span><b>${inDollars(unit.assets)}</b> USDT of assets</span>
 <span class="note">seen first ${timeOf(unit.takenAt)}, last ${timeOf(unit.heldUntil)}</span></p>
-${daysOf(unit.days, `${about.id}-${index}`)}
+${daysOf(unit.days, `${about.id}-${index}`, selection)}
 ${coinsOf(unit.coins, selection)}`;
 }
 
@@ -54,9 +54,11 @@ const timeOf = (iso: string): Html => timeTag(epochMs(Date.parse(iso)));
 
 type LoanStretch = { readonly from: Day; readonly to: Day; readonly highest: string | undefined };
 
-function daysOf(days: readonly LoanDay[], id: string): Html {
+function daysOf(days: readonly LoanDay[], id: string, { from, to }: PageSelection): Html {
   const stretches = stretchesOf(days);
-  if (stretches.length === 0) return html`<p class="note">No record lies in the selected days.</p>`;
+  if (stretches.length === 0) {
+    return html`<p class="note">From ${from} to ${to} there is no record: the figures here are of the newest one alone.</p>`;
+  }
   const values = stretches.map(({ highest }) =>
     highest === undefined ? undefined : forPixels(highest),
   );

@@ -5,6 +5,7 @@ import { timeTag } from "../format.ts";
 import { type Html, type HtmlPart, html } from "../html.ts";
 import { chip, type Icon } from "../icons.ts";
 import { card } from "../section.ts";
+import { outcomeWords } from "./tiles.ts";
 
 export const runDays = 14;
 /** One every five minutes for as long, and some more. */
@@ -89,8 +90,20 @@ const table = (runs: readonly LoggedRun[]): Html => html`
 <td class="why">${whyOf(run)}</td></tr>`,
 )}</tbody></table>`;
 
-const outcomeChip = ({ outcome }: LoggedRun): Html =>
-  outcome === "running" ? chip("warn", "no end") : chip(outcomes[outcome], outcome);
+function outcomeChip(run: LoggedRun): Html {
+  const { outcome } = run;
+  if (outcome === "running") return chip("warn", "no end");
+  const found = foundBreaks(run);
+  return found === undefined
+    ? chip(outcomes[outcome], outcomeWords(outcome))
+    : chip("warn", `found ${formatCounted(found, "break")}`);
+}
+
+/** How many a reconcile found that came to its end. */
+const foundBreaks = ({ command, outcome, counts, error }: LoggedRun): number | undefined =>
+  command === "reconcile" && outcome === "incomplete" && error === null
+    ? numberIn(counts, "breaks")
+    : undefined;
 
 const outcomes: Readonly<Record<Exclude<LoggedRun["outcome"], "running">, Icon>> = {
   complete: "good",
@@ -104,19 +117,18 @@ const outcomes: Readonly<Record<Exclude<LoggedRun["outcome"], "running">, Icon>>
 const whyMax = 300;
 
 /** What the run log says of it. */
-function whyOf({ outcome, error, counts, command }: LoggedRun): HtmlPart {
+function whyOf(run: LoggedRun): HtmlPart {
+  const { outcome, error } = run;
   if (error !== null) return error.length > whyMax ? `${error.slice(0, whyMax)}…` : error;
   switch (outcome) {
     case "running":
       return "it is still at work, was killed, or the database was away at its end";
     case "stopped":
       return "stopped by Ctrl-C or SIGTERM";
-    default: {
-      const breaks = numberIn(counts, "breaks");
-      if (command === "reconcile" && breaks !== undefined)
-        return `${formatCounted(breaks, "break")} open`;
-      return "something was lost, rejected or left open: see the ledgers above";
-    }
+    default:
+      return foundBreaks(run) === undefined
+        ? html`something was lost, rejected or left open: see the <a href="#ledgers">ledgers</a>`
+        : html`it came to its end, and not everything added up: see the <a href="#breaks">breaks</a>`;
   }
 }
 

@@ -31,7 +31,7 @@ export function tiles(facts: Facts, trust: Trust): Html {
     completeTile(facts, trust),
     missingTile(facts, trust),
     lostTile(facts, trust),
-    reconciledTile(facts),
+    reconciledTile(facts, trust),
     breaksTile(trust),
     lastRunTile(facts),
   ];
@@ -135,8 +135,8 @@ function lostTile({ streams }: Facts, { lostMs }: Trust): Tile {
   };
 }
 
-function reconciledTile(facts: Facts): Tile {
-  const place = { name: "Reconciled", href: "#breaks" };
+function reconciledTile(facts: Facts, { openBreaks = 0 }: Trust): Tile {
+  const place = { name: "Last reconcile", href: "#breaks" };
   const chains = facts.chains;
   const { lastRunAt } = facts.reconciled;
   const at = chains.length === 0 ? lastRunAt : earliest(chains.map((chain) => chain.at));
@@ -151,10 +151,12 @@ function reconciledTile(facts: Facts): Tile {
   const isDone = isReconciled(facts);
   return {
     ...place,
-    tone: isDone ? "good" : "warn",
+    // It looked at everything: that is not to say that everything adds up.
+    tone: !isDone ? "warn" : openBreaks > 0 ? "none" : "good",
     figure: dayTag(at),
     notes: [
       minuteOf(at) + (since > 0 ? `, ${formatCounted(since, "bill")} since` : ""),
+      openBreaks > 0 ? "its breaks are open" : undefined,
       !isDone && since === 0 ? "what bills mean was changed since" : undefined,
     ],
   };
@@ -169,26 +171,32 @@ function breaksTile({ openBreaks, rejectedRows }: Trust): Tile {
   return { ...place, tone: rejectedRows > 0 ? "warn" : "good", figure: "none" };
 }
 
+/** An outcome of the run log, as it is read. */
+export const outcomeWords = (outcome: string): string =>
+  outcome === "incomplete" ? "not complete" : outcome;
+
 function lastRunTile({ status, isSyncAtWork, now }: Facts): Tile {
-  const place = { name: "Last run", href: "#runs" };
   const run = status.lastRun;
+  const place = { name: `Last ${run?.command ?? "run"}`, href: "#runs" };
   if (run === undefined) return { ...place, tone: "none", figure: "none yet", notes: [] };
-  const { command, startedAt, finishedAt, outcome } = run;
+  const { startedAt, finishedAt, outcome } = run;
   if (finishedAt === undefined) {
     return isSyncAtWork
       ? {
           ...place,
           tone: "work",
           figure: "at work",
-          notes: [`${command}, begun ${ago(startedAt, now)}`],
+          notes: [`begun ${ago(startedAt, now)}`],
         }
       : {
           ...place,
           tone: "warn",
           figure: "cut short",
-          notes: [html`${command}, ${timeTag(startedAt)}`],
+          notes: [timeTag(startedAt)],
         };
   }
-  const tone = outcome === "complete" ? "good" : "warn";
-  return { ...place, tone, figure: outcome, notes: [`${command}, ${ago(finishedAt, now)}`] };
+  const when = ago(finishedAt, now);
+  return outcome === "complete"
+    ? { ...place, tone: "good", figure: "done", notes: [when, "it did all that it set out to"] }
+    : { ...place, tone: "warn", figure: outcomeWords(outcome), notes: [when] };
 }

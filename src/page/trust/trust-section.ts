@@ -153,5 +153,10 @@ function goodText(facts: Facts): HtmlPart {
   const tested = facts.chains.reduce((sum, chain) => sum + chain.tested, 0);
   const known = facts.streams.flatMap(({ coverage }) => coverage.map(({ from }) => from));
   const since = known.length === 0 ? "" : html` since ${timeTag(earliest(known))}`;
-  return html`Every moment${since} was read, and ${formatCount(tested)} balances follow from the bills before them.`;
+  const bills = facts.streams.reduce((sum, stream) => sum + stream.bills, 0);
+  const others =
+    bills > tested
+      ? ` With the other ${formatCounted(bills - tested, "bill")} the exchange shows no balance, or none before it.`
+      : "";
+  return html`Every moment${since} was read, and ${formatCount(tested)} balances follow from the bills before them.${others}`;
 }
