@@ -1,85 +1,21 @@
 import { withAdded } from "../app/accounts-to-read.ts";
-import { type ExitCode, type Io, print, printJson, tell } from "../app/io.ts";
-import { jsonTimeOrNull } from "../app/json-times.ts";
-import { readable } from "../app/readable.ts";
-import {
-  configuredStreams,
-  everyLedger,
-  type Selection,
-  selectedStreams,
-} from "../app/selection.ts";
+import { type ExitCode, type Io, print, tell } from "../app/io.ts";
+import { type Selection, selectedStreams } from "../app/selection.ts";
 import type { Config } from "../config/config.ts";
 import { accountName } from "../config/environment.ts";
 import type { ProductType } from "../contract/product-types.ts";
-import { readAccountStates } from "../db/accounts/account-states.ts";
 import { renameAccount } from "../db/accounts/rename-account.ts";
 import { readRetirements, retire, retiredSince, unretire } from "../db/accounts/retirement.ts";
 import type { Database, Transaction } from "../db/connect.ts";
 import { readSyncedStreams } from "../db/ledger/checkpoints.ts";
-import { hasSchema, migrate } from "../db/migrate.ts";
+import { migrate } from "../db/migrate.ts";
 import { type CommandDatabase, openCommandDatabase } from "../db/open.ts";
 import { UsageError } from "../errors.ts";
 import { renameJobs } from "../fleet/renamed-job.ts";
-import { readStatus, type StreamStatus } from "../reports/status.ts";
-import { becameText } from "../terminal/account-remarks.ts";
-import { formatCount, formatMinute, formatTable } from "../terminal/format.ts";
 import { streamName } from "../terminal/stream-names.ts";
 
 const openDatabase = (config: Config, io: Io): Promise<CommandDatabase> =>
   openCommandDatabase(config.database, (message) => tell(io, message));
-
-/** `accounts list`: every ledger that is configured or stored, and whether it is read. */
-export async function listAccounts(
-  config: Config,
-  io: Io,
-  options: { readonly json: boolean },
-): Promise<ExitCode> {
-  await using database = await openDatabase(config, io);
-  const { db } = database;
-  const stored = (await hasSchema(db)) ? await readSyncedStreams(db) : undefined;
-  if (stored === undefined) {
-    if (options.json) printJson(io, { streams: [] });
-    else print(io, "nothing is stored yet; run sync");
-    return 0;
-  }
-  const all = await withAdded(db, config);
-  const now = readable(all, await readAccountStates(db));
-  const streams = selectedStreams(everyLedger, now, stored);
-  const status = await readStatus(db, streams, config.settleLagMs);
-  const configured = new Set(configuredStreams(now).map(streamName));
-  const isConfigured = ({ stream }: StreamStatus) => configured.has(streamName(stream));
-  if (options.json) {
-    printJson(io, {
-      streams: status.streams.map((one) => ({
-        ...one.stream,
-        configured: isConfigured(one),
-        retiredAt: jsonTimeOrNull(one.retiredAt),
-        pausedAt: jsonTimeOrNull(one.pausedAt),
-        closedAt: jsonTimeOrNull(one.closedAt),
-        bills: one.bills,
-        completeThrough: jsonTimeOrNull(one.completeThrough),
-        completeThroughMs: one.completeThrough ?? null,
-      })),
-    });
-    return 0;
-  }
-  const rows = status.streams.map((one) => [
-    streamName(one.stream),
-    formatCount(one.bills),
-    formatMinute(one.completeThrough),
-    stateText(one, isConfigured(one)),
-  ]);
-  print(io, formatTable(["account/product type", "bills", "complete through", "state"], rows));
-  return 0;
-}
-
-function stateText(status: StreamStatus, isConfigured: boolean): string {
-  const { stream, retiredAt, closedAt, pausedAt } = status;
-  if (retiredAt !== undefined) return `retired ${formatMinute(retiredAt)}`;
-  if (closedAt !== undefined) return `closed ${formatMinute(closedAt)}: ${becameText(stream)}`;
-  if (pausedAt !== undefined) return `paused ${formatMinute(pausedAt)}`;
-  return isConfigured ? "synced" : "not configured";
-}
 
 type Named = { readonly name: string; readonly product: ProductType | undefined };
 

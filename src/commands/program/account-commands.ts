@@ -2,7 +2,15 @@ import { type Command, Option } from "commander";
 import { productTypeOf } from "../../app/selection.ts";
 import { readConfig } from "../../config/config.ts";
 import type { AddOptions } from "../added-accounts.ts";
-import { type ExitWith, jsonOption, type ProgramDeps, productOption } from "./options.ts";
+import type { ListOptions } from "../listed-accounts.ts";
+import {
+  type ExitWith,
+  jsonOption,
+  offsetOf,
+  type ProgramDeps,
+  pageOf,
+  productOption,
+} from "./options.ts";
 
 /** `accounts` and what it can do. */
 export function addAccountCommands(
@@ -15,8 +23,8 @@ export function addAccountCommands(
     name,
     product: product === undefined ? undefined : productTypeOf(product),
   });
-  const list = async (options: { readonly json: boolean }) => {
-    const { listAccounts } = await import("../accounts.ts");
+  const list = async (options: ListOptions) => {
+    const { listAccounts } = await import("../listed-accounts.ts");
     return listAccounts(configOf(), io, options);
   };
   const retire = async (name: string, options: { readonly product?: string }) => {
@@ -50,6 +58,8 @@ export function addAccountCommands(
     .command("list")
     .description("every account and product type that is configured or stored")
     .addOption(jsonOption("a table"))
+    .option("--limit <number>", "at most so many accounts", pageOf)
+    .option("--offset <number>", "the ones after so many", offsetOf)
     .action(exitWith(list));
   accounts
     .command("add <name>")

@@ -50,7 +50,7 @@ The time is the exchange's: what it told the last sync, plus the time since.
 A retired account or product type has one line, which says so, and so has a
 paused account: it is not read, and the exchange forgets its bills all the same.
 Of more than a hundred ledgers only sums and the worst hundred are shown, unless
---limit says otherwise; --json has all.
+--limit says otherwise; --json has all, or the worst 10,000.
 Below it, how many breaks are open, and how old the symbols, contracts and each
 risk unit's loan-to-value are.
 

@@ -8,7 +8,7 @@ export type StatusOptions = {
   readonly selection: Selection;
   /** Where the alert rules are to be judged. */
   readonly limits?: AlertLimits | undefined;
-  /** At most so many ledgers, the worst first. Default all in JSON, and of a person a hundred. */
+  /** At most so many ledgers, the worst first. Default 10,000 in JSON, and of a person a hundred. */
   readonly limit?: number | undefined;
   readonly offset?: number | undefined;
 };

@@ -28,6 +28,8 @@ import { nothingStored, statusJson, statusText } from "./streams-status.ts";
 
 /** More than these nobody reads: their sums, and the worst of them, say more. */
 const shownMax = 100;
+/** More than these no program reads at once: `page` says what comes after them. */
+const listedMax = 10_000;
 
 /**
  * `status`: what is stored, through when it is complete, and what is missing or lost. With limits it
@@ -49,19 +51,22 @@ export async function statusCommand(
     const given = selection.accounts ? some : configOf(undefined);
     return show(io, options, nothingTold(given, selection, limits !== undefined), []);
   }
-  const limit = options.limit ?? (json || selection.accounts ? undefined : shownMax);
+  const limit = options.limit ?? usualLimit(json, selection);
   const names = selection.accounts ?? (await everyName(db, some));
   const { result, unreachable } = await readReachable(db, names, async (accounts) => {
     const own = {
       ...options,
       selection: { ...selection, accounts: accounts ?? selection.accounts },
     };
-    return limit !== undefined && (await hasMoreThan(limit, db, some, own.selection))
+    return (await hasMoreThan(limit, db, some, own.selection))
       ? await readFleetStatus({ db, configOf }, { ...own, limit })
       : await readWholeStatus({ db, configOf }, own);
   });
   return show(io, options, result, unreachable);
 }
+
+const usualLimit = (json: boolean, { accounts }: Selection): number =>
+  json || accounts !== undefined ? listedMax : shownMax;
 
 function show(
   io: Io,

@@ -32,6 +32,17 @@ export async function refreshStreamTimes(
       told_at = excluded.told_at`);
 }
 
+/** Every account that has a ledger, in the order of their names. */
+export async function readTimedAccounts(db: Queryable): Promise<readonly string[]> {
+  return withDatabaseErrors(async () => {
+    const { rows } = await db.execute<{ account: string }>(sql`
+      select distinct account
+      from stream_times
+      order by account`);
+    return rows.map(({ account }) => account);
+  });
+}
+
 /** What the checkpoints of an account's product types come to. */
 const byCheckpoints = (account: string, productTypes: SQL): SQL => sql`
     select
