@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from "node:fs";
 import { parseEnv } from "node:util";
 import { asksForJson, printErrorJson } from "./app/error-json.ts";
+import { exitOfThrown } from "./app/exit-code.ts";
 import { type ExitCode, type Io, tell } from "./app/io.ts";
-import { endOfThrown } from "./app/outcome.ts";
 import { runProgram } from "./commands/program/program.ts";
 import type { Environment } from "./config/environment.ts";
 import { explained } from "./db/database-errors.ts";
@@ -58,7 +58,7 @@ function fail(thrown: unknown): ExitCode {
       ? `${messageOf(error)}: ${openFilesRemedy}`
       : `defect: ${thrown instanceof Error ? thrown.stack : thrown}`;
   tell(io, text);
-  const { exitCode } = endOfThrown(error);
+  const { exitCode } = exitOfThrown(error);
   if (asksForJson(args)) printErrorJson(io, error, exitCode);
   return exitCode;
 }

@@ -2,11 +2,11 @@ import { randomUUID } from "node:crypto";
 import type { Database } from "../db/connect.ts";
 import { beginRun, finishRun } from "../db/run-log.ts";
 import { forgetOldRuns } from "../db/run-retention.ts";
+import { errorText, exitOfThrown, type RunExit } from "./exit-code.ts";
 import type { ExitCode } from "./io.ts";
-import { endOfThrown, errorText, type RunEnd } from "./outcome.ts";
 
 /** What a run has come to, and what the run log keeps of it. */
-export type LoggedEnd = RunEnd & {
+export type LoggedEnd = RunExit & {
   readonly counts: object | null;
   /** All that failed; what the user stopped has not. */
   readonly errors: readonly unknown[];
@@ -29,7 +29,7 @@ export async function loggedRun(
   const runId = randomUUID();
   await beginRun(db, runId, command);
   const { exitCode, outcome, counts, errors } = await run(runId).catch(async (error: unknown) => {
-    const { outcome } = endOfThrown(error);
+    const { outcome } = exitOfThrown(error);
     // What was thrown says more than that its row could not be written.
     await finishRun(db, runId, { outcome, counts: null, error: errorText([error]) }).catch(
       () => undefined,

@@ -1,6 +1,6 @@
+import { exitOf } from "../app/exit-code.ts";
 import { type ExitCode, type Io, print, printJson, tell } from "../app/io.ts";
 import { type LoggedEnd, loggedRun } from "../app/logged-run.ts";
-import { endOf } from "../app/outcome.ts";
 import { isSelected, type Selection, selectedStreams } from "../app/selection.ts";
 import { storeDays } from "../app/stored-days.ts";
 import type { Config } from "../config/config.ts";
@@ -78,7 +78,7 @@ const endOfReplay = (reports: readonly AccountReplay[]): LoggedEnd => {
   const errors = errorsOf(reports);
   const streams = reports.flatMap((report) => report.streams);
   return {
-    ...endOf({
+    ...exitOf({
       errors,
       isOpen: streams.some(({ left }) => left > 0),
       isAnythingDone: streams.length > 0,

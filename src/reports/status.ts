@@ -8,7 +8,7 @@ import { withDatabaseErrors } from "../db/database-errors.ts";
 import { readExchangeTime } from "../db/exchange-time.ts";
 import { readKnownTimes } from "../db/ledger/known-time.ts";
 import type { AccountState } from "../sync/account-state.ts";
-import { closedTime } from "../sync/closed-time.ts";
+import { closedTime } from "../sync/closed-streams.ts";
 import type { Interval } from "../sync/intervals.ts";
 import type { KnownTime, Stream } from "../sync/store.ts";
 import { readStreamRows } from "./stream-rows.ts";

@@ -9,7 +9,7 @@ import { type Met, meetAccount, refuseNothing } from "./account-mode.ts";
 import type { ReadAccount } from "./account-proof.ts";
 import { type AccountMode, type AccountState, modeOf, type Wanted } from "./account-state.ts";
 import { type BillsReport, syncBills } from "./bills.ts";
-import { type ClosedTime, closedTime } from "./closed-time.ts";
+import { type ClosedTime, closedTime } from "./closed-streams.ts";
 import { failureScope } from "./failure-scope.ts";
 import { planStream } from "./plan.ts";
 import type { HeldAccount, KnownTime, Stream } from "./store.ts";

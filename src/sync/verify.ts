@@ -10,10 +10,10 @@ import { type Interval, intersect, interval, split } from "./intervals.ts";
 import { horizonAt } from "./plan.ts";
 import type { PageCommit, PageCounts, RejectedRow, Stream } from "./store.ts";
 import { probeAccount, StreamReader } from "./stream-reader.ts";
+import { VerifiedWindow } from "./verified-window.ts";
 import type { DifferingBill, FieldChange, VerifyStore } from "./verify-store.ts";
 import { PageHabits } from "./walk/page-habits.ts";
 import { walkWindow } from "./walk/walk.ts";
-import { WindowReading } from "./window-reading.ts";
 
 export type VerifyDeps = {
   readonly client: Client;
@@ -183,7 +183,7 @@ class StreamVerify {
     const { stream, reader } = this;
     return reader.read(accountStopped, async (signal) => {
       signal.throwIfAborted();
-      const reading = new WindowReading(this.#api, window, await store.now());
+      const reading = new VerifiedWindow(this.#api, window, await store.now());
       await walkWindow(
         {
           fetchPage: (request) => reader.ask(request, signal),
@@ -213,7 +213,7 @@ class StreamVerify {
     return { stream, span: this.#span, compared: this.#compared, requests, error };
   }
 
-  async #compare(reading: WindowReading, page: PageCommit): Promise<PageCounts> {
+  async #compare(reading: VerifiedWindow, page: PageCommit): Promise<PageCounts> {
     const { store, heal, onFinding } = this.#deps;
     const { stream } = this;
     const { bills, rejected: broken } = reading.take(page);
@@ -254,7 +254,7 @@ class StreamVerify {
    * difference any more.
    */
   async #lookAgain(
-    { since }: WindowReading,
+    { since }: VerifiedWindow,
     left: readonly DifferingBill[],
   ): Promise<readonly DifferingBill[]> {
     const { store } = this.#deps;
@@ -270,7 +270,7 @@ class StreamVerify {
     return true;
   }
 
-  async #findExtra(reading: WindowReading): Promise<void> {
+  async #findExtra(reading: VerifiedWindow): Promise<void> {
     const { store, onFinding, exchangeNow } = this.#deps;
     const { stream } = this;
     // The last page was read with the horizon of its own moment.

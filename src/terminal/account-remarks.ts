@@ -1,7 +1,7 @@
 import type { EpochMs } from "../contract/time.ts";
 import { printableLine } from "../printable.ts";
 import { type Closed, modeOf, type NotAvailable } from "../sync/account-state.ts";
-import { behindHorizon, type ClosedTime } from "../sync/closed-time.ts";
+import { behindHorizon, type ClosedTime } from "../sync/closed-streams.ts";
 import { subtract } from "../sync/intervals.ts";
 import type { Stream } from "../sync/store.ts";
 import { formatCounted, formatInterval, formatMinute } from "./format.ts";

@@ -20,7 +20,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "windows asked for without the millisecond at their end",
-    file: "src/sync/walk/window-questions.ts",
+    file: "src/sync/walk/window-end.ts",
     changes: [["endTime: to, limit:", "endTime: epochMs(to - 1), limit:"]],
   },
   {
@@ -106,7 +106,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "no walk by time where ids do not follow the times",
-    file: "src/sync/walk/window-questions.ts",
+    file: "src/sync/walk/window-end.ts",
     changes: [["return 2 * order.disorderMs <=", "return 0 * order.disorderMs <="]],
   },
   {
@@ -116,7 +116,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "a cursor stored to go on from though ids do not follow the times",
-    file: "src/sync/walk/window-questions.ts",
+    file: "src/sync/walk/window-end.ts",
     changes: [
       [
         "return this.#doIdsFollow ? this.#byId.resumeBelow : undefined;",
@@ -324,7 +324,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "unified: what was not read of a stream that is closed not told",
-    file: "src/sync/closed-time.ts",
+    file: "src/sync/closed-streams.ts",
     changes: [
       [
         "unread: subtract(interval(start, closedAt), [...known.coverage, ...known.expired]),",
@@ -334,7 +334,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "unified: a closed stream's time told up to the newest that was planned",
-    file: "src/sync/closed-time.ts",
+    file: "src/sync/closed-streams.ts",
     changes: [
       [
         "unread: subtract(interval(start, closedAt), [...known.coverage, ...known.expired]),",

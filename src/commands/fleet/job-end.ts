@@ -1,4 +1,4 @@
-import { errorText } from "../../app/outcome.ts";
+import { errorText } from "../../app/exit-code.ts";
 import {
   AccountHeldError,
   ExchangeError,
@@ -13,11 +13,11 @@ import { errorsOf, type SyncResult } from "../sync/sync-result.ts";
  * What becomes of the job whose run ended so. An account that another run holds is being synced, and what
  * is open although nothing failed is for `status` to tell: both are done.
  */
-export const endOfResult = (result: SyncResult): JobEnd => endOfErrors(errorsOf(result));
+export const jobEndOf = (result: SyncResult): JobEnd => jobEndOfErrors(errorsOf(result));
 
-export const endOfThrown = (error: unknown): JobEnd => endOfErrors([error]);
+export const jobEndOfThrown = (error: unknown): JobEnd => jobEndOfErrors([error]);
 
-function endOfErrors(thrown: readonly unknown[]): JobEnd {
+function jobEndOfErrors(thrown: readonly unknown[]): JobEnd {
   const errors = thrown.map(firstThrown).filter((error) => !(error instanceof AccountHeldError));
   if (errors.some((error) => error instanceof StoppedError)) return { is: "given back" };
   const why = errorText(errors);

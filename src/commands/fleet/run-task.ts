@@ -4,7 +4,7 @@ import type { JobEnd, Task } from "../../fleet/task.ts";
 import type { Reporter } from "../sync/reporter.ts";
 import type { SyncSession } from "../sync/sync.ts";
 import type { SyncResult } from "../sync/sync-result.ts";
-import { endOfResult, endOfThrown } from "./job-end.ts";
+import { jobEndOf, jobEndOfThrown } from "./job-end.ts";
 
 /** Configurations as they are when they are asked for: an account that was added is found. */
 export type ReadConfigs = {
@@ -41,8 +41,8 @@ export async function runTask(
     };
     const deps = { reporter, signal, targets, newKey: false, contractTypes, onResult };
     await session.run(config, deps);
-    return result === undefined ? { is: "done" } : endOfResult(result);
+    return result === undefined ? { is: "done" } : jobEndOf(result);
   } catch (error) {
-    return endOfThrown(error);
+    return jobEndOfThrown(error);
   }
 }

@@ -1,7 +1,7 @@
 import { withAdded } from "../../app/accounts-to-read.ts";
+import { exitOf } from "../../app/exit-code.ts";
 import { type ExitCode, type Io, print, printJson, tell } from "../../app/io.ts";
 import { type LoggedEnd, loggedRun } from "../../app/logged-run.ts";
-import { endOf } from "../../app/outcome.ts";
 import { recount, recountText } from "../../app/recount.ts";
 import { isSelected, type Selection, selectedStreams } from "../../app/selection.ts";
 import { setDaysRight, storeDays, wrongDayText } from "../../app/stored-days.ts";
@@ -126,7 +126,7 @@ async function check(
   else print(io, [...told, reconciliationText(checked)].join("\n"));
   const errors = io.signal.aborted ? [io.signal.reason] : [];
   return {
-    ...endOf({ errors, isOpen: breaks.length > 0, isAnythingDone: true }),
+    ...exitOf({ errors, isOpen: breaks.length > 0, isAnythingDone: true }),
     counts: { isWhole, chains: chains.length, breaks: breaks.length },
     errors,
   };

@@ -4,7 +4,7 @@ import { printableLine, shellWord } from "../../printable.ts";
 import type { BreakCount } from "../../reports/break-counts.ts";
 import type { Status, StreamStatus } from "../../reports/status.ts";
 import { coverageShare } from "../../reports/stream-times.ts";
-import { behindHorizon } from "../../sync/closed-time.ts";
+import { behindHorizon } from "../../sync/closed-streams.ts";
 import { type Interval, lengthMs } from "../../sync/intervals.ts";
 import {
   formatCount,

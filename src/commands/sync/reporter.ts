@@ -1,5 +1,5 @@
+import { errorText } from "../../app/exit-code.ts";
 import type { Io } from "../../app/io.ts";
-import { errorText } from "../../app/outcome.ts";
 import { type Clock, systemClock } from "../../clock.ts";
 import type { LogLevel } from "../../config/config.ts";
 import type { ProductType } from "../../contract/product-types.ts";

@@ -1,4 +1,4 @@
-import { endOf, type RunEnd } from "../../app/outcome.ts";
+import { exitOf, type RunExit } from "../../app/exit-code.ts";
 import type { RejectedCount } from "../../reports/rejected-rows.ts";
 import { type AccountReport, isComplete } from "../../sync/run.ts";
 import type { ContractsReport } from "../../sync/sync-contracts.ts";
@@ -21,7 +21,7 @@ export type SyncRun = {
 };
 
 /** And what came of it. */
-export type SyncResult = SyncRun & RunEnd;
+export type SyncResult = SyncRun & RunExit;
 
 /** Only what this run set out to sync counts: those of another stream are left out. */
 export function syncResult(given: SyncRun): SyncResult {
@@ -37,7 +37,7 @@ export function syncResult(given: SyncRun): SyncResult {
           ),
         );
   const run = { ...given, quarantined };
-  return { ...run, ...endOf({ errors: errorsOf(run), ...factsOf(run) }) };
+  return { ...run, ...exitOf({ errors: errorsOf(run), ...factsOf(run) }) };
 }
 
 /** All that failed in a run. */

@@ -1,5 +1,5 @@
+import { exitOf, type RunExit } from "../../app/exit-code.ts";
 import { jsonInterval, jsonTime } from "../../app/json-times.ts";
-import { endOf, type RunEnd } from "../../app/outcome.ts";
 import { recountText } from "../../app/recount.ts";
 import type { EpochMs } from "../../contract/time.ts";
 import type { BillCount } from "../../db/ledger/bill-counts.ts";
@@ -110,13 +110,13 @@ const errorsOf = ({ reports }: Verification): readonly unknown[] =>
 
 export function endOfVerification(
   verification: Verification,
-): RunEnd & { readonly errors: readonly unknown[] } {
+): RunExit & { readonly errors: readonly unknown[] } {
   const errors = errorsOf(verification);
   const isOpen = remainingOf(verification) > 0;
   const isAnythingDone = streamsOf(verification).some(
     ({ compared, error }) => compared > 0 || error === undefined,
   );
-  return { ...endOf({ errors, isOpen, isAnythingDone }), errors };
+  return { ...exitOf({ errors, isOpen, isAnythingDone }), errors };
 }
 
 const titles = ["compared", ...kinds, "healed"];

@@ -8,7 +8,7 @@ import {
 } from "../../contract/product-types.ts";
 import { type EpochMs, epochMs } from "../../contract/time.ts";
 import type { Execute } from "../../db/connect.ts";
-import { type BillPage, readBillPage } from "../../db/ledger/bill-pages.ts";
+import { type BillPage, readBillPage } from "../../db/ledger/read-bill-page.ts";
 import type { Read, ReadAtOnce } from "../../db/read-only.ts";
 import { readQuery } from "../../server/read-query.ts";
 import { Refusal } from "../../server/source.ts";

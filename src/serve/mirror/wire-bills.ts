@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import { parseExactJson } from "../../contract/json.ts";
 import { categoryOf, type UnifiedProductType } from "../../contract/product-types.ts";
-import { type BillPage, rowSeparator } from "../../db/ledger/bill-pages.ts";
+import { type BillPage, rowSeparator } from "../../db/ledger/read-bill-page.ts";
 
 /** The JSON of a bill as the exchange served it. What was empty, null or missing there is empty here. */
 export const wireBill = sql`(

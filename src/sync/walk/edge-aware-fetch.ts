@@ -3,7 +3,7 @@ import { ExchangeError } from "../../errors.ts";
 import type { Interval } from "../intervals.ts";
 import { edgeMarginMs, horizonAt } from "../plan.ts";
 import type { FetchedPage, FetchPage, PageRequest } from "./page-request.ts";
-import type { Question } from "./window-questions.ts";
+import type { Question } from "./window-end.ts";
 
 // The exchange may refuse the oldest time that its 90 days should hold. Then these margins are tried.
 const edgeMarginsMs = [edgeMarginMs, 3 * secondMs, 15 * secondMs, minuteMs, 10 * minuteMs] as const;

@@ -14,7 +14,7 @@ import type { FetchedPage, FetchPage, PageRequest } from "./page-request.ts";
 import { strayBill } from "./page-validation.ts";
 import { ResumePlace } from "./resume-place.ts";
 import { type ReadRows, ServedRows } from "./served-rows.ts";
-import { type Question, WindowQuestions } from "./window-questions.ts";
+import { type Question, WindowQuestions } from "./window-end.ts";
 import type { Doubt } from "./witnesses.ts";
 
 export type WalkDeps = {

@@ -9,7 +9,7 @@ import { type BillsRequest, Refusal, type WirePage } from "../src/server/source.
 import { compareIds, IdOrder } from "../src/sync/walk/id-order.ts";
 import { PageHabits } from "../src/sync/walk/page-habits.ts";
 import { TimeWalk } from "../src/sync/walk/time-walk.ts";
-import { type Question, WindowQuestions } from "../src/sync/walk/window-questions.ts";
+import { type Question, WindowQuestions } from "../src/sync/walk/window-end.ts";
 
 const productType = "USDT-FUTURES";
 const to = epochMs(Date.UTC(2026, 4, 8));

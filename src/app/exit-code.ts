@@ -13,10 +13,10 @@ export type RunFacts = {
 };
 
 /** How a run ends: for the run log, and for whoever started it. */
-export type RunEnd = { readonly outcome: Outcome; readonly exitCode: ExitCode };
+export type RunExit = { readonly outcome: Outcome; readonly exitCode: ExitCode };
 
 /** The one rule for every command's exit code and for every outcome in the run log. */
-export function endOf({ errors: thrown, isOpen, isAnythingDone }: RunFacts): RunEnd {
+export function exitOf({ errors: thrown, isOpen, isAnythingDone }: RunFacts): RunExit {
   const errors = thrown.map(firstThrown);
   if (errors.some((error) => error instanceof StoppedError)) {
     return { outcome: "stopped", exitCode: 1 };
@@ -33,8 +33,8 @@ export function endOf({ errors: thrown, isOpen, isAnythingDone }: RunFacts): Run
 }
 
 /** The end of a run that threw, or never began. */
-export const endOfThrown = (error: unknown): RunEnd =>
-  endOf({ errors: [error], isOpen: false, isAnythingDone: false });
+export const exitOfThrown = (error: unknown): RunExit =>
+  exitOf({ errors: [error], isOpen: false, isAnythingDone: false });
 
 /** 2 and 3 say what would help: that holds only where nothing else went wrong. */
 function exitCodeOf(errors: readonly unknown[]): ExitCode {

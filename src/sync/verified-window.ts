@@ -4,7 +4,7 @@ import type { Interval } from "./intervals.ts";
 import type { PageCommit } from "./store.ts";
 
 /** What one walk of a verification has seen so far. */
-export class WindowReading {
+export class VerifiedWindow {
   readonly #api: Pick<BillsApi, "idOf" | "timeOf">;
   readonly window: Interval;
   /** The database's time when it began. */
