@@ -101,10 +101,10 @@ test("no UPDATE, RETURNING or ON CONFLICT uses a volatile function, which distri
   // What is elsewhere reads, or asks for the time alone. A new use is looked at, then counted.
   expect(counted(volatile)).toEqual({
     "src/db/exchange-time.ts": 2,
-    "src/db/ledger/ledger-store.ts": 1,
     "src/db/ledger/load-bills.ts": 1,
     "src/db/ledger/replay-rows.ts": 1,
     "src/db/ledger/verification-store.ts": 1,
+    "src/db/ledger/write-pages.ts": 1,
     "src/db/lease/lock-waits.ts": 1,
     "src/db/lease/neighbours.ts": 1,
     "src/db/lease/renewable-lease.ts": 4,

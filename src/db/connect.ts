@@ -1,6 +1,6 @@
-import type { Duplex } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Assume, SQL } from "drizzle-orm";
+import { DrizzleQueryError } from "drizzle-orm/errors";
 import { drizzle, type NodePgDatabase } from "drizzle-orm/node-postgres";
 import { PgDialect } from "drizzle-orm/pg-core";
 import pg from "pg";
@@ -122,8 +122,6 @@ export type TransactionOptions = StatementLimit & {
    * another takes one round trip. A stream of COPY cannot be among them. Default true.
    */
   readonly isPipelined?: boolean;
-  /** Goes with the beginning, in one round trip, and before the work. Writes nothing. */
-  readonly check?: (tx: Transaction) => Promise<unknown>;
 };
 
 /** One message. */
@@ -143,16 +141,30 @@ const beginText = ({
  * the server: a rollback would wait behind a statement that hangs, and a connection that goes
  * back to the pool in mid-statement would run the next user's statements in the old transaction.
  */
-export async function inTransaction<T>(
+export function inTransaction<T>(
   db: Database,
   work: (tx: Transaction) => Promise<T>,
+  options?: TransactionOptions,
+): Promise<T> {
+  return inTransactionAfter(db, () => Promise.resolve(), work, options);
+}
+
+/**
+ * The same, where the work needs to read something first. That is sent with the transaction's beginning, in
+ * one round trip. It must write nothing: where the beginning fails, there is no transaction.
+ */
+export function inTransactionAfter<T, Read>(
+  db: Database,
+  read: (tx: Transaction) => Promise<Read>,
+  work: (tx: Transaction, read: Read) => Promise<T>,
   options: TransactionOptions = {},
 ): Promise<T> {
   return lent(db.$client.connect(), options.isPipelined ?? true, async (client) => {
     const tx = transactionOn(client);
     // Drizzle sends when it is waited for: the beginning must be first.
-    await Promise.all([client.query({ text: beginText(options) }), options.check?.(tx)]);
-    const result = await work(tx);
+    const beginning = client.query({ text: beginText(options) });
+    const [, found] = await Promise.all([beginning, read(tx)]);
+    const result = await work(tx, found);
     const { command } = await tx.execute("commit");
     // What the server answers where a statement had failed and the work went on.
     if (command !== "COMMIT") throw new Error(`defect: the commit ended in ${command}`);
@@ -167,6 +179,12 @@ async function lent<T>(
   work: (client: pg.PoolClient) => Promise<T>,
 ): Promise<T> {
   const client = await connecting;
+  const connection = connectionOf(client);
+  let first: unknown;
+  const onFailure = (failure: unknown) => {
+    first ??= failure;
+  };
+  connection.on("errorMessage", onFailure);
   pipeline(client, isPipelined);
   try {
     const result = await work(client);
@@ -175,8 +193,17 @@ async function lent<T>(
     return result;
   } catch (error) {
     client.release(true);
-    throw error;
+    // A statement that was sent behind one that failed fails, too, and may be the first that is heard of.
+    throw isAborted(error) ? first : error;
+  } finally {
+    connection.off("errorMessage", onFailure);
   }
+}
+
+/** Whether a statement failed because an earlier one of its transaction had. */
+function isAborted(error: unknown): boolean {
+  const cause = error instanceof DrizzleQueryError ? error.cause : error;
+  return cause instanceof pg.DatabaseError && cause.code === "25P02";
 }
 
 /**
@@ -190,7 +217,7 @@ export async function executeAtOnce<Row extends Record<string, unknown>>(
 ): Promise<Answered<Row>> {
   const { sql: text, params: values } = dialect.sqlToQuery(statement);
   return lent(db.$client.connect(), true, async (client) => {
-    const stream = streamOf(client);
+    const { stream } = connectionOf(client);
     stream.cork();
     const answers = [
       client.query(beginText(options)),
@@ -213,9 +240,9 @@ const pipeline = (client: pg.PoolClient, isPipelined: boolean): void =>
   void Object.assign(client, { pipeline: isPipelined });
 
 /** What its messages go through. The driver's types have it on a class that they do not show. */
-function streamOf(client: pg.PoolClient): Duplex {
+function connectionOf(client: pg.PoolClient): pg.Connection {
   if ("connection" in client && client.connection instanceof pg.Connection)
-    return client.connection.stream;
+    return client.connection;
   throw new Error("defect: the driver keeps its connection elsewhere");
 }
 

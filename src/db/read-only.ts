@@ -3,7 +3,7 @@ import {
   type Database,
   type Execute,
   executeAtOnce,
-  inTransaction,
+  inTransactionAfter,
   type Transaction,
   type TransactionOptions,
 } from "./connect.ts";
@@ -29,19 +29,12 @@ const isolation = "repeatable read read only";
 /** What the work sends first goes with the transaction's beginning, in one round trip. */
 export const readOnly =
   (db: Database): Read =>
-  async <T>(
-    work: (tx: Transaction) => Promise<T>,
-    given: Pick<TransactionOptions, "idleMaxMs"> = {},
-  ): Promise<T> => {
-    let done: { readonly value: T } | undefined;
-    const options = { ...given, isolation, statementMaxMs } as const;
-    const check = async (tx: Transaction) => {
-      done = { value: await work(tx) };
-    };
-    await inTransaction(db, async () => undefined, { ...options, check });
-    if (done === undefined) throw new Error("defect: a transaction ended without its work");
-    return done.value;
-  };
+  (work, options = {}) =>
+    inTransactionAfter(db, work, (_, read) => Promise.resolve(read), {
+      ...options,
+      isolation,
+      statementMaxMs,
+    });
 
 export const readOnlyAtOnce =
   (db: Database): ReadAtOnce =>

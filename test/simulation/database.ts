@@ -184,6 +184,11 @@ class Session {
     this.#database = database;
   }
 
+  /** What the program looks for the server's errors on. */
+  get connection(): unknown {
+    return "connection" in this.#client ? this.#client.connection : undefined;
+  }
+
   query(statement: Statement, values?: unknown[]): Promise<pg.QueryResult | undefined> {
     return this.#database.send(this, this.#client, statement, values);
   }

@@ -16,7 +16,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "a page without a transaction",
     file: "src/db/connect.ts",
-    changes: [["client.query({ text: beginText(options) }), ", ""]],
+    changes: [["client.query({ text: beginText(options) })", "Promise.resolve()"]],
   },
   {
     name: "windows asked for without the millisecond at their end",
@@ -146,7 +146,7 @@ export const mutants: readonly Mutant[] = [
     name: "no epoch check",
     file: "src/db/ledger/ledger-store.ts",
     changes: [
-      ["inTransaction(db, inTime, { check })", "inTransaction(db, inTime)"],
+      ["checkSyncLease(tx, lease), look(tx)", 'Promise.resolve("infinity"), look(tx)'],
       // A run that was frozen sees it by its own clock, too; one that slept does not.
       ["lease.assertHeld?.();", ""],
     ],
@@ -198,7 +198,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "rows that broke the contract dropped",
-    file: "src/db/ledger/ledger-store.ts",
+    file: "src/db/ledger/write-pages.ts",
     changes: [["await rejectRows(tx, stream, runId, rejected)", "rejected.length"]],
   },
   {

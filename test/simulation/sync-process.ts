@@ -85,7 +85,7 @@ function committedOf(writes: readonly Write[], statements: Statements): readonly
   });
 }
 
-/** The windows that a statement names: those that go on in columns, one that ends by itself. */
+/** The windows that a statement names in columns. */
 function windowsOf(values: readonly unknown[]): readonly string[] {
   const columns = values.flatMap((value) =>
     typeof value === "string" && value.startsWith("{") ? [value.slice(1, -1).split(",")] : [],
@@ -93,9 +93,7 @@ function windowsOf(values: readonly unknown[]): readonly string[] {
   const [productTypes = [], starts = [], ends = []] = columns.map((column) =>
     column.map((element) => element.replaceAll('"', "")),
   );
-  const going = productTypes.map((name, row) => [name, starts[row], ends[row]].join(" "));
-  const ending = values.map((_, place) => values.slice(place, place + 3).join(" "));
-  return [...going, ...ending];
+  return productTypes.map((name, row) => [name, starts[row], ends[row]].join(" "));
 }
 
 /** The store, with each write noted from when it is asked for until it is over. */

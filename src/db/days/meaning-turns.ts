@@ -41,5 +41,6 @@ export async function holdMeanings(
 }
 
 /** Keeps the meaning as it is, beside others who do. @throws where somebody is changing it. */
-export const keepMeaning = (tx: Transaction, account: string) =>
-  tx.execute(sql`lock table ${tableOf(account)} in row exclusive mode nowait`);
+export async function keepMeaning(tx: Transaction, account: string): Promise<void> {
+  await tx.execute(sql`lock table ${tableOf(account)} in row exclusive mode nowait`);
+}

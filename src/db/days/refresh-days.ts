@@ -1,6 +1,6 @@
 import { type SQL, sql } from "drizzle-orm";
 import { type EpochMs, isoTime, secondMs } from "../../contract/time.ts";
-import { type Database, executeAtOnce, inTransaction, type Transaction } from "../connect.ts";
+import { type Database, executeAtOnce, inTransactionAfter, type Transaction } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
 import { takeTurn } from "../ledger/turns.ts";
 import { textArray } from "../sql/array-literal.ts";
@@ -14,8 +14,8 @@ export type WalletDay = { readonly account: string; readonly wallet: string; rea
 /** Which dirty days are stored anew. */
 export type DirtyScope = {
   readonly account: string;
-  /** Only those that touch this time. Default all. */
-  readonly within?: { readonly from: EpochMs; readonly to: EpochMs };
+  /** Only those that touch one of these times. Default all. */
+  readonly within?: readonly { readonly from: EpochMs; readonly to: EpochMs }[];
 };
 
 export type Refreshed = {
@@ -43,29 +43,36 @@ export function refreshSomeDays(
   scope: DirtyScope,
   check: (tx: Transaction) => Promise<unknown> = (tx) => takeTurn(tx, scope.account),
 ): Promise<Refreshed> {
-  return inTransaction(
+  return inTransactionAfter(
     db,
+    // In this order, in one round trip.
     async (tx) => {
-      await tx.execute(sql`set local jit = off`);
-      await keepMeaning(tx, scope.account);
-      const { days, isLast } = await readDirtyDays(tx, scope);
+      const turn = [check(tx), stopJit(tx), keepMeaning(tx, scope.account)];
+      const dirty = readDirtyDays(tx, scope);
+      await Promise.all([...turn, dirty]);
+      return dirty;
+    },
+    async (tx, { days, isLast }) => {
       if (days.length > 0) await storeDays(tx, scope.account, days);
       return { days: days.length, isLast };
     },
-    { check, lockMaxMs },
+    { lockMaxMs },
   );
 }
 
+async function stopJit(tx: Transaction): Promise<void> {
+  await tx.execute(sql`set local jit = off`);
+}
+
+type DirtyDays = { readonly days: readonly WalletDay[]; readonly isLast: boolean };
+
 /** As many as one transaction stores, and whether there are no others. */
-async function readDirtyDays(
-  tx: Transaction,
-  { account, within }: DirtyScope,
-): Promise<{ readonly days: readonly WalletDay[]; readonly isLast: boolean }> {
-  const inTime =
-    within === undefined
-      ? sql`true`
-      : sql`day between (${isoTime(within.from)}::timestamptz at time zone 'UTC')::date
-          and (${isoTime(within.to)}::timestamptz at time zone 'UTC')::date`;
+async function readDirtyDays(tx: Transaction, { account, within }: DirtyScope): Promise<DirtyDays> {
+  const touched = within?.map(
+    ({ from, to }) => sql`day between (${isoTime(from)}::timestamptz at time zone 'UTC')::date
+          and (${isoTime(to)}::timestamptz at time zone 'UTC')::date`,
+  );
+  const inTime = touched === undefined ? sql`true` : sql.join(touched, sql` or `);
   const { rows } = await tx.execute<WalletDay & { bills: number }>(sql`
     select account, wallet, to_char(day, 'YYYY-MM-DD') as day, count(c_time)::int as bills
     from (
@@ -74,7 +81,7 @@ async function readDirtyDays(
         select distinct account, wallet, day
         from dirty_days
         where account = ${account}
-          and ${inTime}
+          and (${inTime})
         order by day, wallet
         limit ${daysMax}
       ) as marked

@@ -79,14 +79,16 @@ export class LockWaits {
    * Runs work in a transaction with that limit.
    * @throws DatabaseSilentError if the limit was reached.
    */
-  transact<T>(
-    work: (tx: Transaction) => Promise<T>,
-    options: Omit<TransactionOptions, "lockMaxMs"> = {},
-  ): Promise<T> {
+  transact<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
+    return this.within((limits) => inTransaction(this.#db, work, limits));
+  }
+
+  /** Runs a transaction with the limits that it is handed. @throws as `transact` does. */
+  within<T>(run: (limits: TransactionOptions) => Promise<T>): Promise<T> {
     const { statementMaxMs, nextStatementMaxMs } = this.#timing;
     const given = this.#isOverdue ? nextStatementMaxMs : statementMaxMs;
-    const limits = { ...(given !== undefined && { statementMaxMs: given }), ...options };
-    return this.limit((lockMaxMs) => inTransaction(this.#db, work, { ...limits, lockMaxMs }));
+    const limits = given === undefined ? {} : { statementMaxMs: given };
+    return this.limit((lockMaxMs) => run({ ...limits, lockMaxMs }));
   }
 
   /**

@@ -3,7 +3,7 @@ import { billsApiOf } from "../../contract/bills-api.ts";
 import { type EpochMs, epochMs, isoTime } from "../../contract/time.ts";
 import { CommitsLostError } from "../../errors.ts";
 import { cutAt, type Interval } from "../../sync/intervals.ts";
-import type { PageCommit, Stream, StreamPlan, Walk } from "../../sync/store.ts";
+import type { Stream, StreamPlan, Walk } from "../../sync/store.ts";
 import type { Queryable, Transaction } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
 import { textArray } from "../sql/array-literal.ts";
@@ -29,7 +29,7 @@ export async function readSyncedStreams(
 }
 
 /** Two array literals for `unnest`: where the windows begin and where they end. */
-const bounds = (windows: readonly Interval[]) => sql`
+export const bounds = (windows: readonly Interval[]) => sql`
   ${textArray(windows.map(({ from }) => isoTime(from)))}::timestamptz[],
   ${textArray(windows.map(({ to }) => isoTime(to)))}::timestamptz[]`;
 
@@ -81,78 +81,12 @@ async function dropOpenWindows(
       )`);
 }
 
-const rowsOf = ({ bills, rejected }: PageCommit): number => bills.length + rejected.length;
-
-/** Puts what their walks proved in the place of those windows of an account that ended: in two round trips. */
-export async function endWindows(
-  tx: Transaction,
-  pages: readonly PageCommit[],
-  runId: string,
-): Promise<void> {
-  const ended = pages.filter(({ next }) => "end" in next);
-  const taken = await Promise.all(ended.map((page) => takeOpenWindow(tx, page)));
-  const settled = ended.flatMap((page, place) => {
-    const { stream, startedAt, next } = page;
-    if (!("end" in next)) return [];
-    const { pages = 0, bills = 0 } = taken[place] ?? {};
-    const counts = { pages: pages + 1, bills: bills + rowsOf(page) };
-    const complete = { state: "complete", ...counts, startedAt, runId } as const;
-    return [
-      ...next.end.proven.map((proven) => settle(tx, stream, proven, complete)),
-      ...next.end.expired.map((lost) => settle(tx, stream, lost, expiredBy(runId))),
-    ];
-  });
-  const [{ stream } = {}] = ended;
-  if (stream === undefined) return;
-  const productTypes = ended.map((page) => page.stream.productType);
-  await Promise.all([...settled, refreshStreamTimes(tx, stream.account, productTypes)]);
-}
-
-const expiredBy = (runId: string): Settled => ({ state: "expired", pages: 0, bills: 0, runId });
-
-/** Moves the cursors of those windows on that go on. @param pages of one account. */
-export async function moveCursors(
-  tx: Transaction,
-  pages: readonly PageCommit[],
-  runId: string,
-): Promise<void> {
-  const moves = pages.flatMap((page) =>
-    "end" in page.next ? [] : [{ page, cursor: page.next.cursor }],
-  );
-  const [first] = moves;
-  if (first === undefined) return;
-  const column = (pick: (move: (typeof moves)[number]) => string | null) =>
-    textArray(moves.map(pick));
-  const { rows } = await tx.execute<{ place: string }>(sql`
-    update checkpoints
-    set
-      cursor = moved.cursor,
-      pages = pages + 1,
-      bills = bills + moved.rows,
-      run_id = ${runId},
-      started_at = moved.started_at,
-      updated_at = statement_timestamp()
-    from unnest(
-      ${column(({ page }) => page.stream.productType)}::text[],
-      ${bounds(moves.map(({ page }) => page.window))},
-      ${column(({ page }) => page.after ?? null)}::text[],
-      ${column(({ cursor }) => cursor ?? null)}::text[],
-      ${column(({ page }) => String(rowsOf(page)))}::int[],
-      ${column(({ page }) => isoTime(page.startedAt))}::timestamptz[]
-    ) with ordinality as moved (
-      product_type, window_start, window_end, after, cursor, rows, started_at, place
-    )
-    where checkpoints.account = ${first.page.stream.account}
-      and checkpoints.product_type = moved.product_type
-      and checkpoints.window_start = moved.window_start
-      and checkpoints.window_end = moved.window_end
-      and checkpoints.cursor is not distinct from moved.after
-      and state = 'open'
-    returning moved.place`);
-  const moved = new Set(rows.map(({ place }) => Number(place)));
-  const lost = moves.find((_, index) => !moved.has(index + 1))?.page;
-  if (lost !== undefined) throw lostCommits(lost.stream, lost.window);
-}
+export const expiredBy = (runId: string): Settled => ({
+  state: "expired",
+  pages: 0,
+  bills: 0,
+  runId,
+});
 
 /** The newest part takes the row over with its cursor; the older ones are new rows without one. */
 export async function divideWindow(
@@ -164,14 +98,25 @@ export async function divideWindow(
 ): Promise<void> {
   const parts = cutAt(window, cuts);
   const newest = parts.at(-1) ?? window;
+  await Promise.all([
+    shortenOpenWindow(tx, stream, window, newest.from),
+    insertOpenWindows(tx, stream, parts.slice(0, -1), runId),
+  ]);
+}
+
+async function shortenOpenWindow(
+  tx: Transaction,
+  stream: Stream,
+  window: Interval,
+  from: EpochMs,
+): Promise<void> {
   const { rowCount } = await tx.execute(sql`
     update checkpoints
     set
-      window_start = ${isoTime(newest.from)},
+      window_start = ${isoTime(from)},
       updated_at = statement_timestamp()
     where ${isOpenWindow(stream, window)}`);
   if (rowCount !== 1) throw lostCommits(stream, window);
-  await insertOpenWindows(tx, stream, parts.slice(0, -1), runId);
 }
 
 const isOpenWindow = ({ account, productType }: Stream, { from, to }: Interval) => sql`
@@ -181,26 +126,8 @@ const isOpenWindow = ({ account, productType }: Stream, { from, to }: Interval) 
       and window_end = ${isoTime(to)}
       and state = 'open'`;
 
-const lostCommits = ({ account, productType }: Stream, { from, to }: Interval) =>
+export const lostCommits = ({ account, productType }: Stream, { from, to }: Interval) =>
   new CommitsLostError(`${account}/${productType} ${isoTime(from)} to ${isoTime(to)}`);
-
-/**
- * Removes an open window. @returns what was counted in it.
- *
- * Its cursor tells whether the page before is still there. A server that went back in time while its
- * connections were idle shows no other sign: without this, 100 bills of 1,113 were missing for good,
- * and the run said that it was complete.
- */
-async function takeOpenWindow(tx: Transaction, { stream, window, after }: PageCommit) {
-  const { rows } = await tx.execute<{ pages: number; bills: string }>(sql`
-    delete from checkpoints
-    where ${isOpenWindow(stream, window)}
-      and cursor is not distinct from ${after ?? null}
-    returning pages, bills`);
-  const [counts] = rows;
-  if (counts === undefined) throw lostCommits(stream, window);
-  return { pages: counts.pages, bills: Number(counts.bills) };
-}
 
 async function insertOpenWindows(
   tx: Transaction,
@@ -229,7 +156,7 @@ type Settled = {
  * Records time as complete or as expired. It joins the checkpoint that ends where it begins as
  * long as the two are no longer than a window: syncs every five minutes leave a row a week.
  */
-async function settle(
+export async function settle(
   tx: Transaction,
   { account, productType }: Stream,
   { from, to }: Interval,

@@ -1,23 +1,26 @@
-import { sql } from "drizzle-orm";
+import { setImmediate as othersToEnd } from "node:timers/promises";
 import PQueue from "p-queue";
 import { DatabaseSilentError } from "../../errors.ts";
 import type { Interval } from "../../sync/intervals.ts";
-import type { PageCommit, PageCounts, Store } from "../../sync/store.ts";
+import type { Store } from "../../sync/store.ts";
 import { readAccountStates, recordAvailability, recordMode } from "../accounts/account-states.ts";
-import { type Database, inTransaction, type Queryable, type Transaction } from "../connect.ts";
+import {
+  type Database,
+  inTransactionAfter,
+  type Queryable,
+  type Transaction,
+  type TransactionOptions,
+} from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
 import { refreshDaysOf, refreshSomeDays } from "../days/refresh-days.ts";
 import type { LeaseInUse } from "../lease/lease-kind.ts";
 import type { LockWaits } from "../lease/lock-waits.ts";
 import { checkSyncLease } from "../lease/sync-lease.ts";
 import { commitLoanToValue } from "../reference/stored-loan-to-value.ts";
-import { onlyRow } from "../sql/only-row.ts";
-import { timeText } from "../sql/time-text.ts";
 import { batchCommits } from "./batch-commits.ts";
-import { divideWindow, endWindows, moveCursors, recordPlan } from "./checkpoints.ts";
+import { divideWindow, recordPlan } from "./checkpoints.ts";
 import { readKnownTime } from "./known-time.ts";
-import { rejectRows, supersedeRows } from "./rejected-bills.ts";
-import { upsertBills } from "./upsert-bills.ts";
+import { lookUpPages, writePages } from "./write-pages.ts";
 
 /**
  * The tables of one held account, as the sync writes them. Where the server was silent, or held a
@@ -44,34 +47,53 @@ export function openStore(
       throw error;
     }
   };
+  const withLimits = <T>(run: (limits: TransactionOptions) => Promise<T>): Promise<T> =>
+    unlessSilent(() => (lockWaits === undefined ? run({}) : lockWaits.within(run)));
   /** One transaction, in which the account is certainly still this run's. */
-  const transact = <T>(work: (tx: Transaction) => Promise<T>): Promise<T> => {
-    const inTime = async (tx: Transaction): Promise<T> => {
-      const result = await work(tx);
+  const transact = <T, Read>(
+    look: (tx: Transaction) => Promise<Read>,
+    work: (tx: Transaction, seen: Read) => Promise<T>,
+  ): Promise<T> => {
+    const inTime = async (tx: Transaction, seen: Read): Promise<T> => {
+      const result = await work(tx, seen);
       // What is called lost is lost: nothing is committed after that was said.
       lease.assertHeld?.();
       return result;
     };
-    const check = async (tx: Transaction): Promise<void> => {
-      time = await checkSyncLease(tx, lease);
+    const read = async (tx: Transaction): Promise<Read> => {
+      const [checkedAt, seen] = await Promise.all([checkSyncLease(tx, lease), look(tx)]);
+      time = checkedAt;
+      return seen;
     };
-    return unlessSilent(() =>
-      lockWaits === undefined
-        ? inTransaction(db, inTime, { check })
-        : lockWaits.transact(inTime, { check }),
-    );
+    return withLimits((limits) => inTransactionAfter(db, read, inTime, limits));
   };
-  const read = <T>(work: (db: Queryable) => Promise<T>): Promise<T> =>
-    unlessSilent(() => (lockWaits === undefined ? work(db) : lockWaits.transact(work)));
+  const read = <T>(look: (db: Queryable) => Promise<T>): Promise<T> =>
+    unlessSilent(() =>
+      lockWaits === undefined
+        ? look(db)
+        : lockWaits.within((limits) =>
+            inTransactionAfter(db, look, (_, seen) => Promise.resolve(seen), limits),
+          ),
+    );
   const write = <T>(work: (tx: Transaction) => Promise<T>): Promise<T> =>
-    turns.add(() => transact(work));
-  const refreshDays = (within?: Interval): Promise<void> =>
+    turns.add(() => transact(() => Promise.resolve(), work));
+  const { account } = lease;
+  const refresh = (within?: readonly Interval[]): Promise<void> =>
     refreshDaysOf(
       (scope) => turns.add(() => refreshSomeDays(db, scope, (tx) => checkSyncLease(tx, lease))),
-      { account: lease.account, ...(within && { within }) },
+      { account, ...(within && { within }) },
     );
-
-  const { account } = lease;
+  // The days of windows that end together, or while the days of others are stored, are stored together.
+  const refreshes = new PQueue({ concurrency: 1 });
+  const ended: Interval[] = [];
+  const refreshEnded = (window: Interval): Promise<void> => {
+    ended.push(window);
+    return refreshes.add(async () => {
+      await othersToEnd();
+      const windows = ended.splice(0);
+      if (windows.length > 0) await refresh(windows);
+    });
+  };
   return {
     accountState: async () => (await read((from) => readAccountStates(from, account))).of(account),
     recordMode: (mode, at) => write((tx) => recordMode(tx, account, mode, at)),
@@ -80,59 +102,21 @@ export function openStore(
     time: () => time,
     recordPlan: (plan) => write((tx) => recordPlan(tx, plan, runId)),
     commitPage: batchCommits(turns, async (pages, onWritten) => {
-      const { counts, endedAt } = await transact(async (tx) => {
-        const written = await writePages(tx, pages, runId);
-        onWritten();
-        return written;
-      });
+      const { counts, endedAt } = await transact(
+        (tx) => lookUpPages(tx, pages),
+        async (tx, before) => {
+          const written = await writePages(tx, pages, before, runId);
+          onWritten();
+          return written;
+        },
+      );
       // What this run stored itself is no repair beside the next question.
       time = endedAt;
       return counts;
     }),
-    refreshDays,
+    refreshDays: (within) => (within === undefined ? refresh() : refreshEnded(within)),
     divideWindow: (stream, window, cuts) =>
       write((tx) => divideWindow(tx, stream, window, cuts, runId)),
     commitLoanToValue: (commit) => write((tx) => commitLoanToValue(tx, commit)),
   };
-}
-
-/** Writes pages of one account, no two of them of one window, and all that they change. */
-async function writePages(
-  tx: Transaction,
-  pages: readonly PageCommit[],
-  runId: string,
-): Promise<{ readonly counts: readonly PageCounts[]; readonly endedAt: string }> {
-  const bills = await upsertBills(tx, pages);
-  // Each of them looks at other tables or rows: one round trip where nothing was rejected.
-  const [rejected, endedAt] = await Promise.all([
-    keepRejected(tx, pages, runId),
-    readEnd(tx),
-    endWindows(tx, pages, runId),
-    moveCursors(tx, pages, runId),
-  ]);
-  const counts = bills.map((counted, place) => ({
-    ...counted,
-    rejected: onlyRow(rejected.slice(place, place + 1), "a page's rejected rows"),
-  }));
-  return { counts, endedAt };
-}
-
-/** A time of the database, as text, that no bill was stored after which this transaction has stored. */
-async function readEnd(tx: Transaction): Promise<string> {
-  const time = timeText(sql`(clock_timestamp()::timestamptz(3) + interval '1 ms')`);
-  const { rows } = await tx.execute<{ time: string }>(sql`select ${time} as time`);
-  return onlyRow(rows, "the database's time").time;
-}
-
-async function keepRejected(
-  tx: Transaction,
-  pages: readonly PageCommit[],
-  runId: string,
-): Promise<readonly number[]> {
-  await supersedeRows(tx, pages);
-  const counts: number[] = [];
-  for (const { stream, rejected } of pages) {
-    counts.push(await rejectRows(tx, stream, runId, rejected));
-  }
-  return counts;
 }

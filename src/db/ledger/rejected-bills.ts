@@ -54,19 +54,14 @@ export async function rejectRows(
 }
 
 /**
- * Marks the unresolved rows of these bills: something was served after them. Where none is unresolved,
- * which is nearly always, that is one look into an empty index for all pages.
+ * Marks the unresolved rows of these bills: something was served after them.
  * @param pages of one account. Of what comes together, the rejected rows count as the later ones.
  */
-export async function supersedeRows(
-  tx: Transaction,
-  pages: readonly Pick<PageCommit, "stream" | "bills" | "rejected">[],
-): Promise<void> {
-  const account = pages.find(({ bills }) => bills.length > 0)?.stream.account;
-  if (account === undefined || !(await hasCurrentRows(tx, account))) return;
-  for (const [productType, own] of Map.groupBy(pages, ({ stream }) => stream.productType)) {
+export async function supersedeRows(tx: Transaction, pages: readonly RowsOfPage[]): Promise<void> {
+  for (const own of Map.groupBy(pages, ({ stream }) => stream.productType).values()) {
+    const [{ stream } = {}] = own;
     const billIds = new Set(own.flatMap(({ bills }) => bills.map(({ billId }) => billId)));
-    const stream = { account, productType };
+    if (stream === undefined || billIds.size === 0) continue;
     for (const row of own.flatMap(({ rejected }) => rejected)) {
       billIds.delete(idOf(stream, row) ?? "");
     }
@@ -74,7 +69,18 @@ export async function supersedeRows(
   }
 }
 
-async function hasCurrentRows(tx: Transaction, account: string): Promise<boolean> {
+type RowsOfPage = Pick<PageCommit, "stream" | "bills" | "rejected">;
+
+/**
+ * Whether {@link supersedeRows} may have anything to mark. It nearly never has: that is one look into an
+ * empty index for all pages.
+ */
+export async function hasCurrentRows(
+  tx: Transaction,
+  pages: readonly RowsOfPage[],
+): Promise<boolean> {
+  const account = pages.find(({ bills }) => bills.length > 0)?.stream.account;
+  if (account === undefined) return false;
   const { rows } = await tx.execute(sql`
     select 1
     from rejected_bills

@@ -1,4 +1,5 @@
 import { sql } from "drizzle-orm";
+import type { EpochMs } from "../../contract/time.ts";
 import { listedBusinessTypes } from "../../contract/unified-business-types.ts";
 import type { PageCommit, PageCounts } from "../../sync/store.ts";
 import type { Transaction } from "../connect.ts";
@@ -8,8 +9,6 @@ import { addToCounts } from "./bill-counts.ts";
 import { freshPages, loadBills, readNow } from "./load-bills.ts";
 import { mergeBills } from "./merge-bills.ts";
 import type { PlacedBill } from "./placed-bill.ts";
-
-type Counts = Omit<PageCounts, "rejected">;
 
 /**
  * Stores bills by their key, page after page. A bill that is there unchanged is not rewritten;
@@ -25,15 +24,47 @@ type Counts = Omit<PageCounts, "rejected">;
  */
 export async function upsertBills(
   tx: Transaction,
-  pages: readonly Pick<PageCommit, "stream" | "bills" | "askedAfter">[],
-): Promise<readonly Counts[]> {
-  const counts = pages.map(({ bills }) => ({ new: bills.length, unchanged: 0, restated: 0 }));
+  pages: readonly BillsOfPage[],
+): Promise<readonly BillCounts[]> {
+  const before = await lookUpBills(tx, pages);
+  const counts = await storeBills(tx, pages, before);
+  await recordBills(tx, pages, before, counts);
+  return counts;
+}
+
+export type BillsOfPage = Pick<PageCommit, "stream" | "bills" | "askedAfter">;
+export type BillCounts = Omit<PageCounts, "rejected">;
+
+/** What is known before bills are stored. */
+export type BeforeBills = {
+  readonly now: EpochMs;
+  /** The pages, by their place, of which nothing is stored. */
+  readonly fresh: ReadonlySet<number>;
+  /** The business types that are new to the ledger. */
+  readonly unmetTypes: readonly string[];
+};
+
+/** The first of the three steps of {@link upsertBills}, in one round trip: reads. */
+export async function lookUpBills(
+  tx: Transaction,
+  pages: readonly BillsOfPage[],
+): Promise<BeforeBills> {
   const account = pages[0]?.stream.account ?? "";
-  const [now, fresh] = await Promise.all([
+  const [now, fresh, unmetTypes] = await Promise.all([
     readNow(tx),
     freshPages(tx, account, pages),
-    meetTypes(tx, pages),
+    readUnmetTypes(tx, pages),
   ]);
+  return { now, fresh, unmetTypes };
+}
+
+/** The second step: stores the bills. @returns a page's counts in that page's place. */
+export async function storeBills(
+  tx: Transaction,
+  pages: readonly BillsOfPage[],
+  { now, fresh }: BeforeBills,
+): Promise<readonly BillCounts[]> {
+  const counts = pages.map(({ bills }) => ({ new: bills.length, unchanged: 0, restated: 0 }));
   const [first = [], ...repeated] = batchesWithoutRepeats(pages);
   await loadBills(
     tx,
@@ -55,16 +86,23 @@ export async function upsertBills(
       counted[isRestated ? "restated" : "unchanged"] += 1;
     }
   }
-  // Of the other pages' bills those that were written have marked their days.
-  const marked = daysOfPages(pages.filter((_, page) => fresh.has(page)));
-  await addToCounts(tx, pages, counts, marked);
   return counts;
 }
 
+/** The third step, in one round trip: writes down what follows from the stored bills. */
+export async function recordBills(
+  tx: Transaction,
+  pages: readonly BillsOfPage[],
+  { fresh, unmetTypes }: BeforeBills,
+  counts: readonly BillCounts[],
+): Promise<void> {
+  // Of the other pages' bills those that were written have marked their days.
+  const marked = daysOfPages(pages.filter((_, page) => fresh.has(page)));
+  await Promise.all([addToCounts(tx, pages, counts, marked), meetTypes(tx, unmetTypes)]);
+}
+
 /** One statement cannot write a row twice: where a bill comes again, it takes another one. */
-function batchesWithoutRepeats(
-  pages: readonly Pick<PageCommit, "stream" | "bills">[],
-): readonly PlacedBill[][] {
+function batchesWithoutRepeats(pages: readonly BillsOfPage[]): readonly PlacedBill[][] {
   const batches: PlacedBill[][] = [];
   const met = new Map<string, number>();
   for (const [page, { stream, bills }] of pages.entries()) {
@@ -86,29 +124,33 @@ const compare = (a: string, b: string): number => (a === b ? 0 : a < b ? -1 : 1)
 
 const listedTypes = new Set(listedBusinessTypes.map(({ code }) => code));
 
-/**
- * Those that no list names get a row; those that one names have it since the migration. One that was
- * met before is only looked up: where the table is on many machines, writing it takes all of them.
- */
-async function meetTypes(tx: Transaction, pages: readonly Pick<PageCommit, "bills">[]) {
+/** Those that no list names, and no row: those that one names have it since the migration. */
+async function readUnmetTypes(
+  tx: Transaction,
+  pages: readonly Pick<PageCommit, "bills">[],
+): Promise<readonly string[]> {
   const unlisted = new Set<string>();
   for (const { bills } of pages) {
     for (const { businessType } of bills) {
       if (!listedTypes.has(businessType)) unlisted.add(businessType);
     }
   }
-  if (unlisted.size === 0) return;
+  if (unlisted.size === 0) return [];
   const codes = [...unlisted].sort();
   const { rows } = await tx.execute<{ code: string }>(sql`
     select code
     from business_types
     where code = any(${textArray(codes)}::text[])`);
   const known = new Set(rows.map(({ code }) => code));
-  const met = codes.filter((code) => !known.has(code));
-  if (met.length === 0) return;
+  return codes.filter((code) => !known.has(code));
+}
+
+/** Gives these types a row. Where the table is on many machines, that takes all of them. */
+async function meetTypes(tx: Transaction, codes: readonly string[]): Promise<void> {
+  if (codes.length === 0) return;
   await tx.execute(sql`
     insert into business_types (code, category, meaning, documented)
     select code, 'unknown', 'met in the ledger, not known to this program', false
-    from unnest(${textArray(met)}::text[]) as met (code)
+    from unnest(${textArray(codes)}::text[]) as met (code)
     on conflict (code) do nothing`);
 }

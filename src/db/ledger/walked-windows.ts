@@ -1,0 +1,147 @@
+import { sql } from "drizzle-orm";
+import { isoTime } from "../../contract/time.ts";
+import type { PageCommit } from "../../sync/store.ts";
+import type { Transaction } from "../connect.ts";
+import { textArray } from "../sql/array-literal.ts";
+import { bounds, expiredBy, lostCommits, settle } from "./checkpoints.ts";
+import { refreshStreamTimes } from "./stream-times.ts";
+
+/*
+ * What pages change of the checkpoints: a page moves the cursor of its open window, or puts what the walk
+ * has proved in the window's place.
+ */
+
+const rowsOf = ({ bills, rejected }: PageCommit): number => bills.length + rejected.length;
+
+/** Those of an account's pages that end their window. */
+const endingOf = (pages: readonly PageCommit[]) => pages.filter(({ next }) => "end" in next);
+
+/** What the pages say of their windows, as rows `walked`; `place` counts from 1. */
+const walkedWindows = (pages: readonly PageCommit[]) => {
+  const column = (pick: (page: PageCommit) => string | null) => textArray(pages.map(pick));
+  return sql`unnest(
+      ${column(({ stream }) => stream.productType)}::text[],
+      ${bounds(pages.map(({ window }) => window))},
+      ${column(({ after }) => after ?? null)}::text[],
+      ${column(({ next }) => ("end" in next ? null : (next.cursor ?? null)))}::text[],
+      ${column((page) => String(rowsOf(page)))}::int[],
+      ${column(({ startedAt }) => isoTime(startedAt))}::timestamptz[]
+    ) with ordinality as walked (
+      product_type, window_start, window_end, after, cursor, rows, started_at, place
+    )`;
+};
+
+/**
+ * Whether a checkpoint is the open window of a row `walked`, with the page before it.
+ *
+ * Its cursor tells whether that page is still there. A server that went back in time while its
+ * connections were idle shows no other sign: without this, 100 bills of 1,113 were missing for good,
+ * and the run said that it was complete.
+ */
+const isWalked = (pages: readonly PageCommit[]) => sql`
+      checkpoints.account = ${pages[0]?.stream.account}
+      and checkpoints.product_type = walked.product_type
+      and checkpoints.window_start = walked.window_start
+      and checkpoints.window_end = walked.window_end
+      and checkpoints.cursor is not distinct from walked.after
+      and state = 'open'`;
+
+/** @throws CommitsLostError where the window of one of the pages was not found. */
+function refuseLost(
+  pages: readonly PageCommit[],
+  found: readonly { readonly place: string }[],
+): void {
+  const places = new Set(found.map(({ place }) => Number(place)));
+  const lost = pages.find((_, index) => !places.has(index + 1));
+  if (lost !== undefined) throw lostCommits(lost.stream, lost.window);
+}
+
+/** What is counted of a window while it is open. */
+export type OpenCount = { readonly pages: number; readonly bills: number };
+
+/** Reads what is counted of those windows that the pages end. @param pages of one account. */
+export async function readEnding(
+  tx: Transaction,
+  pages: readonly PageCommit[],
+): Promise<ReadonlyMap<PageCommit, OpenCount>> {
+  const ending = endingOf(pages);
+  if (ending.length === 0) return new Map();
+  const { rows } = await tx.execute<{ place: string; pages: number; bills: string }>(sql`
+    select place, pages, bills
+    from checkpoints
+    join ${walkedWindows(ending)}
+      on ${isWalked(ending)}`);
+  const counts = new Map(
+    rows.map(({ place, pages, bills }) => [Number(place), { pages, bills: Number(bills) }]),
+  );
+  refuseLost(ending, rows);
+  return new Map(
+    ending.map((page, index) => [page, counts.get(index + 1) ?? { pages: 0, bills: 0 }]),
+  );
+}
+
+/**
+ * Puts what their walks proved in the place of those windows of an account that end.
+ * @param counts what was counted of them.
+ */
+export async function endWindows(
+  tx: Transaction,
+  counts: ReadonlyMap<PageCommit, OpenCount>,
+  runId: string,
+): Promise<void> {
+  const pages = [...counts.keys()];
+  const [first] = pages;
+  if (first === undefined) return;
+  // Sent together, done in this order.
+  const dropped = dropWalked(tx, pages);
+  const settled = [...counts].flatMap(([page, count]) => settlePage(tx, page, count, runId));
+  const productTypes = pages.map(({ stream }) => stream.productType);
+  const refreshed = refreshStreamTimes(tx, first.stream.account, productTypes);
+  await Promise.all([dropped, ...settled, refreshed]);
+}
+
+async function dropWalked(tx: Transaction, pages: readonly PageCommit[]): Promise<void> {
+  await tx.execute(sql`
+    delete from checkpoints
+    using ${walkedWindows(pages)}
+    where ${isWalked(pages)}`);
+}
+
+function settlePage(
+  tx: Transaction,
+  page: PageCommit,
+  count: OpenCount,
+  runId: string,
+): readonly Promise<void>[] {
+  const { stream, startedAt, next } = page;
+  if (!("end" in next)) return [];
+  const counts = { pages: count.pages + 1, bills: count.bills + rowsOf(page) };
+  const complete = { state: "complete", ...counts, startedAt, runId } as const;
+  return [
+    ...next.end.proven.map((proven) => settle(tx, stream, proven, complete)),
+    ...next.end.expired.map((lost) => settle(tx, stream, lost, expiredBy(runId))),
+  ];
+}
+
+/** Moves the cursors of those windows on that go on. @param pages of one account. */
+export async function moveCursors(
+  tx: Transaction,
+  pages: readonly PageCommit[],
+  runId: string,
+): Promise<void> {
+  const moved = pages.filter(({ next }) => !("end" in next));
+  if (moved.length === 0) return;
+  const { rows } = await tx.execute<{ place: string }>(sql`
+    update checkpoints
+    set
+      cursor = walked.cursor,
+      pages = pages + 1,
+      bills = bills + walked.rows,
+      run_id = ${runId},
+      started_at = walked.started_at,
+      updated_at = statement_timestamp()
+    from ${walkedWindows(moved)}
+    where ${isWalked(moved)}
+    returning walked.place`);
+  refuseLost(moved, rows);
+}

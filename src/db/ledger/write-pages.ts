@@ -1,0 +1,78 @@
+import { sql } from "drizzle-orm";
+import type { PageCommit, PageCounts } from "../../sync/store.ts";
+import type { Transaction } from "../connect.ts";
+import { onlyRow } from "../sql/only-row.ts";
+import { timeText } from "../sql/time-text.ts";
+import { hasCurrentRows, rejectRows, supersedeRows } from "./rejected-bills.ts";
+import { type BeforeBills, lookUpBills, recordBills, storeBills } from "./upsert-bills.ts";
+import { endWindows, moveCursors, type OpenCount, readEnding } from "./walked-windows.ts";
+
+/*
+ * A statement that waits for another one's answer costs a round trip, and a database may be 300 ms away.
+ * So what a transaction of pages reads goes with its beginning, and what it writes beside the bills goes
+ * together: five round trips in all, two of them for COPY, and three where a page brings no bill.
+ */
+
+/** What is stored before pages are written. */
+export type BeforePages = {
+  readonly bills: BeforeBills;
+  readonly hasCurrentRows: boolean;
+  readonly ending: ReadonlyMap<PageCommit, OpenCount>;
+};
+
+/** Reads, in one round trip. @throws CommitsLostError where the page before an ending one is gone. */
+export async function lookUpPages(
+  tx: Transaction,
+  pages: readonly PageCommit[],
+): Promise<BeforePages> {
+  const [bills, isRejected, ending] = await Promise.all([
+    lookUpBills(tx, pages),
+    hasCurrentRows(tx, pages),
+    readEnding(tx, pages),
+  ]);
+  return { bills, hasCurrentRows: isRejected, ending };
+}
+
+/** Writes pages of one account, no two of them of one window, and all that they change. */
+export async function writePages(
+  tx: Transaction,
+  pages: readonly PageCommit[],
+  before: BeforePages,
+  runId: string,
+): Promise<{ readonly counts: readonly PageCounts[]; readonly endedAt: string }> {
+  const bills = await storeBills(tx, pages, before.bills);
+  // Each of them writes other tables or rows: one round trip where nothing was rejected.
+  const [rejected, endedAt] = await Promise.all([
+    keepRejected(tx, pages, before, runId),
+    readEnd(tx),
+    recordBills(tx, pages, before.bills, bills),
+    endWindows(tx, before.ending, runId),
+    moveCursors(tx, pages, runId),
+  ]);
+  const counts = bills.map((counted, place) => ({
+    ...counted,
+    rejected: onlyRow(rejected.slice(place, place + 1), "a page's rejected rows"),
+  }));
+  return { counts, endedAt };
+}
+
+/** A time of the database, as text, that no bill was stored after which this transaction has stored. */
+async function readEnd(tx: Transaction): Promise<string> {
+  const time = timeText(sql`(clock_timestamp()::timestamptz(3) + interval '1 ms')`);
+  const { rows } = await tx.execute<{ time: string }>(sql`select ${time} as time`);
+  return onlyRow(rows, "the database's time").time;
+}
+
+async function keepRejected(
+  tx: Transaction,
+  pages: readonly PageCommit[],
+  before: BeforePages,
+  runId: string,
+): Promise<readonly number[]> {
+  if (before.hasCurrentRows) await supersedeRows(tx, pages);
+  const counts: number[] = [];
+  for (const { stream, rejected } of pages) {
+    counts.push(await rejectRows(tx, stream, runId, rejected));
+  }
+  return counts;
+}
