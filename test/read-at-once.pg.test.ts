@@ -1,10 +1,13 @@
 import { sql } from "drizzle-orm";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
+import { readBillPage } from "../src/db/ledger/read-bill-page.ts";
 import { readOnlyAtOnce } from "../src/db/read-only.ts";
+import { wireBill } from "../src/serve/mirror/wire-bills.ts";
 import { fileDatabase } from "./support/database.ts";
 
 const { tables } = await fileDatabase();
-const read = readOnlyAtOnce(tables.db);
+const read = readOnlyAtOnce(tables.db, { keepsPlans: false });
+const readKept = readOnlyAtOnce(tables.db, { keepsPlans: true });
 
 test("a statement that is read at once writes nothing, and is ended by the server in time", async () => {
   const bounds = await read(sql`
@@ -35,4 +38,56 @@ test("a statement that fails at once leaves no transaction behind, and no settin
       current_setting('transaction_read_only') as read_only,
       current_setting('statement_timeout') as statement_timeout`);
   expect(after.rows).toEqual([{ read_only: "off", statement_timeout: "0" }]);
+});
+
+test("a page's plan is kept for all accounts, and follows the index in one that is a thousand times as large as most", async () => {
+  const [large, small] = [20_000, 20];
+  await tables.db.execute(sql`
+    insert into bills (
+      account, product_type, bill_id, amount, fee, business_type, coin, c_time, ingested_at
+    )
+    select
+      case when n <= ${large} then 'large' else 'small-' || n / ${small} end,
+      'USDT-FUTURES', n::text, 1, 0, 'close_long', 'USDT',
+      '2026-01-01Z'::timestamptz + n * interval '1 second', now()
+    from generate_series(1, 2 * ${large}::int) as n`);
+  await tables.db.execute(sql`analyze bills`);
+  const ask = (account: string, below: string | undefined) =>
+    readBillPage(readKept, {
+      stream: { account, productType: "USDT-FUTURES" },
+      ...{ json: wireBill, limit: 100, onlyFunding: false, below },
+      ...{ from: undefined, to: undefined, symbol: undefined, coin: undefined },
+      businessType: undefined,
+    });
+  const readRows = async () => {
+    const { rows } = await tables.db.execute<{ read: number }>(sql`
+      select idx_tup_fetch::int as read from pg_stat_user_tables where relname = 'bills'`);
+    return rows[0]?.read ?? Number.NaN;
+  };
+  const before = await readRows();
+  let pages = 0;
+  // The server tells its counts with some delay, to whoever asks later.
+  const read = await vi.waitUntil(
+    async () => {
+      for (const below of [undefined, "10000"]) {
+        expect((await ask("large", below)).count).toBe(100);
+        expect((await ask(`small-${large / small + 7}`, below)).count).toBe(
+          below === undefined ? small : 0,
+        );
+        pages += 2;
+      }
+      return (await readRows()) - before || undefined;
+    },
+    { timeout: 20_000, interval: 100 },
+  );
+  expect(read / pages).toBeLessThan(200);
+  const { rows } = await readKept<{ plans: number }>(sql`
+    select
+      current_setting('enable_sort') as sort,
+      count(*)::int as texts,
+      sum(generic_plans)::int as plans
+    from pg_prepared_statements
+    where statement like '%) as page'`);
+  expect(rows).toEqual([{ sort: "off", texts: 2, plans: expect.any(Number) }]);
+  expect(rows[0]?.plans).toBeGreaterThan(2);
 });

@@ -8,12 +8,14 @@ import { epochMs, hourMs, minuteMs } from "../src/contract/time.ts";
 import { inTransaction, openDatabase } from "../src/db/connect.ts";
 import { upsertBills } from "../src/db/ledger/upsert-bills.ts";
 import { migrate } from "../src/db/migrate.ts";
-import { newKey, writeKeys } from "../src/serve/keys/key-file.ts";
+import { writeKeys } from "../src/serve/keys/key-file.ts";
 import { bills } from "./support/bills.ts";
 import { runCli, startCli, temporaryFolder } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
+import { aMirrorKey } from "./support/mirror.ts";
 import { coverStream } from "./support/small-ledger.ts";
 import { throwawayServer } from "./support/throwaway-server.ts";
+import { transactionPooler } from "./support/transaction-pooler.ts";
 
 test.each(["SIGINT", "SIGTERM"] as const)(
   "serve prints its address, answers for its health, and ends with code 0 on %s",
@@ -120,32 +122,49 @@ test("keys are shown once, kept for their owner alone, and taken and given up by
   });
 });
 
+const key = aMirrorKey("main");
+
+/** The codes of ten such answers, asked for at once with a key that is there. */
+async function codesOf(url: string): Promise<string[]> {
+  const asked = Array.from({ length: 10 }, () => codeOf(url, key));
+  return [...new Set((await Promise.all(asked)).map(({ code }) => code))];
+}
+
+/** A ledger of the last hour, read to its end. */
+async function storeHour(url: string): Promise<void> {
+  const stream = { account: "main", productType: "USDT-FUTURES" } as const;
+  const at = Date.now();
+  await using tables = openDatabase(url);
+  await inTransaction(tables.db, async (tx) => {
+    await coverStream(tx, stream, at - hourMs, at);
+    await upsertBills(tx, [{ stream, bills: bills(150, { cTime: epochMs(at - minuteMs) }) }]);
+  });
+}
+
+test("serve answers behind a pooler that hands its connections round", async () => {
+  await using database = await testDatabase();
+  await storeHour(database.url);
+  await using pooler = await transactionPooler(database.url, { serversMax: 2 });
+  await using folder = await temporaryFolder();
+  await writeKeys(join(folder.path, "mirror-keys.json"), [key]);
+  await using serving = await startCli(["serve", "--port", "0"], {
+    env: { DATABASE_URL: pooler.url },
+    cwd: folder.path,
+  });
+  const [url] = await serving.seen("stdout", /^http:\/\/127\.0\.0\.1:\d+/);
+  for (let round = 0; round < 3; round++) expect(await codesOf(url)).toEqual(["00000"]);
+});
+
 test("a database that is stopped, and one that crashes, costs the requests of that time alone", async () => {
   await using server = await throwawayServer();
   await migrate(server.url);
-  const stream = { account: "main", productType: "USDT-FUTURES" } as const;
-  const at = Date.now();
-  {
-    await using tables = openDatabase(server.url);
-    await inTransaction(tables.db, async (tx) => {
-      await coverStream(tx, stream, at - hourMs, at);
-      const cTime = epochMs(at - minuteMs);
-      await upsertBills(tx, [{ stream, bills: bills(150, { cTime }) }]);
-    });
-  }
+  await storeHour(server.url);
   await using folder = await temporaryFolder();
-  const key = newKey(
-    { name: "bot", account: "main", productTypes: undefined, gaps: "refuse" },
-    new Date(),
-  );
   await writeKeys(join(folder.path, "mirror-keys.json"), [key]);
   const options = { env: { DATABASE_URL: server.url }, cwd: folder.path };
   await using serving = await startCli(["serve", "--port", "0"], options);
   const [url] = await serving.seen("stdout", /^http:\/\/127\.0\.0\.1:\d+/);
-  const codes = async () => {
-    const asked = Array.from({ length: 10 }, () => codeOf(url, key));
-    return [...new Set((await Promise.all(asked)).map(({ code }) => code))];
-  };
+  const codes = () => codesOf(url);
   const readiness = async () => {
     const paths = ["/readyz", "/healthz", "/metrics"];
     const answers = await Promise.all(paths.map((path) => fetch(`${url}${path}`)));

@@ -121,7 +121,7 @@ describe("/metrics", () => {
 const depsOf = () => {
   const take = () => undefined;
   return {
-    readAtOnce: readOnlyAtOnce(tables.db),
+    readAtOnce: readOnlyAtOnce(tables.db, { keepsPlans: true }),
     keys: () => new Map(),
     now: () => now,
     settleLagMs: 600_000,

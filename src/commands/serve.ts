@@ -6,6 +6,7 @@ import { secondMs } from "../contract/time.ts";
 import { openDatabase } from "../db/connect.ts";
 import { hasSchema } from "../db/migrate.ts";
 import { type CommandDatabase, openCommandDatabase } from "../db/open.ts";
+import { detectPooler } from "../db/pooler.ts";
 import { readOnly, readOnlyAtOnce } from "../db/read-only.ts";
 import { addReader, mayWrite } from "../db/reader-role.ts";
 import { ReportableError } from "../errors.ts";
@@ -36,11 +37,14 @@ export async function serveCommand(
     throw new ReportableError("nothing is stored yet; run sync, then serve");
   }
   await using reader = openDatabase(await readerUrl(config, database), { statementMaxMs });
+  const pooler = await detectPooler(reader.db);
   const log = openLog(config.logLevel);
   const keys = openKeyRing(config.keysFile, Date.now, log);
   const app = createApp({
     read: readOnly(reader.db),
-    readAtOnce: readOnlyAtOnce(reader.db),
+    readAtOnce: readOnlyAtOnce(reader.db, {
+      keepsPlans: pooler === "none" || pooler === "session",
+    }),
     keys,
     now: Date.now,
     settleLagMs: config.settleLagMs,

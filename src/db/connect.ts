@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Assume, SQL } from "drizzle-orm";
 import { DrizzleQueryError } from "drizzle-orm/errors";
@@ -207,21 +208,36 @@ function isAborted(error: unknown): boolean {
 }
 
 /**
+ * For a plan that is kept, and so made for any account, as if each were of the usual size: one of a large
+ * ledger among small ones may sort it whole for each page (255 ms for 100,000 bills). Where no plan may
+ * sort, all follow the index, for 0.5 ms.
+ */
+const keptPlan = `;
+  set local plan_cache_mode = force_generic_plan;
+  set local enable_sort = off`;
+
+type AtOnceOptions = Pick<TransactionOptions, "isolation" | "statementMaxMs"> & {
+  /** Whether the server keeps the statement's plan on each connection. A pooler may hand those round. Default not. */
+  readonly keepsPlan?: boolean;
+};
+
+/**
  * Runs one statement in a transaction of its own. All of it leaves in one write, for one round trip.
  * @throws as {@link inTransaction} does.
  */
 export async function executeAtOnce<Row extends Record<string, unknown>>(
   db: Database,
   statement: SQL,
-  options: Pick<TransactionOptions, "isolation" | "statementMaxMs">,
+  { keepsPlan = false, ...options }: AtOnceOptions,
 ): Promise<Answered<Row>> {
   const { sql: text, params: values } = dialect.sqlToQuery(statement);
+  const name = keepsPlan ? { name: hash("sha256", text, "base64url") } : {};
   return lent(db.$client.connect(), true, async (client) => {
     const { stream } = connectionOf(client);
     stream.cork();
     const answers = [
-      client.query(beginText(options)),
-      client.query<Assume<Row, pg.QueryResultRow>>({ text, values }),
+      client.query(beginText(options) + (keepsPlan ? keptPlan : "")),
+      client.query<Assume<Row, pg.QueryResultRow>>({ ...name, text, values }),
       client.query("commit"),
     ] as const;
     stream.uncork();

@@ -36,7 +36,8 @@ export const readOnly =
       statementMaxMs,
     });
 
+/** @param keepsPlans for statements of few texts, on connections that keep their server process. */
 export const readOnlyAtOnce =
-  (db: Database): ReadAtOnce =>
+  (db: Database, { keepsPlans }: { readonly keepsPlans: boolean }): ReadAtOnce =>
   (statement) =>
-    executeAtOnce(db, statement, { isolation, statementMaxMs });
+    executeAtOnce(db, statement, { isolation, statementMaxMs, keepsPlan: keepsPlans });

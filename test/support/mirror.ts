@@ -61,7 +61,7 @@ export function openMirror(
   const ring = new Map(keys.map((key) => [key.apiKey, key]));
   const app = createApp({
     read: readOnly(database.db),
-    readAtOnce: readOnlyAtOnce(database.db),
+    readAtOnce: readOnlyAtOnce(database.db, { keepsPlans: true }),
     ...{ keys: () => ring, now: clock, settleLagMs, maxAgeMs, log },
   });
   return {

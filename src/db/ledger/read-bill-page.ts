@@ -8,7 +8,7 @@ import { ledgerVersion } from "./ledger-version.ts";
 
 export type BillPageQuestion = {
   readonly stream: Stream;
-  /** The JSON of a row of `bills`, in one line. */
+  /** The JSON of a row of `bills` as text, in one line. */
   readonly json: SQL;
   /** Both inclusive. */
   readonly from: EpochMs | undefined;
@@ -54,47 +54,49 @@ type PageRow = {
 /**
  * Reads a page as JSON, which the server makes: 100 bills as rows of the driver's, spelled here, took
  * this process twice as long. What is put together of a sorted subquery keeps its order.
+ *
+ * Whatever is asked for, the statement's text is one of two: a plan that is kept is kept for all.
  */
 export async function readBillPage(
   execute: Execute,
   { stream, json, from, to, below, limit, ...only }: BillPageQuestion,
 ): Promise<BillPage> {
-  const { symbol, coin, businessType, onlyFunding } = only;
   const isOf = sql`account = ${stream.account} and product_type = ${stream.productType}`;
   const cursorTime =
     below === undefined
       ? sql`null::timestamptz`
       : sql`(select c_time from bills where ${isOf} and bill_id = ${below})`;
-  const conditions = [
-    isOf,
-    ...(from === undefined ? [] : [sql`c_time >= ${isoTime(from)}`]),
-    ...(to === undefined ? [] : [sql`c_time <= ${isoTime(to)}`]),
-    ...(below === undefined
-      ? []
-      : [
-          // By itself, so that the index begins there.
-          sql`c_time <= ${cursorTime}`,
-          sql`(c_time, length(bill_id), bill_id)
-          < (${cursorTime}, ${below.length}, ${below} collate "C")`,
-        ]),
-    ...(symbol === undefined ? [] : [sql`symbol = ${symbol}`]),
-    ...(coin === undefined ? [] : [sql`coin = ${coin}`]),
-    ...(businessType === undefined ? [] : [sql`business_type = ${businessType}`]),
-    ...(onlyFunding ? [sql`business_type not in ${nonFinancialTypes}`] : []),
-  ];
+  const isBelow =
+    below === undefined
+      ? sql`true`
+      : // The time by itself, so that the index begins there.
+        sql`c_time <= ${cursorTime}
+        and (c_time, length(bill_id), bill_id)
+          < (${cursorTime}, ${below.length}, ${below} collate "C")`;
+  const isAnyOr = (column: SQL, value: string | undefined) =>
+    sql`(${value ?? null}::text is null or ${column} = ${value ?? null})`;
   const { rows } = await execute<PageRow>(sql`
     select
       ${ledgerVersion(stream)} as version,
-      string_agg(json::text, ${rowSeparator}) as json,
+      string_agg(${json}, ${rowSeparator}) as json,
       count(*)::int,
       case when count(extra) > 0 then array_agg(extra::text) end as extras,
       (array_agg(bill_id))[count(*)::int] as oldest_id,
       extract(epoch from min(c_time)) * 1000 as oldest_ms,
       extract(epoch from ${cursorTime}) * 1000 as below_ms
     from (
-      select ${json} as json, extra, bill_id, c_time
+      select
+        bill_id, c_time, symbol, amount, fee, fee_by_coupon, business_type, coin, balance,
+        position_type, position_amount, position_balance, extra
       from bills
-      where ${sql.join(conditions, sql` and `)}
+      where ${isOf}
+        and c_time >= ${from === undefined ? "-infinity" : isoTime(from)}
+        and c_time <= ${to === undefined ? "infinity" : isoTime(to)}
+        and ${isBelow}
+        and ${isAnyOr(sql`symbol`, only.symbol)}
+        and ${isAnyOr(sql`coin`, only.coin)}
+        and ${isAnyOr(sql`business_type`, only.businessType)}
+        and (not ${only.onlyFunding}::boolean or business_type not in ${nonFinancialTypes})
       order by c_time desc, length(bill_id) desc, bill_id desc
       limit ${limit}
     ) as page`);

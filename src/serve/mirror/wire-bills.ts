@@ -3,41 +3,27 @@ import { parseExactJson } from "../../contract/json.ts";
 import { categoryOf, type UnifiedProductType } from "../../contract/product-types.ts";
 import { type BillPage, rowSeparator } from "../../db/ledger/read-bill-page.ts";
 
-/** The JSON of a bill as the exchange served it. What was empty, null or missing there is empty here. */
-export const wireBill = sql`(
-        select row_to_json(wire)
-        from (
-          select
-            bill_id as "billId",
-            coalesce(symbol, '') as symbol,
-            amount::text,
-            fee::text,
-            coalesce(fee_by_coupon::text, '') as "feeByCoupon",
-            business_type as "businessType",
-            coin,
-            coalesce(balance::text, '') as balance,
-            (extract(epoch from c_time) * 1000)::bigint::text as "cTime"
-        ) as wire
+const timeMs = sql`(extract(epoch from c_time) * 1000)::bigint`;
+
+/**
+ * The JSON of a bill as the exchange served it. What was empty, null or missing there is empty here. Postgres
+ * writes it by a form: row_to_json looks each column's name and type up in each row, and took half as long again.
+ */
+export const wireBill = sql`format(
+        '{"billId":%s,"symbol":%s,"amount":"%s","fee":"%s","feeByCoupon":"%s","businessType":%s,'
+          '"coin":%s,"balance":"%s","cTime":"%s"}',
+        to_json(bill_id), to_json(coalesce(symbol, '')), amount, fee, fee_by_coupon,
+        to_json(business_type), to_json(coin), balance, ${timeMs}
       )`;
 
 /** The same of a unified account. Its position's fields came in 2026: older rows have none. */
-export const wireRecord = (productType: UnifiedProductType) => sql`(
-        select json_strip_nulls(row_to_json(wire))
-        from (
-          select
-            ${categoryOf(productType)}::text as category,
-            bill_id as id,
-            coalesce(symbol, '') as symbol,
-            coin,
-            business_type as type,
-            position_type as "positionType",
-            amount::text,
-            fee::text,
-            position_amount::text as "positionAmount",
-            position_balance::text as "positionBalance",
-            coalesce(balance::text, '') as balance,
-            (extract(epoch from c_time) * 1000)::bigint::text as ts
-        ) as wire
+export const wireRecord = (productType: UnifiedProductType) => sql`format(
+        '{"category":%s,"id":%s,"symbol":%s,"coin":%s,"type":%s%s,"amount":"%s","fee":"%s"%s%s,'
+          '"balance":"%s","ts":"%s"}',
+        to_json(${categoryOf(productType)}::text), to_json(bill_id), to_json(coalesce(symbol, '')),
+        to_json(coin), to_json(business_type), ',"positionType":' || to_json(position_type)::text,
+        amount, fee, ',"positionAmount":"' || position_amount || '"',
+        ',"positionBalance":"' || position_balance || '"', balance, ${timeMs}
       )`;
 
 /** A list of the page's rows as JSON. @param member to be added to each, behind the others. */
