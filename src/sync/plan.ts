@@ -89,6 +89,12 @@ export function historyStart({ coverage, expired, open }: KnownTime, horizon: Ep
   return epochMs(Math.min(horizon, ...known.map(({ from }) => from)));
 }
 
+/** Whether nothing was ever read of a stream. */
+export const isUnread = ({ coverage, expired, open }: KnownTime): boolean =>
+  coverage.length === 0 &&
+  expired.length === 0 &&
+  open.every(({ startedAt }) => startedAt === undefined);
+
 /** The part of a begun walk that it can still prove: what was settled when it began. */
 function settledPart(walk: Walk, settleLagMs: number): readonly Walk[] {
   const { window, startedAt } = walk;

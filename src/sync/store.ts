@@ -145,8 +145,8 @@ export type Availability = {
 export type Store = {
   /** What earlier runs were told of the account. */
   accountState(): Promise<AccountState>;
-  /** Takes down its mode: streams of the other one are closed, and those of this one open again. */
-  recordMode(mode: AccountMode, at: EpochMs): Promise<void>;
+  /** Records the account's mode: streams of the other mode are closed, and those of this one open again. */
+  closeStreamsOfOtherMode(mode: AccountMode, at: EpochMs): Promise<void>;
   recordAvailability(availability: Availability): Promise<void>;
   knownTime(stream: Stream): Promise<KnownTime>;
   /** Replaces the stream's open windows by the plan's and records what expired. */

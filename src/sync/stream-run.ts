@@ -3,10 +3,9 @@ import type { ProductType } from "../contract/product-types.ts";
 import { dayMs, type EpochMs, epochMs, isoTime, secondMs } from "../contract/time.ts";
 import { CommitsLostError, type ExchangeError } from "../errors.ts";
 import type { Client } from "../exchange/client.ts";
-import { isUnread } from "./closed-streams.ts";
 import { evenCuts, type Interval, lengthMs, subtract } from "./intervals.ts";
 import { createPageEstimate } from "./page-estimate.ts";
-import { completeThrough, dividedWalk, horizonAt, planStream } from "./plan.ts";
+import { completeThrough, dividedWalk, horizonAt, isUnread, planStream } from "./plan.ts";
 import type {
   HeldAccount,
   KnownTime,

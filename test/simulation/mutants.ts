@@ -269,12 +269,12 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "unified: streams of the mode before left open",
-    file: "src/db/accounts/account-states.ts",
+    file: "src/db/accounts/close-streams.ts",
     changes: [["and product_type <> all(", "and false and product_type <> all("]],
   },
   {
     name: "unified: streams that are closed never opened again",
-    file: "src/db/accounts/account-states.ts",
+    file: "src/db/accounts/close-streams.ts",
     changes: [["and closed_at is not null`);", "and false`);"]],
   },
   {
@@ -304,17 +304,17 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "unified: streams closed a day late",
-    file: "src/sync/run.ts",
+    file: "src/sync/closed-streams.ts",
     changes: [
       [
-        "await held.store.recordMode(mode, exchangeNow());",
-        "await held.store.recordMode(mode, (exchangeNow() + 86_400_000) as never);",
+        "await held.store.closeStreamsOfOtherMode(mode, exchangeNow());",
+        "await held.store.closeStreamsOfOtherMode(mode, (exchangeNow() + 86_400_000) as never);",
       ],
     ],
   },
   {
     name: "unified: streams closed only by the run after the first in the new mode",
-    file: "src/sync/run.ts",
+    file: "src/sync/closed-streams.ts",
     changes: [
       [
         "if (isKnown || !isTold) return [];",

@@ -119,7 +119,8 @@ function watched(
     },
     commitPage: (page) => noted({ kind: "page", page }, () => store.commitPage(page)),
     divideWindow: (...given) => noted({ kind: "division" }, () => store.divideWindow(...given)),
-    recordMode: (mode, at) => noted({ kind: "mode", mode }, () => store.recordMode(mode, at)),
+    closeStreamsOfOtherMode: (mode, at) =>
+      noted({ kind: "mode", mode }, () => store.closeStreamsOfOtherMode(mode, at)),
     recordAvailability: (given) =>
       noted({ kind: "availability" }, () => store.recordAvailability(given)),
   };

@@ -148,7 +148,7 @@ async function hold(
   const real = wrapStore(openStore(db, lease, randomUUID()));
   const store: Store = {
     accountState: (...given) => time.hold(() => real.accountState(...given)),
-    recordMode: (...given) => time.hold(() => real.recordMode(...given)),
+    closeStreamsOfOtherMode: (...given) => time.hold(() => real.closeStreamsOfOtherMode(...given)),
     recordAvailability: (...given) => time.hold(() => real.recordAvailability(...given)),
     knownTime: (...given) => time.hold(() => real.knownTime(...given)),
     recordPlan: (...given) => time.hold(() => real.recordPlan(...given)),

@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
-import { type ProductType, productTypes } from "../../contract/product-types.ts";
+import type { ProductType } from "../../contract/product-types.ts";
 import { type EpochMs, epochMs, isoTime } from "../../contract/time.ts";
-import { type AccountMode, type AccountState, modeOf } from "../../sync/account-state.ts";
+import type { AccountMode, AccountState } from "../../sync/account-state.ts";
 import type { Availability } from "../../sync/store.ts";
 import type { Queryable, Transaction } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
@@ -77,44 +77,7 @@ function stateOf(rows: readonly Row[]): AccountState {
   };
 }
 
-/**
- * Takes down an account's mode. Streams of the other mode that were read are closed, and those of this
- * one opened again. What they are stored with stays as it is.
- * @param at the exchange's time.
- */
-export async function recordMode(
-  tx: Transaction,
-  account: string,
-  mode: AccountMode,
-  at: EpochMs,
-): Promise<void> {
-  const served = textArray(productTypes.filter((productType) => modeOf(productType) === mode));
-  await tx.execute(sql`
-    insert into stream_states as known (account, product_type, mode, mode_since)
-    values (${account}, '', ${mode}, ${isoTime(at)})
-    on conflict (account, product_type) do update
-    set
-      mode = excluded.mode,
-      mode_since = excluded.mode_since
-    where known.mode is distinct from excluded.mode`);
-  await tx.execute(sql`
-    update stream_states
-    set closed_at = null
-    where account = ${account}
-      and product_type = any(${served}::text[])
-      and closed_at is not null`);
-  await tx.execute(sql`
-    insert into stream_states as known (account, product_type, closed_at)
-    select distinct account, product_type, ${isoTime(at)}::timestamptz
-    from checkpoints
-    where account = ${account}
-      and product_type <> all(${served}::text[])
-    on conflict (account, product_type) do update
-    set closed_at = excluded.closed_at
-    where known.closed_at is null`);
-}
-
-/** Takes down which product types an account's key was refused, and which it was not. */
+/** Records which product types an account's key was refused, and which it was not. */
 export async function recordAvailability(
   tx: Transaction,
   account: string,

@@ -3,7 +3,8 @@ import PQueue from "p-queue";
 import { DatabaseSilentError } from "../../errors.ts";
 import type { Interval } from "../../sync/intervals.ts";
 import type { Store } from "../../sync/store.ts";
-import { readAccountStates, recordAvailability, recordMode } from "../accounts/account-states.ts";
+import { readAccountStates, recordAvailability } from "../accounts/account-states.ts";
+import { closeStreamsOfOtherMode } from "../accounts/close-streams.ts";
 import {
   type Database,
   inTransactionAfter,
@@ -96,7 +97,8 @@ export function openStore(
   };
   return {
     accountState: async () => (await read((from) => readAccountStates(from, account))).of(account),
-    recordMode: (mode, at) => write((tx) => recordMode(tx, account, mode, at)),
+    closeStreamsOfOtherMode: (mode, at) =>
+      write((tx) => closeStreamsOfOtherMode(tx, account, mode, at)),
     recordAvailability: (told) => write((tx) => recordAvailability(tx, account, told)),
     knownTime: (stream) => read((from) => readKnownTime(from, stream)),
     time: () => time,

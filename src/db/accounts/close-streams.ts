@@ -1,0 +1,43 @@
+import { sql } from "drizzle-orm";
+import { productTypes } from "../../contract/product-types.ts";
+import { type EpochMs, isoTime } from "../../contract/time.ts";
+import { type AccountMode, modeOf } from "../../sync/account-state.ts";
+import type { Transaction } from "../connect.ts";
+import { textArray } from "../sql/array-literal.ts";
+
+/**
+ * Records an account's mode. Streams of the other mode that were read are closed, and those of this mode are
+ * opened again. Their bills and windows stay as they are.
+ * @param at the exchange's time.
+ */
+export async function closeStreamsOfOtherMode(
+  tx: Transaction,
+  account: string,
+  mode: AccountMode,
+  at: EpochMs,
+): Promise<void> {
+  const served = textArray(productTypes.filter((productType) => modeOf(productType) === mode));
+  await tx.execute(sql`
+    insert into stream_states as known (account, product_type, mode, mode_since)
+    values (${account}, '', ${mode}, ${isoTime(at)})
+    on conflict (account, product_type) do update
+    set
+      mode = excluded.mode,
+      mode_since = excluded.mode_since
+    where known.mode is distinct from excluded.mode`);
+  await tx.execute(sql`
+    update stream_states
+    set closed_at = null
+    where account = ${account}
+      and product_type = any(${served}::text[])
+      and closed_at is not null`);
+  await tx.execute(sql`
+    insert into stream_states as known (account, product_type, closed_at)
+    select distinct account, product_type, ${isoTime(at)}::timestamptz
+    from checkpoints
+    where account = ${account}
+      and product_type <> all(${served}::text[])
+    on conflict (account, product_type) do update
+    set closed_at = excluded.closed_at
+    where known.closed_at is null`);
+}
