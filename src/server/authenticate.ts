@@ -1,5 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
-import { acceptedSignatures, clockSkewMaxMs } from "../contract/signature.ts";
+import { clockSkewMaxMs } from "../contract/signature.ts";
+import { acceptedSignatures } from "./accepted-signatures.ts";
 import { type Credential, modeOf, type Permission, Refusal } from "./source.ts";
 
 /** What arrives at the server, whatever carried it. Header names are lower case. */
