@@ -1,6 +1,7 @@
 import { billsApiOf } from "../contract/bills-api.ts";
 import { type EpochMs, epochMs, historyMs, hourMs, secondMs } from "../contract/time.ts";
 import { cutAt, type Interval, intersect, interval, split, subtract } from "./intervals.ts";
+import { settledPart } from "./settle-lag.ts";
 import type { KnownTime, Stream, StreamPlan, Walk } from "./store.ts";
 
 // The oldest time that is asked for stays this far inside the exchange's 90 days, whose edge moves
@@ -94,14 +95,6 @@ export const isUnread = ({ coverage, expired, open }: KnownTime): boolean =>
   coverage.length === 0 &&
   expired.length === 0 &&
   open.every(({ startedAt }) => startedAt === undefined);
-
-/** The part of a begun walk that it can still prove: what was settled when it began. */
-function settledPart(walk: Walk, settleLagMs: number): readonly Walk[] {
-  const { window, startedAt } = walk;
-  if (startedAt === undefined) return [];
-  const settled = interval(window.from, Math.min(window.to, startedAt - settleLagMs));
-  return settled.map((part) => ({ ...walk, window: part }));
-}
 
 /** The begun windows that are still wanted in full, apart from what the horizon took of them. */
 function resumable(

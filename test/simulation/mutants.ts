@@ -54,12 +54,12 @@ export const mutants: readonly Mutant[] = [
   {
     name: "late bills ignored: coverage without the settle lag",
     file: "src/sync/walk/walk.ts",
-    changes: [["exchangeNow()) - settleLagMs;", "exchangeNow());"]],
+    changes: [["provenTo = settledTo(settleLagMs, ", "provenTo = settledTo(0, "]],
   },
   {
     name: "a window that is taken up proves what was not settled when it began",
-    file: "src/sync/plan.ts",
-    changes: [["Math.min(window.to, startedAt - settleLagMs)", "window.to"]],
+    file: "src/sync/settle-lag.ts",
+    changes: [["Math.min(window.to, settledTo(settleLagMs, startedAt))", "window.to"]],
   },
   {
     name: "a short page taken for the last",

@@ -5,6 +5,7 @@ import { ContradictionError, CursorError, ExchangeError } from "../../errors.ts"
 import { printableLine } from "../../printable.ts";
 import { type Interval, interval, lengthMs } from "../intervals.ts";
 import { startSlackMs } from "../plan.ts";
+import { settledTo } from "../settle-lag.ts";
 import type { PageCommit, PageCounts, RejectedRow, Stream, Walk, WalkEnd } from "../store.ts";
 import { commitNewest } from "./commit-newest.ts";
 import { edgeAwareFetch } from "./edge-aware-fetch.ts";
@@ -120,7 +121,7 @@ class WindowWalk {
     this.#startedAt = startedAt ?? deps.exchangeNow();
     this.#questions = new WindowQuestions({
       to: window.to,
-      settledTo: epochMs(Math.min(deps.plannedAt, this.#startedAt) - deps.settleLagMs),
+      settledTo: settledTo(deps.settleLagMs, deps.plannedAt, this.#startedAt),
       cursor,
       order: deps.idOrder,
       habits: deps.pageHabits ?? new PageHabits(),
@@ -190,15 +191,14 @@ class WindowWalk {
     this.#deps.onPage({ window, counts, finished, walkedMs });
   }
 
-  /** The time that a finished walk proves: what it read, less the newest, which may still get late bills. */
+  /** The time that a finished walk proves: what it read, less the settle lag, in which late bills may still come. */
   #endAt(readFrom: EpochMs): WalkEnd {
     const { plannedAt, exchangeNow, settleLagMs } = this.#deps;
     const { from, to } = this.#window;
-    // The earliest of three times counts: answers may have moved the clock both ways meanwhile.
-    const settledTo = Math.min(plannedAt, this.#startedAt, exchangeNow()) - settleLagMs;
+    const provenTo = settledTo(settleLagMs, plannedAt, this.#startedAt, exchangeNow());
     const isStart = this.#isHistoryStart && readFrom - from <= startSlackMs;
     return {
-      proven: interval(readFrom, Math.min(to, settledTo)),
+      proven: interval(readFrom, Math.min(to, provenTo)),
       expired: isStart ? [] : interval(from, Math.min(readFrom, to)),
     };
   }
