@@ -28,8 +28,8 @@ export async function reachableToRead(
   given: Config,
 ): Promise<ToRead & { readonly unreachable: readonly Unreachable[] }> {
   const all = await withAdded(db, given);
-  const names = all.accounts.map(({ name }) => name);
-  const { result, unreachable } = await readReachable(db, names, (some) =>
+  const namesOf = async () => all.accounts.map(({ name }) => name);
+  const { result, unreachable } = await readReachable(db, namesOf, (some) =>
     withoutIdle(db, some === undefined ? all : onlyThose(all, new Set(some))),
   );
   return { ...result, unreachable };

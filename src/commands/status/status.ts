@@ -52,8 +52,8 @@ export async function statusCommand(
     return show(io, options, nothingTold(given, selection, limits !== undefined), []);
   }
   const limit = options.limit ?? usualLimit(json, selection);
-  const names = selection.accounts ?? (await everyName(db, some));
-  const { result, unreachable } = await readReachable(db, names, async (accounts) => {
+  const namesOf = async () => selection.accounts ?? (await everyName(db, some));
+  const { result, unreachable } = await readReachable(db, namesOf, async (accounts) => {
     const own = {
       ...options,
       selection: { ...selection, accounts: accounts ?? selection.accounts },

@@ -21,12 +21,13 @@ const aloneMax = 100;
 /**
  * Reads of several accounts at once. Where that fails, or is not done after some seconds, it is found
  * out which accounts' rows nobody answers for, and the others are read without them.
+ * @param accountsOf is called where it has to be found out: who may not read the names reads all or nothing.
  * @param read is called with undefined for all accounts, and a second time with those that answer.
  * @throws what `read` throws where all of them answer, or none does.
  */
 export async function readReachable<T>(
   db: Database,
-  accounts: readonly string[],
+  accountsOf: () => Promise<readonly string[]>,
   read: (accounts: readonly string[] | undefined) => Promise<T>,
 ): Promise<{ readonly result: T; readonly unreachable: readonly Unreachable[] }> {
   const over = new AbortController();
@@ -36,7 +37,7 @@ export async function readReachable<T>(
   over.abort();
   if (!mayBeNode) return whole;
   // Where nobody can be asked at all, the first failure says it.
-  const unreachable = await findUnreachable(db, accounts).catch(() => []);
+  const { accounts, unreachable } = await findUnreachable(db, accountsOf).catch(() => noneFound);
   if (unreachable.length === 0 || unreachable.length === accounts.length) return whole;
   const silent = new Set(unreachable.map(({ account }) => account));
   const result = await read(accounts.filter((account) => !silent.has(account)));
@@ -45,10 +46,18 @@ export async function readReachable<T>(
 
 const isOfDatabase = (error: unknown): boolean => error instanceof DatabaseError;
 
+type Found = {
+  readonly accounts: readonly string[];
+  readonly unreachable: readonly Unreachable[];
+};
+
+const noneFound: Found = { accounts: [], unreachable: [] };
+
 async function findUnreachable(
   db: Database,
-  accounts: readonly string[],
-): Promise<readonly Unreachable[]> {
+  accountsOf: () => Promise<readonly string[]>,
+): Promise<Found> {
+  const accounts = await accountsOf();
   const groups = (await readNodes(db, accounts)) ?? oneByOne(accounts);
   const found = await Promise.all(
     groups.map(async (group) => {
@@ -56,7 +65,7 @@ async function findUnreachable(
       return error === undefined ? [] : group.map((account) => ({ account, error }));
     }),
   );
-  return found.flat();
+  return { accounts, unreachable: found.flat() };
 }
 
 const oneByOne = (accounts: readonly string[]) =>
