@@ -93,7 +93,7 @@ const wallet = (account: string, product: string, coin: string, bills: number): 
   product,
   coin,
   bills,
-  isRetired: account === "gone",
+  isEnded: account === "gone",
 });
 const wallets = [
   wallet("demo", "SUSDT-FUTURES", "SUSDT", 9_000),

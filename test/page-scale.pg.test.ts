@@ -148,3 +148,32 @@ test("what is configured and was never read is said, and is no whole", async () 
   expect(live).toContain("npm run sync -- --account &#39;new desk&#39;");
   expect((await written("")).page).not.toContain("never read");
 });
+
+test("a ledger whose account became of the other kind is not the first, and no sync is said to read it", async () => {
+  const productOf = (page: string) =>
+    /<option value="([A-Z-]+)" selected>/.exec(section(page, "filters").split("Product")[1] ?? "");
+  expect(productOf((await written("")).page)?.[1]).toBe("USDT-FUTURES");
+  await db.execute(sql`
+    insert into stream_states (account, product_type, closed_at)
+    values ('desk-000', 'USDT-FUTURES', now())`);
+  const { page } = await written("");
+  expect(productOf(page)?.[1]).not.toBe("USDT-FUTURES");
+  const trust = section(page, "trust");
+  expect(trust).toContain(
+    "desk-000/USDT-FUTURES were not read before the account became of another kind",
+  );
+  expect(trust).not.toContain("npm run sync");
+  expect(section(page, "ledgers")).toContain("<details open><summary>Read no more: 1 ledger");
+  // Behind its last day nothing is unknown.
+  const own = section((await written("product=USDT-FUTURES")).page, "balance");
+  expect(own).toContain("The balance as a table");
+  expect(own).not.toContain("unknown");
+});
+
+test("where the commands of the page need variables, it has them", async () => {
+  const { page } = await written("", { variables: "DATA_DIR=/tmp/a\nEXCHANGE_ACCOUNT=demo\n" });
+  expect(section(page, "trust")).toContain(
+    "export DATA_DIR=/tmp/a\nexport EXCHANGE_ACCOUNT=demo\n</pre>",
+  );
+  expect(section((await written("")).page, "trust")).not.toContain("export ");
+});

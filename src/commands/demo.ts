@@ -1,4 +1,4 @@
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { sql } from "drizzle-orm";
 import { type ExitCode, type Io, print } from "../app/io.ts";
 import { everyLedger } from "../app/selection.ts";
@@ -9,8 +9,9 @@ import { dayMs, type EpochMs, epochMs } from "../contract/time.ts";
 import type { Database } from "../db/connect.ts";
 import { readStoredBills } from "../db/ledger/stored-bills.ts";
 import { openCommandDatabase } from "../db/open.ts";
+import { shellWord } from "../printable.ts";
 import { type Comparison, compareWithLedger } from "../sandbox/comparison.ts";
-import { type OpenSandbox, openSandbox } from "../sandbox/sandbox.ts";
+import { type OpenSandbox, openSandbox, sandboxEnvironment } from "../sandbox/sandbox.ts";
 import { type AccountMode, modeOf } from "../sync/account-state.ts";
 import { horizonAt } from "../sync/plan.ts";
 import { formatCount } from "../terminal/format.ts";
@@ -85,6 +86,7 @@ export async function demoCommand(
       port: 0,
       host: "127.0.0.1",
       maxAge: dayMs,
+      variables: `DATA_DIR=${shellWord(resolve(demoDir(environment)))}\nDATABASE_URL=\nEXCHANGE_ACCOUNT=demo\n${sandboxEnvironment(sandbox)}`,
     });
   }
   return exitCode;

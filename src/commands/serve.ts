@@ -21,6 +21,8 @@ export type ServeOptions = {
   /** In ms. */
   readonly maxAge: number;
   readonly pageHost?: readonly string[];
+  /** Lines of `NAME=value` that the commands of the page need beside. Default none. */
+  readonly variables?: string;
 };
 
 // A client waits no longer than this for a page.
@@ -30,7 +32,7 @@ const statementMaxMs = 20 * secondMs;
 export async function serveCommand(
   config: Config,
   io: Io,
-  { port, host, maxAge, pageHost = [] }: ServeOptions,
+  { port, host, maxAge, pageHost = [], variables }: ServeOptions,
 ): Promise<ExitCode> {
   await using database = await openCommandDatabase(config.database, (message) => tell(io, message));
   if (!(await hasSchema(database.db))) {
@@ -52,6 +54,7 @@ export async function serveCommand(
     log,
     configured: (states) => readableStreams(config, states),
     pageNames: pageHost.map((name) => name.toLowerCase()),
+    ...(variables !== undefined && { variables }),
   });
   await using server = await listen(app, { host, port });
   print(io, server.url);

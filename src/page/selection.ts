@@ -11,7 +11,7 @@ export type Wallet = {
   readonly coin: string;
   readonly bills: number;
   /** Whether no sync reads it any more. */
-  readonly isRetired: boolean;
+  readonly isEnded: boolean;
 };
 
 /** A UTC day, as 2026-11-22. */
@@ -64,7 +64,7 @@ function largestLedger(wallets: readonly Wallet[]): readonly Wallet[] {
   const ledgers = [...Map.groupBy(wallets, ({ account, product }) => `${product} ${account}`)];
   const rank = (coins: readonly Wallet[]) => [
     coins.every(({ product }) => isDemoProductType(product)) ? 0 : 1,
-    coins.every(({ isRetired }) => isRetired) ? 0 : 1,
+    coins.every(({ isEnded }) => isEnded) ? 0 : 1,
     coins.reduce((sum, { bills }) => sum + bills, 0),
   ];
   const [largest] = ledgers

@@ -1,5 +1,4 @@
 import { type SQL, sql } from "drizzle-orm";
-import { readRetirements, retirementsBy } from "../db/accounts/retirement.ts";
 import type { Queryable } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { walletOf } from "../db/sql/wallet.ts";
@@ -25,7 +24,7 @@ async function chooseAccount(db: Queryable, asked: URLSearchParams): Promise<str
     db.execute<{ account: string }>(sql`
       select account
       from (
-        select account, ${walletOf("product_type")} as wallet, bills, ${isRetired} as is_retired
+        select account, ${walletOf("product_type")} as wallet, bills, ${isEnded(sql`bill_counts.account`, walletOf("bill_counts.product_type"))} as is_ended
         from bill_counts
         where bills > 0
       ) as ledgers
@@ -35,7 +34,7 @@ async function chooseAccount(db: Queryable, asked: URLSearchParams): Promise<str
         coalesce(strpos(lower(account), lower(${account}::text)), 0) > 0 desc,
         wallet is not distinct from ${product}::text desc,
         wallet ~ '^S\\w+-FUTURES$',
-        bool_and(is_retired),
+        bool_and(is_ended),
         sum(bills) desc,
         account
       limit 1`),
@@ -43,12 +42,15 @@ async function chooseAccount(db: Queryable, asked: URLSearchParams): Promise<str
   return rows[0]?.account;
 }
 
-const isRetired = sql`exists (
+/** Whether no sync reads it any more: it is retired, or its account became of the other kind. */
+const isEnded = (account: SQL, wallet: SQL): SQL => sql`exists (
           select 1
           from stream_states
-          where stream_states.account = bill_counts.account
-            and stream_states.product_type in ('', bill_counts.product_type)
-            and retired_at is not null
+          where stream_states.account = ${account}
+            and (
+              (retired_at is not null and stream_states.product_type in ('', ${wallet}))
+              or (closed_at is not null and ${walletOf("stream_states.product_type")} = ${wallet})
+            )
         )`;
 
 // Of a wallet that a first sync is still reading, no day is stored yet: so many of its newest bills
@@ -57,12 +59,12 @@ const newestBills = 10_000;
 
 async function walletsOf(db: Queryable, account: string): Promise<readonly Wallet[]> {
   return withDatabaseErrors(async () => {
-    const retiredAtOf = retirementsBy(await readRetirements(db, [account]));
     const { rows } = await db.execute<{
       account: string;
       product: string;
       coin: string;
       bills: string;
+      isEnded: boolean;
     }>(sql`
       with stored as (
         select
@@ -84,35 +86,40 @@ async function walletsOf(db: Queryable, account: string): Promise<readonly Walle
             from stored
             where stored.wallet = ${walletOf("product_type")}
           )
-      )
-      select account, wallet as product, coin, bills
-      from stored
-      union all
-      select
-        fresh.account,
-        ${walletOf("product_type")},
-        coin,
-        sum(newest.bills)
-      from fresh
-      cross join lateral (
-        select coin, count(*) as bills
-        from (
-          select coin
-          from bills
-          where bills.account = fresh.account
-            and bills.product_type = fresh.product_type
-          order by c_time desc
-          limit ${newestBills}
+      ),
+      wallets as (
+        select account, wallet as product, coin, bills
+        from stored
+        union all
+        select
+          fresh.account,
+          ${walletOf("product_type")},
+          coin,
+          sum(newest.bills)
+        from fresh
+        cross join lateral (
+          select coin, count(*) as bills
+          from (
+            select coin
+            from bills
+            where bills.account = fresh.account
+              and bills.product_type = fresh.product_type
+            order by c_time desc
+            limit ${newestBills}
+          ) as newest
+          group by coin
         ) as newest
-        group by coin
-      ) as newest
-      group by 1, 2, 3
+        group by 1, 2, 3
+      )
+      select
+        account,
+        product,
+        coin,
+        bills,
+        ${isEnded(sql`wallets.account`, sql`wallets.product`)} as "isEnded"
+      from wallets
       order by account, product, bills desc, coin`);
-    return rows.map((row) => ({
-      ...row,
-      bills: Number(row.bills),
-      isRetired: retiredAtOf({ ...row, productType: row.product }) !== undefined,
-    }));
+    return rows.map((row) => ({ ...row, bills: Number(row.bills) }));
   });
 }
 

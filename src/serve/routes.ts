@@ -23,6 +23,8 @@ export type ServeDeps = {
   readonly configured?: (states: AccountStates) => readonly Stream[];
   /** Under which names a proxy that authenticates shows the page, in small letters. Default none. */
   readonly pageNames?: readonly string[];
+  /** Variables that the commands which the page names need: lines of `NAME=value`. Default none. */
+  readonly variables?: string;
 };
 
 /** Adds some routes of one kind to the server. */

@@ -22,8 +22,8 @@ export const balance: WalletSection = {
   ...about,
   isThere: hasDays,
   async render(context) {
-    const { selection, now } = context;
-    const stretches = chartStretches(await walletDays(context), selection, now);
+    const { selection } = context;
+    const stretches = chartStretches(await walletDays(context), context);
     const name = `${selection.account} ${selection.product} ${selection.coin}`;
     const breaks = await readBreaks(context);
     const period = isByMonth(stretches) ? "month" : "day";

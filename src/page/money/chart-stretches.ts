@@ -1,5 +1,6 @@
-import { dayMs, type EpochMs, isoTime } from "../../contract/time.ts";
-import { type Day, daysBefore, type PageSelection } from "../selection.ts";
+import { dayMs, isoTime } from "../../contract/time.ts";
+import type { WalletContext } from "../section.ts";
+import { type Day, daysBefore } from "../selection.ts";
 import { byMonth } from "./stretches.ts";
 import type { Stretch } from "./wallet-days.ts";
 
@@ -9,17 +10,27 @@ export type ChartStretch = Pick<Stretch, "from" | "to"> & { readonly known: Stre
 /** More than so many days are drawn and listed by month. */
 export const daysShownMax = 366;
 
-/** Every selected day from the wallet's first one to today, or every month where there are too many. */
+/**
+ * Every selected day from the wallet's first one to today, or every month where there are too many. Behind
+ * the last day of a wallet that is read no more there is nothing to know.
+ */
 export function chartStretches(
   days: readonly Stretch[],
-  { to }: Pick<PageSelection, "to">,
-  now: EpochMs,
+  { selection, wallets, now }: Pick<WalletContext, "selection" | "wallets" | "now">,
 ): readonly ChartStretch[] {
+  const { account, product, coin, to } = selection;
   const last = days.at(-1);
   if (last === undefined) return [];
   const known = days.length > daysShownMax ? byMonth(days) : days;
   const today = isoTime(now).slice(0, 10);
-  const rest = daysBetween(last.to, to < today ? to : today);
+  const isEnded = wallets.some(
+    (wallet) =>
+      wallet.isEnded &&
+      wallet.account === account &&
+      wallet.product === product &&
+      wallet.coin === coin,
+  );
+  const rest = isEnded ? [] : daysBetween(last.to, to < today ? to : today);
   return [
     ...known.map((stretch) => ({ from: stretch.from, to: stretch.to, known: stretch })),
     ...rest.map((day) => ({ from: day, to: day, known: undefined })),

@@ -18,9 +18,9 @@ export const result: WalletSection = {
   ...about,
   isThere: hasDays,
   async render(context) {
-    const { selection, now } = context;
+    const { selection } = context;
     const { coin } = selection;
-    const stretches = chartStretches(await walletDays(context), selection, now);
+    const stretches = chartStretches(await walletDays(context), context);
     const days = stretches.map((stretch) => ({
       ...stretch,
       result: stretch.known && resultOf(stretch.known),

@@ -29,6 +29,8 @@ export type Facts = {
   readonly reconciled: Reconciled;
   readonly neverRead: readonly NeverRead[];
   readonly isSyncAtWork: boolean;
+  /** Lines of `NAME=value` that the commands need; undefined where they need nothing. */
+  readonly variables: string | undefined;
 };
 
 /**
@@ -43,13 +45,15 @@ export type FactsDeps = {
   readonly settleLagMs: number;
   /** The ledgers that are configured, of which each account's key can read. Default none. */
   readonly configured?: (states: AccountStates) => readonly Stream[];
+  /** Variables without which the commands that the page names do not work here. Default none. */
+  readonly variables?: string;
 };
 
 const everything = { accounts: undefined, productTypes: undefined };
 
 export async function readFacts(
   tx: Transaction,
-  { settleLagMs, configured = () => [] }: FactsDeps,
+  { settleLagMs, configured = () => [], variables }: FactsDeps,
 ): Promise<Facts> {
   const stored = await readSyncedStreams(tx);
   const status = await readStatus(tx, stored, settleLagMs);
@@ -71,6 +75,7 @@ export async function readFacts(
     reconciled,
     neverRead: await readNeverRead(tx, stored, configured(await readAccountStates(tx))),
     isSyncAtWork: await isSyncAtWork(tx),
+    variables,
   };
 }
 

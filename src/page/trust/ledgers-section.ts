@@ -4,7 +4,7 @@ import { formatCount, formatCounted } from "../../terminal/format.ts";
 import { type Html, type HtmlPart, html } from "../html.ts";
 import { card } from "../section.ts";
 import type { Shown } from "../shown.ts";
-import { type Facts, isLive, walletNameOf } from "./facts.ts";
+import { type Facts, isLive, lostOf, missingOf, walletNameOf } from "./facts.ts";
 import { ledgerRow, ledgerTable, neverReadRow, type RowContext } from "./ledger-rows.ts";
 import { worstFirst } from "./ledger-state.ts";
 import { type Scale, scaleOf } from "./strip.ts";
@@ -32,7 +32,7 @@ export function ledgersSection(facts: Facts, shown: Shown): Html {
     html`${isSearched ? searchForm(shown) : ""}${live.length + never.length === 0 ? "" : html`${legend(scale)}${tableOf(live, never, context)}`}
 ${live.length + never.length + ended.length + demo.length === 0 ? html`<p class="remark">No account has “${find}” in its name.</p>` : ""}
 ${remarks(facts, isFound)}
-${folded(ended, `Read no more: ${formatCounted(ended.length, "ledger")}`, context)}
+${folded(ended, `Read no more: ${formatCounted(ended.length, "ledger")}`, context, ended.some(hasHole))}
 ${folded(demo, `Demo trading, which is not money: ${formatCounted(demo.length, "ledger")}`, context)}`,
   );
 }
@@ -67,10 +67,18 @@ const restText = (rest: ReturnType<typeof worstFirst>): string =>
     .map(([text, those]) => `${formatCount(those.length)} ${text}`)
     .join(", ");
 
-const folded = (streams: readonly StreamStatus[], title: string, context: RowContext): HtmlPart =>
+const folded = (
+  streams: readonly StreamStatus[],
+  title: string,
+  context: RowContext,
+  isOpen = false,
+): HtmlPart =>
   streams.length === 0
     ? ""
-    : html`<details><summary>${title}</summary>${tableOf(streams, [], context)}</details>`;
+    : html`<details${isOpen ? html` open` : ""}><summary>${title}</summary>${tableOf(streams, [], context)}</details>`;
+
+const hasHole = (stream: StreamStatus): boolean =>
+  missingOf(stream).length + lostOf(stream).length > 0;
 
 /** By what the address has: it works without scripts. */
 const searchForm = ({

@@ -1,4 +1,4 @@
-import { type EpochMs, isoTime } from "../../contract/time.ts";
+import { type EpochMs, isoTime, minuteMs } from "../../contract/time.ts";
 import type { StreamStatus } from "../../reports/status.ts";
 import { formatCount, formatCounted, formatDuration } from "../../terminal/format.ts";
 import { streamName } from "../../terminal/stream-names.ts";
@@ -71,11 +71,12 @@ function completeTile({ streams, now }: Facts, trust: Trust): Tile {
         live.length === 0 ? ["nothing is read any more"] : [inLedgers(unread.length, live.length)],
     };
   }
-  const last = live.filter(({ completeThrough }) => completeThrough === through);
+  // Those that a run reads one after the other are seconds apart.
+  const last = live.filter(({ completeThrough = 0 }) => completeThrough < through + minuteMs);
   const isApart = last.length < live.length && trust.missingMs > 0;
   return {
     ...place,
-    tone: trust.missingMs > 0 || trust.behindMs > behindMaxMs ? "warn" : "good",
+    tone: isApart || trust.behindMs > behindMaxMs ? "warn" : "good",
     figure: dayTag(through),
     notes: [
       `${minuteOf(through)}, ${ago(through, now)}`,

@@ -26,10 +26,19 @@ ${
         " then ",
       )}</p>`
 }
+${facts.variables === undefined ? "" : variablesFold(facts.variables)}
 ${verdict === "at work" ? progress(facts) : ""}
 ${verdict === "nothing" ? "" : tiles(facts, trust)}
 </section>`;
 }
+
+/** What a shell is told before the commands of this page. */
+const variablesFold = (variables: string): Html => html`<details id="variables">
+<summary>This is a demo: type this first, in another terminal, then the commands of this page</summary>
+<pre tabindex="0">${variables
+  .trimEnd()
+  .split("\n")
+  .map((line) => `export ${line}\n`)}</pre></details>`;
 
 /** Of the page: what a tab and a bookmark show. */
 export const titleOf = (facts: Facts): string =>
@@ -72,7 +81,7 @@ function sentenceOf(verdict: Verdict, facts: Facts, trust: Trust): Sentence {
         text: breaksText(facts, trust),
         // A break may be a bill that was not read yet.
         commands: [
-          ...(trust.missingMs > 0 ? ["npm run sync"] : []),
+          ...(trust.missingMs > 0 && !isOutOfReach(facts) ? ["npm run sync"] : []),
           "npm run reconcile -- --repair",
         ],
       };
@@ -81,7 +90,10 @@ function sentenceOf(verdict: Verdict, facts: Facts, trust: Trust): Sentence {
         text: `${coarse(trust.lostMs)} were never read, and the exchange has deleted their bills. Balances across them are right; what moved them is not known.`,
       };
     case "missing":
-      return { text: missingText(facts, trust), commands: ["npm run sync"] };
+      return {
+        text: missingText(facts, trust),
+        commands: isOutOfReach(facts) ? [] : ["npm run sync"],
+      };
     case "behind":
       return {
         text: `All was read up to ${coarse(trust.behindMs)} ago, and nothing since.`,
@@ -121,12 +133,22 @@ function breaksText(facts: Facts, trust: Trust): HtmlPart {
   }${trust.missingMs > 0 ? ` ${coarse(trust.missingMs)} are not read yet.` : ""}`;
 }
 
-function missingText({ streams, neverRead, now }: Facts, { missingMs }: Trust): HtmlPart {
+/** Whether all that was not read is of accounts of the other kind by now: no sync can read it. */
+const isOutOfReach = ({ streams, neverRead }: Facts): boolean =>
+  neverRead.length === 0 &&
+  streams.every((stream) => stream.closedAt !== undefined || missingOf(stream).length === 0);
+
+function missingText(facts: Facts, { missingMs }: Trust): HtmlPart {
+  const { streams, neverRead, now } = facts;
   const missing = streams.filter((stream) => missingOf(stream).length > 0);
   const names = missing.map(({ stream }) => streamName(stream));
   const first = firstExpiry(missing);
   const time =
-    missing.length === 0 ? "" : `${coarse(missingMs)} of ${listOf(names)} were not read yet.`;
+    missing.length === 0
+      ? ""
+      : isOutOfReach(facts)
+        ? `${coarse(missingMs)} of ${listOf(names)} were not read before the account became of another kind. No sync can read them, unless it is switched back.`
+        : `${coarse(missingMs)} of ${listOf(names)} were not read yet.`;
   const never = neverRead.flatMap(({ account, productTypes }) =>
     productTypes.map((productType) => streamName({ account, productType })),
   );
