@@ -44,6 +44,8 @@ import {
 export type Reconciliation = {
   /** Whether all bills were checked, or only those that changed. */
   readonly isWhole: boolean;
+  /** The accounts of which all were. */
+  readonly wholeAccounts: readonly string[];
   readonly chains: readonly ChainSummary[];
   readonly rules: readonly RuleSummary[];
   /** All that are open, those that this check did not look at among them. */
@@ -74,6 +76,7 @@ export async function reconcile(
   }
   return {
     isWhole: results.length === 0 ? isFull : results.every(({ isWhole }) => isWhole),
+    wholeAccounts: results.flatMap(({ wholeAccounts }) => wholeAccounts),
     chains: results.flatMap(({ chains }) => chains),
     rules: results.flatMap(({ rules }) => rules),
     breaks: results.flatMap(({ breaks }) => breaks),
@@ -119,7 +122,8 @@ export function reconcileAccount(
         await markChangedRules(tx, scope, rulesBefore);
         const { isWhole, chains } = checked;
         const breaks = await readOpenBreaks(tx, scope);
-        return { isWhole, chains, rules: await readRules(tx, scope), breaks };
+        const wholeAccounts = isWhole ? [scope.account] : [];
+        return { isWhole, wholeAccounts, chains, rules: await readRules(tx, scope), breaks };
       },
       { isolation: "repeatable read", statementMaxMs },
     ),

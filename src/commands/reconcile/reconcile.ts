@@ -87,7 +87,9 @@ const nothingListed = (isAll: boolean): string =>
   isAll ? "no break was ever found" : "nothing is open; --all lists what is signed off or resolved";
 
 /** What a check came to, with the breaks of retired ledgers marked. */
-type Checked = Omit<Reconciliation, "breaks"> & { readonly breaks: readonly Marked<Break>[] };
+type Checked = Omit<Reconciliation, "breaks" | "wholeAccounts"> & {
+  readonly breaks: readonly Marked<Break>[];
+};
 
 const nothingStored: Checked = { isWhole: true, chains: [], rules: [], breaks: [] };
 
@@ -97,26 +99,27 @@ async function check(
   db: Database,
   { selection, full: isFull, repair: isRepair, json }: ReconcileOptions,
 ): Promise<LoggedEnd> {
-  let result = await reconcile(db, selection, { isFull });
-  if (isRepair && result.breaks.length > 0) {
-    await repair({ db, config, io }, await readBrokenSpans(db, selection));
-    result = await reconcile(db, selection, { isFull });
-  }
-  const counted = (isFull ? await readCountedStreams(db) : []).filter((stream) =>
-    isSelected(selection, stream),
+  const first = await reconcile(db, selection, { isFull });
+  const isRepaired = isRepair && first.breaks.length > 0;
+  if (isRepaired) await repair({ db, config, io }, await readBrokenSpans(db, selection));
+  const result = isRepaired ? await reconcile(db, selection, { isFull }) : first;
+  // What made a check look at all of an account's bills may be that some were deleted by hand.
+  const whole = new Set([...first.wholeAccounts, ...result.wholeAccounts]);
+  const counted = (await readCountedStreams(db)).filter(
+    (stream) => whole.has(stream.account) && isSelected(selection, stream),
   );
   const recounted = await recount(db, counted);
   await storeDays(db, io.signal, (message) => tell(io, message));
-  const accounts = new Set(counted.map(({ account }) => account));
+  const accounts = new Set(isFull ? counted.map(({ account }) => account) : []);
   const wrongDays = await setDaysRight(db, [...accounts], {
     signal: io.signal,
     statementMaxMs,
   });
   const wrongTimes: Stream[] = [];
   for (const account of accounts) wrongTimes.push(...(await setTimesRight(db, account)));
-  const { chains, isWhole } = result;
+  const { isWhole, chains, rules } = result;
   const breaks = result.breaks.map(markRetired(await readRetirements(db)));
-  const checked = { ...result, breaks };
+  const checked = { isWhole, chains, rules, breaks };
   const told = [
     ...recounted.map(recountText),
     ...wrongDays.map(wrongDayText),
