@@ -125,7 +125,7 @@ test("an account is renamed in all tables at once; two ledgers are never put int
   const rename = (...names: readonly string[]) => at.run(["accounts", "rename", ...names]);
   expect(await rename("od", "new")).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining("nothing is stored of an account od"),
+    stderr: expect.stringContaining("nothing is stored under the name od"),
   });
   expect(await rename("old", "a name")).toMatchObject({
     code: 2,

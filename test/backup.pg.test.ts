@@ -286,7 +286,7 @@ describe("restore", () => {
       /content does not match/,
     );
     expect(await refusal(gzipSync(Buffer.concat([text, Buffer.from("more\n")])))).toMatch(
-      /something follows/,
+      /there is more after its last line/,
     );
     expect(await refusal(Buffer.from("id,amount\n1,2\n"))).toMatch(
       /^UsageError: .* is not a backup of bill-sync/,

@@ -64,7 +64,7 @@ test("a node that hangs holds up its own account: sync, status and enqueue do th
     run("enqueue"),
   ]);
   const others = accountNames.filter((name) => name !== hanging);
-  const reason = expect.stringMatching(/^nobody answers for its rows \(.*statement timeout/);
+  const reason = expect.stringMatching(/^its rows cannot be read \(.*statement timeout/);
 
   expect(synced, synced.stderr).toMatchObject({ code: 1 });
   const { accounts, outcome } = JSON.parse(synced.stdout);
@@ -81,8 +81,8 @@ test("a node that hangs holds up its own account: sync, status and enqueue do th
   expect(told.streams).toMatchObject(others.map((account) => ({ account })));
   expect(shown, shown.stderr).toMatchObject({ code: 1 });
   expect(shown.stdout).toMatch(/^3 accounts, 3 ledgers, /);
-  expect(shown.stdout).toMatch(/^south: nobody answers for its rows /m);
+  expect(shown.stdout).toMatch(/^south: its rows cannot be read /m);
 
   expect(queued, queued.stderr).toMatchObject({ code: 1 });
-  expect(queued.stdout).toMatch(/^queued 4 of 4 jobs\nnot queued: south: nobody answers /);
+  expect(queued.stdout).toMatch(/^queued 4 of 4 jobs\nnot queued: south: its rows cannot /);
 }, 240_000);

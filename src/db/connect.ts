@@ -11,13 +11,13 @@ import { Connections, connectMaxMs } from "./connections.ts";
 
 declare const isTransaction: unique symbol;
 
-/** For what reads, or is one statement: it runs in a transaction or outside of one. */
+/** Takes statements, inside or outside of a transaction: for reads, and for work of one statement. */
 export type Queryable = Omit<NodePgDatabase, "transaction">;
-/** A pool of connections. Its transactions are {@link inTransaction}'s, not Drizzle's. */
+/** A pool of connections. Transactions are run by {@link inTransaction}, not by Drizzle. */
 export type Database = Queryable & { readonly $client: pg.Pool };
 /**
- * One connection, in a transaction: made by {@link inTransaction} only, so that what must be written
- * in one transaction cannot be written through a {@link Database}.
+ * One connection, in a transaction. Only {@link inTransaction} makes one, so that a function that must
+ * write in a transaction cannot be given a {@link Database}.
  */
 export type Transaction = Connection & { readonly [isTransaction]: true };
 /** One connection, outside of a transaction. */
@@ -26,35 +26,35 @@ export type Connection = Queryable & {
   readonly $client: { query<Sent extends pg.Submittable>(query: Sent): Sent };
 };
 
-/** Runs a statement, wherever that is done. */
+/** Runs one statement. The caller need not know on which connection. */
 export type Execute = <Row extends Record<string, unknown>>(
   statement: SQL,
 ) => PromiseLike<Answered<Row>>;
 type Answered<Row> = pg.QueryResult<Assume<Row, pg.QueryResultRow>>;
 
-/** Each statement is bounded, and with it the wait for a connection. */
+/** An open pool. Each statement has a time limit, and so has the wait for a connection. */
 export type OpenDatabase = AsyncDisposable & { readonly db: Database };
 
 const usualStatementMaxMs = 2 * minuteMs;
-// Closing the pool does not wait longer for a statement that hangs.
+// How long closing the pool waits for a statement that hangs.
 const closeTimeoutMs = 2 * secondMs;
-// A process that stands still in a transaction, or whose machine is gone, holds its locks no
-// longer than this; without it the server's TCP keepalive decides, which is two hours.
+// How long a process that is frozen in a transaction, or whose machine is gone, keeps its locks.
+// Without this limit the server's TCP keepalive decides, which is two hours.
 const transactionIdleMaxMs = 15 * secondMs;
-// Others alter tables and build indexes, too. Longer, and somebody should know.
+// Long enough for others to alter a table or build an index. A longer wait is reported.
 const usualLockMaxMs = minuteMs;
 
 /** How long a statement may take. Default two minutes. */
 export type StatementLimit = { readonly statementMaxMs?: number };
 
 type ConnectionOptions = StatementLimit & {
-  /** What the server shows of its sessions, up to 63 bytes. */
+  /** The name under which pg_stat_activity shows the sessions, up to 63 bytes. */
   readonly applicationName?: string;
 };
 
 /**
  * Opens a pool. Nothing is sent before the first statement.
- * @throws DatabaseError where the URL asks for what there is not, a certificate file for one.
+ * @throws DatabaseError where the URL cannot be used: it names a certificate file that is missing, say.
  */
 export function openDatabase(
   url: string,
@@ -62,20 +62,20 @@ export function openDatabase(
 ): OpenDatabase {
   const config: pg.PoolConfig = {
     connectionString: withVerifiedTls(url),
-    // At the client: a pooler in transaction mode refuses a statement_timeout at the start. Later
-    // than the server's own limit in a transaction, so that the server can say it first.
+    // Enforced by the client, because a pooler in transaction mode refuses statement_timeout as a
+    // start-up parameter. Longer than the server's limit in a transaction, which then fires first.
     query_timeout: statementMaxMs + connectMaxMs,
     application_name: applicationName,
     keepAlive: true,
-    // Unless the URL says otherwise; PGSSLNEGOTIATION=direct would rule out sslmode=disable.
+    // The URL may override it. PGSSLNEGOTIATION=direct must not, since it rules out sslmode=disable.
     sslnegotiation: "postgres",
   };
   refuseUnusable(config);
   const pool = new Connections(config);
-  // Whatever prints a pool, or an error that holds one, would print the password with the URL.
+  // Not enumerable, so that printing the pool, or an error that holds it, does not print the password.
   Object.defineProperty(pool.options, "connectionString", { enumerable: false });
-  // A connection that breaks between two statements would end the process: the next statement
-  // gets a new connection, or the error.
+  // Without a listener, a connection that breaks between two statements would end the process.
+  // Ignored here: the next statement gets a new connection, or the error.
   pool.on("error", () => undefined);
   pool.on("connect", (client) => client.on("error", () => undefined));
   return {
@@ -86,7 +86,7 @@ export function openDatabase(
   };
 }
 
-/** A client reads the URL, and the files that it names, as soon as it is made. */
+/** Makes a client and drops it: its constructor reads the URL and the files that the URL names. */
 function refuseUnusable(config: pg.ClientConfig): void {
   try {
     new pg.Client(config);
@@ -98,8 +98,8 @@ function refuseUnusable(config: pg.ClientConfig): void {
 }
 
 /**
- * The driver takes these modes for `verify-full`, with a warning on stderr that it will not do so
- * for ever. Who wants less says `sslmode=no-verify` or `uselibpqcompat=true`.
+ * Asks for `verify-full` where the driver takes the URL's mode for it anyway, with a warning on stderr.
+ * `sslmode=no-verify` or `uselibpqcompat=true` ask for less.
  */
 function withVerifiedTls(url: string): string {
   return url.includes("uselibpqcompat=true")
@@ -107,11 +107,11 @@ function withVerifiedTls(url: string): string {
     : url.replace(/([?&]sslmode=)(?:prefer|require|verify-ca)(?=&|$)/, "$1verify-full");
 }
 
-/** On the server; see {@link openDatabase} for how long an answer is waited for. */
+/** Limits on the server. {@link openDatabase} says how long the client waits for an answer. */
 export type TransactionOptions = StatementLimit & {
   /**
-   * Default read committed, whatever the database's own is: a page that waited for the account's
-   * row must see what was committed meanwhile.
+   * Default read committed, whatever the database's own default is: a page that waited for the
+   * account's lock must see what was committed meanwhile.
    */
   readonly isolation?: "read committed" | "repeatable read" | "repeatable read read only";
   /** How long the transaction may wait for this process. Default 15 s. */
@@ -119,13 +119,13 @@ export type TransactionOptions = StatementLimit & {
   /** How long each of its statements may wait for a lock. Default a minute. */
   readonly lockMaxMs?: number;
   /**
-   * Whether a statement may be sent before the last one is answered: what need not wait for one
-   * another takes one round trip. A stream of COPY cannot be among them. Default true.
+   * Whether a statement may be sent before the last one is answered, so that statements that do not
+   * depend on each other take one round trip. COPY streams need false. Default true.
    */
   readonly isPipelined?: boolean;
 };
 
-/** One message. */
+/** The statements that begin a transaction, as one message. */
 const beginText = ({
   isolation = "read committed",
   statementMaxMs = usualStatementMaxMs,
@@ -138,9 +138,9 @@ const beginText = ({
   set local idle_in_transaction_session_timeout = ${idleMaxMs}`;
 
 /**
- * Runs work in one transaction. The connection of one that fails is closed, which undoes it on
- * the server: a rollback would wait behind a statement that hangs, and a connection that goes
- * back to the pool in mid-statement would run the next user's statements in the old transaction.
+ * Runs work in one transaction. Where the work fails its connection is closed, which makes the server
+ * roll back. Sending a rollback would wait for a statement that hangs, and a connection that went
+ * back to the pool in mid-statement would run the next caller's statements in the old transaction.
  */
 export function inTransaction<T>(
   db: Database,
@@ -151,8 +151,8 @@ export function inTransaction<T>(
 }
 
 /**
- * The same, where the work needs to read something first. That is sent with the transaction's beginning, in
- * one round trip. It must write nothing: where the beginning fails, there is no transaction.
+ * The same for work that reads something first. The reads are sent together with BEGIN, in one round trip.
+ * They must write nothing: where BEGIN fails, they run outside of a transaction.
  */
 export function inTransactionAfter<T, Read>(
   db: Database,
@@ -162,18 +162,18 @@ export function inTransactionAfter<T, Read>(
 ): Promise<T> {
   return lent(db.$client.connect(), options.isPipelined ?? true, async (client) => {
     const tx = transactionOn(client);
-    // Drizzle sends when it is waited for: the beginning must be first.
+    // In this order: Drizzle sends a statement only once it is awaited, and BEGIN must be sent first.
     const beginning = client.query({ text: beginText(options) });
     const [, found] = await Promise.all([beginning, read(tx)]);
     const result = await work(tx, found);
     const { command } = await tx.execute("commit");
-    // What the server answers where a statement had failed and the work went on.
+    // The server answers ROLLBACK where a statement failed and the work went on regardless.
     if (command !== "COMMIT") throw new Error(`defect: the commit ended in ${command}`);
     return result;
   });
 }
 
-/** Works on a connection, which is closed where the work fails. */
+/** Lends a connection to the work, and closes it where the work fails. */
 async function lent<T>(
   connecting: Promise<pg.PoolClient>,
   isPipelined: boolean,
@@ -194,7 +194,7 @@ async function lent<T>(
     return result;
   } catch (error) {
     client.release(true);
-    // A statement that was sent behind one that failed fails, too, and may be the first that is heard of.
+    // Statements sent after a failed one fail too, and their error may be the first to be caught here.
     throw isAborted(error) ? first : error;
   } finally {
     connection.off("errorMessage", onFailure);
@@ -208,21 +208,21 @@ function isAborted(error: unknown): boolean {
 }
 
 /**
- * For a plan that is kept, and so made for any account, as if each were of the usual size: one of a large
- * ledger among small ones may sort it whole for each page (255 ms for 100,000 bills). Where no plan may
- * sort, all follow the index, for 0.5 ms.
+ * Settings for a plan that the server keeps and so makes for an account of average size. For a large ledger
+ * among small ones, such a plan may sort the whole ledger for each page (255 ms for 100,000 bills). Without
+ * sorting, every plan follows the index (0.5 ms).
  */
 const keptPlan = `;
   set local plan_cache_mode = force_generic_plan;
   set local enable_sort = off`;
 
 type AtOnceOptions = Pick<TransactionOptions, "isolation" | "statementMaxMs"> & {
-  /** Whether the server keeps the statement's plan on each connection. A pooler may hand those round. Default not. */
+  /** Whether the server keeps the statement's plan. Not behind a pooler, which may change connections. Default false. */
   readonly keepsPlan?: boolean;
 };
 
 /**
- * Runs one statement in a transaction of its own. All of it leaves in one write, for one round trip.
+ * Runs one statement in a transaction of its own, sent in one write for one round trip.
  * @throws as {@link inTransaction} does.
  */
 export async function executeAtOnce<Row extends Record<string, unknown>>(
@@ -248,14 +248,14 @@ export async function executeAtOnce<Row extends Record<string, unknown>>(
 
 const dialect = new PgDialect();
 
-/** The one place that says that a connection is in a transaction. */
+/** The only cast to {@link Transaction}. */
 const transactionOn = (client: pg.PoolClient) => drizzle(client) as Connection as Transaction;
 
-/** While nothing is under way. The driver's types let it be said only when the pool is made. */
+/** Call it while no statement is under way. The driver's types allow it only as an option of the pool. */
 const pipeline = (client: pg.PoolClient, isPipelined: boolean): void =>
   void Object.assign(client, { pipeline: isPipelined });
 
-/** What its messages go through. The driver's types have it on a class that they do not show. */
+/** The client's socket. The driver's types have it on a class that they do not export. */
 function connectionOf(client: pg.PoolClient): pg.Connection {
   if ("connection" in client && client.connection instanceof pg.Connection)
     return client.connection;
@@ -263,8 +263,8 @@ function connectionOf(client: pg.PoolClient): pg.Connection {
 }
 
 /**
- * Runs statements outside of a transaction, on a connection that is had before all other work: for
- * what must be in time.
+ * Runs statements outside of a transaction, on a connection that is lent before all other waiting
+ * work: for lease renewals, say, which must be in time.
  */
 export async function urgently<T>(
   db: Database,

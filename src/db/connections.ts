@@ -7,15 +7,15 @@ import { secondMs } from "../contract/time.ts";
 export const connectMaxMs = 10 * secondMs;
 
 /**
- * As many as 60 accounts need at 300 ms of round trip. On a line of 24 kB/s, which all share, a page
- * of 100 bills takes nine of them 7 s.
+ * As many connections as 60 accounts need at 300 ms of round trip. More would not help a thin line:
+ * where nine share 24 kB/s, a page of 100 bills takes each of them 7 s.
  */
 export const connectionsMax = 10;
 
-// No page takes as long. What does waits for a lock, or for a machine that hangs and holds the rows of
-// some accounts: those of others are not to wait for it.
+// Longer than any page takes. Work that takes longer waits for a lock, or for a machine that hangs and
+// holds the rows of some accounts. Other accounts' work need not wait for it.
 const stuckAfterMs = 15 * secondMs;
-/** How many more connections there may be, in the place of those that are stuck. */
+/** How many more connections may be opened in place of stuck ones. */
 export const spareConnections = connectionsMax;
 
 // A connection that was just closed counts at the server until its process has ended.
@@ -29,15 +29,15 @@ type Checkout = (
 ) => void;
 
 /**
- * A pool that makes do with the connections it gets: a role, a server or a pooler may refuse the
- * next one, and one is enough. Who asks waits for its turn here for as long as those before it
- * take, each of whose statements is bounded. One connection is kept for what is urgent, where there
- * are two. In the place of one that is stuck another one is lent.
+ * A pool that makes do with the connections it gets. A role, a server or a pooler may refuse another
+ * one, and one is enough. Callers queue here without a time limit of their own: each statement ahead
+ * of them has one. Where there are two connections or more, one is kept for urgent work. A connection
+ * that is stuck is made up for by one more.
  */
 export class Connections extends pg.Pool {
-  /** One task for each client that is lent out. */
+  /** Holds one task for each client that is lent out. */
   readonly #lent = new PQueue({ concurrency: connectionsMax - 1 });
-  /** Connections at work. The pool's own count has those that are still being made, too. */
+  /** Connections at work. The pool's own count includes those that are still being opened. */
   #atWork = 0;
   #spare = spareConnections;
   #isMakingDo = false;
@@ -67,15 +67,15 @@ export class Connections extends pg.Pool {
     return lent;
   }
 
-  /** A client that is had before all who wait for their turn: with the only connection, the next. */
+  /** Lends a client ahead of the queue; where there is only one connection, as the next in it. */
   async connectFirst(): Promise<pg.PoolClient> {
     const askedAt = performance.now();
     for (;;) {
       try {
         return await super.connect();
       } catch (error) {
-        // One that is at work comes back. Where none is, a server that is silent would be waited for
-        // without end.
+        // A connection that is at work will come back, so waiting ends. Where none is at work, the
+        // server is silent, and waiting would never end.
         if (this.#atWork > 0 && isForWantOfConnections(error)) this.#makeDo();
         else if (!isRefused(error) || performance.now() - askedAt > connectMaxMs) throw error;
       }
@@ -104,7 +104,7 @@ export class Connections extends pg.Pool {
     return promise;
   }
 
-  /** Lends one more connection where this one does not come back in time, until it does. */
+  /** Allows one more connection from when this one is stuck until it comes back. */
   #insteadOfStuck(): Disposable {
     let isLent = false;
     const change = (by: number) => {
@@ -120,13 +120,13 @@ export class Connections extends pg.Pool {
     return {
       [Symbol.dispose]: () => {
         clearTimeout(timer);
-        // With as many as the server grants there is none to be taken back.
+        // Once the pool makes do with what the server grants, the extra one no longer counts.
         if (isLent && !this.#isMakingDo) change(-1);
       },
     };
   }
 
-  /** From now on with as many connections as there are. */
+  /** Opens no more connections from now on. */
   #makeDo(): void {
     this.#isMakingDo = true;
     this.#spare = 0;
@@ -135,11 +135,11 @@ export class Connections extends pg.Pool {
   }
 }
 
-/** The role, the database or the server has as many connections as it may have. */
+/** Whether the role, the database or the server has reached its limit of connections. */
 export const isRefused = (error: unknown): boolean =>
   error instanceof pg.DatabaseError && error.code === tooManyConnections;
 
-/** A pooler in session mode does not refuse: the next connection waits there for another's end. */
+/** A pooler in session mode does not refuse: it keeps the next connection waiting until one ends. */
 const isForWantOfConnections = (error: unknown): boolean =>
   isRefused(error) ||
   (error instanceof Error &&

@@ -16,7 +16,7 @@ const isForeign =
   "database, or remove them";
 const isOtherSchema = "its tables are not this program's, or older; run bill-sync migrate";
 
-/** Where another try would wait as long again. */
+/** Failures that are not tried again, since another try would wait as long. */
 const silences = [serverIsSilent, isUnanswered, isLocked];
 
 /** Remedies by SQLSTATE, or by the operating system's name of a failed connection. */
@@ -64,7 +64,7 @@ const tlsRemedy =
   "the server's certificate is not trusted; name its authority by sslrootcert=FILE in " +
   "DATABASE_URL, or do without the check by sslmode=no-verify";
 
-/** What the driver says in words alone. */
+/** Remedies for the driver's errors that have a message but no code. */
 const spoken: readonly (readonly [RegExp, string])[] = [
   [/^connect (?:ENOENT|EACCES)/, "start the server, or correct its socket's path in DATABASE_URL"],
   [/client password must be a string/i, "put the user's password into DATABASE_URL"],
@@ -82,7 +82,7 @@ const spoken: readonly (readonly [RegExp, string])[] = [
   [/connection terminated|not queryable/i, serverIsLost],
 ];
 
-/** The error as a {@link DatabaseError} with a remedy where the database is at fault, else as it is. */
+/** Turns a failure of the database into a {@link DatabaseError} with a remedy; returns others as they are. */
 export function explained(error: unknown): unknown {
   if (error instanceof ReportableError) return error;
   const cause = error instanceof DrizzleQueryError ? error.cause : error;
@@ -91,11 +91,11 @@ export function explained(error: unknown): unknown {
   const message = messageOf(cause);
   const isEmbeddedGone = code === "ECONNREFUSED" && isOfEmbedded(cause);
   const remedy = isEmbeddedGone ? embeddedIsGone : remedyOf(code, message);
-  // Drizzle's own message is the statement with all its values.
+  // The cause, because Drizzle's own message is the statement with all its values.
   if (remedy === undefined && !isServers) return cause;
   const what = isServers ? `${message}, ${code}` : message;
   const tail = remedy === undefined ? "" : `: ${remedy}`;
-  // Of the same code as one that somebody cancelled, which may be tried again.
+  // Told apart by its message: a statement that somebody cancelled has the same code, and may be retried.
   const isOverdue = code === "57014" && /statement timeout/.test(message);
   const isSilent = isOverdue || silences.some((silence) => silence === remedy);
   return new (isSilent ? DatabaseSilentError : DatabaseError)(
@@ -118,19 +118,19 @@ function codeOf(error: unknown): string | undefined {
     : undefined;
 }
 
-/** Whether what failed is that this user, or this server, may not be asked for it. */
+/** Whether the work failed because this user lacks a right, or this server is read-only. */
 export function lacksRight(error: unknown): boolean {
   const code = error instanceof DatabaseError ? codeOf(error.cause) : undefined;
   return code === "42501" || code === "25006";
 }
 
-/** Whether what failed is that a statement took longer than it was given. */
+/** Whether the work failed because a statement exceeded its time limit. */
 export const isOverdue = (error: unknown): boolean =>
   codeOf(
     error instanceof DrizzleQueryError || error instanceof DatabaseError ? error.cause : error,
   ) === "57014";
 
-/** Runs database work; its failures come out explained. */
+/** Runs database work, and throws its failures as {@link explained} returns them. */
 export async function withDatabaseErrors<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

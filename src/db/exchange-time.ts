@@ -5,19 +5,19 @@ import { withDatabaseErrors } from "./database-errors.ts";
 import { isOneOf } from "./sql/one-of.ts";
 
 /**
- * The exchange's time by now, without asking it: the time that its answers told the last run, and
- * what has passed on the database's clock since they were stored. It may be late by as long as the
- * run took for a window, and is never early for a clock that is wrong all along.
+ * Estimates the exchange's time without asking it: the time in the answers to the last run, plus what
+ * has passed on the database's clock since they were stored. It may be late by as long as that run
+ * took for a window. A constant error of the database's clock cancels out.
  *
- * @param accounts of which it was told. Default of any.
- * @returns the database's own time where no run was told the exchange's yet.
+ * @param accounts whose runs to look at. Default any.
+ * @returns the database's own time where no run has stored the exchange's yet.
  */
 export async function readExchangeTime(
   db: Queryable,
   accounts?: readonly string[],
 ): Promise<EpochMs> {
   return withDatabaseErrors(async () => {
-    // Of the account that was told last: of a hundred thousand there are millions of windows.
+    // Only the account that was synced last: a hundred thousand accounts have millions of windows.
     const { rows: last } = await db.execute<{ account: string }>(sql`
       select account
       from stream_times
@@ -45,7 +45,7 @@ export async function readExchangeTime(
       )
       select
         extract(epoch from coalesce(
-          -- A clock that was set back since may say less than was told already.
+          -- Where the database's clock was set back since, its time may lie before the stored one.
           greatest(clock_timestamp() - ahead, told_at),
           clock_timestamp()
         )) * 1000 as now

@@ -22,12 +22,12 @@ import { areViewsCurrent, makeViews, readViews } from "./views.ts";
 
 const migrationsFolder = fileURLToPath(new URL("../../migrations", import.meta.url));
 
-// Where drizzle-kit looks for them.
+// The schema in which drizzle-kit looks for the journal.
 const journalSchema = sql.identifier("drizzle");
 const journal = sql`${journalSchema}.${sql.identifier("__drizzle_migrations")}`;
 const journalName = "drizzle.__drizzle_migrations";
 
-// An index on a table of many millions of rows takes its time.
+// Building an index on many millions of rows takes long.
 const statementMaxMs = hourMs;
 
 // Any number that no other program is likely to use.
@@ -36,16 +36,16 @@ const migrationLock = 7_305_491_262;
 export type Migrated = {
   /** How many migrations were applied. */
   readonly migrations: number;
-  /** Whether the views were made anew. */
+  /** Whether the views were recreated. */
   readonly areViewsNew: boolean;
 };
 
 /**
- * Brings a database to this program's schema; two at once take turns. Cheap where nothing is
- * to be done.
+ * Migrates a database to this program's schema. Cheap where nothing is pending. Two runs at once take
+ * turns.
  *
- * @throws DatabaseError where the database is newer than the program, half migrated, on a server
- *   that is not fit, or refuses.
+ * @throws DatabaseError where the database is newer than the program or half migrated, or its server is
+ *   unfit or refuses.
  */
 export async function migrate(databaseUrl: string, folder = migrationsFolder): Promise<Migrated> {
   return withDatabaseErrors(async () => {
@@ -91,7 +91,7 @@ export async function migrationState(db: Database): Promise<MigrationState> {
 export type MigrationState = {
   readonly applied: number;
   readonly pending: number;
-  /** Whether the tables are right, and the views are not those of this program. */
+  /** Whether the tables are up to date, but the views are not. */
   readonly areViewsOld: boolean;
 };
 
@@ -112,7 +112,7 @@ async function pendingMigrations(
   return migrations.filter(({ folderMillis }) => !applied.includes(folderMillis));
 }
 
-/** By the times under which the journal has them; none where nothing was ever applied. */
+/** The migrations that were applied, each as its time in the journal. */
 export async function appliedMigrations(db: Queryable): Promise<readonly number[]> {
   const { rows: found } = await db.execute(
     sql`select 1 where to_regclass(${journalName}) is not null`,
@@ -123,14 +123,14 @@ export async function appliedMigrations(db: Queryable): Promise<readonly number[
 }
 
 /**
- * All that is pending, the journal and the views included, in one transaction. Drizzle's own migrator takes no
- * lock, and one around it needs a second connection, which a small pooler may not have.
+ * Applies what is pending in one transaction, the journal and the views included. Drizzle's own migrator
+ * takes no lock, and a lock around it needs a second connection, which a small pooler may not have.
  */
 async function applyPending(db: Database, migrations: readonly MigrationMeta[]): Promise<Migrated> {
   try {
     return await inTransaction(db, (tx) => apply(tx, migrations), {
       statementMaxMs,
-      // Another one that migrates is waited for.
+      // Waits for another process that migrates.
       lockMaxMs: statementMaxMs,
     });
   } catch (error) {
@@ -150,12 +150,12 @@ async function apply(tx: Transaction, migrations: readonly MigrationMeta[]): Pro
   return { migrations: applied, areViewsNew: await makeViews(tx, readViews()) };
 }
 
-/** Until the transaction ends: session locks do not hold behind a pooler in transaction mode. */
+/** Locks until the transaction ends: session locks do not hold behind a pooler in transaction mode. */
 export const lockMigrations = (tx: Transaction) =>
   tx.execute(sql`select pg_advisory_xact_lock(${migrationLock})`);
 
 /**
- * Makes the tables as they were after these migrations alone, by their times, without the views.
+ * Creates the tables as they were after these migrations, named by their times, without the views.
  * @throws DatabaseError for a migration that the program does not know.
  */
 export async function migrateTo(tx: Transaction, times: readonly number[]): Promise<void> {
@@ -181,7 +181,7 @@ async function applyTables(tx: Transaction, migrations: readonly MigrationMeta[]
     )`);
   const pending = await pendingMigrations(tx, migrations);
   for (const { sql: statements, hash, folderMillis } of pending) {
-    // One message: a migration of a hundred comments is not a hundred round trips.
+    // Sent as one message, since a migration may have a hundred statements.
     await tx.execute(sql.raw(statements.join("\n;\n")));
     await tx.execute(
       sql`insert into ${journal} (hash, created_at) values (${hash}, ${folderMillis})`,
@@ -201,12 +201,15 @@ const mayNotMigrate = (cause: DatabaseError): DatabaseError =>
     { cause },
   );
 
-/** The journal may say that all is applied where tables were dropped or only half restored. */
+/**
+ * Refuses tables that lack columns although the journal says that all is applied: they were dropped, or
+ * only half restored.
+ */
 async function refuseForeignSchema(db: Queryable): Promise<void> {
   const wanted = Object.values(tables).flatMap((table: PgTable) =>
     getTableConfig(table).columns.map((column) => `${getTableName(table)}.${column.name}`),
   );
-  // Not information_schema, which shows what this user may use and not what there is.
+  // Not information_schema, which shows only what this user may use.
   const { rows } = await db.execute<{ name: string }>(sql`
     select relname || '.' || attname as name
     from pg_attribute
@@ -226,9 +229,9 @@ async function refuseForeignSchema(db: Queryable): Promise<void> {
 }
 
 /**
- * The program's list of business types, as a table for queries; codes met beside it stay, and so
- * does what a user mapped. Where a code that was met has another category now, the days of its bills
- * are to be stored anew.
+ * Stores the program's list of business types as a table for queries. Other codes that were met stay, and
+ * so do a user's mappings. Where a code's category changes, the days of its bills are marked to be
+ * stored anew.
  */
 async function seedBusinessTypes(db: Database): Promise<void> {
   const listed = listedBusinessTypes.toSorted((a, b) => (a.code < b.code ? -1 : 1));

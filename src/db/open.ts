@@ -3,16 +3,16 @@ import { type Database, openDatabase, type StatementLimit } from "./connect.ts";
 import { withDatabaseErrors } from "./database-errors.ts";
 import { openEmbedded } from "./embedded/embedded.ts";
 
-/** The database of a command: the one that is configured, or the embedded one. */
+/** A command's database: the configured one, or the embedded one. */
 export type CommandDatabase = AsyncDisposable & { readonly db: Database; readonly url: Secret };
 
 export type OpenOptions = StatementLimit & {
-  /** Whether an embedded database of another version of Postgres is opened by its own server. */
+  /** Whether an embedded database of another Postgres version may be opened by a server of that version. */
   readonly anyVersion?: boolean;
 };
 
 /**
- * Opens the configured database, starting the embedded one where none is.
+ * Opens the configured database, or starts the embedded one where none is configured.
  * @throws DatabaseError with the remedy.
  */
 export async function openCommandDatabase(
@@ -37,7 +37,7 @@ export async function openCommandDatabase(
   }
 }
 
-/** Leaves no connection behind: a role may have no more than one, and a migration has its own. */
+/** Tries to connect. Leaves no connection open: a role may be limited to one, and a migration opens its own. */
 async function reach({ $client }: Database): Promise<void> {
   const client = await $client.connect();
   try {

@@ -4,28 +4,28 @@ import { isRefused } from "./connections.ts";
 import { withDatabaseErrors } from "./database-errors.ts";
 import { onlyRow } from "./sql/only-row.ts";
 
-/** What stands between this program and the server, as far as it can be told from here. */
+/** The kind of pooler between this program and the server, as far as it can be told from here. */
 export type Pooler = "none" | "session" | "transaction";
 
-/** Process numbers of the server, as two connections see them. */
+/** Process ids of the server, as two connections see them. */
 export type Sightings = {
-  /** What the first connection was told when it was opened. */
+  /** The process id that the first connection was told when it was opened. */
   readonly announced: number;
-  /** What serves the first connection. */
+  /** The process that serves the first connection. */
   readonly first: number;
-  /** What serves the second one, in a transaction, while the first one is idle. */
+  /** The process that serves the second connection, in a transaction, while the first is idle. */
   readonly second: number;
   /**
-   * What serves the first one meanwhile. Not asked where the second one has its process: a pooler
-   * that has no other would keep it waiting.
+   * The process that serves the first connection meanwhile. Not asked where the second one has been
+   * given the first one's process: a pooler that has no other would keep the first one waiting.
    */
   readonly firstAgain?: number;
 };
 
-/** A connection of its own keeps its server process; one of a pooler has it for a transaction. */
+/** A direct connection keeps its server process. Through a pooler, it may change with each transaction. */
 export function poolerOf({ announced, first, second, firstAgain = first }: Sightings): Pooler {
   if (second === first || firstAgain !== first) return "transaction";
-  // A pooler makes the number up: it stands for no single process.
+  // A pooler announces an id of its own, which is no server process's.
   return announced === first ? "none" : "session";
 }
 
@@ -36,7 +36,7 @@ export function poolerOf({ announced, first, second, firstAgain = first }: Sight
 export function detectPooler(db: Database): Promise<Pooler | undefined> {
   return withDatabaseErrors(async () => {
     const one = await db.$client.connect();
-    // Beside the pool, which would wait for the first one's return.
+    // Not from the pool, which would wait until the first connection is returned.
     const other = new pg.Client(db.$client.options);
     try {
       await other.connect();
@@ -51,7 +51,7 @@ export function detectPooler(db: Database): Promise<Pooler | undefined> {
       if (isRefused(error)) return undefined;
       throw error;
     } finally {
-      // Closed: what failed in a transaction leaves it open.
+      // Closed rather than returned: after a failure the connection may still be in a transaction.
       one.release(true);
       await other.end();
     }
@@ -63,6 +63,6 @@ async function servedBy(client: pg.ClientBase): Promise<number> {
   return onlyRow(rows, "a connection's process").pid;
 }
 
-/** The driver keeps the number, to cancel statements by; its types do not list it. */
+/** The announced process id. The driver keeps it to cancel statements; its types do not list it. */
 const announcedTo = (client: pg.ClientBase): number =>
   "processID" in client && typeof client.processID === "number" ? client.processID : 0;

@@ -9,8 +9,8 @@ import {
 } from "./connect.ts";
 
 /**
- * Runs work on the tables as they are at one moment. It cannot write, whatever it sends. A session's
- * own setting would be left behind in a pooler, for others.
+ * Runs work on the tables as they are at one moment. The work cannot write, whatever it sends. The
+ * transaction is read-only, not the session: behind a pooler, others would inherit a session's setting.
  */
 export type Read = <T>(
   work: (tx: Transaction) => Promise<T>,
@@ -18,15 +18,15 @@ export type Read = <T>(
   options?: Pick<TransactionOptions, "idleMaxMs">,
 ) => Promise<T>;
 
-/** Reads by one statement, likewise, in one round trip. */
+/** Does the same for one statement, in one round trip. */
 export type ReadAtOnce = Execute;
 
-// Whoever waits for an answer waits no longer than this.
+// The client of the mirror or of the page does not wait longer for an answer.
 const statementMaxMs = 20 * secondMs;
 
 const isolation = "repeatable read read only";
 
-/** What the work sends first goes with the transaction's beginning, in one round trip. */
+/** The work's first statement is sent together with BEGIN, in one round trip. */
 export const readOnly =
   (db: Database): Read =>
   (work, options = {}) =>

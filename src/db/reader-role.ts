@@ -9,8 +9,8 @@ const reader = "bill_sync_reader";
 const ofKeys = ["account_keys", "account_leases", "account_guests", "key_salt"];
 
 /**
- * Makes a role that reads all but what is kept of keys, and writes nothing; one that is there gets
- * its rights anew. Its password follows from the owner's, so that an address stays the same.
+ * Makes a role that may read all tables but those about keys, and write none. A role that exists is
+ * granted its rights again. Its password is derived from the owner's, so that the address stays the same.
  *
  * @param ownerUrl of a migrated database, with the password of a role that may make roles.
  * @returns the same database's address for the reader.
@@ -21,7 +21,7 @@ export async function addReader(db: Database, ownerUrl: string): Promise<string>
   const database = decodeURIComponent(url.pathname.slice(1));
   await withDatabaseErrors(() =>
     inTransaction(db, async (tx) => {
-      // Two who change a role at once fail.
+      // Two sessions that change a role at once fail.
       await lockMigrations(tx);
       const { rows } = await tx.execute(`select 1 from pg_roles where rolname = '${reader}'`);
       if (rows.length === 0) await tx.execute(`create role ${reader}`);

@@ -5,7 +5,7 @@ import { syncRuns } from "./schema/schema.ts";
 
 export type Outcome = Exclude<typeof syncRuns.$inferSelect.outcome, "running">;
 
-/** Writes down that a run begins, before it does anything. A run that dies stays "running". */
+/** Records that a run begins, before it does anything. A run that is killed stays "running". */
 export async function beginRun(db: Database, runId: string, command: string): Promise<void> {
   await withDatabaseErrors(() =>
     db
@@ -14,7 +14,7 @@ export async function beginRun(db: Database, runId: string, command: string): Pr
   );
 }
 
-/** Writes down how it ended. */
+/** Records how the run ended. */
 export async function finishRun(
   db: Database,
   runId: string,

@@ -7,18 +7,17 @@ import { timeText } from "./sql/time-text.ts";
 
 /** How long a run is kept in `sync_runs`. */
 export const keptDays = 400;
-/** The same where there are more than a million: a hundred thousand accounts have as many in half a day. */
+/** The same where the table has more than a million runs, which 100,000 accounts add in half a day. */
 const keptDaysOfMany = 7;
 const manyRuns = 1_000_000;
 
-// Deleted a few at a time: nobody waits for a long transaction.
+// Runs are deleted in batches, so that no transaction is long.
 const batchRuns = 5_000;
 const batchesMax = 2_000;
 
 /**
- * Deletes runs that are too old, where this is the first run of the UTC day. What stays whatever its age:
- * the last run of each command that ended in each way, and every run that a checkpoint or a rejected row
- * names, since it says how that time was read.
+ * Deletes runs that are too old, where this is the first run of the UTC day. Two kinds of runs stay at any
+ * age: the last of each command and outcome, and those that a checkpoint or a rejected row names.
  *
  * @returns how many were deleted; 0 where the database's user may not.
  */
@@ -71,7 +70,7 @@ async function daysToKeep(db: Database): Promise<number | undefined> {
 
 type OldRun = { readonly run_id: string; readonly started_at: string };
 
-/** The next ones that are too old, the oldest first. */
+/** The next batch of runs that are too old, oldest first. */
 async function readOld(db: Database, days: number, after?: OldRun): Promise<readonly OldRun[]> {
   const { rows } = await db.execute<OldRun>(sql`
     select run_id, ${timeText(sql`started_at`)} as started_at
@@ -86,7 +85,7 @@ async function readOld(db: Database, days: number, after?: OldRun): Promise<read
   return rows;
 }
 
-/** The last run of each command that ended in each way. */
+/** The last run of each command and outcome. */
 async function lastRuns(db: Database): Promise<ReadonlySet<string>> {
   const { rows } = await db.execute<{ run_id: string }>(sql`
     select distinct on (command, outcome) run_id
@@ -95,7 +94,7 @@ async function lastRuns(db: Database): Promise<ReadonlySet<string>> {
   return new Set(rows.map(({ run_id }) => run_id));
 }
 
-/** Those that a checkpoint or a rejected row names, of whatever account. */
+/** The runs that a checkpoint or a rejected row of any account names. */
 async function namedRuns(db: Database, runs: readonly string[]): Promise<ReadonlySet<string>> {
   const ids = sql`${textArray(runs)}::uuid[]`;
   const { rows } = await db.execute<{ run_id: string }>(sql`

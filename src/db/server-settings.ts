@@ -6,7 +6,7 @@ export type ServerSettings = {
   /** `server_version_num`: 140012 is 14.12. */
   readonly versionNumber: number;
   readonly encoding: string;
-  /** The schema where unqualified names are made; null where there is none. */
+  /** The schema in which unqualified names are created; null where there is none. */
   readonly currentSchema: string | null;
   readonly arrayNulls: string;
 };
@@ -56,7 +56,7 @@ export async function refuseUnfitServer(db: Database): Promise<void> {
   if (reason !== undefined) throw new DatabaseError(reason);
 }
 
-/** How many connections this user may have at once here; undefined where only the server limits it. */
+/** How many connections this user may have in this database; undefined where only the server limits it. */
 export async function connectionLimit(db: Database): Promise<number | undefined> {
   const { rows } = await db.execute<{ limit: number | null }>(sql`
     select nullif(least(

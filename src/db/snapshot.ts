@@ -1,9 +1,9 @@
 import { hourMs } from "../contract/time.ts";
 import { type Database, inTransaction, type Transaction } from "./connect.ts";
 
-// The reader of the output sets the pace, and may be a person in front of a pager.
+// Long, because the reader of the output sets the pace, and may be a person with a pager.
 const idleMaxMs = hourMs;
 
-/** Runs work that sees the database as it was at one moment, and cannot write. */
+/** Runs work that sees the database as of one moment, and cannot write. */
 export const inSnapshot = <T>(db: Database, work: (tx: Transaction) => Promise<T>): Promise<T> =>
   inTransaction(db, work, { isolation: "repeatable read read only", idleMaxMs });

@@ -8,7 +8,7 @@ import { dayViews } from "./days/day-views.ts";
 import { textArray } from "./sql/array-literal.ts";
 import { chainOrderText } from "./sql/chain-order.ts";
 
-/** The views of schema `analytics`, each behind those that it reads. */
+/** The views of schema `analytics`, each after those that it reads. */
 export const viewNames = [
   "entries",
   "activity",
@@ -48,7 +48,7 @@ const viewOf = (schema: View["schema"], name: string, text: string): View => ({
   hash: createHash("sha256").update(text).digest("hex"),
 });
 
-/** Those of `analytics`, and behind the first, which they read, those that put days together. */
+/** The views of `analytics`, with those of days after the first one, which they read. */
 export function readViews(): readonly View[] {
   const [entries, ...others] = viewNames.map((name) =>
     viewOf(
@@ -64,7 +64,7 @@ export function readViews(): readonly View[] {
   return [...(entries === undefined ? [] : [entries]), ...days, ...others];
 }
 
-/** What has the name of one of these views. */
+/** The objects that have the name of one of these views. */
 const objectsNamedAs = (views: readonly View[]) => sql`
     unnest(
       ${textArray(views.map(({ schema }) => schema))}::text[],
@@ -73,7 +73,7 @@ const objectsNamedAs = (views: readonly View[]) => sql`
     join pg_namespace on nspname = wanted.schema
     join pg_class on relnamespace = pg_namespace.oid and relname = wanted.name`;
 
-/** Whether each view is there as its file has it; one that somebody dropped is not. */
+/** Whether every view exists, and was created from its current file. */
 export async function areViewsCurrent(db: Queryable, views: readonly View[]): Promise<boolean> {
   const { rows } = await db.execute<{ name: string; hash: string }>(sql`
     select name, hash
@@ -85,8 +85,8 @@ export async function areViewsCurrent(db: Queryable, views: readonly View[]): Pr
 }
 
 /**
- * Makes all views anew where one differs from its file. Inside a transaction in which nobody else
- * makes them. Who may read a view may read it afterwards.
+ * Recreates all views where one differs from its file, and keeps their grants. Call it in a transaction
+ * that holds the migration lock.
  * @returns whether it did.
  * @throws DatabaseError where an object that is not this program's is in the way.
  */
@@ -109,8 +109,9 @@ export async function makeViews(tx: Transaction, views: readonly View[]): Promis
 const textOf = (views: readonly View[]) => sql.raw(views.map(({ text }) => text).join("\n"));
 
 /**
- * As long as columns only come behind those that there are, other objects may depend on a view.
- * @returns false where the columns differ otherwise.
+ * Replaces the views in place, so that other objects may depend on them. Works where new columns only come
+ * after the existing ones.
+ * @returns false where the columns differ in another way.
  */
 async function replaceViews(tx: Transaction, views: readonly View[]): Promise<boolean> {
   await tx.execute(sql`savepoint replaced_views`);
@@ -128,7 +129,7 @@ async function dropAndCreateViews(tx: Transaction, views: readonly View[]): Prom
   const { rows: before } = await tx.execute<{ name: string; access: string }>(readAccess(views));
   await dropViews(tx, views);
   await tx.execute(textOf(views));
-  // What the default privileges have granted may have been revoked.
+  // Default privileges may have granted rights that somebody had revoked.
   const { rows: revoked } = await tx.execute<{ name: string; revocation: string }>(sql`
     select
       relname as name,
@@ -149,7 +150,7 @@ async function dropAndCreateViews(tx: Transaction, views: readonly View[]): Prom
   await tx.execute(sql.raw(statements.join(";\n")));
 }
 
-/** The statements that give a view's owner and grants back to one that is made anew. */
+/** The statements that give a recreated view its owner and grants back. */
 const readAccess = (views: readonly View[]) => sql`
   with existing as (
     select pg_class.oid, nspname, relname, relowner, relacl
@@ -202,7 +203,7 @@ async function dropViews(tx: Transaction, views: readonly View[]): Promise<void>
   }
 }
 
-/** What has the name of a view and was not made by this program is its owner's, and stays. */
+/** Refuses to replace objects that have a view's name but were not created by this program. */
 async function refuseForeignNames(tx: Transaction, views: readonly View[]): Promise<void> {
   const { rows } = await tx.execute<{ name: string }>(sql`
     select nspname || '.' || relname as name

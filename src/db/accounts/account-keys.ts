@@ -27,8 +27,8 @@ export async function isKnownKey(db: Database, { account, key }: NamedKey): Prom
 }
 
 /**
- * Remembers that rows are stored under this name with this key; to be called before the first of
- * them is. Of two runs that do so at once with one key and two names, the later one is refused.
+ * Remembers that rows are stored under this name with this key. Call it before the first row is
+ * stored. Of two runs with one key and two names at once, the later one is refused.
  * @throws KeyTakenError with the remedy.
  */
 export async function recordKey(db: Database, named: NamedKey): Promise<void> {
@@ -40,13 +40,13 @@ export async function recordKey(db: Database, named: NamedKey): Promise<void> {
       on conflict (fingerprint) do nothing`),
   );
   await refuseOther(db, named, fingerprint);
-  // What the key before was refused says nothing of this one.
+  // What the exchange refused to the previous key, it may grant to this one.
   if (rowCount === 1) await forgetRefusals(db, named.account);
 }
 
 /**
- * Wraps writes so that the first of them remembers the key: not before something is here, since a
- * key that the exchange refuses has stored nothing.
+ * Wraps writes so that the first of them remembers the key. Not earlier: a key that the exchange
+ * refuses never stores anything.
  */
 export function rememberingKey(db: Database, named: NamedKey) {
   let recorded: Promise<void> | undefined;

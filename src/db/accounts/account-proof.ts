@@ -6,13 +6,13 @@ import type { Database } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
 import { textArray } from "../sql/array-literal.ts";
 
-/** What the tables say of whose ledger is stored. Writes nothing. */
+/** Reads what proves whose ledger is stored under a name. Writes nothing. */
 export function openProofStore(db: Database): ProofStore {
   const read = <Row extends Record<string, unknown>>(statement: SQL) =>
     withDatabaseErrors(async () => (await db.execute<Row>(statement)).rows);
   return {
     async spans(account, since) {
-      // Product type by product type, so that an index serves both ends of each.
+      // One product type at a time, so that an index finds its oldest and its newest bill.
       const rows = await read<{ product_type: string; oldest: string; newest: string }>(sql`
         select
           product_type,
@@ -56,7 +56,7 @@ export function openProofStore(db: Database): ProofStore {
       return productTypes.filter((type) => rows.some(({ product_type }) => product_type === type));
     },
     async otherAccount({ account, productType }, marks) {
-      // Account by account: the key of the bills begins with it.
+      // One account at a time: the primary key of `bills` begins with the account.
       const rows = await read<{ account: string }>(sql`
         select account
         from bill_counts

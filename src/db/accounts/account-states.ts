@@ -21,13 +21,13 @@ type Row = {
 
 const nothingTold: AccountState = { mode: undefined, notAvailable: [], closed: [] };
 
-/** What runs were told of accounts. */
+/** What the exchange told past runs about accounts. */
 export type AccountStates = { readonly of: (account: string) => AccountState };
 
-/** Before the first migration, nothing was told of any. */
+/** The states before the first migration: nothing is known of any account. */
 export const noStates: AccountStates = { of: () => nothingTold };
 
-/** What runs were told of all accounts, or of some. */
+/** Reads what the exchange told past runs about all accounts, or about some. */
 export async function readAccountStates(
   db: Queryable,
   accounts?: string | readonly string[],
@@ -77,7 +77,7 @@ function stateOf(rows: readonly Row[]): AccountState {
   };
 }
 
-/** Records which product types an account's key was refused, and which it was not. */
+/** Records which product types the exchange refused to an account's key, and which it granted. */
 export async function recordAvailability(
   tx: Transaction,
   account: string,
@@ -111,7 +111,7 @@ export async function recordAvailability(
       and not_available_since is not null`);
 }
 
-/** Forgets what an account's key was refused: the next run asks for it again. */
+/** Forgets which product types the account's key was refused, so that the next run asks again. */
 export async function forgetRefusals(db: Queryable, account: string): Promise<void> {
   await withDatabaseErrors(() =>
     db.execute(sql`

@@ -6,10 +6,10 @@ import { textArray } from "../sql/array-literal.ts";
 import { isOneOf } from "../sql/one-of.ts";
 import { onlyRow } from "../sql/only-row.ts";
 
-/** What the table `accounts` says of an account: no credential. */
+/** An account's row in the table `accounts`. It holds no credentials. */
 export type AddedAccount = {
   readonly name: string;
-  /** Undefined for those that are wanted of all accounts. */
+  /** Undefined for the product types that are synced for all accounts. */
   readonly productTypes: readonly ProductType[] | undefined;
   readonly demo: boolean;
   readonly ltv: boolean;
@@ -17,7 +17,7 @@ export type AddedAccount = {
   readonly riskUnitIds: readonly string[];
 };
 
-/** @returns whether it was not there yet; one that was stays as it is. */
+/** @returns false where the account was added before; its row then stays as it is. */
 export async function addAccount(db: Database, account: AddedAccount): Promise<boolean> {
   const { name, productTypes, demo, ltv, riskUnitIds } = account;
   return withDatabaseErrors(async () => {
@@ -40,7 +40,7 @@ export async function countAdded(db: Queryable): Promise<number> {
   });
 }
 
-/** In the order of their names. @param names of these only. Default of all. */
+/** The added accounts, in the order of their names. @param names only these; default all. */
 export async function readAddedAccounts(
   db: Queryable,
   names?: readonly string[],
@@ -70,7 +70,7 @@ export async function readAddedAccounts(
   });
 }
 
-/** The names alone, where the configuration says how their credentials are looked up. */
+/** The names alone, for configurations that say how each account's credentials are looked up. */
 export async function readAddedNames(
   db: Queryable,
   { added }: { readonly added?: object },

@@ -6,8 +6,8 @@ import type { Transaction } from "../connect.ts";
 import { textArray } from "../sql/array-literal.ts";
 
 /**
- * Records an account's mode. Streams of the other mode that were read are closed, and those of this mode are
- * opened again. Their bills and windows stay as they are.
+ * Records an account's mode. Streams of the other mode that were synced are closed, and streams of this
+ * mode are opened again. Their bills and windows stay as they are.
  * @param at the exchange's time.
  */
 export async function closeStreamsOfOtherMode(

@@ -4,10 +4,10 @@ import type { Database, Queryable } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
 import { isOneOf } from "../sql/one-of.ts";
 
-/** Since when accounts are left out for now, by their names. The exchange forgets meanwhile. */
+/** Since when accounts are paused, by name. The exchange's 90 days run on while an account is paused. */
 export type Pauses = ReadonlyMap<string, EpochMs>;
 
-/** @param accounts of these only. Default of all. */
+/** @param accounts only these; default all. */
 export async function readPauses(db: Queryable, accounts?: readonly string[]): Promise<Pauses> {
   return withDatabaseErrors(async () => {
     const { rows } = await db.execute<{ account: string; paused_at: string }>(sql`
@@ -22,7 +22,7 @@ export async function readPauses(db: Queryable, accounts?: readonly string[]): P
   });
 }
 
-/** What is paused already keeps its time. */
+/** Pauses an account. One that is paused already keeps its time. */
 export async function pause(db: Database, account: string): Promise<void> {
   await withDatabaseErrors(() =>
     db.execute(sql`

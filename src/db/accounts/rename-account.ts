@@ -8,17 +8,17 @@ import { withDatabaseErrors } from "../database-errors.ts";
 import { checkSyncLease, takeSyncLease } from "../lease/sync-lease.ts";
 import { tables } from "../schema/tables.ts";
 
-// Millions of rows are written anew.
+// Renaming rewrites every row of the account, which may be millions.
 const statementMaxMs = hourMs;
 
 export type RenameOptions = Parameters<typeof takeSyncLease>[2] & {
-  /** Renames what others keep of the account, in the same transaction. */
+  /** Renames what other schemas keep of the account, in the same transaction. */
   readonly besides?: (tx: Transaction) => Promise<void>;
 };
 
 /**
- * Gives all that is stored of an account another name, in one transaction, while no sync and no
- * verification is at work on either name.
+ * Renames an account in all tables, in one transaction, while no sync and no verification is at
+ * work on either name.
  *
  * @throws UsageError where nothing is stored under the old name, or anything under the new one;
  *   AccountHeldError where a run is at work.
@@ -29,7 +29,7 @@ export async function renameAccount(
   { besides, ...options }: RenameOptions,
 ): Promise<void> {
   await withDatabaseErrors(async () => {
-    // Looked at first, too: a lease leaves a row behind, and a slip of the pen should not.
+    // Checked before the leases too: taking a lease leaves a row, which a mistyped name should not.
     await refuseUnfit(db, from, to);
     await using oldName = await takeSyncLease(db, from, options);
     await using newName = await takeSyncLease(db, to, options);
@@ -46,7 +46,7 @@ export async function renameAccount(
   });
 }
 
-/** The tables that hold an account's data. Its leases are none of it. */
+/** The tables that hold an account's data. Leases are not renamed. */
 export const namedTables: readonly PgTable[] = (() => {
   const { accountLeases: _leases, accountGuests: _guests, ...others } = tables;
   return Object.values(others).filter((table: PgTable) =>
@@ -58,13 +58,13 @@ async function refuseUnfit(db: Queryable, from: string, to: string): Promise<voi
   const taken = await tablesWith(db, to);
   if (taken.length > 0) {
     throw new UsageError(
-      `account ${to} has rows of its own already (${taken.join(", ")}), and two ledgers are not ` +
-        "put into one; choose another name",
+      `account ${to} has rows of its own already (${taken.join(", ")}), and two ledgers cannot be ` +
+        "merged; choose another name",
     );
   }
   if ((await tablesWith(db, from)).length === 0) {
     throw new UsageError(
-      `nothing is stored of an account ${printableLine(from)}; accounts list names those there are`,
+      `nothing is stored under the name ${printableLine(from)}; accounts list shows all names`,
     );
   }
 }
@@ -79,7 +79,7 @@ async function tablesWith(db: Queryable, account: string): Promise<readonly stri
   return rows.map(({ name }) => name);
 }
 
-/** One that comes later is refused its first write: the key is the new name's by then. */
+/** A verify that starts later is refused its first write: the key belongs to the new name by then. */
 async function refuseVerifyLeases(tx: Transaction, accounts: readonly string[]): Promise<void> {
   for (const account of accounts) {
     const { rows } = await tx.execute<{ holder: string }>(sql`

@@ -5,7 +5,7 @@ import type { Database, Queryable } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
 import { isOneOf } from "../sql/one-of.ts";
 
-/** An account, or one of its product types, that is not to be read any more; its history stays. */
+/** An account, or one of its product types, that is no longer synced. Its history stays. */
 export type Retirement = {
   readonly account: string;
   /** Undefined for the whole account. */
@@ -13,7 +13,7 @@ export type Retirement = {
   readonly retiredAt: EpochMs;
 };
 
-/** @param accounts of these only. Default of all. */
+/** @param accounts only these; default all. */
 export async function readRetirements(
   db: Queryable,
   accounts?: readonly string[],
@@ -40,7 +40,7 @@ export async function readRetirements(
   });
 }
 
-/** {@link retiredSince} of many ledgers: each looks at its own account's rows. */
+/** {@link retiredSince} for many ledgers: looks up each one's retirements by its account. */
 export function retirementsBy(
   retirements: readonly Retirement[],
 ): (stream: { readonly account: string; readonly productType: string }) => EpochMs | undefined {
@@ -58,7 +58,7 @@ export const retiredSince = (
       one.account === account && (one.productType === undefined || one.productType === productType),
   )?.retiredAt;
 
-/** What is retired already keeps its time. */
+/** Retires an account or a product type. One that is retired already keeps its time. */
 export async function retire(
   db: Database,
   account: string,
@@ -74,7 +74,7 @@ export async function retire(
   );
 }
 
-/** A whole account comes back with all of its product types. The rows stay: no role may delete them. */
+/** Undoes {@link retire}; of a whole account, for all product types. Rows stay: no role may delete them. */
 export async function unretire(
   db: Database,
   account: string,

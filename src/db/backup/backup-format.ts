@@ -5,10 +5,10 @@ import { z } from "zod";
  * A backup is a gzip of lines:
  *
  *   {"format":"bill-sync backup","version":1,…}        the header
- *   …                                                  of each table: its rows as COPY's text,
- *   \.                                                 a line that ends them,
- *   {"table":"bills","rows":2,"sha256":"…"}            and how many they are, with their digest
- *   {"end":"bill-sync backup","rows":9,"sha256":"…"}   last: the digest of all lines before
+ *   …                                                  for each table: its rows as COPY's text,
+ *   \.                                                 a line that ends the rows,
+ *   {"table":"bills","rows":2,"sha256":"…"}            and the rows' number and digest
+ *   {"end":"bill-sync backup","rows":9,"sha256":"…"}   last: the digest of all lines before it
  *
  * COPY escapes a newline or a backslash in a value, so that a row is always one line and never
  * `\.`. COPY's text format is the same in every version of Postgres.
@@ -54,7 +54,7 @@ export const rowsOfAll = (tables: readonly Pick<BackupTable, "rows">[]): number 
 
 const newline = 0x0a;
 
-/** Counts rows and digests them as they pass. */
+/** Counts and digests rows as they stream past. */
 export class RowsDigest {
   rows = 0;
   readonly #hash: Hash = createHash("sha256");

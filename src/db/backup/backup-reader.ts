@@ -30,7 +30,7 @@ export type BackupReading = {
 type Take = (table: BackupTable, rows: AsyncIterable<Buffer>) => Promise<void>;
 
 const chunkBytes = 256 * 1024;
-// A row holds one bill or one record of an answer, or the counts of one run: none comes near.
+// Far more than any row needs: it holds one bill, one record of an answer or the counts of one run.
 const lineBytesMax = 64 * 1024 * 1024;
 const newline = 0x0a;
 
@@ -88,7 +88,7 @@ async function read(
   if (end.sha256 !== sha256 || end.rows !== rowsOfAll(header.tables)) {
     throw damaged(path, "its content does not match its digest");
   }
-  if (!(await lines.isOver())) throw damaged(path, "something follows its end");
+  if (!(await lines.isOver())) throw damaged(path, "there is more after its last line");
   return { header, tables: ends, sha256 };
 }
 
@@ -114,7 +114,7 @@ function headerOf(path: string, line: string): BackupHeader {
 
 function parsed<T>(path: string, schema: z.ZodType<T>, line: string): T {
   const { data, success } = schema.safeParse(jsonOf(line));
-  if (!success) throw damaged(path, "it holds a line that is not of a backup");
+  if (!success) throw damaged(path, "it holds a line that no backup has");
   return data;
 }
 
@@ -164,7 +164,7 @@ class Lines {
     }
   }
 
-  /** A table's rows, in pieces of whole lines, without the line that ends them; it is taken too. */
+  /** A table's rows, in pieces of whole lines. Reads past the line that ends them, without returning it. */
   async *rows(): AsyncGenerator<Buffer> {
     for (;;) {
       const end = this.#rest.lastIndexOf(newline) + 1;
@@ -206,7 +206,7 @@ class Lines {
   }
 }
 
-/** Where the line that ends a table's rows begins in whole lines; undefined without one. */
+/** Where in `lines`, which are whole, the line begins that ends a table's rows; undefined without one. */
 function endOfRows(lines: Buffer): number | undefined {
   if (lines.subarray(0, rowsEnd.length).equals(Buffer.from(rowsEnd))) return 0;
   const at = lines.indexOf(`\n${rowsEnd}`);

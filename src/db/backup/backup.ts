@@ -22,10 +22,10 @@ import {
   rowsOfAll,
 } from "./backup-format.ts";
 
-/** How long one table may take, to and from a file. */
+/** How long writing one table to a file, or reading it from one, may take. */
 export const tableMaxMs = 6 * hourMs;
 
-// Leases and the digests of the views are about this database alone: no other has a use for them.
+// Leases and the digests of the views mean nothing in another database.
 const ofOneDatabase: readonly string[] = [accountLeases, accountGuests, analyticsViews].map(
   (table) => getTableName(table),
 );
@@ -67,7 +67,7 @@ export function backUp(
   );
 }
 
-/** Sets what decides how this session writes and reads values as text. */
+/** Sets the session's settings that decide how values are written and read as text. */
 export const usePlainText = (tx: Transaction) =>
   tx.execute(`
     set local datestyle = 'ISO, YMD';
@@ -96,7 +96,7 @@ async function headerOf(tx: Transaction, kept: readonly KeptTable[]): Promise<Ba
   };
 }
 
-/** The kept tables as this database has them: its schema may be older than the program. */
+/** The kept tables with this database's columns: its schema may be older than the program. */
 async function readTables(tx: Transaction): Promise<readonly KeptTable[]> {
   const kept: KeptTable[] = [];
   for (const table of await readShapes(tx)) {
@@ -183,7 +183,7 @@ async function* rowsOf(tx: Transaction, { name, columns, key }: KeptTable): Asyn
     copyTo(`copy (${rows}) to stdout with (format text, encoding 'UTF8')`),
   );
   for await (const chunk of copy) yield chunk;
-  // The driver's time limit ends only with this call: it would report the statement as unanswered.
+  // This call stops the driver's timer, which would otherwise report the statement as unanswered.
   copy.callback?.();
 }
 

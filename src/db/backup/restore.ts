@@ -12,7 +12,7 @@ import { countOf, keptTables, readColumns, tableMaxMs, usePlainText } from "./ba
 import { type BackupHeader, type BackupTable, columnList, quoted } from "./backup-format.ts";
 import { type BackupReading, damaged, readBackup } from "./backup-reader.ts";
 
-/** Tables that `migrate` fills: their rows are replaced by those of the backup. */
+/** Tables that `migrate` fills. Their rows are replaced by the backup's. */
 const seeded = ["business_types"];
 const lockMaxMs = 10_000;
 // Classes of SQLSTATE. 22: text that is not UTF-8, not a number or not a time. 23: a key that is
@@ -20,7 +20,7 @@ const lockMaxMs = 10_000;
 const dataFaults = ["22", "23"];
 
 export type Restored = BackupReading & {
-  /** How many migrations the program had that the file did not. */
+  /** How many migrations the backup's database lacked. */
   readonly migrated: number;
 };
 
@@ -56,21 +56,21 @@ export async function restore(
         if (loaded.has("ledger_breaks")) await continueNumbers(tx);
         return done;
       },
-      // A file on a slow disk is read between two statements.
+      // The transaction idles between two statements while a slow disk is read.
       { statementMaxMs: tableMaxMs, idleMaxMs: hourMs, isPipelined: false },
     );
   });
   return { ...reading, migrated: (await migrate(databaseUrl)).migrations };
 }
 
-/** New breaks are numbered behind those of the backup. Its tables may be older than the sequence. */
+/** Numbers new breaks after the backup's. The sequence may be missing: the backup may be older than it. */
 const continueNumbers = (tx: Transaction) =>
   tx.execute(sql`
     select setval(to_regclass('public.ledger_break_ids'), max(break_id))
     from ledger_breaks
     having max(break_id) is not null`);
 
-/** Makes the tables as the backup's database had them, or locks the empty ones that are there. */
+/** Creates the tables as the backup's database had them, or locks those that exist and are empty. */
 async function prepare(tx: Transaction, header: BackupHeader, path: string): Promise<void> {
   await usePlainText(tx);
   await lockMigrations(tx);
@@ -156,7 +156,7 @@ async function load(
 }
 
 /**
- * Rows that the server refuses were changed in the file. The server reads them before their digest
+ * Reports rows that the server refuses as a damaged file: the server sees them before their digest
  * is checked.
  */
 const asDamage = (path: string, error: unknown): unknown =>

@@ -6,7 +6,7 @@ import { withDatabaseErrors } from "../database-errors.ts";
 import { tables } from "../schema/tables.ts";
 import { type Placement, placements } from "./placement.ts";
 
-/** What is done about one table; none where it lies where it belongs. */
+/** What is to be done about one table: no statements where it is distributed as it should be. */
 export type Step = {
   readonly table: string;
   readonly placement: Placement;
@@ -15,7 +15,7 @@ export type Step = {
 
 /** The column by which rows are divided. */
 const key = "account";
-/** The first to be divided: all others lie beside it, so that one node has all that is of an account. */
+/** Distributed first. All other tables are colocated with it, so that one node has all rows of an account. */
 const first = "bills";
 
 const placed = Object.entries(placements).map(([name, placement]) => ({
@@ -26,9 +26,9 @@ const placed = Object.entries(placements).map(([name, placement]) => ({
 const order: readonly Placement[] = ["everywhere", "account", "coordinator"];
 
 /**
- * The steps that make a database distributed, in their order: every table has one. What is done already
- * has no statements.
- * @throws DatabaseError where a table is distributed otherwise.
+ * The steps that distribute a database, in their order, one a table. A step that is done already has
+ * no statements.
+ * @throws DatabaseError where a table is distributed in another way.
  */
 export function distributionSteps(known: readonly DistributedTable[]): readonly Step[] {
   return placed
@@ -43,7 +43,7 @@ export function distributionSteps(known: readonly DistributedTable[]): readonly 
     });
 }
 
-/** The rows that the table had before lie there still, where no statement sees them. */
+/** Removes the coordinator's copy of the rows that were distributed, which no statement can see. */
 const emptied = (table: string): string =>
   `select truncate_local_data_after_distributing_table('public.${table}')`;
 
@@ -70,9 +70,9 @@ export type DistributedTable = {
   readonly name: string;
   /** The column that its rows are divided by; null where each node has all of them. */
   readonly key: string | null;
-  /** Tables of one number lie beside each other. */
+  /** Tables with the same number are colocated. */
   readonly colocation: number;
-  /** Whether the rows that it had before are no longer where they were. */
+  /** Whether the coordinator's copy of the rows is gone. */
   readonly isEmptied: boolean;
 };
 
@@ -92,13 +92,13 @@ function refuseOther(
       ? `by ${key}, beside ${first}`
       : "whole, on the coordinator or everywhere";
   throw new DatabaseError(
-    `the table ${found.name} is distributed by ${found.key ?? "copies on every node"}, and belongs ` +
-      `${wanted}; take that back by select undistribute_table('public.${found.name}'), and run ` +
+    `the table ${found.name} is distributed by ${found.key ?? "copies on every node"} and must be ` +
+      `distributed ${wanted}; undo that by select undistribute_table('public.${found.name}'), and run ` +
       "bill-sync distribute again",
   );
 }
 
-/** What the extension knows of the tables; undefined where the database does not have it. */
+/** How the extension has distributed the tables; undefined where the database lacks the extension. */
 export function readDistribution(db: Queryable): Promise<readonly DistributedTable[] | undefined> {
   return withDatabaseErrors(async () => {
     const { rows: extensions } = await db.execute(
@@ -127,10 +127,10 @@ export const extensionMissing = (): DatabaseError =>
       "docs/distributed-rows.md",
   );
 
-// Millions of rows are sent to their nodes.
+// A statement may send millions of rows to other nodes.
 const statementMaxMs = 12 * hourMs;
 
-/** Does a step: each statement is whole or not at all, and what is done is not done again. */
+/** Does a step. Each statement is atomic, and a later run leaves out those that are done. */
 export function takeStep(db: Database, { statements }: Step): Promise<void> {
   return withDatabaseErrors(async () => {
     for (const statement of statements) {

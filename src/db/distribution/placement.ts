@@ -1,14 +1,14 @@
 import type { tables } from "../schema/tables.ts";
 
 /**
- * Where a table's rows lie once the database is distributed: by their account, a copy on every node, or
- * on the coordinator alone.
+ * Where a table's rows are once the database is distributed: on their account's node, copied to every
+ * node, or on the coordinator alone.
  */
 export type Placement = "account" | "everywhere" | "coordinator";
 
 /** One for every table of the schema. */
 export const placements: Readonly<Record<keyof typeof tables, Placement>> = {
-  // The first: the others lie beside it.
+  // Distributed first; the others are colocated with it.
   bills: "account",
   billCounts: "account",
   billRevisions: "account",
@@ -31,15 +31,15 @@ export const placements: Readonly<Record<keyof typeof tables, Placement>> = {
   ltvCollateral: "account",
   // Joined to the bills of every account.
   businessTypes: "everywhere",
-  // A process renews the leases of all its accounts by one statement: no node that hangs may hold it up.
+  // A process renews the leases of all its accounts in one statement, which no hanging node may hold up.
   accountLeases: "coordinator",
   accountGuests: "coordinator",
-  // A key is kept from two accounts, whichever they are.
+  // The unique key spans accounts: it keeps one API key from two of them.
   accountKeys: "coordinator",
   keySalt: "coordinator",
-  // Read whole.
+  // Read as a whole.
   addedAccounts: "coordinator",
-  // Of no account.
+  // Belong to no account.
   syncRuns: "coordinator",
   symbols: "coordinator",
   symbolVersions: "coordinator",

@@ -8,22 +8,22 @@ import { textArray } from "../sql/array-literal.ts";
 import { isOneOf } from "../sql/one-of.ts";
 import { onlyRow } from "../sql/only-row.ts";
 
-/** An account whose rows nobody answers for: the machine that they lie on is down, or hangs. */
+/** An account whose rows cannot be read: the node that holds them is down, or hangs. */
 export type Unreachable = { readonly account: string; readonly error: DatabaseError };
 
-// What is read of a hundred thousand accounts takes some seconds. Where it takes longer, nodes are looked at.
+// Reading the state of a hundred thousand accounts takes some seconds. After this long, nodes are probed.
 const patienceMs = 5 * secondMs;
-// A node counts the ledgers of its accounts in milliseconds.
+// A node that works counts the ledgers of its accounts in milliseconds.
 const probeMaxMs = 5 * secondMs;
-/** Where there are no nodes, so many accounts are asked for one by one. */
+/** Without nodes, up to this many accounts are probed one by one. */
 const aloneMax = 100;
 
 /**
- * Reads of several accounts at once. Where that fails, or is not done after some seconds, it is found
- * out which accounts' rows nobody answers for, and the others are read without them.
- * @param accountsOf is called where it has to be found out: who may not read the names reads all or nothing.
- * @param read is called with undefined for all accounts, and a second time with those that answer.
- * @throws what `read` throws where all of them answer, or none does.
+ * Reads several accounts at once. Where that fails, or takes longer than some seconds, probes which
+ * accounts cannot be read, and reads the others without them.
+ * @param accountsOf is called only for probing: a role that may not read the names reads all accounts or none.
+ * @param read is called with undefined for all accounts, and a second time with the reachable ones.
+ * @throws what `read` throws, where all accounts are reachable or none is.
  */
 export async function readReachable<T>(
   db: Database,
@@ -36,7 +36,7 @@ export async function readReachable<T>(
   const mayBeNode = await Promise.race([whole.then(() => false, isOfDatabase), isLate]);
   over.abort();
   if (!mayBeNode) return whole;
-  // Where nobody can be asked at all, the first failure says it.
+  // Where probing fails too, the first failure is the one to report.
   const { accounts, unreachable } = await findUnreachable(db, accountsOf).catch(() => noneFound);
   if (unreachable.length === 0 || unreachable.length === accounts.length) return whole;
   const silent = new Set(unreachable.map(({ account }) => account));
@@ -90,7 +90,7 @@ async function readNodes(
   });
 }
 
-/** Why nobody answers for these accounts; undefined where somebody does. */
+/** Why the rows of these accounts cannot be read; undefined where they can. */
 async function probe(
   db: Database,
   accounts: readonly string[],
@@ -101,8 +101,8 @@ async function probe(
     return undefined;
   } catch (cause) {
     return new DatabaseError(
-      `nobody answers for its rows (${messageOf(cause)}): the database's node that holds them is down or ` +
-        "hangs, or another session has them locked; the next run goes on with it",
+      `its rows cannot be read (${messageOf(cause)}): the database's node that holds them is down or ` +
+        "hangs, or another session has them locked; the next run tries the account again",
       { cause },
     );
   }

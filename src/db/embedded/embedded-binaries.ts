@@ -20,15 +20,15 @@ import { canUse } from "./embedded-account.ts";
 import { type Account, hasCode, lastLines, otherDatabase, run, unless } from "./embedded-tools.ts";
 
 export type Binaries = { readonly initdb: string; readonly pgCtl: string };
-/** Those that were tried, with their version's first number. */
+/** Binaries that were run once, with their major version. */
 export type TriedBinaries = Binaries & { readonly major: number };
 
-/** Where root puts what the server's account could not reach under, say, /root. */
+/** Where root copies binaries that the server's account cannot reach: below /root, say. */
 export const sharedDir = "/var/lib/bill-sync";
 
 const abandonedAfterMs = 10 * 60_000;
 
-/** The binaries of this platform's package, runnable by the account. */
+/** The binaries of this platform's package, in a place where the account can run them. */
 export async function findBinaries(account: Account | undefined): Promise<TriedBinaries> {
   const packageDir = findPackage();
   const found = await tried(await usableDir(packageDir, account), account);
@@ -38,7 +38,7 @@ export async function findBinaries(account: Account | undefined): Promise<TriedB
   );
 }
 
-/** Where the binaries of such a package can be run by the account: there, or in a copy. */
+/** The directory from which the account can run a package's binaries: the package's own, or a copy. */
 export async function usableDir(packageDir: string, account: Account | undefined): Promise<string> {
   await repair(packageDir);
   return account === undefined || (await canUse(account, join(packageDir, "native/bin/postgres")))
@@ -116,8 +116,8 @@ export async function makeSharedDir(): Promise<void> {
 }
 
 /**
- * Makes a directory wholly or not at all, wherever a kill falls and whoever makes it as well.
- * `proof` is a file in it that says it is complete.
+ * Makes a directory atomically, even where the process is killed or another one makes it at the same
+ * time. `proof` is a file in it that exists only in a complete one.
  */
 export async function makeOnce(
   place: string,

@@ -47,14 +47,14 @@ const settings = [
 ].flatMap((setting) => ["-c", setting]);
 const undurable = "-c fsync=off -c synchronous_commit=off -c full_page_writes=off";
 
-/** The output of a start while another server holds the data, or has just let go of it. */
+/** What a server that starts prints while another one holds the data, or is just ending. */
 const heldByOthers =
   /lock file "postmaster\.pid" (already exists|is empty)|pre-existing shared memory block/;
 
 export type ClusterOptions = {
   readonly dataDir: string;
   readonly durable: boolean;
-  /** Whether data of another version is opened by its own server, where that is installed. */
+  /** Whether data of another version may be opened by a server of that version, if one is installed. */
   readonly anyVersion: boolean;
 };
 
@@ -116,7 +116,7 @@ async function choosePlace(
   return dir;
 }
 
-/** Refuses what a shell would read into a path: pg_ctl passes paths to one in double quotes. */
+/** Refuses paths that a shell would expand: pg_ctl passes them to one in double quotes. */
 function checked(path: string): string {
   if (!/["$`\\\n]/.test(path)) return path;
   throw new DatabaseError(`Postgres cannot be kept in ${path}: set DATA_DIR to a plainer path`);
@@ -159,7 +159,7 @@ async function writeSecret(path: string, text: string): Promise<void> {
   await writeFile(path, `${text}\n`, { mode: 0o600, flush: true });
 }
 
-/** Throws where this user may not read it. */
+/** Reads a file of the cluster. Throws where this user may not read it. */
 export async function readKept(cluster: Cluster, name: "password" | "port"): Promise<string> {
   try {
     return (await readFile(join(cluster.dir, name), "utf8")).trim();
@@ -172,8 +172,8 @@ export async function readKept(cluster: Cluster, name: "password" | "port"): Pro
 }
 
 /**
- * Starts the server as a daemon. "busy" means that another process is starting or stopping it:
- * look again. The port is that of the last start, unless another program has taken it.
+ * Starts the server as a daemon, on the port of its last start unless another program has taken it.
+ * "busy": another process is starting or stopping the server, so try again.
  */
 export async function startServer(cluster: Cluster, notify: Notify): Promise<"started" | "busy"> {
   await disownStranger(cluster.dir);

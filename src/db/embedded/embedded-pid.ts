@@ -2,19 +2,19 @@ import { open, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { hasCode, unless } from "./embedded-tools.ts";
 
-// postmaster.pid: what a server that holds the data has written about itself.
+// postmaster.pid: written by the server that holds the data.
 
 const pidOfNobody = 2 ** 31 - 1;
 
 /**
- * Makes postmaster.pid name nobody where the process that it names is not the server of this data.
- * Postgres takes any live process of that number for the server, and would not start. The process
- * is another one in three cases: a killed server that nobody has reaped (for good, in a container
- * without an init), another program that was given the number, and a copy of the data.
+ * Makes postmaster.pid name no process where the process that it names is not the server of this data.
+ * Postgres takes any live process of that number for the server, and would not start. That process is
+ * not the server in three cases: it is a killed server that nobody has reaped (in a container without
+ * an init, for good), another program that was given the number, or the data is a copy.
  *
- * The file is not removed: by the shared memory key in it, Postgres still finds backends that were
- * left behind, and a server whose directory was renamed. It is written through the descriptor that
- * was read, so that a server that starts meanwhile keeps its own file.
+ * The file is not removed: by the shared memory key in it, Postgres finds orphaned backends, and a
+ * server whose directory was renamed. It is written through the descriptor that was read, so that a
+ * server that starts meanwhile keeps its own file.
  */
 export async function disownStranger(dir: string): Promise<void> {
   const dataDir = join(dir, "data");
@@ -32,7 +32,7 @@ export async function disownStranger(dir: string): Promise<void> {
   }
 }
 
-/** The port that postmaster.pid names. The server may be gone since. */
+/** The port that postmaster.pid names. Its server may have ended since. */
 export async function servingPort(dir: string): Promise<number | undefined> {
   const text = await readFile(join(dir, "data/postmaster.pid"), "utf8").catch((error) => {
     if (hasCode(error, "ENOENT")) return "";

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 
-/** Whom the server runs as, where that is not ourselves. */
+/** The user that the server runs as, where it is not this process's. */
 export type Account = { readonly uid: number; readonly gid: number };
 type ToolResult = { readonly ok: boolean; readonly output: string };
 
@@ -12,8 +12,8 @@ const outputCharsMax = 4_000;
 const toolEnvironment = { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C", TZ: "UTC" };
 
 /**
- * Runs a tool to its end, in a session of its own (Ctrl-C is for us, not for it), from `/`
- * (the account may not enter our working directory) and without our environment (PGPORT, LANG).
+ * Runs a tool to its end: in a session of its own, so that Ctrl-C does not reach it; from `/`, since the
+ * account may not enter our working directory; and without our environment (PGPORT, LANG).
  */
 export function run(
   command: string,

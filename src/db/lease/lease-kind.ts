@@ -5,16 +5,16 @@ import type { LeaseLostError } from "../../errors.ts";
 /** A row by which a process holds an account for as long as it renews it: see renewable-lease.ts. */
 export type RenewableLease = AsyncDisposable & {
   readonly account: string;
-  /** Grows by one with each holder. */
+  /** One more with each new holder. */
   readonly epoch: number;
   /**
-   * Asks this machine's clock only. Once it has thrown, it always throws.
+   * Looks at this machine's clock only. Once it has thrown, it always throws.
    * @throws LeaseLostError once the lease could have expired.
    */
   assertHeld(): void;
 };
 
-/** A lease as a transaction needs it. Without `assertHeld` only the database is asked. */
+/** What a transaction needs of a lease. Without `assertHeld` only the database's row is checked. */
 export type LeaseInUse = Pick<RenewableLease, "account" | "epoch"> &
   Partial<Pick<RenewableLease, "assertHeld">>;
 
@@ -28,7 +28,7 @@ export type LeaseKind = {
   /** "account x is held by elsewhere process 7, since 2026-11-22 10:11:05Z" */
   readonly isHeldBy: (account: string, holder: string) => string;
   readonly isAtWork: (account: string, holder: string) => string;
-  /** Another process took the lease; `holder` is empty where that one gave it back, or the row is gone. */
+  /** Another process took the lease. `holder` is empty where it has given it back, or the row is gone. */
   readonly overtaken: (account: string, holder: string) => LeaseLostError;
   /** The lease was not renewed in time; another process may have taken it. */
   readonly ranOut: (account: string) => LeaseLostError;
@@ -39,15 +39,15 @@ export const leaseTiming = {
   leaseMs: 15 * secondMs,
   renewMs: 3 * secondMs,
   pollMs: 250,
-  /** How long a lease that was given back stays taken: its last requests count for the rate limit so long. */
+  /** How long a lease stays taken after it was given back: its last requests still count for the rate limit. */
   cooldownMs: secondMs,
 } as const;
 
 export type LeaseTiming = { readonly [name in keyof typeof leaseTiming]: number };
 
 /**
- * How long a holder uses a lease after its last renewal was sent. That is less than the lease lasts. So
- * its last requests no longer count for the rate limit when another process begins: without this, a
- * run that was frozen for 15 s sent 5 requests beside its successor's.
+ * How long a holder uses a lease after its last renewal was sent: less than the lease lasts, so that its
+ * last requests no longer count for the rate limit when another process begins. Without this, a run
+ * that was frozen for 15 s sent 5 requests beside its successor's.
  */
 export const usableMs = ({ leaseMs, cooldownMs }: LeaseTiming): number => leaseMs - 2 * cooldownMs;

@@ -24,13 +24,13 @@ type Timing = {
 };
 
 const usualTiming: Timing = {
-  // Long enough for others to alter a table or build an index.
+  // Long enough for another session to alter a table or build an index.
   maxMs: minuteMs,
-  // Once a run has waited that long, it waits no longer than this for any lock.
+  // After a run has once waited maxMs, it waits no longer than this for any lock.
   nextMaxMs: secondMs,
   lookEveryMs: 5 * secondMs,
-  // Once one statement was not done in the usual time, no other gets as long: where a machine hangs that
-  // holds the rows of a tenth of the accounts, the others would wait for each of these.
+  // After one statement took longer than the usual limit, this is the limit for all others. Otherwise,
+  // where a node hangs that holds a tenth of the accounts, the run would wait that long for each of them.
   nextStatementMaxMs: 15 * secondMs,
 };
 
@@ -92,9 +92,9 @@ export class LockWaits {
   }
 
   /**
-   * Looks for the blocking session while the work waits: afterwards the server no longer knows. What one
-   * look finds, all of the run's works know. On a line of 24 kB/s, where 20 accounts' works each looked
-   * by themselves, the renewals of their leases waited for eleven looks, 1 s each, and came too late.
+   * Looks for the blocking session while the work waits: afterwards the server no longer knows. All
+   * waiting work of the run shares one look. When 20 accounts each looked by themselves on a line of
+   * 24 kB/s, the renewals of their leases waited for eleven looks, 1 s each, and came too late.
    */
   async #look(signal: AbortSignal): Promise<void> {
     const { lookEveryMs } = this.#timing;
@@ -123,11 +123,11 @@ type Blocker = {
   readonly user: string | null;
   readonly application: string | null;
   readonly minutes: number | null;
-  /** The beginning of its last statement. The server may hide that of another role's session. */
+  /** The beginning of the session's last statement; null where the server hides it from this role. */
   readonly query: string | null;
 };
 
-/** The session that holds a lock that this user's sessions wait for, and itself waits for none. */
+/** The session at the head of the queue: a session of this user waits for its lock, and it waits for none. */
 async function readBlocker(db: Database): Promise<Blocker | undefined> {
   const { rows } = await urgently(db, (connection) =>
     connection.execute<Blocker>(sql`

@@ -7,17 +7,17 @@ export type Egress = {
   /** The address of this machine that they are sent from. Default the system's choice. */
   readonly localAddress?: string;
   /**
-   * What the exchange sees them come from, as all who share it call it: a NAT before several machines.
-   * Default `localAddress`, and where there is none this machine.
+   * A name for the address that the exchange sees, the same in all processes that share it: behind a
+   * NAT, say, several machines do. Default `localAddress`; without one, this machine.
    */
   readonly name?: string;
 };
 
-/** What those who share a limit call their egress; undefined for the one that nobody named. */
+/** The egress's name, which all that share its limit use; undefined for the machine's default. */
 export const egressName = ({ name, localAddress }: Egress): string | undefined =>
   name ?? localAddress;
 
-/** What a lease's row calls a process: by its machine and its egress neighbours know each other. */
+/** How a lease's row names its holder. Its machine and egress tell neighbours apart from others. */
 export function holderName(pid: number = process.pid, egress: Egress = {}): string {
   const name = egressName(egress);
   return `${hostname()} process ${pid}${name === undefined ? "" : via(name)}`;
@@ -26,9 +26,9 @@ export function holderName(pid: number = process.pid, egress: Egress = {}): stri
 const via = (name: string): string => ` via ${name}`;
 
 /**
- * How many other processes that send from the same address hold a lease by now, in this database. One
- * whose address nobody named counts for every address of its machine. A process that was killed is
- * counted until its lease expires.
+ * How many other processes that send from the same address hold a lease in this database. A process
+ * without a named address counts for every address of its machine. One that was killed is counted
+ * until its lease expires.
  */
 export async function countNeighbours(db: Database, egress: Egress = {}): Promise<number> {
   const name = egressName(egress);

@@ -33,11 +33,11 @@ import { Renewals, type TakenLease } from "./renewals.ts";
  * | abandoned | `holder` is set, and the row does not change for 15 s | takes the lease |
  *
  * A holder renews its lease every 3 s, to 15 s ahead by the server's clock. Where 13 s pass after the
- * last renewal, also while the machine sleeps, it stops using the lease. An expired lease is not renewed. Each transaction of a holder
- * locks the row (`for key share`) and fails where `epoch` is no longer the holder's: a process that
- * was frozen, and wakes up after its lease was taken, writes nothing. Whoever waits for a lease
- * measures those 15 s by its own clock, so that an `expires_at` that a wrong server clock put far into
- * the future locks no account.
+ * last renewal, also while the machine sleeps, the holder stops using the lease. An expired lease is
+ * not renewed. Each transaction of a holder locks the row (`for key share`) and fails where `epoch` is
+ * no longer the holder's: a process that was frozen, and wakes up after its lease was taken, writes
+ * nothing. A process that waits for a lease measures the 15 s of "abandoned" by its own clock, so that
+ * no account stays locked where a wrong server clock put `expires_at` far into the future.
  *
  * The rate share of a sync lease's holder is in one of three states:
  *
@@ -64,12 +64,12 @@ export type LeaseOptions = {
   readonly renewals?: Renewals;
   /** Default this process. */
   readonly holder?: string;
-  /** Those of the whole run. Default a wait for a lock is the statement's, two minutes. */
+  /** The run's limits on waiting for locks. Default the statement's limit, two minutes. */
   readonly lockWaits?: LockWaits;
 };
 
 /**
- * Takes an account's lease of a kind; waits for one that is given back, or that may be abandoned.
+ * Takes an account's lease of a kind. Waits where it was just given back, or may be abandoned.
  * @throws AccountHeldError where another process holds it, and renews it.
  */
 export async function takeLease(
@@ -140,7 +140,7 @@ const isTaken = (state: LeaseState | undefined): state is LeaseState =>
 const isSame = (one: LeaseState, other: LeaseState): boolean =>
   one.epoch === other.epoch && one.expiresAt === other.expiresAt;
 
-/** Tells by this process's clock alone whether another one's lease is abandoned. */
+/** Tells by this process's clock alone whether another process's lease is abandoned. */
 export class RenewalWatch {
   readonly #clock: Clock;
   readonly #leaseMs: number;

@@ -28,10 +28,10 @@ type KeptLease = TakenLease & {
 };
 
 /**
- * Renews the leases of a process, all of one kind by one statement, on a connection that is not queued
- * behind other work. The holder's own transactions lock the row in a mode that lets renewals pass. A
- * row that another session has locked is skipped and tried again at the next renewal, so that one
- * account's lock costs no other account its lease.
+ * Renews a process's leases of one kind: all in one statement, on a connection that need not wait for
+ * other work. The holder's own transactions lock the row in a mode that lets renewals pass. A row that
+ * another session has locked is skipped until the next renewal, so that one account's lock costs no
+ * other account its lease.
  */
 export class Renewals {
   readonly #db: Database;
@@ -79,7 +79,7 @@ export class Renewals {
     const { renewMs, leaseMs } = this.#timing;
     while (!signal.aborted) {
       await this.#clock.sleep(renewMs, signal);
-      // A renewal that is not answered is followed by another one while there is still time.
+      // While there is still time, an unanswered renewal is followed by another one.
       const now = asleepOrAwake(this.#clock);
       const isPatient = now - this.#lastAskedAt < leaseMs / 2;
       if (this.#underWay.size > 0 && isPatient) continue;
@@ -107,7 +107,7 @@ export class Renewals {
         readLeases(connection, this.#kind, leases),
       ]),
     );
-    // Its own clock is asked, too: a statement that was held up may have looked at the server's before.
+    // This machine's clock counts too: a statement that was held up may have read the server's long ago.
     const now = asleepOrAwake(this.#clock);
     for (const lease of leases) {
       const row = found.get(lease.account);
@@ -129,11 +129,11 @@ export class Renewals {
     }
     const { cooldownMs, leaseMs } = this.#timing;
     const given = async () => {
-      // A renewal that arrives later would extend what was given back.
+      // First, because a renewal that arrived after giving back would extend the lease.
       await Promise.all(this.#underWay);
       await urgently(this.#db, (connection) => giveBack(connection, this.#kind, lease, cooldownMs));
     };
-    // Where that fails or hangs, the lease expires by itself: no reason to fail a run.
+    // Where giving back fails or hangs, the lease expires by itself, so the run need not fail.
     await Promise.race([given().catch(() => undefined), delay(leaseMs, undefined, { ref: false })]);
   }
 }

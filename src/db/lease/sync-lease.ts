@@ -9,27 +9,27 @@ import { type LeaseInUse, type LeaseKind, leaseTiming, type RenewableLease } fro
 import { type LeaseOptions, takeLease } from "./renewable-lease.ts";
 import { Renewals } from "./renewals.ts";
 
-/** Whoever holds it is the one process that syncs the account: see renewable-lease.ts. */
+/** Its holder is the one process that syncs the account: see renewable-lease.ts. */
 export type SyncLease = RenewableLease;
 
 /** How the holder of a sync lease leaves the holder of the verify lease its share of the rate limit. */
 export type RateShare = {
-  /** Leaves it from now on; resolves once the share is free of requests that still count. */
+  /** Leaves the share from now on. Resolves once none of its past requests counts any more. */
   readonly leaveShare: () => Promise<void>;
   readonly takeBack: () => void;
 };
 
 export type SyncLeaseOptions = LeaseOptions & {
-  /** Default for a holder that sends the exchange no requests: nothing is to be left. */
+  /** Left out by a holder that sends the exchange no requests: it has no share to leave. */
   readonly rateShare?: RateShare;
 };
 
 const noShareNeeded: RateShare = { leaveShare: () => Promise.resolve(), takeBack: () => undefined };
 
 /**
- * The epoch of an account's verify lease, null where it is free. Its last requests may have been sent
- * at its end, so it counts until no rate limit counts those. A row that expires more than an hour from
- * now was left by a server's clock that was wrong.
+ * The epoch of an account's verify lease; null where it is free. The holder may have sent its last
+ * requests right before the lease ended, so the lease counts until no rate limit counts them. A row
+ * that expires more than an hour from now was written while the server's clock was wrong.
  */
 const verifyLeaseOf = (account: SQL) => sql`(
         select epoch::text
@@ -87,7 +87,7 @@ export function takeSyncLease(
 }
 
 /**
- * Who holds the account's sync lease; undefined where nobody does. Where it was just given back, this
+ * The holder of the account's sync lease; undefined where it is free. Where it was just given back, this
  * waits up to two seconds, until no rate limit counts its last requests. A lease that expires later
  * than any lease can is not reported: {@link takeLease} finds out whether it is abandoned.
  */
@@ -118,7 +118,7 @@ async function currentLease(db: Database, account: string) {
   return rows[0];
 }
 
-/** Leaves the rate share while somebody holds the verify lease, and takes it back afterwards. */
+/** Leaves the rate share while another process holds the verify lease, and takes it back afterwards. */
 class RateShareHandover {
   readonly #db: Database;
   readonly #lease: Pick<SyncLease, "account" | "epoch">;
@@ -142,10 +142,10 @@ class RateShareHandover {
     });
   }
 
-  /** Never rejects: what failed is tried again at the next renewal. */
+  /** Never rejects: a failure is tried again at the next renewal. */
   async #leaveShare(verifyLease: string): Promise<void> {
     await this.#rateShare.leaveShare();
-    // Its holder may have ended meanwhile, and the share was taken back.
+    // The holder may have ended meanwhile, so that the share was taken back.
     if (this.#verifyLease !== verifyLease) return;
     const { account, epoch } = this.#lease;
     const told = this.#db.execute(sql`
@@ -165,7 +165,7 @@ class RateShareHandover {
 /**
  * Fails a transaction whose run lost the sync lease, and makes the account's writers take turns.
  * Another process can take the lease only after the transaction; renewals need not wait for it.
- * @returns the database's time, as text: what the account's writers store after this is not older.
+ * @returns the database's time, as text. Nothing that is stored for the account after this is older.
  */
 export async function checkSyncLease(tx: Transaction, lease: LeaseInUse): Promise<string> {
   // In this order, in one round trip.

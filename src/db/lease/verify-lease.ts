@@ -10,14 +10,14 @@ import { type LeaseInUse, type LeaseKind, leaseTiming, type RenewableLease } fro
 import { type LeaseOptions, type LeaseState, RenewalWatch, takeLease } from "./renewable-lease.ts";
 import { Renewals } from "./renewals.ts";
 
-/** Whoever holds it reads the account beside a sync, with a rate share: see renewable-lease.ts. */
+/** Its holder reads the account beside a sync, with a rate share: see renewable-lease.ts. */
 export type VerifyLease = RenewableLease;
 
-/** The rate share of a verify lease's holder, of so many requests that an operation's limit allows. */
+/** The rate share of a verify lease's holder. @param requests what the operation's limit allows. */
 export const verifyShareOf = (requests: number): number => requests / 5;
 
-// A sync sees the verify lease within 3 s, and frees slots once their answers have come, for which it
-// waits 30 s at most.
+// A sync sees the verify lease within 3 s, and frees slots once their requests are answered, 30 s later
+// at most.
 const shareMaxMs = minuteMs;
 
 const verifyLeaseKind: LeaseKind = {
@@ -76,7 +76,7 @@ async function waitForShare(
     signal.throwIfAborted();
     assertHeld();
     const wasAbandoned = renewalWatch.isAbandoned();
-    // The holder of an expired lease may have sent its last request when it expired.
+    // The holder may have sent its last request at the moment when its lease expired.
     const { rows } = await db.execute<LeaseState & { has_share: boolean }>(sql`
       select
         holder,
@@ -90,7 +90,7 @@ async function waitForShare(
       where account = ${account}`);
     const [lease] = rows;
     renewalWatch.see(lease);
-    // Where it was abandoned before this statement was sent, and has not changed since.
+    // Abandoned counts only where it was so before this statement was sent, and the row has not changed.
     if (lease === undefined || lease.has_share || (wasAbandoned && renewalWatch.isAbandoned()))
       return;
     if (holder === "" && lease.holder !== "") {

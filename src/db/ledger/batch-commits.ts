@@ -10,14 +10,13 @@ export type CommitBatch = (
 
 type Waiting = PromiseWithResolvers<PageCounts> & { readonly page: PageCommit };
 
-// It bounds what one statement writes: 1,600 bills take 10 s on a line of 24 kB/s, and a COPY that
-// takes more than 15 s counts as stalled.
+// Bounds what one statement writes: 1,600 bills take 10 s on a line of 24 kB/s, and a COPY that takes
+// more than 15 s counts as stalled.
 const pagesMax = 16;
 
 /**
- * Commits the pages that wait for their turn together, as one batch. Each page is still stored whole
- * or not at all: where a batch fails, its pages are tried again one by one, and only those that fail
- * by themselves fail.
+ * Commits the pages that wait for their turn as one batch. Each page is still stored whole or not at
+ * all: where a batch fails, its pages are tried again one by one, and only those that fail alone fail.
  */
 export function batchCommits(
   turns: PQueue,
@@ -26,8 +25,8 @@ export function batchCommits(
   const waiting: Waiting[] = [];
   let isTurnAsked = false;
 
-  // One turn for all that wait, and not one each: most would find nothing left to do, and delay
-  // what else waits for its turn.
+  // One turn for all waiting pages. With one each, most turns would find nothing left to do, and delay
+  // other work that waits for its turn.
   function askForTurn(): void {
     if (isTurnAsked || waiting.length === 0) return;
     isTurnAsked = true;

@@ -6,25 +6,25 @@ import { withDatabaseErrors } from "../database-errors.ts";
 import { textArray } from "../sql/array-literal.ts";
 import { onlyRow } from "../sql/only-row.ts";
 
-/** How many bills of a stream were thought to be stored, and how many are. */
+/** How many bills of a stream are stored by the kept count, and by counting them. */
 export type BillCount = Stream & { readonly counted: number; readonly stored: number };
 
-// A million bills take a tenth of a second or so, and nobody waits for it.
+// Generous: counting a million bills takes about a tenth of a second, and no writer waits for it.
 const statementMaxMs = hourMs;
 
 /**
- * Counts a stream's bills and sets the count right that the writers keep: it is wrong where rows
- * were deleted by hand, or stored by a version that did not count. Writes nothing where it is right.
+ * Counts a stream's bills and corrects the kept count, which is wrong where rows were deleted by hand or
+ * stored by a version that did not count. Writes nothing where the count is right.
  *
- * The writers go on meanwhile. Rows and count are of one moment, and what is written is by how much
- * they differ, which is as right after any writer's own addition.
+ * Writers go on meanwhile. Rows and count are read at one moment, and their difference is added to the
+ * count, which stays right whatever a writer adds to it meanwhile.
  */
 export function recountBills(db: Database, stream: Stream): Promise<BillCount> {
   return withDatabaseErrors(() =>
     inTransaction(
       db,
       async (tx) => {
-        // Two that count at once would both add what is missing.
+        // One at a time: two recounts at once would both add the difference.
         await tx.execute(sql`
           select pg_advisory_xact_lock(
             hashtextextended(${`bill_counts ${stream.account}/${stream.productType}`}, 0)
@@ -59,8 +59,8 @@ export async function countBills(tx: Transaction, stream: Stream): Promise<BillC
 }
 
 /**
- * Adds what is new to what is stored of each stream. Where nothing is new, no row is written.
- * @param besides a statement that is done with it.
+ * Adds new bills to each stream's kept count. Where no bill is new, no row is written.
+ * @param besides another statement, sent along as a CTE to save a round trip.
  */
 export async function addToCounts(
   tx: Transaction,
@@ -115,7 +115,7 @@ function countOf(stream: Stream, { rows }: { readonly rows: readonly Counts[] })
   return { ...stream, counted: Number(row.counted), stored: Number(row.stored) };
 }
 
-/** The streams of which a count or a time is stored, or should be. */
+/** The streams that have, or should have, a stored count or stored times. */
 export async function readCountedStreams(db: Queryable): Promise<readonly Stream[]> {
   return withDatabaseErrors(async () => {
     const { rows } = await db.execute<{ account: string; product_type: Stream["productType"] }>(sql`

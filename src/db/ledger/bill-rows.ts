@@ -6,7 +6,7 @@ import type { Stream } from "../../sync/store.ts";
 import { textArray } from "../sql/array-literal.ts";
 import type { PlacedBill } from "./placed-bill.ts";
 
-/** A bill's content, beside its key. */
+/** A bill's columns other than its key. */
 export const contentColumns = [
   "symbol",
   "amount",
@@ -25,7 +25,7 @@ const asText = [
   ...["amount", "fee", "fee_by_coupon", "balance", "position_amount", "position_balance", "extra"],
 ];
 
-/** The columns, each behind a prefix such as `kept.`. */
+/** The content columns, each with a prefix such as `kept.`. */
 export const list = (prefix: string) =>
   sql.raw(contentColumns.map((name) => `${prefix}${name}`).join(", "));
 /** The content as a row. Decimals are text: 1.0 that becomes 1.00 is a change. */
@@ -33,7 +33,7 @@ export const content = (table: string) =>
   sql.raw(
     `(${contentColumns.map((name) => `${table}.${name}${asText.includes(name) ? "::text" : ""}`).join(", ")})`,
   );
-/** For `do update`. */
+/** The assignments of `do update`. */
 export const assignments = sql.raw(
   contentColumns.map((name) => `${name} = excluded.${name}`).join(", "),
 );
@@ -63,10 +63,10 @@ export function incomingRows(rows: readonly PlacedBill[]) {
 }
 
 /**
- * What is stored of a row `incoming`, as `kept`, to be joined on {@link isKept}. It is looked up
- * in the order of the key, which only the primary key serves: a join, planned while the table has
- * no statistics, reads the whole stream for every page (1,000 bills took 15 ms in an empty stream
- * and 37 ms after 90,000).
+ * The stored bill of a row `incoming`, as `kept`, to be joined on {@link isKept}. Ordering by the key
+ * forces a look-up through the primary key. A plain join, planned while the table has no statistics,
+ * reads the whole stream for every page (1,000 bills took 15 ms in an empty stream and 37 ms after
+ * 90,000).
  */
 export const keptBill = ({ account, productType }: Stream) => sql`
       lateral (

@@ -10,7 +10,7 @@ import { textArray } from "../sql/array-literal.ts";
 import { isOneOf } from "../sql/one-of.ts";
 import { refreshStreamTimes } from "./stream-times.ts";
 
-/** The streams that were ever synced. @param accounts of these only. Default of all. */
+/** The streams that were ever synced. @param accounts only these; default all. */
 export async function readSyncedStreams(
   db: Queryable,
   accounts?: readonly string[],
@@ -38,7 +38,7 @@ export async function recordPlan(tx: Transaction, plan: StreamPlan, runId: strin
   const windowsOf = (walks: readonly Walk[]) => walks.map(({ window }) => window);
   const resumed = windowsOf(plan.walks.filter(isResumed));
   const fresh = windowsOf(plan.walks.filter((walk) => !isResumed(walk)));
-  // Sent together, done in this order.
+  // Sent together; the server executes them in this order.
   await Promise.all([
     shortenOpenWindows(tx, plan.stream, resumed),
     dropOpenWindows(tx, plan.stream, resumed),
@@ -48,7 +48,7 @@ export async function recordPlan(tx: Transaction, plan: StreamPlan, runId: strin
   ]);
 }
 
-/** A window that is taken up may end earlier now: what is newer is planned anew. */
+/** Shortens the windows that are resumed, where the new plan has put their newer part into other windows. */
 async function shortenOpenWindows(
   tx: Transaction,
   { account, productType }: Stream,
@@ -88,7 +88,7 @@ export const expiredBy = (runId: string): Settled => ({
   runId,
 });
 
-/** The newest part takes the row over with its cursor; the older ones are new rows without one. */
+/** Divides an open window. The newest part keeps the row and its cursor; older parts are new rows. */
 export async function divideWindow(
   tx: Transaction,
   stream: Stream,
@@ -153,8 +153,8 @@ type Settled = {
 };
 
 /**
- * Records time as complete or as expired. It joins the checkpoint that ends where it begins as
- * long as the two are no longer than a window: syncs every five minutes leave a row a week.
+ * Records time as complete or as expired. Extends the checkpoint that ends where this time begins,
+ * unless that would make it longer than a window: a sync every five minutes leaves one row a week.
  */
 export async function settle(
   tx: Transaction,

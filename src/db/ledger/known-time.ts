@@ -44,19 +44,22 @@ export async function readKnownTimes(
   return { of: (stream) => knownTimeOf(byStream.of(stream)) };
 }
 
-/** Whose they are: a distributed database looks into no other account's rows for a constant alone. */
+/**
+ * The streams' accounts, for a condition of constants beside the join: by a join alone, a distributed
+ * database would read the rows of all accounts.
+ */
 export const accountsOf = (streams: readonly Stream[]): readonly string[] => [
   ...new Set(streams.map(({ account }) => account)),
 ];
 
-/** These streams, to be joined by account and product type. */
+/** The streams as a table, to be joined by account and product type. */
 export const wantedStreams = (streams: readonly Stream[]) => sql`
     unnest(
       ${textArray(streams.map(({ account }) => account))}::text[],
       ${textArray(streams.map(({ productType }) => productType))}::text[]
     ) as wanted (account, product_type)`;
 
-/** Rows by their stream; none where it has none. */
+/** Groups rows by stream. A stream without rows has an empty group. */
 export function groupByStream<Row extends { account: string; product_type: string }>(
   rows: readonly Row[],
 ): { readonly of: (stream: Stream) => readonly Row[] } {

@@ -24,10 +24,10 @@ import { readKnownTime } from "./known-time.ts";
 import { lookUpPages, writePages } from "./write-pages.ts";
 
 /**
- * The tables of one held account, as the sync writes them. Where the server was silent, or held a
- * lock for too long, nothing is tried again: each page would wait as long as the one before.
+ * The tables of one account, as the sync that holds it writes them. After the server did not answer, or
+ * kept a lock too long, all further work fails at once: each page would wait as long again.
  *
- * @param lockWaits those of the whole run. Default a limit for each transaction.
+ * @param lockWaits the whole run's limits. Default a limit for each transaction.
  */
 export function openStore(
   db: Database,
@@ -35,7 +35,8 @@ export function openStore(
   runId: string,
   lockWaits?: LockWaits,
 ): Store {
-  // What two of them count, they would count alike: one at a time. Who waits has no connection.
+  // One transaction at a time: two at once would both count what both store. Waiting here, and not in
+  // the database, keeps no connection busy.
   const turns = new PQueue({ concurrency: 1 });
   let silence: DatabaseSilentError | undefined;
   let time: string | undefined;
@@ -50,14 +51,14 @@ export function openStore(
   };
   const withLimits = <T>(run: (limits: TransactionOptions) => Promise<T>): Promise<T> =>
     unlessSilent(() => (lockWaits === undefined ? run({}) : lockWaits.within(run)));
-  /** One transaction, in which the account is certainly still this run's. */
+  /** Runs work in a transaction that commits only while this run holds the account. */
   const transact = <T, Read>(
     look: (tx: Transaction) => Promise<Read>,
     work: (tx: Transaction, seen: Read) => Promise<T>,
   ): Promise<T> => {
     const inTime = async (tx: Transaction, seen: Read): Promise<T> => {
       const result = await work(tx, seen);
-      // What is called lost is lost: nothing is committed after that was said.
+      // Once the lease was reported as lost, nothing is committed.
       lease.assertHeld?.();
       return result;
     };
@@ -84,7 +85,7 @@ export function openStore(
       (scope) => turns.add(() => refreshSomeDays(db, scope, (tx) => checkSyncLease(tx, lease))),
       { account, ...(within && { within }) },
     );
-  // The days of windows that end together, or while the days of others are stored, are stored together.
+  // Windows that end together, or while days are being stored, have their days stored in one go.
   const refreshes = new PQueue({ concurrency: 1 });
   const ended: Interval[] = [];
   const refreshEnded = (window: Interval): Promise<void> => {
@@ -112,7 +113,7 @@ export function openStore(
           return written;
         },
       );
-      // What this run stored itself is no repair beside the next question.
+      // The next page is asked for after this time, so this run's own bills do not make it outdated.
       time = endedAt;
       return counts;
     }),

@@ -2,8 +2,8 @@ import { type SQL, sql } from "drizzle-orm";
 import type { Stream } from "../../sync/store.ts";
 
 /**
- * A text that is another one as soon as a row has changed that tells of a ledger's time. Each new row
- * version bears a later transaction's number, and one that was deleted is missing in the count.
+ * A text that changes whenever a row changes that records a ledger's time: a new row version has a later
+ * transaction's number, and a deleted row is missing from the count.
  */
 export const ledgerVersion = ({ account, productType }: Stream): SQL => {
   const isOf = sql`account = ${account} and product_type = ${productType}`;

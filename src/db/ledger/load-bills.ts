@@ -10,10 +10,10 @@ import { onlyRow } from "../sql/only-row.ts";
 import type { PlacedBill } from "./placed-bill.ts";
 
 /**
- * The database's time. It is rounded to the millisecond, as its column rounds it: a replay finds the
- * bills that it stored by comparing their time with that of its start, so theirs must not be the
- * earlier one. It is asked for apart from any table: where the rows are on other machines, what stands
- * beside a table is computed there, by their clocks.
+ * The database's time, rounded to the millisecond as the column `ingested_at` rounds it. A replay finds
+ * the bills that it stored by comparing their time with that of its start, so theirs must not be earlier.
+ * The statement names no table: one that does may run on another node of a distributed database, and
+ * read that node's clock.
  */
 export async function readNow(tx: Transaction): Promise<EpochMs> {
   const { rows } = await tx.execute<{ now: string }>(
@@ -22,14 +22,14 @@ export async function readNow(tx: Transaction): Promise<EpochMs> {
   return epochMs(Math.round(Number(onlyRow(rows, "the database's time").now)));
 }
 
-// Only text like this is certain to be compared here as Postgres compares it.
+// JavaScript is certain to compare only such text as Postgres does.
 const isPlain = /^[\x20-\x7e]+$/;
 
 /**
- * Finds the pages of an account between whose lowest and highest id no bill is stored: one index look-up a page,
- * instead of one for each of its bills and another one by the upsert. A page's ids lie close together,
- * so that in a backfill every page is fresh. Where they do not, a fresh page may count as stored, which
- * only costs time.
+ * Finds the pages of an account between whose lowest and highest id no bill is stored. That is one index
+ * look-up a page, instead of one for each of its bills and another one by the upsert. A page's ids are
+ * close together, so that in a backfill every page is found fresh. Where ids are far apart, a fresh page
+ * may count as stored, which only costs time.
  */
 export async function freshPages(
   tx: Transaction,
@@ -69,7 +69,7 @@ export async function freshPages(
   return new Set(rows.map(({ page }) => page));
 }
 
-/** Stores distinct bills, of which none is stored. */
+/** Stores distinct bills that are not stored yet. */
 export async function loadBills(
   tx: Transaction,
   rows: readonly PlacedBill[],

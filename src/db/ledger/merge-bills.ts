@@ -8,13 +8,13 @@ import { textArray } from "../sql/array-literal.ts";
 import { assignments, content, incomingRows, isKept, keptBill, list } from "./bill-rows.ts";
 import type { PlacedBill } from "./placed-bill.ts";
 
-/** A bill that is stored already. */
+/** What is known of an incoming bill that is stored already. */
 type StoredBill = {
   readonly page: number;
   readonly billId: string;
   readonly isRestated: boolean;
   readonly isOutdated: boolean | null;
-  /** Where it moves a bill, the time that the bill had. */
+  /** The bill's stored time, which the incoming content may change. */
   readonly cTimeMs: string;
 };
 
@@ -23,8 +23,8 @@ type Asked = { readonly after: readonly string[]; readonly now: EpochMs };
 
 /**
  * Stores distinct bills of one stream, each table by a statement of its own.
- * @param asked where other content of them may have been stored since their pages were asked for.
- * @returns those that were there.
+ * @param asked given where another writer may have stored other content since the pages were asked for.
+ * @returns the bills that were stored already.
  */
 export async function mergeBills(
   tx: Transaction,
@@ -41,15 +41,15 @@ export async function mergeBills(
   const unchanged = new Set(
     stored.filter(({ isRestated }) => !isRestated).map(({ billId }) => billId),
   );
-  // Kept from the upsert, which would lock them: 56 to 197 bytes of WAL each.
+  // Unchanged bills are left out: the upsert would lock their rows, 56 to 197 bytes of WAL each.
   const written = given.filter(({ bill }) => !unchanged.has(bill.billId));
   if (written.length === 0) return stored;
-  // A bill that was restated may come from another day.
+  // A restatement may move a bill to another day: both days are marked.
   const moved = [
     ...written.map(({ bill }) => bill),
     ...restated.map(({ cTimeMs }) => ({ cTime: epochMs(Number(cTimeMs)) })),
   ];
-  // Each as deep as the others: of several that fail, the first one's error is the cause.
+  // The promises are equally deep, so that of several errors Promise.all throws the first, the cause.
   await Promise.all([
     ...(restated.length === 0 ? [] : [keepReplaced(tx, stream, restated)]),
     writeBills(tx, stream, written),
@@ -64,7 +64,7 @@ async function readStored(
   given: readonly PlacedBill[],
   asked: Asked | undefined,
 ): Promise<readonly StoredBill[]> {
-  // What is dated ahead is no repair of just now: a server's clock was ahead for a while.
+  // A stored time in the future says nothing: the server's clock was ahead for a while.
   const isRepaired =
     asked === undefined
       ? sql`false`
@@ -98,7 +98,7 @@ async function readStored(
   return rows;
 }
 
-/** Keeps the content that bills have now, which is about to be replaced. */
+/** Copies the stored content, which is about to be replaced, to `bill_revisions`. */
 async function keepReplaced(
   tx: Transaction,
   { account, productType }: Stream,

@@ -13,32 +13,32 @@ export type BillPageQuestion = {
   /** Both inclusive. */
   readonly from: EpochMs | undefined;
   readonly to: EpochMs | undefined;
-  /** A stored bill's id: what is older is asked for. Of one that is not stored, nothing is. */
+  /** Only bills older than the one with this id. Where that one is not stored, the page is empty. */
   readonly below: string | undefined;
   readonly symbol: string | undefined;
   readonly coin: string | undefined;
   readonly businessType: string | undefined;
-  /** Whether the types that move margin inside of the account are left out. */
+  /** Whether to leave out the types that move margin within the account. */
   readonly onlyFunding: boolean;
   readonly limit: number;
 };
 
-/** Bills, newest first; those of one millisecond by falling ids, which are numbers of any length. */
+/** Bills, newest first; within one millisecond by descending id, compared as numbers of any length. */
 export type BillPage = {
   /** Their JSON, with {@link rowSeparator} between them. */
   readonly json: string;
   readonly count: number;
-  /** What `extra` holds of each of them; undefined where it holds nothing of any. */
+  /** Each bill's `extra`; undefined where no bill has one. */
   readonly extras: readonly (string | null)[] | undefined;
-  /** The last one; undefined where there is none. */
+  /** The page's last bill; undefined where the page is empty. */
   readonly oldest: { readonly billId: string; readonly time: EpochMs } | undefined;
-  /** When the bill was made whose older ones are asked for; undefined where it is not stored. */
+  /** The time of the bill that `below` asked for; undefined where it is not stored. */
   readonly below: EpochMs | undefined;
-  /** Of the ledger, at the same moment. */
+  /** The ledger's version at the same moment. */
   readonly version: string;
 };
 
-/** In the JSON of a row no line ends. */
+/** Separates the rows: the JSON of a row has no line break. */
 export const rowSeparator = ",\n";
 
 type PageRow = {
@@ -52,10 +52,10 @@ type PageRow = {
 };
 
 /**
- * Reads a page as JSON, which the server makes: 100 bills as rows of the driver's, spelled here, took
- * this process twice as long. What is put together of a sorted subquery keeps its order.
+ * Reads a page as JSON that the server builds: reading 100 bills as rows and serialising them here took
+ * this process twice as long. Aggregates over the sorted subquery keep its order.
  *
- * Whatever is asked for, the statement's text is one of two: a plan that is kept is kept for all.
+ * The statement has one of only two texts, whatever is asked for, so that a kept plan serves all requests.
  */
 export async function readBillPage(
   execute: Execute,
@@ -69,7 +69,7 @@ export async function readBillPage(
   const isBelow =
     below === undefined
       ? sql`true`
-      : // The time by itself, so that the index begins there.
+      : // The time condition is redundant, but lets the index scan begin there.
         sql`c_time <= ${cursorTime}
         and (c_time, length(bill_id), bill_id)
           < (${cursorTime}, ${below.length}, ${below} collate "C")`;

@@ -7,9 +7,9 @@ import type { Queryable, Transaction } from "../connect.ts";
 import { textArray } from "../sql/array-literal.ts";
 
 /**
- * Keeps rows that broke the contract as they were received, once each. The last that was served of
- * a bill is marked as such by not being superseded: a replay must not let an older one win.
- * @returns how many were served, the known ones among them included, but for those that are resolved.
+ * Keeps rows that broke the contract as they were received, once each. Of a bill's rows only the one that
+ * was served last is not marked as superseded, so that a replay does not let an older one win.
+ * @returns how many unresolved rows were served, including those that were known.
  */
 export async function rejectRows(
   tx: Transaction,
@@ -54,8 +54,8 @@ export async function rejectRows(
 }
 
 /**
- * Marks the unresolved rows of these bills: something was served after them.
- * @param pages of one account. Of what comes together, the rejected rows count as the later ones.
+ * Marks the unresolved rows of these bills as superseded by what is served now.
+ * @param pages of one account. Within a page, rejected rows count as later than its bills.
  */
 export async function supersedeRows(tx: Transaction, pages: readonly RowsOfPage[]): Promise<void> {
   for (const own of Map.groupBy(pages, ({ stream }) => stream.productType).values()) {
@@ -72,8 +72,8 @@ export async function supersedeRows(tx: Transaction, pages: readonly RowsOfPage[
 type RowsOfPage = Pick<PageCommit, "stream" | "bills" | "rejected">;
 
 /**
- * Whether {@link supersedeRows} may have anything to mark. It nearly never has: that is one look into an
- * empty index for all pages.
+ * Whether {@link supersedeRows} may have anything to mark. It nearly never has, and finding that out takes
+ * one look into an empty index for all pages.
  */
 export async function hasCurrentRows(
   tx: Transaction,
@@ -94,7 +94,7 @@ export async function hasCurrentRows(
 
 type Superseded = {
   readonly billIds: readonly (string | null)[];
-  /** The digests of rows that stay as they are. */
+  /** The digests of rows that are not marked. */
   readonly but: readonly string[];
 };
 
@@ -133,11 +133,11 @@ export async function areResolved(
   return digests.map((digest) => known.has(digest));
 }
 
-// Of the row's content, not of how it was written: that may change from one answer to the next.
+// The digest of the row's content, whose spelling may differ from one answer to the next.
 const digestOf = ({ received }: RejectedRow): string =>
   createHash("sha256").update(JSON.stringify(received)).digest("hex");
 
-/** Null where there is none that Postgres could keep. */
+/** The row's bill id; null where it has none that Postgres could store. */
 function idOf({ productType }: Stream, { received }: RejectedRow): string | null {
   const billId = billsApiOf(productType).idOf(received);
   return billId === undefined || unstorable(billId) !== undefined ? null : billId;

@@ -13,28 +13,28 @@ import { upsertBills } from "./upsert-bills.ts";
 /** A row that still breaks the contract. */
 export type StillRejected = RowFault & { readonly digest: string };
 
-/** What came of some of a stream's rejected rows. */
+/** How a stream's rejected rows were replayed, counted. */
 export type Replayed = {
-  /** Bills that were not stored. */
+  /** Bills that were not stored before. */
   readonly new: number;
-  /** Rows that the bill which is stored says too. */
+  /** Rows with the same content as the stored bill. */
   readonly unchanged: number;
-  /** Bills whose stored content, older than the row, was replaced. */
+  /** Bills whose stored content was older than the row, and was replaced. */
   readonly restated: number;
-  /** Rows that are older than what is stored under their id: the bill stays as it is. */
+  /** Rows that are older than the bill stored under their id, which stays as it is. */
   readonly outdated: number;
   readonly left: readonly StillRejected[];
 };
 
-/** Where among a stream's rejected rows to go on. */
+/** The last of a stream's rejected rows that was tried, in the order of trying them. */
 export type ReplayCursor = { readonly rejectedAt: string; readonly digest: string };
 
-// Rows are small, and a failure loses one batch's work.
+// Rows are small, and a failure loses the work on one batch.
 const batchRows = 500;
 
 /**
- * Tries a stream's next unresolved rejected rows, oldest first, in one transaction in which the
- * account is certainly still this run's.
+ * Tries a stream's next unresolved rejected rows, oldest first, in one transaction that commits only
+ * while this run holds the account.
  * @returns where to go on; undefined at the end.
  */
 export function replayBatch(
@@ -60,7 +60,7 @@ export function replayBatch(
   );
 }
 
-/** The same reading as a page's row gets, after the same parsing as an answer gets. */
+/** Parses and reads a kept row exactly as a sync does with a row of an answer. */
 function readAgain({ productType }: Stream, received: string): BillReading {
   try {
     return billsApiOf(productType).read(parseExactJson(received));
@@ -108,7 +108,7 @@ async function storeReadable(
 ): Promise<Omit<Replayed, "left">> {
   if (rows.length === 0) return { new: 0, unchanged: 0, restated: 0, outdated: 0 };
   const isKnown = ({ billId, bill }: ReadableRow) => billId === bill.billId;
-  // Whose id could not be read when it came goes by its time.
+  // A row whose id could not be read when it arrived was never marked; its time decides.
   const outdated = new Set([
     ...rows.filter((row) => isKnown(row) && row.isSuperseded).map(({ digest }) => digest),
     ...(await outdatedOf(
@@ -137,8 +137,9 @@ const tried = (rows: readonly ReadableRow[]) => sql`
       ) as tried (digest, bill_id, rejected_at)`;
 
 /**
- * The rows that came before what is stored under their id. Content that a replay put in came when
- * its row was rejected, not when it was put in: such a row was resolved in that very millisecond.
+ * The rows that were served before the bill that is stored under their id. Where a replay stored that
+ * bill, the time of its rejected row counts and not `ingested_at`. Such a row is found by its
+ * `resolved_at`, which is equal to the bill's `ingested_at`.
  */
 async function outdatedOf(
   tx: Transaction,
@@ -171,7 +172,7 @@ async function outdatedOf(
     where bills.ingested_at > tried.rejected_at
     order by origin.rejected_at`);
   const outdated = new Set(newer.map(({ digest }) => digest));
-  // The latest origin has the last word.
+  // In the order of time, so that the latest origin decides.
   for (const { digest, bill_id, origin, is_origin_older } of newer) {
     if (origin === null || billOf(stream, origin)?.billId !== bill_id) continue;
     if (is_origin_older) outdated.delete(digest);
@@ -185,7 +186,7 @@ function billOf(stream: Stream, received: string): Bill | undefined {
   return "bill" in reading ? reading.bill : undefined;
 }
 
-/** What a row put in, and the row, get the same time: see {@link outdatedOf}. */
+/** Resolves the rows. A row gets the same time as the bill that it stored: see {@link outdatedOf}. */
 async function resolve(
   tx: Transaction,
   { account, productType }: Stream,
@@ -211,7 +212,7 @@ async function resolve(
       and rejected_bills.digest = tried.digest`);
 }
 
-/** A row may break the contract in another way now. */
+/** Stores why rows are still rejected, which this version may see differently. */
 async function updateFaults(
   tx: Transaction,
   { account, productType }: Stream,

@@ -8,7 +8,7 @@ import { textArray } from "../sql/array-literal.ts";
 export type RejectedSignOff = { readonly digests: readonly string[]; readonly note: string };
 
 /**
- * Signs the rows off with the note: all of them or none.
+ * Signs off all of these rows with the note, or none.
  * @throws UsageError for a digest that no unresolved row has.
  */
 export async function signOffRejected(

@@ -6,8 +6,8 @@ import { textArray } from "../sql/array-literal.ts";
 import { takeTurn } from "./turns.ts";
 
 /**
- * Writes down what the checkpoints of an account's streams come to, after each change of them but of a
- * cursor, in the same transaction: what is read of a hundred thousand accounts at once is this.
+ * Stores the sums of an account's checkpoints, one row a stream, which is what status reads of a hundred
+ * thousand accounts at once. Call it in every transaction that changes checkpoints other than by a cursor.
  */
 export async function refreshStreamTimes(
   tx: Transaction,
@@ -43,7 +43,7 @@ export async function readTimedAccounts(db: Queryable): Promise<readonly string[
   });
 }
 
-/** What the checkpoints of an account's product types come to. */
+/** Computes the rows of `stream_times` from the checkpoints of an account's product types. */
 const byCheckpoints = (account: string, productTypes: SQL): SQL => sql`
     select
       product_type,
@@ -72,8 +72,8 @@ const byCheckpoints = (account: string, productTypes: SQL): SQL => sql`
     ) as grouped`;
 
 /**
- * The streams of an account whose times are stored otherwise than their checkpoints say: rows were
- * changed by hand. When the newest window was begun is left out: no sync writes it anew with a cursor.
+ * The streams of an account whose stored times differ from what their checkpoints say, since somebody
+ * changed rows by hand. `told_at` is not compared: a sync that moves a cursor does not update it.
  */
 export async function findWrongTimes(db: Queryable, account: string): Promise<readonly Stream[]> {
   const known = sql`(
@@ -98,7 +98,7 @@ export async function findWrongTimes(db: Queryable, account: string): Promise<re
   return rows;
 }
 
-/** Stores the times of such streams anew, while nobody else writes the account. @returns them. */
+/** Stores wrong times anew, while no other process writes the account. @returns the corrected streams. */
 export function setTimesRight(db: Database, account: string): Promise<readonly Stream[]> {
   return withDatabaseErrors(() =>
     inTransaction(db, async (tx) => {

@@ -11,15 +11,15 @@ import { mergeBills } from "./merge-bills.ts";
 import type { PlacedBill } from "./placed-bill.ts";
 
 /**
- * Stores bills by their key, page after page. A bill that is there unchanged is not rewritten;
- * one that is there with other content is overwritten, and its old content goes to
+ * Stores bills by their key, in the order of the pages. A bill that is stored unchanged is not
+ * rewritten. One that is stored with other content is overwritten, and its old content goes to
  * `bill_revisions`. Decimals are compared as text: 1.0 that becomes 1.00 is a change. A business
- * type that no list names gets a row, so that every bill can be joined to one.
+ * type that is not in the program's list gets a row, so that every bill can be joined to one.
  *
- * The caller holds the account, of which all pages are: what is stored is counted, and two writers
- * could count alike.
+ * All pages belong to one account, which the caller holds: two writers at once would both count the
+ * bills that both store.
  *
- * @returns a page's counts in that page's place.
+ * @returns the counts of each page, in the order of the pages.
  * @throws OutdatedPageError where other content of a bill was stored after its page was asked for.
  */
 export async function upsertBills(
@@ -35,16 +35,16 @@ export async function upsertBills(
 export type BillsOfPage = Pick<PageCommit, "stream" | "bills" | "askedAfter">;
 export type BillCounts = Omit<PageCounts, "rejected">;
 
-/** What is known before bills are stored. */
+/** What {@link upsertBills} reads before it stores bills. */
 export type BeforeBills = {
   readonly now: EpochMs;
-  /** The pages, by their place, of which nothing is stored. */
+  /** The indexes of pages of which nothing is stored. */
   readonly fresh: ReadonlySet<number>;
-  /** The business types that are new to the ledger. */
+  /** The business types that have no row yet. */
   readonly unmetTypes: readonly string[];
 };
 
-/** The first of the three steps of {@link upsertBills}, in one round trip: reads. */
+/** The first of the three steps of {@link upsertBills}: reads, in one round trip. */
 export async function lookUpBills(
   tx: Transaction,
   pages: readonly BillsOfPage[],
@@ -58,7 +58,7 @@ export async function lookUpBills(
   return { now, fresh, unmetTypes };
 }
 
-/** The second step: stores the bills. @returns a page's counts in that page's place. */
+/** The second step: stores the bills. @returns the counts of each page, in the order of the pages. */
 export async function storeBills(
   tx: Transaction,
   pages: readonly BillsOfPage[],
@@ -72,7 +72,7 @@ export async function storeBills(
     now,
   );
   const known = first.filter(({ page }) => !fresh.has(page));
-  // What a later layer replaces, this transaction has stored.
+  // Checked for the first batch only: what a later batch replaces was stored by this transaction.
   const asked = { now, after: pages.flatMap((page) => page.askedAfter ?? []) };
   for (const [depth, layer] of [known, ...repeated].entries()) {
     const streams = Map.groupBy(layer, ({ stream }) => stream.productType).values();
@@ -89,19 +89,19 @@ export async function storeBills(
   return counts;
 }
 
-/** The third step, in one round trip: writes down what follows from the stored bills. */
+/** The third step: stores what follows from the bills, in one round trip. */
 export async function recordBills(
   tx: Transaction,
   pages: readonly BillsOfPage[],
   { fresh, unmetTypes }: BeforeBills,
   counts: readonly BillCounts[],
 ): Promise<void> {
-  // Of the other pages' bills those that were written have marked their days.
+  // mergeBills has marked the days of the other pages.
   const marked = daysOfPages(pages.filter((_, page) => fresh.has(page)));
   await Promise.all([addToCounts(tx, pages, counts, marked), meetTypes(tx, unmetTypes)]);
 }
 
-/** One statement cannot write a row twice: where a bill comes again, it takes another one. */
+/** Splits bills into batches without repeats, since one statement cannot write a row twice. */
 function batchesWithoutRepeats(pages: readonly BillsOfPage[]): readonly PlacedBill[][] {
   const batches: PlacedBill[][] = [];
   const met = new Map<string, number>();
@@ -124,7 +124,7 @@ const compare = (a: string, b: string): number => (a === b ? 0 : a < b ? -1 : 1)
 
 const listedTypes = new Set(listedBusinessTypes.map(({ code }) => code));
 
-/** Those that no list names, and no row: those that one names have it since the migration. */
+/** The business types that have no row yet. Those of the program's list have one since the migration. */
 async function readUnmetTypes(
   tx: Transaction,
   pages: readonly Pick<PageCommit, "bills">[],
@@ -145,7 +145,7 @@ async function readUnmetTypes(
   return codes.filter((code) => !known.has(code));
 }
 
-/** Gives these types a row. Where the table is on many machines, that takes all of them. */
+/** Adds rows for these types. In a distributed database, writing to this table takes every node. */
 async function meetTypes(tx: Transaction, codes: readonly string[]): Promise<void> {
   if (codes.length === 0) return;
   await tx.execute(sql`

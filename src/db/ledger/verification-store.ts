@@ -25,15 +25,15 @@ const stalledCopies: StalledOptions = {
 };
 
 export type VerifyStoreOptions = {
-  /** Those of the whole run. Default a limit for each statement and transaction. */
+  /** The whole run's limits. Default a limit for each statement and transaction. */
   readonly lockWaits?: LockWaits;
   readonly stalled?: StalledOptions;
 };
 
-/** Runs what only reads. */
+/** Runs work that only reads. */
 type Read = <T>(work: (db: Queryable) => Promise<T>) => Promise<T>;
 
-/** The tables of one account, as a verify compares them with what is served, and repairs them. */
+/** The tables of one account, as a verify compares them with the exchange's answers and repairs them. */
 export function openVerifyStore(
   db: Database,
   lease: LeaseInUse,
@@ -46,7 +46,7 @@ export function openVerifyStore(
     withDatabaseErrors(() =>
       lockWaits === undefined ? inTransaction(db, work) : lockWaits.transact(work),
     );
-  // They wait here, not each with a connection: the verify lease's renewal needs one too.
+  // Writers wait here without a connection, since the verify lease's renewal needs one too.
   const turns = new PQueue({ concurrency: 1 });
   return {
     now: () => withDatabaseErrors(() => databaseNow(db)),
@@ -66,7 +66,7 @@ export function openVerifyStore(
 }
 
 async function databaseNow(db: Database): Promise<string> {
-  // As precise as what it is compared with.
+  // To the millisecond, like the column that it is compared with.
   const { rows } = await db.execute<{ now: string }>(
     sql`select ${timeText(sql`clock_timestamp()::timestamptz(3)`)} as now`,
   );
@@ -122,7 +122,7 @@ async function compareBills(
   });
 }
 
-// Some 100 bytes each.
+// A row has some 100 bytes.
 const batchRows = 10_000;
 
 async function* storedBills(
@@ -173,8 +173,8 @@ async function heal(
 }
 
 /**
- * The bills whose stored content is the one that was compared, or which are still not stored. What
- * a sync has stored meanwhile may be newer than what was read here, and stays.
+ * The bills that are stored as they were when they were compared, or still not stored. A bill that a
+ * sync has stored meanwhile may be newer than the content read here, and stays.
  */
 async function stillAsCompared(
   tx: Transaction,

@@ -7,13 +7,13 @@ import { bounds, expiredBy, lostCommits, settle } from "./checkpoints.ts";
 import { refreshStreamTimes } from "./stream-times.ts";
 
 /*
- * What pages change of the checkpoints: a page moves the cursor of its open window, or puts what the walk
- * has proved in the window's place.
+ * How pages change the checkpoints: a page moves the cursor of its open window, or, where it ends the
+ * window, replaces it by the time that the walk has proven.
  */
 
 const rowsOf = ({ bills, rejected }: PageCommit): number => bills.length + rejected.length;
 
-/** Those of an account's pages that end their window. */
+/** The pages that end their window. */
 const endingOf = (pages: readonly PageCommit[]) => pages.filter(({ next }) => "end" in next);
 
 /** What the pages say of their windows, as rows `walked`; `place` counts from 1. */
@@ -32,11 +32,11 @@ const walkedWindows = (pages: readonly PageCommit[]) => {
 };
 
 /**
- * Whether a checkpoint is the open window of a row `walked`, with the page before it.
+ * Whether a checkpoint is the open window of a row `walked`, as the previous page left it.
  *
- * Its cursor tells whether that page is still there. A server that went back in time while its
- * connections were idle shows no other sign: without this, 100 bills of 1,113 were missing for good,
- * and the run said that it was complete.
+ * Another cursor means that the server lost the previous page's commit. A server that was set back while
+ * its connections were idle shows no other sign: without this check, 100 bills of 1,113 were missing for
+ * good, and the run reported that it was complete.
  */
 const isWalked = (pages: readonly PageCommit[]) => sql`
       checkpoints.account = ${pages[0]?.stream.account}
@@ -56,10 +56,10 @@ function refuseLost(
   if (lost !== undefined) throw lostCommits(lost.stream, lost.window);
 }
 
-/** What is counted of a window while it is open. */
+/** The counts that a window has while it is open. */
 export type OpenCount = { readonly pages: number; readonly bills: number };
 
-/** Reads what is counted of those windows that the pages end. @param pages of one account. */
+/** Reads the counts of the windows that the pages end. @param pages of one account. */
 export async function readEnding(
   tx: Transaction,
   pages: readonly PageCommit[],
@@ -81,8 +81,8 @@ export async function readEnding(
 }
 
 /**
- * Puts what their walks proved in the place of those windows of an account that end.
- * @param counts what was counted of them.
+ * Replaces an account's windows that end by the time that their walks have proven.
+ * @param counts of these windows while they were open.
  */
 export async function endWindows(
   tx: Transaction,
@@ -92,7 +92,7 @@ export async function endWindows(
   const pages = [...counts.keys()];
   const [first] = pages;
   if (first === undefined) return;
-  // Sent together, done in this order.
+  // Sent together; the server executes them in this order.
   const dropped = dropWalked(tx, pages);
   const settled = [...counts].flatMap(([page, count]) => settlePage(tx, page, count, runId));
   const productTypes = pages.map(({ stream }) => stream.productType);
@@ -123,7 +123,7 @@ function settlePage(
   ];
 }
 
-/** Moves the cursors of those windows on that go on. @param pages of one account. */
+/** Moves the cursors of windows that are not at their end. @param pages of one account. */
 export async function moveCursors(
   tx: Transaction,
   pages: readonly PageCommit[],

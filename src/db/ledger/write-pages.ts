@@ -8,19 +8,19 @@ import { type BeforeBills, lookUpBills, recordBills, storeBills } from "./upsert
 import { endWindows, moveCursors, type OpenCount, readEnding } from "./walked-windows.ts";
 
 /*
- * A statement that waits for another one's answer costs a round trip, and a database may be 300 ms away.
- * So what a transaction of pages reads goes with its beginning, and what it writes beside the bills goes
- * together: five round trips in all, two of them for COPY, and three where a page brings no bill.
+ * Each statement that waits for another one's answer costs a round trip, and a database may be 300 ms away.
+ * So a transaction of pages sends its reads together with BEGIN, and its writes other than bills together:
+ * five round trips in all, two of them for COPY, and three where no page has a bill.
  */
 
-/** What is stored before pages are written. */
+/** What is read before pages are written. */
 export type BeforePages = {
   readonly bills: BeforeBills;
   readonly hasCurrentRows: boolean;
   readonly ending: ReadonlyMap<PageCommit, OpenCount>;
 };
 
-/** Reads, in one round trip. @throws CommitsLostError where the page before an ending one is gone. */
+/** Reads it in one round trip. @throws CommitsLostError where the page before an ending one is gone. */
 export async function lookUpPages(
   tx: Transaction,
   pages: readonly PageCommit[],
@@ -33,7 +33,7 @@ export async function lookUpPages(
   return { bills, hasCurrentRows: isRejected, ending };
 }
 
-/** Writes pages of one account, no two of them of one window, and all that they change. */
+/** Writes pages of one account, at most one of each window, and all that follows from them. */
 export async function writePages(
   tx: Transaction,
   pages: readonly PageCommit[],
@@ -41,7 +41,7 @@ export async function writePages(
   runId: string,
 ): Promise<{ readonly counts: readonly PageCounts[]; readonly endedAt: string }> {
   const bills = await storeBills(tx, pages, before.bills);
-  // Each of them writes other tables or rows: one round trip where nothing was rejected.
+  // Independent of each other, so sent together: one round trip where nothing was rejected.
   const [rejected, endedAt] = await Promise.all([
     keepRejected(tx, pages, before, runId),
     readEnd(tx),
@@ -56,7 +56,7 @@ export async function writePages(
   return { counts, endedAt };
 }
 
-/** A time of the database, as text, that no bill was stored after which this transaction has stored. */
+/** A time of the database, as text, that is later than that of any bill this transaction has stored. */
 async function readEnd(tx: Transaction): Promise<string> {
   const time = timeText(sql`(clock_timestamp()::timestamptz(3) + interval '1 ms')`);
   const { rows } = await tx.execute<{ time: string }>(sql`select ${time} as time`);

@@ -12,12 +12,12 @@ import { onlyRow } from "../sql/only-row.ts";
 export type ListPlace = {
   /** Its name in `symbol_lists`. */
   readonly market: string;
-  /** What its error calls its rows: "pairs". */
+  /** How error messages name its rows: "pairs". */
   readonly what: string;
   /** The table of today's settings, and that of their versions. */
   readonly today: SQL;
   readonly versions: SQL;
-  /** The key of the first. */
+  /** The key of the table of today's settings. */
   readonly key: SQL;
   /** All columns but the symbol. */
   readonly settings: RecordColumns;
@@ -29,9 +29,9 @@ type Settings = { readonly symbol: string };
 type List = SettingsList<Settings>;
 
 /**
- * Takes in a whole list, in one transaction: writes what changed and nothing else, and keeps what
- * it replaced. Such a list is no account's, so that no lease guards it: runs that bring one at once
- * take turns, and an older list changes nothing.
+ * Stores a whole list in one transaction: writes only what changed, and keeps what it replaced. A list
+ * belongs to no account, so that no lease guards it. Runs that store one at the same time take turns,
+ * and an older list changes nothing.
  *
  * @throws UnbelievableListError where the list is too short to be one.
  */
@@ -60,8 +60,8 @@ async function countKnown(tx: Transaction, { today, isOwn }: ListPlace): Promise
 }
 
 /**
- * Writes down when the newest list was read; false where a newer one, or this one, was before.
- * The row is the lock: whoever comes second waits here until the first has committed.
+ * Records when this list was read. Returns false where this list, or a newer one, was stored before.
+ * The row is the lock: a second run waits here until the first has committed.
  */
 async function isNewest(
   tx: Transaction,
@@ -114,7 +114,7 @@ async function writeSettings(
   return rows[0] ?? nothing;
 }
 
-/** @returns how many symbols are listed no longer. */
+/** @returns how many symbols are no longer listed. */
 async function markGone(tx: Transaction, { today, isOwn }: ListPlace, list: List): Promise<number> {
   const listed = [...list.settings.map(({ symbol }) => symbol), ...list.unread];
   const { rowCount } = await tx.execute(sql`
@@ -126,7 +126,7 @@ async function markGone(tx: Transaction, { today, isOwn }: ListPlace, list: List
   return rowCount ?? 0;
 }
 
-/** Ends the versions of what has changed or gone, and begins those of what changed. */
+/** Ends the versions of symbols that have changed or gone, and begins new ones for those that changed. */
 async function writeVersions(
   tx: Transaction,
   { today, versions, settings, isOwn }: ListPlace,

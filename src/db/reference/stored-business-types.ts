@@ -5,18 +5,18 @@ import { withDatabaseErrors } from "../database-errors.ts";
 import { markTypes } from "../days/mark-days.ts";
 import { holdMeanings } from "../days/meaning-turns.ts";
 
-/** What a kind of bill is taken for. */
+/** A business type, and the category that it counts as. */
 export type MappedType = {
   readonly code: string;
-  /** The one that holds: the user's, else the listed one. */
+  /** The category in effect: the user's, else the listed one. */
   readonly category: string;
-  /** What this program's list says; unknown where the code is not in it. */
+  /** The category in this program's list; `unknown` where the code is not in it. */
   readonly listedCategory: string;
   readonly categoryByUser: string | null;
   readonly meaning: string;
 };
 
-/** All that are listed or were met, by category and code; those that nobody mapped come last. */
+/** All types that are listed or were met, by category and code. Types without a category come last. */
 export function readMappedTypes(db: Database): Promise<readonly MappedType[]> {
   return withDatabaseErrors(async () => {
     const { rows } = await db.execute<MappedType>(sql`
@@ -33,8 +33,8 @@ export function readMappedTypes(db: Database): Promise<readonly MappedType[]> {
 }
 
 /**
- * Maps a type, or takes the user's mapping back. The next reconcile looks at all bills: what they
- * move goes by their category.
+ * Maps a type, or takes the user's mapping back. The next reconcile checks all bills again, since a
+ * bill's category decides what it moves.
  * @param category undefined to take it back.
  * @returns undefined where there is no such type.
  */

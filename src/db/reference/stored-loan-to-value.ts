@@ -23,8 +23,8 @@ const collateral = recordColumns(schema.ltvCollateral, Object.keys(collateralFie
 type RiskUnit = { readonly account: string; readonly unit: string };
 
 /**
- * Stores a risk unit's record as it is, beside those before it. One that is equal to the last
- * adds no copy: the last one has held until now. One that is older than the last is left out.
+ * Stores a risk unit's record after the earlier ones. A record that is equal to the last one adds no
+ * copy, but extends the time that the last one held. A record that is older than the last is left out.
  */
 export async function commitLoanToValue(
   tx: Transaction,
@@ -82,7 +82,7 @@ export type LastSnapshot = {
   readonly record: LoanToValue;
 };
 
-/** A risk unit's newest record; the unit is empty for the account's own. */
+/** A risk unit's newest record. The unit's id is empty for the account's own. */
 export async function readLastSnapshot(
   tx: Queryable,
   riskUnit: RiskUnit,
@@ -128,7 +128,7 @@ export async function readLastSnapshot(
 
 type Stored<Row extends object> = Row & { readonly extra: string | null };
 
-/** A number whose spelling the column does not keep stands in `extra` under its own name. */
+/** Restores the spelling of numbers that the columns do not keep: `extra` has them under their own names. */
 function asSent<Row extends object>({ extra, ...row }: Stored<Row>): Row & { extra: Extra } {
   const others = extra === null ? null : (parseExactJson(extra) as NonNullable<Extra>);
   const respelled = Object.entries(others ?? {}).filter(([name]) => Object.hasOwn(row, name));

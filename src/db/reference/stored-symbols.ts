@@ -29,11 +29,11 @@ const contracts = {
   settings: recordColumns(schema.contracts, ["productType", ...Object.keys(ownFields)]),
 };
 
-/** Takes in the list of all spot pairs: see settings-lists.ts. */
+/** Stores the list of all spot pairs: see settings-lists.ts. */
 export const commitSymbols = (db: Database, list: SymbolList): Promise<SymbolCounts> =>
   commitList(db, pairs, list);
 
-/** Takes in the list of all contracts of a product type. */
+/** Stores the list of all contracts of a product type. */
 export const commitContracts = (
   db: Database,
   { productType, ...list }: ContractList,
@@ -49,13 +49,13 @@ export const commitContracts = (
     { ...list, settings: list.settings.map((settings) => ({ ...settings, productType })) },
   );
 
-/** Settings as they were last served, by the names of the contract; null where there is none. */
+/** Settings as they were last served, by their names in the API; null where there is none. */
 export type ListedRow = Readonly<Record<string, string | null>>;
 
 export type ListedRows = {
   /** When the list was read, the exchange's time; undefined where it never was. */
   readonly readAt: EpochMs | undefined;
-  /** Those that were listed then, by symbol: in which order the exchange lists them is not kept. */
+  /** The rows that were listed then, sorted by symbol. The exchange's own order is not kept. */
   readonly rows: readonly ListedRow[];
 };
 

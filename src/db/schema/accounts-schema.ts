@@ -2,27 +2,27 @@ import { sql } from "drizzle-orm";
 import { bigint, boolean, check, index, pgTable, primaryKey, text } from "drizzle-orm/pg-core";
 import { key, time } from "./columns.ts";
 
-/** What a user decided of an account or of one of its product types, and what the exchange said of it. */
+/** What a user decided about an account or one of its product types, and what the exchange said about it. */
 export const streamStates = pgTable(
   "stream_states",
   {
     account: key("account").notNull(),
     /** Empty for the whole account. */
     productType: key("product_type").notNull(),
-    /** Since when nobody wants it to be read any more; null where it is wanted again. */
+    /** Since when it is retired and no longer synced; null where it is not retired. */
     retiredAt: time("retired_at"),
-    /** Since when syncs leave it out for now; of a whole account only. */
+    /** Since when it is paused; of a whole account only. */
     pausedAt: time("paused_at"),
-    /** Which API serves the account, as the last run was told; of a whole account only. */
+    /** The API that serves the account, as the last run was told; of a whole account only. */
     mode: text("mode", { enum: ["classic", "unified"] }),
     /** The exchange's time when a run was first told so. */
     modeSince: time("mode_since"),
-    /** Since when the exchange refuses it to the account's key; null where it does not. */
+    /** Since when the exchange refuses this product type to the account's key; null where it does not. */
     notAvailableSince: time("not_available_since"),
-    /** When it was last asked for in vain. */
+    /** When a run last asked for it and was refused. */
     notAvailableAskedAt: time("not_available_asked_at"),
     notAvailableReason: text("not_available_reason"),
-    /** Since when the account is of the other mode, which serves nothing of it; null where it is not. */
+    /** Since when the account is in the other mode, which does not serve this product type; else null. */
     closedAt: time("closed_at"),
   },
   (t) => [
@@ -31,12 +31,12 @@ export const streamStates = pgTable(
   ],
 );
 
-/** Accounts that were added by command, with all that is to be known of them but their credentials. */
+/** Accounts that were added by command, with their settings. Credentials are kept elsewhere. */
 export const addedAccounts = pgTable("accounts", {
   account: key("account").primaryKey(),
-  /** Null for those that are wanted of all accounts. */
+  /** Null for the product types that are synced for all accounts. */
   productTypes: text("product_types").array(),
-  /** Whether its key is of demo trading. */
+  /** Whether the key is one for demo trading. */
   demo: boolean("demo").notNull(),
   ltv: boolean("ltv").notNull(),
   /** A parent account's risk units; null for a risk unit's own account. */
@@ -51,15 +51,15 @@ export const accountLeases = pgTable(
     account: key("account").primaryKey(),
     /** Host and process of the holder; empty once the lease was given back. */
     holder: text("holder").notNull(),
-    /** One more with each holder; a page is only written by the latest. */
+    /** One more with each new holder. Only the latest holder may write. */
     epoch: bigint("epoch", { mode: "number" }).notNull(),
     /** When the holder took it; null where an older version did. */
     takenAt: time("taken_at"),
     expiresAt: time("expires_at").notNull(),
-    /** The epoch of the verify lease whose holder was left its rate share. */
+    /** The epoch of the verify lease to whose holder the rate share was left. */
     yieldedTo: bigint("yielded_to", { mode: "number" }),
   },
-  // Each process looks every second who else is at work: see neighbours.ts. Renewals do not touch it.
+  // For neighbours.ts: each process looks every second for others at work. Renewals do not change the index.
   (t) => [index("account_leases_held").on(t.holder).where(sql`${t.holder} <> ''`)],
 );
 
@@ -75,8 +75,8 @@ export const accountGuests = pgTable("account_guests", {
 });
 
 /**
- * Which account a key's rows were stored under, by fingerprint: never the key. One row a key,
- * whatever its account, so that the server itself keeps a key from two names.
+ * The account under which an API key's rows are stored. A key is kept as a fingerprint only. The primary
+ * key does not contain the account, so that the server itself refuses one key under two names.
  */
 export const accountKeys = pgTable("account_keys", {
   /** HMAC-SHA-256 of the API key under the database's salt, hexadecimal. */
@@ -86,8 +86,8 @@ export const accountKeys = pgTable("account_keys", {
 });
 
 /**
- * The one salt of a database's fingerprints: with a salt for each, one key under two names would
- * not be seen; without any, the same key could be recognised in two databases.
+ * The one salt of a database's fingerprints. With a salt for each key, one key under two names would go
+ * unnoticed. Without a salt, the same key could be recognised in two databases.
  */
 export const keySalt = pgTable(
   "key_salt",

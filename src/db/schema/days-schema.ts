@@ -11,8 +11,8 @@ import {
 } from "drizzle-orm/pg-core";
 import { key, time } from "./columns.ts";
 
-// What the bills of a UTC day say by themselves. Days are put together when they are read, so that a
-// late or a restated bill changes its own day alone: see src/db/days.
+// Sums of the bills of each UTC day by itself. Running totals over days are computed when they are
+// read, so that a late or restated bill changes its own day's row alone: see src/db/days.
 
 /**
  * A day of a wallet: of an account, a classic product type or `UTA`, and a coin. Only days with bills
@@ -26,7 +26,7 @@ export const ledgerDays = pgTable(
     coin: key("coin").notNull(),
     day: date("day").notNull(),
     bills: bigint("bills", { mode: "number" }).notNull(),
-    /** What all of them move the balance by. */
+    /** The amount by which all bills of the day move the balance. */
     net: numeric("net").notNull(),
     realisedPnl: numeric("realised_pnl").notNull(),
     tradingFees: numeric("trading_fees").notNull(),
@@ -46,34 +46,40 @@ export const ledgerDays = pgTable(
     loan: numeric("loan").notNull(),
     fees: numeric("fees").notNull(),
     unmapped: numeric("unmapped").notNull(),
-    /** The first balance that was served, less what the day's bills up to it move. Null where none was. */
+    /** The first balance served in the day, less what the bills up to it move. Null where none was served. */
     opening: numeric("opening"),
-    /** Bills before the one that shows it. */
+    /** How many bills come before the one with that first balance. */
     leadBills: bigint("lead_bills", { mode: "number" }),
     openedAt: time("opened_at"),
-    /** The last balance that was served, and what the bills behind it move. */
+    /** The last balance served in the day, plus what the bills after it move. */
     closing: numeric("closing"),
-    /** Bills from the one that shows it on. */
+    /** How many bills there are from the one with that last balance on. */
     tailBills: bigint("tail_bills", { mode: "number" }),
-    /** Balances off by at most one unit in the last place a bill since the day's balance before. */
+    /**
+     * The sum of rounding errors: of differences between a served balance and the one before it in the day
+     * that are at most one unit in the last place for each bill between them.
+     */
     rounding: numeric("rounding").notNull(),
     roundings: bigint("roundings", { mode: "number" }).notNull(),
     roundedFirstAt: time("rounded_first_at"),
     roundedLastAt: time("rounded_last_at"),
-    /** Balances that are further off the day's balance before, added up. */
+    /** The sum of larger differences between a served balance and the one before it in the day. */
     difference: numeric("difference").notNull(),
-    /** Each of them, and when: whether a difference is settled, reconcile says later. Null where none is. */
+    /**
+     * Each of these larger differences, and its time below. Which of them are settled is known only once
+     * reconcile has run. Null where there is none.
+     */
     differences: numeric("differences").array(),
     differenceTimes: timestamp("difference_times", {
       withTimezone: true,
       precision: 3,
       mode: "date",
     }).array(),
-    /** What its bills are about, each once: whoever looks for few of them reads no other days. */
+    /** The categories of the day's bills, so that a query for rare ones can skip other days. */
     categories: text("categories").array().notNull(),
     /**
-     * When those of its bills were that views look for, transfers, liquidations and bonuses, each time
-     * once. Null where they are more than a hundred.
+     * The distinct times of the day's transfers, liquidations and bonuses, for views that look for them.
+     * Null where there are more than a hundred.
      */
     soughtTimes: timestamp("sought_times", {
       withTimezone: true,
@@ -93,7 +99,7 @@ export const symbolDays = pgTable(
     wallet: key("wallet").notNull(),
     day: date("day").notNull(),
     coin: key("coin").notNull(),
-    /** Empty where a bill names none. */
+    /** Empty for bills that name no symbol. */
     symbol: text("symbol").notNull(),
     feeBills: bigint("fee_bills", { mode: "number" }).notNull(),
     fees: numeric("fees").notNull(),
@@ -105,13 +111,13 @@ export const symbolDays = pgTable(
     profitBills: bigint("profit_bills", { mode: "number" }).notNull(),
     profit: numeric("profit").notNull(),
     loss: numeric("loss").notNull(),
-    /** Those that have some of it, each once. */
+    /** How many bills have a fee, funding or profit. */
     bills: bigint("bills", { mode: "number" }).notNull(),
   },
   (t) => [primaryKey({ columns: [t.account, t.productType, t.day, t.coin, t.symbol] })],
 );
 
-/** What is odd about a day's bills, each by itself: rows of `analytics.data_quality`. */
+/** Findings about a day's bills that need no other day: rows of `analytics.data_quality`. */
 export const checkDays = pgTable(
   "check_days",
   {
@@ -128,8 +134,8 @@ export const checkDays = pgTable(
 );
 
 /**
- * Days of which the tables above may not say what the bills do: marked in the transaction that
- * changes the bills, and computed anew whenever they are read, until they are stored anew.
+ * Days whose rows in the tables above may be out of date. A day is marked in the transaction that changes
+ * its bills. Until it is stored anew, readers compute it from the bills.
  */
 export const dirtyDays = pgTable(
   "dirty_days",
@@ -138,10 +144,10 @@ export const dirtyDays = pgTable(
     wallet: key("wallet").notNull(),
     day: date("day").notNull(),
     /**
-     * bills: stored, restated or moved, by whoever holds the account · meaning: a type's category, a
-     * wallet rule or the order within a millisecond changed, or a break shows that somebody changed rows by
-     * hand, by whoever holds the account's meaning. Two kinds of writers, which do not wait for each other,
-     * never write one row.
+     * bills: bills were stored, restated or moved; written by whoever holds the account ·
+     * meaning: a type's category, a wallet rule or the order within a millisecond changed, or a break shows
+     * that somebody changed rows by hand; written by whoever holds the account's meaning.
+     * The two kinds of writers do not wait for each other, so each has rows of its own.
      */
     cause: text("cause", { enum: ["bills", "meaning"] }).notNull(),
   },

@@ -24,16 +24,16 @@ const rule = () => ({
 });
 
 const evidence = () => ({
-  /** Bills whose balance and whose predecessor's were served. */
+  /** How many bills could be tested: their balance and their predecessor's were served. */
   tested: bigint("tested", { mode: "number" }).notNull(),
-  /** Those among them that fit, but for one unit in the last place. */
+  /** How many of these fit, to within one unit in the last place. */
   fitting: bigint("fitting", { mode: "number" }).notNull(),
   learnedAt: time("learned_at").notNull(),
 });
 
 /**
- * What a category's bills do to the wallet, as the ledger itself shows it: which of a bill's
- * numbers the balance moves by. The documentation does not say.
+ * Which of a bill's numbers move the wallet's balance, by category. Learned from the ledger, since the
+ * exchange's documentation does not say.
  */
 export const walletRules = pgTable(
   "wallet_rules",
@@ -41,14 +41,14 @@ export const walletRules = pgTable(
     ...stream(),
     category: key("category").notNull(),
     ...rule(),
-    /** False where nothing fits: such bills are not held against the ledger. */
+    /** False where no rule fits: balances are not checked against such bills. */
     isTestable: boolean("is_testable").notNull(),
     ...evidence(),
   },
   (t) => [primaryKey({ columns: [t.account, t.productType, t.category] })],
 );
 
-/** The same of a type whose bills show another rule than their category's: it goes before that. */
+/** The rules of types whose bills show another rule than their category's, and override it. */
 export const walletTypeRules = pgTable(
   "wallet_type_rules",
   {
@@ -61,33 +61,33 @@ export const walletTypeRules = pgTable(
 );
 
 /**
- * The order of bills whose times and ids do not tell the one in which their balances follow each
- * other. Bills that are not in it go by their time, and within a millisecond by their id.
+ * The order of bills where their balances show another one than their times and ids. Bills without a row
+ * are ordered by their time, and within a millisecond by their id.
  */
 export const billOrder = pgTable(
   "bill_order",
   {
     ...stream(),
     billId: key("bill_id").notNull(),
-    /** Among bills of one time; 0 where their ids tell it. */
+    /** The bill's place among those of the same time; 0 where their ids give the order. */
     place: integer("place").notNull(),
-    /** The time of the latest bill before it, where that is later than its own. */
+    /** The time of the bill before it in the order, where that is later than its own. */
     bookedAt: time("booked_at"),
   },
   (t) => [primaryKey({ columns: [t.account, t.productType, t.billId] })],
 );
 
-/** Where the ledger does not add up, and what somebody said to it. A row is never deleted. */
+/** Where the ledger does not add up, and whether somebody has signed it off. Rows are never deleted. */
 export const ledgerBreaks = pgTable(
   "ledger_breaks",
   {
-    /** Once in the database, of the sequence `ledger_break_ids`; a check that fails leaves a hole. */
+    /** Unique in the database, from the sequence `ledger_break_ids`, with holes where a check failed. */
     breakId: bigint("break_id", { mode: "number" }).notNull(),
     kind: text("kind").notNull(),
     ...stream(),
-    /** Empty where a break is not of one coin. */
+    /** Empty where a break does not concern one coin. */
     coin: key("coin").notNull(),
-    /** What of it is broken: a bill's id, a day, a snapshot's time. */
+    /** Where the break is: a bill's id, a day or a snapshot's time. */
     anchor: key("anchor").notNull(),
     happenedAt: time("happened_at"),
     expected: numeric("expected"),
@@ -95,7 +95,7 @@ export const ledgerBreaks = pgTable(
     difference: numeric("difference"),
     firstBadBill: text("first_bad_bill"),
     lastGoodBill: text("last_good_bill"),
-    /** Those bills' product types, where they are others than the break's: of a unified wallet. */
+    /** The product types of those bills, where they differ from the break's, as in a unified wallet. */
     firstBadProductType: text("first_bad_product_type"),
     lastGoodProductType: text("last_good_product_type"),
     explanation: text("explanation").notNull(),
@@ -125,7 +125,7 @@ export const breakDecisions = pgTable(
     place: integer("place").notNull(),
     decision: text("decision", { enum: ["signed off", "reopened"] }).notNull(),
     decidedAt: time("decided_at").notNull(),
-    /** The name that was given; null where none was, and where the program reopened it. */
+    /** The name that was given; null where none was given, or the program reopened the break. */
     decidedBy: text("decided_by"),
     note: text("note"),
     /** The break's difference at that time. */
@@ -137,21 +137,21 @@ export const breakDecisions = pgTable(
   ],
 );
 
-/** What was reconciled of a chain: the bills of one account, product type and coin. */
+/** How far each chain was reconciled: the bills of one account, product type and coin. */
 export const reconciledChains = pgTable(
   "reconciled_chains",
   {
     ...stream(),
     coin: key("coin").notNull(),
-    /** Bills stored before this moment of the database's clock were held against each other. */
+    /** Bills stored before this time of the database's clock were checked. */
     ingestedBefore: time("ingested_before").notNull(),
-    /** When all of it was checked the last time: bills whose balance could be computed. */
+    /** At the last full check: how many bills' balances could be computed. */
     tested: bigint("tested", { mode: "number" }).notNull(),
-    /** Those among them that were off by one unit in the last place. */
+    /** How many of these were off by one unit in the last place. */
     rounded: bigint("rounded", { mode: "number" }).notNull(),
     /** When the chain was checked last; null where an older version did. */
     reconciledAt: time("reconciled_at"),
-    /** Up to when what that check judged was completely read; null where nothing was. */
+    /** Up to when the chain's time was covered at that check; null where nothing was. */
     reconciledThrough: time("reconciled_through"),
   },
   (t) => [primaryKey({ columns: [t.account, t.productType, t.coin] })],

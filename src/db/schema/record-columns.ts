@@ -5,7 +5,7 @@ import { epochMs, isoTime } from "../../contract/time.ts";
 import { textArray } from "../sql/array-literal.ts";
 import { timeText } from "../sql/time-text.ts";
 
-/** A record as the contract reads it: text and null, and what the columns do not know. */
+/** A record as the contract reads it: text and null, and fields that have no column. */
 type ReadRecord = object;
 
 export type RecordColumns = {
@@ -26,8 +26,8 @@ export type RecordColumns = {
 };
 
 /**
- * The columns of a table that hold a record's fields, in SQL. The table names each column's
- * property as the contract names the field, so that no list of them is written down twice.
+ * The columns that hold a record's fields, as SQL. The table's properties have the names of the
+ * contract's fields, so that no list of fields is written twice.
  */
 export function recordColumns(table: PgTable, fields: readonly string[]): RecordColumns {
   const known = getTableColumns(table);

@@ -49,8 +49,8 @@ export const symbols = pgTable(
 );
 
 /**
- * Every version of a pair's settings, over the half-open time in which it was seen to hold. While
- * a pair was gone no version holds.
+ * Every version of a pair's settings, with the half-open time during which it was seen to hold. No
+ * version covers the time in which the pair was not listed.
  */
 export const symbolVersions = pgTable(
   "symbol_versions",
@@ -146,21 +146,21 @@ export const contractVersions = pgTable(
   ],
 );
 
-/** The newest lists of pairs and contracts that were taken in: an older one changes nothing any more. */
+/** When the stored lists of pairs and contracts were read. An older list does not replace a newer one. */
 export const symbolLists = pgTable("symbol_lists", {
-  /** `spot` for the pairs, and the product type of contracts. */
+  /** `spot` for the pairs; for contracts, their product type. */
   market: key("market").primaryKey(),
   readAt: time("read_at").notNull(),
 });
 
 const riskUnit = () => ({
   account: key("account").notNull(),
-  /** As it was asked for: empty where the account's own unit was. */
+  /** The id that was asked for; empty for the account's own unit. */
   riskUnitId: key("risk_unit_id").notNull(),
   takenAt: time("taken_at").notNull(),
 });
 
-/** What a risk unit owned and owed from `taken_at` to `held_until`, the first and the last such answer. */
+/** What a risk unit owned and owed from `taken_at` to `held_until`: the first and the last equal answer. */
 export const ltvSnapshots = pgTable(
   "ltv_snapshots",
   {

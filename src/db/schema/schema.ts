@@ -30,7 +30,7 @@ const billContent = () => ({
   coin: key("coin").notNull(),
   balance: numeric("balance"),
   cTime: time("c_time").notNull(),
-  /** Of a unified account's bills only: how margin is held, and what moved and is left of an isolated one. */
+  /** Only in a unified account: how margin is held, and an isolated position's change and balance. */
   positionType: text("position_type"),
   positionAmount: numeric("position_amount"),
   positionBalance: numeric("position_balance"),
@@ -49,7 +49,7 @@ export const bills = pgTable(
   (t) => [
     primaryKey({ columns: [t.account, t.productType, t.billId] }),
     index("bills_time").on(t.account, t.productType, t.cTime),
-    // For increments. Rows lie as they were stored, so blocks' bounds are enough, and cost inserts nothing.
+    // For incremental exports. Rows are stored in this order, so BRIN suffices, and it does not slow inserts.
     index("bills_ingested").using("brin", t.ingestedAt).with({ autosummarize: true }),
     finite("bills_amount_finite", t.amount),
     finite("bills_fee_finite", t.fee),
@@ -94,16 +94,16 @@ export const rejectedBills = pgTable(
     runId: uuid("run_id").notNull(),
     rejectedAt: time("rejected_at").notNull(),
     resolvedAt: time("resolved_at"),
-    /** Why it was accepted as it is; null where it was not. */
+    /** Why it was signed off; null where it was not. */
     note: text("note"),
-    /** The bill's id, where that much of the row can be read. */
+    /** The bill's id, where the row has a readable one. */
     billId: key("bill_id"),
-    /** Since when another row of that id, good or broken, is the last that was served. */
+    /** Since when another row with that id, valid or rejected, is the one served last. */
     supersededAt: time("superseded_at"),
   },
   (t) => [
     primaryKey({ columns: [t.account, t.productType, t.digest] }),
-    // Empty where nothing is open, and looked at with every page.
+    // Each page looks into this index. It is empty where no rejected row is unresolved.
     index("rejected_bills_current")
       .on(t.account, t.productType, t.billId)
       .where(sql`${t.resolvedAt} is null and ${t.supersededAt} is null`),
@@ -111,9 +111,9 @@ export const rejectedBills = pgTable(
 );
 
 /**
- * The windows of a stream's time, half-open, and how far each was walked. Coverage is the union
- * of the complete ones. Those that touch are joined up to a week, with their pages and bills
- * added up, and the last one's run and times.
+ * The windows of a stream's time, half-open, and how far each was walked. Coverage is the union of the
+ * complete windows. Complete windows that touch are merged, up to a week: their pages and bills are
+ * added, and the last window's run and times are kept.
  */
 export const checkpoints = pgTable(
   "checkpoints",
@@ -121,9 +121,9 @@ export const checkpoints = pgTable(
     ...stream(),
     windowStart: time("window_start").notNull(),
     windowEnd: time("window_end").notNull(),
-    /** open: planned or being walked · complete: proven · expired: lost behind the horizon */
+    /** open: planned or being walked · complete: proven · expired: lost before it was read */
     state: text("state", { enum: ["open", "complete", "expired"] }).notNull(),
-    /** Where the walk goes on: the exchange's endId of the last page that was stored. */
+    /** Where the walk resumes: the exchange's endId of the last page that was stored. */
     cursor: text("cursor"),
     pages: integer("pages").notNull().default(0),
     bills: bigint("bills", { mode: "number" }).notNull().default(0),
@@ -140,8 +140,8 @@ export const checkpoints = pgTable(
 );
 
 /**
- * What a stream's checkpoints come to, in one row: see stream-times.ts. Of a hundred thousand accounts
- * there are millions of checkpoints.
+ * A stream's checkpoints summed up in one row: see stream-times.ts. A hundred thousand accounts have
+ * millions of checkpoints.
  */
 export const streamTimes = pgTable(
   "stream_times",
@@ -151,7 +151,7 @@ export const streamTimes = pgTable(
     covered: times("covered").notNull(),
     lost: times("lost").notNull(),
     open: times("open").notNull(),
-    /** Where the first time is missing that is neither covered nor lost; null where nothing is. */
+    /** Where the first gap begins, time that is neither covered nor lost; null where there is none. */
     settledTo: time("settled_to"),
     /** When a window was last read to its end, and when time was last recorded as lost. */
     readAt: time("read_at"),
@@ -177,26 +177,26 @@ export const syncRuns = pgTable(
     counts: jsonb("counts"),
     error: text("error"),
   },
-  // A sync every five minutes leaves 105,000 rows a year, and the last one is asked for.
+  // A sync every five minutes adds 105,000 rows a year, and status reads the last one.
   (t) => [
     index("sync_runs_time").on(t.startedAt),
-    // The last run of a command that ended in some way may lie far back.
+    // For the last run of a command with some outcome, which may be long ago.
     index("sync_runs_last").on(t.command, t.outcome, t.startedAt),
   ],
 );
 
 const categoryNames = sql.raw(`(${categories.map((name) => `'${name}'`).join(", ")})`);
 
-/** What each kind of bill is about. A user's own mapping wins over the program's list. */
+/** The category of each business type. A user's own mapping overrides the program's list. */
 export const businessTypes = pgTable(
   "business_types",
   {
     code: key("code").primaryKey(),
-    /** The one that holds: the user's, else the listed one. */
+    /** The category in effect: the user's, else the listed one. */
     category: text("category").notNull(),
     meaning: text("meaning").notNull(),
     documented: boolean("documented").notNull(),
-    /** What this program's list says; unknown where the code is not in it. */
+    /** The category in this program's list; unknown where the code is not in it. */
     listedCategory: text("listed_category").notNull().default("unknown"),
     /** Set by the command types; survives every upgrade. */
     categoryByUser: text("category_by_user"),
@@ -210,7 +210,7 @@ export const businessTypes = pgTable(
   ],
 );
 
-/** Which views of schema `analytics` were made, and from what: see views.ts. */
+/** The views of schema `analytics` that were created, with the hash of each one's file: see views.ts. */
 export const analyticsViews = pgTable("analytics_views", {
   name: key("name").primaryKey(),
   /** SHA-256 of the view's file, hexadecimal. */

@@ -1,6 +1,6 @@
 /**
  * The Postgres array literal of a column of values, to be cast to its type: `{"a",NULL,"b\"c"}`.
- * One text a column costs Node a fraction of what binding each value does.
+ * Binding one text a column costs Node a fraction of binding each value.
  */
 export function textArray(values: readonly (string | null)[]): string {
   return `{${values.map(element).join(",")}}`;

@@ -2,9 +2,9 @@ import { type SQL, sql } from "drizzle-orm";
 import { unifiedBookedMaxMs } from "../../contract/time.ts";
 
 /**
- * Joins bills to what was learned of their order.
- * @param alias that of the bills.
- * @param account the one that all of them are of, as for `joinRules`.
+ * Joins bills to their learned order.
+ * @param alias of the bills.
+ * @param account to which all bills belong, as for `joinRules`.
  */
 export function joinOrder(alias: string, account?: string): SQL {
   const bills = sql.raw(alias);
@@ -18,12 +18,12 @@ export function joinOrder(alias: string, account?: string): SQL {
 type Direction = "asc" | "desc";
 
 /**
- * The order in which the bills of a chain moved its balance, to be sorted by: the one definition of
- * it, for views and exports as for reconcile. It needs `bill_order`, see {@link joinOrder}. A bill
- * goes by its time, or by the later one that its balance shows; an id is compared as a number, which
- * is by length first: it may have more digits than a bigint.
+ * The `order by` list that sorts a chain's bills as they moved its balance. This is its only
+ * definition, for views, exports and reconcile. It needs `bill_order`, see {@link joinOrder}. A bill is
+ * sorted by its time, or by the later one that its balance shows. Ids are compared as numbers, by
+ * length first, since they may have more digits than a bigint.
  *
- * @param alias that of the bills; none where their columns are joined by name.
+ * @param alias of the bills; none where their columns are joined by name.
  */
 export function chainOrderText(alias?: string, direction: Direction = "asc"): string {
   const bills = alias === undefined ? "" : `${alias}.`;
@@ -35,7 +35,7 @@ export function chainOrderText(alias?: string, direction: Direction = "asc"): st
 export const chainOrder = (alias: string, direction?: Direction): SQL =>
   sql.raw(chainOrderText(alias, direction));
 
-/** The same where nothing was learned: no bill needs to be looked up. */
+/** The order for ledgers without learned rows in `bill_order`, which saves the join. */
 export const unlearnedOrder = (alias: string): SQL =>
   sql.raw([`${alias}.c_time`, ...lastOrderOf(`${alias}.`)].join(", "));
 

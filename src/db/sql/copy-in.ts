@@ -1,7 +1,7 @@
 import pg from "pg";
 import type { Transaction } from "../connect.ts";
 
-/** What the driver's connection does for COPY, which its types leave out. */
+/** The driver's methods for COPY, which its types leave out. */
 type CopyConnection = {
   sendCopyFromChunk(chunk: Buffer): void;
   endCopyFrom(): void;
@@ -26,8 +26,8 @@ class CopyIn extends pg.Query {
 }
 
 /**
- * Runs a `copy … from stdin` with rows in COPY's text format, see {@link copyValue}. Chunks of some
- * ten kilobytes are freed with the youngest objects; larger ones wait for a collection of them all.
+ * Runs a `copy … from stdin` with rows in COPY's text format, see {@link copyValue}. Pass chunks of some
+ * ten kilobytes: those are freed by a minor garbage collection, larger ones only by a major one.
  */
 export async function copyIn(
   { $client }: Transaction,

@@ -1,7 +1,7 @@
 import { type SQL, sql } from "drizzle-orm";
 import { textArray } from "./array-literal.ts";
 
-/** Whether a row's account, or its product type, is one of these; true of every row where none are named. */
+/** The condition that a row's account, or product type, is among these. True where no list is given. */
 export function isOneOf(
   words: readonly string[] | undefined,
   column: "account" | "product_type" = "account",

@@ -1,6 +1,6 @@
 /**
- * The row of a statement that always has one. What is not there must not pass for none, or for
- * nothing found.
+ * The row of a statement that always returns one. A missing row must not pass for a count of 0 or for
+ * "nothing found".
  * @throws where there is no row, which is a defect.
  */
 export function onlyRow<Row>(rows: readonly Row[], what: string): Row {

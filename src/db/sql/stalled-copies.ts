@@ -6,15 +6,15 @@ export type StalledOptions = {
   readonly clock: Clock;
   /** How long a COPY may take. */
   readonly stalledAfterMs: number;
-  /** How often is looked for one. */
+  /** How often to look for stalled ones. */
   readonly everyMs: number;
 };
 
 /**
- * Waits for a statement that a COPY of this program may hold up, and ends those that take too
- * long. A process that is frozen in the middle of one keeps its locks: the server's limits end
- * statements that run and transactions that idle, and this is neither, so that without an end put
- * to it by someone else the account is locked until the connection breaks.
+ * Waits for a statement that a COPY of this program may hold up, and ends COPYs that take too long. A
+ * process that is frozen in the middle of a COPY keeps its locks. The server's time limits apply to
+ * statements that run and to transactions that idle, and a COPY that waits for data is neither. Unless
+ * another session ends it, the account stays locked until the connection breaks.
  */
 export async function pastStalledCopies<T>(
   db: Database,
@@ -28,7 +28,7 @@ export async function pastStalledCopies<T>(
       await endStalledCopies(db, stalledAfterMs);
     }
   };
-  // Where looking fails, the wait itself says why.
+  // Where looking fails, the statement that waits reports the cause.
   keepLooking().catch(() => undefined);
   try {
     return await waited;
@@ -37,7 +37,7 @@ export async function pastStalledCopies<T>(
   }
 }
 
-/** Ends this role's own alone: those of others it may not end. */
+/** Ends this role's own stalled COPYs. It has no right to end those of others. */
 const endStalledCopies = (db: Database, stalledAfterMs: number) =>
   db.execute(sql`
     select pg_terminate_backend(pid)

@@ -1,16 +1,16 @@
 import { type SQL, sql } from "drizzle-orm";
 
 /**
- * Joins bills to their category and to the rule of what they move, as `rule`: the one that was
- * learned of their type, where that differs from its category's, else the category's. The view
- * analytics.entries says the same.
+ * Joins bills to their category and, as `rule`, to the rule of what they move: the one that was learned
+ * for their type, where it differs from its category's, else the category's. The view
+ * analytics.entries does the same.
  *
- * Until reconcile has learned one: amount and fee, a margin move nothing, and the amount of a spot
- * trade contains its fee.
+ * Until reconcile has learned a rule, a bill moves its amount and fee, a margin move moves nothing, and
+ * the amount of a spot trade contains its fee.
  *
- * @param alias that of the bills.
- * @param account the one that all of them are of: where rows of other tables stand for the bills, they
- *   do not tell where the rules lie.
+ * @param alias of the bills.
+ * @param account to which all bills belong. Needed in a distributed database where `alias` names a
+ *   subquery, from which it cannot tell which node has the rules.
  */
 export const joinRules = (alias: string, account?: string): SQL => {
   const bills = sql.raw(alias);
@@ -46,18 +46,18 @@ export const joinRules = (alias: string, account?: string): SQL => {
       ) as rule`;
 };
 
-/** What a bill does to its wallet. */
+/** By how much a bill moves its wallet's balance. */
 export type WalletMoves = {
-  /** The part of the amount, without a fee that it contains. */
+  /** The amount's part of the move, without a fee that the amount contains. */
   readonly amount: SQL;
-  /** The part of the fee and of what a coupon paid, a fee inside the amount included. */
+  /** The part of the fee and of what a coupon paid, including a fee that the amount contains. */
   readonly fee: SQL;
   readonly moved: SQL;
 };
 
 /**
- * Of bills that {@link joinRules} joined to their rules.
- * @param alias that of the bills.
+ * What bills move that {@link joinRules} has joined to their rules.
+ * @param alias of the bills.
  */
 export function walletMoves(alias: string): WalletMoves {
   const bills = sql.raw(alias);

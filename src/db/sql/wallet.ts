@@ -2,19 +2,19 @@ import { type SQL, sql } from "drizzle-orm";
 import { unifiedProductTypes } from "../../contract/product-types.ts";
 
 /**
- * `walletOf` of src/contract/product-types.ts in SQL; the views say it in the same words. What is a
- * wallet already stays as it is.
+ * `walletOf` of src/contract/product-types.ts in SQL; the views have the same expression. Returns a wallet
+ * unchanged.
  * @param productType a column.
  */
 export const walletOf = (productType: string): SQL =>
   sql.raw(`(case when ${productType} like 'UTA-%' then 'UTA' else ${productType} end)`);
 
-/** The product types of the one wallet of a unified account, as an array. */
+/** The product types that share a unified account's one wallet, as an array. */
 export const unifiedArrayText = `array[${unifiedProductTypes.map((name) => `'${name}'`).join(", ")}]`;
 
 /**
- * The product types that share a wallet, as an array: to look bills up by, where an index begins
- * with their product type.
+ * The product types that share a wallet, as an array. Looks bills up through an index that begins with
+ * their product type.
  * @param wallet a column.
  */
 export const productTypesOf = (wallet: string): SQL => sql.raw(productTypesText(wallet));
