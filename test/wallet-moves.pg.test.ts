@@ -1,17 +1,18 @@
 import { sql } from "drizzle-orm";
 import { beforeAll, expect, test } from "vitest";
 import { businessTypes } from "../src/contract/business-types.ts";
+import { expectedRule, type WalletRule } from "../src/db/sql/expected-rule.ts";
 import { joinRules, walletMoves } from "../src/db/sql/wallet-moves.ts";
 import { reconcile } from "../src/reconciliation/reconcile.ts";
-import { candidates, expectedRule, type WalletRule } from "../src/reconciliation/wallet-rules.ts";
+import { candidates } from "../src/reconciliation/wallet-rules.ts";
 import { decimalText } from "../src/sandbox/money.ts";
 import { pick, seededRandom } from "../src/sandbox/random.ts";
 import { fileDatabase } from "./support/database.ts";
 import { exactUnits } from "./support/journal.ts";
 import { type Habits, smallLedger, storeLedgers } from "./support/small-ledger.ts";
 
-// What a bill does to its wallet is said twice: in the view analytics.entries, and in the parts of
-// statements that reconcile and the exports are made of. Here both are held against arithmetic.
+// What a bill does to its wallet is put into the view analytics.entries and into the statements of reconcile and
+// the exports. Here both are held against arithmetic.
 
 const { tables } = await fileDatabase();
 const { db } = tables;

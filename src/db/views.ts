@@ -7,6 +7,7 @@ import type { Queryable, Transaction } from "./connect.ts";
 import { dayViews } from "./days/day-views.ts";
 import { textArray } from "./sql/array-literal.ts";
 import { chainOrderText } from "./sql/chain-order.ts";
+import { joinRulesText, walletMovesText } from "./sql/wallet-moves.ts";
 
 /** The views of schema `analytics`, each after those that it reads. */
 export const viewNames = [
@@ -48,18 +49,24 @@ const viewOf = (schema: View["schema"], name: string, text: string): View => ({
   hash: createHash("sha256").update(text).digest("hex"),
 });
 
-/** The views of `analytics`, with those of days after the first one, which they read. */
+const moves = walletMovesText("bills");
+
+/** What the files of views leave open: each stands in one place of src/db/sql. */
+const words: Readonly<Record<string, string>> = {
+  chain_order: chainOrderText(),
+  join_rules: joinRulesText("bills").trim(),
+  wallet_amount: moves.amount,
+  wallet_fee: moves.fee,
+};
+
+function readView(name: string): string {
+  const text = readFileSync(new URL(`${name}.sql`, folder), "utf8");
+  return text.replaceAll(/\$([a-z_]+)/g, (found, word) => words[word] ?? found);
+}
+
+/** The views of `analytics`. After the first, which they read, come the views that put days together. */
 export function readViews(): readonly View[] {
-  const [entries, ...others] = viewNames.map((name) =>
-    viewOf(
-      "analytics",
-      name,
-      readFileSync(new URL(`${name}.sql`, folder), "utf8").replaceAll(
-        "$chain_order",
-        chainOrderText(),
-      ),
-    ),
-  );
+  const [entries, ...others] = viewNames.map((name) => viewOf("analytics", name, readView(name)));
   const days = dayViews().map(({ name, text }) => viewOf("public", name, text));
   return [...(entries === undefined ? [] : [entries]), ...days, ...others];
 }

@@ -3,8 +3,8 @@ import { isUnified, unifiedProductTypes, unifiedWallet } from "../contract/produ
 import type { Transaction } from "../db/connect.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import { bookedMaxOf } from "../db/sql/chain-order.ts";
+import { expectedRuleText, type WalletRule } from "../db/sql/expected-rule.ts";
 import { productTypesOf, walletOf } from "../db/sql/wallet.ts";
-import type { WalletRule } from "./wallet-rules.ts";
 
 /** Which ledgers are reconciled. */
 export type Scope = {
@@ -186,7 +186,7 @@ export async function billsToCheck(
         counts_amount,
         counts_fee,
         counts_coupon,
-        category in ('margin', 'spot') as is_exception
+        not ${sql.raw(expectedRuleText("category").isAmountAndFee)} as is_exception
       from business_types
       left join (
         select category, counts_amount, counts_fee, counts_coupon

@@ -1,8 +1,8 @@
 import { sql } from "drizzle-orm";
 import type { Transaction } from "../db/connect.ts";
 import { markMeaningOf } from "../db/days/mark-days.ts";
+import { expectedRule } from "../db/sql/expected-rule.ts";
 import type { AccountScope } from "./bills-to-check.ts";
-import { expectedRule } from "./wallet-rules.ts";
 
 type RuleRow = {
   readonly account: string;

@@ -1,7 +1,10 @@
 import { sql } from "drizzle-orm";
 import type { Transaction } from "../db/connect.ts";
+import { expectedRuleText } from "../db/sql/expected-rule.ts";
 import type { AccountScope } from "./bills-to-check.ts";
 import { isDoubted } from "./rule-evidence.ts";
+
+const expected = expectedRuleText("category");
 
 /** Rules that nothing speaks against stay, with the number of bills that they fit by now. */
 export async function confirmUndoubted(tx: Transaction, { account }: AccountScope): Promise<void> {
@@ -60,8 +63,8 @@ async function confirmCategories(tx: Transaction, account: string): Promise<void
       account,
       product_type,
       category,
-      category <> 'margin',
-      category not in ('margin', 'spot'),
+      ${sql.raw(expected.countsAmount)},
+      ${sql.raw(expected.countsFee)},
       false,
       true,
       bills - coalesce(untested, 0),

@@ -1,10 +1,11 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { Transaction } from "../db/connect.ts";
 import { bookedMaxOf } from "../db/sql/chain-order.ts";
+import type { WalletRule } from "../db/sql/expected-rule.ts";
 import { productTypesOf } from "../db/sql/wallet.ts";
 import { joinRules, walletMoves } from "../db/sql/wallet-moves.ts";
 import { type AccountScope, movedBy } from "./bills-to-check.ts";
-import { candidates, type WalletRule } from "./wallet-rules.ts";
+import { candidates } from "./wallet-rules.ts";
 
 // What the exchange rounds a balance by: one unit in its eighth place.
 export const lastPlace = sql.raw("0.00000001");

@@ -1,11 +1,12 @@
-import type { Category } from "../contract/business-types.ts";
+import {
+  amountAlone,
+  amountAndFee,
+  expectedRule,
+  nothing,
+  type WalletRule,
+} from "../db/sql/expected-rule.ts";
 
-/** Which of a bill's numbers its balance moves by. */
-export type WalletRule = {
-  readonly countsAmount: boolean;
-  readonly countsFee: boolean;
-  readonly countsCoupon: boolean;
-};
+// How a rule is inferred from bills. What a rule then does to a wallet is in src/db/sql/wallet-moves.ts.
 
 const rule = (countsAmount: boolean, countsFee: boolean, countsCoupon: boolean): WalletRule => ({
   countsAmount,
@@ -13,29 +14,15 @@ const rule = (countsAmount: boolean, countsFee: boolean, countsCoupon: boolean):
   countsCoupon,
 });
 
-const amountAndFee = rule(true, true, false);
-const nothing = rule(false, false, false);
-const amount = rule(true, false, false);
-
 /** All that a category may do to the wallet, the likelier first. */
 export const candidates: readonly WalletRule[] = [
   amountAndFee,
   nothing,
-  amount,
+  amountAlone,
   rule(false, true, false),
   rule(true, true, true),
   rule(false, true, true),
 ];
-
-// A margin move stays in the account, and the amount of a spot trade contains its fee.
-const expectedRules = new Map<string, WalletRule>([
-  ["margin" satisfies Category, nothing],
-  ["spot" satisfies Category, amount],
-]);
-
-/** What is expected of a category before the ledger was asked. */
-export const expectedRule = (category: string): WalletRule =>
-  expectedRules.get(category) ?? amountAndFee;
 
 /** In words: "amount + fee"; as `reconcile` shows rules. */
 export const movesText = ({ countsAmount, countsFee, countsCoupon }: WalletRule): string =>

@@ -1,29 +1,25 @@
 import { type SQL, sql } from "drizzle-orm";
+import { expectedRuleText } from "./expected-rule.ts";
+
+const expected = expectedRuleText("business_types.category");
 
 /**
- * Joins bills to their category and, as `rule`, to the rule of what they move: the one that was learned
- * for their type, where it differs from its category's, else the category's. The view
- * analytics.entries does the same.
+ * Joins bills to their category and, as `rule`, to what they move: what was learned of their type, else what was
+ * learned of their category, else what is expected of it.
  *
- * Until reconcile has learned a rule, a bill moves its amount and fee, a margin move moves nothing, and
- * the amount of a spot trade contains its fee.
- *
- * @param alias of the bills.
- * @param account to which all bills belong. Needed in a distributed database where `alias` names a
+ * @param bills the alias of the bills.
+ * @param account the account of all of them, as SQL. Needed in a distributed database where `bills` names a
  *   subquery, from which it cannot tell which node has the rules.
  */
-export const joinRules = (alias: string, account?: string): SQL => {
-  const bills = sql.raw(alias);
-  const ofAccount = account ?? sql`${bills}.account`;
-  return sql`
+export const joinRulesText = (bills: string, account = `${bills}.account`): string => `
       left join business_types
         on business_types.code = ${bills}.business_type
       left join wallet_rules
-        on wallet_rules.account = ${ofAccount}
+        on wallet_rules.account = ${account}
         and wallet_rules.product_type = ${bills}.product_type
         and wallet_rules.category = business_types.category
       left join wallet_type_rules
-        on wallet_type_rules.account = ${ofAccount}
+        on wallet_type_rules.account = ${account}
         and wallet_type_rules.product_type = ${bills}.product_type
         and wallet_type_rules.business_type = ${bills}.business_type
       cross join lateral (
@@ -31,45 +27,60 @@ export const joinRules = (alias: string, account?: string): SQL => {
           coalesce(
             wallet_type_rules.counts_amount,
             wallet_rules.counts_amount,
-            business_types.category is distinct from 'margin'
+            ${expected.countsAmount}
           ) as counts_amount,
           coalesce(
             wallet_type_rules.counts_fee,
             wallet_rules.counts_fee,
-            business_types.category not in ('margin', 'spot'),
-            true
+            ${expected.countsFee}
           ) as counts_fee,
           coalesce(wallet_type_rules.counts_coupon, wallet_rules.counts_coupon, false)
             as counts_coupon,
           wallet_type_rules.business_type is not null or coalesce(wallet_rules.is_testable, true)
             as is_testable
       ) as rule`;
-};
 
-/** By how much a bill moves its wallet's balance. */
-export type WalletMoves = {
-  /** The amount's part of the move, without a fee that the amount contains. */
-  readonly amount: SQL;
-  /** The part of the fee and of what a coupon paid, including a fee that the amount contains. */
-  readonly fee: SQL;
-  readonly moved: SQL;
+export const joinRules = (bills: string, account?: string): SQL =>
+  account === undefined
+    ? sql.raw(joinRulesText(bills))
+    : sql.join(
+        joinRulesText(bills, "$account")
+          .split("$account")
+          .map((part) => sql.raw(part)),
+        sql`${account}`,
+      );
+
+/** What a bill does to its wallet, in SQL. */
+export type WalletMoves<Text> = {
+  /** The part of the amount, without a fee that it contains. */
+  readonly amount: Text;
+  /** The part of the fee and of what a coupon paid, a fee inside the amount included. */
+  readonly fee: Text;
+  /** The amount and the fee. */
+  readonly moved: Text;
 };
 
 /**
- * What bills move that {@link joinRules} has joined to their rules.
- * @param alias of the bills.
+ * What bills do to their wallet, once {@link joinRulesText} has joined them to their rules. This is the one
+ * definition: the view analytics.entries, reconcile and the exports are made with it.
+ *
+ * @param bills the alias of the bills.
  */
-export function walletMoves(alias: string): WalletMoves {
-  const bills = sql.raw(alias);
-  const amount = sql`case when rule.counts_amount then ${bills}.amount else 0 end`;
-  const coupon = sql`case when rule.counts_coupon then coalesce(${bills}.fee_by_coupon, 0) else 0 end`;
+export function walletMovesText(bills: string): WalletMoves<string> {
+  const amount = `case when rule.counts_amount then ${bills}.amount else 0 end`;
+  const coupon = `case when rule.counts_coupon then coalesce(${bills}.fee_by_coupon, 0) else 0 end`;
   // In a unified account a balance that moves by the amount alone shows that the fee is inside it.
-  const isFeeInside = sql`(
+  const isFeeInside = `(
     rule.counts_amount and not rule.counts_fee and ${bills}.product_type like 'UTA-%'
   )`;
   return {
-    amount: sql`(${amount} - case when ${isFeeInside} then ${bills}.fee else 0 end)`,
-    fee: sql`(case when rule.counts_fee or ${isFeeInside} then ${bills}.fee else 0 end + ${coupon})`,
-    moved: sql`(${amount} + case when rule.counts_fee then ${bills}.fee else 0 end + ${coupon})`,
+    amount: `(${amount} - case when ${isFeeInside} then ${bills}.fee else 0 end)`,
+    fee: `(case when rule.counts_fee or ${isFeeInside} then ${bills}.fee else 0 end + ${coupon})`,
+    moved: `(${amount} + case when rule.counts_fee then ${bills}.fee else 0 end + ${coupon})`,
   };
+}
+
+export function walletMoves(bills: string): WalletMoves<SQL> {
+  const { amount, fee, moved } = walletMovesText(bills);
+  return { amount: sql.raw(amount), fee: sql.raw(fee), moved: sql.raw(moved) };
 }

@@ -1,3 +1,4 @@
+-- The words with a dollar are those of src/db/sql/wallet-moves.ts: what a bill does to its wallet.
 create or replace view analytics.entries as
 select
   bills.account,
@@ -14,17 +15,8 @@ select
   bills.fee,
   bills.fee_by_coupon,
   bills.balance,
-  -- In a unified account a balance that moves by the amount alone shows that the fee is inside it.
-  case when rule.counts_amount then bills.amount else 0 end
-  - case
-    when rule.counts_amount and not rule.counts_fee and bills.product_type like 'UTA-%' then bills.fee
-    else 0
-  end as wallet_amount,
-  case
-    when rule.counts_fee or (rule.counts_amount and bills.product_type like 'UTA-%') then bills.fee
-    else 0
-  end
-  + case when rule.counts_coupon then coalesce(bills.fee_by_coupon, 0) else 0 end as wallet_fee,
+  $wallet_amount as wallet_amount,
+  $wallet_fee as wallet_fee,
   -- An id's upper bits are milliseconds since 1 July 2015, 04:45:20.677 UTC; the ids of one
   -- millisecond are compared as text, whatever an id holds. Those since 19 January 2023 have 19 digits.
   octet_length(bills.bill_id) <> case
@@ -48,37 +40,12 @@ select
   case when bills.product_type like 'UTA-%' then 'UTA' else bills.product_type end as wallet,
   bills.extra is not null as has_extra
 from bills
-left join business_types on business_types.code = bills.business_type
-left join wallet_rules
-  on wallet_rules.account = bills.account
-  and wallet_rules.product_type = bills.product_type
-  and wallet_rules.category = business_types.category
-left join wallet_type_rules
-  on wallet_type_rules.account = bills.account
-  and wallet_type_rules.product_type = bills.product_type
-  and wallet_type_rules.business_type = bills.business_type
-cross join lateral (
-  -- Until reconcile has learned what a category moves: amount and fee, a margin move nothing, and
-  -- the amount of a spot trade contains its fee.
-  select
-    coalesce(
-      wallet_type_rules.counts_amount,
-      wallet_rules.counts_amount,
-      business_types.category is distinct from 'margin'
-    ) as counts_amount,
-    coalesce(
-      wallet_type_rules.counts_fee,
-      wallet_rules.counts_fee,
-      business_types.category not in ('margin', 'spot'),
-      true
-    ) as counts_fee,
-    coalesce(wallet_type_rules.counts_coupon, wallet_rules.counts_coupon, false) as counts_coupon
-) as rule;
+$join_rules;
 
 comment on view analytics.entries is
   'One row a bill, in no order, with its category and what it moves the balance by: cheap where no balance is asked for.';
 comment on column analytics.entries.account is 'The account''s name in the configuration.';
-comment on column analytics.entries.product_type is 'USDT-FUTURES, COIN-FUTURES, USDC-FUTURES, or the one of demo trading with an S before it.';
+comment on column analytics.entries.product_type is 'USDT-FUTURES, COIN-FUTURES, USDC-FUTURES, the one of demo trading with an S before it, or UTA- and the category of a unified account.';
 comment on column analytics.entries.coin is 'The coin that all amounts of the row are in. Amounts of different coins are never added up.';
 comment on column analytics.entries.is_demo is 'Whether it is demo trading, which is not money.';
 comment on column analytics.entries.bill_id is 'The exchange''s id of the bill: text, since it does not fit a floating-point number.';
