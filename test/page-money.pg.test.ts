@@ -415,6 +415,12 @@ describe.each(names)("the figures of %s %s", (account, coin) => {
     const model = modelOf(account, coin);
     const [table] = tablesIn(await pageOf(model), "contracts");
     const rows = rowsOfCoin(table?.rows ?? [], `${model.product} ${coin}`);
+    const unread = [...daysOf(model).keys()].filter(
+      (day) => Date.parse(day) + dayMs > model.settledTo,
+    ).length;
+    expect(rows[0]?.name.slice(`${model.product} ${coin}`.length).trim()).toBe(
+      unread === 0 ? "" : `${unread} day${unread === 1 ? "" : "s"} not all read`,
+    );
     const expected = [...Map.groupBy(model.bills, ({ symbol }) => symbol)].flatMap(
       ([symbol, bills]) => {
         const parts = earnedParts.map(([, partOf]) =>
@@ -469,7 +475,7 @@ describe.each(names)("the figures of %s %s", (account, coin) => {
 
 /** Its sum, and the rows below it up to the next coin's. */
 function rowsOfCoin(rows: readonly FigureRow[], title: string): readonly FigureRow[] {
-  const start = rows.findIndex(({ name }) => name === title);
+  const start = rows.findIndex(({ name }) => name === title || name.startsWith(`${title} `));
   const length = rows.slice(start + 1).findIndex(({ name }) => name.startsWith("U"));
   return length === -1 ? rows.slice(start) : rows.slice(start, start + 1 + length);
 }

@@ -1,7 +1,7 @@
 import { unifiedWallet } from "../../contract/product-types.ts";
 import { epochMs, isoTime } from "../../contract/time.ts";
 import { amount, movement } from "../format.ts";
-import { type Html, html } from "../html.ts";
+import { type Html, html, joined } from "../html.ts";
 import { type BillFilter, billsAddress } from "../money/bill-links.ts";
 import { isZero } from "../money/stretches.ts";
 import type { PageSelection } from "../selection.ts";
@@ -29,7 +29,7 @@ function rowOf(
   const moved = (title: string, decimal: string) =>
     html`<td class="figure" data-name="${title}">${movement(decimal, selection)}</td>`;
   return html`
-<tr class="${toneOf(chain)}"><th scope="row"><a class="to-bills" href="${placeAddress(bill, selection)}">${isoTime(cTime).replace("T", " ")}</a></th>${isUnified ? html`<td>${productType.replace("UTA-", "")}</td>` : ""}<td>${businessType} <span class="note">${category}</span></td><td>${symbol ?? ""}</td>${moved("Amount", bill.amount)}${moved("Fee", bill.fee)}<td class="figure main">${movement(bill.part, selection)}</td>${hasChain ? chainCells(chain, selection) : ""}<td class="note">${billId}</td></tr>`;
+<tr class="${toneOf(chain)}"><th scope="row"><a class="to-bills" href="${placeAddress(bill, selection)}">${isoTime(cTime).replace("T", " ")}</a></th>${isUnified ? html`<td>${productType.replace("UTA-", "")}</td>` : ""}<td class="type">${joined(businessType.split("_"), html`_<wbr>`)} <span class="note">${category}</span></td><td>${symbol ?? ""}</td>${moved("Amount", bill.amount)}${moved("Fee", bill.fee)}<td class="figure main">${movement(bill.part, selection)}</td>${hasChain ? chainCells(chain, selection) : ""}<td class="note">${billId}</td></tr>`;
 }
 
 /** Among all bills of its day: itself first, and those before it. */

@@ -5,6 +5,7 @@ import { html, joined } from "../html.ts";
 import { icon } from "../icons.ts";
 import { card, type WalletSection } from "../section.ts";
 import { daysBefore, type PageSelection, queryOf } from "../selection.ts";
+import { daysBehind } from "./chart-stretches.ts";
 import { exportNames } from "./exports.ts";
 import { unreadDays } from "./parts.ts";
 import { hasDays } from "./span.ts";
@@ -19,8 +20,11 @@ export const books: WalletSection = {
   async render(context) {
     const { selection, now } = context;
     const { account, product, coin, from, to } = selection;
-    const unread = unreadDays(await walletDays(context), now);
-    const month = closedMonth(selection, isoTime(now).slice(0, 10));
+    const days = await walletDays(context);
+    const today = isoTime(now).slice(0, 10);
+    const behind = daysBehind(days, context).filter((day) => day < today);
+    const unread = unreadDays(days, now) + behind.length;
+    const month = closedMonth(selection, today);
     const files = Object.entries(exportNames).map(
       ([format, title]) =>
         html`<a href="${exportAddress(selection, format)}" download>${title}</a>`,

@@ -10,19 +10,27 @@ export type ChartStretch = Pick<Stretch, "from" | "to"> & { readonly known: Stre
 /** More than so many days are drawn and listed by month. */
 export const daysShownMax = 366;
 
+/** Every selected day from the wallet's first one to today, or every month where there are too many. */
+export function chartStretches(days: readonly Stretch[], context: Shown): readonly ChartStretch[] {
+  const known = days.length > daysShownMax ? byMonth(days) : days;
+  return [
+    ...known.map((stretch) => ({ from: stretch.from, to: stretch.to, known: stretch })),
+    ...daysBehind(days, context).map((day) => ({ from: day, to: day, known: undefined })),
+  ];
+}
+
+type Shown = Pick<WalletContext, "selection" | "wallets" | "now">;
+
 /**
- * Every selected day from the wallet's first one to today, or every month where there are too many. Behind
- * the last day of a wallet that is read no more there is nothing to know.
+ * The selected days up to today of which nothing is known since they lie behind all that was read. Of a
+ * wallet that is read no more there is nothing to know.
  */
-export function chartStretches(
+export function daysBehind(
   days: readonly Stretch[],
-  { selection, wallets, now }: Pick<WalletContext, "selection" | "wallets" | "now">,
-): readonly ChartStretch[] {
+  { selection, wallets, now }: Shown,
+): readonly Day[] {
   const { account, product, coin, to } = selection;
   const last = days.at(-1);
-  if (last === undefined) return [];
-  const known = days.length > daysShownMax ? byMonth(days) : days;
-  const today = isoTime(now).slice(0, 10);
   const isEnded = wallets.some(
     (wallet) =>
       wallet.isEnded &&
@@ -30,11 +38,9 @@ export function chartStretches(
       wallet.product === product &&
       wallet.coin === coin,
   );
-  const rest = isEnded ? [] : daysBetween(last.to, to < today ? to : today);
-  return [
-    ...known.map((stretch) => ({ from: stretch.from, to: stretch.to, known: stretch })),
-    ...rest.map((day) => ({ from: day, to: day, known: undefined })),
-  ];
+  if (last === undefined || isEnded) return [];
+  const today = isoTime(now).slice(0, 10);
+  return daysBetween(last.to, to < today ? to : today);
 }
 
 /** Behind the one, up to the other: not more than are shown. */

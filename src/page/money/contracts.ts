@@ -1,8 +1,9 @@
 import { isDemoProductType } from "../../contract/product-types.ts";
-import { formatCount } from "../../terminal/format.ts";
+import { formatCount, formatCounted } from "../../terminal/format.ts";
 import { floatingBar, type Span } from "../charts/floating-bar.ts";
 import { forPixels, movement } from "../format.ts";
 import { type Html, html } from "../html.ts";
+import { icon } from "../icons.ts";
 import { card, type WalletSection } from "../section.ts";
 import { type PageSelection, queryOf } from "../selection.ts";
 import { billsAddress, linked } from "./bill-links.ts";
@@ -50,10 +51,14 @@ const tableOf = (coins: readonly CoinEarnings[], selection: PageSelection): Html
 
 /** A coin's sum, and its contracts below it. Bars are of one coin alone: coins are never held against each other. */
 function coinRows(earnings: CoinEarnings, selection: PageSelection): Html {
-  const { product, coin, contracts: found, movedOtherwise, result } = earnings;
+  const { product, coin, contracts: found, movedOtherwise, result, unreadDays } = earnings;
   const own = { ...selection, product, coin };
   const isShown = product === selection.product && coin === selection.coin;
   const name = html`<span class="account">${product}</span> ${coin}`;
+  const lack =
+    unreadDays === 0
+      ? ""
+      : html` <span class="not-read">${icon("warn")} ${formatCounted(unreadDays, "day")} not all read</span>`;
   const title = isShown
     ? html`<b aria-current="true">${name}</b>`
     : html`<a href="/${queryOf(own)}#${about.id}">${name}</a>`;
@@ -64,7 +69,7 @@ function coinRows(earnings: CoinEarnings, selection: PageSelection): Html {
   const span = spanOf(shown);
   return html`
 <tbody>
-<tr class="sum"><th scope="rowgroup">${title}</th>${figures(whole, own, (part) =>
+<tr class="sum"><th scope="rowgroup">${title}${lack}</th>${figures(whole, own, (part) =>
     // What moved otherwise is in no bill.
     part === "contract_result" && hasMovedOtherwise(earnings)
       ? undefined

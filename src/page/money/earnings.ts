@@ -1,8 +1,10 @@
 import { sql } from "drizzle-orm";
+import { isoTime } from "../../contract/time.ts";
 import { textArray } from "../../db/sql/array-literal.ts";
 import { productTypesOf } from "../../db/sql/wallet.ts";
 import { decimalOf, decimalText, subtract } from "../../export/decimal.ts";
 import type { WalletContext } from "../section.ts";
+import { daysBefore } from "../selection.ts";
 import { hasFee, isOther, type PartName } from "./contract-parts.ts";
 import { otherResults, resultLines } from "./lines.ts";
 import { sumOf } from "./stretches.ts";
@@ -29,6 +31,8 @@ export type CoinEarnings = {
   readonly movedOtherwise: string;
   /** What the wallet's days are said to have earned: its contracts, and what moved otherwise. */
   readonly result: string;
+  /** The selected days before today of which something was not read. */
+  readonly unreadDays: number;
 };
 
 const read = new WeakMap<WalletContext, Promise<readonly CoinEarnings[]>>();
@@ -48,11 +52,13 @@ async function readCoins(context: WalletContext): Promise<readonly CoinEarnings[
   const contracts = Map.groupBy(await readContracts(context), keyOf);
   const results = await readResults(context);
   return results
-    .flatMap(({ product, coin, result }) => {
+    .flatMap(({ product, coin, result, unread }) => {
       const own = contracts.get(keyOf({ product, coin })) ?? [];
       const sum = together(own).figures.contract_result;
       const movedOtherwise = decimalText(subtract(decimalOf(result), decimalOf(sum)));
-      return own.length === 0 ? [] : [{ product, coin, contracts: own, movedOtherwise, result }];
+      if (own.length === 0) return [];
+      const unreadDays = Number(unread);
+      return [{ product, coin, contracts: own, movedOtherwise, result, unreadDays }];
     })
     .toSorted(
       (a, b) =>
@@ -148,21 +154,37 @@ async function readContracts({
   }));
 }
 
-type CoinResult = Place & { readonly result: string };
+type CoinResult = Place & { readonly result: string; readonly unread: string };
 
-/** By the days' own sums, as the bridge and the result by day have them. */
-async function readResults({ tx, selection }: WalletContext): Promise<readonly CoinResult[]> {
+/** By the days that the bridge and the result by day are made of, and those behind them. */
+async function readResults({
+  tx,
+  selection,
+  wallets,
+  now,
+}: WalletContext): Promise<readonly CoinResult[]> {
   const { account, from, to } = selection;
+  const today = isoTime(now).slice(0, 10);
+  const until = to < today ? daysBefore(to, -1) : today;
+  const ended = wallets.filter(({ isEnded }) => isEnded).map(({ product }) => product);
   const result = sql.join(
     resultLines.map(({ ofDay }) => ofDay),
     sql` + `,
   );
   const { rows } = await tx.execute<CoinResult>(sql`
-    select wallet as product, coin, sum(${result})::text as result
-    from current_ledger_days
+    select
+      product_type as product,
+      coin,
+      sum(${result})::text as result,
+      count(*) filter (where not is_complete and day < ${today}::date)
+        + case
+          when product_type = any(${textArray(ended)}::text[]) then 0
+          else greatest(0, ${until}::date - max(day) - 1)
+        end as unread
+    from analytics.daily_rollforward
     where account = ${account}
       and day between ${from}::date and ${to}::date
-    group by wallet, coin`);
+    group by product_type, coin`);
   return rows;
 }
 

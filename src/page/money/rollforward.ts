@@ -32,9 +32,9 @@ export const rollforward: WalletSection = {
     return card(
       { ...about, about: html`${selection.coin} ${switchOf(selection)}` },
       html`
-<p class="note ${moving.length > fittingMax ? "" : "narrow"}">The table scrolls sideways: closing balances and bills are at its right end.</p>
+${moving.length > fittingMax ? html`<p class="note wide">The table scrolls sideways: closing balances and bills are at its right end.</p>` : ""}
 ${shown.length < stretches.length ? html`<p class="note">The newest ${formatCount(shown.length)} of ${formatCount(stretches.length)} days; the total is of all. Choose months, or fewer days, to see the others.</p>` : ""}
-<div class="scroll tall" tabindex="0" role="region" aria-label="${name}"><table class="rollforward">
+<div class="scroll tall" tabindex="0" role="region" aria-label="${name}"><table class="rollforward compact">
 <thead><tr><th scope="col">${selection.by === "month" ? "Month" : "Day"}</th>${figureHead("Opening")}${moving.map(({ title }) => figureHead(title))}${figureHead("Closing")}${figureHead("Bills")}<th scope="col">Read</th></tr></thead>
 <tbody>${shown.map((stretch) => rowOf(stretch, stretchName(stretch), moving, selection))}</tbody>
 <tfoot>${rowOf(whole, total, moving, selection)}</tfoot></table></div>`,
@@ -61,16 +61,18 @@ function rowOf(
   selection: PageSelection,
 ): Html {
   const { from, to, opening, closing, moved, bills } = stretch;
-  const cell = (figure: Html) => html`<td class="figure">${figure}</td>`;
+  const cell = (title: string, figure: Html) =>
+    html`<td class="figure" data-name="${title}">${figure}</td>`;
   const all = billsAddress(selection, { from, to });
   return html`
-<tr class="${stretch.isComplete || name === total ? "" : "unread"}"><th scope="row">${name}</th>${cell(amount(opening, selection))}${moving.map(
+<tr class="${stretch.isComplete || name === total ? "" : "unread"}"><th scope="row">${name}</th>${cell("Opening", amount(opening, selection))}${moving.map(
     (line) =>
       cell(
+        line.title,
         linked(
           movement(moved[line.name], selection),
           billsAddress(selection, { from, to, pieces: [line.name] }),
         ),
       ),
-  )}${cell(html`<b>${amount(closing, selection)}</b>`)}${cell(bills === 0 ? html`<span class="zero">–</span>` : html`<a class="to-bills" href="${all}">${formatCount(bills)}</a>`)}<td>${readText(stretch)}</td></tr>`;
+  )}<td class="figure main" data-name="Closing"><b>${amount(closing, selection)}</b></td>${cell("Bills", bills === 0 ? html`<span class="zero">–</span>` : html`<a class="to-bills" href="${all}">${formatCount(bills)}</a>`)}<td>${readText(stretch)}</td></tr>`;
 }

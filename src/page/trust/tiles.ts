@@ -76,7 +76,8 @@ function completeTile({ streams, now }: Facts, trust: Trust): Tile {
   const isApart = last.length < live.length && trust.missingMs > 0;
   return {
     ...place,
-    tone: isApart || trust.behindMs > behindMaxMs ? "warn" : "good",
+    // A closed ledger's holes are no matter of how far the others are read.
+    tone: live.some(hasHole) || trust.behindMs > behindMaxMs ? "warn" : "good",
     figure: dayTag(through),
     notes: [
       `${minuteOf(through)}, ${ago(through, now)}`,
@@ -84,6 +85,8 @@ function completeTile({ streams, now }: Facts, trust: Trust): Tile {
     ],
   };
 }
+
+const hasHole = (stream: StreamStatus): boolean => missingOf(stream).length > 0;
 
 /** The first two, and how many more. */
 export const listOf = (names: readonly string[]): string =>
@@ -96,7 +99,7 @@ const inLedgers = (count: number, of: number): string =>
 
 function missingTile({ streams, neverRead, now }: Facts, { missingMs }: Trust): Tile {
   const place = { name: "Not read yet", href: "#ledgers" };
-  const missing = streams.filter((stream) => missingOf(stream).length > 0);
+  const missing = streams.filter(hasHole);
   if (missing.length === 0 && neverRead.length === 0) {
     return { ...place, tone: "good", figure: "none", notes: ["but the newest minutes"] };
   }
@@ -198,6 +201,6 @@ function lastRunTile({ status, isSyncAtWork, now }: Facts): Tile {
   }
   const when = ago(finishedAt, now);
   return outcome === "complete"
-    ? { ...place, tone: "good", figure: "done", notes: [when, "it did all that it set out to"] }
+    ? { ...place, tone: "good", figure: "done", notes: [when, "ended well"] }
     : { ...place, tone: "warn", figure: outcomeWords(outcome), notes: [when] };
 }
