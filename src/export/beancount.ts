@@ -19,7 +19,7 @@ const heading = `; the bills of an exchange's futures account: export --format b
 const title = `option "title" "bill-sync"
 `;
 
-// Accounts that several ledgers share are met in no order of time: all are open from the first day.
+// All accounts open on this day: ledgers are written one after another, and may share an account.
 const openedOn = "1970-01-01";
 
 /** A journal that `bean-check` accepts. Every balance is asserted with no tolerance at all. */
@@ -56,10 +56,10 @@ function openPrinter(timeOf: TimeOf): (entry: JournalEntry) => string {
   };
 }
 
-// The digits with which Python's decimals compute, and beancount by them. No option of it sets more.
+// Beancount computes with Python's decimals, at their default of 28 digits. It has no option for more.
 const digitsMax = 28;
 
-/** Adds the wallets up as beancount will, and refuses what it would round. */
+/** Adds up the wallets as beancount will, and refuses sums that it would round. */
 function openSums(): (bill: ExportedBill, posting: Posting) => void {
   const sums = new Map<string, Decimal>();
   return ({ account, productType, billId }, { account: parts, amount }) => {
@@ -76,7 +76,7 @@ function openSums(): (bill: ExportedBill, posting: Posting) => void {
   };
 }
 
-/** An assertion holds at the beginning of its day, so that of a day's end is dated the next. */
+/** Beancount checks an assertion at the beginning of its day, so a day's closing balance is dated the next day. */
 const dayAfter = (day: string): string => isoTime(epochMs(Date.parse(day) + dayMs)).slice(0, 10);
 
 function headOf(entry: Exclude<JournalEntry, { kind: "balance" }>, timeOf: TimeOf): string {
@@ -126,23 +126,22 @@ const spellAccount = (name: string): string =>
 const quoted = (text: string): string =>
   `"${text.replace(/\p{C}/gu, " ").replace(/["\\]/g, "\\$&")}"`;
 
-/** Begins with a capital or a digit, and holds letters, digits and hyphens. */
+/** A part of an account's name: begins with a capital or a digit; letters, digits and hyphens follow. */
 function accountPart(name: string): string {
   const safe = name.replace(/[^A-Za-z0-9-]/g, "-").replace(/^-/, "X-");
   return safe.charAt(0).toUpperCase() + safe.slice(1);
 }
 
-// What beancount 2 reads as a commodity; a longer name, a single letter, and three words of its own
-// are none.
+// What beancount 2 reads as a commodity. Longer names, single letters and three reserved words are none.
 const commodityPattern = /^[A-Z][A-Z0-9'._-]{0,22}[A-Z0-9]$/;
 const itsOwnWords = ["TRUE", "FALSE", "NULL"];
 const prefix = "COIN.";
 const lengthKept = 10;
 
 /**
- * A coin's name where beancount can read it, else `COIN.` and what it can read of it: 1INCH is
- * COIN.1INCH. Six digits of its SHA-256 follow where something was lost: stETH is
- * COIN.STETH.0F8699. The `commodity` directive has the name as it is.
+ * A coin's name where beancount can read it, else `COIN.` and the readable part of the name: 1INCH is
+ * COIN.1INCH. Six digits of the name's SHA-256 follow where something was lost: stETH is
+ * COIN.STETH.0F8699. The `commodity` directive has the original name.
  */
 function commodityName(coin: string): string {
   const isItsOwn = itsOwnWords.includes(coin) || coin.startsWith(prefix);

@@ -7,8 +7,8 @@ export type Booking = {
   readonly root: Root;
   readonly name: string;
   /**
-   * Whose it is; default the product type's. One of an account is shared by its product types, so that
-   * what one sends to another cancels.
+   * The level at which the journal's account is kept; default the product type. Product types share one
+   * of level "account", so that what one of them sends to another cancels out.
    */
   readonly owner?: "account" | "wallet";
 };
@@ -32,19 +32,19 @@ const bySign = (name: string) => ({
   loss: { root: "Expenses", name } as const,
 });
 
-// Koinly's help says of the template: "realized gain" on every row of a futures account's profit
-// and loss, which funding is part of. Tags that its list names: income, reward, cost, margin fee,
-// fee refund. None is named for interest on futures, nor for copy trading: those rows carry the
-// plain ones. A loan has tags of its own. Nobody here has imported such a file into Koinly.
+// Koinly's help on the template asks for "realized gain" on every row of a futures account's profit and
+// loss, including funding. Its list of tags has income, reward, cost, margin fee, fee refund and some for
+// loans. It has none for interest on futures or for copy trading, whose rows are tagged income or cost.
+// Nobody here has imported such a file into Koinly.
 const profitAndLoss = { received: "realized gain", sent: "realized gain" };
 const incomeAndCost = { received: "income", sent: "cost" };
 const unlabelled = { received: "", sent: "" };
 
-// What a fee is booked to, whether it stands beside a bill's amount or in a row of its own.
+// The accounts for fees, both those in a bill with an amount and those in bills of their own.
 const feeRebates = { root: "Income", name: "FeeRebates" } as const;
 const feesPaid = { root: "Expenses", name: "TradingFees" } as const;
 
-/** The one table of what each category is to an accountant. A bill's fee is booked beside it. */
+/** How each category is booked. A bill's fee is booked separately, see {@link feeBooking}. */
 export const bookings: Readonly<Record<Category, CategoryBooking>> = {
   transfer: {
     ...both({ root: "Equity", name: "Transfers", owner: "account" }),
@@ -53,7 +53,7 @@ export const bookings: Readonly<Record<Category, CategoryBooking>> = {
   trade: { ...both({ root: "Income", name: "RealisedPnl" }), koinly: profitAndLoss },
   liquidation: { ...both({ root: "Expenses", name: "Liquidation" }), koinly: profitAndLoss },
   funding: { ...bySign("Funding"), koinly: profitAndLoss },
-  // Mostly moves nothing: where it does, reconcile has learned so.
+  // Usually moves nothing. Where it does move the wallet, reconcile has learned so.
   margin: { ...both({ root: "Equity", name: "Margin" }), koinly: unlabelled },
   bonus: {
     ...both({ root: "Income", name: "Bonus" }),
@@ -63,10 +63,10 @@ export const bookings: Readonly<Record<Category, CategoryBooking>> = {
   delivery: { ...both({ root: "Income", name: "Delivery" }), koinly: profitAndLoss },
   interest: { ...bySign("Interest"), koinly: incomeAndCost },
   conversion: { ...both({ root: "Equity", name: "Conversion" }), koinly: unlabelled },
-  // Two coins change places: what one is worth in the other is a matter of prices, and no profit here.
+  // One coin is exchanged for another: no profit is booked, since that needs prices.
   spot: { ...both({ root: "Equity", name: "SpotTrades" }), koinly: unlabelled },
   loan: {
-    // Borrowed in one category of a unified account, and repaid in another.
+    // In a unified account a loan may be borrowed in one category and repaid in another.
     ...both({ root: "Liabilities", name: "Loan", owner: "wallet" }),
     koinly: { received: "loan", sent: "loan repayment" },
   },

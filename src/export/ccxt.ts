@@ -16,10 +16,9 @@ import { walletChange } from "./wallet-change.ts";
 
 /**
  * A JSON array of ccxt's unified ledger entries, one a line. Numbers are text, as with ccxt's
- * `exchange.number = String`: a float would lose digits. Amounts are absolute, as ccxt has them,
- * and `direction` is their sign; a cost below zero is a rebate. Then
- * `after = before ± amount - fee.cost`, but where a bill's kind moves the wallet otherwise: margin
- * moves mostly do not.
+ * `exchange.number = String`: a float would lose digits. Amounts are absolute, as in ccxt, and
+ * `direction` is their sign; a cost below zero is a rebate. So `after = before ± amount - fee.cost`,
+ * except for categories that move the wallet differently, such as margin, which usually moves nothing.
  */
 export async function* toCcxt(pages: BillPages): Chunks {
   let separator = "[\n";
@@ -31,7 +30,7 @@ export async function* toCcxt(pages: BillPages): Chunks {
   yield separator === ",\n" ? "\n]\n" : "[]\n";
 }
 
-/** ccxt's words. Where it has none, the exchange's own stands, as ccxt does it. */
+/** ccxt's names of types. For others the exchange's own name is used, as ccxt does. */
 const types: Readonly<Partial<Record<Category, string>>> = {
   transfer: "transfer",
   trade: "trade",
@@ -71,13 +70,13 @@ function ledgerEntry(bill: ExportedBill): object {
   };
 }
 
-/** Without a fee that is inside it, as a unified account's may have: ccxt has the fee beside it. */
+/** The amount without the fee, which a unified account's amount may contain: ccxt shows fees separately. */
 function amountOf(bill: ExportedBill): Decimal {
   const isMoved = isUnified(bill.productType) && !isZero(walletChange(bill));
   return decimalOf(isMoved ? bill.walletAmount : bill.amount);
 }
 
-/** The bill under the API's names, with what the columns do not know in its own spelling. */
+/** The bill under the API's names, including fields that have no column, as they were spelled. */
 function rawRow(bill: ExportedBill): object {
   const extra = bill.extra === null ? {} : (parseExactJson(bill.extra) as object);
   return { ...(isUnified(bill.productType) ? unifiedRow(bill) : classicRow(bill)), ...extra };

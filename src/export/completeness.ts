@@ -13,8 +13,8 @@ import { type BillSelection, isSelected } from "./read-bills.ts";
 export type ExportedTime = {
   readonly stream: Stream;
   /**
-   * Up to when it was read; undefined before the first time that was read to its end. Of one that is
-   * closed, when that was: no later bill will come between those that are stored.
+   * Up to when the stream is covered; undefined before its first complete window. For a closed stream, when
+   * it was closed, since it gets no more bills.
    */
   readonly through: EpochMs | undefined;
   readonly isClosed: boolean;
@@ -46,7 +46,7 @@ export async function readExportedTimes(
   return found;
 }
 
-/** Behind its closing there is nothing to be read of a stream. */
+/** The selected time, cut at the stream's closing: there is nothing to read after that. */
 const upTo = (
   { from, to }: Pick<BillSelection, "from" | "to">,
   closedAt: EpochMs | undefined,
@@ -54,8 +54,9 @@ const upTo = (
   closedAt === undefined ? { from, to } : { from, to: epochMs(Math.min(to ?? closedAt, closedAt)) };
 
 /**
- * What of the selected time is not proven complete. Without a beginning, what was ever known of
- * counts; without an end, what was read: the newest minutes are left out of such an export.
+ * The parts of the selected time that are not proven complete. Without `from`, the time begins with the
+ * oldest known window. Without `to`, it ends where coverage does: such an export leaves out the newest
+ * minutes.
  */
 export function holesIn(
   { coverage, expired, open }: Pick<KnownTime, "coverage" | "expired" | "open">,
@@ -69,9 +70,8 @@ export function holesIn(
 }
 
 /**
- * The streams with selected bills that no `reconcile` has looked at since they were stored or since
- * a type of theirs was mapped: the order within their milliseconds, and what their kinds do to the
- * wallet, may not be known yet.
+ * The streams with selected bills that no `reconcile` has checked since they were stored, or since one of
+ * their types was mapped. Their order within a millisecond, and what they move, may not be known yet.
  */
 export async function readUnreconciled(
   tx: Transaction,
@@ -88,9 +88,9 @@ export async function readUnreconciled(
       where ${isSelected(selection)}
         and (
           reconciled_chains.account is null
-          -- What types set or unset changed is to be learned anew.
+          -- A mapping was changed by the command types, and reconcile has not run since.
           or ingested_before = '-infinity'
-          -- Where bills were not judged yet, the next check begins before what this one looked at.
+          -- ingested_before may be earlier than the last check, which left bills to be judged later.
           or ingested_at >= greatest(ingested_before, reconciled_at)
         )
       group by bills.account, bills.product_type

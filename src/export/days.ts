@@ -1,7 +1,7 @@
 import { Temporal } from "temporal-polyfill";
 import { type EpochMs, epochMs, isoTime } from "../contract/time.ts";
 
-/** The day on which a moment lies: 2026-11-21. */
+/** The day of a time: 2026-11-21. */
 export type DayOf = (time: EpochMs) => string;
 
 export const utcDay: DayOf = (time) => isoTime(time).slice(0, 10);
@@ -9,7 +9,7 @@ export const utcDay: DayOf = (time) => isoTime(time).slice(0, 10);
 /** @param zone of the IANA's list, or "UTC". */
 export function dayIn(zone: string): DayOf {
   if (zone === "UTC") return utcDay;
-  // Bills come in the order of time: a zone is asked once a day.
+  // Bills come in the order of time, so the zone's rules are looked up once a day.
   let last = { day: "", from: epochMs(0), to: epochMs(0) };
   return (time) => {
     if (time >= last.from && time < last.to) return last.day;

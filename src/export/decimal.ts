@@ -13,7 +13,7 @@ export function decimalOf(text: string): Decimal {
   };
 }
 
-/** Without an exponent, with as many places as the decimal has. */
+/** The decimal as text, without an exponent, with all its decimal places. */
 export function decimalText({ units, scale }: Decimal): string {
   if (scale === 0) return String(units);
   const sign = units < 0n ? "-" : "";
@@ -21,7 +21,7 @@ export function decimalText({ units, scale }: Decimal): string {
   return `${sign}${digits.slice(0, -scale)}.${digits.slice(-scale)}`;
 }
 
-/** The units that the same number has at a larger scale. */
+/** The units of the same number at a larger scale. */
 export const unitsAt = ({ units, scale }: Decimal, larger: number): bigint =>
   scale === larger ? units : units * 10n ** BigInt(larger - scale);
 
@@ -49,7 +49,7 @@ export function unitsOf(decimal: Decimal, scale: number): bigint | undefined {
   return decimal.units % factor === 0n ? decimal.units / factor : undefined;
 }
 
-/** Whether a number can be written with so many digits, zeros at its end left out. */
+/** Whether a number has at most so many digits, not counting trailing zeros. */
 export function hasAtMostDigits({ units }: Decimal, digits: number): boolean {
   const limit = 10n ** BigInt(digits);
   if (units < limit && units > -limit) return true;

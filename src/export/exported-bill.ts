@@ -11,9 +11,9 @@ export type ExportedBill = Omit<Bill, "extra"> & {
   readonly extra: string | null;
   readonly ingestedAt: EpochMs;
   readonly category: Category;
-  /** The part of the amount that moves the wallet, as `reconcile` learned it of the category. */
+  /** The part of the amount that moves the wallet, by the rule that `reconcile` has learned. */
   readonly walletAmount: string;
-  /** The part of the fee, and of what a coupon paid, that moves the wallet. */
+  /** The part of the fee and of what a coupon paid that moves the wallet, by the same rule. */
   readonly walletFee: string;
 };
 
@@ -26,30 +26,30 @@ export type BillPages = AsyncIterable<readonly ExportedBill[]>;
 /** What an export is made of, in the order in which it is written. */
 export type Chunks = AsyncIterable<string | Uint8Array>;
 
-/** A wallet whose account is of the other kind by now: the exchange no longer serves it. */
+/** A wallet whose account has changed its mode, so that the exchange no longer serves the wallet. */
 export type Closing = {
   readonly account: string;
   readonly wallet: string;
-  /** The exchange's time when a run was first told so. */
+  /** The exchange's time when a run first noticed. */
   readonly at: EpochMs;
 };
 
 export type FormatOptions = {
-  /** The day that a journal dates a bill by. Default UTC's. */
+  /** The day on which a journal dates a bill. Default the UTC day. */
   readonly dayOf?: DayOf;
-  /** That of these days. Default UTC. */
+  /** The time zone of `dayOf`. Default UTC. */
   readonly zone?: string;
   /**
-   * The bills that stand in files which a journal continues: they are booked, and not written. The
-   * other bills begin with a day.
+   * The bills in the files that this journal continues. They count for its balances, but are not written
+   * again. The other bills start at the beginning of a day.
    */
   readonly before?: BillPages;
-  /** In the time of these bills; a journal takes what is left in such a wallet out of it. */
+  /** The wallets that were closed in the time of these bills. A journal books what is left in one out of it. */
   readonly closings?: readonly Closing[];
 };
 
 export type Format = (pages: BillPages, options?: FormatOptions) => Chunks;
 
-/** A category that the database names and this program does not know is no reason to lose a bill. */
+/** A category of the database. One that this program does not know counts as unknown, so that no bill is lost. */
 export const categoryOf = (text: string | null): Category =>
   text !== null && isCategory(text) ? text : "unknown";

@@ -1,6 +1,6 @@
 import type { Format } from "./exported-bill.ts";
 
-/** Each is loaded when it is asked for. */
+/** The formats. Each module is loaded only when it is used. */
 const formats = {
   csv: async () => (await import("./csv.ts")).toCsv,
   parquet: async () => (await import("./parquet.ts")).toParquet,
@@ -16,14 +16,14 @@ export const formatNames = Object.keys(formats) as readonly FormatName[];
 
 export const loadFormat = (name: FormatName): Promise<Format> => formats[name]();
 
-/** What no terminal can show. */
+/** Whether the format cannot be shown on a terminal. */
 export const isBinary = (name: FormatName): boolean => name === "parquet";
 
-/** What has a transaction a bill, and asserts balances. */
+/** Whether the format has one transaction a bill, and asserts balances. */
 export const isJournal = (name: FormatName): boolean => name === "hledger" || name === "beancount";
 
-/** Where a demo coin would be taken for money. */
+/** Whether a reader of the format would take a demo coin for money. */
 export const isPriced = (name: FormatName): boolean => isJournal(name) || name === "koinly";
 
-/** Whether it shows what a bill does to its wallet, as `reconcile` learned it. */
+/** Whether the format shows by how much a bill moves its wallet, as `reconcile` has learned it. */
 export const showsWallets = (name: FormatName): boolean => isPriced(name) || name === "ccxt";

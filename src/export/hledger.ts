@@ -50,7 +50,7 @@ function openPrinter(timeOf: TimeOf): (entry: JournalEntry) => string {
   };
 }
 
-// More places hledger does not read.
+// The most decimal places that hledger reads.
 const placesMax = 255;
 
 function refuseLong({ account, productType, billId }: ExportedBill, { amount }: Posting): void {
@@ -87,17 +87,17 @@ const adjustmentHead = (bill: ExportedBill, kind: Adjustment, time: string): str
 
 const spellAccount = (name: string): string => spellParts(name, accountPart);
 
-/** Text that begins no comment, ends no line and separates no tag. */
+/** Text without characters that begin a comment, end a line or separate tags. */
 const plain = (text: string): string => text.replace(/[;,|\p{C}\p{Z}]+/gu, " ").trim();
 const code = (text: string): string => plain(text).replaceAll(/[()]/g, "_");
 
-/** A colon would begin a sub-account, two spaces the amount, brackets a virtual posting. */
+/** A part of an account's name: a colon would begin a sub-account, two spaces the amount, brackets a virtual posting. */
 function accountPart(name: string): string {
   const safe = name.replace(/[:;()[\]"*!|\p{C}\p{Z}]/gu, "_");
   return safe === name && !endsLikeFingerprint(name) ? name : `${safe}_${fingerprint(name)}`;
 }
 
-/** Quoted where it holds anything but letters: "1INCH". */
+/** A coin's name, quoted where it holds anything but letters: "1INCH". */
 function commodityName(coin: string): string {
   if (/^[A-Za-z]+$/.test(coin)) return coin;
   const safe = coin.replace(/[";\p{C}\p{Z}]/gu, "_");

@@ -22,9 +22,9 @@ const header = [
 ];
 
 /**
- * Koinly's universal CSV: a row for what of a bill's amount moved the wallet and one for its fee,
- * since a deposit has no fee at Koinly. Both sides of a unified account's trade are one row: apart
- * they would be a withdrawal and a deposit. A bill that moved nothing has no row.
+ * Koinly's universal CSV. A bill has a row for the part of its amount that moved the wallet and another
+ * one for its fee, since Koinly allows no fee in a deposit. Both sides of a unified account's trade are
+ * one row: in two rows they would be a withdrawal and a deposit. A bill that moved nothing has no row.
  */
 export async function* toKoinly(pages: BillPages): Chunks {
   yield csvLines([header]);
@@ -43,7 +43,7 @@ export async function* toKoinly(pages: BillPages): Chunks {
 
 type Row = readonly string[];
 
-// An id alone may stand in two product types, and Koinly takes equal hashes for one transaction.
+// Two product types may have the same id, and Koinly takes equal hashes for one transaction.
 const hashOf = ({ account, productType, billId }: ExportedBill): string =>
   `${account}/${productType}/${billId}`;
 
@@ -76,7 +76,7 @@ function movement(
     : [rowOf(bill, moves, none, label.sent, hash)];
 }
 
-/** An amount, and the currency of it. */
+/** The two cells of an amount and its currency. */
 const moved = ({ coin }: ExportedBill, amount: string): Row => [
   decimalText(magnitude(decimalOf(amount))),
   harmless(coin),

@@ -3,8 +3,8 @@ import { ReportableError } from "../errors.ts";
 import { printableLine } from "../printable.ts";
 
 /**
- * Names as a journal allows them. Each is made once and remembered; two that would become one are
- * refused, since their sums would be one too.
+ * Spells names as a journal allows them, and remembers each. Two names that would be spelled alike are
+ * refused, since their sums would be merged.
  */
 export function namesBy(
   spell: (name: string) => string,
@@ -29,7 +29,7 @@ export function namesBy(
   };
 }
 
-// What no text in Postgres can hold.
+// No text in Postgres can hold this character.
 const separator = "\0";
 
 /** A name of several parts as one text, to be made by {@link spellParts}. */
@@ -42,9 +42,9 @@ export const spellParts = (
 
 const shown = (name: string): string => printableLine(name.replaceAll(separator, ":"));
 
-/** Six hexadecimal digits that tell apart names which lost what made them differ. */
+/** Six hexadecimal digits that tell apart names that are spelled alike. */
 export const fingerprint = (name: string): string =>
   createHash("sha256").update(name).digest("hex").slice(0, 6).toUpperCase();
 
-/** Whether a name could be another's with its {@link fingerprint}. */
+/** Whether a name could be taken for another one with its {@link fingerprint}. */
 export const endsLikeFingerprint = (name: string): boolean => /[-_][0-9A-F]{6}$/.test(name);

@@ -4,8 +4,8 @@ import { ReportableError } from "../errors.ts";
 import { decimalOf, unitsOf } from "./decimal.ts";
 import type { BillPages, Chunks, ExportedBill } from "./exported-bill.ts";
 
-// The widest decimal that every reader knows: 20 digits before the point, 18 behind it, which is
-// what the finest coins have.
+// The widest decimal that every reader supports: 20 digits before the point and 18 after it, as many as
+// the finest coins have.
 const precision = 38;
 const scale = 18;
 const unitsMax = 10n ** BigInt(precision);
@@ -92,7 +92,7 @@ const schema: SchemaElement[] = [
   ...columns.map(({ element }) => element),
 ];
 
-// Rows held at a time: a file of a million bills has 50 groups.
+// Rows in memory at a time: a file of a million bills has 50 groups.
 const rowGroupRows = 20_000;
 
 /**
@@ -121,11 +121,11 @@ function writeGroup(writer: ParquetWriter, bills: readonly ExportedBill[]): void
     name: element.name,
     data: bills.map(read),
   }));
-  // Nothing is awaited: a writer of bytes in memory has no flush of its own.
+  // Not awaited: a writer into memory writes synchronously.
   writer.write({ columnData, rowGroupSize: bills.length });
 }
 
-/** What was written since the last time. The writer goes on counting from the file's beginning. */
+/** Takes the bytes written since the last call. The writer keeps counting from the file's beginning. */
 function taken(bytes: ByteWriter): Uint8Array {
   const written = new Uint8Array(bytes.getBuffer());
   bytes.index = 0;

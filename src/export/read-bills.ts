@@ -11,7 +11,7 @@ import { joinRules, walletMoves } from "../db/sql/wallet-moves.ts";
 import type { Stream } from "../sync/store.ts";
 import { type BillPages, categoryOf, type ExportedBill } from "./exported-bill.ts";
 
-/** Which bills. What is undefined narrows nothing. */
+/** Which bills to read. An undefined field does not narrow the selection. */
 export type BillSelection = {
   readonly accounts?: readonly string[] | undefined;
   readonly productTypes?: readonly string[] | undefined;
@@ -19,13 +19,13 @@ export type BillSelection = {
   readonly from?: EpochMs | undefined;
   /** Exclusive. */
   readonly to?: EpochMs | undefined;
-  /** Up to when, where streams end apart: nothing of one that ends at 0, all of one that is not here. */
+  /** Ends of single streams: a stream that ends at 0 has no bills, and one that is not listed has all. */
   readonly ends?: readonly (Stream & { readonly to: EpochMs })[] | undefined;
-  /** Those whose content was stored at or after this time of the database's clock. */
+  /** Only bills whose content was stored at or after this time of the database's clock. */
   readonly changedSince?: EpochMs | undefined;
 };
 
-// A page is 2 MB of text.
+// So many bills are 2 MB of text.
 const pageBills = 5_000;
 
 type Row = BillText & {
@@ -38,8 +38,8 @@ type Row = BillText & {
 };
 
 /**
- * The selected bills, a page at a time, through a cursor: the whole is never in memory. Inside one
- * transaction, of which this is the only user until it ended.
+ * The selected bills, a page at a time, through a cursor: never all in memory. The transaction must not be
+ * used for anything else until the iteration has ended.
  */
 export async function* readBills(tx: Transaction, selection: BillSelection): BillPages {
   await withDatabaseErrors(() => tx.execute(declareCursor(selection)));

@@ -2,10 +2,10 @@ import { isUnified } from "../contract/product-types.ts";
 import { decimalOf } from "./decimal.ts";
 import type { BillPages, ExportedBill } from "./exported-bill.ts";
 
-/** A coin given for another: of each the bill that shows it. */
+/** An exchange of one coin for another: the bill of each coin. */
 export type Trade = { readonly sent: ExportedBill; readonly received: ExportedBill };
 
-/** The same bills in pages that never part those of one wallet and millisecond. */
+/** The same bills in pages that keep those of one wallet and millisecond together. */
 export async function* wholeMoments(pages: BillPages): BillPages {
   let kept: readonly ExportedBill[] = [];
   for await (const page of pages) {
@@ -21,9 +21,9 @@ export async function* wholeMoments(pages: BillPages): BillPages {
 }
 
 /**
- * The bills of a unified account that belong together: both sides of a spot trade or a conversion
- * are rows of one millisecond, category and symbol, their ids beside each other. Where sides are
- * missing, none of that millisecond's are put together.
+ * Pairs the bills of a unified account's spot trades and conversions. Both sides have the same
+ * millisecond, category and symbol, and consecutive ids. Where a side is missing, no bills of that
+ * millisecond are paired.
  *
  * @param bills whole milliseconds.
  */
@@ -54,6 +54,6 @@ const signOf = ({ walletAmount }: ExportedBill): number => {
   return units < 0n ? -1 : units > 0n ? 1 : 0;
 };
 
-/** As numbers: the longer one is the greater. */
+/** Compares ids as numbers: the longer one is the greater. */
 const byId = ({ billId: a }: ExportedBill, { billId: b }: ExportedBill): number =>
   a.length - b.length || (a < b ? -1 : a > b ? 1 : 0);

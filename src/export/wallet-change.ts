@@ -1,7 +1,7 @@
 import { add, type Decimal, decimalOf } from "./decimal.ts";
 import type { ExportedBill } from "./exported-bill.ts";
 
-/** What a bill does to the balance of its coin. */
+/** By how much a bill changes the balance of its coin. */
 export const walletChange = ({
   walletAmount,
   walletFee,

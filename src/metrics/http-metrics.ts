@@ -2,12 +2,12 @@ import { Counter, Histogram, Registry } from "prom-client";
 import { secondMs } from "../contract/time.ts";
 import { metricPrefix } from "./registry.ts";
 
-/** What a server counts of its own answers, since it began. */
+/** What a server counts about its own answers since it started. */
 export type HttpMetrics = {
   readonly registry: Registry;
   answered(answer: {
     readonly method: string;
-    /** As the server names it: what a client wrote may be anything. */
+    /** The server's name of the route, not the path that a client wrote, which may be anything. */
     readonly route: string;
     readonly status: number;
     readonly ms: number;
@@ -16,7 +16,7 @@ export type HttpMetrics = {
   authFailed(code: string): void;
 };
 
-// A page of 100 bills takes some milliseconds, a page of HTML or a download up to seconds.
+// A page of 100 bills takes some milliseconds; a page of HTML or a download takes up to seconds.
 const bucketsS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
 export function createHttpMetrics(): HttpMetrics {

@@ -8,7 +8,7 @@ import { lengthMs } from "../sync/intervals.ts";
 import { programVersion } from "../version.ts";
 
 type Labels = Readonly<Record<string, string>>;
-/** What is unknown has no sample: 0 would say that it is known. */
+/** A metric's value. An unknown one has no sample: 0 would claim that it is known. */
 type Sample = { readonly labels: Labels; readonly value: number | undefined };
 type Metric = {
   readonly name: string;
@@ -31,7 +31,7 @@ export function registryOf(observations: Observations | undefined): Registry {
       labelNames: [...labels],
       registers: [registry],
     });
-    // Without labels a gauge begins at 0, which says nothing yet.
+    // Removed, because a gauge without labels starts at 0, which would be taken for a value.
     if (samples.every(({ value }) => value === undefined)) {
       registry.removeSingleMetric(`${metricPrefix}${name}`);
       continue;
@@ -137,7 +137,7 @@ function stateOf({ retiredAt, closedAt, pausedAt }: StreamStatus): string {
 }
 
 function runMetrics({ runs }: Observations): readonly Metric[] {
-  // Of each command, the last run that came to an end.
+  // The last run of each command that ended.
   const ended = [...Map.groupBy(runs, ({ command }) => command).values()].flatMap((own) =>
     own
       .filter(({ durationMs }) => durationMs !== undefined)

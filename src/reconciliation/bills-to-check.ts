@@ -6,16 +6,16 @@ import { bookedMaxOf } from "../db/sql/chain-order.ts";
 import { expectedRuleText, type WalletRule } from "../db/sql/expected-rule.ts";
 import { productTypesOf, walletOf } from "../db/sql/wallet.ts";
 
-/** Which ledgers are reconciled. */
+/** The ledgers to reconcile. */
 export type Scope = {
-  /** Undefined for all that are stored. */
+  /** Undefined for all stored accounts. */
   readonly accounts: readonly string[] | undefined;
   readonly productTypes: readonly string[] | undefined;
 };
 
 /**
- * What one check looks at. Each of its statements names the account: where the rows of accounts lie
- * apart, it is done where this account's are.
+ * What one check looks at. Each of its statements names the account, so that a distributed database runs
+ * it on the node that has the account's rows.
  */
 export type AccountScope = {
   readonly account: string;
@@ -25,12 +25,12 @@ export type AccountScope = {
 /** Bills to check: parts of a statement. */
 export type BillsToCheck = {
   readonly from: SQL;
-  /** The same from the view that says what each bill is, under the same name. */
+  /** The same bills from the view analytics.entries, under the same alias. */
   readonly fromView: SQL;
   readonly where: SQL;
   /**
-   * Whether a bill's kind has another rule than amount and fee in some stream. Nearly none has: what
-   * it moves is looked up for those alone. Joined to each bill, the rules cost a quarter of the pass.
+   * Whether a bill's type has a rule other than amount and fee in some stream. Few types have one, and
+   * only for their bills the rule is looked up: joining the rules to every bill costs a quarter of the pass.
    */
   readonly isException: SQL;
 };
@@ -38,13 +38,13 @@ export type BillsToCheck = {
 export const within = (name: string, values: readonly string[] | undefined): SQL =>
   values === undefined ? sql`true` : sql`${sql.raw(name)} = any(${textArray(values)}::text[])`;
 
-/** Of a break under an alias: the product type of the last good bill. */
+/** The product type of a break's last good bill. @param alias of the break's row. */
 export const lastGoodProductType = (alias: string): SQL =>
   sql.raw(`coalesce(${alias}.last_good_product_type, ${alias}.product_type)`);
 
 /**
- * A balance is one over all product types of its wallet: where one of them is asked for, all are
- * checked, and what is stored under the wallet's name belongs to them.
+ * Widens a scope to whole wallets. All product types of a wallet share its balance, so where one of them is
+ * asked for, all are checked, and so is what is stored under the wallet's name.
  */
 export function withWholeWallets({ accounts, productTypes }: Scope): Scope {
   if (productTypes === undefined || !productTypes.some(isUnified))
@@ -58,8 +58,8 @@ const ofScope = ({ account, productTypes }: AccountScope): SQL => sql`
       and ${within("bills.product_type", productTypes)}`;
 
 /**
- * The time in which what is missing between two bills may stand: a bill's time may be earlier than
- * that of one that was booked before it.
+ * The range of time in which a bill that is missing between two bills may lie. It begins earlier than the
+ * first of them, since a bill's time may be earlier than that of one booked before it.
  * @param wallet a column.
  */
 export const timeBetween = (from: string, to: string, wallet: string): SQL => sql`tstzrange(
@@ -68,14 +68,14 @@ export const timeBetween = (from: string, to: string, wallet: string): SQL => sq
           '[]'
         )`;
 
-// A transaction that was under way while the last check looked may have stored bills since, with
-// times before it. None lasts longer than the limit on its statements.
+// A transaction that was under way during the last check may have committed bills since, with times
+// before that check. No transaction lasts longer than this.
 const underWayMax = sql`interval '10 minutes'`;
 
 /**
- * Where to begin in each chain that changed since it was last checked: with the last balance
- * before the oldest bill that was stored since, or before the place that a restated one left, or
- * before a break whose surroundings were read since.
+ * Finds where to begin in each chain that changed since its last check: at the last balance before the
+ * oldest bill that was stored since, before the old place of one that was restated, or before a break
+ * beside which missing time was read since.
  */
 export async function chooseChanged(tx: Transaction, scope: AccountScope): Promise<void> {
   const { account } = scope;
@@ -90,7 +90,7 @@ export async function chooseChanged(tx: Transaction, scope: AccountScope): Promi
       from bill_revisions as bills
       where ${ofScope(scope)}
       union all
-      -- What was not read beside a break is read by now, whether or not it brought a bill.
+      -- Breaks beside time that was unread and is covered now, whether or not it had a bill.
       select bills.account, bills.product_type, bills.coin, bills.happened_at, 'infinity'
       from ledger_breaks as bills
       join bills as good
@@ -133,7 +133,7 @@ export async function chooseChanged(tx: Transaction, scope: AccountScope): Promi
         where bills.account = ${account}
           and bills.product_type = member
           and bills.coin = changed.coin
-          -- A bill may change places with those this much older, and these with others as much.
+          -- Twice: a bill may change places with bills this much older, and those with still older ones.
           and bills.c_time < changed.oldest - 2 * ${bookedMaxOf("wallet")}
           and balance is not null
         order by bills.c_time desc
@@ -161,7 +161,7 @@ export async function chooseChanged(tx: Transaction, scope: AccountScope): Promi
     )
     select account, wallet, member as product_type, coin, coalesce(lower(time), since) as since
     from begun
-    -- Not between bills that were booked in another order than that of their times.
+    -- The check must not begin between bills whose learned order differs from that of their times.
     left join lateral (
       select time
       from learned

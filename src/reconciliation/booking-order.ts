@@ -8,32 +8,32 @@ export type Step = {
   readonly after: bigint | undefined;
 };
 
-/** Bills of one millisecond; or of a few seconds, where a bill may be booked after its time. */
+/** Bills of one millisecond, or of a few seconds where a bill may be booked after its time. */
 export type Group = {
-  /** By their times, then by their ids: the order that stands where no other has fewer jumps. */
+  /** Sorted by time, then by id: the order that is kept unless another one has fewer jumps. */
   readonly steps: readonly Step[];
-  /** The same bills by their ids alone, which tell when they were booked if they are what they look like. */
+  /** The same bills sorted by id alone, which is the order of booking if ids are what they look like. */
   readonly byId?: readonly Step[];
-  /** The balance before the first of them, where it is known. */
+  /** The balance before the first bill; undefined where it is not known. */
   readonly start: bigint | undefined;
-  /** The balance that the bill after the last of them begins with, where it is known. */
+  /** The balance with which the bill after the last one begins; undefined where it is not known. */
   readonly end: bigint | undefined;
-  /** How far two balances may be apart and still be one: what the exchange rounds by. */
+  /** How far equal balances may differ, because the exchange rounds. */
   readonly tolerance: bigint;
-  /** How long after its time a bill may be booked, ms: none stands behind one that is later by more. */
+  /** How long after its time a bill may be booked, ms. No bill comes after one that is later by more. */
   readonly bookedMaxMs: number;
 };
 
 /**
- * The order in which bills follow each other: each begins with the balance that the one before it
- * ended with. Where no order does so throughout, one with as few jumps as there are: whatever the
- * order, what is missing among bills is missing between the balances before and after them, and
- * stays a jump. The bills are the edges of a graph between balances, and the order is a trail
- * through all of them (Hierholzer's algorithm, linear in the number of bills). One more edge,
- * from the end back to the start, stands for the rest of the ledger. Bills that show no balance
- * go where what they move fills a jump, or where one is left.
+ * Finds the order in which each bill begins with the balance that the one before it ended with. Where no
+ * order does so throughout, finds one with the fewest jumps: a missing bill leaves a jump in any order.
  *
- * @returns the bills' ids; as they came where nothing is won.
+ * Balances are the nodes of a graph, bills its edges, and the order is a trail through all edges
+ * (Hierholzer's algorithm, linear in the number of bills). One more edge, from the end back to the start,
+ * stands for the rest of the ledger. Bills that show no balance go where what they move fills a jump, or
+ * else where a jump is left.
+ *
+ * @returns the bills' ids; in the order of `steps` where no order is better.
  */
 export function chainedOrder(group: Group): readonly string[] {
   const { steps, byId = [] } = group;
@@ -48,7 +48,7 @@ export function chainedOrder(group: Group): readonly string[] {
   return order.map(({ billId }) => billId);
 }
 
-/** Whether no bill stands behind one that is later by more than a bill may be. */
+/** Whether no bill comes after one that is later by more than `bookedMaxMs`. */
 function isInTime(order: readonly Step[], { bookedMaxMs }: Group): boolean {
   let latest = Number.NEGATIVE_INFINITY;
   return order.every(({ time }) => {
@@ -57,7 +57,7 @@ function isInTime(order: readonly Step[], { bookedMaxMs }: Group): boolean {
   });
 }
 
-/** An order with as few jumps as there are, whatever the times. */
+/** An order with the fewest jumps, regardless of times. */
 function trailOrder(group: Group): readonly Step[] {
   const { steps, start, end } = group;
   const nodeOf = nodes(group);
@@ -81,14 +81,14 @@ function trailOrder(group: Group): readonly Step[] {
   );
 }
 
-// A step that fits is found at once among amounts of many digits.
+// Few tries suffice: among amounts of many digits hardly ever more than one bill fits.
 const searchedMax = 100;
 const triesMax = 20_000;
 
 /**
- * An order without a jump, one bill after the other, within so many tries. The graph takes balances
- * that lie within the tolerance for one: where bills move no more than that, it can lose the way. And
- * it knows no times: of several ways through it may take one that no bill can have taken.
+ * Searches for an order without a jump, bill by bill, within a number of tries. It finds orders that the
+ * graph misses. The graph merges balances within the tolerance, so it can go wrong where bills move less
+ * than that. It also ignores times, so of several trails it may take one that the times rule out.
  */
 function searched(group: Group): readonly Step[] | undefined {
   const { steps, start, end, tolerance, bookedMaxMs } = group;
@@ -113,7 +113,7 @@ function searched(group: Group): readonly Step[] | undefined {
   return from(start, steps);
 }
 
-/** A balance; or, where the ledger before or after the millisecond shows none, that. */
+/** A balance; or "before" and "after" where the balance before or after the group is not known. */
 type Node = bigint | "before" | "after";
 /** Bills that lead from one balance to another. */
 type Edge = { readonly steps: readonly Step[]; readonly from: Node; readonly to: Node };
@@ -132,7 +132,7 @@ function nodes({ steps, start, end, tolerance }: Group): NodeOf {
     representative.set(value, node);
     last = { value, node };
   }
-  // What a bill without a balance leads to need not be one of the values itself.
+  // A bill without a balance may lead to a value that is not one of these.
   return (value) =>
     representative.get(value) ??
     representative.get(value - tolerance) ??
@@ -140,7 +140,7 @@ function nodes({ steps, start, end, tolerance }: Group): NodeOf {
     value;
 }
 
-/** How many more edges begin than end at a balance. */
+/** For each balance, how many more edges begin there than end there. */
 function surplusOf(edges: readonly Edge[]): Map<Node, number> {
   const surplus = new Map<Node, number>();
   for (const { from, to } of edges) {
@@ -150,14 +150,14 @@ function surplusOf(edges: readonly Edge[]): Map<Node, number> {
   return surplus;
 }
 
-// Of at most 12 bills without a balance, all 4,095 combinations are tried; of more, those of up to three bills.
+// Of up to 12 bills without a balance, all 4,095 combinations are tried; of more, those of at most three bills.
 const exhaustiveBillsMax = 12;
 const combinedBillsMax = 3;
 const combinationsMax = 5_000;
 
 /**
- * Bills without a balance that together lead from where a trail ends to where one begins, or to
- * a ring that no trail passes. Amounts have so many digits that a sum which fits is hardly ever a
+ * Bills without a balance that together lead from the end of a trail to the beginning of another one, or
+ * to a ring that no trail passes. Amounts have so many digits that a sum that fits is hardly ever a
  * coincidence.
  */
 function bridgesOf(
@@ -197,7 +197,7 @@ function nextBridge(
   return undefined;
 }
 
-/** The balances that only rings pass: as many bills begin as end there, and so all around. */
+/** The balances that no trail begins, ends or passes at: everywhere in their ring as many bills begin as end. */
 function ringsOf(edges: readonly Edge[], surplus: ReadonlyMap<Node, number>): ReadonlySet<Node> {
   const neighbours = new Map<Node, Node[]>();
   for (const { from, to } of edges) {
@@ -205,14 +205,14 @@ function ringsOf(edges: readonly Edge[], surplus: ReadonlyMap<Node, number>): Re
     neighbours.set(to, [...(neighbours.get(to) ?? []), from]);
   }
   const reached = new Set([...surplus].flatMap(([node, more]) => (more === 0 ? [] : [node])));
-  // A set's walk goes on to what is added to it meanwhile.
+  // Iterating over a Set also visits what is added to it meanwhile.
   for (const node of reached) for (const next of neighbours.get(node) ?? []) reached.add(next);
   return new Set([...surplus.keys()].filter((node) => !reached.has(node)));
 }
 
 type Combination = { readonly steps: readonly Step[]; readonly moved: bigint };
 
-/** Those of one bill first, then those of two, and so on. */
+/** All combinations of the bills: those of one bill first, then of two, and so on. */
 function* combinations(steps: readonly Step[]): Generator<Combination> {
   const most = steps.length <= exhaustiveBillsMax ? steps.length : combinedBillsMax;
   type Grown = Combination & { readonly next: number };
@@ -237,15 +237,15 @@ function* combinations(steps: readonly Step[]): Generator<Combination> {
 }
 
 /**
- * All bills, in as few trails as there are; what follows the rest of the ledger first. Those that
- * fit nowhere go where the last jump is.
+ * All bills in the fewest trails. The trail that follows the rest of the ledger comes first. Bills that fit
+ * nowhere go to the last jump.
  */
 function throughAll(edges: readonly Edge[], rest: Edge, unfit: readonly Step[]): readonly Step[] {
   const open = Map.groupBy(edges.toReversed(), ({ from }) => from);
   const begins = [...surplusOf(edges)].flatMap(([node, more]) =>
     Array<Node>(Math.max(0, more)).fill(node),
   );
-  // Trails begin wherever more bills begin than end; what is left over are rings.
+  // Trails begin at balances where more bills begin than end. What remains are rings.
   const trails = [...begins, rest.to, ...edges.map(({ from }) => from)].map((from) =>
     trail(open, from),
   );
@@ -264,10 +264,10 @@ function throughAll(edges: readonly Edge[], rest: Edge, unfit: readonly Step[]):
   ];
 }
 
-/** Of its first bill. */
+/** The time of a trail's first bill. */
 const timeOf = (trail: readonly Edge[]): number => trail[0]?.steps[0]?.time ?? 0;
 
-/** Follows unused bills from a balance until there is none, detours through rings included. */
+/** Follows unused bills from a balance until none is left there, with detours through rings. */
 function trail(open: ReadonlyMap<Node, Edge[]>, from: Node): readonly Edge[] {
   const path: Edge[] = [];
   const done: Edge[] = [];

@@ -31,10 +31,10 @@ export type BreakKind = keyof typeof breakKinds;
 export type FoundBreak = {
   readonly kind: BreakKind;
   readonly account: string;
-  /** The wallet's, where a balance is off: of a unified account "UTA". Empty where it is not of one. */
+  /** The wallet where a balance is off, "UTA" in a unified account. Empty where no product type is meant. */
   readonly productType: string;
   readonly coin: string;
-  /** What is broken: a bill's id, a day, a snapshot's time. Together with the above its identity. */
+  /** Where the break is: a bill's id, a day or a snapshot's time. Identifies it, with the fields above. */
   readonly anchor: string;
   /** ISO 8601. */
   readonly happenedAt: string | null;
@@ -42,7 +42,7 @@ export type FoundBreak = {
   readonly observed: string | null;
   readonly difference: string | null;
   readonly firstBadBill: string | null;
-  /** Where it is another than the break's: the bills of a wallet may be of several. */
+  /** The bill's product type where it differs from the break's: a wallet's bills may have several. */
   readonly firstBadProductType: string | null;
   readonly lastGoodBill: string | null;
   readonly lastGoodProductType: string | null;
@@ -80,9 +80,9 @@ const snakeCase = (name: string) =>
 const names = sql.raw(columns.map(snakeCase).join(", "));
 
 /**
- * Writes down what was found. A break that is known keeps its first time and its note; one that
- * was signed off stays so as long as its difference is the same, and is open again where not.
- * @returns their numbers.
+ * Stores the breaks that were found. A known break keeps its first time and its note. One that was signed
+ * off is reopened where its difference has changed.
+ * @returns the breaks' numbers.
  */
 export async function recordFound(
   tx: Transaction,
@@ -141,8 +141,8 @@ const isSame = sql`
       and known.anchor = found.anchor`;
 
 /**
- * The number of each, in their order: that of the same break where it is known. A new one's is once in
- * the database, of a sequence that checks of other accounts take from at the same time.
+ * The number of each found break, in their order. A known break keeps its number. A new one gets the next
+ * of a sequence that all accounts share.
  */
 async function numbersOf(tx: Transaction, account: string): Promise<readonly string[]> {
   const { rows } = await tx.execute<{ break_id: string | null }>(sql`
@@ -161,7 +161,7 @@ async function numbersOf(tx: Transaction, account: string): Promise<readonly str
   );
 }
 
-/** That a break is open again since its difference is another, by nobody's decision. */
+/** Logs that breaks were reopened by the program because their difference has changed. */
 async function noteReopened(tx: Transaction, account: string): Promise<void> {
   await tx.execute(sql`
     insert into break_decisions (account, break_id, place, decision, decided_at, note, difference)
@@ -187,9 +187,9 @@ async function noteReopened(tx: Transaction, account: string): Promise<void> {
 }
 
 /**
- * Breaks that were open and were not found again, among those that this check would have found.
- * @param checked where the check began in each chain is in `chains_to_check`; "all" for a whole one.
- * @returns their numbers.
+ * Resolves open breaks that this check would have found, and did not find again.
+ * @param checked "all", or "changed": then `chains_to_check` says where the check began in each chain.
+ * @returns the resolved breaks' numbers.
  */
 export async function resolveUnfound(
   tx: Transaction,
@@ -224,7 +224,7 @@ export async function resolveUnfound(
   return rows.map(({ break_id }) => break_id);
 }
 
-/** The columns of a {@link Break}, all but its number in their types. */
+/** The columns of a {@link Break}, with the types of its fields except for its number. */
 export const breakText = sql`
       break_id::text as "breakId",
       kind,
@@ -261,4 +261,4 @@ export async function readOpenBreaks(
   return rows.map((row) => ({ ...row, breakId: Number(row.breakId) }));
 }
 
-/** A stretch of a stream's time in which something does not add up. */
+/** An interval of a stream's time in which something does not add up. */

@@ -15,8 +15,8 @@ export type BrokenSpan = {
 };
 
 /**
- * The time around the open breaks of the balance: from the last good bill to the first bad one,
- * both included, one span where several overlap.
+ * The spans of time around the open breaks of balances: from the last good bill to the first bad one, both
+ * included. Overlapping spans are merged.
  */
 export function readBrokenSpans(db: Database, scope: Scope): Promise<readonly BrokenSpan[]> {
   const { accounts, productTypes } = withWholeWallets(scope);
@@ -43,7 +43,7 @@ export function readBrokenSpans(db: Database, scope: Scope): Promise<readonly Br
             )
           ) as span
         from ledger_breaks as broken
-        -- What is missing before a balance may be of any product type of its wallet.
+        -- The missing bill may belong to any product type of the wallet.
         cross join lateral unnest(${productTypesOf("broken.product_type")}) as member
         left join bills as good
           on good.account = broken.account

@@ -33,14 +33,14 @@ type Row = {
   readonly rejected_fault: string | null;
 };
 
-// Of the wallet that is linked.
+// The product types of the wallet of `linked`.
 const members = productTypesOf("linked.wallet");
 
 const isZero = (difference: SQL): SQL => sql`abs(${difference}) <= ${lastPlace}`;
 
 /**
- * Whether a balance is off that is no known break: only all bills can tell whether it is one, or
- * shows a rule or a habit of rounding.
+ * Whether a balance is off that is not a known break. Only a check of all bills can tell whether it is a
+ * new break, or shows another rule or a habit of rounding.
  */
 export async function isAnythingNew(tx: Transaction, { account }: AccountScope): Promise<boolean> {
   const { rows } = await tx.execute(sql`
@@ -140,7 +140,7 @@ export async function findChainBreaks(
       where bill.account = ${account}
         and bill.product_type = any(${members})
         and bill.coin = linked.coin
-        -- Not <@, which no index of bills serves: each break would read its whole chain.
+        -- Not <@, which no index serves: each break would read its whole chain.
         and bill.c_time between lower(between_them.time) and upper(between_them.time)
         and (
           (bill.product_type, bill.bill_id) = (linked.product_type, linked.bill_id)
@@ -151,7 +151,7 @@ export async function findChainBreaks(
       order by ${unlearnedOrder("bill")}
       limit 1
     ) as doubled on true
-    -- A row that was served between the two bills and could not be read: by its time, or by its id.
+    -- A rejected row that lies between the two bills, by its time or by its id.
     left join lateral (
       select digest, rejected_bills.bill_id, fault_path || ': ' || fault as fault
       from rejected_bills
@@ -211,7 +211,7 @@ function toBreak(row: Row): FoundBreak {
 
 const digestShown = 12;
 
-/** The rejected row that may be what is missing. */
+/** Names the rejected row that may be the missing bill. */
 function besideRejected({ rejected_digest, rejected_bill_id, rejected_fault }: Row): string {
   if (rejected_digest === null) return "";
   const what = rejected_bill_id === null ? "" : `bill ${rejected_bill_id}, `;

@@ -9,8 +9,8 @@ import { lastPlace } from "./rule-evidence.ts";
 const wallet = walletOf("bills.product_type");
 
 /**
- * Finds, in one pass over the chains, the bills whose balance is not the one before plus what
- * they move, and those for which that cannot be told from the two balances alone.
+ * Finds, in one pass over the chains, the bills whose balance is not the previous one plus what they move,
+ * and those for which the two balances alone cannot tell.
  */
 export async function collectSuspects(
   tx: Transaction,
@@ -85,7 +85,7 @@ export async function collectSuspects(
       or balance - previous <> moved`);
 }
 
-/** What puts the bills of a chain in order. Where all go by their times and ids, nothing is joined. */
+/** How to sort the bills of a chain. Joins nothing where all are ordered by their times and ids. */
 async function knownOrder(
   tx: Transaction,
   account: string,
@@ -99,8 +99,8 @@ async function knownOrder(
 }
 
 /**
- * How far each of the suspects is off, by the last balance before it that was served. The first
- * balance of a chain has nothing to be held against.
+ * Computes how far each suspect is off, from the last served balance before it. The first balance of a
+ * chain cannot be checked.
  */
 export async function collectResiduals(tx: Transaction): Promise<void> {
   await tx.execute(sql`drop table if exists residuals`);
@@ -109,7 +109,7 @@ export async function collectResiduals(tx: Transaction): Promise<void> {
     with numbered as (
       select
         suspects.*,
-        -- A stretch begins behind a served balance, and ends with the next one.
+        -- A stretch begins after a served balance, and ends with the next one.
         count(*) filter (where previous is not null or position = 1) over chain as stretch
       from suspects
       window chain as (partition by account, wallet, coin order by position)
@@ -136,7 +136,7 @@ export async function collectResiduals(tx: Transaction): Promise<void> {
       product_type,
       coin,
       bill_id,
-      -- An id may stand in two categories of a unified account.
+      -- Two categories of a unified account may have the same id.
       case when wallet = product_type then bill_id else product_type || '/' || bill_id end as anchor,
       c_time,
       business_type,
@@ -152,15 +152,15 @@ export async function collectResiduals(tx: Transaction): Promise<void> {
       are_testable as is_testable,
       base + moved_since as expected,
       balance - base - moved_since as residual,
-      -- Each of the bills on the way may have been rounded.
+      -- Each bill of the stretch may have been rounded.
       abs(balance - base - moved_since) <= steps * ${lastPlace} as is_small
     from stretched
     where balance - base - moved_since <> 0`);
 }
 
 /**
- * Adds the bills up by day and type, without regard to their order. What the sums move the wallet
- * by is for their readers to say: joined to each bill, the rules cost a third of the pass.
+ * Adds the bills up by day and type, regardless of their order. The readers of the sums apply the rules:
+ * joining those to every bill costs a third of the pass.
  */
 export async function collectDaySums(tx: Transaction, bills: BillsToCheck): Promise<void> {
   await tx.execute(sql`drop table if exists day_sums`);
@@ -184,8 +184,8 @@ export async function collectDaySums(tx: Transaction, bills: BillsToCheck): Prom
         bills.product_type,
         bills.coin,
         bills.business_type,
-        -- Cheaper for each bill than its date. No bill is older than the origin, before which old
-        -- servers round down twice.
+        -- Cheaper than a cast to date. The origin is older than any bill: before it, old servers round
+        -- down twice.
         date_bin('1 day', bills.c_time, timestamptz 'epoch') as day_start,
         count(*) as bills,
         sum(amount) as amount,

@@ -7,7 +7,7 @@ import type { AccountScope } from "./bills-to-check.ts";
 type RuleRow = {
   readonly account: string;
   readonly product_type: string;
-  /** Of a category's rule; null where it is that of one type. */
+  /** The category; null where the rule belongs to one type. */
   readonly category: string | null;
   readonly business_type: string | null;
   readonly counts_amount: boolean;
@@ -15,7 +15,7 @@ type RuleRow = {
   readonly counts_coupon: boolean;
 };
 
-/** What bills move the wallet by, at one moment: the rules of categories and of types. */
+/** The wallet rules of categories and types, as they are at one moment. */
 export type KnownRules = ReadonlyMap<string, RuleRow>;
 
 export async function readKnownRules(
@@ -43,7 +43,7 @@ export async function readKnownRules(
 const keyOf = ({ account, product_type, category, business_type }: RuleRow): string =>
   JSON.stringify([account, product_type, category, business_type]);
 
-/** The rule of a category of which nothing is known is the expected one; of a type there is none. */
+/** A rule as text. Where none is known, a category has the expected one, and a type none. */
 function ruleText(rule: RuleRow | undefined, category: string | null): string {
   if (rule === undefined && category === null) return "";
   const { countsAmount, countsFee, countsCoupon } = expectedRule(category ?? "");
@@ -54,7 +54,7 @@ function ruleText(rule: RuleRow | undefined, category: string | null): string {
   );
 }
 
-/** Marks the days of all bills that move the wallet by another rule than before. */
+/** Marks the days of all bills whose wallet rule has changed. */
 export async function markChangedRules(
   tx: Transaction,
   scope: AccountScope,

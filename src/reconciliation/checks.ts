@@ -11,8 +11,8 @@ import { findBreaks } from "./find-breaks.ts";
 import { hasTransferLegs, isBetweenProducts } from "./transfer-legs.ts";
 
 /**
- * Days whose bills, added up by category and without regard to their order, do not make the
- * step from one closing balance to the next: what the chain says, said once more by other sums.
+ * Days whose bills, added up by category and regardless of their order, do not lead from one closing
+ * balance to the next. This checks the chain once more, by other sums.
  */
 export const findRollforwardBreaks = (
   tx: Transaction,
@@ -133,7 +133,8 @@ export async function findTransferBreaks(
       and received.coin = sent.coin
       and received.product_type <> sent.product_type
       and received.amount > 0
-      -- Of two equal transfers a second apart, the near legs pair, and leave the far ones.
+      -- Legs of equal amounts are no break. They are left over where two equal transfers are a second apart,
+      -- since the inner two legs are then paired with each other.
       and received.amount <> -sent.amount
       and received.c_time between sent.c_time - interval '1 second' and sent.c_time + interval '10 seconds'
     where sent.amount < 0
@@ -146,8 +147,8 @@ const idTimeShareMax = 0.01;
 const findingsMax = 1_000;
 
 /**
- * Whether ids that tell another time are to be looked at among all bills: where not all of them are
- * known breaks, or they are by now more than nearly all tell.
+ * Whether all bills must be checked for ids that tell another time than the bill: where some such ids are
+ * not known breaks, or where they have become too many to count as breaks and known ones are to be resolved.
  */
 export async function isAnyIdNew(tx: Transaction, scope: AccountScope): Promise<boolean> {
   const { odd, known, areFew } = await countOddIds(tx, scope);
@@ -183,7 +184,7 @@ async function countOddIds(tx: Transaction, { account, productTypes }: AccountSc
   return { odd, known: Number(counts.known), areFew };
 }
 
-/** Asked apart from all else: of a million bills, their ids and sums in one pass took longer. */
+/** A query of its own: for a million bills, ids and sums in one pass took longer. */
 async function areAllFew(tx: Transaction, bills: BillsToCheck): Promise<boolean> {
   const { rows } = await tx.execute<{ are_few: boolean }>(sql`
     select
@@ -195,7 +196,7 @@ async function areAllFew(tx: Transaction, bills: BillsToCheck): Promise<boolean>
   return rows[0]?.are_few === true;
 }
 
-/** Bills whose id tells another time, where nearly all of the account's ids tell theirs. */
+/** Bills whose id tells another time than the bill, where nearly all of the account's ids tell the right one. */
 export async function findIdBreaks(
   tx: Transaction,
   scope: AccountScope,
@@ -225,8 +226,8 @@ export async function findIdBreaks(
 }
 
 /**
- * Restatements and rejected rows since the last check that counted those that somebody signed
- * off: what came between that check and his signature he has not seen.
+ * Restatements and rejected rows since the last sign-off: more exactly, since the check whose count was
+ * signed off, because whoever signed has not seen what came between that check and the signature.
  */
 export async function findUnsigned(
   tx: Transaction,

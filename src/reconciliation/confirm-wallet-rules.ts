@@ -6,7 +6,7 @@ import { isDoubted } from "./rule-evidence.ts";
 
 const expected = expectedRuleText("category");
 
-/** Rules that nothing speaks against stay, with the number of bills that they fit by now. */
+/** Keeps the rules that no bill contradicts, and updates how many bills they fit. */
 export async function confirmUndoubted(tx: Transaction, { account }: AccountScope): Promise<void> {
   await confirmCategories(tx, account);
   await confirmTypes(tx, account);
@@ -15,7 +15,7 @@ export async function confirmUndoubted(tx: Transaction, { account }: AccountScop
 async function confirmCategories(tx: Transaction, account: string): Promise<void> {
   await tx.execute(sql`
     with met as (
-      -- Without types that have a rule of their own.
+      -- Types that have a rule of their own are not counted.
       select
         day_sums.account,
         day_sums.product_type,
@@ -29,7 +29,7 @@ async function confirmCategories(tx: Transaction, account: string): Promise<void
         and wallet_type_rules.business_type = day_sums.business_type
       group by day_sums.account, day_sums.product_type, category
       union all
-      -- All of its bills have another category by now.
+      -- Rules of categories that no bill has any more.
       select account, product_type, category, 0
       from wallet_rules
       where account = ${account}

@@ -7,15 +7,14 @@ import { walletOf } from "../db/sql/wallet.ts";
 import type { AccountScope } from "./bills-to-check.ts";
 
 /**
- * What was completely read of each wallet, in `covered_wallets`: time that was read of all of its
- * product types. Bills behind `settled_to` are those that may still be joined by late ones: what does
- * not follow there is not judged yet.
+ * Collects into `covered_wallets` the time of each wallet that is covered in all of its product types. After
+ * `settled_to`, late bills may still come, so a balance that does not follow there is not judged yet.
  *
- * A unified account's balance is one over all categories: where one of them was never read, none of
- * its balances is judged, and none before `shared_from`, from which on all are read. One that the key
- * may not read is not waited for. What was booked in the last seconds of what was read may follow bills
- * that were not. Where all are closed, no late bill will come: the end is none, and what was not read
- * is said of what does not follow there.
+ * All categories of a unified account share its balance. While one of them was never read, no balance is
+ * judged; later, none before `shared_from`, where the coverage of all of them begins. A category that the
+ * key may not read does not count. `settled_to` is some seconds before the end of coverage, because bills
+ * booked in those seconds may follow bills with later times. Where all streams are closed, no late bill can
+ * come: `settled_to` is null, and a balance that does not follow beside unread time is reported as such.
  */
 export async function collectCoverage(tx: Transaction, { account }: AccountScope): Promise<void> {
   await tx.execute(sql`

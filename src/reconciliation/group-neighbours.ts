@@ -3,12 +3,12 @@ import { chainOrder, joinOrder } from "../db/sql/chain-order.ts";
 import { productTypesOf } from "../db/sql/wallet.ts";
 import { joinRules, walletMoves } from "../db/sql/wallet-moves.ts";
 
-// Longer rows of bills without a balance, before or after a group, leave its start or end unknown.
+// Where more bills than this before or after a group have no balance, its start or end is unknown.
 const neighboursMax = 16;
 
 /**
- * What the bill before one of `off_groups` ended with, or what the bill after it begins with, as far
- * as the nearest served balance and the bills up to it tell.
+ * The balance before or after each group of `off_groups`, computed from the nearest served balance and the
+ * bills up to it; null where none is near.
  */
 export function neighbour(account: string, side: "before" | "after"): SQL {
   const isBefore = side === "before";
@@ -38,7 +38,7 @@ export function neighbour(account: string, side: "before" | "after"): SQL {
       ) as counted`;
 }
 
-/** The nearest of each product type that go by their times, and those that are booked later. */
+/** The nearest bills of each product type by their times, and bills that were booked after their time. */
 function billsBeside(account: string, side: "before" | "after"): SQL {
   const isBefore = side === "before";
   const columns = sql`
@@ -48,7 +48,7 @@ function billsBeside(account: string, side: "before" | "after"): SQL {
               ${sql.raw(bills)}.account = ${account}
               and ${sql.raw(bills)}.coin = off_groups.coin
               and c_time ${isBefore ? sql`< from_time` : sql`> to_time`}`;
-  // By the time itself first, which the index serves in order.
+  // Sorted by time first, an order that the index provides.
   const nearestFirst = sql`
               c_time ${sql.raw(isBefore ? "desc" : "asc")},
               ${chainOrder("bills", isBefore ? "desc" : "asc")}`;

@@ -7,9 +7,9 @@ import { type Evidence, readEvidence } from "./rule-evidence.ts";
 import { type CategoryRule, inferRule, type TypeRule } from "./wallet-rules.ts";
 
 /**
- * Learns from a whole check what each category moves the wallet by, and each type that moves it
- * otherwise than its category.
- * @returns whether that is now another than what the check went by.
+ * Learns from a whole check by which rule each category moves the wallet, and which types differ from
+ * their category.
+ * @returns whether any rule differs from the one that the check used.
  */
 export async function inferWalletRules(tx: Transaction, scope: AccountScope): Promise<boolean> {
   await confirmUndoubted(tx, scope);
@@ -35,7 +35,7 @@ export async function inferWalletRules(tx: Transaction, scope: AccountScope): Pr
   return isChanged;
 }
 
-/** @returns whether it is another than before. */
+/** @returns whether the rule has changed. */
 async function writeCategoryRule(
   tx: Transaction,
   { account, product_type, category }: Evidence,
@@ -78,8 +78,8 @@ async function writeCategoryRule(
 }
 
 /**
- * Writes the rules of a category's types, and takes back those that its other types had.
- * @returns whether they are others than before.
+ * Writes the rules of a category's types, and removes the rules of its other types.
+ * @returns whether any rule has changed.
  */
 async function writeTypeRules(
   tx: Transaction,
@@ -131,8 +131,8 @@ async function writeTypeRules(
 }
 
 /**
- * Whether a category was met that no whole check has learned about, or that no rule was found to
- * fit: its new bills may be those that show one. Or a type has another category since.
+ * Whether a whole check has something to learn: a category is new, or no rule fits it so far and its new
+ * bills may show one, or a type has changed its category.
  */
 export async function hasUnlearnedCategory(
   tx: Transaction,

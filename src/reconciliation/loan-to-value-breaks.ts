@@ -41,7 +41,7 @@ const snapshotBreaks = ({ account }: AccountScope, columns: SQL, isBroken: SQL):
     where ${isBroken}
     order by account, risk_unit_id, taken_at`;
 
-/** What a loan-to-value record says about itself and does not keep. */
+/** Loan-to-value records whose own figures contradict each other. */
 export async function findLoanToValueBreaks(
   tx: Transaction,
   scope: AccountScope,

@@ -15,9 +15,9 @@ export type GroupedBill = {
   readonly billId: string;
   /** Milliseconds since the Unix epoch. */
   readonly time: number;
-  /** Its place among the group's bills by their ids alone. */
+  /** The bill's place in the group when sorted by id alone. */
   readonly idRank: number;
-  /** What was learned before: its place among bills of one time, and when it was booked, ms. */
+  /** What was learned before: the bill's place among those of its time, and when it was booked, ms. */
   readonly place: number | null;
   readonly bookedMs: number | undefined;
   /** In units of the group's smallest decimal. */
@@ -29,15 +29,15 @@ export type GroupedBill = {
   readonly tolerance: bigint;
 };
 
-// Of bills in one millisecond there may be thousands; of those that follow each other within
-// seconds as many are no disorder but a rule that is not learned yet.
+// One millisecond may have thousands of bills. Where as many within seconds do not follow each other,
+// they are not out of order: a rule is still to be learned.
 const groupMax = 5_000;
-// A group's bills are in memory: some 500 bytes each.
+// Bills in memory at a time: some 500 bytes each.
 const batchBills = 20_000;
 
 /**
- * The bills among which one is off, group by group, each by their times and then by their ids. A
- * group holds all bills of its time, and none that is booked in it has another time.
+ * The bills among which one is off, group by group, each group sorted by time and then by id. A group has
+ * all bills of its time, and no bill of another time was booked within it.
  */
 export async function* readGroups(
   tx: Transaction,
@@ -62,9 +62,9 @@ const isOfChain = (account: string, bills: string, chain: string): SQL => sql`
         and ${sql.raw(`${bills}.coin = ${chain}.coin`)}`;
 
 /**
- * The times of bills whose balance is off, of the bills that it was held against, and of those
- * between them. In a table of its own, whose size Postgres knows: as parts of one statement they
- * took 66 s for 80,000 bills, 20,000 of them out of order.
+ * The times of bills whose balance is off, of the bills whose balance it does not follow, and of the bills
+ * between the two. A temporary table, so that Postgres knows its size: as parts of one statement, 80,000
+ * bills, 20,000 of them out of order, took 66 s.
  */
 async function collectOffTimes(tx: Transaction, account: string): Promise<void> {
   await tx.execute(sql`drop table if exists off_times, late_bills, off_groups, bill_groups`);
@@ -96,7 +96,7 @@ async function collectOffTimes(tx: Transaction, account: string): Promise<void> 
   await tx.execute(sql`analyze off_times`);
 }
 
-/** What was learned to be booked after its time: few bills, and none of a classic account. */
+/** The bills that are known to be booked after their time: few, and none in a classic account. */
 async function collectLateBills(tx: Transaction, account: string): Promise<void> {
   await tx.execute(sql`
     create temporary table late_bills on commit drop as
@@ -128,9 +128,9 @@ async function collectLateBills(tx: Transaction, account: string): Promise<void>
 }
 
 /**
- * What is off, with all that it may have changed places with, and all that was learned to be booked
- * between them. Bills that move nothing fit in more than one place: what changed places with them
- * need not be off itself. None reaches over midnight: days are put together from their own bills.
+ * Groups of bills that are off, with all bills that they may have changed places with, and those known to
+ * be booked between them. The others need not be off themselves: a bill that moves nothing fits in more
+ * than one place. No group spans midnight, since each day is computed from its own bills.
  */
 async function collectGroups(tx: Transaction, account: string): Promise<void> {
   await tx.execute(sql`
@@ -195,7 +195,7 @@ async function collectGroups(tx: Transaction, account: string): Promise<void> {
       and (bills <= ${groupMax} or from_time = to_time)
     window places as (order by account, wallet, coin, from_time)`);
   await tx.execute(sql`analyze off_groups`);
-  // Apart from the bills, for each of which its group's would be looked for again.
+  // A statement of its own: joined with the bills, this would be computed again for each bill.
   await tx.execute(sql`
     create temporary table bill_groups on commit drop as
     select off_groups.*, before.balance as start, after.balance as "end"

@@ -10,9 +10,9 @@ import { chainedOrder, type Step } from "./booking-order.ts";
 import { type GroupedBill, readGroups } from "./order-groups.ts";
 
 /**
- * Tries to find, wherever the balances do not follow each other by their bills' times and ids, an
- * order in which they do, and keeps it. In a classic account bills may change places inside their
- * millisecond; in a unified one inside the seconds that a bill may be booked after its time.
+ * Wherever balances do not follow each other in the order of their bills' times and ids, tries to find an
+ * order in which they do, and stores it. In a classic account bills may change places within their
+ * millisecond; in a unified one, within the seconds that a bill may be booked after its time.
  * @returns whether any order was changed.
  */
 export async function orderBills(tx: Transaction, scope: AccountScope): Promise<boolean> {
@@ -29,7 +29,7 @@ export async function orderBills(tx: Transaction, scope: AccountScope): Promise<
 }
 
 type Placed = GroupedBill & {
-  /** From 1; 0 where the bill goes by its id. */
+  /** From 1; 0 where the bill is sorted by its id. */
   readonly newPlace: number;
   readonly newBookedMs: number | undefined;
 };
@@ -37,12 +37,12 @@ type Placed = GroupedBill & {
 const isMoved = ({ place, bookedMs, newPlace, newBookedMs }: Placed): boolean =>
   (place ?? 0) !== newPlace || bookedMs !== newBookedMs;
 
-/** An id may stand in two categories of a unified account. */
+/** Names a bill in its group: two categories of a unified account may have the same id. */
 const keyOf = ({ productType, billId }: GroupedBill): string => `${productType}/${billId}`;
 
 const byId = (a: GroupedBill, b: GroupedBill): number => a.idRank - b.idRank;
 
-/** What puts a group's bills in order, where their times and ids do not. */
+/** The places to store for a group's bills where their times and ids do not give the order. */
 function placesOf(group: readonly GroupedBill[]): readonly Placed[] {
   const [first] = group;
   if (first === undefined) return [];
@@ -126,7 +126,7 @@ async function writeOrder(
       booked_at = excluded.booked_at`);
 }
 
-/** Forgets what was learned of bills that a restatement has given another time. */
+/** Forgets the learned places of bills whose time was restated. */
 export async function forgetMovedBills(tx: Transaction, { account }: AccountScope): Promise<void> {
   const isMovedAway = sql`
         bill_order.account = ${account}

@@ -48,20 +48,20 @@ export type Reconciliation = {
   readonly wholeAccounts: readonly string[];
   readonly chains: readonly ChainSummary[];
   readonly rules: readonly RuleSummary[];
-  /** All that are open, those that this check did not look at among them. */
+  /** All open breaks, also those that this check did not look at. */
   readonly breaks: readonly Break[];
 };
 
-/** A whole check sorts the ledger: some two seconds a million bills. */
+/** Generous: a whole check sorts the ledger, which takes some two seconds a million bills. */
 export const statementMaxMs = hourMs;
-// Orders and rules are found by what does not fit the ones before: each round may show more.
+// Each round finds orders and rules from what does not fit those of the round before.
 const roundsMax = 8;
 
 /**
- * Holds the ledger against itself: every balance against the one before it, every day's sums
- * against its closing, records against their own identities. Writes down what each category was
- * found to move, the order of bills that their times and ids do not tell, and the breaks. Each
- * account is checked by itself, in a transaction of its own.
+ * Checks that the ledger adds up: every balance against the previous one, every day's sums against its
+ * closing balance, every record's figures against each other. Stores the breaks, the rules of what each
+ * category moves, and the order of bills where times and ids do not give it. Each account is checked in a
+ * transaction of its own.
  */
 export async function reconcile(
   db: Database,
@@ -83,7 +83,7 @@ export async function reconcile(
   };
 }
 
-/** The accounts of which something is stored that a check looks at. */
+/** The accounts that have rows in any table that a check reads. */
 async function readReconcilable(db: Queryable): Promise<readonly string[]> {
   const tables = [
     "bill_counts",
@@ -97,7 +97,7 @@ async function readReconcilable(db: Queryable): Promise<readonly string[]> {
   return rows.map(({ account }) => account);
 }
 
-/** The same of one account. */
+/** Reconciles one account. */
 export function reconcileAccount(
   db: Database,
   scope: AccountScope,
@@ -107,15 +107,15 @@ export function reconcileAccount(
     inTransaction(
       db,
       async (tx) => {
-        // Compiling a statement took longer than running it, where its cost was thought to be high.
+        // JIT-compiling a statement took longer than running it, where the planner overestimated its cost.
         await tx.execute(sql`set local jit = off`);
-        // Two at once take turns, each with a snapshot of its own.
+        // Before the transaction's snapshot is taken, so that a second reconcile sees what the first stored.
         await holdMeaning(tx, scope.account);
         const rulesBefore = await readKnownRules(tx, scope);
         await collectCoverage(tx, scope);
         await forgetMovedBills(tx, scope);
         let checked = await checkOnce(tx, scope, { isFull });
-        // What was resolved spoke against what was learned: that is counted anew.
+        // A resolved break had contradicted the learned rules, whose evidence must be counted anew.
         if (!checked.isWhole && checked.resolved > 0) {
           checked = await checkOnce(tx, scope, { isFull: true });
         }
@@ -132,7 +132,7 @@ export function reconcileAccount(
 
 type Checked = {
   readonly isWhole: boolean;
-  /** How many breaks it did not find again. */
+  /** How many open breaks were not found again. */
   readonly resolved: number;
   readonly chains: readonly ChainSummary[];
 };
@@ -160,7 +160,7 @@ async function checkOnce(
   return { isWhole, resolved: resolvedIds.length, chains: await writeChains(tx, scope, checked) };
 }
 
-/** @returns undefined where a whole check is needed: something shows that it has to learn about. */
+/** @returns undefined where a whole check is needed, because there is something to learn. */
 async function checkChanged(
   tx: Transaction,
   scope: AccountScope,
@@ -184,7 +184,7 @@ async function checkWhole(tx: Transaction, scope: AccountScope): Promise<BillsTo
   for (let round = 1; round <= roundsMax; round++) {
     await collectSuspects(tx, scope, bills);
     await collectResiduals(tx);
-    // Before anything is learned: what is only out of order says nothing about the rules.
+    // Before rules are learned: bills that are only out of order say nothing about them.
     if (await orderBills(tx, scope)) continue;
     if (!(await inferWalletRules(tx, scope))) break;
     bills = await billsToCheck(tx, scope, "all");

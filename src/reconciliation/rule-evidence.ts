@@ -7,7 +7,7 @@ import { joinRules, walletMoves } from "../db/sql/wallet-moves.ts";
 import { type AccountScope, movedBy } from "./bills-to-check.ts";
 import { candidates } from "./wallet-rules.ts";
 
-// What the exchange rounds a balance by: one unit in its eighth place.
+// The exchange rounds balances to eight decimal places.
 export const lastPlace = sql.raw("0.00000001");
 
 export const isDoubted = sql`abs(balance - previous - moved) > ${lastPlace}`;
@@ -15,8 +15,8 @@ export const isDoubted = sql`abs(balance - previous - moved) > ${lastPlace}`;
 const fits = (rule: WalletRule) => sql`abs(balance - previous - ${movedBy(rule)}) <= ${lastPlace}`;
 const fitsAny = sql`(${sql.join(candidates.map(fits), sql` or `)})`;
 
-// Bills that share their time with others, or follow such, may only be out of order: one of them
-// that fits no rule says nothing.
+// Only a bill that neither shares its time with others nor follows such bills contradicts a rule: others
+// may merely be out of order.
 const isAlone = (account: string): SQL => sql`(
   select count(distinct (bills.product_type, bills.bill_id)) = 2
   from bills as before
@@ -32,7 +32,7 @@ const isAlone = (account: string): SQL => sql`(
     and before.bill_id = suspects.previous_bill_id
 )`;
 
-// Before one that fits no rule, in time that was not read to its end, a late bill may still come up.
+// Only a bill in settled time contradicts a rule: elsewhere, a late bill may still appear before it.
 const isSettled = sql`(settled_to is null or suspects.c_time < settled_to)`;
 
 export type Evidence = {
@@ -45,14 +45,14 @@ export type Evidence = {
 };
 
 /**
- * How many bills of each type every candidate fits, in categories of which some bill does not fit
- * the present rule; elsewhere the present rule stands.
+ * How many bills of each type every candidate fits, in the categories where some bill does not fit the
+ * present rule. Other categories keep theirs.
  */
 export async function readEvidence(
   tx: Transaction,
   { account }: AccountScope,
 ): Promise<readonly Evidence[]> {
-  // Most of the time there is none, and the bills need not be read once more.
+  // Usually there is no such bill, which saves reading the bills once more.
   const { rowCount: doubts } = await tx.execute(sql`
     select 1
     from suspects

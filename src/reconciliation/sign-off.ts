@@ -7,7 +7,7 @@ import { timeText } from "../db/sql/time-text.ts";
 import { type Scope, within, withWholeWallets } from "./bills-to-check.ts";
 import { type Break, breakText } from "./breaks.ts";
 
-/** What somebody decides about breaks. */
+/** Somebody's decision about breaks. */
 export type Decision = {
   readonly breakIds: readonly number[];
   readonly note: string | undefined;
@@ -16,7 +16,7 @@ export type Decision = {
 };
 
 /**
- * Signs open breaks off: all of them, or none. The records stay, with the note.
+ * Signs off all of these open breaks, or none. The breaks stay stored, with the note.
  * @returns the numbers that no open break has; empty where all were signed off.
  */
 export const signOffBreaks = (db: Database, decision: Decision): Promise<readonly number[]> =>
@@ -31,7 +31,7 @@ export const signOffBreaks = (db: Database, decision: Decision): Promise<readonl
   });
 
 /**
- * Takes sign-offs back: all of them, or none.
+ * Takes back all of these sign-offs, or none.
  * @returns the numbers that no break has that is signed off; empty where all were reopened.
  */
 export const reopenBreaks = (db: Database, decision: Decision): Promise<readonly number[]> =>
@@ -56,7 +56,7 @@ function decide(db: Database, decision: Decision, change: Change): Promise<reado
   const ids = sql`${textArray(breakIds.map(String))}::bigint[]`;
   return withDatabaseErrors(() =>
     inTransaction(db, async (tx) => {
-      // A check that is under way may be about to resolve them.
+      // Waits for a check that is under way, which may be about to resolve these breaks.
       const accounts = await accountsOf(tx, breakIds);
       await holdMeanings(tx, accounts);
       const areNamed = sql`account = any(${textArray(accounts)}::text[]) and break_id = any(${ids})`;
@@ -91,7 +91,7 @@ function decide(db: Database, decision: Decision, change: Change): Promise<reado
   );
 }
 
-/** Whose they are: a break stays its account's. */
+/** The accounts of these breaks. A break never changes its account. */
 async function accountsOf(
   tx: Transaction,
   breakIds: readonly number[],
@@ -103,7 +103,7 @@ async function accountsOf(
   return rows.map(({ account }) => account);
 }
 
-/** Those of the numbers that no break of this state has. */
+/** The numbers that no break of this state has. */
 async function withoutState(
   tx: Transaction,
   breakIds: readonly number[],
@@ -131,13 +131,13 @@ export type ListedBreak = Break & {
   readonly signedOffAt: string | null;
   readonly signedOffBy: string | null;
   readonly resolvedAt: string | null;
-  /** The oldest first. */
+  /** Oldest first. */
   readonly decisions: readonly PastDecision[];
 };
 
 /**
- * The breaks by their numbers, as the last check left them.
- * @param isAll those that are signed off or resolved, too.
+ * The breaks in the order of their numbers, as the last check left them.
+ * @param isAll includes those that are signed off or resolved.
  */
 export function listBreaks(
   db: Queryable,

@@ -3,16 +3,16 @@ import type { Transaction } from "../db/connect.ts";
 import { walletOf } from "../db/sql/wallet.ts";
 import { type AccountScope, within } from "./bills-to-check.ts";
 
-/** What was checked of one chain: an account, a wallet, a coin. */
+/** The result of checking one chain: an account, a wallet and a coin. */
 export type ChainSummary = {
   readonly account: string;
-  /** The wallet's: of a unified account "UTA". */
+  /** The wallet; "UTA" in a unified account. */
   readonly productType: string;
   readonly coin: string;
   readonly bills: number;
   /** Bills whose balance could be computed. */
   readonly tested: number;
-  /** Those off by one unit in the last place, and how much that is together. */
+  /** How many of them are off by one unit in the last place; below, the sum of these differences. */
   readonly rounded: number;
   readonly rounding: string;
   /** UTC days with bills: reconciled, not completely read, with an open break. */
@@ -23,12 +23,12 @@ export type ChainSummary = {
   };
 };
 
-/** What a category was found to move the wallet by, and how often that fits. */
+/** The rule by which a category was found to move the wallet, and how often it fits. */
 export type RuleSummary = {
   readonly account: string;
   readonly productType: string;
   readonly category: string;
-  /** Null where the rule is that of a whole category, the types with one of their own left out. */
+  /** Null for the rule of a category, which holds for types without a rule of their own. */
   readonly businessType: string | null;
   readonly moves: string;
   readonly tested: number;
@@ -36,15 +36,15 @@ export type RuleSummary = {
   readonly isTestable: boolean;
 };
 
-// A ledger that rounds does so in one bill of five; one bill in a hundred is no habit.
+// A ledger that rounds does so in one bill of five. Less than one bill in a hundred is no habit.
 const roundingShareMin = sql.raw("0.01");
 const roundingMin = 3;
 const isHabit = (rounded: SQL, tested: SQL): SQL =>
   sql`(${rounded} >= ${roundingMin} and ${rounded} >= (${tested}) * ${roundingShareMin})`;
 
 /**
- * Counts what was checked, chain by chain, into `checked_chains`. Whether a chain rounds is what
- * all of its bills say: those of this check, or of the last whole one.
+ * Counts what was checked into `checked_chains`, chain by chain. Whether a chain rounds is judged from all
+ * of its bills: from this check, or from the last whole one.
  */
 export async function summariseChains(
   tx: Transaction,
@@ -100,7 +100,7 @@ export async function summariseChains(
       sums.bills - coalesce(unknown.bills, 0) as tested,
       coalesce(small.rounded, 0) as rounded,
       coalesce(rounding, 0) as rounding,
-      -- What was not judged yet is looked at again, whether or not it changes.
+      -- Bills that were not judged yet are checked again, whether or not they change.
       least(transaction_timestamp(), unsettled.stored_at) as ingested_before,
       case
         when ${checked === "all"} or reconciled_chains.tested is null
@@ -118,8 +118,8 @@ export async function summariseChains(
 }
 
 /**
- * Remembers what was checked, so that the next check begins there. The counts are those of the
- * last check of the whole chain: ranges of bills that changed overlap, and cannot be added up.
+ * Stores how far each chain was checked, so that the next check begins there. The counts are those of the
+ * last whole check: the ranges of partial checks overlap, so their counts cannot be added up.
  */
 export async function writeChains(
   tx: Transaction,
@@ -209,7 +209,7 @@ export async function writeChains(
   }));
 }
 
-/** Chains of the scope in which nothing changed were looked at, too. */
+/** Stores the time of the check for all chains of the scope, also those in which nothing changed. */
 async function noteWhen(tx: Transaction, { account, productTypes }: AccountScope): Promise<void> {
   await tx.execute(sql`
     update reconciled_chains

@@ -14,7 +14,7 @@ const rule = (countsAmount: boolean, countsFee: boolean, countsCoupon: boolean):
   countsCoupon,
 });
 
-/** All that a category may do to the wallet, the likelier first. */
+/** All rules that a category may have, the likelier first. */
 export const candidates: readonly WalletRule[] = [
   amountAndFee,
   nothing,
@@ -24,7 +24,7 @@ export const candidates: readonly WalletRule[] = [
   rule(false, true, true),
 ];
 
-/** In words: "amount + fee"; as `reconcile` shows rules. */
+/** A rule in words, as `reconcile` shows it: "amount + fee". */
 export const movesText = ({ countsAmount, countsFee, countsCoupon }: WalletRule): string =>
   [countsAmount && "amount", countsFee && "fee", countsCoupon && "coupon"]
     .filter((part) => part !== false)
@@ -47,23 +47,23 @@ export type TypeRule = WalletRule & {
 };
 
 export type CategoryRule = WalletRule & {
-  /** Without the bills of types that have a rule of their own. */
+  /** Does not count the bills of types that have a rule of their own. */
   readonly tested: number;
   readonly fitting: number;
-  /** False where no candidate fits: the category's bills then say nothing about the ledger. */
+  /** False where no candidate fits: balances are then not checked against the category's bills. */
   readonly isTestable: boolean;
   /** Types whose bills show another rule than the category's. */
   readonly types: readonly TypeRule[];
 };
 
-// One or two bills that do not fit may be damaged; three that fit another rule show that the category has it.
+// One or two bills that do not fit may be damaged. Three bills that fit another rule establish that rule.
 const evidenceMin = 3;
 const fittingShareMin = 0.5;
 
 /**
- * The candidate that fits most of a category's bills, and another one for each type that it does
- * not fit and that shows one. The expected one stands unless another fits more, and on more than a
- * bill or two: a single damaged bill must not become the rule.
+ * The candidate that fits most of a category's bills, and another one for each type that this one does not
+ * fit and that shows its own. The expected rule stands unless another one fits more bills, and more than one
+ * or two: a single damaged bill must not become the rule.
  */
 export function inferRule(category: string, types: readonly TypeEvidence[]): CategoryRule {
   const rule = mostFitting(sumOf(types), expectedRule(category));
@@ -95,7 +95,7 @@ function mostFitting(evidence: RuleEvidence, expected: WalletRule): WalletRule {
   return isLearned && learned !== undefined ? learned : expected;
 }
 
-/** The rule of a type that its category's does not fit; none where no other does. */
+/** The rule of a type that its category's rule does not fit; none where no candidate fits. */
 function typeRule(type: TypeEvidence, ofCategory: WalletRule): readonly TypeRule[] {
   if (isMost(fittingOf(type, ofCategory), type)) return [];
   const rule = mostFitting(type, ofCategory);

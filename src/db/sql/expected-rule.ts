@@ -19,7 +19,7 @@ export const amountAlone: WalletRule = {
 };
 export const nothing: WalletRule = { countsAmount: false, countsFee: false, countsCoupon: false };
 
-// A margin move stays in the account, and the amount of a spot trade contains its fee.
+// A margin move stays within the account, and the amount of a spot trade contains its fee.
 const exceptions = new Map<string, WalletRule>([
   ["margin" satisfies Category, nothing],
   ["spot" satisfies Category, amountAlone],
