@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
 import { runCli, temporaryFolder } from "./support/cli.ts";
+import { unitCommand, unitNames, unitText } from "./support/units.ts";
 
 /** Its options are read before its database, which is not there. */
 async function expectAccepted(args: readonly string[]): Promise<void> {
@@ -21,8 +22,7 @@ const credentials = {
   EXCHANGE_API_PASSPHRASE: "passphrase",
 };
 
-const unitNames = ["bill-sync-schedule.service", "bill-sync-worker@.service"];
-const unitText = (name: string) => readFileSync(`ops/systemd/${name}`, "utf8");
+const packageScripts = JSON.parse(readFileSync("package.json", "utf8")).scripts;
 const hasSystemd = spawnSync("systemd-analyze", ["--version"]).status === 0;
 
 describe("systemd's units", () => {
@@ -33,12 +33,9 @@ describe("systemd's units", () => {
   test.each(unitNames)(
     "%s runs a command that there is, with options that it has",
     async (name) => {
-      const [, words = ""] =
-        /^ExecStart=\/usr\/bin\/npm run --silent (.*)$/m.exec(unitText(name)) ?? [];
-      const [command = "", dashes, ...options] = words.replace("%i", "127.0.0.1").split(" ");
-      expect(dashes).toBe("--");
-      expect(JSON.parse(readFileSync("package.json", "utf8")).scripts).toHaveProperty(command);
-      await expectAccepted([command, ...options]);
+      const { script, args } = unitCommand(name);
+      expect(script).toBe(packageScripts[args[0] ?? ""]);
+      await expectAccepted(args);
     },
   );
 
@@ -51,7 +48,7 @@ describe("systemd's units", () => {
     if (!hasSystemd) return;
     await using folder = await temporaryFolder();
     // systemd looks whether what is run is there.
-    const text = unitText(name).replace("/usr/bin/npm", process.execPath);
+    const text = unitText(name).replace("/usr/bin/node", process.execPath);
     const path = join(folder.path, name.replace("@", "@203.0.113.7"));
     await writeFile(path, text);
     if (name.includes("@")) await writeFile(join(folder.path, name), text);

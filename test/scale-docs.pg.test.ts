@@ -1,3 +1,5 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -6,6 +8,7 @@ import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { environmentFor, runCli, startCli, temporaryFolder } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
 import { exactly, heldAgainstLedger } from "./support/sandbox-ledger.ts";
+import { unitCommand, unitNames } from "./support/units.ts";
 
 const productType = "USDT-FUTURES";
 const [, section = ""] = readFileSync("docs/scale.md", "utf8").split(
@@ -46,3 +49,31 @@ test("the commands of docs/scale.md move a ledger to another database, where a w
   expect(expected).toBeGreaterThan(100);
   expect(found).toMatchObject(exactly);
 });
+
+test.each(unitNames)(
+  "what %s runs ends in good order on a SIGTERM to its first process",
+  async (name) => {
+    await using database = await testDatabase();
+    const { script, args } = unitCommand(name);
+    const child = spawn(process.execPath, [...script.split(" ").slice(1), ...args.slice(1)], {
+      env: { ...credentials, DATABASE_URL: database.url },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    const ended = once(child, "exit");
+    const begun = Promise.withResolvers<void>();
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.on("data", (text) => {
+        if (/working off the queue|^queued /m.test(String(text))) begun.resolve();
+      });
+    }
+    await Promise.race([begun.promise, ended]);
+    child.kill("SIGTERM");
+    expect(await ended).toEqual([0, null]);
+  },
+);
+
+const credentials = {
+  EXCHANGE_API_KEY: "key",
+  EXCHANGE_API_SECRET: "secret",
+  EXCHANGE_API_PASSPHRASE: "passphrase",
+};

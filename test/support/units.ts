@@ -1,0 +1,20 @@
+import { readFileSync } from "node:fs";
+
+/** The files of ops/systemd. */
+export const unitNames: readonly string[] = [
+  "bill-sync-schedule.service",
+  "bill-sync-worker@.service",
+];
+
+export const unitText = (name: string): string => readFileSync(`ops/systemd/${name}`, "utf8");
+
+/** What a unit runs: the program as package.json has it with the command, and its arguments. */
+export function unitCommand(name: string): {
+  readonly script: string;
+  readonly args: readonly string[];
+} {
+  const pattern = /^ExecStart=\/usr\/bin\/(node .* src\/bin\.js) (.*)$/m;
+  const [, program = "", words = ""] = pattern.exec(unitText(name)) ?? [];
+  const args = words.replace("%i", "127.0.0.1").split(" ");
+  return { script: `${program} ${args[0]}`, args };
+}
