@@ -1,16 +1,26 @@
 import { chmod, mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type SQL, sql } from "drizzle-orm";
+import { Client } from "pg";
 import { describe, expect, test } from "vitest";
+import { seedFleet } from "../bench/support/fleet.ts";
 import { dayMs, minuteMs } from "../src/contract/time.ts";
 import type { Queryable } from "../src/db/connect.ts";
 import { openDatabase } from "../src/db/connect.ts";
+import { readMetrics } from "../src/metrics/read-metrics.ts";
 import { readObservations } from "../src/reports/observations.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { servedBills } from "../src/sandbox/source.ts";
 import { environmentFor, runCli, startCli, temporaryFolder } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
-import { hasPromtool, judgeRules, promtool, type RuleCase, seriesOf } from "./support/promtool.ts";
+import {
+  hasPromtool,
+  judgeRules,
+  promtool,
+  type RuleCase,
+  samplesOf,
+  seriesOf,
+} from "./support/promtool.ts";
 
 const productTypes = ["USDT-FUTURES", "COIN-FUTURES"] as const;
 
@@ -321,6 +331,58 @@ test("--textfile replaces the file whole, for every user, or leaves it as it was
   await mkdir(join(place, "folder"));
   const wrong = await at.run("metrics", "--textfile", join(place, "folder"));
   expect(wrong).toMatchObject({ code: 2, stderr: expect.stringMatching(/is not a file/) });
+});
+
+test("of very many ledgers the worst have series of their own, and all are counted", async () => {
+  await using database = await testDatabase();
+  await using open = openDatabase(database.url);
+  const client = new Client({ connectionString: database.url });
+  await client.connect();
+  // Of 120 accounts two are hours behind and one weeks, one has rejected rows and one breaks.
+  await seedFleet({ client }, 120);
+  await client.end();
+  const question = {
+    configured: () => ["never-read", "fund-0000003"].map((account) => ({ account, productType })),
+    settleLagMs: 10 * minuteMs,
+  };
+  const productType = "USDT-FUTURES" as const;
+  const readWith = async (all: number) =>
+    (await readMetrics(open.db, question, { all, worst: 20 })).metrics();
+  const whole = await readWith(5_000);
+  const worst = await readWith(100);
+  const ledgersOf = (text: string) => Object.keys(seriesOf(text, "bill_sync_ledger_info"));
+  expect([ledgersOf(whole).length, ledgersOf(worst).length]).toEqual([421, 21]);
+  const counted = (text: string) =>
+    samplesOf(text).filter(({ series }) =>
+      /^bill_sync_(accounts|ledgers|ledgers_alerting|stored_bills)(\{|$)/.test(series),
+    );
+  expect(counted(worst)).toEqual(counted(whole));
+  expect(seriesOf(worst, "bill_sync_ledgers")).toMatchObject({ 'state="read"': 420 });
+  expect(seriesOf(worst, "bill_sync_ledgers_listed")).toEqual({ "": 21 });
+  // Accounts 3, 103 and 7 have four, two and two ledgers; 11 has six, 12 one.
+  expect(seriesOf(worst, "bill_sync_ledgers_alerting")).toEqual({
+    'alert="BillSyncStale"': 4 + 2 + 2 + 1,
+    'alert="BillSyncExpires"': 2,
+    'alert="BillSyncLost"': 0,
+    'alert="BillSyncRejected"': 6,
+    'alert="BillSyncBreak"': 1,
+  });
+  // What each of the worst has is what it has among all, and none that an alert is for is left out.
+  const own = (text: string) =>
+    samplesOf(text).filter(({ series }) => !series.startsWith("bill_sync_ledgers_listed"));
+  const among = new Map(own(whole).map(({ series, value }) => [series, value]));
+  expect(own(worst).filter(({ series, value }) => among.get(series) !== value)).toEqual([]);
+  const alerting = (text: string) => [
+    ...Object.entries(seriesOf(text, "bill_sync_rejected_bills")),
+    ...Object.entries(seriesOf(text, "bill_sync_ledger_breaks")),
+    ...Object.entries(seriesOf(text, "bill_sync_complete_through_timestamp_seconds")).filter(
+      ([, seconds]) => seconds < Date.now() / 1_000 - 3 * 3_600,
+    ),
+  ];
+  const firing = (text: string) => new Map(alerting(text).filter(([, value]) => value > 0));
+  expect(firing(worst)).toEqual(firing(whole));
+  expect(firing(worst).size).toBe(4 + 2 + 2 + 6 + 1);
+  await expectFit(worst);
 });
 
 test("as many queries as for one ledger read two hundred", async () => {

@@ -1,7 +1,10 @@
 import type { BenchDatabase } from "./postgres.ts";
 
 /** What the tables hold of a fleet: accounts of one to six ledgers with 90 days in windows of a week. */
-export async function seedFleet({ client }: BenchDatabase, accounts: number): Promise<void> {
+export async function seedFleet(
+  { client }: Pick<BenchDatabase, "client">,
+  accounts: number,
+): Promise<void> {
   await client.query("set synchronous_commit = off");
   for (const statement of [states, checkpoints, openWindows, times, counts, rejected, breaks]) {
     await client.query(statement.replaceAll("$accounts", String(accounts)));

@@ -1,14 +1,10 @@
 import { type ExitCode, type Io, tell } from "../app/io.ts";
-import { knownStreams } from "../app/readable.ts";
-import { everyLedger } from "../app/selection.ts";
+import { readableStreams } from "../app/readable.ts";
 import type { Config } from "../config/config.ts";
-import { readAccountStates } from "../db/accounts/account-states.ts";
-import type { Database } from "../db/connect.ts";
-import { readSyncedStreams } from "../db/ledger/checkpoints.ts";
 import { hasSchema } from "../db/migrate.ts";
 import { openCommandDatabase } from "../db/open.ts";
+import { readMetrics } from "../metrics/read-metrics.ts";
 import { registryOf } from "../metrics/registry.ts";
-import { type Observations, readObservations } from "../reports/observations.ts";
 import { fileOutput, refuseTakenOutput, standardOutput } from "./export/export-output.ts";
 
 // node_exporter runs as another user.
@@ -27,20 +23,18 @@ export async function metricsCommand(
   const isFile = textfile !== "-";
   if (isFile) await refuseTakenOutput(textfile, true, shown);
   await using database = await openCommandDatabase(config.database, (message) => tell(io, message));
-  const text = await registryOf(await observe(database.db, config)).metrics();
+  const { db } = database;
+  const registry = (await hasSchema(db))
+    ? await readMetrics(db, {
+        configured: (states) => readableStreams(config, states),
+        settleLagMs: config.settleLagMs,
+      })
+    : registryOf();
+  const text = await registry.metrics();
   await using output = isFile
     ? await fileOutput(textfile, { shown, mode: readableByAll })
     : standardOutput(io, (words) => words);
   await output.write(text);
   await output.commit();
   return 0;
-}
-
-/** Undefined before the first migration. */
-async function observe(db: Database, config: Config): Promise<Observations | undefined> {
-  if (!(await hasSchema(db))) return undefined;
-  const stored = await readSyncedStreams(db);
-  const states = await readAccountStates(db);
-  const streams = knownStreams(everyLedger, config, { stored, states });
-  return readObservations(db, streams, config.settleLagMs);
 }

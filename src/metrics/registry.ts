@@ -6,24 +6,20 @@ import type { StreamStatus } from "../reports/status.ts";
 import { coverageShare } from "../reports/stream-times.ts";
 import { lengthMs } from "../sync/intervals.ts";
 import { programVersion } from "../version.ts";
-
-type Labels = Readonly<Record<string, string>>;
-/** A metric's value. An unknown one has no sample: 0 would claim that it is known. */
-type Sample = { readonly labels: Labels; readonly value: number | undefined };
-type Metric = {
-  readonly name: string;
-  readonly help: string;
-  readonly labels: readonly string[];
-  readonly samples: readonly Sample[];
-};
+import { type FleetCounts, fleetMetrics } from "./fleet-metrics.ts";
+import type { Metric } from "./metric.ts";
 
 export const metricPrefix = "bill_sync_";
 const ledger = ["account", "product_type"] as const;
 
 /** The metrics of what is stored. @param observations undefined where there are no tables yet. */
-export function registryOf(observations: Observations | undefined): Registry {
+export function registryOf(observations?: Observations, counts?: FleetCounts): Registry {
   const registry = new Registry();
-  const metrics = [buildInfo(), ...(observations === undefined ? [] : storedMetrics(observations))];
+  const metrics = [
+    buildInfo(),
+    ...(counts === undefined ? [] : fleetMetrics(counts)),
+    ...(observations === undefined ? [] : storedMetrics(observations)),
+  ];
   for (const { name, help, labels, samples } of metrics) {
     const gauge = new Gauge({
       name: `${metricPrefix}${name}`,
@@ -106,6 +102,11 @@ function ledgerMetrics({ status, breaks, readingOf }: Observations): readonly Me
     ),
     each("lost_seconds", "Time that the exchange forgot before it was read.", ({ expired }) =>
       seconds(lengthMs(expired)),
+    ),
+    each(
+      "last_loss_timestamp_seconds",
+      "When time was last found lost, by the database's clock. None where none is.",
+      ({ stream }) => seconds(readingOf(stream).lostAt),
     ),
     each("bills", "Bills that are stored.", ({ bills }) => bills),
     each(

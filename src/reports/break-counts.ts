@@ -16,6 +16,18 @@ export type BreakCount = {
   readonly breaks: number;
 };
 
+/** Accounts that have open breaks. */
+export async function openBreakAccounts(db: Queryable, limit: number): Promise<readonly string[]> {
+  const { rows } = await db.execute<{ account: string }>(sql`
+    select account
+    from ledger_breaks
+    where state = 'open'
+    group by account
+    order by account
+    limit ${limit}`);
+  return rows.map(({ account }) => account);
+}
+
 /**
  * Every state of each wallet that was reconciled or has breaks; nothing of those that were not.
  * @param accounts of these only. Default of all.

@@ -27,9 +27,8 @@ const statusOf = (isReady: boolean) => (isReady ? "ready" : "not ready");
 /** Up to when any ledger was read. Where only one of several stands still, its own requests are refused. */
 async function newestReading(tx: Queryable) {
   const { rows } = await tx.execute<{ newest: string | null }>(sql`
-    select extract(epoch from max(window_end)) * 1000 as newest
-    from checkpoints
-    where state = 'complete'`);
+    select extract(epoch from max(upper(covered))) * 1000 as newest
+    from stream_times`);
   const newest = rows[0]?.newest ?? null;
   return newest === null ? undefined : epochMs(Number(newest));
 }

@@ -1,8 +1,5 @@
 import { Registry } from "prom-client";
-import { readAccountStates } from "../db/accounts/account-states.ts";
-import { readSyncedStreams } from "../db/ledger/checkpoints.ts";
-import { registryOf } from "../metrics/registry.ts";
-import { readObservations } from "../reports/observations.ts";
+import { readMetrics } from "../metrics/read-metrics.ts";
 import type { RouteGroup } from "./routes.ts";
 
 /**
@@ -11,12 +8,7 @@ import type { RouteGroup } from "./routes.ts";
  */
 export const metrics: RouteGroup = (app, deps) => {
   const { read, settleLagMs, configured = () => [], http } = deps;
-  const readStored = () =>
-    read(async (tx) => {
-      const known = [...(await readSyncedStreams(tx)), ...configured(await readAccountStates(tx))];
-      const streams = new Map(known.map((one) => [`${one.account}/${one.productType}`, one]));
-      return registryOf(await readObservations(tx, [...streams.values()], settleLagMs));
-    });
+  const readStored = () => read((tx) => readMetrics(tx, { configured, settleLagMs }));
   let underWay: ReturnType<typeof readStored> | undefined;
   app.get("/metrics", async (_request, reply) => {
     underWay ??= readStored().finally(() => {

@@ -6,8 +6,9 @@ import { readAccountStates } from "../../db/accounts/account-states.ts";
 import { readAddedNames } from "../../db/accounts/added-accounts.ts";
 import { readExchangeTime } from "../../db/exchange-time.ts";
 import { printableLine } from "../../printable.ts";
-import { type AlertName, alertsOf, maxAgeDefaultMs } from "../../reports/alerts.ts";
+import { alertsOf, maxAgeDefaultMs } from "../../reports/alerts.ts";
 import { type FleetTotals, readFleet, unreadAccounts } from "../../reports/fleet.ts";
+import { type CountedAlert, fleetAlerts } from "../../reports/fleet-alerts.ts";
 import { type Observations, readObservations } from "../../reports/observations.ts";
 import { readQueue } from "../../reports/queue.ts";
 import { formatCount, formatCounted, formatDuration, formatMinute } from "../../terminal/format.ts";
@@ -40,7 +41,7 @@ export async function readFleetStatus(
   const records = { ...all.records, loanToValue: all.records.loanToValue.filter(isShown) };
   const riskUnits = wantedRiskUnits(config.accounts);
   const alerts = limits && [
-    ...ledgerAlerts(totals, unread.length),
+    ...fleetAlerts(totals, unread.length).filter(({ ledgers }) => ledgers > 0),
     // Of runs and loans; those of the ledgers are counted.
     ...alertsOf(withoutLedgers(all), limits).map((alert) => ({ alert })),
   ];
@@ -76,20 +77,7 @@ const withoutLedgers = (all: Observations): Observations => ({
   breaks: [],
 });
 
-type CountedAlert = { readonly name: AlertName; readonly ledgers: number };
 type FleetAlert = CountedAlert | { readonly alert: ReturnType<typeof alertsOf>[number] };
-
-/** The rules of ledgers that fire, each with how many it fires for. */
-function ledgerAlerts(totals: FleetTotals, unread: number): readonly CountedAlert[] {
-  const counted: readonly CountedAlert[] = [
-    { name: "BillSyncStale", ledgers: totals.stale + unread },
-    { name: "BillSyncExpires", ledgers: totals.expiring },
-    { name: "BillSyncLost", ledgers: totals.lostLately },
-    { name: "BillSyncRejected", ledgers: totals.rejected },
-    { name: "BillSyncBreak", ledgers: totals.broken },
-  ];
-  return counted.filter(({ ledgers }) => ledgers > 0);
-}
 
 const alertText = (one: FleetAlert): string =>
   "alert" in one
