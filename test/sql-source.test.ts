@@ -105,7 +105,7 @@ test("no UPDATE, RETURNING or ON CONFLICT uses a volatile function, which distri
     "src/db/ledger/load-bills.ts": 1,
     "src/db/ledger/replay-rows.ts": 1,
     "src/db/ledger/verification-store.ts": 1,
-    "src/db/ledger/write-pages.ts": 1,
+    "src/db/ledger/commit-pages.ts": 1,
     "src/db/lease/lock-waits.ts": 1,
     "src/db/lease/neighbours.ts": 1,
     "src/db/lease/renewable-lease.ts": 4,

@@ -1,29 +1,78 @@
 import type { Format } from "./exported-bill.ts";
 
-/** The formats. Each module is loaded only when it is used. */
+type FormatEntry = {
+  /** Loads its writer, when it is asked for. */
+  readonly load: () => Promise<Format>;
+  /** What `export --help` says of it. */
+  readonly about: string;
+  /** Whether no terminal can show it. Default false. */
+  readonly isBinary?: true;
+  /** Whether it has a transaction a bill, and asserts balances. Default false. */
+  readonly isJournal?: true;
+  /** Whether a demo coin would be taken for money in it. Default false. */
+  readonly isPriced?: true;
+  /** Whether it shows what a bill does to its wallet, as `reconcile` learned it. Default false. */
+  readonly showsWallets?: true;
+};
+
+/**
+ * The formats of `export`, in the order of its help. A new one needs a file that exports a {@link Format}, a row
+ * here, and a line in docs/accounting.md.
+ */
 const formats = {
-  csv: async () => (await import("./csv.ts")).toCsv,
-  parquet: async () => (await import("./parquet.ts")).toParquet,
-  hledger: async () => (await import("./hledger.ts")).toHledger,
-  beancount: async () => (await import("./beancount.ts")).toBeancount,
-  ccxt: async () => (await import("./ccxt.ts")).toCcxt,
-  koinly: async () => (await import("./koinly.ts")).toKoinly,
-} satisfies Record<string, () => Promise<Format>>;
+  csv: {
+    load: async () => (await import("./csv.ts")).toCsv,
+    about: "RFC 4180, the columns of the table bills and the category, as text",
+  },
+  parquet: {
+    load: async () => (await import("./parquet.ts")).toParquet,
+    about: "the same, with DECIMAL(38, 18) and UTC milliseconds",
+    isBinary: true,
+  },
+  hledger: {
+    load: async () => (await import("./hledger.ts")).toHledger,
+    about: "a journal, one transaction a bill, a balance assertion a day",
+    isJournal: true,
+    isPriced: true,
+    showsWallets: true,
+  },
+  beancount: {
+    load: async () => (await import("./beancount.ts")).toBeancount,
+    about: "the same",
+    isJournal: true,
+    isPriced: true,
+    showsWallets: true,
+  },
+  ccxt: {
+    load: async () => (await import("./ccxt.ts")).toCcxt,
+    about: "a JSON array of ccxt's ledger entries, one a line, numbers as text",
+    showsWallets: true,
+  },
+  koinly: {
+    load: async () => (await import("./koinly.ts")).toKoinly,
+    about: "Koinly's universal CSV",
+    isPriced: true,
+    showsWallets: true,
+  },
+} as const satisfies Record<string, FormatEntry>;
 
 export type FormatName = keyof typeof formats;
 
+const entryOf = (name: FormatName): FormatEntry => formats[name];
+
 export const formatNames = Object.keys(formats) as readonly FormatName[];
 
-export const loadFormat = (name: FormatName): Promise<Format> => formats[name]();
+/** csv, parquet, … or koinly. */
+export const formatList = `${formatNames.slice(0, -1).join(", ")} or ${formatNames.at(-1)}`;
 
-/** Whether the format cannot be shown on a terminal. */
-export const isBinary = (name: FormatName): boolean => name === "parquet";
+export const loadFormat = (name: FormatName): Promise<Format> => entryOf(name).load();
 
-/** Whether the format has one transaction a bill, and asserts balances. */
-export const isJournal = (name: FormatName): boolean => name === "hledger" || name === "beancount";
+export const aboutFormat = (name: FormatName): string => entryOf(name).about;
 
-/** Whether a reader of the format would take a demo coin for money. */
-export const isPriced = (name: FormatName): boolean => isJournal(name) || name === "koinly";
+export const isBinary = (name: FormatName): boolean => entryOf(name).isBinary === true;
 
-/** Whether the format shows by how much a bill moves its wallet, as `reconcile` has learned it. */
-export const showsWallets = (name: FormatName): boolean => isPriced(name) || name === "ccxt";
+export const isJournal = (name: FormatName): boolean => entryOf(name).isJournal === true;
+
+export const isPriced = (name: FormatName): boolean => entryOf(name).isPriced === true;
+
+export const showsWallets = (name: FormatName): boolean => entryOf(name).showsWallets === true;

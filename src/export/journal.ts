@@ -33,20 +33,20 @@ export type Posting = {
   readonly amount: Decimal;
 };
 
-/** What an entry that no bill stands for is about. */
+/** What an entry is about that stands for no bill. */
 export type Adjustment = "opening" | "rounding" | "unexplained";
 
 /** Each with its day: 2026-11-21. */
 export type JournalEntry = { readonly day: string } & (
   | {
       readonly kind: "bill" | Adjustment;
-      /** Of an adjustment, the one whose balance shows it. */
+      /** For an adjustment: the bill whose balance shows it. */
       readonly bill: ExportedBill;
       readonly postings: readonly Posting[];
     }
   | {
       readonly kind: "closing";
-      /** The last of the wallet. */
+      /** The wallet's last bill. */
       readonly bill: ExportedBill;
       readonly at: EpochMs;
       readonly postings: readonly Posting[];
@@ -66,8 +66,8 @@ export type JournalEntry = { readonly day: string } & (
  */
 const roundingMax: Decimal = { units: 1n, scale: 8 };
 
-/** One coin of a wallet. */
-type Wallet = {
+/** The balance of one coin in a wallet, as the journal has booked it so far. */
+type CoinBalance = {
   readonly account: AccountName;
   last: ExportedBill;
   /** What was moved before the first balance that is known. */
@@ -101,7 +101,7 @@ export async function* printJournal(
   const journal = new Journal(dayOf, closings);
   const text = (entries: readonly JournalEntry[]) => entries.map(print).join("");
   if (before !== undefined) {
-    // Printed for nobody: what is declared or opened here is not again.
+    // These bills are booked and not printed, since earlier journals have them. So no account is declared twice.
     for await (const bills of before) {
       text(journal.book(bills));
       yield "";
@@ -116,15 +116,16 @@ export async function* printJournal(
  * The bills as balanced entries, one each, with a balance assertion at the end of every day on
  * which the exchange reported one: the last it reported, and what was moved after it that day.
  *
- * The journal always checks. What does not add up is booked where it shows, to Equity:Rounding or
- * Equity:Unexplained; what was there before the first known balance, to Equity:Opening.
+ * The journal always checks. A difference is booked to Equity:Rounding or Equity:Unexplained, at the bill whose
+ * balance shows it. The balance before the first one that is known is booked to Equity:Opening.
  */
 class Journal {
   readonly #dayOf: DayOf;
   readonly #closings: ReadonlyMap<string, EpochMs>;
-  /** Of each wallet, its coins. */
-  readonly #wallets = new Map<string, Map<string, Wallet>>();
-  #wallet = "";
+  /** The balances of each wallet's coins, by the wallet's key. */
+  readonly #coinsByWallet = new Map<string, Map<string, CoinBalance>>();
+  /** The wallet whose day is being booked. */
+  #currentWalletKey = "";
   #day = "";
 
   constructor(dayOf: DayOf, closings: readonly Closing[]) {
@@ -137,30 +138,30 @@ class Journal {
     for (const bill of bills) {
       const key = keyOf({ account: bill.account, wallet: walletOf(bill.productType) });
       const day = this.#dayOf(bill.cTime);
-      if (key !== this.#wallet || day !== this.#day) entries.push(...this.end());
-      this.#wallet = key;
+      if (key !== this.#currentWalletKey || day !== this.#day) entries.push(...this.end());
+      this.#currentWalletKey = key;
       this.#day = day;
-      const coins = this.#wallets.get(key) ?? new Map<string, Wallet>();
-      this.#wallets.set(key, coins);
-      const wallet = coins.get(bill.coin) ?? openWallet(bill);
-      coins.set(bill.coin, wallet);
-      entries.push(...bookBill(wallet, bill, day));
+      const coins = this.#coinsByWallet.get(key) ?? new Map<string, CoinBalance>();
+      this.#coinsByWallet.set(key, coins);
+      const coinBalance = coins.get(bill.coin) ?? openBalance(bill);
+      coins.set(bill.coin, coinBalance);
+      entries.push(...bookBill(coinBalance, bill, day));
     }
     return entries;
   }
 
-  /** The assertions of the day that is booked; of the day of a closing, it makes them. */
+  /** The assertions of the day that is being booked. On the day of a closing, {@link close} makes them. */
   end(): readonly JournalEntry[] {
-    const closedAt = this.#closings.get(this.#wallet);
+    const closedAt = this.#closings.get(this.#currentWalletKey);
     if (closedAt !== undefined && this.#dayOf(closedAt) === this.#day) return [];
-    return [...assertions(this.#wallets.get(this.#wallet) ?? new Map(), this.#day)];
+    return [...assertions(this.#coinsByWallet.get(this.#currentWalletKey) ?? new Map(), this.#day)];
   }
 
-  /** Takes what is left out of each wallet that was closed, and asserts that nothing is left. */
+  /** Empties each wallet that was closed, and asserts that it is empty. */
   close(): readonly JournalEntry[] {
     return [...this.#closings].flatMap(([key, at]) =>
-      [...(this.#wallets.get(key)?.values() ?? [])].flatMap((wallet) =>
-        closingEntries(wallet, at, this.#dayOf(at)),
+      [...(this.#coinsByWallet.get(key)?.values() ?? [])].flatMap((coinBalance) =>
+        closingEntries(coinBalance, at, this.#dayOf(at)),
       ),
     );
   }
@@ -168,8 +169,12 @@ class Journal {
 
 const keyOf = ({ account, wallet }: Omit<Closing, "at">): string => `${account}\n${wallet}`;
 
-function closingEntries(wallet: Wallet, at: EpochMs, day: string): readonly JournalEntry[] {
-  const { account, last: bill, balance } = wallet;
+function closingEntries(
+  coinBalance: CoinBalance,
+  at: EpochMs,
+  day: string,
+): readonly JournalEntry[] {
+  const { account, last: bill, balance } = coinBalance;
   if (balance === undefined) return [];
   const { coin } = bill;
   const left = negate(balance);
@@ -181,7 +186,7 @@ function closingEntries(wallet: Wallet, at: EpochMs, day: string): readonly Jour
   ];
 }
 
-const openWallet = (bill: ExportedBill): Wallet => ({
+const openBalance = (bill: ExportedBill): CoinBalance => ({
   account: ["Assets", "Exchange", bill.account, walletOf(bill.productType), bill.coin],
   last: bill,
   moved: zero,
@@ -190,25 +195,34 @@ const openWallet = (bill: ExportedBill): Wallet => ({
   reportedOn: undefined,
 });
 
-function bookBill(wallet: Wallet, bill: ExportedBill, day: string): readonly JournalEntry[] {
+function bookBill(
+  coinBalance: CoinBalance,
+  bill: ExportedBill,
+  day: string,
+): readonly JournalEntry[] {
   const change = walletChange(bill);
-  const entry: JournalEntry = { kind: "bill", day, bill, postings: billPostings(wallet, bill) };
-  const computed = wallet.balance === undefined ? undefined : add(wallet.balance, change);
-  wallet.last = bill;
-  wallet.steps += 1n;
+  const entry: JournalEntry = {
+    kind: "bill",
+    day,
+    bill,
+    postings: billPostings(coinBalance, bill),
+  };
+  const computed = coinBalance.balance === undefined ? undefined : add(coinBalance.balance, change);
+  coinBalance.last = bill;
+  coinBalance.steps += 1n;
   if (bill.balance === null) {
-    if (computed === undefined) wallet.moved = add(wallet.moved, change);
-    else wallet.balance = computed;
+    if (computed === undefined) coinBalance.moved = add(coinBalance.moved, change);
+    else coinBalance.balance = computed;
     return [entry];
   }
   const reported = decimalOf(bill.balance);
-  const difference = subtract(reported, computed ?? add(wallet.moved, change));
-  const kind = computed === undefined ? "opening" : differenceKind(difference, wallet.steps);
-  wallet.balance = reported;
-  wallet.steps = 0n;
-  wallet.reportedOn = day;
+  const difference = subtract(reported, computed ?? add(coinBalance.moved, change));
+  const kind = computed === undefined ? "opening" : differenceKind(difference, coinBalance.steps);
+  coinBalance.balance = reported;
+  coinBalance.steps = 0n;
+  coinBalance.reportedOn = day;
   if (isZero(difference)) return [entry];
-  return [entry, { kind, day, bill, postings: adjustment(wallet, bill, kind, difference) }];
+  return [entry, { kind, day, bill, postings: adjustment(coinBalance, bill, kind, difference) }];
 }
 
 function differenceKind(difference: Decimal, steps: bigint): Adjustment {
@@ -223,20 +237,20 @@ const adjustmentBookings: Readonly<Record<Adjustment, Booking>> = {
 };
 
 function adjustment(
-  wallet: Wallet,
+  coinBalance: CoinBalance,
   bill: ExportedBill,
   kind: Adjustment,
   amount: Decimal,
 ): readonly Posting[] {
   return [
-    { account: wallet.account, coin: bill.coin, amount },
+    { account: coinBalance.account, coin: bill.coin, amount },
     counter(bill, adjustmentBookings[kind], amount),
   ];
 }
 
-function billPostings(wallet: Wallet, bill: ExportedBill): readonly Posting[] {
+function billPostings(coinBalance: CoinBalance, bill: ExportedBill): readonly Posting[] {
   const { coin, category, walletAmount, walletFee } = bill;
-  const postings: Posting[] = [{ account: wallet.account, coin, amount: walletChange(bill) }];
+  const postings: Posting[] = [{ account: coinBalance.account, coin, amount: walletChange(bill) }];
   for (const [text, booking] of [
     [walletAmount, bookings[category]],
     [walletFee, feeBooking],
@@ -263,11 +277,11 @@ function counter(bill: ExportedBill, booking: Booking, amount: Decimal): Posting
   };
 }
 
-function* assertions(wallets: ReadonlyMap<string, Wallet>, day: string): Iterable<JournalEntry> {
-  for (const [coin, wallet] of wallets) {
-    const { account, balance } = wallet;
-    if (wallet.reportedOn !== day || balance === undefined) continue;
-    wallet.reportedOn = undefined;
+function* assertions(coins: ReadonlyMap<string, CoinBalance>, day: string): Iterable<JournalEntry> {
+  for (const [coin, coinBalance] of coins) {
+    const { account, balance } = coinBalance;
+    if (coinBalance.reportedOn !== day || balance === undefined) continue;
+    coinBalance.reportedOn = undefined;
     yield { kind: "balance", day, account, coin, balance };
   }
 }

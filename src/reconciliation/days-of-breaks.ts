@@ -18,11 +18,11 @@ export async function markDaysOfBreaks(
   if (breakIds.length === 0) return;
   await tx.execute(sql`
     insert into dirty_days (account, wallet, day, cause)
-    select distinct ${account}, ${walletOf("product_type")}, first_day + later, 'meaning'
+    select distinct ${account}, ${walletOf("product_type")}, first_day + day_offset, 'meaning'
     from (
       select
         broken.product_type,
-        ${timeBetween("coalesce(good.c_time, happened_at)", "happened_at", "broken.product_type")} as time
+        ${timeBetween("coalesce(good.c_time, happened_at)", "happened_at", "broken.product_type")} as span
       from ledger_breaks as broken
       left join bills as good
         on good.account = ${account}
@@ -33,8 +33,8 @@ export async function markDaysOfBreaks(
         and broken.coin <> ''
     ) as places
     cross join lateral (
-      select ${dayOfColumn(sql`lower(time)`)} as first_day, ${dayOfColumn(sql`upper(time)`)} as last_day
-    ) as spans
-    cross join lateral generate_series(0, last_day - first_day) as later
+      select ${dayOfColumn(sql`lower(span)`)} as first_day, ${dayOfColumn(sql`upper(span)`)} as last_day
+    ) as ends
+    cross join lateral generate_series(0, last_day - first_day) as day_offset
     on conflict (account, wallet, day, cause) do nothing`);
 }

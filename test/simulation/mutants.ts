@@ -198,7 +198,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "rows that broke the contract dropped",
-    file: "src/db/ledger/write-pages.ts",
+    file: "src/db/ledger/commit-pages.ts",
     changes: [["await rejectRows(tx, stream, runId, rejected)", "rejected.length"]],
   },
   {

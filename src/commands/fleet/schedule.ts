@@ -21,7 +21,7 @@ export async function scheduleCommand(
   const notify = (message: string) => tell(io, message);
   await using database = await openCommandDatabase(readConfig().database, notify);
   await using queue = await openFilledQueue(database, notify);
-  let dueAt = systemClock.now() + 0;
+  let dueAt: number = systemClock.now();
   try {
     for (;;) {
       let waitMs = againMs;

@@ -1,3 +1,5 @@
+import { aboutFormat, formatNames } from "../../export/formats.ts";
+
 // What --help says below the options.
 
 export const programHelp = `
@@ -61,12 +63,7 @@ above --max-ltv or older than --max-age.`;
 
 export const exportHelp = `
 For each format:
-  csv        RFC 4180, the columns of the table bills and the category, as text
-  parquet    the same, with DECIMAL(38, 18) and UTC milliseconds
-  hledger    a journal, one transaction a bill, a balance assertion a day
-  beancount  the same
-  ccxt       a JSON array of ccxt's ledger entries, one a line, numbers as text
-  koinly     Koinly's universal CSV
+${formatNames.map((name) => `  ${name.padEnd(10)} ${aboutFormat(name)}`).join("\n")}
 
 The bills are those of one moment, in the order of account, product type, time
 and, within a millisecond, of the balance. --from is inclusive, --to exclusive;

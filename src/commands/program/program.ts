@@ -5,6 +5,7 @@ import { selectionOf } from "../../app/selection.ts";
 import { contractTypesOf, forTargets, needsCredentials, targetsOf } from "../../app/targets.ts";
 import { readConfig } from "../../config/config.ts";
 import { UsageError } from "../../errors.ts";
+import { formatList } from "../../export/formats.ts";
 import { withShortWords } from "../../printable.ts";
 import { programVersion } from "../../version.ts";
 import type { DemoOptions } from "../demo.ts";
@@ -173,7 +174,7 @@ function addExport(
   program
     .command("export")
     .description("write the stored bills as csv, parquet, a journal, or for ccxt or Koinly")
-    .requiredOption("--format <format>", "csv, parquet, hledger, beancount, ccxt or koinly")
+    .requiredOption("--format <format>", formatList)
     .addOption(accountOption())
     .addOption(productOption())
     .option("--from <time>", "from this time on, inclusive: 2026-01-31 or 2026-01-31T09:30Z")

@@ -20,8 +20,8 @@ import { checkSyncLease } from "../lease/sync-lease.ts";
 import { commitLoanToValue } from "../reference/stored-loan-to-value.ts";
 import { batchCommits } from "./batch-commits.ts";
 import { divideWindow, recordPlan } from "./checkpoints.ts";
+import { lookUpPages, writePages } from "./commit-pages.ts";
 import { readKnownTime } from "./known-time.ts";
-import { lookUpPages, writePages } from "./write-pages.ts";
 
 /**
  * The tables of one account, as the sync that holds it writes them. After the server did not answer, or

@@ -8,8 +8,8 @@ with read as (
   where state = 'complete'
   group by account, product_type
 ),
--- A unified account has one balance: where one of its product types was never read, nothing is
--- complete. One that the key may not read is not waited for.
+-- A unified account has one balance: where one of its product types was never read, nothing is complete. A
+-- product type that the key may not read does not count.
 unread as (
   select account
   from (select distinct account from read where product_type like 'UTA-%') as unified
@@ -32,7 +32,7 @@ covered as (
   from read
   group by account, 2, product_type like 'UTA-%'
 ),
--- A wallet whose account became of the other kind: what was left in it is taken out on that day.
+-- The day on which a wallet's account came into the other mode: what was left in the wallet is taken out then.
 closings as (
   select
     account,
@@ -59,7 +59,7 @@ dated as (
         )
       end as unsettled,
     covered.time,
-    -- Behind a day come those without bills, to the next one that has some.
+    -- After a day come the days without bills, up to the next day that has bills.
     coalesce(
       next_day - 1,
       greatest(day, coalesce(closed_on, (upper(covered.time) at time zone 'UTC')::date))
@@ -72,43 +72,44 @@ dated as (
     and reconciled_chains.product_type = days.wallet
     and reconciled_chains.coin = days.coin
 ),
--- Not a series of times: they are the session's, and where a night has no midnight it loses a day.
+-- The days are counted as numbers. A series of times would be the session's, and would lose a day where a night has
+-- no midnight.
 days as (
   select
     dated.account,
     dated.wallet,
     dated.coin,
     dated.time,
-    dated.day + later as day,
-    case when later = 0 then carried else reported_closing end as opening,
+    dated.day + day_offset as day,
+    case when day_offset = 0 then carried else reported_closing end as opening,
     reported_closing,
-    case when later = 0 then (own).realised_pnl else 0 end as realised_pnl,
-    case when later = 0 then (own).trading_fees else 0 end as trading_fees,
-    case when later = 0 then (own).fee_rebates else 0 end as fee_rebates,
-    case when later = 0 then (own).funding_received else 0 end as funding_received,
-    case when later = 0 then (own).funding_paid else 0 end as funding_paid,
-    case when later = 0 then (own).liquidation else 0 end as liquidation,
-    case when later = 0 then (own).transfers_in else 0 end as transfers_in,
-    case when later = 0 then (own).transfers_out else 0 end as transfers_out,
-    case when later = 0 then (own).bonus else 0 end as bonus,
-    case when later = 0 then (own).copy else 0 end as copy,
-    case when later = 0 then (own).delivery else 0 end as delivery,
-    case when later = 0 then (own).margin else 0 end as margin,
-    case when later = 0 then (own).interest else 0 end as interest,
-    case when later = 0 then (own).conversion else 0 end as conversion,
-    case when later = 0 then (own).unmapped else 0 end as unmapped,
-    case when later = 0 then (own).spot else 0 end as spot,
-    case when later = 0 then (own).loan else 0 end as loan,
-    case when later = 0 then (own).fees else 0 end as fees,
-    case when later = 0 then (own).rounding + step_rounding else 0 end as rounding,
-    case when later = 0 then (own).difference + step_difference else 0 end as difference,
-    case when later = 0 then dated.unsettled else 0 end as unsettled,
-    case when later = 0 then (own).bills else 0 end as bills,
-    is_last_of_closed and later = dated.until - dated.day as is_closing
+    case when day_offset = 0 then (own).realised_pnl else 0 end as realised_pnl,
+    case when day_offset = 0 then (own).trading_fees else 0 end as trading_fees,
+    case when day_offset = 0 then (own).fee_rebates else 0 end as fee_rebates,
+    case when day_offset = 0 then (own).funding_received else 0 end as funding_received,
+    case when day_offset = 0 then (own).funding_paid else 0 end as funding_paid,
+    case when day_offset = 0 then (own).liquidation else 0 end as liquidation,
+    case when day_offset = 0 then (own).transfers_in else 0 end as transfers_in,
+    case when day_offset = 0 then (own).transfers_out else 0 end as transfers_out,
+    case when day_offset = 0 then (own).bonus else 0 end as bonus,
+    case when day_offset = 0 then (own).copy else 0 end as copy,
+    case when day_offset = 0 then (own).delivery else 0 end as delivery,
+    case when day_offset = 0 then (own).margin else 0 end as margin,
+    case when day_offset = 0 then (own).interest else 0 end as interest,
+    case when day_offset = 0 then (own).conversion else 0 end as conversion,
+    case when day_offset = 0 then (own).unmapped else 0 end as unmapped,
+    case when day_offset = 0 then (own).spot else 0 end as spot,
+    case when day_offset = 0 then (own).loan else 0 end as loan,
+    case when day_offset = 0 then (own).fees else 0 end as fees,
+    case when day_offset = 0 then (own).rounding + step_rounding else 0 end as rounding,
+    case when day_offset = 0 then (own).difference + step_difference else 0 end as difference,
+    case when day_offset = 0 then dated.unsettled else 0 end as unsettled,
+    case when day_offset = 0 then (own).bills else 0 end as bills,
+    is_last_of_closed and day_offset = dated.until - dated.day as is_closing
   from dated
   -- In an array a planner expects ten of them, and of a series a thousand: for so many rows it compiles
   -- the statement first, which takes longer than running it.
-  cross join lateral unnest(array(select generate_series(0, dated.until - dated.day))) as later
+  cross join lateral unnest(array(select generate_series(0, dated.until - dated.day))) as day_offset
 )
 select
   account,
@@ -173,7 +174,7 @@ comment on column analytics.daily_rollforward.conversion is 'Coins bought or sol
 comment on column analytics.daily_rollforward.unmapped is 'Bills of a type that nobody put into a category.';
 comment on column analytics.daily_rollforward.rounding is 'Balances that the exchange prints one unit in the last place off their own bills, added up.';
 comment on column analytics.daily_rollforward.computed_closing is 'Opening, all categories and rounding, added up.';
-comment on column analytics.daily_rollforward.reported_closing is 'The last balance that the exchange showed, moved on by later bills that show none.';
+comment on column analytics.daily_rollforward.reported_closing is 'The last balance that the exchange showed, plus what later bills without a balance moved.';
 comment on column analytics.daily_rollforward.difference is 'What the exchange''s balance is off the sum of the bills: equal to unsettled, mostly both zero, unless a bill is missing or wrong.';
 comment on column analytics.daily_rollforward.bills is 'How many bills are in the row''s sums.';
 comment on column analytics.daily_rollforward.is_complete is 'Whether all of the time was proven to be read; until then numbers may still grow.';

@@ -66,7 +66,7 @@ comment on column analytics.monthly_rollforward.conversion is 'Coins bought or s
 comment on column analytics.monthly_rollforward.unmapped is 'Bills of a type that nobody put into a category.';
 comment on column analytics.monthly_rollforward.rounding is 'Balances that the exchange prints one unit in the last place off their own bills, added up.';
 comment on column analytics.monthly_rollforward.computed_closing is 'Opening, all categories and rounding, added up.';
-comment on column analytics.monthly_rollforward.reported_closing is 'The last balance that the exchange showed, moved on by later bills that show none.';
+comment on column analytics.monthly_rollforward.reported_closing is 'The last balance that the exchange showed, plus what later bills without a balance moved.';
 comment on column analytics.monthly_rollforward.difference is 'What the exchange''s balance is off the sum of the bills: equal to unsettled, mostly both zero, unless a bill is missing or wrong.';
 comment on column analytics.monthly_rollforward.bills is 'How many bills are in the row''s sums.';
 comment on column analytics.monthly_rollforward.is_complete is 'Whether all of the time was proven to be read; until then numbers may still grow.';
