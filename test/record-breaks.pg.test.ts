@@ -92,10 +92,15 @@ test.each<[string, Partial<Record>, readonly object[]]>([
     [{ kind: "ltv-haircut", observed: -1 }],
   ],
   ["without assets or debt", { assets: "0", debt: "0", ltv: "0", parts: [] }, []],
-])("a loan-to-value record %s is told by what it breaks", async (name, but, expected) => {
-  await storeRecord(name, { ...sound, ...but });
-  expect(await breaksOf(name)).toMatchObject(expected);
-});
+])(
+  "a loan-to-value record %s is told by what it breaks, and marks no day",
+  async (name, but, expected) => {
+    await storeRecord(name, { ...sound, ...but });
+    expect(await breaksOf(name)).toMatchObject(expected);
+    const { rows } = await db.execute(sql`select * from dirty_days where account = ${name}`);
+    expect(rows).toEqual([]);
+  },
+);
 
 const noon = smallLedgerStart + dayMs / 2;
 

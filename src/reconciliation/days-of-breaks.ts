@@ -30,6 +30,8 @@ export async function markDaysOfBreaks(
         and good.bill_id = last_good_bill
       where broken.account = ${account}
         and break_id = any(${textArray(breakIds)}::bigint[])
+        -- Of a wallet, and not of a loan-to-value record or of rows.
+        and broken.product_type <> ''
         and broken.coin <> ''
     ) as places
     cross join lateral (
