@@ -114,6 +114,7 @@ describe.concurrent("help", () => {
     types: ["--json"],
     metrics: ["--textfile <file>"],
     worker: ["--concurrency <number>", "--address <local-ip>", "--egress <name>"],
+    enqueue: ["--reconcile"],
     schedule: ["--every <duration>"],
     distribute: ["--dry-run"],
     serve: ["--port <port>", "--host <address>", "--max-age <duration>", "--page-host <name...>"],

@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { dayMs, minuteMs } from "../src/contract/time.ts";
 import { type Database, inTransaction, openDatabase } from "../src/db/connect.ts";
 import { Queue } from "../src/fleet/queue.ts";
-import { queuedTasks } from "../src/fleet/queued-tasks.ts";
+import { queuedChecks, queuedTasks } from "../src/fleet/queued-tasks.ts";
 import { renameJobs } from "../src/fleet/renamed-job.ts";
 import { type Job, keyOf, type QueuedTask } from "../src/fleet/task.ts";
 import {
@@ -164,6 +164,7 @@ describe("a job", () => {
 test("an account that is renamed waits under its new name, once, and what was given up of it is told so", async () => {
   await using at = await openQueues();
   const [queue] = at.queues;
+  await queue.enqueue([...queuedChecks([{ name: "old" }])]);
   await queue.enqueue([task("given-up"), task("old"), task("user", { group: "uid 1" })]);
   const jobs = await queue.fetch(3);
   for (const job of jobs) {
@@ -182,12 +183,15 @@ test("an account that is renamed waits under its new name, once, and what was gi
     where state < 'active' and name = 'sync'
     order by name`);
   expect(rows).toEqual([
+    { name: ":reconcile new", key: ":reconcile new", group: ":reconcile new" },
     { name: "new", key: "new", group: "new" },
     { name: "twin", key: "twin", group: "uid 1" },
   ]);
   // Somebody queued the new name already.
   await rename("new", "twin");
-  expect(names(await queue.fetch(9))).toEqual(["twin"]);
+  // A check waits until no sync does.
+  expect(names(await queue.fetch(1))).toEqual(["twin"]);
+  expect(names(await queue.fetch(9))).toEqual([":reconcile twin"]);
 });
 
 test("accounts of one user are at work one after the other, however many fetch at once", async () => {

@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { openDatabase } from "../src/db/connect.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
@@ -42,9 +43,23 @@ test("the commands of docs/scale.md move a ledger to another database, where a w
   await expect
     .poll(async () => (await status()).queue, { timeout: 120_000, interval: 500 })
     .toEqual({ waiting: 0, atWork: 0, failed: [] });
+  expect(await runCli(["enqueue", "--reconcile"], { env })).toMatchObject({
+    code: 0,
+    stdout: "queued 1 of 1 job\n",
+  });
+  await using open = openDatabase(cluster.url);
+  const checked = async () => {
+    const { rows } = await open.db.execute(sql`
+      select account, coin from reconciled_chains`);
+    return rows;
+  };
+  await expect
+    .poll(checked, { timeout: 60_000, interval: 250 })
+    .toEqual([{ account: "main", coin: "USDT" }]);
   worker.kill("SIGTERM");
   expect(await worker.ended).toMatchObject({ code: 0 });
-  await using open = openDatabase(cluster.url);
+  const { queue } = await status();
+  expect(queue).toEqual({ waiting: 0, atWork: 0, failed: [] });
   const { expected, ...found } = await heldAgainstLedger(open.db, sandbox, productType, begun);
   expect(expected).toBeGreaterThan(100);
   expect(found).toMatchObject(exactly);

@@ -3,7 +3,7 @@ import { historyMs, minuteMs } from "../contract/time.ts";
 import type { Queryable } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { isOneOf } from "../db/sql/one-of.ts";
-import type { QueuedTask } from "./task.ts";
+import { keyOf, type QueuedTask } from "./task.ts";
 
 const prioritiesMax = historyMs / minuteMs;
 
@@ -30,6 +30,13 @@ export async function queuedTasks(
   const lists = { task: { lists: true }, priority: prioritiesMax + 1, group: "lists" } as const;
   return [lists, ...tasks];
 }
+
+/** A check of each account. Nothing waits for them: they are done when no sync is to be. */
+export const queuedChecks = (accounts: readonly AccountToQueue[]): readonly QueuedTask[] =>
+  accounts.map(({ name }) => {
+    const task = { reconcile: name };
+    return { task, priority: -1, group: keyOf(task) };
+  });
 
 /** How old an account's oldest time is that no run has read, in minutes; of those that were ever read. */
 async function readUnreadAges(

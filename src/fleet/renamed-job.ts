@@ -1,9 +1,10 @@
 import { sql } from "drizzle-orm";
 import type { Transaction } from "../db/connect.ts";
 import { failedQueue, queueSchema, syncQueue } from "../reports/queue.ts";
+import { keyOf } from "./task.ts";
 
 /**
- * Gives an account's jobs its new name: the one that waits, and those that were given up. Whoever has one at
+ * Gives an account's jobs its new name: those that wait, and those that were given up. Whoever has one at
  * work holds the account, and nobody renames it. Where there was never a queue, nothing is done.
  */
 export async function renameJobs(
@@ -14,6 +15,11 @@ export async function renameJobs(
     select 1
     where to_regclass(${`${queueSchema}.job`}) is not null`);
   if (rows.length === 0) return;
+  await renameJobsOf(tx, keyOf({ account: from }), keyOf({ account: to }));
+  await renameJobsOf(tx, keyOf({ reconcile: from }), keyOf({ reconcile: to }));
+}
+
+async function renameJobsOf(tx: Transaction, from: string, to: string): Promise<void> {
   const isOld = sql`
       singleton_key = ${from}
       and (name = ${failedQueue} or name = ${syncQueue} and state < 'active')`;

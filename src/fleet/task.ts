@@ -1,5 +1,8 @@
-/** What a worker does in one piece: one account, or the public lists of symbols and contracts. */
-export type Task = { readonly account: string } | { readonly lists: true };
+/** What a worker does in one piece: the sync or the check of one account, or the public lists. */
+export type Task =
+  | { readonly account: string }
+  | { readonly reconcile: string }
+  | { readonly lists: true };
 
 /** A task on its way into the queue. */
 export type QueuedTask = {
@@ -28,14 +31,24 @@ export type JobEnd =
   /** It was stopped: another worker goes on. */
   | { readonly is: "given back" };
 
-/** No account can be called so: a colon is in none of their names. */
+// No account can be called so: a colon is in none of their names.
 const listsKey = ":lists";
+const reconcilePrefix = ":reconcile ";
 
 /** What a task is known by: two tasks of one key are never in the queue together. */
-export const keyOf = (task: Task): string => ("account" in task ? task.account : listsKey);
+export function keyOf(task: Task): string {
+  if ("account" in task) return task.account;
+  return "reconcile" in task ? reconcilePrefix + task.reconcile : listsKey;
+}
 
-export const taskOf = (key: string): Task =>
-  key === listsKey ? { lists: true } : { account: key };
+export function taskOf(key: string): Task {
+  if (key === listsKey) return { lists: true };
+  return key.startsWith(reconcilePrefix)
+    ? { reconcile: key.slice(reconcilePrefix.length) }
+    : { account: key };
+}
 
-export const taskName = (task: Task): string =>
-  "account" in task ? task.account : "symbols and contracts";
+export function taskName(task: Task): string {
+  if ("account" in task) return task.account;
+  return "reconcile" in task ? `reconcile of ${task.reconcile}` : "symbols and contracts";
+}

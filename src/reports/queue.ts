@@ -19,7 +19,7 @@ export type QueueStatus = {
 };
 
 export type FailedJob = {
-  /** The account; of the public lists `:lists`. */
+  /** The account; of its check `:reconcile ACCOUNT`, and of the public lists `:lists`. */
   readonly name: string;
   readonly failedAt: EpochMs;
   readonly why: string;

@@ -8,15 +8,22 @@ import { migrate } from "../../db/migrate.ts";
 import { type CommandDatabase, openCommandDatabase } from "../../db/open.ts";
 import { messageOf } from "../../errors.ts";
 import { Queue } from "../../fleet/queue.ts";
-import { queuedTasks } from "../../fleet/queued-tasks.ts";
+import { queuedChecks, queuedTasks } from "../../fleet/queued-tasks.ts";
 import { formatCount, formatCounted } from "../../terminal/format.ts";
 
+/** What is queued of each account: its sync, or its check. */
+export type EnqueueOptions = { readonly reconcile: boolean };
+
 /** `enqueue`: queues every account once, for the workers. */
-export async function enqueueCommand(config: Config, io: Io): Promise<ExitCode> {
+export async function enqueueCommand(
+  config: Config,
+  io: Io,
+  options: EnqueueOptions,
+): Promise<ExitCode> {
   const notify = (message: string) => tell(io, message);
   await using database = await openCommandDatabase(config.database, notify);
   await using queue = await openFilledQueue(database, notify);
-  const enqueued = await enqueueAccounts(database, queue, config);
+  const enqueued = await enqueueAccounts(database, queue, config, options);
   printSummary(io, enqueuedText(enqueued));
   return enqueued.unreachable.length === 0 ? 0 : 1;
 }
@@ -40,14 +47,18 @@ export type Enqueued = {
   readonly unreachable: readonly Unreachable[];
 };
 
-/** Queues the configured accounts that are neither retired nor paused, and the public lists. */
+/** Queues the configured accounts that are neither retired nor paused; with their syncs the public lists. */
 export async function enqueueAccounts(
   { db }: CommandDatabase,
   queue: Queue,
   given: Config,
+  { reconcile }: EnqueueOptions,
 ): Promise<Enqueued> {
   const { config, unreachable } = await reachableToRead(db, given);
-  const tasks = await queuedTasks(db, config.accounts, { areAll: unreachable.length === 0 });
+  const { accounts } = config;
+  const tasks = reconcile
+    ? queuedChecks(accounts)
+    : await queuedTasks(db, accounts, { areAll: unreachable.length === 0 });
   return { wanted: tasks.length, queued: await queue.enqueue(tasks), unreachable };
 }
 

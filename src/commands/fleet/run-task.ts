@@ -1,9 +1,11 @@
 import { contractTypesOf, type Targets } from "../../app/targets.ts";
 import type { Config } from "../../config/config.ts";
+import type { Database } from "../../db/connect.ts";
 import type { JobEnd, Task } from "../../fleet/task.ts";
 import type { Reporter } from "../sync/reporter.ts";
 import type { SyncSession } from "../sync/sync.ts";
 import type { SyncResult } from "../sync/sync-result.ts";
+import { checkAccount } from "./check-account.ts";
 import { jobEndOf, jobEndOfThrown } from "./job-end.ts";
 
 /** Configurations as they are when they are asked for: an account that was added is found. */
@@ -16,6 +18,8 @@ export type ReadConfigs = {
 
 export type TaskDeps = {
   readonly session: SyncSession;
+  /** Its statements may take as long as a check of millions of bills. */
+  readonly checksDb: Database;
   readonly configs: ReadConfigs;
   readonly reporter: Reporter;
   readonly signal: AbortSignal;
@@ -24,12 +28,13 @@ export type TaskDeps = {
 const ofAccounts: Targets = new Set(["bills", "ltv"]);
 const ofLists: Targets = new Set(["symbols", "contracts"]);
 
-/** Does one task as `sync` does it. Never throws. */
+/** Does one task as `sync`, or `reconcile`, does it. Never throws. */
 export async function runTask(
-  { session, configs, reporter, signal }: TaskDeps,
+  { session, checksDb, configs, reporter, signal }: TaskDeps,
   task: Task,
 ): Promise<JobEnd> {
   try {
+    if ("reconcile" in task) return await checkAccount(checksDb, task.reconcile, signal);
     const isAccount = "account" in task;
     const targets = isAccount ? ofAccounts : ofLists;
     const whole = isAccount ? configs.of(task.account) : configs.all();

@@ -26,7 +26,7 @@ export async function scheduleCommand(
     for (;;) {
       let waitMs = againMs;
       try {
-        const enqueued = await enqueueAccounts(database, queue, readConfig());
+        const enqueued = await enqueueAccounts(database, queue, readConfig(), { reconcile: false });
         printSummary(io, enqueuedText(enqueued));
         // By the first round's time, however long each takes; rounds that were slept through are left out.
         while (dueAt <= systemClock.now()) dueAt += everyMs;

@@ -1,6 +1,7 @@
 import { createServer } from "node:net";
 import type { ExitCode, Io } from "../../app/io.ts";
 import { systemClock } from "../../clock.ts";
+import { openDatabase } from "../../db/connect.ts";
 import type { Egress } from "../../db/lease/neighbours.ts";
 import { openCommandDatabase } from "../../db/open.ts";
 import { messageOf, StoppedError, UsageError } from "../../errors.ts";
@@ -9,6 +10,7 @@ import type { JobEnd, Task } from "../../fleet/task.ts";
 import { workOff } from "../../fleet/work-off.ts";
 import { workerSessionName } from "../../fleet/worker-sessions.ts";
 import { openLog } from "../../log.ts";
+import { statementMaxMs as checkMaxMs } from "../../reconciliation/reconcile.ts";
 import { openSyncSession } from "../sync/sync.ts";
 import { type ReadConfigs, runTask } from "./run-task.ts";
 import { openWorkerLog } from "./worker-log.ts";
@@ -19,7 +21,7 @@ export type WorkerOptions = {
   readonly egress?: string;
 };
 
-/** `worker`: syncs the accounts that are queued, until Ctrl-C. */
+/** `worker`: syncs the accounts that are queued, and checks those that are queued for it, until Ctrl-C. */
 export async function workerCommand(
   configs: ReadConfigs,
   io: Io,
@@ -42,10 +44,11 @@ export async function workerCommand(
   const applicationName = workerSessionName(egress);
   const { url } = database;
   await using queue = await Queue.open({ url, supervises: true, onTrouble, applicationName });
+  await using checks = openDatabase(url.reveal(), { statementMaxMs: checkMaxMs });
   using told = openWorkerLog(log, systemClock);
   const work = async ({ task }: { readonly task: Task }): Promise<JobEnd> => {
     using reporter = told.reporter();
-    const end = await runTask({ session, configs, reporter, signal }, task);
+    const end = await runTask({ session, checksDb: checks.db, configs, reporter, signal }, task);
     if (session.ban() !== undefined) {
       // The next account would be refused as well: other addresses go on.
       stop.abort(new StoppedError("this address is banned"));

@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { type Config, narrowed, readConfig } from "../../config/config.ts";
 import { minuteMs } from "../../contract/time.ts";
+import type { EnqueueOptions } from "../fleet/enqueue.ts";
 import type { WorkerOptions } from "../fleet/worker.ts";
 import { distributeHelp, workerHelp } from "./help.ts";
 import { durationOf, type ExitWith, type ProgramDeps } from "./options.ts";
@@ -24,9 +25,9 @@ export function addFleetCommands(
     const { workerCommand } = await import("../fleet/worker.ts");
     return workerCommand({ all, of }, io, options);
   };
-  const enqueue = async () => {
+  const enqueue = async (options: EnqueueOptions) => {
     const { enqueueCommand } = await import("../fleet/enqueue.ts");
-    return enqueueCommand(all(), io);
+    return enqueueCommand(all(), io, options);
   };
   const schedule = async ({ every }: { readonly every: number }) => {
     const { scheduleCommand } = await import("../fleet/schedule.ts");
@@ -43,6 +44,7 @@ export function addFleetCommands(
   program
     .command("enqueue")
     .description("queue every account once, for the workers; run it from cron")
+    .option("--reconcile", "their checks, as reconcile does them, instead of their syncs", false)
     .action(exitWith(enqueue));
   program
     .command("schedule")
