@@ -48,6 +48,9 @@ export function createApp(deps: ServeDeps): FastifyInstance {
   app.server.maxConnections = connectionsMax;
   const http = createHttpMetrics();
   watchRequests(app, deps.log, http);
+  app.addHook("onRequest", async (request, reply) => {
+    if (request.url.includes("%00")) return sendEnvelope(reply, noText());
+  });
   app.setNotFoundHandler((_request, reply) => sendEnvelope(reply, notFound()));
   app.setErrorHandler((error, _request, reply) => {
     const known = clientFault(error);
@@ -59,6 +62,8 @@ export function createApp(deps: ServeDeps): FastifyInstance {
 }
 
 const notFound = () => new Refusal(404, "40404", "Request URL NOT FOUND");
+/** No text in Postgres holds this character: a statement with it fails, and costs its connection. */
+const noText = () => new Refusal(400, "40020", "A parameter has the character NUL");
 const notFoundBody = () => JSON.stringify({ code: "40404", msg: "Request URL NOT FOUND" });
 
 /** What fastify refuses before a route is reached: a body that is too long, or of a kind unknown. */
