@@ -109,12 +109,15 @@ const monthsOf = (days: readonly LoanStretch[]): readonly LoanStretch[] =>
 
 function coinsOf(coins: readonly LoanCoin[], { isExact }: PageSelection): Html | undefined {
   if (coins.length === 0) return undefined;
-  const figure = (decimal: string | null, coin: string) =>
-    html`<td class="figure">${decimal === null ? html`<span class="zero">–</span>` : amount(decimal, { coin, isExact })}</td>`;
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="Debts and collateral by coin"><table>
+  const cell = (title: string, figure: Html | string) =>
+    html`<td class="figure" data-name="${title}">${figure}</td>`;
+  const nothing = html`<span class="zero">–</span>`;
+  const figure = (title: string, decimal: string | null, coin: string) =>
+    cell(title, decimal === null ? nothing : amount(decimal, { coin, isExact }));
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="Debts and collateral by coin"><table class="compact">
 <thead><tr><th scope="col">Coin</th>${["Collateral", "Price, USDT", "Counts for, USDT", "Haircut", "Debt", "Interest"].map((title) => html`<th scope="col" class="figure">${title}</th>`)}</tr></thead>
 <tbody>${coins.map(
     ({ coin, price, amount: owned, converted, haircut, debt, interest }) => html`
-<tr><th scope="row">${coin === "" ? "none named" : coin}</th>${figure(owned, coin)}<td class="figure">${price === null ? html`<span class="zero">–</span>` : allDigits(price)}</td>${figure(converted, dollars)}${figure(haircut, ratioCoin)}${figure(debt, coin)}${figure(interest, coin)}</tr>`,
+<tr><th scope="row">${coin === "" ? "none named" : coin}</th>${figure("Collateral", owned, coin)}${cell("Price", price === null ? nothing : allDigits(price))}${figure("Counts for", converted, dollars)}${figure("Haircut", haircut, ratioCoin)}${figure("Debt", debt, coin)}${figure("Interest", interest, coin)}</tr>`,
   )}</tbody></table></div>`;
 }
