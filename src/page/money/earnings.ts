@@ -94,11 +94,17 @@ async function readContracts({
         and day between ${from}::date and ${to}::date
     ),
     other_days as (
-      select distinct wallet, day
-      from current_ledger_days
+      select wallet, day
+      from ledger_days
       where account = ${account}
         and day between ${from}::date and ${to}::date
         and categories && ${textArray(otherResults)}::text[]
+      union
+      -- Nobody knows what is on them.
+      select wallet, day
+      from dirty_days
+      where account = ${account}
+        and day between ${from}::date and ${to}::date
     ),
     others as (
       select bills.*
