@@ -206,11 +206,11 @@ test("a character that no text in the database can hold is its sender's fault, w
     expect(statusCode).toBe(400);
     expect(JSON.parse(body)).toMatchObject({ code: "40020" });
   }
-  const { status } = await mirror.ask(keys.ours, path, { ...ask, symbol: "\u0000" });
+  const { status } = await mirror.ask(keys.theirs, path, { ...ask, symbol: "\u0000" });
   expect(status).toBe(400);
   expect(JSON.stringify(mirror.lines.slice(before))).not.toContain("failed");
   // What is spelled alike is another text.
-  const percent = await mirror.ask(keys.ours, path, { ...ask, symbol: "%00" });
+  const percent = await mirror.ask(keys.theirs, path, { ...ask, symbol: "%00" });
   expect([percent.status, percent.body.data]).toEqual([200, { bills: [], endId: "" }]);
 });
 
