@@ -1,0 +1,69 @@
+import type pg from "pg";
+import { expect, test } from "vitest";
+import { type Database, openDatabase } from "../src/db/connect.ts";
+import { openStore } from "../src/db/ledger/ledger-store.ts";
+import { bills } from "./support/bills.ts";
+import { testDatabase } from "./support/database.ts";
+import {
+  aPage,
+  checkpoints,
+  holdStream,
+  minutes,
+  origin,
+  plan,
+  provenWhole,
+} from "./support/held-store.ts";
+
+/** Counts the statements that are sent while none is under way: each begins a round trip. */
+function countRoundTrips(db: Database): () => number {
+  let underWay = 0;
+  let begun = 0;
+  db.$client.on("connect", (client) => {
+    const query = client.query.bind(client) as (...given: unknown[]) => unknown;
+    const counted = (...given: unknown[]) => {
+      if (underWay === 0) begun += 1;
+      underWay += 1;
+      const end = () => {
+        underWay -= 1;
+      };
+      const answer = query(...given);
+      if (answer instanceof Promise) answer.then(end, end);
+      // A COPY, which is waited for twice: for leave to send, and for its end.
+      else {
+        begun += 1;
+        (answer as pg.Query).once("end", end);
+      }
+      return answer;
+    };
+    client.query = counted as typeof client.query;
+  });
+  return () => begun;
+}
+
+test("a page is stored in five round trips, and an end in three, as are the days of windows that end together", async () => {
+  await using database = await testDatabase();
+  await using tables = openDatabase(database.url);
+  await using counted = openDatabase(database.url);
+  const roundTrips = countRoundTrips(counted.db);
+  const taken = async (work: () => Promise<unknown>): Promise<number> => {
+    const before = roundTrips();
+    await work();
+    return roundTrips() - before;
+  };
+  const held = await holdStream(tables.db);
+  const { stream, runId } = held;
+  const windows = [minutes(0, 10), minutes(10, 20), minutes(20, 30)];
+  await plan(held, windows);
+  const store = openStore(counted.db, { account: stream.account, epoch: 1 }, runId);
+  const [first = minutes(0, 0)] = windows;
+  const page = aPage(stream, first, { cursor: "c1" }, { bills: bills(100, { cTime: origin }) });
+  expect(await taken(() => store.commitPage(page))).toBe(5);
+  const ended = windows.map((window) =>
+    aPage(stream, window, provenWhole(window), window === first ? { after: "c1" } : {}),
+  );
+  expect(await taken(() => Promise.all(ended.map((one) => store.commitPage(one))))).toBe(3);
+  expect(await taken(() => Promise.all(windows.map((window) => store.refreshDays(window))))).toBe(
+    3,
+  );
+  expect(await checkpoints(tables.db, stream)).toEqual([expect.stringMatching(/^0-30 complete /)]);
+});
