@@ -1,10 +1,15 @@
+import { sql } from "drizzle-orm";
 import pg from "pg";
 import { expect, test } from "vitest";
+import { openDatabase } from "../src/db/connect.ts";
+import { readReachable } from "../src/db/distribution/reachable.ts";
+import { countLedgers } from "../src/reports/fleet.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { entryOf, writeAccounts } from "./support/accounts-file.ts";
 import { runCli, temporaryFolder } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
 import { divideTables } from "./support/divided-tables.ts";
+import { coverUpTo } from "./support/fleet.ts";
 import { query } from "./support/query.ts";
 
 const accountNames = ["east", "north", "south", "west"];
@@ -86,3 +91,43 @@ test("a node that hangs holds up its own account: sync, status and enqueue do th
   expect(queued, queued.stderr).toMatchObject({ code: 1 });
   expect(queued.stdout).toMatch(/^queued 4 of 4 jobs\nnot queued: south: its rows cannot /);
 }, 240_000);
+
+/** What the extension has of its nodes: two parts of each table lie on each of four. */
+const standIn = `
+  create schema citus;
+  create table citus.pg_dist_placement (shardid bigint, groupid int);
+  insert into citus.pg_dist_placement select part, part / 2 from generate_series(0, 7) as part;
+  create function citus.get_shard_id_for_distribution_column(named regclass, account text)
+    returns bigint language sql as $$
+      select part
+      from generate_series(0, 7) as part
+      where satisfies_hash_partition(named, 8, part, account collate "C")
+    $$;`;
+
+test("of very many accounts each node is asked once, and those of one that is down are left out", async () => {
+  await using database = await testDatabase();
+  await divideTables(database.url);
+  await query(database.url, standIn);
+  const names = Array.from({ length: 300 }, (_, index) => `fund-${index}`);
+  const url = new URL(database.url);
+  // What waits for the node fails at once.
+  url.searchParams.set("options", "-c search_path=public,citus,pg_catalog -c lock_timeout=100");
+  await using open = openDatabase(url.href);
+  const { db } = open;
+  await coverUpTo(db, names, "USDT-FUTURES", Date.now());
+  const { rows } = await db.execute<{ account: string }>(sql`
+    select account
+    from stream_times
+    where citus.get_shard_id_for_distribution_column('stream_times', account) in (4, 5)
+    order by account`);
+  const ofNode = rows.map(({ account }) => account);
+  expect(ofNode.length).toBeGreaterThan(20);
+  await using _ = await hangNode(database.url, ofNode[0] ?? "");
+  const { result, unreachable } = await readReachable(
+    db,
+    async () => names,
+    (accounts) => countLedgers(db, { accounts }),
+  );
+  expect(unreachable.map(({ account }) => account).toSorted()).toEqual(ofNode);
+  expect(result).toBe(names.length - ofNode.length);
+}, 60_000);
