@@ -94,6 +94,13 @@ test("a picture is read by the keyboard, and says what the table below it says",
       expect(read).toContain(figure === "–" ? "0" : figure);
       expect(await picture.getAttribute("aria-valuetext")).toBe(read);
     }
+    // And by where a pointer rests: of so many days, at the foot of the one in the middle.
+    const { width = 0, height = 0 } = (await picture.boundingBox()) ?? {};
+    const place = Math.floor(rows.length / 2);
+    const x = ((place + 0.5) / rows.length) * width;
+    await picture.hover({ position: { x, y: height - 40 } });
+    const [middle = ""] = rows.toReversed()[place]?.split(": ") ?? [];
+    expect(await reading.textContent()).toContain(middle);
   }
   await page.close();
 });

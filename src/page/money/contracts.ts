@@ -15,6 +15,7 @@ const about = { id: "contracts", title: "By contract" };
 
 // Of each coin: the largest gains and losses are first, and more nobody reads.
 const shownMax = 50;
+const coinsMax = 50;
 
 /**
  * What each contract earned, of all coins of the account. Demo trading is not money: the two do not
@@ -35,7 +36,8 @@ export const contracts: WalletSection = {
       { ...about, about: `${account}, all coins, ${from} to ${to}` },
       coins.length === 0
         ? html`<p class="note">Nothing was earned or lost in these days.</p>`
-        : html`${tableOf(coins, selection)}
+        : html`${tableOf(coins.slice(0, coinsMax), selection)}
+${coins.length > coinsMax ? html`<p class="note">and ${formatCounted(coins.length - coinsMax, "coin")} more: choose one above.</p>` : ""}
 <p class="note">Other: liquidations, deliveries, bonuses, copy trading, interest and fees in rows of their own. Each coin’s sum is its result, as “Result by day” has it; coins are never added up.</p>
 ${coins.some(hasMovedOtherwise) ? html`<p class="note">Moved otherwise: by how much the balance moved more or less than these bills say, since a coupon paid a fee, or what they name is not taken from it.</p>` : ""}`,
     );
@@ -47,7 +49,7 @@ const hasMovedOtherwise = ({ movedOtherwise }: CoinEarnings): boolean => !isZero
 const head = html`<thead><tr><th scope="col">Contract</th>${contractParts.map(({ title }) => html`<th scope="col" class="figure">${title}</th>`)}<th scope="col" class="figure">Bills</th><td></td></tr></thead>`;
 
 const tableOf = (coins: readonly CoinEarnings[], selection: PageSelection): Html =>
-  html`<table class="contracts compact">${head}${coins.map((each) => coinRows(each, selection))}</table>`;
+  html`<div class="scroll" tabindex="0" role="region" aria-label="Results by contract"><table class="contracts compact">${head}${coins.map((each) => coinRows(each, selection))}</table></div>`;
 
 /** A coin's sum, and its contracts below it. Bars are of one coin alone: coins are never held against each other. */
 function coinRows(earnings: CoinEarnings, selection: PageSelection): Html {

@@ -119,7 +119,8 @@ const billTable = (
   { breakId, firstBadBill }: ListedBreak,
   bills: readonly ChainedBill[],
 ): Html => html`
-<table class="bills compact" aria-label="Bills around #${breakId}">
+<div class="scroll" tabindex="0" role="region" aria-label="Bills around #${breakId}">
+<table class="bills compact">
 <thead><tr><th scope="col">Time</th><th scope="col">Bill</th><th scope="col">Type</th><th scope="col" class="figure">Balance before</th>
 <th scope="col" class="figure">Moves it by</th><th scope="col" class="figure">Balance served</th></tr></thead>
 <tbody>${bills.map((bill) => {
@@ -128,7 +129,7 @@ const billTable = (
 <th scope="row">${timeTag(bill.time)}</th><td>${bill.billId}${isOff ? html` ${chip("bad", "off")}` : ""}</td><td>${bill.businessType} ${bill.symbol}</td>
 <td class="figure" data-name="Balance before">${digits(bill.balanceBefore)}</td><td class="figure main">${digits(bill.net, "+")}</td><td class="figure" data-name="served">${digits(bill.balanceAfter)}</td></tr>`;
 })}</tbody>
-</table>`;
+</table></div>`;
 
 const digits = (decimal: string | null, plus = ""): HtmlPart =>
   decimal === null ? html`<i class="unknown">not served</i>` : allDigits(decimal, plus);
