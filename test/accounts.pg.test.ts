@@ -7,8 +7,10 @@ import { namedTables } from "../src/db/accounts/rename-account.ts";
 import { openDatabase } from "../src/db/connect.ts";
 import { takeSyncLease } from "../src/db/lease/sync-lease.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
+import { readKeys, writeKeys } from "../src/serve/keys/key-file.ts";
 import { type CliEnvironment, environmentFor, runCli, temporaryFolder } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
+import { aMirrorKey } from "./support/mirror.ts";
 
 const both = "USDT-FUTURES,COIN-FUTURES";
 
@@ -216,7 +218,11 @@ test("an account that is added is read with credentials that a command tells, an
   const rest = await run("status", "--limit", "2", "--offset", "2");
   expect(rest.stdout).toContain("the worst 1 of 3 ledgers after the first 2:\n");
   expect(rest.stdout).toMatch(/^1 ledger of paused accounts, complete through 20/m);
+  // The server's keys lie beside the accounts file, and follow.
+  const keysPath = join(folder.path, "mirror-keys.json");
+  await writeKeys(keysPath, [aMirrorKey("first"), aMirrorKey("second")]);
   expect(await run("accounts", "rename", "second", "other")).toMatchObject({ code: 0 });
+  expect(readKeys(keysPath).map(({ account }) => account)).toEqual(["first", "other"]);
   await using opened = openDatabase(database.url);
   const { rows } = await opened.db.execute(sql`select account from accounts order by account`);
   expect(rows).toEqual([{ account: "first" }, { account: "other" }]);

@@ -13,6 +13,7 @@ import { type CommandDatabase, openCommandDatabase } from "../db/open.ts";
 import { UsageError } from "../errors.ts";
 import { renameJobs } from "../fleet/renamed-job.ts";
 import { streamName } from "../terminal/stream-names.ts";
+import { renameInKeys } from "./keys.ts";
 
 const openDatabase = (config: Config, io: Io): Promise<CommandDatabase> =>
   openCommandDatabase(config.database, (message) => tell(io, message));
@@ -71,7 +72,7 @@ async function refuseUnknown(db: Database, config: Config, { name, product }: Na
   selectedStreams(selection, await withAdded(db, config), await readSyncedStreams(db));
 }
 
-/** `accounts rename`: in all tables at once. */
+/** `accounts rename`: in all tables at once, then in the keys of serve that lie here. */
 export async function renameStored(
   config: Config,
   io: Io,
@@ -84,6 +85,7 @@ export async function renameStored(
   const onWait = (message: string) => tell(io, message);
   const besides = (tx: Transaction) => renameJobs(tx, { from, to });
   await renameAccount(database.db, { from, to }, { onWait, signal: io.signal, besides });
+  await renameInKeys(config, { from, to });
   const isConfigured = config.accounts.some(({ name }) => name === to);
   print(
     io,

@@ -42,6 +42,17 @@ export async function addKey(config: Config, io: Io, options: NewKeyOptions): Pr
   return 0;
 }
 
+/** Keys of an account that was renamed read it on. */
+export async function renameInKeys(
+  { keysFile }: Config,
+  { from, to }: { readonly from: string; readonly to: string },
+): Promise<void> {
+  const keys = readKeys(keysFile);
+  if (keys.every(({ account }) => account !== from)) return;
+  const renamed = keys.map((key) => (key.account === from ? { ...key, account: to } : key));
+  await writeKeys(keysFile, renamed);
+}
+
 /** A key is of one account, as the exchange's are: its API has no parameter for another. */
 async function accountOf(config: Config, io: Io, named: readonly string[]): Promise<string> {
   const [account, ...others] = named;

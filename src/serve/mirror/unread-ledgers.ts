@@ -17,7 +17,9 @@ export async function refuseUnread(tx: Queryable, stream: Stream): Promise<Refus
   return new Refusal(
     503,
     "40725",
-    `${account}/${productType}: nothing of it was read to its end yet; let sync read it, and try again`,
+    rows.length === 0
+      ? `nothing is stored of the account ${account}; let sync read it, or use a key for its new name`
+      : `${account}/${productType}: nothing of it was read to its end yet; let sync read it, and try again`,
     { "retry-after": "60" },
   );
 }
