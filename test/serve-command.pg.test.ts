@@ -1,4 +1,4 @@
-import { chmod, readFile, stat } from "node:fs/promises";
+import { chmod, readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
@@ -8,7 +8,7 @@ import { epochMs, hourMs, minuteMs } from "../src/contract/time.ts";
 import { inTransaction, openDatabase } from "../src/db/connect.ts";
 import { upsertBills } from "../src/db/ledger/upsert-bills.ts";
 import { migrate } from "../src/db/migrate.ts";
-import { writeKeys } from "../src/serve/keys/key-file.ts";
+import { readKeys, writeKeys } from "../src/serve/keys/key-file.ts";
 import { bills } from "./support/bills.ts";
 import { runCli, startCli, temporaryFolder } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
@@ -202,6 +202,21 @@ test("a key is of one account that is known, and its name is used once", async (
     });
   }
   expect(await add("a", "--trim")).toMatchObject({ code: 0 });
+  // At once, none takes the other's place.
+  const names = ["b", "c", "d", "e"];
+  const [removed, ...added] = await Promise.all([
+    runCli(["keys", "remove", "a"], options),
+    ...names.map((name) => add(name)),
+  ]);
+  expect([removed, ...added].map(({ code }) => code)).toEqual([0, 0, 0, 0, 0]);
+  const path = join(folder.path, "mirror-keys.json");
+  expect(
+    readKeys(path)
+      .map(({ name }) => name)
+      .toSorted(),
+  ).toEqual(names);
+  expect(await readdir(folder.path)).toEqual(["mirror-keys.json"]);
+  expect(await add("a")).toMatchObject({ code: 0 });
   expect(await add("a")).toMatchObject({
     code: 2,
     stderr: expect.stringMatching(/^there is a key a/),

@@ -9,11 +9,11 @@ import { openCommandDatabase } from "../db/open.ts";
 import { UsageError } from "../errors.ts";
 import { didYouMean } from "../nearest.ts";
 import {
+  changeKeys,
   type GapRule,
   type MirrorKey,
   newKey,
   readKeys,
-  writeKeys,
 } from "../serve/keys/key-file.ts";
 import { formatTable } from "../terminal/format.ts";
 
@@ -30,11 +30,12 @@ export async function addKey(config: Config, io: Io, options: NewKeyOptions): Pr
   const { name, productTypes, gaps, json } = options;
   if (!accountName.pattern.test(name)) throw new UsageError(`a key's name is ${accountName.form}`);
   const account = await accountOf(config, io, options.accounts);
-  const keys = readKeys(config.keysFile);
-  if (keys.some((key) => key.name === name))
-    throw new UsageError(`there is a key ${name} already; remove it, or choose another name`);
   const key = newKey({ name, account, productTypes, gaps }, new Date());
-  await writeKeys(config.keysFile, [...keys, key]);
+  await changeKeys(config.keysFile, (keys) => {
+    if (keys.some((one) => one.name === name))
+      throw new UsageError(`there is a key ${name} already; remove it, or choose another name`);
+    return [...keys, key];
+  });
   const { apiKey, apiSecret, apiPassphrase } = key;
   if (json) printJson(io, { apiKey, apiSecret, apiPassphrase });
   else print(io, `apiKey=${apiKey}\napiSecret=${apiSecret}\napiPassphrase=${apiPassphrase}`);
@@ -47,10 +48,10 @@ export async function renameInKeys(
   { keysFile }: Config,
   { from, to }: { readonly from: string; readonly to: string },
 ): Promise<void> {
-  const keys = readKeys(keysFile);
-  if (keys.every(({ account }) => account !== from)) return;
-  const renamed = keys.map((key) => (key.account === from ? { ...key, account: to } : key));
-  await writeKeys(keysFile, renamed);
+  if (readKeys(keysFile).every(({ account }) => account !== from)) return;
+  await changeKeys(keysFile, (keys) =>
+    keys.map((key) => (key.account === from ? { ...key, account: to } : key)),
+  );
 }
 
 /** A key is of one account, as the exchange's are: its API has no parameter for another. */
@@ -98,13 +99,12 @@ const cells = ({ name, account, productTypes, gaps, createdAt }: MirrorKey): rea
 
 /** `keys remove`: a server that runs refuses it within a second. */
 export async function removeKey(config: Config, io: Io, name: string): Promise<ExitCode> {
-  const keys = readKeys(config.keysFile);
-  const left = keys.filter((key) => key.name !== name);
-  if (left.length === keys.length) {
+  await changeKeys(config.keysFile, (keys) => {
+    const left = keys.filter((key) => key.name !== name);
+    if (left.length < keys.length) return left;
     const names = keys.map((key) => key.name);
     throw new UsageError(`there is no key ${name}${didYouMean(name, names)}`);
-  }
-  await writeKeys(config.keysFile, left);
+  });
   print(io, `${name} is removed; a server that runs refuses it within a second`);
   return 0;
 }

@@ -1,8 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { existsSync, readFileSync, statSync } from "node:fs";
-import { open, rename, rm } from "node:fs/promises";
+import { type FileHandle, open, rename, rm } from "node:fs/promises";
+import { setTimeout as delay } from "node:timers/promises";
 import { z } from "zod";
 import { type ProductType, productTypes } from "../../contract/product-types.ts";
+import { secondMs } from "../../contract/time.ts";
 import { messageOf, UsageError } from "../../errors.ts";
 
 /**
@@ -78,19 +80,49 @@ export function readKeys(path: string): readonly MirrorKey[] {
 }
 
 /** Replaces the file as a whole: who reads it meanwhile sees all keys of before or of after. */
-export async function writeKeys(path: string, keys: readonly MirrorKey[]): Promise<void> {
-  const next = `${path}.${process.pid}.tmp`;
+export const writeKeys = (path: string, keys: readonly MirrorKey[]): Promise<void> =>
+  changeKeys(path, () => keys);
+
+/**
+ * The same with what becomes of its keys. Those who change it at once do so one after the other: a key that
+ * was shown is in the file, and one that was removed stays away.
+ * @throws UsageError where it cannot be written, and what `change` throws.
+ */
+export async function changeKeys(
+  path: string,
+  change: (keys: readonly MirrorKey[]) => readonly MirrorKey[],
+): Promise<void> {
+  const next = `${path}.next`;
+  await using handle = await openAlone(next);
   try {
-    await using handle = await open(next, "wx", 0o600);
+    const keys = change(readKeys(path));
     await handle.writeFile(`${JSON.stringify({ keys }, undefined, 2)}\n`);
     await handle.sync();
+    await rename(next, path);
   } catch (error) {
-    throw new UsageError(
-      `${path} cannot be written (${messageOf(error)}); correct its folder's rights`,
-    );
-  }
-  await rename(next, path).catch(async (error: unknown) => {
     await rm(next, { force: true });
-    throw error;
-  });
+    throw error instanceof UsageError ? error : cannotWrite(path, error);
+  }
 }
+
+/** A file that is not there yet: whoever else changes the keys has one, for some milliseconds. */
+async function openAlone(path: string): Promise<FileHandle> {
+  for (let waitedMs = 0; waitedMs < othersMaxMs; waitedMs += retryMs) {
+    try {
+      return await open(path, "wx", 0o600);
+    } catch (error) {
+      if (!(error instanceof Error && "code" in error && error.code === "EEXIST"))
+        throw cannotWrite(path, error);
+      await delay(retryMs);
+    }
+  }
+  throw new UsageError(
+    `${path} is there: another command changes the keys, or was killed in the middle; remove it where none runs`,
+  );
+}
+
+const othersMaxMs = 5 * secondMs;
+const retryMs = 20;
+
+const cannotWrite = (path: string, error: unknown) =>
+  new UsageError(`${path} cannot be written (${messageOf(error)}); correct its folder's rights`);
