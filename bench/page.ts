@@ -4,8 +4,9 @@ import { get } from "node:http";
 import { fileURLToPath } from "node:url";
 import { brotliDecompressSync } from "node:zlib";
 import { Client } from "pg";
-import { openDatabase } from "../src/db/connect.ts";
+import { inTransaction, openDatabase } from "../src/db/connect.ts";
 import { refreshAllDays } from "../src/db/days/refresh-days.ts";
+import { refreshStreamTimes } from "../src/db/ledger/stream-times.ts";
 import { openDatabases } from "./backfill/databases.ts";
 import { type Bench, median } from "./result.ts";
 import { nodeFlags } from "./support/node-flags.ts";
@@ -148,6 +149,7 @@ async function fill(url: string, bills: number): Promise<void> {
   await execute(url, "vacuum analyze");
   await using database = openDatabase(url, { statementMaxMs: 600_000 });
   await refreshAllDays(database.db, new AbortController().signal);
+  await inTransaction(database.db, (tx) => refreshStreamTimes(tx, "main", ["USDT-FUTURES"]));
   await execute(url, "vacuum analyze");
 }
 
