@@ -121,8 +121,12 @@ describe("a job", () => {
     await using at = await openQueues();
     const [queue, other] = at.queues;
     await queue.enqueue([task("a")]);
-    await queue.giveBack(await queue.fetch(1));
+    const jobs = await queue.fetch(1);
+    await queue.giveBack(jobs);
     expect(names(await other.fetch(1))).toEqual(["a"]);
+    // As a worker does that had no answer to the first.
+    await queue.giveBack(jobs);
+    expect(await readQueue(at.db)).toMatchObject({ waiting: 0, atWork: 1 });
   });
 
   test("that failed is tried again eight times, ever later, and kept as failed until it is done", async () => {
