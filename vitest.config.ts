@@ -8,7 +8,7 @@ export default defineConfig({
   test: {
     pool: "forks",
     // They wait for servers and timers more than for a processor.
-    maxWorkers: 5,
+    maxWorkers: 8,
     sequence: { sequencer: LongestFirst },
     // For what hangs, and not for what is slow: a test that takes 3 s takes a minute on a busy machine.
     testTimeout: 300_000,
