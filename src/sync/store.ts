@@ -167,10 +167,12 @@ export type Store = {
    */
   divideWindow(stream: Stream, window: Interval, cuts: readonly EpochMs[]): Promise<void>;
   /**
-   * Stores the account's days anew that are marked: those within a window, or all. Where it cannot, it
-   * does not, and nothing is wrong: marked days are computed when they are read.
+   * Stores the account's days anew that are marked. Where it cannot, it does not, and nothing is wrong:
+   * marked days are computed when they are read.
    */
-  refreshDays(within?: Interval): Promise<void>;
+  refreshDays(): Promise<void>;
+  /** The same for the days of windows that pages have ended. */
+  refreshEndedDays(): Promise<void>;
   /** A record that equals the last one extends its time. Any other is stored beside it. */
   commitLoanToValue(commit: LoanToValueCommit): Promise<LoanToValueChange>;
 };

@@ -231,7 +231,7 @@ export class StreamRun {
     const counts = await this.#deps.held.store.commitPage(page);
     if ("end" in page.next) {
       this.#proven.push(...page.next.end.proven);
-      await this.#deps.held.store.refreshDays(page.window);
+      await this.#deps.held.store.refreshEndedDays();
     }
     return counts;
   }

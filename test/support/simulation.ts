@@ -155,7 +155,8 @@ async function hold(
     commitPage: (...given) => time.hold(() => real.commitPage(...given)),
     time: real.time,
     divideWindow: (...given) => time.hold(() => real.divideWindow(...given)),
-    refreshDays: (...given) => time.hold(() => real.refreshDays(...given)),
+    refreshDays: () => time.hold(() => real.refreshDays()),
+    refreshEndedDays: () => time.hold(() => real.refreshEndedDays()),
     commitLoanToValue: (...given) => time.hold(() => real.commitLoanToValue(...given)),
   };
   const release = () => time.hold(() => Promise.resolve(lease[Symbol.asyncDispose]()));

@@ -1,4 +1,3 @@
-import { setImmediate as othersToEnd } from "node:timers/promises";
 import PQueue from "p-queue";
 import { DatabaseSilentError } from "../../errors.ts";
 import type { Interval } from "../../sync/intervals.ts";
@@ -85,17 +84,15 @@ export function openStore(
       (scope) => turns.add(() => refreshSomeDays(db, scope, (tx) => checkSyncLease(tx, lease))),
       { account, ...(within && { within }) },
     );
-  // Windows that end together, or while days are being stored, have their days stored in one go.
+  // One transaction stores the days of all windows that a batch of pages ended, whichever asks first, and
+  // of those that end while days are being stored.
   const refreshes = new PQueue({ concurrency: 1 });
   const ended: Interval[] = [];
-  const refreshEnded = (window: Interval): Promise<void> => {
-    ended.push(window);
-    return refreshes.add(async () => {
-      await othersToEnd();
+  const refreshEnded = (): Promise<void> =>
+    refreshes.add(async () => {
       const windows = ended.splice(0);
       if (windows.length > 0) await refresh(windows);
     });
-  };
   return {
     accountState: async () => (await read((from) => readAccountStates(from, account))).of(account),
     closeStreamsOfOtherMode: (mode, at) =>
@@ -115,9 +112,11 @@ export function openStore(
       );
       // The next page is asked for after this time, so this run's own bills do not make it outdated.
       time = endedAt;
+      ended.push(...pages.flatMap(({ next, window }) => ("end" in next ? [window] : [])));
       return counts;
     }),
-    refreshDays: (within) => (within === undefined ? refresh() : refreshEnded(within)),
+    refreshDays: () => refresh(),
+    refreshEndedDays: refreshEnded,
     divideWindow: (stream, window, cuts) =>
       write((tx) => divideWindow(tx, stream, window, cuts, runId)),
     commitLoanToValue: (commit) => write((tx) => commitLoanToValue(tx, commit)),
