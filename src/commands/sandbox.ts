@@ -30,7 +30,7 @@ export type SandboxCommandOptions = {
   readonly upgradeAfter?: number;
 };
 
-// More than the bills of a year take; behind them the exchange is sound.
+// More than the bills of a year take; after them the exchange is sound.
 const faultyRequests = 10_000;
 const faultRateDefault = 0.05;
 

@@ -24,7 +24,10 @@ export type RateLimiter = {
   resize(requests: number, perMs?: number): Promise<void>;
 };
 
-/** At most this many requests may arrive at the exchange in any rolling stretch of `perMs`. */
+/**
+ * At most this many requests may arrive at the exchange in any rolling stretch of `perMs`. The numbers are each
+ * operation's `limit` in src/contract, and `addressLimit` in address-limits.ts for all operations together.
+ */
 export type RateLimit = { readonly requests: number; readonly perMs: number };
 
 // Both clocks are told in whole milliseconds, each up to one too early.

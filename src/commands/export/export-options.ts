@@ -6,7 +6,7 @@ import { dayIn, monthIn } from "../../export/days.ts";
 import { type FormatName, formatNames, isJournal } from "../../export/formats.ts";
 import { didYouMean } from "../../nearest.ts";
 
-/** What was typed behind `export`. */
+/** The options that were typed after `export`. */
 export type ExportWords = {
   readonly format: string;
   readonly account?: readonly string[];
@@ -16,7 +16,7 @@ export type ExportWords = {
   readonly month?: string;
   readonly timeZone?: string;
   readonly changedSince?: string;
-  /** True where no time was typed behind it. */
+  /** True where no time was typed after it. */
   readonly continue?: string | true;
   readonly demo?: boolean;
   readonly output?: string;

@@ -26,7 +26,7 @@ import { reportText } from "./text.ts";
 
 const formats = ["text", "html", "json"] as const;
 
-/** What was typed behind `report`. */
+/** The options that were typed after `report`. */
 export type ReportWords = {
   readonly month: string;
   readonly format: string;
