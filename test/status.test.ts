@@ -202,7 +202,7 @@ test("what was not read of a closed stream, and is behind the 90 days by now, is
     closedUnread: [between(120 * dayMs, 60 * dayMs)],
   });
   expect(linesOf([closed], null).slice(4, -1)).toEqual([
-    "main/USDT-FUTURES: not read 2026-07-24 12:00:00Z to 2026-08-23 12:00:01Z: lost, it is behind the exchange's 90 days",
+    "main/USDT-FUTURES: not read 2026-07-24 12:00:00Z to 2026-08-23 12:00:01Z: lost, it is older than the exchange's 90 days",
     "main/USDT-FUTURES: not read 2026-08-23 12:00:01Z to 2026-09-22 12:00:00Z; it can be had only by switching the account back",
   ]);
 });

@@ -75,7 +75,7 @@ function ledgerMetrics({ status, breaks, readingOf }: Observations): readonly Me
   return [
     {
       name: "ledger_info",
-      help: "A ledger, and whether syncs are to read it: state is read, paused, retired or closed. Always 1.",
+      help: "Always 1. The label state says whether syncs read the ledger: read, paused, retired or closed.",
       labels: [...ledger, "state"],
       samples: streams.map((stream) => ({
         labels: {
@@ -88,16 +88,16 @@ function ledgerMetrics({ status, breaks, readingOf }: Observations): readonly Me
     },
     each(
       "complete_through_timestamp_seconds",
-      "Through when nothing is missing, by the exchange's clock. None where nothing is complete, or the ledger is not read any more.",
+      "The time through which nothing is missing, by the exchange's clock. Absent where nothing is complete, or the ledger is no longer read.",
       whileRead(({ completeThrough }) => seconds(completeThrough)),
     ),
     each(
       "coverage_expires_timestamp_seconds",
-      "When the exchange begins to forget bills that were not read. None where nothing was read yet, or the ledger is not read any more.",
+      "When the exchange begins to forget bills that were not read. Absent where nothing was read yet, or the ledger is no longer read.",
       whileRead(({ expiresAt }) => seconds(expiresAt)),
     ),
     each("coverage_ratio", "The share of the wanted time that was read and stored.", coverageShare),
-    each("gap_seconds", "Time that was to be read and was not.", ({ gaps }) =>
+    each("gap_seconds", "Time that a sync planned to read, and that was not read.", ({ gaps }) =>
       seconds(lengthMs(gaps)),
     ),
     each("lost_seconds", "Time that the exchange forgot before it was read.", ({ expired }) =>
@@ -105,13 +105,13 @@ function ledgerMetrics({ status, breaks, readingOf }: Observations): readonly Me
     ),
     each(
       "last_loss_timestamp_seconds",
-      "When time was last found lost, by the database's clock. None where none is.",
+      "When time was last recorded as lost, by the database's clock. Absent where no time is lost.",
       ({ stream }) => seconds(readingOf(stream).lostAt),
     ),
-    each("bills", "Bills that are stored.", ({ bills }) => bills),
+    each("bills", "Stored bills.", ({ bills }) => bills),
     each(
       "rejected_bills",
-      "Rows that broke the API's contract and are not resolved.",
+      "Unresolved rows that broke the API's contract.",
       ({ rejected }) => rejected,
     ),
     each(
@@ -121,7 +121,7 @@ function ledgerMetrics({ status, breaks, readingOf }: Observations): readonly Me
     ),
     {
       name: "ledger_breaks",
-      help: "Places where the ledger does not add up, as the last reconcile found them. None of what was not reconciled.",
+      help: "Places where the ledger does not add up, by the last reconcile. Absent for what was not reconciled.",
       labels: [...ledger, "coin", "state"],
       samples: breaks.map(({ account, productType, coin, state, breaks: value }) => ({
         labels: { account, product_type: productType, coin, state },
@@ -148,7 +148,7 @@ function runMetrics({ runs }: Observations): readonly Metric[] {
   return [
     {
       name: "last_run_timestamp_seconds",
-      help: "When the last run of a command that ended so did end, or began where it runs, by the database's clock.",
+      help: "When the last run of a command with this outcome ended, or, while it runs, began; by the database's clock.",
       labels: ["command", "outcome"],
       samples: runs.map(({ command, outcome, at }) => ({
         labels: { command, outcome },
@@ -157,7 +157,7 @@ function runMetrics({ runs }: Observations): readonly Metric[] {
     },
     {
       name: "last_run_duration_seconds",
-      help: "How long the last run of a command took that came to an end.",
+      help: "How long the last run of a command took that has ended.",
       labels: ["command"],
       samples: ended.map(({ command, durationMs }) => ({
         labels: { command },
@@ -166,7 +166,7 @@ function runMetrics({ runs }: Observations): readonly Metric[] {
     },
     {
       name: "last_run_requests",
-      help: "What that run asked the exchange for bills, symbols and contracts. None where it did not say.",
+      help: "Requests of that run for bills, symbols and contracts. Absent where the run did not count them.",
       labels: ["command"],
       samples: ended.map(({ command, requests }) => ({ labels: { command }, value: requests })),
     },
@@ -197,7 +197,7 @@ function recordMetrics(observations: Observations): readonly Metric[] {
     },
     {
       name: "ltv_ratio",
-      help: "A risk unit's loan to value, to the precision of a float. None where it was not read for a week.",
+      help: "A risk unit's loan to value, to the precision of a float. Absent where it was not read for a week.",
       labels: ["account", "risk_unit_id"],
       samples: units.map(({ labels, ltv }) => ({
         labels,

@@ -3,7 +3,7 @@ import type { Observations } from "./observations.ts";
 import type { LoanToValueStatus } from "./records.ts";
 import type { StreamStatus } from "./status.ts";
 
-/** The alert rules of `ops/alerts.yaml`, judged without Prometheus. */
+/** The alert rules of `ops/alerts.yaml`, evaluated without Prometheus. */
 export const alertNames = [
   "BillSyncAbsent",
   "BillSyncStale",
@@ -16,17 +16,17 @@ export const alertNames = [
 ] as const;
 export type AlertName = (typeof alertNames)[number];
 
-/** A rule that fires, what for, and why. */
+/** An alert rule that fires, for what, and why. */
 export type Alert = {
   readonly name: AlertName;
-  /** Empty where it is of all that is stored. */
+  /** Empty where the alert concerns the whole database. */
   readonly on: AlertSubject;
   readonly why: AlertReason;
 };
 
 export type AlertSubject = {
   readonly account?: string;
-  /** Of breaks a wallet. */
+  /** A wallet, for breaks. */
   readonly productType?: string;
   readonly coin?: string;
   /** Empty for an account's own unit. */
@@ -45,22 +45,22 @@ export type AlertReason =
   | { readonly is: "ltv unread"; readonly ms: number };
 
 export const maxAgeDefaultMs = 3 * hourMs;
-/** The alert rules name it too: where the lender's own limit is another, both are to be changed. */
+/** `ops/alerts.yaml` has the same limit: where the lender's is another, change both. */
 export const ltvMaxDefault = 0.8;
 export const expirySoonMs = 7 * dayMs;
 export const lostLatelyMs = dayMs;
-/** Time that is older than this by the exchange's clock, and not read, is lost soon. */
+/** Unread time that is older than this by the exchange's clock is lost soon. */
 export const expiresWithin = historyMs - expirySoonMs;
-/** What was not read for so long says nothing of now, and is left out. */
+/** A record that is older than this says nothing about the present, and is left out. */
 export const ltvKeptMs = 7 * dayMs;
 
 export type AlertLimits = { readonly maxAgeMs: number; readonly ltvMax: number };
 
-/** A ledger that syncs are to read: neither retired nor closed, and its account not paused. */
+/** Whether syncs read the ledger: it is neither retired nor closed, and its account is not paused. */
 export const isWanted = ({ retiredAt, closedAt, pausedAt }: StreamStatus): boolean =>
   retiredAt === undefined && closedAt === undefined && pausedAt === undefined;
 
-/** The records that say something of now. */
+/** The records that are recent enough to say something about the present. */
 export const currentLoanToValue = ({
   status,
   records,
@@ -69,7 +69,7 @@ export const currentLoanToValue = ({
 
 export const noSync: Alert = { name: "BillSyncAbsent", on: {}, why: { is: "no sync" } };
 
-/** What fires, in the order of the rules' names, then of the ledgers. */
+/** The alerts that fire, in the order of the rules' names, then of the ledgers. */
 export function alertsOf(observations: Observations, limits: AlertLimits): readonly Alert[] {
   const { status, runs } = observations;
   const found = [
@@ -121,7 +121,7 @@ function loanToValueAlerts(
     const ms = now - record.heldUntil;
     const { ltv } = record;
     const found: Alert[] = [];
-    // A rate's size, not its digits, is what is judged.
+    // A float suffices to compare a rate with a limit.
     if (ltv !== null && Number(ltv) > ltvMax)
       found.push({ name: "BillSyncLoanToValue", on, why: { is: "ltv", ltv, above: ltvMax } });
     if (ms > maxAgeMs)

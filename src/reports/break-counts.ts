@@ -8,9 +8,9 @@ export const breakStates = ["open", "signed off", "resolved"] as const;
 /** How many breaks of a state reconcile found in a wallet; 0 where it looked and found none. */
 export type BreakCount = {
   readonly account: string;
-  /** A wallet: UTA is that of a unified account. Empty where a break is of none. */
+  /** A wallet; `UTA` in a unified account. Empty where a break concerns no wallet. */
   readonly productType: string;
-  /** Empty where a break is of none. */
+  /** Empty where a break concerns no coin. */
   readonly coin: string;
   readonly state: (typeof breakStates)[number];
   readonly breaks: number;
@@ -29,8 +29,8 @@ export async function openBreakAccounts(db: Queryable, limit: number): Promise<r
 }
 
 /**
- * Every state of each wallet that was reconciled or has breaks; nothing of those that were not.
- * @param accounts of these only. Default of all.
+ * A count for every state of each wallet that was reconciled or has breaks. Other wallets have none.
+ * @param accounts only these; default all.
  */
 export async function countBreaks(
   db: Queryable,

@@ -11,8 +11,8 @@ import type { Stream } from "../sync/store.ts";
 import { expiresWithin, lostLatelyMs } from "./alerts.ts";
 
 /**
- * What all ledgers come to, read at once however many there are: of a hundred thousand accounts nobody
- * reads each. The ledgers that are shown are read by `readStatus`.
+ * Totals over all ledgers, read in a few queries however many ledgers there are: nobody reads a list of a
+ * hundred thousand accounts. The few ledgers that are shown are read by `readStatus`.
  */
 export type Fleet = {
   readonly totals: FleetTotals;
@@ -24,25 +24,25 @@ export type FleetTotals = {
   readonly accounts: number;
   readonly ledgers: number;
   readonly bills: number;
-  /** Those that syncs are to read: neither retired nor closed, and not of a paused account. */
+  /** How many ledgers syncs read: those neither retired nor closed, and not of a paused account. */
   readonly wanted: number;
   readonly retired: number;
   readonly closed: number;
   readonly paused: number;
-  /** Of those that are wanted. */
+  /** How many of the wanted ones are stale. */
   readonly stale: number;
   readonly expiring: number;
-  /** Where time that a run set out to read is missing, of those that are wanted. */
+  /** How many of the wanted ones lack time that a run had planned to read. */
   readonly withGaps: number;
-  /** Where time was ever lost, and where it was within the last day. */
+  /** How many have ever lost time; below, how many have within the last day. */
   readonly withLoss: number;
   readonly lostLately: number;
-  /** With rows in rejected_bills that are not resolved, and with open breaks in their wallets. */
+  /** How many have unresolved rows in rejected_bills; below, open breaks in their wallets. */
   readonly rejected: number;
   readonly broken: number;
-  /** Up to when each ledger that is wanted has everything; undefined where there is none. */
+  /** The time up to which every wanted ledger is complete; undefined where there is none. */
   readonly settledTo: EpochMs | undefined;
-  /** When the first time of a paused ledger begins to be lost; undefined where none is paused. */
+  /** The same for paused ledgers, whose time after this is lost first; undefined where none is paused. */
   readonly pausedSettledTo: EpochMs | undefined;
 };
 
@@ -59,7 +59,7 @@ export type FleetOptions = FleetScope & {
   readonly offset?: number;
 };
 
-/** How many ledgers were ever to be read. */
+/** How many ledgers there are that a run has ever planned to read. */
 export function countLedgers(db: Queryable, scope: FleetScope): Promise<number> {
   return withDatabaseErrors(async () => {
     const { rows } = await db.execute<{ ledgers: string }>(sql`
@@ -70,7 +70,7 @@ export function countLedgers(db: Queryable, scope: FleetScope): Promise<number> 
   });
 }
 
-/** Which of these accounts have no ledger yet, of those that are neither retired nor paused. */
+/** The accounts among these that have no ledger yet, and are neither retired nor paused. */
 export function unreadAccounts(
   db: Queryable,
   accounts: readonly string[],
@@ -106,9 +106,9 @@ type Row = Readonly<
 >;
 
 /**
- * The totals, and the worst ledgers: first those of which time is lost within a week, the soonest first,
- * then those with rows that were rejected, open breaks or fresh losses, then the others by how long ago
- * everything of them was read. Those that are not wanted come last.
+ * The totals, and the worst ledgers first: those that lose time within a week, the soonest first; then
+ * those with rejected rows, open breaks or fresh losses; then the others, those that are farthest from
+ * complete first. Ledgers that are not wanted come last.
  */
 export function readFleet(db: Queryable, options: FleetOptions): Promise<Fleet> {
   const { now, maxAgeMs, limit, offset = 0 } = options;
@@ -116,7 +116,7 @@ export function readFleet(db: Queryable, options: FleetOptions): Promise<Fleet> 
   const isWrong = sql`(is_rejected or is_broken or lost_at >= ${ago(lostLatelyMs)})`;
   const isExpiring = sql`settled_to < ${ago(expiresWithin)}`;
   return withDatabaseErrors(async () => {
-    // Apart, and not from one list in between: so the server reads with several processes at once.
+    // Two subqueries rather than one shared CTE, so that the server can use parallel workers.
     const { rows } = await db.execute<Row>(sql`
       select
         count(*) as ledgers,
@@ -183,7 +183,7 @@ const isInScope = ({ accounts, productTypes }: FleetScope): SQL => sql`
           and ${isOneOf(accounts)}
           and ${isOneOf(productTypes, "product_type")}`;
 
-/** A row a ledger, with what is said of it and of its account. What is rare is looked up by hashes. */
+/** One row a ledger, with its states and its account's. Rare states are joined by hash. */
 const ledgers = (scope: FleetScope): SQL => sql`
       (
         select

@@ -1,4 +1,4 @@
-/** What moved a balance, in the order of every report: columns of analytics.daily_rollforward. */
+/** The causes of a balance's change, in the order of all reports: columns of analytics.daily_rollforward. */
 export const movements = [
   ["realised_pnl", "realised profit and loss"],
   ["trading_fees", "trading fees"],

@@ -10,7 +10,7 @@ import { type RecordsStatus, readRecords } from "./records.ts";
 import { type RunFacts, readRunFacts } from "./run-facts.ts";
 import { readStatus, type Status } from "./status.ts";
 
-/** What an operator watches: what the metrics show, and what `status --check` judges. */
+/** What an operator watches: shown by the metrics, and judged by `status --check`. */
 export type Observations = {
   readonly status: Status;
   readonly records: RecordsStatus;
@@ -19,7 +19,7 @@ export type Observations = {
   readonly readingOf: (stream: Stream) => LastReading;
 };
 
-/** By the database's clock. */
+/** Times of the database's clock. */
 export type LastReading = {
   /** When a window was last read to its end; undefined where none was. */
   readonly succeededAt: EpochMs | undefined;
@@ -28,10 +28,11 @@ export type LastReading = {
 };
 
 /**
- * Reads all of it, in as many queries however many accounts there are. Asks the exchange nothing.
- * @param settleLagMs the newest time that a run leaves unsettled, in ms.
- * @param accounts of which it is read. Default all.
- * @param breaksOf of these the breaks. Default of the same.
+ * Reads the observations. The number of queries does not grow with that of accounts. Sends the exchange no
+ * request.
+ * @param settleLagMs how much of the newest time a run leaves unsettled, in ms.
+ * @param accounts only these; default all.
+ * @param breaksOf the accounts whose breaks are counted; default `accounts`.
  */
 export async function readObservations(
   db: Queryable,

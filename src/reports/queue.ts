@@ -4,28 +4,28 @@ import type { Queryable } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { onlyRow } from "../db/sql/only-row.ts";
 
-/** Where the queue's tables are. */
+/** The schema of the queue's tables. */
 export const queueSchema = "fleet";
 /** The queue of accounts to sync. */
 export const syncQueue = "sync";
-/** The queue of jobs that were given up. */
+/** The queue for jobs that have failed for good. */
 export const failedQueue = "failed";
 
 export type QueueStatus = {
   readonly waiting: number;
   readonly atWork: number;
-  /** Given up until a later round is done with them, the longest first. */
+  /** Jobs that have failed for good, and were not done by a later round; the oldest first. */
   readonly failed: readonly FailedJob[];
 };
 
 export type FailedJob = {
-  /** The account; of its check `:reconcile ACCOUNT`, and of the public lists `:lists`. */
+  /** The account; `:reconcile ACCOUNT` for a check of it, `:lists` for the public lists. */
   readonly name: string;
   readonly failedAt: EpochMs;
   readonly why: string;
 };
 
-/** The queue of the workers; undefined where there has been none, or this role may not read it. */
+/** The state of the workers' queue; undefined where there is none, or this role may not read it. */
 export async function readQueue(db: Queryable): Promise<QueueStatus | undefined> {
   return withDatabaseErrors(async () => {
     if (!(await isReadable(db))) return undefined;
@@ -53,7 +53,7 @@ async function isReadable(db: Queryable): Promise<boolean> {
   return rows.length > 0;
 }
 
-/** The newest of each account. A job that was given up by its silence was given up by the queue. */
+/** The newest failure of each account. Where a worker fell silent, the queue itself gave the job up. */
 async function readFailed(db: Queryable): Promise<readonly FailedJob[]> {
   const { rows } = await db.execute<{ name: string; failed_at_ms: string; why: string }>(sql`
     select

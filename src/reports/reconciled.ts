@@ -5,39 +5,39 @@ import { withDatabaseErrors } from "../db/database-errors.ts";
 import { timeText } from "../db/sql/time-text.ts";
 import { productTypesOf, walletOf } from "../db/sql/wallet.ts";
 
-/** What was reconciled of a wallet's coin. */
+/** How far a chain was reconciled: a wallet's coin. */
 export type ReconciledChain = {
   readonly account: string;
   /** A classic product type, or `UTA`. */
   readonly wallet: string;
   readonly coin: string;
-  /** When it was checked last; undefined where nobody knows. */
+  /** When the chain was last checked; undefined where that is not known. */
   readonly at: EpochMs | undefined;
-  /** Up to when that check judged its bills; undefined where none of its time was read. */
+  /** Up to when that check judged the chain's bills; undefined where none of its time was covered. */
   readonly through: EpochMs | undefined;
-  /** Bills whose balance that check could compute. */
+  /** How many balances that check could compute. */
   readonly tested: number;
-  /** Bills that were stored or restated since, up to {@link sinceMax} of them. */
+  /** How many bills were stored or restated since; counts up to {@link sinceMax}. */
   readonly billsSince: number;
-  /** Whether what its types mean was changed since, or too many bills came to tell whose they are. */
+  /** Whether a type's mapping has changed since, or too many bills came to count them by chain. */
   readonly isOutdated: boolean;
 };
 
 export type Reconciled = {
   readonly chains: readonly ReconciledChain[];
-  /** When the last `reconcile` ended that came to an end. */
+  /** When the last `reconcile` that was not cut short ended. */
   readonly lastRunAt: EpochMs | undefined;
-  /** Whether bills changed whose days are not stored anew yet: a run was cut short. */
+  /** Whether the days of changed bills are not stored anew yet, because a run was cut short. */
   readonly isAnyDayDirty: boolean;
 };
 
-/** More of them are not counted. */
+/** Where counting a chain's new bills stops. */
 export const sinceMax = 10_000;
-// Of 5,000 chains, counting for each took 1.6 s.
+// So many chains are counted one by one: for 5,000 chains that took 1.6 s.
 const singlyMax = 200;
 const togetherMax = 200_000;
 
-/** What `reconcile` has looked at, and what came since. */
+/** How far each chain was reconciled, and how many bills came since. */
 export function readReconciled(db: Queryable): Promise<Reconciled> {
   return withDatabaseErrors(async () => ({
     chains: await readChains(db),
@@ -64,7 +64,7 @@ async function readChains(db: Queryable): Promise<readonly ReconciledChain[]> {
       order by reconciled_at
       limit ${singlyMax}
     ),
-    -- A chain by itself, whatever came to the others since.
+    -- The chains checked longest ago are counted one by one.
     singly as (
       select oldest.account, oldest.product_type, oldest.coin, newer.bills
       from oldest
@@ -81,7 +81,7 @@ async function readChains(db: Queryable): Promise<readonly ReconciledChain[]> {
         ) as counted
       ) as newer
     ),
-    -- All others at once: what came since the first of them was checked.
+    -- All others are counted together, from the bills stored since the first of them was checked.
     newest as materialized (
       select account, ${walletOf("product_type")} as product_type, coin, ingested_at
       from bills
@@ -104,7 +104,7 @@ async function readChains(db: Queryable): Promise<readonly ReconciledChain[]> {
         as through,
       tested,
       least(coalesce(singly.bills, together.bills, 0), ${sinceMax}) as since,
-      -- Where too many came to look at each, nobody knows of the others.
+      -- Where too many bills came to count them together, those chains are reported as outdated.
       not isfinite(ingested_before)
         or (
           singly.bills is null
@@ -128,8 +128,8 @@ async function readChains(db: Queryable): Promise<readonly ReconciledChain[]> {
 }
 
 /**
- * When the first of those chains was checked that are not counted by themselves. Asked for alone: by a
- * time that it knows, Postgres finds the newest bills by their index, and reads all of them otherwise.
+ * When the first of the chains was checked that are not counted one by one. A query of its own: given a
+ * constant time, Postgres finds the newest bills by their index; otherwise it reads all bills.
  */
 async function readOthersSince(db: Queryable): Promise<string | undefined> {
   const { rows } = await db.execute<{ since: string }>(sql`

@@ -4,10 +4,10 @@ import type { Queryable } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { isOneOf } from "../db/sql/one-of.ts";
 
-/** What is stored of the spot pairs. */
+/** The stored list of spot pairs. */
 export type SymbolsStatus = {
   readonly pairs: number;
-  /** Those among them that are listed no longer. */
+  /** How many of them are no longer listed. */
   readonly gone: number;
   /** When the newest list was read. */
   readonly readAt: EpochMs;
@@ -16,14 +16,14 @@ export type SymbolsStatus = {
 /** The newest record of a risk unit. */
 export type LoanToValueStatus = {
   readonly account: string;
-  /** Undefined for the account's own. */
+  /** Undefined for the account's own unit. */
   readonly riskUnitId: string | undefined;
   readonly ltv: string | null;
   readonly takenAt: EpochMs;
   readonly heldUntil: EpochMs;
 };
 
-/** The same of a product type's contracts. */
+/** The stored list of a product type's contracts. */
 export type ContractsStatus = SymbolsStatus & { readonly productType: string };
 
 export type RecordsStatus = {
@@ -35,7 +35,7 @@ export type RecordsStatus = {
 };
 
 /**
- * What the database holds of symbols and loan-to-value. Asks the exchange nothing.
+ * The state of the stored symbols and loan-to-value records. Sends the exchange no request.
  * @param accounts whose loan-to-value. Default all.
  */
 export async function readRecords(

@@ -4,10 +4,10 @@ import { withDatabaseErrors } from "../db/database-errors.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import type { Stream } from "../sync/store.ts";
 
-/** How many rejected rows a stream has that are not resolved. */
+/** How many unresolved rejected rows a stream has. */
 export type RejectedCount = Stream & { readonly rows: number };
 
-/** Counts the rows that broke the contract, in this run or an earlier one, and are not resolved. */
+/** Counts unresolved rows that broke the contract, in this run or an earlier one. */
 export async function countRejected(
   db: Queryable,
   /** Default all. */

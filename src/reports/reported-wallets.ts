@@ -9,24 +9,24 @@ import { type EpochMs, epochMs } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
 import type { Stream } from "../sync/store.ts";
 
-/** What one balance of each coin speaks of. */
+/** A wallet: it has one balance for each coin. */
 export type ReportedWallet = {
   readonly account: string;
   /** The wallet's name: a product type, or "UTA" for all of a unified account. */
   readonly productType: string;
-  /** Those that were ever synced. */
+  /** The product types that were ever synced. */
   readonly productTypes: readonly ProductType[];
-  /** Of a unified account, those that were never synced though its key may read them. */
+  /** In a unified account, the product types that the key may read but that were never synced. */
   readonly unread: readonly ProductType[];
-  /** The exchange's time when a sync was told that the account is of the other kind by now. */
+  /** The exchange's time when a sync noticed that the account had changed its mode. */
   readonly closedAt: EpochMs | undefined;
 };
 
 type State = Stream & { readonly isRefused: boolean; readonly closedAt: EpochMs | undefined };
 
 /**
- * The wallets of the selected streams, each with all of its product types: where one category of a
- * unified account is asked for, its balances are those of all.
+ * The wallets of the selected streams, each with all of its product types, even where only one category of
+ * a unified account is selected: all categories share its balances.
  */
 export async function readReportedWallets(
   tx: Transaction,

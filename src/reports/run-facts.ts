@@ -3,21 +3,22 @@ import { type EpochMs, epochMs } from "../contract/time.ts";
 import type { Queryable } from "../db/connect.ts";
 import type { Outcome } from "../db/run-log.ts";
 
-/** The last run of a command that ended so, or is at work. */
+/** The last run of a command with some outcome; "running" is one. */
 export type RunFacts = {
   readonly command: string;
   readonly outcome: Outcome | "running";
-  /** By the database's clock: when it ended, or began where it did not end. */
+  /** By the database's clock: when the run ended, or, where it has not, when it began. */
   readonly at: EpochMs;
-  /** Undefined where it did not end. */
+  /** Undefined where the run has not ended. */
   readonly durationMs: number | undefined;
-  /** For bills, symbols and contracts; undefined where the run wrote no counts down. */
+  /** Requests for bills, symbols and contracts; undefined where the run stored no counts. */
   readonly requests: number | undefined;
 };
 
 /**
- * One for each command and outcome that there was. Each step looks up the next one in the index: asked for
- * by equality, Postgres went through the whole log where an outcome was not in it, 13 s for a year's runs.
+ * The last run of each command and outcome in the log. Each step of the recursion looks up the next pair in
+ * the index. Queried by equality, Postgres scanned the whole log for each outcome that was not in it: 13 s
+ * for a year's runs.
  */
 export async function readRunFacts(db: Queryable): Promise<readonly RunFacts[]> {
   const { rows } = await db.execute<{

@@ -13,7 +13,7 @@ export type LoggedRun = {
   readonly counts: unknown;
 };
 
-/** The runs since then, the newest first; at most so many. */
+/** The runs since a time, newest first, limited to a number. */
 export function readRuns(
   db: Queryable,
   { since, runsMax }: { readonly since: EpochMs; readonly runsMax: number },
@@ -33,7 +33,7 @@ export function readRuns(
         extract(epoch from finished_at) * 1000 as finished_at,
         outcome,
         error,
-        -- The others' are not shown, and a year of them is long.
+        -- Counts of other runs are not shown, and a year of them is long.
         case when outcome <> 'complete' then counts end as counts
       from sync_runs
       where started_at >= to_timestamp(${since / 1_000}::float8)
@@ -47,7 +47,7 @@ export function readRuns(
   });
 }
 
-// A run that is killed stays "running" in the log. One that is alive stores a page much more often.
+// A run that was killed stays "running" in the log. A run that is alive stores pages more often than this.
 const silentMaxMs = 2 * minuteMs;
 
 /** Whether a sync began, or stored a page, within the last two minutes and has not ended. */

@@ -26,21 +26,21 @@ export type StreamStatus = StreamTimes & {
   readonly stream: Stream;
   readonly bills: number;
   readonly rejected: number;
-  /** Since when it is read no more; nothing of it is a gap, settles or expires then. */
+  /** Since when it is retired, and so has no gaps, and nothing of it settles or expires. */
   readonly retiredAt: EpochMs | undefined;
-  /** Since when its account is paused: it is not read, and expires as before. */
+  /** Since when its account is paused: it is not synced, but its gaps expire as ever. */
   readonly pausedAt?: EpochMs | undefined;
-  /** Since when its account is of the other mode, and nothing of it can be read; the same holds then. */
+  /** Since when its account is in the other mode, so that it cannot be read; otherwise as if retired. */
   readonly closedAt: EpochMs | undefined;
-  /** What was not read of it before it was closed, and cannot be had while it is. */
+  /** The time before its closing that was not read, and cannot be read while it is closed. */
   readonly closedUnread: readonly Interval[];
 };
 
-/** What runs were told of an account. */
+/** What the exchange told past runs about an account. */
 export type AccountStatus = AccountState & { readonly account: string };
 
 export type Status = {
-  /** The exchange's time by now, as far as it is known here. */
+  /** The exchange's time, estimated from the last run. */
   readonly now: EpochMs;
   readonly lastRun: LastRun | undefined;
   readonly streams: readonly StreamStatus[];
@@ -48,10 +48,10 @@ export type Status = {
 };
 
 /**
- * What the database holds, stream by stream, in as many queries however many streams there are. Asks
- * the exchange nothing.
- * @param settleLagMs the newest time that a run leaves unsettled, in ms.
- * @param accounts that may tell the time. Default all.
+ * The state of each stored stream. The number of queries does not grow with that of streams. Sends the
+ * exchange no request.
+ * @param settleLagMs how much of the newest time a run leaves unsettled, in ms.
+ * @param accounts from whose runs to estimate the time; default all.
  */
 export async function readStatus(
   db: Queryable,
@@ -97,13 +97,13 @@ function closedStatus(
 ): ClosedStatus & Partial<Pick<StreamStatus, "unproven">> {
   const closedAt = closed.find((one) => one.productType === productType)?.closedAt;
   if (closedAt === undefined) return { closedAt, closedUnread: [] };
-  // What is stored of it and not proven counts as not read.
+  // Bills that are stored but not proven complete count as unread time.
   return { closedAt, closedUnread: closedTime(known, closedAt).unread, unproven: [] };
 }
 
 const nothingWanted = { settling: [], gaps: [], unread: [], expiresAt: undefined };
 
-/** Of those that may change the ledger: a check of it would hide how its sync ended. */
+/** The last run of a command that may change the ledger. A mere check would hide how the sync ended. */
 async function readLastRun(db: Queryable): Promise<LastRun | undefined> {
   const { rows } = await db.execute<{
     command: string;

@@ -7,15 +7,15 @@ import { interval } from "../sync/intervals.ts";
 import type { Stream } from "../sync/store.ts";
 import type { Reading } from "./stream-times.ts";
 
-/** What is stored of a stream beside its time. */
+/** How many rows of a stream are stored. */
 export type StreamRows = {
   readonly bills: number;
-  /** Those that are not resolved. */
+  /** Unresolved rejected rows. */
   readonly rejected: number;
   readonly reading: Reading;
 };
 
-/** The same of several streams, read at once. */
+/** The counts of several streams, read at once. */
 export async function readStreamRows(
   db: Queryable,
   streams: readonly Stream[],
@@ -63,7 +63,7 @@ async function readCounts(db: Queryable, streams: readonly Stream[]) {
   return groupByStream(rows);
 }
 
-/** What was read of a stream's windows, and when the last run began. */
+/** The parts of a stream's open windows that were read, and when the last run's walks began. */
 export const readReading = async (db: Queryable, stream: Stream): Promise<Reading> =>
   readingOf((await readReadings(db, [stream])).of(stream));
 
@@ -76,7 +76,7 @@ type WindowRow = {
   is_last_run: boolean;
 };
 
-/** A window is read from its newest bill on: down to its cursor's, all is stored. */
+/** Windows are read from their newest bill backwards: all bills down to the cursor's are stored. */
 async function readReadings(db: Queryable, streams: readonly Stream[]) {
   const isOwn = isOneOf(accountsOf(streams));
   const { rows } = await db.execute<WindowRow>(sql`
@@ -112,7 +112,7 @@ async function readReadings(db: Queryable, streams: readonly Stream[]) {
 
 const readingOf = (rows: readonly WindowRow[]): Reading => ({
   parts: rows.flatMap(({ read_from, to }) =>
-    // Of the cursor's own millisecond, more may be on the next page.
+    // Not the cursor's own millisecond, of which more bills may be on the next page.
     read_from === null ? [] : interval(Number(read_from) + 1, Number(to)),
   ),
   startedAt: rows

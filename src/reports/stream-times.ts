@@ -3,7 +3,7 @@ import { type Interval, interval, lengthMs, subtract, union } from "../sync/inte
 import { completeThrough, historyStart, horizonAt, startSlackMs } from "../sync/plan.ts";
 import type { KnownTime } from "../sync/store.ts";
 
-/** What a stream's time is to its reader. No two of the lists overlap. */
+/** A stream's time, sorted by how well it is known. No two of the lists overlap. */
 export type StreamTimes = {
   /** Up to when nothing is missing; undefined before the first complete window. */
   readonly completeThrough: EpochMs | undefined;
@@ -11,28 +11,28 @@ export type StreamTimes = {
   readonly coverage: readonly Interval[];
   /** The newest time that was read: stored, and read once more by the next run for late bills. */
   readonly settling: readonly Interval[];
-  /** Read and stored, of windows that were not read to their end: not proven yet. */
+  /** Read and stored, in windows that were not read to their end: not proven yet. */
   readonly unproven: readonly Interval[];
-  /** Time that was to be read, and was not; all of the exchange's where nothing was read yet. */
+  /** Time that was planned and not read; the exchange's whole history where nothing was read yet. */
   readonly gaps: readonly Interval[];
   /** Time that a run found lost. */
   readonly expired: readonly Interval[];
-  /** The time since the newest that any run set out to read. */
+  /** The time after the newest that any run has planned to read. */
   readonly unread: readonly Interval[];
-  /** When the first time that is not settled begins to be lost; undefined where nothing was read. */
+  /** When the exchange begins to forget time that is not settled; undefined where nothing was read. */
   readonly expiresAt: EpochMs | undefined;
 };
 
-/** What is stored of the time that is not complete. */
+/** What was read of time that is not complete. */
 export type Reading = {
-  /** What was read of windows that are not read to their end. */
+  /** The parts that were read of windows that are not read to their end. */
   readonly parts: readonly Interval[];
   /** The exchange's times when walks of the last run began. */
   readonly startedAt: readonly EpochMs[];
 };
 
 /**
- * Sorts a stream's time. Only what a run found lost is called lost: `now` may be a wrong clock's.
+ * Sorts a stream's time. Only time that a run has recorded as lost counts as lost: `now` may be wrong.
  * @param now the exchange's time.
  */
 export function streamTimes(
@@ -60,7 +60,8 @@ export function streamTimes(
   const gaps = subtract(interval(start, plannedTo), [...recorded, ...settling, ...unproven]);
   const unread = interval(plannedTo, now);
   const [oldest] = union([...gaps, ...settling, ...unread]);
-  // What the horizon takes of a first sync meanwhile is no loss: the history starts behind it.
+  // While a first sync runs the horizon moves on. Time that passes it then is no loss, since the first sync
+  // begins a little after the horizon.
   const slackMs = oldest?.from === start ? startSlackMs : 0;
   return {
     ...times,
@@ -76,8 +77,8 @@ const newest = (intervals: readonly Interval[]): number =>
   intervals.reduce((latest, { to }) => Math.max(latest, to), Number.NEGATIVE_INFINITY);
 
 /**
- * Up to when a run has read that left time after `recordedTo` unsettled, and no window open. It
- * planned up to the time before its first request.
+ * Up to when the last run has read, where it left the time after `recordedTo` unsettled and no window
+ * open: up to the time of its first request, which is the end of its plan.
  */
 const readTo = (recordedTo: number, startedAt: readonly EpochMs[]): number => {
   const later = startedAt.filter((time) => time > recordedTo);
@@ -85,9 +86,8 @@ const readTo = (recordedTo: number, startedAt: readonly EpochMs[]): number => {
 };
 
 /**
- * The share, from 0 to 1, of the time that runs set out to read which was read and stored. What is
- * settling and what is not proven yet count as read. What was lost does not, nor what was not read
- * before the stream was closed.
+ * The share, from 0 to 1, of the planned time that was read and stored. Settling and unproven time count as
+ * read. Lost time does not, nor does time that was not read before the stream was closed.
  */
 export function coverageShare(
   times: Pick<StreamTimes, "coverage" | "settling" | "unproven" | "gaps" | "expired"> & {

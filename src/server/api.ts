@@ -10,7 +10,7 @@ export type ApiRequest = {
   readonly method: string;
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
-  /** What stood behind the question mark. Default the query, percent-encoded. */
+  /** The text after the question mark. Default the query, percent-encoded. */
   readonly sentQuery?: string;
   /** Names in any case. */
   readonly headers: Readonly<Record<string, string | undefined>>;
@@ -21,18 +21,18 @@ export type ApiAnswer = {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-  /** What becomes of it on its way: whoever carries the answer does it. Default it just arrives. */
+  /** A fault on the answer's way, which the transport acts out. Default none. */
   readonly delivery?: Delivery;
 };
 
 export type Delivery =
-  /** The connection is reset before the first byte. */
+  /** Resets the connection before the first byte. */
   | { readonly way: "reset" }
-  /** The connection breaks after so many bytes of the body. */
+  /** Breaks the connection after so many bytes of the body. */
   | { readonly way: "cut"; readonly afterBytes: number }
-  /** Nothing comes for this long, then all of it. */
+  /** Sends nothing for this long, then all. */
   | { readonly way: "hold"; readonly holdMs: number }
-  /** So many bytes of the body, default all, come one each `dripMs`, then the rest. */
+  /** Sends so many bytes of the body, default all, one each `dripMs`, then the rest. */
   | { readonly way: "drip"; readonly dripMs: number; readonly bytes?: number };
 
 export type Answer = (request: ApiRequest) => Promise<ApiAnswer>;
@@ -42,19 +42,19 @@ export type Api = { readonly answer: Answer; readonly statistics: () => Statisti
 export type ApiOptions = {
   readonly source: Source;
   readonly credentials: Credentials;
-  /** The time, milliseconds since the Unix epoch; a fraction makes limits finer. */
+  /** The time, milliseconds since the Unix epoch. Fractions make the rate limits more precise. */
   readonly now: () => number;
-  /** What the exchange's clock shows of it, to signatures, answers and the horizon. Default `now`. */
+  /** The exchange's clock, for signatures, answers and the horizon. Default `now`. */
   readonly clock?: () => number;
   /** Default `trim`. */
   readonly pastHorizon?: PastHorizon;
-  /** What becomes of a span of more than 30 days in v3. Default `refuse`; `cut` serves its end. */
+  /** How v3 treats a span of more than 30 days. Default `refuse`; `cut` serves its last 30 days. */
   readonly longSpans?: LongSpans;
-  /** Whether the cursors of v3 are sent as numbers of JSON. Default false. */
+  /** Whether v3 sends cursors as JSON numbers. Default false. */
   readonly numericCursor?: boolean;
   /** Whether an answer 429 says when to come back, in whole seconds. Default false. */
   readonly retryAfter?: boolean;
-  /** Told of what a source threw; the client only gets a 500. Default: a process warning. */
+  /** Called with an error that a source threw; the client only gets a 500. Default a process warning. */
   readonly onError?: (error: unknown) => void;
 };
 
@@ -119,7 +119,7 @@ async function serveSigned(
 ): Promise<object | Refusal> {
   const credential = namedCredential(request, options.credentials);
   if (credential instanceof Refusal) return credential;
-  // Counted before the signature is checked: a request with a wrong one has arrived as well.
+  // Counted before the signature is checked, because the limit counts requests with a wrong one too.
   const verdict = arrivals.atOperation(route.operation, credential.uid, at.now);
   if (verdict !== undefined) return tooMany(verdict, options);
   const refusal =
@@ -170,6 +170,6 @@ function lowerCased(headers: ApiRequest["headers"]): ApiRequest["headers"] {
   );
 }
 
-/** What becomes of an error that nobody asked to be told of. */
+/** Reports an error where no `onError` was given. */
 export const warn = (error: unknown): void =>
   process.emitWarning(error instanceof Error ? error : String(error));

@@ -1,24 +1,24 @@
 import type { Operation } from "../contract/operation.ts";
 import { minuteMs } from "../contract/time.ts";
 
-/** The limit over all operations. Source: reports of the exchange's users, as is the lock-out. */
+/** The limit over all operations, and its lock-out. Source: reports of the exchange's users. */
 const addressLimit = { requests: 6_000, perMs: minuteMs, lockoutMs: 5 * minuteMs };
-// A mirror meets any number of client addresses; the oldest are forgotten past this.
+// A mirror may see any number of client addresses. Beyond this, the oldest are forgotten.
 const windowsMax = 10_000;
 const compactAfter = 1_024;
 
 export type RollingWindow = {
-  /** Counts an arrival; returns how many lie in the `perMs` that end with it, itself included. */
+  /** Counts an arrival. Returns how many there were in the `perMs` up to it, including itself. */
   arrive(at: number): number;
   /** The most arrivals that any rolling `perMs` ever held. */
   peak(): number;
-  /** When an arrival would be one of at most `requests`, if none came before it. */
+  /** When the next arrival would be within `requests`, if none comes before it. */
   freeAt(requests: number): number;
 };
 
 /**
- * Counts arrivals in the half-open stretch `(at - perMs, at]`. Every stretch of that length
- * that holds the most arrivals can be moved until it ends with one, so the peak is exact.
+ * Counts arrivals in the half-open interval `(at - perMs, at]` at each arrival. The peak is exact: any
+ * interval with the most arrivals can be shifted, without losing one, until it ends with an arrival.
  */
 export function rollingWindow(perMs: number): RollingWindow {
   let times: number[] = [];
@@ -43,23 +43,23 @@ export function rollingWindow(perMs: number): RollingWindow {
 
 export type Peak = {
   readonly operation: string;
-  /** A user ID or a client address, as the operation's limit counts. */
+  /** A user id or a client address, by which the operation's limit counts. */
   readonly scope: string;
   readonly requests: number;
 };
 
 export type Statistics = {
-  /** Requests by operation, whatever became of them. */
+  /** Requests by operation, refused ones included. */
   readonly arrivals: Readonly<Record<string, number>>;
   /** Answers other than a success, by code. */
   readonly refusals: Readonly<Record<string, number>>;
   /** The most arrivals in any rolling second, refused ones included. */
   readonly peaks: readonly Peak[];
-  /** Public requests that carried credentials which nobody asked for. */
+  /** Public requests that needlessly carried credentials. */
   readonly strayCredentials: number;
 };
 
-/** undefined: within the limit; otherwise how long the client should wait. */
+/** Undefined within the limit; otherwise how long the client should wait. */
 export type Verdict = { readonly retryAfterMs: number } | undefined;
 
 export type Arrivals = {
@@ -70,8 +70,8 @@ export type Arrivals = {
 };
 
 /**
- * Counts every arrival, those that are refused included: the strictest reading of the API's
- * limits, under which a client that goes on asking is refused until it pauses.
+ * Counts every arrival, refused ones included. This is the strictest reading of the API's limits: a client
+ * that does not pause stays refused.
  */
 export function countArrivals(): Arrivals & { peaks(): readonly Peak[] } {
   const windows = new Map<string, Omit<Peak, "requests"> & { window: RollingWindow }>();

@@ -3,12 +3,12 @@ import { clockSkewMaxMs } from "../contract/signature.ts";
 import { acceptedSignatures } from "./accepted-signatures.ts";
 import { type Credential, modeOf, type Permission, Refusal } from "./source.ts";
 
-/** What arrives at the server, whatever carried it. Header names are lower case. */
+/** A request as the server sees it, independent of the transport. Header names are lower case. */
 export type SignedRequest = {
   readonly method: string;
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
-  /** What stood behind the question mark. Default the query, percent-encoded. */
+  /** The text after the question mark. Default the query, percent-encoded. */
   readonly sentQuery?: string;
   readonly headers: Readonly<Record<string, string | undefined>>;
 };
@@ -21,7 +21,7 @@ export const carriesCredentials = ({ headers }: SignedRequest): boolean =>
     (name) => headers[name] !== undefined,
   );
 
-/** The credential that the request names, before anything else about it is believed. */
+/** The credential that the request names. Nothing else of the request is checked yet. */
 export function namedCredential(
   { headers }: SignedRequest,
   credentials: ReadonlyMap<string, Credential>,
@@ -32,8 +32,8 @@ export function namedCredential(
 }
 
 /**
- * Why the exchange would not let this request in; undefined where it would. The codes and
- * their order follow public records of its answers, not its documentation, which is silent.
+ * Why the exchange would refuse this request; undefined where it would accept it. The codes and their
+ * order follow public records of its answers: its documentation does not have them.
  *
  * @param now the exchange's clock, milliseconds since the Unix epoch.
  */
@@ -54,7 +54,7 @@ export function authenticate(
     return bad("40008", "Request timestamp expired");
   const { sentQuery = new URLSearchParams(request.query).toString() } = request;
   const accepted = acceptedSignatures(credential.secret, { ...request, sentQuery, timestamp });
-  // Both are always compared: how long that takes says nothing of which one was wrong.
+  // Both are always compared, so that the time taken does not tell which one was wrong.
   const isSigned = isAnyOf(sign, accepted);
   if (!sameText(passphrase, credential.passphrase))
     return bad("40036", "The passphrase is incorrect");
@@ -77,7 +77,7 @@ function admit(
 
 export const wrongEnvironment = (): Refusal => bad("40099", "exchange environment is incorrect");
 
-/** Looks at all of them: the time that it takes does not tell which one came near. */
+/** Compares with all of them, so that the time taken does not tell which one nearly matched. */
 const isAnyOf = (given: string, accepted: readonly string[]): boolean =>
   accepted.reduce((found, text) => sameText(given, text) || found, false);
 
@@ -93,9 +93,9 @@ const classicMessage =
   "You are in Classic Account mode, and the Unified Account API is not supported";
 
 /**
- * Why an operation of one API is not for an account of this mode; undefined where it is. Asked
- * before the signature is looked at, so that it says nothing of the key. An account in transit is
- * served by neither API, and only told its mode.
+ * Why an operation of one API is refused to an account of this mode; undefined where it is not. Checked
+ * before the signature, so that the answer says nothing about the key. An account that is changing its
+ * mode is served by neither API, and is only told its mode.
  */
 export function refusedMode(api: OperationApi, credential: Credential): Refusal | undefined {
   const { unifiedRefusal = "40085", classicRefusal = "40084" } = credential;
@@ -107,5 +107,5 @@ export function refusedMode(api: OperationApi, credential: Credential): Refusal 
   return isServed ? undefined : bad(classicRefusal, classicMessage);
 }
 
-/** Which accounts an operation is for: `unified-mode` answers those on their way, too. */
+/** The accounts that an operation serves. `unified-mode` also serves those that are changing their mode. */
 export type OperationApi = "classic" | "unified" | "unified-mode";

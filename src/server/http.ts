@@ -12,9 +12,9 @@ import {
 } from "./api.ts";
 import { Refusal } from "./source.ts";
 
-// URL and headers together; the longest honest request has about 1 KiB.
+// For URL and headers together. The longest legitimate request has about 1 KiB.
 const headBytesMax = 16 * 1_024;
-// Longer than a client's own, so that the server never closes a connection that is being reused.
+// Longer than clients keep connections, so that the server never closes one that is being reused.
 const keepAliveMs = 65_000;
 const requestTimeoutMs = 30_000;
 
@@ -23,9 +23,9 @@ export type ApiServer = AsyncDisposable & { readonly url: string; readonly port:
 export type ServeOptions = {
   /** Default 127.0.0.1. */
   readonly host?: string;
-  /** 0, the default, takes any free one. */
+  /** Default 0, which takes any free port. */
   readonly port?: number;
-  /** Told of what the answer function threw. Default: a process warning. */
+  /** Called with an error that the answer function threw. Default a process warning. */
   readonly onError?: (error: unknown) => void;
 };
 
@@ -95,7 +95,7 @@ function readRequest({ method, url, headers, socket }: IncomingMessage): ApiRequ
   };
 }
 
-/** What stands behind the question mark, letter for letter: URL would percent-encode some of it. */
+/** The text after the question mark, exactly as sent: `URL` would percent-encode some of it. */
 export const sentQueryOf = (url: string): string => {
   const at = url.indexOf("?");
   return at === -1 ? "" : (url.slice(at + 1).split("#")[0] ?? "");
@@ -103,7 +103,7 @@ export const sentQueryOf = (url: string): string => {
 
 async function send(outgoing: ServerResponse, given: ApiAnswer): Promise<void> {
   const { delivery } = given;
-  // Whoever waits for the answer may be gone before it comes.
+  // Aborted where the client leaves before the answer is sent.
   const gone = new AbortController();
   outgoing.once("close", () => gone.abort());
   switch (delivery?.way) {
@@ -128,7 +128,7 @@ async function send(outgoing: ServerResponse, given: ApiAnswer): Promise<void> {
   }
 }
 
-/** Sends the head, and leaves the bytes of the body to send. */
+/** Sends the head. @returns the bytes of the body, which are still to be sent. */
 function startBody(outgoing: ServerResponse, { status, headers, body }: ApiAnswer): Buffer {
   const bytes = Buffer.from(body);
   outgoing.writeHead(status, { ...headers, "content-length": bytes.length });
@@ -157,7 +157,7 @@ async function drip(
 const wait = (delayMs: number, signal: AbortSignal): Promise<unknown> =>
   sleep(delayMs, undefined, { signal }).catch(() => undefined);
 
-/** What could not be read as HTTP, or was too long, gets an envelope too. */
+/** Answers a request that is not HTTP, or too long, in the envelope as well. */
 function refuseUnreadable(error: NodeJS.ErrnoException, socket: Duplex): void {
   if (error.code === "ECONNRESET" || !socket.writable) {
     socket.destroy();

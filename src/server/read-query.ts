@@ -12,7 +12,7 @@ export function readQuery<Schema extends z.ZodType>(
   return issue === undefined ? illegalTimeRange() : queryRefusal(issue, query);
 }
 
-/** The code that fits best among those in public records; which condition gives which is not documented. */
+/** The code from public records that fits best: which condition gives which code is not documented. */
 function queryRefusal(issue: z.core.$ZodIssue, query: Readonly<Record<string, string>>): Refusal {
   if (issue.code === "unrecognized_keys")
     return new Refusal(400, "40034", `Parameter ${issue.keys.join(", ")} does not exist`);

@@ -25,19 +25,19 @@ import {
 } from "./source.ts";
 
 /**
- * What becomes of a startTime older than 90 days: `trim` serves what is left of the stretch,
- * `refuse` refuses it, `serve` knows no such limit (a mirror keeps what the exchange forgets).
+ * How a startTime older than 90 days is treated: `trim` serves the part of the span that is not older,
+ * `refuse` refuses it, `serve` serves all (a mirror keeps what the exchange forgets).
  */
 export type PastHorizon = "trim" | "refuse" | "serve";
 
 export type LongSpans = "refuse" | "cut";
 
-/** What an admitted request is served from and with. */
+/** What is needed to serve an admitted request. */
 export type Context = {
   readonly source: Source;
   readonly query: Readonly<Record<string, string>>;
   readonly now: EpochMs;
-  /** What the exchange takes for the time: history ends 90 days before it. */
+  /** The exchange's time: history begins 90 days before it. */
   readonly clock: EpochMs;
   /** Whether the request asks for the demo environment. */
   readonly demo: boolean;
@@ -89,7 +89,7 @@ export const routes: ReadonlyMap<string, Route> = new Map<string, Route>([
 ]);
 
 async function serveBills(context: Context, credential: Credential): Promise<object | Refusal> {
-  // ccxt sends these two. That they are taken is known, and not what they do: a client filters.
+  // ccxt sends these two. The exchange accepts them, but what they do is not known: clients filter themselves.
   const { symbol: _, marginCoin: __, ...listed } = context.query;
   const query = readQuery(accountBills.query, listed);
   if (query instanceof Refusal) return query;
@@ -103,7 +103,7 @@ async function serveBills(context: Context, credential: Credential): Promise<obj
   });
 }
 
-/** Of a unified account: the same page under other names. */
+/** A page of a unified account's bills: the same content under other names. */
 async function serveRecords(context: Context, credential: Credential): Promise<object | Refusal> {
   const query = readQuery(financialRecords.query, spanQuery(context));
   if (query instanceof Refusal) return query;
@@ -121,7 +121,7 @@ async function serveRecords(context: Context, credential: Credential): Promise<o
   return { list, ...(cursor !== undefined && { cursor }) };
 }
 
-/** What is asked for, cut to the last of the span where the exchange would not refuse a longer one. */
+/** The query, its span cut to the last 30 days where longer spans are cut and not refused. */
 function spanQuery({ query, longSpans }: Context): Context["query"] {
   const { startTime, endTime } = query;
   if (longSpans === "refuse" || startTime === undefined || endTime === undefined) return query;

@@ -2,8 +2,8 @@ import type { ClassicProductType, ProductType } from "../contract/product-types.
 import type { EpochMs } from "../contract/time.ts";
 
 /**
- * What an account is: served by v2 or by v3, or on the way from one to the other. The list is open:
- * a word that is not in it is on the way, too.
+ * An account's mode: served by v2, by v3, or changing from one to the other. Words that are not listed also
+ * mean that the account is changing.
  */
 export type AccountMode =
   | "classic"
@@ -13,28 +13,28 @@ export type AccountMode =
   | "switching"
   | (string & {});
 
-/** `uta-mgt` is the right to read a unified account: its settings, its records and its loans. */
+/** `uta-mgt` is the permission to read a unified account: its settings, records and loans. */
 export type Permission = "bills" | "loan-to-value" | "uta-mgt";
 
-/** What the server knows of one API key. */
+/** What the server knows about one API key. */
 export type Credential = {
   readonly secret: string;
   readonly passphrase: string;
-  /** The account at the exchange: limits are counted by it, and several keys may share it. */
+  /** The user id at the exchange, by which limits are counted. Several keys may share it. */
   readonly uid: string;
   readonly name: string;
   readonly permissions: readonly Permission[];
-  /** Each mode is refused by the other one's API. Default classic. */
+  /** Each mode's API refuses accounts of the other mode. Default classic. */
   readonly accountMode?: AccountMode | (() => AccountMode);
-  /** The code of what v2 refuses an account that is not classic with. Default 40085. */
+  /** The code with which v2 refuses an account that is not classic. Default 40085. */
   readonly unifiedRefusal?: "40085" | "40731";
-  /** The code of what v3 refuses an account that is not unified with. Default 40084. */
+  /** The code with which v3 refuses an account that is not unified. Default 40084. */
   readonly classicRefusal?: "40084" | "25245";
-  /** Which trading environment the key belongs to. Default both. */
+  /** The trading environment to which the key belongs. Default both. */
   readonly environment?: "live" | "demo" | "both";
-  /** Product types that the exchange serves to other keys, and how it refuses them to this one. */
+  /** Product types that are refused to this key, with the refusal. */
   readonly refused?: ReadonlyMap<ProductType, Refusal>;
-  /** What account info says of the key, beside or in place of what follows from the above. */
+  /** Fields of account info that are added to, or replace, those that follow from the above. */
   readonly info?: Readonly<Record<string, unknown>>;
 };
 
@@ -56,7 +56,7 @@ export type BillsRequest = {
   readonly idLessThan: string | undefined;
   readonly startTime: EpochMs | undefined;
   readonly endTime: EpochMs | undefined;
-  /** The end of history: no older bill may be served. Undefined where all history is served. */
+  /** The oldest time of which bills may be served. Undefined where all history is served. */
   readonly horizon: EpochMs | undefined;
   readonly limit: number;
 };

@@ -7,18 +7,18 @@ import type { Stream } from "../sync/store.ts";
 import { formatCounted, formatInterval, formatMinute } from "./format.ts";
 import { streamNames } from "./stream-names.ts";
 
-// What is said of an account's mode, and of what its key may not read.
+// Remarks about an account's mode, and about product types that its key may not read.
 
 /** Why a stream was closed: the exchange serves it to accounts of one mode alone. */
 export const becameText = ({ productType }: Pick<Closed, "productType">): string =>
   modeOf(productType) === "classic" ? "became unified" : "became classic";
 
-/** A stream that is closed, and what is left of it. */
+/** A closed stream, and how far it was read. */
 export type ClosedRemark = ClosedTime & { readonly stream: Stream; readonly closedAt: EpochMs };
 
 /**
- * That streams are closed, up to when they are complete, and what of them was not read: a line for
- * those of an account of which the same is true.
+ * Lines that say which streams are closed, up to when they are complete, and what was not read of them.
+ * Streams of an account for which all of this is equal share a line.
  * @param now the exchange's time. Default when they were closed.
  */
 export function closedLines(closed: readonly ClosedRemark[], now?: EpochMs): readonly string[] {
@@ -32,7 +32,7 @@ export function closedLines(closed: readonly ClosedRemark[], now?: EpochMs): rea
   });
 }
 
-// What a person is shown of each stream's; JSON has all.
+// The most unread times shown to a person for each stream. JSON has all.
 const unreadShownMax = 5;
 
 function remarksOf(
@@ -41,7 +41,7 @@ function remarksOf(
 ): readonly string[] {
   const lost = behindHorizon(unread, now);
   const notRead = [
-    ...lost.map((time) => ({ time, why: ": lost, it is behind the exchange's 90 days" })),
+    ...lost.map((time) => ({ time, why: ": lost, it is older than the exchange's 90 days" })),
     ...subtract(unread, lost).map((time) => ({
       time,
       why: "; it can be had only by switching the account back",

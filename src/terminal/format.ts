@@ -7,7 +7,7 @@ import { type Interval, lengthMs } from "../sync/intervals.ts";
 export const formatTime = (time: EpochMs | undefined): string =>
   time === undefined ? "-" : `${isoTime(time).slice(0, 19).replace("T", " ")}Z`;
 
-/** 2026-11-21 03:24Z, or a dash: the minute in which it lies. */
+/** The minute in which the time lies: 2026-11-21 03:24Z. A dash where there is no time. */
 export const formatMinute = (time: EpochMs | undefined): string =>
   time === undefined ? "-" : `${isoTime(time).slice(0, 16).replace("T", " ")}Z`;
 
@@ -48,7 +48,7 @@ export function formatDuration(ms: number): string {
 export const formatLength = (intervals: readonly Interval[]): string =>
   intervals.length === 0 ? "-" : formatDuration(lengthMs(intervals));
 
-/** Columns under their titles: the first flush left, the others flush right. */
+/** Columns under their titles. The first is aligned left, the others right. */
 export function formatTable(
   titles: readonly string[],
   rows: readonly (readonly string[])[],

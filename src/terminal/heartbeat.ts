@@ -4,20 +4,20 @@ import type { BillsProgress } from "../sync/stream-run.ts";
 import { streamName } from "./stream-names.ts";
 import { StreamState } from "./stream-state.ts";
 
-/** How far a run is, over all its product types. */
+/** A run's progress over all its product types. */
 export type Beat = {
   readonly pages: number;
   readonly bills: number;
   readonly requests: number;
-  /** The share of the planned time that is behind the walks, 0 to 1, in whole per milles. */
+  /** The share of the planned time that was walked, 0 to 1, to three decimals. */
   readonly done: number;
 };
 
 export type Heartbeat = Disposable & { readonly update: (progress: BillsProgress) => void };
 
 /**
- * Tells how far a run is, once a minute until it is disposed of: a log would show nothing between
- * the plan of a long run and its end.
+ * Reports a run's progress once a minute until it is disposed of. Otherwise a log would show nothing
+ * between the plan of a long run and its end.
  */
 export function openHeartbeat(clock: Clock, tell: (beat: Beat) => void): Heartbeat {
   const streams = new Map<string, StreamState>();

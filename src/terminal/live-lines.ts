@@ -1,15 +1,15 @@
 import { printable } from "../printable.ts";
 
 export type LiveLines = {
-  /** Draws these lines over the last ones. */
+  /** Draws these lines in place of the previous ones. */
   readonly show: (lines: readonly string[]) => void;
   /** Writes a message above the lines, where it stays. */
   readonly say: (message: string) => void;
-  /** Leaves the lines as they are: what is written from now on stands below them. */
+  /** Leaves the lines on the screen. Later output appears below them. */
   readonly end: () => void;
 };
 
-/** What is used of one; its size may change at any time. */
+/** The part of a terminal that is used here. Its size may change at any time. */
 export type Terminal = {
   readonly columns: number;
   readonly rows: number;
@@ -20,13 +20,13 @@ const clearToEndOfLine = "\x1b[K";
 const clearToEndOfScreen = "\x1b[J";
 
 /**
- * Lines at the foot of a terminal that are drawn again and again. The cursor rests below them
- * and stays visible, so that a process which is killed leaves nothing to be put right.
+ * Lines at the bottom of a terminal that are redrawn in place. The cursor stays below them and visible, so
+ * that a process that is killed leaves the terminal in order.
  */
 export function openLiveLines(terminal: Pick<Terminal, "columns" | "write">): LiveLines {
   let shown: readonly string[] = [];
 
-  // A terminal that was made narrower has broken the lines that it shows.
+  // A terminal that was made narrower has wrapped the lines that it shows.
   const rowsOf = (line: string) => Math.max(1, Math.ceil(line.length / (terminal.columns || 80)));
   const toFirstLine = () => {
     const rows = shown.reduce((sum, line) => sum + rowsOf(line), 0);

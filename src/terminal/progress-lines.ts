@@ -1,13 +1,13 @@
 import { secondMs } from "../contract/time.ts";
 import { formatCount, formatDuration } from "./format.ts";
 
-/** How far a stream is. */
+/** A stream's progress. */
 export type StreamProgress = {
   readonly name: string;
   readonly state: "at work" | "failed" | "stopped";
-  /** When it was planned, ms; the same clock as `requestTimes`. */
+  /** When the stream was planned, ms; of the same clock as `requestTimes`. */
   readonly startedAt: number;
-  /** The time to be walked, and of it what is behind the walks, ms of the ledger. */
+  /** The time to be walked, and below the part that was walked; ms of the ledger. */
   readonly plannedMs: number;
   readonly walkedMs: number;
   readonly pages: number;
@@ -18,12 +18,12 @@ export type StreamProgress = {
 
 export type ScreenSize = { readonly columns: number; readonly rows: number };
 
-/** The rate is that of the last seconds: a whole run's average hides that it stands still. */
+/** The rate is that of the last seconds: a whole run's average would hide that the run stands still. */
 export const rateSpanMs = 5 * secondMs;
 
 type Column = {
   readonly title: string;
-  /** So that columns stand still while their numbers grow, up to 10 million bills. */
+  /** Keeps columns in place while their numbers grow, up to 10 million bills. */
   readonly widthMin: number;
   readonly textOf: (stream: StreamProgress, now: number) => string;
   /** Left out on a narrow terminal, where name, bar and time left matter more. */
@@ -43,8 +43,8 @@ const barMin = 8;
 const barMax = 40;
 
 /**
- * A line for each stream, under titles, and one for all of them: none wider than the screen,
- * and no more than fit on it.
+ * A line for each stream, under titles, and one for the sum. No line is wider than the screen, and there
+ * are no more than fit on it.
  */
 export function progressLines(
   streams: readonly StreamProgress[],
@@ -53,9 +53,9 @@ export function progressLines(
 ): readonly string[] {
   if (streams.length === 0) return [];
   const sum = streams.length === 1 ? [] : [sumOf(streams)];
-  // Titles, sum, cursor, and the line that says how many are left out.
+  // 4 rows are for the titles, the sum, the cursor, and the line that says how many are left out.
   const room = Math.max(1, rows - 4);
-  // Where there is no room for all, those that move come first.
+  // Where there is no room for all, streams at work come first.
   const ordered =
     streams.length > room ? streams.toSorted((a, b) => rankOf(a) - rankOf(b)) : streams;
   const shown = ordered.slice(0, room);
@@ -69,7 +69,7 @@ export function progressLines(
   ].map((line) => line.slice(0, Math.max(1, columns - 1)));
 }
 
-/** Name, bar and numbers: the bar takes what the others leave, and a long name gives way to it. */
+/** Rows of name, bar and numbers. The bar takes the remaining width, and long names are cut to make room. */
 function table(streams: readonly StreamProgress[], now: number, width: number): readonly string[] {
   const numbers = allColumns
     .filter(({ isExtra = false }) => !isExtra || width >= extrasFrom)
@@ -111,11 +111,11 @@ function leftText(stream: StreamProgress, now: number): string {
   return seconds < 10 ? `${seconds} s` : formatDuration(seconds * secondMs);
 }
 
-/** From 0 to 1; 1 only where nothing is left. */
+/** The share that was walked, 0 to 1; 1 only where nothing is left. */
 const shareOf = ({ plannedMs, walkedMs }: StreamProgress): number =>
   plannedMs === 0 ? 1 : walkedMs / plannedMs;
 
-/** At work, failed or stopped, done. */
+/** Sorts streams at work before failed or stopped ones, and these before those done. */
 const rankOf = (stream: StreamProgress): number =>
   stream.state !== "at work" ? 1 : shareOf(stream) === 1 ? 2 : 0;
 
@@ -124,7 +124,7 @@ function barOf(share: number, width: number): string {
   return "█".repeat(full) + "░".repeat(width - full);
 }
 
-/** The end of a long name tells more than its beginning: there stands the product type. */
+/** Cuts a long name at its beginning, since its end has the product type. */
 const shortened = (name: string, width: number): string =>
   name.length <= width ? name : `…${name.slice(name.length - width + 1)}`;
 

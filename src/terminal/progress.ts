@@ -15,7 +15,7 @@ export type Progress = {
 
 const redrawMs = 200;
 
-/** A bar per stream: the share of the planned time that is behind the walks. */
+/** A bar for each stream: the share of the planned time that was walked. */
 export function openProgress(terminal: Terminal, now: () => number): Progress {
   const live = openLiveLines(terminal);
   const streams = new Map<string, StreamState>();
@@ -26,11 +26,11 @@ export function openProgress(terminal: Terminal, now: () => number): Progress {
     const shown = [...streams.values()].map((stream) => stream.at(now()));
     if (shown.length > 0) live.show([...progressLines(shown, now(), size), ...after]);
   };
-  // Without an event too: a run that stands still shows it by its rate.
+  // Redrawn without events too, so that the rate shows a run that stands still.
   const drawing = setInterval(draw, redrawMs).unref();
   let isStopped = false;
 
-  /** Says a failure once: one that is retried comes again and again. */
+  /** Prints a failure once: a failure that is retried is reported again and again. */
   const tell = (name: string, error: unknown) => {
     const message = `${name}: ${messageOf(error)}`;
     if (!told.has(message)) live.say(message);
@@ -57,7 +57,7 @@ export function openProgress(terminal: Terminal, now: () => number): Progress {
   };
 }
 
-/** All that an event is of: of a failure, perhaps several of the account. */
+/** The streams that an event concerns: a failure may concern several of the account. */
 function streamsOf(progress: BillsProgress): readonly Stream[] {
   const { stream } = progress;
   const also = progress.event === "failed" ? (progress.also ?? []) : [];

@@ -1,23 +1,23 @@
 import { printableLine } from "../printable.ts";
 import type { Stream } from "../sync/store.ts";
 
-// The tables may hold names that no configuration would take.
+// Made printable, because the tables may hold names that no configuration accepts.
 export const streamName = ({
   account,
   productType,
 }: {
   readonly account: string;
-  /** Or the name of a wallet. */
+  /** A product type, or the name of a wallet. */
   readonly productType: string;
 }): string => printableLine(`${account}/${productType}`);
 
-/** Of one account: `main/USDT-FUTURES`, or `main/USDT-FUTURES, COIN-FUTURES`. */
+/** The names of one account's streams: `main/USDT-FUTURES`, or `main/USDT-FUTURES, COIN-FUTURES`. */
 export const streamNames = (streams: readonly Stream[]): string =>
   streams
     .map((stream, place) => (place === 0 ? streamName(stream) : printableLine(stream.productType)))
     .join(", ");
 
-/** A table's first column: the account stands in its title where it is the same in all rows. */
+/** A table's first column. Where all rows have the same account, it is named in the title only. */
 export function streamColumn(streams: readonly Stream[]): {
   readonly title: string;
   readonly nameOf: (stream: Stream) => string;

@@ -6,7 +6,7 @@ export type StreamCounts = Pick<StreamProgress, "plannedMs" | "walkedMs" | "page
   readonly requests: number;
 };
 
-/** What was counted of one stream so far. */
+/** Counts one stream's progress. */
 export class StreamState {
   readonly #name: string;
   readonly #plannedMs: number;
@@ -43,7 +43,7 @@ export class StreamState {
         break;
       }
       case "divided": {
-        // What was walked so far lies in the part that is kept; the others begin at nothing.
+        // All that was walked so far is in the part that is kept. The other parts start at 0.
         const { window, kept } = progress;
         this.#walkedMsByWindow.set(kept.from, this.#walkedMsByWindow.get(window.from) ?? 0);
         this.#walkedMsByWindow.delete(window.from);
@@ -57,7 +57,7 @@ export class StreamState {
     }
   }
 
-  /** The times are of the ledger, ms. */
+  /** Times are ms of the ledger. */
   counted(): StreamCounts {
     return {
       plannedMs: this.#plannedMs,
