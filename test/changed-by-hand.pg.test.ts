@@ -1,5 +1,6 @@
 import { sql } from "drizzle-orm";
 import { beforeAll, expect, test } from "vitest";
+import { checkAccount } from "../src/commands/fleet/check-account.ts";
 import { inTransaction } from "../src/db/connect.ts";
 import { findWrongDays } from "../src/db/days/compare-days.ts";
 import { refreshAllDays } from "../src/db/days/refresh-days.ts";
@@ -81,4 +82,17 @@ test("days are what the bills say wherever a break shows what was done by hand, 
   for (const { account, bills, damaged } of cases) await changeByHand(account, damaged, bills);
   expect(await brokenAccounts()).toEqual([]);
   expect(await wrongDaysOf(broken)).toEqual([]);
+});
+
+test("a worker's check that looks at all bills counts them anew", async () => {
+  const account = "checked by a worker";
+  const bills = smallLedger(seededRandom(account), {});
+  await storeLedgers(db, new Map([[account, bills]]));
+  const [first] = bills;
+  await db.execute(
+    sql`delete from bills where account = ${account} and bill_id = ${first?.billId}`,
+  );
+  await checkAccount(db, account, new AbortController().signal);
+  const { rows } = await db.execute(sql`select bills from bill_counts where account = ${account}`);
+  expect(rows).toEqual([{ bills: String(bills.length - 1) }]);
 });

@@ -149,7 +149,7 @@ test("a page of bills that are stored already marks no day", async () => {
   expect(await marksOf(stream.account)).toEqual([]);
 });
 
-test("a transaction stores no other day behind one of very many bills, and the next one goes on", async () => {
+test("a transaction stores no more days after one of very many bills, and the next one goes on", async () => {
   const { account, productType } = aStream();
   await db.execute(sql`
     insert into bills (account, product_type, bill_id, amount, fee, business_type, coin, c_time, ingested_at)
@@ -162,8 +162,10 @@ test("a transaction stores no other day behind one of very many bills, and the n
     insert into dirty_days
     select distinct account, product_type, (c_time at time zone 'UTC')::date, 'bills'
     from bills
-    where account = ${account}`);
-  expect(await refreshSomeDays(db, { account })).toEqual({ days: 1, isLast: false });
+    where account = ${account}
+    union all
+    select ${account}, ${productType}, '2026-03-02', 'bills'`);
+  expect(await refreshSomeDays(db, { account })).toEqual({ days: 2, isLast: false });
   expect(await refreshSomeDays(db, { account })).toEqual({ days: 1, isLast: true });
   expect(await netOf(account)).toBe("32010");
   expect(await findWrongDays(db, account)).toEqual([]);

@@ -60,6 +60,13 @@ test("a node that hangs holds up its own account: sync, status and enqueue do th
     ),
   ).toEqual([{ account: hanging }]);
 
+  // What a rename leaves behind of the old name.
+  await query(
+    database.url,
+    `insert into account_leases (account, holder, epoch, taken_at, expires_at)
+     values ('old-name', '', 1, now(), now())`,
+  );
+
   await using _ = await hangNode(database.url, hanging);
   const run = (...args: readonly string[]) => runCli(args, { env, maxMs: 120_000 });
   const [synced, status, shown, queued] = await Promise.all([

@@ -1,6 +1,6 @@
-import type { Database } from "../db/connect.ts";
+import type { Database, StatementLimit } from "../db/connect.ts";
 import { findWrongDays, markWrongDays } from "../db/days/compare-days.ts";
-import { refreshAllDays, type WalletDay } from "../db/days/refresh-days.ts";
+import { type DaysProgress, refreshAllDays, type WalletDay } from "../db/days/refresh-days.ts";
 import { printableLine } from "../printable.ts";
 import { formatCount, formatCounted } from "../terminal/format.ts";
 
@@ -16,13 +16,15 @@ export async function storeDays(
   db: Database,
   signal: AbortSignal,
   notify: (message: string) => void,
+  limit: StatementLimit = {},
 ): Promise<void> {
   let told = 0;
-  await refreshAllDays(db, signal, ({ stored, of }) => {
+  const onProgress = ({ stored, of }: DaysProgress) => {
     if (of < toldMin || stored - told < toldMin) return;
     told = stored;
     notify(`stored ${formatCount(stored)} of ${formatCounted(of, "day")} for quick answers`);
-  });
+  };
+  await refreshAllDays(db, signal, onProgress, limit);
 }
 
 /** Sets right what is stored of these accounts' days. @returns the days that were wrong. */

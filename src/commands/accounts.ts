@@ -85,12 +85,12 @@ export async function renameStored(
   const onWait = (message: string) => tell(io, message);
   const besides = (tx: Transaction) => renameJobs(tx, { from, to });
   await renameAccount(database.db, { from, to }, { onWait, signal: io.signal, besides });
-  await renameInKeys(config, { from, to });
   const isConfigured = config.accounts.some(({ name }) => name === to);
   print(
     io,
     `what was stored as account ${from} is stored as ${to}` +
       (isConfigured ? "" : `; name it ${to} in the configuration, too, before the next sync`),
   );
+  await renameInKeys(config, { from, to });
   return 0;
 }

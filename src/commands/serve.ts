@@ -39,14 +39,13 @@ export async function serveCommand(
     throw new ReportableError("nothing is stored yet; run sync, then serve");
   }
   await using reader = openDatabase(await readerUrl(config, database), { statementMaxMs });
-  const pooler = await detectPooler(reader.db);
+  // Only a direct connection certainly keeps its statements. Looking for a pooler needs a second connection.
+  const pooler = await detectPooler(reader.db).catch(() => undefined);
   const log = openLog(config.logLevel);
   const keys = openKeyRing(config.keysFile, Date.now, log);
   const app = createApp({
     read: readOnly(reader.db),
-    readAtOnce: readOnlyAtOnce(reader.db, {
-      keepsPlans: pooler === "none" || pooler === "session",
-    }),
+    readAtOnce: readOnlyAtOnce(reader.db, { keepsPlans: pooler === "none" }),
     keys,
     now: Date.now,
     settleLagMs: config.settleLagMs,

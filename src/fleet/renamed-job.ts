@@ -4,8 +4,8 @@ import { failedQueue, queueSchema, syncQueue } from "../reports/queue.ts";
 import { keyOf } from "./task.ts";
 
 /**
- * Gives an account's jobs its new name: those that wait, and those that were given up. Whoever has one at
- * work holds the account, and nobody renames it. Where there was never a queue, nothing is done.
+ * Gives an account's jobs its new name: those that wait, and those that were given up. None is at work
+ * while the account is renamed. Where there was never a queue, nothing is done.
  */
 export async function renameJobs(
   tx: Transaction,

@@ -88,7 +88,7 @@ export async function recordFound(
   tx: Transaction,
   { account }: AccountScope,
   found: readonly FoundBreak[],
-): Promise<readonly string[]> {
+): Promise<{ readonly foundIds: readonly string[]; readonly changedIds: readonly string[] }> {
   const column = (name: keyof FoundBreak) => textArray(found.map((entry) => entry[name]));
   await tx.execute(sql`
     create temporary table found_breaks on commit drop as
@@ -102,7 +102,8 @@ export async function recordFound(
         sql`, `,
       )}
     ) with ordinality as found (${names}, place)`);
-  const numbers = await numbersOf(tx, account);
+  const numbered = await numbersOf(tx, account);
+  const numbers = numbered.map(({ breakId }) => breakId);
   await noteReopened(tx, account);
   const { rows } = await tx.execute<{ break_id: string }>(sql`
     insert into ledger_breaks (break_id, ${names}, first_seen_at, last_seen_at, state)
@@ -131,7 +132,11 @@ export async function recordFound(
       resolved_at = null
     returning break_id`);
   await tx.execute(sql`drop table found_breaks`);
-  return rows.map(({ break_id }) => break_id);
+  const changed = numbered.filter(({ isUnchanged }) => !isUnchanged);
+  return {
+    foundIds: rows.map(({ break_id }) => break_id),
+    changedIds: changed.map(({ breakId }) => breakId),
+  };
 }
 
 const isSame = sql`
@@ -141,12 +146,21 @@ const isSame = sql`
       and known.anchor = found.anchor`;
 
 /**
- * The number of each found break, in their order. A known break keeps its number. A new one gets the next
+ * The number of each found break, in their order, and whether the break is known as it was found. A known break keeps its number. A new one gets the next
  * of a sequence that all accounts share.
  */
-async function numbersOf(tx: Transaction, account: string): Promise<readonly string[]> {
-  const { rows } = await tx.execute<{ break_id: string | null }>(sql`
-    select known.break_id
+async function numbersOf(
+  tx: Transaction,
+  account: string,
+): Promise<readonly { readonly breakId: string; readonly isUnchanged: boolean }[]> {
+  const { rows } = await tx.execute<{ break_id: string | null; is_unchanged: boolean }>(sql`
+    select
+      known.break_id,
+      known.state <> 'resolved'
+        and known.difference is not distinct from found.difference
+        and known.happened_at = found.happened_at
+        and known.last_good_bill is not distinct from found.last_good_bill
+        and known.first_bad_bill is not distinct from found.first_bad_bill as is_unchanged
     from found_breaks as found
     left join ledger_breaks as known
       on known.account = ${account}
@@ -156,9 +170,10 @@ async function numbersOf(tx: Transaction, account: string): Promise<readonly str
     select nextval('public.ledger_break_ids') as id
     from generate_series(1, ${rows.filter(({ break_id }) => break_id === null).length}::int)`);
   const unused = [...taken];
-  return rows.map(
-    ({ break_id }) => break_id ?? onlyRow(unused.splice(0, 1), "a new break's number").id,
-  );
+  return rows.map(({ break_id, is_unchanged }) => ({
+    breakId: break_id ?? onlyRow(unused.splice(0, 1), "a new break's number").id,
+    isUnchanged: is_unchanged === true,
+  }));
 }
 
 /** Logs that breaks were reopened by the program because their difference has changed. */
@@ -260,5 +275,3 @@ export async function readOpenBreaks(
     order by account, product_type, coin, happened_at, break_id`);
   return rows.map((row) => ({ ...row, breakId: Number(row.breakId) }));
 }
-
-/** An interval of a stream's time in which something does not add up. */

@@ -92,6 +92,7 @@ async function readReconcilable(db: Queryable): Promise<readonly string[]> {
     "ltv_snapshots",
     "reconciled_chains",
     "rejected_bills",
+    "stream_times",
   ].map((name) => sql`select account from ${sql.identifier(name)}`);
   const { rows } = await db.execute<{ account: string }>(sql.join(tables, sql` union `));
   return rows.map(({ account }) => account);
@@ -154,9 +155,9 @@ async function checkOnce(
     ...(await findLoanToValueBreaks(tx, scope)),
     ...(await findUnsigned(tx, scope)),
   ];
-  const foundIds = await recordFound(tx, scope, found);
+  const { foundIds, changedIds } = await recordFound(tx, scope, found);
   const resolvedIds = await resolveUnfound(tx, scope, { foundIds, checked });
-  await markDaysOfBreaks(tx, scope, [...foundIds, ...resolvedIds]);
+  await markDaysOfBreaks(tx, scope, [...changedIds, ...resolvedIds]);
   return { isWhole, resolved: resolvedIds.length, chains: await writeChains(tx, scope, checked) };
 }
 

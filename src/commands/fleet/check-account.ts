@@ -1,6 +1,8 @@
 import { exitOf } from "../../app/exit-code.ts";
 import { loggedRun } from "../../app/logged-run.ts";
+import { recount } from "../../app/recount.ts";
 import type { Database } from "../../db/connect.ts";
+import { readCountedStreams } from "../../db/ledger/bill-counts.ts";
 import type { JobEnd } from "../../fleet/task.ts";
 import { reconcileAccount } from "../../reconciliation/reconcile.ts";
 
@@ -19,6 +21,8 @@ export async function checkAccount(
       { account, productTypes: undefined },
       { isFull: false },
     );
+    // As the command does: bills may have been deleted by hand.
+    if (isWhole) await recount(db, await readCountedStreams(db, [account]));
     const counts = { isWhole, chains: chains.length, breaks: breaks.length };
     const isOpen = breaks.length > 0;
     return { ...exitOf({ errors: [], isOpen, isAnythingDone: true }), counts, errors: [] };

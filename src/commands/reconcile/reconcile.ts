@@ -106,8 +106,8 @@ async function check(
   const result = isRepaired ? await reconcile(db, selection, { isFull }) : first;
   // What made a check look at all of an account's bills may be that some were deleted by hand.
   const whole = new Set([...first.wholeAccounts, ...result.wholeAccounts]);
-  const counted = (await readCountedStreams(db)).filter(
-    (stream) => whole.has(stream.account) && isSelected(selection, stream),
+  const counted = (await readCountedStreams(db, [...whole])).filter((stream) =>
+    isSelected(selection, stream),
   );
   const recounted = await recount(db, counted);
   await storeDays(db, io.signal, (message) => tell(io, message));

@@ -53,11 +53,12 @@ export async function statusCommand(
   }
   const limit = options.limit ?? usualLimit(json, selection);
   const namesOf = async () => selection.accounts ?? (await everyName(db, some));
-  const { result, unreachable } = await readReachable(db, namesOf, async (accounts) => {
-    const own = {
-      ...options,
-      selection: { ...selection, accounts: accounts ?? selection.accounts },
-    };
+  const { result, unreachable } = await readReachable(db, namesOf, async (reachable) => {
+    const accounts =
+      selection.accounts === undefined && reachable !== undefined
+        ? await knownAmong(db, some, reachable)
+        : (reachable ?? selection.accounts);
+    const own = { ...options, selection: { ...selection, accounts } };
     return (await hasMoreThan(limit, db, some, own.selection))
       ? await readFleetStatus({ db, configOf }, { ...own, limit })
       : await readWholeStatus({ db, configOf }, own);
@@ -138,6 +139,18 @@ async function readWholeStatus(
 async function everyName(db: Database, config: Config): Promise<readonly string[]> {
   const added = await readAddedNames(db, config);
   return [...new Set([...config.accountNames, ...added, ...(await readLeasedNames(db))])];
+}
+
+/** Of these names, those that are configured or have rows. The lease of an account that was renamed stays. */
+async function knownAmong(
+  db: Database,
+  config: Config,
+  names: readonly string[],
+): Promise<readonly string[]> {
+  const added = await readAddedNames(db, config);
+  const stored = await readSyncedStreams(db, names);
+  const known = new Set([...config.accountNames, ...added, ...stored.map(accountOf)]);
+  return names.filter((name) => known.has(name));
 }
 
 async function hasMoreThan(

@@ -8,6 +8,7 @@ import { storeDays } from "../../app/stored-days.ts";
 import { allTargets, contractTypesOf, type Targets } from "../../app/targets.ts";
 import type { Config } from "../../config/config.ts";
 import type { ContractProductType } from "../../contract/product-types.ts";
+import { secondMs } from "../../contract/time.ts";
 import { LockWaits } from "../../db/lease/lock-waits.ts";
 import { type Egress, holderName } from "../../db/lease/neighbours.ts";
 import { syncLeaseRenewals } from "../../db/lease/sync-lease.ts";
@@ -77,6 +78,8 @@ export type SyncSessionDeps = {
   readonly egress?: Egress;
 };
 
+const dirtyDaysMaxMs = 10 * secondMs;
+
 /** What the syncs of one process share: tables of this version, and the way to the exchange. */
 export type SyncSession = AsyncDisposable & {
   /** Syncs the accounts of a configuration, which has a row in the run log. */
@@ -90,8 +93,8 @@ export async function openSyncSession(given: SyncSessionDeps): Promise<SyncSessi
   const { db } = database;
   const migrated = migratedText(await migrate(database.url.reveal()));
   if (migrated !== undefined) notice(migrated);
-  // Where it fails for some account, the others go on: days that are not stored are computed when read.
-  await storeDays(db, signal, notice).catch(() => undefined);
+  // Where a node hangs, sync goes on after this limit: each account's own sync stores its days.
+  await storeDays(db, signal, notice, { statementMaxMs: dirtyDaysMaxMs }).catch(() => undefined);
   await using stack = new AsyncDisposableStack();
   const access = stack.use(openExchangeAccess(egress));
   stack.use(await shareAddress(db, access.addressLimits, access.clock, egress));

@@ -5,6 +5,7 @@ import { AccountHeldError, UsageError } from "../../errors.ts";
 import { printableLine } from "../../printable.ts";
 import { type Database, inTransaction, type Queryable, type Transaction } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
+import { holdMeanings } from "../days/meaning-turns.ts";
 import { checkSyncLease, takeSyncLease } from "../lease/sync-lease.ts";
 import { tables } from "../schema/tables.ts";
 
@@ -17,7 +18,7 @@ export type RenameOptions = Parameters<typeof takeSyncLease>[2] & {
 };
 
 /**
- * Renames an account in all tables, in one transaction, while no sync and no verification is at
+ * Renames an account in all tables, in one transaction, while no sync, no verification and no check is at
  * work on either name.
  *
  * @throws UsageError where nothing is stored under the old name, or anything under the new one;
@@ -34,6 +35,8 @@ export async function renameAccount(
     await using oldName = await takeSyncLease(db, from, options);
     await using newName = await takeSyncLease(db, to, options);
     const rename = async (tx: Transaction) => {
+      // A check takes no lease.
+      await holdMeanings(tx, [from, to]);
       for (const lease of [oldName, newName]) await checkSyncLease(tx, lease);
       await refuseVerifyLeases(tx, [from, to]);
       await refuseUnfit(tx, from, to);

@@ -1,6 +1,12 @@
 import { type SQL, sql } from "drizzle-orm";
 import { type EpochMs, isoTime, secondMs } from "../../contract/time.ts";
-import { type Database, executeAtOnce, inTransactionAfter, type Transaction } from "../connect.ts";
+import {
+  type Database,
+  executeAtOnce,
+  inTransactionAfter,
+  type StatementLimit,
+  type Transaction,
+} from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
 import { takeTurn } from "../ledger/turns.ts";
 import { textArray } from "../sql/array-literal.ts";
@@ -73,8 +79,8 @@ async function readDirtyDays(tx: Transaction, { account, within }: DirtyScope): 
           and (${isoTime(to)}::timestamptz at time zone 'UTC')::date`,
   );
   const inTime = touched === undefined ? sql`true` : sql.join(touched, sql` or `);
-  const { rows } = await tx.execute<WalletDay & { bills: number }>(sql`
-    select account, wallet, to_char(day, 'YYYY-MM-DD') as day, count(c_time)::int as bills
+  const { rows } = await tx.execute<WalletDay & { counted: number }>(sql`
+    select account, wallet, to_char(day, 'YYYY-MM-DD') as day, count(*)::int as counted
     from (
       select marked.account, wallet, day, c_time
       from (
@@ -99,8 +105,9 @@ async function readDirtyDays(tx: Transaction, { account, within }: DirtyScope): 
     ) as counted
     group by account, wallet, day
     order by day, wallet`);
-  const bills = rows.reduce((sum, row) => sum + row.bills, 0);
-  return { days: rows, isLast: rows.length < daysMax && bills < billsMax };
+  // A day without bills counts as one, as it does for the limit.
+  const counted = rows.reduce((sum, row) => sum + row.counted, 0);
+  return { days: rows, isLast: rows.length < daysMax && counted < billsMax };
 }
 
 /** Days of an account as rows account, wallet, day. */
@@ -182,13 +189,14 @@ export async function refreshDaysOf(
 /** How far storing all days has come. */
 export type DaysProgress = { readonly stored: number; readonly of: number };
 
-/** The same for all accounts. */
+/** The same for all accounts. The limit is that of finding out which of them have dirty days. */
 export async function refreshAllDays(
   db: Database,
   signal: AbortSignal,
   onProgress: (progress: DaysProgress) => void = () => undefined,
+  limit: StatementLimit = {},
 ): Promise<void> {
-  const accounts = await withDatabaseErrors(() => readDirtyAccounts(db));
+  const accounts = await withDatabaseErrors(() => readDirtyAccounts(db, limit));
   const of = accounts.reduce((sum, { days }) => sum + days, 0);
   let stored = 0;
   const refresh = async (scope: DirtyScope): Promise<Refreshed> =>
@@ -201,19 +209,15 @@ export async function refreshAllDays(
   }
 }
 
-// Where one machine of several hangs, nobody waits longer for it: each account's own sync stores its days.
-const listMaxMs = 10 * secondMs;
-
 async function readDirtyAccounts(
   db: Database,
+  limit: StatementLimit,
 ): Promise<readonly { readonly account: string; readonly days: number }[]> {
   const marked = sql`
     select account, count(distinct (wallet, day))::int as days
     from dirty_days
     group by account
     order by account`;
-  const { rows } = await executeAtOnce<{ account: string; days: number }>(db, marked, {
-    statementMaxMs: listMaxMs,
-  });
+  const { rows } = await executeAtOnce<{ account: string; days: number }>(db, marked, limit);
   return rows;
 }

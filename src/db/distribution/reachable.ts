@@ -38,6 +38,9 @@ export async function readReachable<T>(
   if (!mayBeNode) return whole;
   // Where probing fails too, the first failure is the one to report.
   const { accounts, unreachable } = await findUnreachable(db, accountsOf).catch(() => noneFound);
+  // A database that is merely slow may have answered meanwhile.
+  const answered = await Promise.race([whole, undefined]).catch(() => undefined);
+  if (answered !== undefined) return answered;
   if (unreachable.length === 0 || unreachable.length === accounts.length) return whole;
   const silent = new Set(unreachable.map(({ account }) => account));
   const result = await read(accounts.filter((account) => !silent.has(account)));

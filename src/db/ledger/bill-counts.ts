@@ -4,6 +4,7 @@ import type { PageCounts, Stream } from "../../sync/store.ts";
 import { type Database, inTransaction, type Queryable, type Transaction } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
 import { textArray } from "../sql/array-literal.ts";
+import { isOneOf } from "../sql/one-of.ts";
 import { onlyRow } from "../sql/only-row.ts";
 
 /** How many bills of a stream are stored by the kept count, and by counting them. */
@@ -115,15 +116,18 @@ function countOf(stream: Stream, { rows }: { readonly rows: readonly Counts[] })
   return { ...stream, counted: Number(row.counted), stored: Number(row.stored) };
 }
 
-/** The streams that have, or should have, a stored count or stored times. */
-export async function readCountedStreams(db: Queryable): Promise<readonly Stream[]> {
+/** The streams of these accounts, or of all, that have, or should have, a stored count or stored times. */
+export async function readCountedStreams(
+  db: Queryable,
+  accounts?: readonly string[],
+): Promise<readonly Stream[]> {
   return withDatabaseErrors(async () => {
     const { rows } = await db.execute<{ account: string; product_type: Stream["productType"] }>(sql`
-      select account, product_type from bill_counts
+      select account, product_type from bill_counts where ${isOneOf(accounts)}
       union
-      select account, product_type from checkpoints
+      select account, product_type from checkpoints where ${isOneOf(accounts)}
       union
-      select account, product_type from stream_times where settled_to is not null
+      select account, product_type from stream_times where ${isOneOf(accounts)} and settled_to is not null
       order by account, product_type`);
     return rows.map((row) => ({ account: row.account, productType: row.product_type }));
   });

@@ -76,7 +76,12 @@ export async function readEnding(
   );
   refuseLost(ending, rows);
   return new Map(
-    ending.map((page, index) => [page, counts.get(index + 1) ?? { pages: 0, bills: 0 }]),
+    ending.map((page, index) => {
+      const count = counts.get(index + 1);
+      if (count === undefined)
+        throw new Error("defect: an open window came back without its counts");
+      return [page, count];
+    }),
   );
 }
 
