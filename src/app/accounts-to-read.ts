@@ -20,7 +20,7 @@ export async function accountsToRead(db: Queryable, given: Config): Promise<ToRe
 }
 
 /**
- * The same, but for accounts whose rows nobody answers for: the others go on without them.
+ * The same, except accounts whose rows cannot be read.
  * @throws as {@link accountsToRead} does.
  */
 export async function reachableToRead(

@@ -23,7 +23,7 @@ export type ListOptions = {
   readonly offset?: number | undefined;
 };
 
-/** So many accounts are read at once: all windows of each are. */
+/** How many accounts are read at once. All windows of each are read. */
 const readAtOnce = 1_000;
 
 /** `accounts list`: every ledger that is configured or stored, and whether it is read. */

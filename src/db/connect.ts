@@ -152,7 +152,8 @@ export function inTransaction<T>(
 
 /**
  * The same for work that reads something first. The reads are sent together with BEGIN, in one round trip.
- * They must write nothing: where BEGIN fails, they run outside of a transaction.
+ * They must write nothing: where BEGIN fails, they run outside of a transaction. A read that must come first
+ * must send its statement before it awaits anything else.
  */
 export function inTransactionAfter<T, Read>(
   db: Database,
@@ -218,7 +219,7 @@ const keptPlan = `;
   set local enable_seqscan = off`;
 
 type AtOnceOptions = Pick<TransactionOptions, "isolation" | "statementMaxMs"> & {
-  /** Whether the server keeps the statement's plan. Not behind a pooler, which may change connections. Default false. */
+  /** Whether the server keeps the statement's plan. Only without a pooler, which may change connections. Default false. */
   readonly keepsPlan?: boolean;
 };
 
@@ -256,7 +257,7 @@ const transactionOn = (client: pg.PoolClient) => drizzle(client) as Connection a
 const pipeline = (client: pg.PoolClient, isPipelined: boolean): void =>
   void Object.assign(client, { pipeline: isPipelined });
 
-/** The client's socket. The driver's types have it on a class that they do not export. */
+/** The driver's connection of a client. Its types have it on a class that they do not export. */
 function connectionOf(client: pg.PoolClient): pg.Connection {
   if ("connection" in client && client.connection instanceof pg.Connection)
     return client.connection;

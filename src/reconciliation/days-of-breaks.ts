@@ -6,9 +6,9 @@ import { walletOf } from "../db/sql/wallet.ts";
 import { type AccountScope, lastGoodProductType, timeBetween } from "./bills-to-check.ts";
 
 /**
- * Marks the days from a break's last good bill to its first bad one, those without bills among them. Where
- * somebody deleted, changed or put back a bill by hand, and a break shows or vanishes by it, the bill lies
- * there, and no writer has marked its day.
+ * Marks the days from a break's last good bill to its first bad one, days without bills included. A bill
+ * that somebody deleted, changed or put back by hand, and that causes or removes a break, lies in that span,
+ * and no writer has marked its day.
  */
 export async function markDaysOfBreaks(
   tx: Transaction,

@@ -53,9 +53,9 @@ export function refreshSomeDays(
     db,
     // In this order, in one round trip.
     async (tx) => {
-      const turn = [check(tx), stopJit(tx), keepMeaning(tx, scope.account)];
+      const before = [check(tx), stopJit(tx), keepMeaning(tx, scope.account)];
       const dirty = readDirtyDays(tx, scope);
-      await Promise.all([...turn, dirty]);
+      await Promise.all([...before, dirty]);
       return dirty;
     },
     async (tx, { days, isLast }) => {

@@ -127,7 +127,7 @@ type Blocker = {
   readonly query: string | null;
 };
 
-/** The session at the head of the queue: a session of this user waits for its lock, and it waits for none. */
+/** The session at the head of the queue: a session of this user waits for its lock, and it waits for nobody. */
 async function readBlocker(db: Database): Promise<Blocker | undefined> {
   const { rows } = await urgently(db, (connection) =>
     connection.execute<Blocker>(sql`

@@ -25,12 +25,12 @@ export async function lookUpPages(
   tx: Transaction,
   pages: readonly PageCommit[],
 ): Promise<BeforePages> {
-  const [bills, isRejected, ending] = await Promise.all([
+  const [bills, hasCurrent, ending] = await Promise.all([
     lookUpBills(tx, pages),
     hasCurrentRows(tx, pages),
     readEnding(tx, pages),
   ]);
-  return { bills, hasCurrentRows: isRejected, ending };
+  return { bills, hasCurrentRows: hasCurrent, ending };
 }
 
 /** Writes pages of one account, at most one of each window, and all that follows from them. */

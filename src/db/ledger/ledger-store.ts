@@ -61,12 +61,12 @@ export function openStore(
       lease.assertHeld?.();
       return result;
     };
-    const read = async (tx: Transaction): Promise<Read> => {
+    const checkAndLook = async (tx: Transaction): Promise<Read> => {
       const [checkedAt, seen] = await Promise.all([checkSyncLease(tx, lease), look(tx)]);
       time = checkedAt;
       return seen;
     };
-    return withLimits((limits) => inTransactionAfter(db, read, inTime, limits));
+    return withLimits((limits) => inTransactionAfter(db, checkAndLook, inTime, limits));
   };
   const read = <T>(look: (db: Queryable) => Promise<T>): Promise<T> =>
     unlessSilent(() =>
@@ -84,8 +84,8 @@ export function openStore(
       (scope) => turns.add(() => refreshSomeDays(db, scope, (tx) => checkSyncLease(tx, lease))),
       { account, ...(within && { within }) },
     );
-  // One transaction stores the days of all windows that a batch of pages ended, whichever asks first, and
-  // of those that end while days are being stored.
+  // The days of all windows that have ended by now are stored together. Windows that end meanwhile wait for
+  // the next time.
   const refreshes = new PQueue({ concurrency: 1 });
   const ended: Interval[] = [];
   const refreshEnded = (): Promise<void> =>

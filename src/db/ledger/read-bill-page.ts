@@ -55,7 +55,7 @@ type PageRow = {
  * Reads a page as JSON that the server builds: reading 100 bills as rows and serialising them here took
  * this process twice as long. Aggregates over the sorted subquery keep its order.
  *
- * The statement has one of only two texts, whatever is asked for, so that a kept plan serves all requests.
+ * For each API the statement has one of only two texts, whatever is asked for, so that a kept plan serves all requests.
  */
 export async function readBillPage(
   execute: Execute,

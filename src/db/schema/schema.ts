@@ -123,7 +123,7 @@ export const checkpoints = pgTable(
     windowEnd: time("window_end").notNull(),
     /** open: planned or being walked · complete: proven · expired: lost before it was read */
     state: text("state", { enum: ["open", "complete", "expired"] }).notNull(),
-    /** Where the walk resumes: the exchange's endId of the last page that was stored. */
+    /** Where the walk resumes: it asks for ids below this one. */
     cursor: text("cursor"),
     pages: integer("pages").notNull().default(0),
     bills: bigint("bills", { mode: "number" }).notNull().default(0),
