@@ -12,14 +12,14 @@ const digits = /^\d{1,3}$/;
 
 const query = z
   .strictObject({
-    /** In any case: the exchange's own examples write `susdt-futures`. */
+    /** Upper or lower case: the exchange's own examples write `susdt-futures`. */
     productType: z.string().toUpperCase().pipe(z.enum(classicProductTypes)),
     /** Accepted with the two transfer types only. */
     coin: z.string().optional(),
     businessType: z.string().optional(),
     /** "yes" leaves out the four margin types that move no money. */
     onlyFunding: z.enum(["yes", "no"]).optional(),
-    /** The `endId` of the page before: asks for what is older. */
+    /** The `endId` of the previous page: the bills older than it are asked for. */
     idLessThan: z.string().optional(),
     startTime: epochMsText.optional(),
     endTime: epochMsText.optional(),
@@ -47,9 +47,9 @@ const query = z
   );
 
 /**
- * A page of bills. The rows are checked one by one (see bill.ts), so that a broken row cannot
- * take the good ones beside it along. The end of the ledger was described as `[]` and as
- * `null` bills, with `endId` empty, null or missing: all of them are an empty page.
+ * A page of bills. The rows are checked one by one (see bill.ts), so that a broken row does not
+ * invalidate the others. The end of the ledger was described with `bills` as `[]` or null, and with `endId`
+ * empty, null or missing. Each of these is read as an empty page.
  */
 const data = z
   .looseObject({
@@ -60,7 +60,7 @@ const data = z
 
 export type BillPage = z.output<typeof data>;
 
-/** Get Account Bills: the ledger of one product type, newest first, 90 days back. */
+/** Get Account Bills: the last 90 days of one product type's ledger, newest first. */
 export const accountBills = {
   name: "account bills",
   method: "GET",

@@ -5,9 +5,9 @@ import { decimal, epochMsText, optionalDecimal, optionalText, text } from "./sca
 import { type EpochMs, epochMs } from "./time.ts";
 
 /**
- * The fields of a bill. Source: the API's bill record, loosened by what answers were seen to
- * hold: `symbol` is empty on transfers, `feeByCoupon` is often empty, `balance` was missing
- * altogether in 2023 and 2024. Amount and fee are both signed.
+ * The fields of a bill. Source: the API's bill record, relaxed where real answers differ from it:
+ * `symbol` is empty on transfers, `feeByCoupon` is often empty, and `balance` was missing in 2023
+ * and 2024. Amount and fee are both signed.
  */
 export const billFields = {
   billId: text,
@@ -23,7 +23,7 @@ export const billFields = {
 
 const billRow = z.object(billFields);
 
-/** One entry of the ledger. Decimals and ids are text; "" has become null. */
+/** One entry of the ledger. Decimals and ids are text. An empty string is read as null. */
 export type Bill = {
   readonly billId: string;
   readonly symbol: string | null;
@@ -36,24 +36,24 @@ export type Bill = {
   readonly cTime: EpochMs;
   /** "crossed" or "isolated"; null where the account is not unified. */
   readonly positionType: string | null;
-  /** What moved of an isolated position's margin, and what is left of it; null likewise. */
+  /** The change of an isolated position's margin, and the margin after it; null where the account is not unified. */
   readonly positionAmount: string | null;
   readonly positionBalance: string | null;
   readonly extra: Extra;
 };
 
-/** A stored bill, each column as the text that Postgres prints; `extra` is JSON. */
+/** A stored bill, with each column as the text that Postgres prints; `extra` is JSON. */
 export type BillText = Omit<Bill, "cTime" | "extra"> & {
   readonly cTimeMs: string;
   readonly extra: string | null;
 };
 
-/** Of the bills of a classic account. */
+/** The position fields of a classic account's bills. */
 export const noPosition = { positionType: null, positionAmount: null, positionBalance: null };
 
 export type BillReading = { readonly bill: Bill } | { readonly fault: RowFault };
 
-/** Reads one row of a page. Never throws: a row that is not a bill comes back as its fault. */
+/** Reads one row of a page. Never throws: for a row that is not a bill it returns the fault. */
 export function readBill(row: unknown): BillReading {
   const reading = readRow(billFields, billRow, row);
   if ("fault" in reading) return reading;
@@ -63,12 +63,12 @@ export function readBill(row: unknown): BillReading {
 
 const rowWithId = z.looseObject({ billId: billFields.billId });
 
-/** The id of a row of a page, whatever else is wrong with it; undefined where it has none. */
+/** The id of a row, even where other fields are broken; undefined where it has no valid id. */
 export const billIdOf = (row: unknown): string | undefined => rowWithId.safeParse(row).data?.billId;
 
 const rowWithTime = z.looseObject({ cTime: billFields.cTime });
 
-/** The time of a row of a page, whatever else is wrong with it; undefined where it has none. */
+/** The time of a row, even where other fields are broken; undefined where it has no valid time. */
 export function cTimeOf(row: unknown): EpochMs | undefined {
   const { data } = rowWithTime.safeParse(row);
   return data && epochMs(Number(data.cTime));

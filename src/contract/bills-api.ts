@@ -13,32 +13,32 @@ import {
 import { type EpochMs, intervalMaxMs, unifiedIntervalMaxMs } from "./time.ts";
 import { readUnifiedBill, unifiedBillIdOf, unifiedBillTimeOf } from "./unified-bill.ts";
 
-/** What is asked for one page; without times, for the newest. */
+/** The question for one page. Without times it asks for the newest page. */
 export type BillsQuestion = {
   readonly startTime?: EpochMs;
   readonly endTime?: EpochMs;
-  /** A bill's id: what is older is asked for. */
+  /** A bill's id: the bills older than it are asked for. */
   readonly idLessThan?: string | undefined;
   readonly limit: number;
 };
 
-/** How the ledger of one product type is read: by the classic API, or by that of unified accounts. */
+/** How the ledger of one product type is read: by the classic API or by the API of unified accounts. */
 export type BillsApi = {
   readonly operation: BillsOperation;
   /**
-   * The longest window. It is asked for with one millisecond more on both sides, so its first
-   * and last millisecond come whether or not the exchange includes the bounds, and that is
-   * still no longer than the exchange allows: from - 1 to the millisecond after the last, `to`.
+   * The longest window, 1 ms shorter than the longest span that the exchange allows. A window
+   * `[from, to)` is asked for as `from - 1` to `to`. These bounds lie just outside the window, so its
+   * first and last millisecond are served whether or not the exchange includes the bounds.
    */
   readonly windowMaxMs: number;
-  /** By how much a bill's id may lie beside its time, as far as that is known beforehand. */
+  /** The disorder of ids against times that is known beforehand; see `IdOrder.disorderMs`. */
   readonly idDisorderMs: number;
   query(question: BillsQuestion): Query;
-  /** The member of the answer's data that lists the rows. */
+  /** The field of the answer's data that lists the rows. */
   readonly rowsName: string;
-  /** Never throws: a row that is not a bill comes back as its fault. */
+  /** Reads a row. Never throws: for a row that is not a bill it returns the fault. */
   read(row: unknown): BillReading;
-  /** The id and the time of a row, whatever else is wrong with it; undefined where it has none. */
+  /** The id and the time of a row, even where other fields are broken; undefined where it has none. */
   idOf(row: unknown): string | undefined;
   timeOf(row: unknown): EpochMs | undefined;
 };
@@ -65,7 +65,7 @@ const classicApi = (productType: ClassicProductType): BillsApi => ({
 const unifiedApi = (productType: UnifiedProductType): BillsApi => ({
   operation: financialRecords,
   windowMaxMs: unifiedIntervalMaxMs - 1,
-  // A funding row has the time of its settlement, and an id that was seen 1,472 ms later.
+  // A funding row carries the time of its settlement, but its id is made later: by 1,472 ms in a public row.
   idDisorderMs: 2_000,
   query: ({ idLessThan, ...question }) => ({
     category: categoryOf(productType),
@@ -91,6 +91,6 @@ const apis: ReadonlyMap<ProductType, BillsApi> = new Map(
   productTypes.map((type) => [type, makeApi(type)]),
 );
 
-/** The tables may hold names that no configuration would take: each is read as its prefix says. */
+/** The tables may hold product types that the configuration does not accept: their prefix decides the API. */
 export const billsApiOf = (productType: ProductType): BillsApi =>
   apis.get(productType) ?? makeApi(productType);

@@ -1,4 +1,4 @@
-/** What an entry of the ledger is about; reports group by it. */
+/** The kinds of ledger entries, by which reports group. */
 export const categories = [
   "transfer",
   "trade",
@@ -25,7 +25,7 @@ export type BusinessType = {
   readonly code: string;
   readonly category: Category;
   readonly meaning: string;
-  /** false: met in answers of the exchange, but not in its documentation. */
+  /** False: seen in answers of the exchange, but not in its documentation. */
   readonly documented: boolean;
 };
 
@@ -44,8 +44,8 @@ const seen = (code: string, category: Category, meaning: string): BusinessType =
 });
 
 /**
- * Every businessType of the v2 API's table, and those that public records of its answers show
- * beside it. The list is open: a value that is not in it is stored and counted like any other.
+ * Every businessType in the v2 API's documentation, and the undocumented ones seen in public records
+ * of its answers. The list is open: a value that is not in it is stored and counted like any other.
  */
 export const businessTypes: readonly BusinessType[] = [
   documented("unknown", "unknown", "unknown to the exchange"),
@@ -104,10 +104,10 @@ export const businessTypes: readonly BusinessType[] = [
   seen("user_grid_profit_in", "unknown", "profit of a grid bot, by its name"),
 ];
 
-/** The only types with which the API accepts a `coin` filter. */
+/** The API accepts a `coin` filter with these types only. */
 export const coinFilterTypes = ["trans_from_exchange", "trans_to_exchange"] as const;
 
-/** What `onlyFunding=yes` leaves out. Source: the API's parameter of that name. */
+/** The types that `onlyFunding=yes` leaves out. Source: the API's parameter of that name. */
 export const nonFinancialTypes = [
   "append_margin",
   "adjust_down_lever_append_margin",

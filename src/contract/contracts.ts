@@ -7,9 +7,8 @@ import { optionalDecimal, optionalEpochMsOrNever, optionalText, text } from "./s
 import { secondMs } from "./time.ts";
 
 /**
- * The settings of one futures contract. The documentation of this program's other operations does
- * not list them; these are the fields that the exchange's own page of the operation lists and that
- * public clients read. All values but `supportMarginCoins` are text.
+ * The settings of one futures contract. Source: the exchange's own page on the operation, and the fields
+ * that public clients read. All values but `supportMarginCoins` are text.
  */
 export const contractFields = {
   symbol: text,
@@ -18,7 +17,7 @@ export const contractFields = {
   buyLimitPriceRatio: optionalDecimal,
   sellLimitPriceRatio: optionalDecimal,
   feeRateUpRatio: optionalDecimal,
-  /** Default rates; an individual rate may override them. */
+  /** Default fee rates; an individual rate may override them. */
   makerFeeRate: optionalDecimal,
   takerFeeRate: optionalDecimal,
   openCostUpRatio: optionalDecimal,
@@ -39,7 +38,7 @@ export const contractFields = {
   maxPositionNum: optionalDecimal,
   /** Seen: listed, normal, maintain, limit_open, restrictedAPI, off; another value is kept. */
   symbolStatus: optionalText,
-  /** Times are milliseconds since the Unix epoch; empty and -1 say that there is none. */
+  /** Times are milliseconds since the Unix epoch; empty and -1 mean that there is none. */
   offTime: optionalEpochMsOrNever,
   limitOpenTime: optionalEpochMsOrNever,
   deliveryTime: optionalEpochMsOrNever,
@@ -59,31 +58,31 @@ export const contractFields = {
 
 const contractRow = z.object(contractFields);
 
-/** Today's settings of one contract. Numbers and times are text; "" has become null. */
+/** The current settings of one contract. Numbers and times are text. An empty string is read as null. */
 export type ContractSettings = z.output<typeof contractRow> & { readonly extra: Extra };
 
 export type ContractReading =
   | { readonly settings: ContractSettings }
   | { readonly fault: RowFault };
 
-/** Reads one row of the list. Never throws: a row that is none comes back as its fault. */
+/** Reads one row of the list. Never throws: for a row that is not a contract it returns the fault. */
 export function readContract(row: unknown): ContractReading {
   const reading = readRow(contractFields, contractRow, row);
   return "fault" in reading ? reading : { settings: reading.values };
 }
 
-/** The contracts of a product type, or one of them. Source: the exchange's page of the operation. */
+/** The contracts of a product type, or one of them. Source: the exchange's own page on the operation. */
 export const contracts = {
   name: "contracts",
   method: "GET",
   path: "/api/v2/mix/market/contracts",
   access: "public",
   query: z.strictObject({
-    /** In any case, as with bills. */
+    /** Upper or lower case, as for bills. */
     productType: z.string().toUpperCase().pipe(z.enum(classicProductTypes)),
     symbol: z.string().optional(),
   }),
-  /** The rows are checked one by one, so that a broken one cannot take the good ones along. */
+  /** The rows are checked one by one, so that a broken row does not invalidate the others. */
   data: z.array(z.unknown()),
   limit: { requests: 20, perMs: secondMs, scope: "ip" },
 } as const satisfies Operation;

@@ -4,18 +4,17 @@ import { epochMsText } from "./scalars.ts";
 
 export const successCode = "00000";
 
-// Before the exchange existed: a time that is counted in seconds lies long before it.
+// The exchange is younger than this. A time that is counted in seconds would lie in 1970, and is ignored.
 const requestTimeMin = Date.UTC(2018, 0);
 
 /**
- * What every answer is wrapped in. Refusals were seen without `requestTime` and `data`, and
- * come with HTTP 400 as well as with 200. So only `code` is required, and nothing else that
- * is wrong in an envelope hides what its code says.
+ * The envelope of every answer. Refusals were seen without `requestTime` and `data`, and with HTTP 400
+ * as well as 200. So only `code` is required: no other broken field may hide it.
  */
 export const envelope = z.object({
   code: z.preprocess(numberAsText, z.string()),
   msg: z.string().nullish().catch(undefined),
-  /** The exchange's clock when it took the request, milliseconds since the Unix epoch. */
+  /** The exchange's time when it received the request, milliseconds since the Unix epoch. */
   requestTime: epochMsText
     .transform(Number)
     .refine((time) => time >= requestTimeMin)

@@ -20,7 +20,7 @@ const query = z
         `is not 1 to ${pageSizeMax}`,
       )
       .optional(),
-    /** That of the page before, the id of its last row: asks for what is older. */
+    /** The previous page's cursor, which is the id of its last row: older rows are asked for. */
     cursor: z.string().optional(),
   })
   .refine(
@@ -33,9 +33,9 @@ const query = z
   );
 
 /**
- * A page of records, whose rows are checked one by one (see unified-bill.ts). An empty one was seen
- * with a `list` of null and of `[]`, and with the cursor null or missing. A list may be missing, too,
- * but not where something else stands in its place: that is no page.
+ * A page of records. The rows are checked one by one (see unified-bill.ts). Empty pages were seen with
+ * `list` null or `[]`, and with the cursor null or missing. The list may also be missing, unless the data
+ * has fields other than the cursor: such data is not a page.
  */
 const data = z
   .looseObject({
@@ -48,7 +48,7 @@ const data = z
   )
   .transform(({ list, cursor }) => ({ rows: list ?? [], endId: cursor ?? undefined }));
 
-/** Get Financial Records: the ledger of one category of a unified account, 90 days back. */
+/** Get Financial Records: the last 90 days of one category's ledger of a unified account. */
 export const financialRecords = {
   name: "financial records",
   method: "GET",

@@ -1,12 +1,13 @@
 /**
- * A JSON text as it is written: parsing it loses how a text is escaped, the order of keys that are
- * numbers, and all but the last of the members of one name. Each function takes valid JSON.
+ * Reads parts of a JSON text exactly as they are written. Parsing would lose how strings are escaped, the
+ * order of numeric keys, and all but the last of several members with one name. All functions here require
+ * valid JSON.
  */
 
 /**
- * The elements of a list, each letter for letter as the text has it.
- * @param path the names of the members that lead to the list. Of several of one name it is the
- *   last, as in parsing.
+ * The elements of a list, each letter for letter as it is written.
+ * @param path the names of the members that lead to the list. Of several members with one name the last
+ *   counts, as in parsing.
  * @returns undefined where there is no list.
  */
 export function elementTexts(text: string, path: readonly string[]): readonly string[] | undefined {
@@ -21,7 +22,7 @@ export function elementTexts(text: string, path: readonly string[]): readonly st
   return [...partsOf(text, at)].map(({ from, to }) => text.slice(from, to));
 }
 
-/** Every name and every text in it, those included that parsing drops. */
+/** Every member name and every string in the text, including those that parsing drops. */
 export function stringsIn(text: string): readonly string[] {
   const strings: string[] = [];
   for (let at = text.indexOf('"'); at !== -1; at = text.indexOf('"', at)) {
@@ -34,7 +35,7 @@ export function stringsIn(text: string): readonly string[] {
 
 type Part = { readonly key: string | undefined; readonly from: number; readonly to: number };
 
-/** The members of the object, or the elements of the list, that opens there. */
+/** The members of the object, or the elements of the list, that opens at `opensAt`. */
 function* partsOf(text: string, opensAt: number): Generator<Part> {
   const isObject = text[opensAt] === "{";
   let at = pastSpace(text, opensAt + 1);
@@ -53,7 +54,7 @@ function* partsOf(text: string, opensAt: number): Generator<Part> {
   }
 }
 
-/** Without recursion: an answer may be nested deeper than a stack. */
+/** The end of a value. Not recursive: an answer may be nested more deeply than the stack allows. */
 function pastValue(text: string, from: number): number {
   let depth = 0;
   let at = from;
@@ -88,6 +89,6 @@ const pastSpace = (text: string, from: number): number => past(space, text, from
 
 function past(pattern: RegExp, text: string, from: number): number {
   pattern.lastIndex = from;
-  // At least one sign further, so that a text that is no JSON ends, too.
+  // Moves on by at least one character, so that the loops end even if the text is not JSON.
   return pattern.test(text) ? pattern.lastIndex : from + 1;
 }

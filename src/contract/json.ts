@@ -1,4 +1,4 @@
-/** A number of a JSON text that a JavaScript number cannot hold exactly: its digits are kept. */
+/** A number literal of a JSON text, kept as its digits because a JavaScript number would change them. */
 export type RawNumber = { readonly rawJSON: string };
 
 // TypeScript 7.0 does not know these parts of ES2026 yet; Node 24 has them.
@@ -13,8 +13,8 @@ declare global {
   }
 }
 
-// What a number looks like that may not print as it came; in a string it does no harm. Every other
-// number is a whole one of at most 15 digits.
+// Matches numbers that may not print as they were written. Every other number is an integer of at most
+// 15 digits. A match inside a string only costs the slower parsing.
 const suspect = /[[:,\s](?:-0|-?\d{16}|-?\d+[.eE])|^-?\d/;
 
 /**
@@ -25,7 +25,8 @@ const suspect = /[[:,\s](?:-0|-?\d{16}|-?\d+[.eE])|^-?\d/;
  * @throws SyntaxError where the text is not JSON.
  */
 export function parseExactJson(text: string): unknown {
-  // A reviver is called for every value, and the exchange writes its numbers as strings.
+  // Parsing with a reviver is slow, since it is called for every value. It is rarely needed: the exchange
+  // writes its numbers as strings.
   if (!suspect.test(text)) return JSON.parse(text);
   return JSON.parse(text, (_key, value, context) =>
     typeof value === "number" && String(value) !== context.source
@@ -34,7 +35,7 @@ export function parseExactJson(text: string): unknown {
   );
 }
 
-/** JSON with its keys sorted: equal values are equal texts, whatever order they came in. */
+/** JSON with sorted keys: values that differ only in the order of their keys give the same text. */
 export function sortedJson(value: unknown): string {
   return JSON.stringify(value, (_key, member) =>
     typeof member !== "object" || member === null || Array.isArray(member) || JSON.isRawJSON(member)
@@ -43,7 +44,7 @@ export function sortedJson(value: unknown): string {
   );
 }
 
-/** A number of any spelling as text; everything else unchanged. */
+/** A number as text, as it was written; every other value unchanged. */
 export function numberAsText(value: unknown): unknown {
   if (typeof value === "number") return String(value);
   return JSON.isRawJSON(value) ? value.rawJSON : value;
@@ -52,7 +53,7 @@ export function numberAsText(value: unknown): unknown {
 /** Where a value broke the contract, and how. */
 export type RowFault = { readonly path: string; readonly reason: string };
 
-// Postgres refuses JSON that is nested past its stack, which would fail a whole page.
+// Postgres refuses JSON that is nested too deeply for its stack. One such row would fail its whole page.
 const depthMax = 32;
 
 /** Why Postgres could not keep this value unchanged as text or JSON; undefined where it can. */
@@ -60,7 +61,7 @@ export function unstorable(value: unknown): RowFault | undefined {
   return isPlainRecord(value) ? undefined : faultOf(value, []);
 }
 
-/** A record of texts without fault, as all rows are: looked at without making anything. */
+/** Whether the value is a record of storable strings, as almost all rows are. Checked without allocating. */
 function isPlainRecord(value: unknown): boolean {
   if (typeof value !== "object" || value === null) return false;
   for (const key in value) {

@@ -5,17 +5,17 @@ import { type Extra, readRow } from "./row.ts";
 import { optionalDecimal, optionalText, text } from "./scalars.ts";
 import { secondMs } from "./time.ts";
 
-/** A coin's name, which is a key and so never null: empty where the exchange names none. */
+/** A coin's name. It is a key and so never null: it is empty where the exchange names no coin. */
 const coin = optionalText.transform((name) => name ?? "");
 
-/** Debt in one coin: principal and interest still unpaid. */
+/** The debt in one coin: unpaid principal and unpaid interest. */
 export const debtFields = {
   coin,
   unpaidQty: optionalDecimal,
   unpaidInterest: optionalDecimal,
 };
 
-/** Assets in one margin coin. */
+/** The assets in one margin coin. */
 export const collateralFields = {
   coin,
   price: optionalDecimal,
@@ -29,8 +29,8 @@ const rows = z
   .transform((items) => items ?? []);
 
 /**
- * The loan-to-value record of one risk unit. What the exchange sends where a unit has no loan
- * is not known, so every value may be absent.
+ * The loan-to-value record of one risk unit. Every value may be absent: what the exchange sends for a unit
+ * without a loan is not known.
  */
 export const loanToValueFields = {
   /** Risk rate: debt over assets, a decimal. */
@@ -55,23 +55,23 @@ const record = z.object(loanToValueFields);
 export type Debt = z.output<typeof debtRow> & { readonly extra: Extra };
 export type Collateral = z.output<typeof collateralRow> & { readonly extra: Extra };
 
-/** What a risk unit owns and owes. Decimals are text; what was not sent, or null, or "", is null. */
+/** What a risk unit owns and owes. Decimals are text. Values that are missing, null or "" are null. */
 export type LoanToValue = {
   readonly ltv: string | null;
   readonly subAccountUids: readonly string[] | null;
   readonly usdtBalance: string | null;
   readonly unpaidUsdtAmount: string | null;
   readonly extra: Extra;
-  /** One a coin, sorted by it: the order in which they were sent means nothing. */
+  /** One entry per coin, sorted by coin: the exchange's order means nothing. */
   readonly debts: readonly Debt[];
   readonly collateral: readonly Collateral[];
 };
 
 export type LoanToValueReading = { readonly record: LoanToValue } | { readonly fault: RowFault };
 
-/** Reads a record. Never throws: one that breaks the contract comes back as its fault. */
+/** Reads a record. Never throws: for a record that breaks the contract it returns the fault. */
 export function readLoanToValue(data: unknown): LoanToValueReading {
-  // Before its parts, whose own faults do not name the place in the whole.
+  // Checked on the whole record first: a fault found in a part would not name its place in the record.
   const fault = unstorable(data);
   if (fault !== undefined) return { fault };
   const reading = readRow(loanToValueFields, record, data);
@@ -86,7 +86,7 @@ export function readLoanToValue(data: unknown): LoanToValueReading {
   return { record: { ...totals, debts: debts.coins, collateral: collateral.coins } };
 }
 
-/** Reads the list of a record's coins, each of which is a key: none may be named twice. */
+/** Reads a record's list of coins. Each coin is a key, so none may occur twice. */
 function readCoins<Coin extends { readonly coin: string }>(
   list: string,
   sent: readonly unknown[],
@@ -120,14 +120,17 @@ export const loanToValue = {
   method: "GET",
   path: "/api/v2/spot/ins-loan/ltv-convert",
   access: "signed",
-  /** A parent account names the unit; a risk unit's own account leaves it out. */
+  /** A parent account must name the risk unit; a risk unit's own account leaves it out. */
   query: z.strictObject({ riskUnitId: z.string().optional() }),
-  /** Read whole by {@link readLoanToValue}: asking again does not mend what is wrong inside. */
+  /**
+   * Any object is accepted here, and {@link readLoanToValue} checks the record. A fault here would make the
+   * client ask again, which does not fix a broken record.
+   */
   data: z.looseObject({}),
   limit: { requests: 5, perMs: secondMs, scope: "uid" },
 } as const satisfies Operation;
 
-/** The same of a unified account, with the same answer. Source: the API's v3 documentation. */
+/** Get LTV of a unified account, with the same answer. Source: the API's v3 documentation. */
 export const unifiedLoanToValue = {
   ...loanToValue,
   name: "loan-to-value of a unified account",

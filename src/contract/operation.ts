@@ -1,8 +1,8 @@
 import type { z } from "zod";
 
 /**
- * One operation of the exchange's API. Client, server and sandbox all read the same table,
- * so a path, a parameter or a limit is written down once.
+ * One operation of the exchange's API. Client, server and sandbox all read the same definition,
+ * so each path, parameter and limit is written down once.
  */
 export type Operation = {
   readonly name: string;
@@ -10,9 +10,9 @@ export type Operation = {
   readonly path: string;
   /** `signed` operations carry the ACCESS-* headers, `public` ones carry none of them. */
   readonly access: "signed" | "public";
-  /** The query as text, before it is put into the URL. */
+  /** The schema of the query, whose values are text. */
   readonly query: z.ZodType;
-  /** The `data` of a successful answer. */
+  /** The schema of a successful answer's `data`. */
   readonly data: z.ZodType;
   /** At most `requests` in any rolling `perMs`, counted per user ID or per client address. */
   readonly limit: {

@@ -10,7 +10,7 @@ export const classicProductTypes = [
 
 /**
  * The ledgers of a unified account. Source: the parameter `category` of the v3 financial records
- * operation, with `UTA-` before it: their bills lie beside the classic ones.
+ * operation. The prefix `UTA-` tells them from the classic product types, some of which have the same names.
  */
 export const unifiedProductTypes = [
   "UTA-SPOT",
@@ -21,7 +21,7 @@ export const unifiedProductTypes = [
   "UTA-OTHER",
 ] as const;
 
-/** All that bills are stored under. */
+/** All product types under which bills are stored. */
 export const productTypes = [...classicProductTypes, ...unifiedProductTypes] as const;
 
 export type ClassicProductType = (typeof classicProductTypes)[number];
@@ -36,39 +36,40 @@ export const unifiedWallet = "UTA";
 export const isUnified = (productType: string): productType is UnifiedProductType =>
   productType.startsWith(unifiedPrefix);
 
-/** What the exchange calls the ledger of a unified account. */
+/** The exchange's name for a ledger of a unified account: the product type without `UTA-`. */
 export const categoryOf = (productType: UnifiedProductType): string =>
   productType.slice(unifiedPrefix.length);
 
-/** Of all ledgers of a unified account: what the exchange calls them. */
+/** The exchange's names for all ledgers of a unified account. */
 export const unifiedCategories = unifiedProductTypes.map(categoryOf);
 
 /**
- * The wallet of a product type's coins, as reports name it: a classic product type has one of its
- * own, and a unified account one for all its categories.
+ * The wallet that holds a product type's coins, as reports name it. A classic product type has its own
+ * wallet. A unified account has one wallet for all its categories.
  */
 export const walletOf = (productType: string): string =>
   isUnified(productType) ? unifiedWallet : productType;
 
 /**
- * A live account's demo products, with their own coins, delisted in August 2025: a live key reads
- * them. Demo trading is another thing: a demo key and the header `paptrading: 1` read the other
- * three, and are refused these. Source: reports of its users.
+ * Whether it is one of a live account's demo products, which have their own coins and were delisted in
+ * August 2025. A live key reads them. Demo trading is something else: a demo key with the header
+ * `paptrading: 1` reads the other three classic product types, and is refused these. Source: reports of
+ * the exchange's users.
  */
 export const isDemoProductType = (productType: string): boolean =>
   /^S\w+-FUTURES$/.test(productType);
 
-/** What a key of demo trading can read. */
+/** The product types that a demo trading key can read. */
 export const demoKeyProductTypes: readonly ProductType[] = productTypes.filter(
   (productType) => !isDemoProductType(productType),
 );
 
-/** The product types whose contracts are read: those of the demo products were delisted with them. */
+/** The product types whose contracts are read. The demo products' contracts were delisted with them. */
 export const contractProductTypes = ["USDT-FUTURES", "COIN-FUTURES", "USDC-FUTURES"] as const;
 
 export type ContractProductType = (typeof contractProductTypes)[number];
 
-/** Whose contracts a product type's bills name; undefined where that is nobody's. */
+/** The product type whose contracts the bills of this one name; undefined where no contracts are read for it. */
 export const contractTypeOf = (productType: ProductType): ContractProductType | undefined =>
   contractProductTypes.find(
     (type) => type === (isUnified(productType) ? categoryOf(productType) : productType),

@@ -3,8 +3,8 @@ import type { Operation } from "./operation.ts";
 import { text } from "./scalars.ts";
 import { secondMs } from "./time.ts";
 
-// What clients ask for beside the operations that this program reads, before their first question for
-// bills: ccxt's loadMarkets wants all of it. Source: the requests of ccxt 4.5.
+// Operations that this program does not read itself, but that its server must answer: clients call them
+// before they ask for bills. ccxt's loadMarkets calls them all. Source: the requests of ccxt 4.5.
 
 const limit = { requests: 20, perMs: secondMs, scope: "ip" } as const;
 
@@ -35,7 +35,7 @@ const serverTime = (path: string) =>
     limit,
   }) as const;
 
-/** Get Server Time, for clients of each API. */
+/** Get Server Time of the v2 and of the v3 API. */
 export const serverTimes: readonly Operation[] = [
   serverTime("/api/v2/public/time"),
   serverTime("/api/v3/public/time"),
@@ -59,5 +59,5 @@ const instruments = publicList(
   z.strictObject({ category: z.string(), symbol: z.string().optional() }),
 );
 
-/** Lists that nothing here keeps: clients do with empty ones. */
+/** Lists that are not stored here. The server answers them with empty lists, which clients accept. */
 export const emptyLists: readonly Operation[] = [coins, marginCurrencies, instruments];

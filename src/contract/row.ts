@@ -14,9 +14,9 @@ type Fields = Readonly<Record<string, z.ZodType>>;
 type Values<Of extends Fields> = { readonly [Name in keyof Of]: z.output<Of[Name]> };
 
 /**
- * What the columns of a record cannot give back: fields that the contract does not list, and,
- * under its own name, a number that Postgres would print differently from how it was sent, and what
- * was read as none and was not empty.
+ * The parts of a record that its columns cannot give back: fields that the contract does not list, numbers
+ * that Postgres would print differently from how they were sent, and values that were read as null
+ * without being empty, such as -1. Each is kept under its own field name.
  */
 export type Extra = Readonly<Record<string, unknown>> | null;
 
@@ -24,7 +24,7 @@ export type RowReading<Of extends Fields> =
   | { readonly values: Values<Of> & { readonly extra: Extra } }
   | { readonly fault: RowFault };
 
-/** Reads a record's fields. Never throws: a row that breaks the contract comes back as its fault. */
+/** Reads a record's fields. Never throws: for a row that breaks the contract it returns the fault. */
 export function readRow<Of extends Fields>(
   fields: Of,
   schema: z.ZodType<Values<Of>>,
@@ -49,7 +49,7 @@ function extraOf<Of extends Fields>(
   values: Values<Of>,
 ): Extra {
   const extra: [string, unknown][] = [];
-  // From the row itself: zod drops a field that is named __proto__.
+  // Taken from the row, not from zod's result: zod drops a field that is named __proto__.
   for (const name in row) if (!Object.hasOwn(fields, name)) extra.push([name, row[name]]);
   for (const name in fields) {
     const value: unknown = values[name];
@@ -61,7 +61,7 @@ function extraOf<Of extends Fields>(
 
 const isEmpty = (sent: unknown): boolean => sent === "" || sent === undefined || sent === null;
 
-/** Whether the column of such a value keeps it and not its spelling. */
+/** Whether a field's column would keep this value but not its spelling. */
 function isRespelled(scalar: z.ZodType | undefined, text: string): boolean {
   if (scalar === decimal || scalar === optionalDecimal) return !printsAsWritten(text);
   const isTime =

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { numberAsText } from "./json.ts";
 
-// Long enough for everything the exchange was ever seen to send, short enough for an index entry.
+// Longer than anything that the exchange was seen to send, and short enough for an index entry.
 const nameLengthMax = 200;
 const digitsMax = 200;
 
@@ -10,17 +10,17 @@ const decimalPattern = new RegExp(
 );
 const printedPattern = /^(?:-(?!0(?:\.0*)?$))?(?:0|[1-9]\d*)(?:\.\d+)?$/;
 
-/** What is wrong with a text; undefined where nothing is. */
+/** Says what is wrong with a text; undefined where nothing is. */
 type FaultOf = (text: string) => string | undefined;
 
 /**
- * A value that is sent as text; of a number of JSON, its digits. In one step: a chain of them left
- * 5 kB of garbage behind for each bill.
+ * A value that is sent as text. A JSON number is read as its digits. It is a single transform because a
+ * chain of zod steps allocated 5 kB of garbage per bill.
  */
 const sentAsText = (faultOf: FaultOf) =>
   z.transform((value: unknown, context) => readText(value, context, faultOf));
 
-/** One that may be absent: null, missing and the empty string all mean "none". */
+/** A value that may be absent: null, missing, the empty string and `never` are read as null. */
 const optionallySentAsText = (faultOf: FaultOf, never?: string) =>
   z.transform((value: unknown, context) =>
     value === "" ||
@@ -50,7 +50,7 @@ const nameFault: FaultOf = ({ length }) => {
 const decimalFault: FaultOf = (text) =>
   decimalPattern.test(text) ? undefined : `is not a decimal number of at most ${digitsMax} digits`;
 
-// Year 10000: what Postgres and ISO 8601 write with four digits of year ends here.
+// The start of the year 10000: Postgres and ISO 8601 write earlier years with four digits.
 const timeEndMs = 253_402_300_800_000;
 
 const timeFault: FaultOf = (text) => {
@@ -58,7 +58,7 @@ const timeFault: FaultOf = (text) => {
   return Number(text) < timeEndMs ? undefined : "is past the year 9999";
 };
 
-// What a JSON schema says of them: it cannot be told from a transform.
+// For JSON schemas, which cannot be derived from a transform.
 const decimalText = { type: "string", description: "A decimal number, with all its digits." };
 const timeText = { type: "string", description: "Milliseconds since the Unix epoch." };
 
@@ -66,18 +66,18 @@ const timeText = { type: "string", description: "Milliseconds since the Unix epo
 export const decimal = sentAsText(decimalFault).meta(decimalText);
 export const optionalDecimal = optionallySentAsText(decimalFault).meta(decimalText);
 
-/** A name or an id as text. Ids exceed 2^53, so they are text everywhere. */
+/** A name or an id, as text. Ids exceed 2^53, so they are text everywhere. */
 export const text = sentAsText(nameFault).meta({ type: "string" });
 export const optionalText = optionallySentAsText(nameFault).meta({ type: "string" });
 
 /** Milliseconds since the Unix epoch, sent as text. */
 export const epochMsText = sentAsText(timeFault).meta(timeText);
 export const optionalEpochMs = optionallySentAsText(timeFault).meta(timeText);
-/** One that is -1 where there is no such time. */
+/** A time for which -1, too, means that there is none. */
 export const optionalEpochMsOrNever = optionallySentAsText(timeFault, "-1");
 
 /**
- * Whether Postgres prints this `numeric` letter for letter as it was written: not so for
- * "0E-8", "-0" or ".5", whose value it keeps and whose spelling it does not.
+ * Whether Postgres prints this `numeric` exactly as it was written. Of "0E-8", "-0" or ".5" it keeps the
+ * value, but not the spelling.
  */
 export const printsAsWritten = (text: string): boolean => printedPattern.test(text);

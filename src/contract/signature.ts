@@ -1,12 +1,12 @@
 import { createHmac } from "node:crypto";
 import type { Query } from "./operation.ts";
 
-/** How far the ACCESS-TIMESTAMP may be from the exchange's clock. Source: reports of its users. */
+/** The most that ACCESS-TIMESTAMP may differ from the exchange's clock. Source: reports of its users. */
 export const clockSkewMaxMs = 30_000;
 
 /**
- * The path with its query as it is signed: keys sorted, values as they are, not
- * percent-encoded. (In the URL they are encoded.) Two public clients and a plain HMAC agree.
+ * The path with its query as it is signed: keys sorted, values not percent-encoded. (In the URL they are
+ * encoded.) Two public clients and a plain HMAC agree on this.
  */
 export function signedPath(path: string, query: Query): string {
   const parts = Object.keys(query)
@@ -33,7 +33,7 @@ export function signature(
   return signatureOf(secret, request, signedPath(request.path, request.query));
 }
 
-/** The same of a path whose query is spelled already. */
+/** The ACCESS-SIGN for a path that has its query already. */
 export const signatureOf = (
   secret: string,
   { timestamp, method }: { readonly timestamp: string; readonly method: string },

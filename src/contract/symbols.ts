@@ -5,12 +5,12 @@ import { type Extra, readRow } from "./row.ts";
 import { optionalDecimal, optionalEpochMs, optionalText, text } from "./scalars.ts";
 import { secondMs } from "./time.ts";
 
-/** Known values of a symbol's status: normal, offline, grey scale, trading suspended. */
+/** The known values of a symbol's status: normal, offline, grey scale, trading suspended. */
 export const symbolStatuses = ["online", "offline", "gray", "halt"] as const;
 
 /**
- * The settings of one spot pair. All values are text; `maxTradeAmount` is seen at 9e20, more
- * than a bigint holds, and `offTime` is empty where none is set.
+ * The settings of one spot pair. All values are text. `maxTradeAmount` was seen at 9e20, which is more
+ * than a Postgres bigint holds. `offTime` is empty where none is set.
  */
 export const symbolFields = {
   symbol: text,
@@ -20,21 +20,21 @@ export const symbolFields = {
   minTradeAmount: optionalDecimal,
   /** Obsolete: quantities are generally not limited. */
   maxTradeAmount: optionalDecimal,
-  /** Default rates; an individual rate may override them. */
+  /** Default fee rates; an individual rate may override them. */
   takerFeeRate: optionalDecimal,
   makerFeeRate: optionalDecimal,
   pricePrecision: optionalDecimal,
   quantityPrecision: optionalDecimal,
   quotePrecision: optionalDecimal,
   minTradeUSDT: optionalDecimal,
-  /** One of {@link symbolStatuses}; a value that is not among them is kept. */
+  /** One of {@link symbolStatuses}; other values are kept. */
   status: optionalText,
-  /** Allowed distance from the price as a fraction: 0.05 is 5 %. */
+  /** Allowed distance from the price, as a fraction: 0.05 is 5 %. */
   buyLimitPriceRatio: optionalDecimal,
   sellLimitPriceRatio: optionalDecimal,
   /** "yes" or "no". */
   areaSymbol: optionalText,
-  /** Most orders allowed on the symbol. */
+  /** The most orders allowed on the symbol. */
   orderQuantity: optionalDecimal,
   /** Milliseconds since the Unix epoch. */
   openTime: optionalEpochMs,
@@ -43,12 +43,12 @@ export const symbolFields = {
 
 const symbolRow = z.object(symbolFields);
 
-/** Today's settings of one pair. Numbers and times are text; "" has become null. */
+/** The current settings of one pair. Numbers and times are text. An empty string is read as null. */
 export type SymbolSettings = z.output<typeof symbolRow> & { readonly extra: Extra };
 
 export type SymbolReading = { readonly settings: SymbolSettings } | { readonly fault: RowFault };
 
-/** Reads one row of the list. Never throws: a row that is none comes back as its fault. */
+/** Reads one row of the list. Never throws: for a row that is not a symbol it returns the fault. */
 export function readSymbol(row: unknown): SymbolReading {
   const reading = readRow(symbolFields, symbolRow, row);
   return "fault" in reading ? reading : { settings: reading.values };
@@ -56,20 +56,20 @@ export function readSymbol(row: unknown): SymbolReading {
 
 const rowWithName = z.looseObject({ symbol: text });
 
-/** The pair that a row is about, whatever else is wrong with it; undefined where it says none. */
+/** The symbol of a row, even where other fields are broken; undefined where it has no valid symbol. */
 export function symbolOf(row: unknown): string | undefined {
   const name = rowWithName.safeParse(row).data?.symbol;
   return unstorable(name) === undefined ? name : undefined;
 }
 
-/** Get Symbol Info: the settings of one spot pair, or of all where no symbol is named. */
+/** Get Symbol Info: the settings of one spot pair, or of all pairs where no symbol is named. */
 export const symbols = {
   name: "symbols",
   method: "GET",
   path: "/api/v2/spot/public/symbols",
   access: "public",
   query: z.strictObject({ symbol: z.string().optional() }),
-  /** The rows are checked one by one, so that a broken one cannot take the good ones along. */
+  /** The rows are checked one by one, so that a broken row does not invalidate the others. */
   data: z.array(z.unknown()),
   limit: { requests: 20, perMs: secondMs, scope: "ip" },
 } as const satisfies Operation;

@@ -10,15 +10,15 @@ export const dayMs = 24 * hourMs;
 
 /** How far back the exchange serves bills. Source: the API's limits on account bills. */
 export const historyMs = 90 * dayMs;
-/** The longest stretch between startTime and endTime. Source: the same. */
+/** The longest span from startTime to endTime. Source: the API's limits on account bills. */
 export const intervalMaxMs = 7 * dayMs;
-/** The same of a unified account's financial records. Source: their documentation. */
+/** The longest span for a unified account's financial records. Source: their documentation. */
 export const unifiedIntervalMaxMs = 30 * dayMs;
 /**
- * How long after its time a row of a unified account may be booked: funding has the time at which
- * it was due, and moves the balance 1 to 2 s later. Source: ids of public rows; the rest is margin.
+ * How long after its time a row of a unified account may be booked. Funding carries the time at which it
+ * was due, but moves the balance 1 to 2 s later. Source: ids of public rows, plus a margin.
  */
 export const unifiedBookedMaxMs = 5 * secondMs;
 
-/** ISO 8601 in UTC with milliseconds: how a time is written to Postgres and to people. */
+/** ISO 8601 in UTC with milliseconds: the format for Postgres and for people. */
 export const isoTime = (time: EpochMs): string => new Date(time).toISOString();

@@ -4,8 +4,8 @@ import { optionalText, text } from "./scalars.ts";
 import { secondMs } from "./time.ts";
 
 /**
- * Get Account Settings: in which mode a unified account is. Known words are `unified` and `hybrid`,
- * and on the way there `upgrading` and `switching`. A classic account is refused.
+ * Get Account Settings: the mode of a unified account. Known values are `unified` and `hybrid`, and while
+ * it changes, `upgrading` and `switching`. The exchange refuses the operation to a classic account.
  */
 export const accountSettings = {
   name: "account settings",
@@ -17,13 +17,13 @@ export const accountSettings = {
   limit: { requests: 20, perMs: secondMs, scope: "uid" },
 } as const satisfies Operation;
 
-/** Texts in a list, or in one text between commas; none where there is nothing. */
+/** Strings as a list, or in one string separated by commas or spaces; empty where there are none. */
 const texts = z
   .union([z.array(text), z.string().transform((list) => list.split(/[\s,]+/))])
   .nullish()
   .transform((list) => (list ?? []).filter((one) => one !== ""));
 
-/** Get Account Info: whose a key is, and what it may do. It needs no right of its own. */
+/** Get Account Info: the owner and the permissions of a key. The key needs no permission for it. */
 export const accountInfo = {
   name: "account info",
   method: "GET",
@@ -32,7 +32,7 @@ export const accountInfo = {
   query: z.strictObject({}),
   data: z.looseObject({
     userId: optionalText,
-    /** Of sub-accounts only. */
+    /** Sub-accounts only. */
     parentId: optionalText,
     /** Seen: `read-only`, `read-and-write` and `read_and_write`. */
     permType: optionalText,

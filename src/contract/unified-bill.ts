@@ -6,11 +6,11 @@ import { decimal, epochMsText, optionalDecimal, optionalText, text } from "./sca
 import { type EpochMs, epochMs } from "./time.ts";
 
 /**
- * The fields of a financial record. Source: the API's v3 documentation, loosened by what answers
- * were seen to hold: the position's fields came after March 2026, and `symbol` may be empty.
+ * The fields of a financial record. Source: the API's v3 documentation, relaxed where real answers differ
+ * from it: the position fields were added after March 2026, and `symbol` may be empty.
  */
 export const unifiedBillFields = {
-  /** In any case: the documentation's sample says `Margin`. */
+  /** Upper or lower case: the documentation's sample says `Margin`. */
   category: optionalText,
   id: text,
   symbol: optionalText,
@@ -28,8 +28,8 @@ export const unifiedBillFields = {
 const row = z.object(unifiedBillFields);
 
 /**
- * Reads one row of a page of a unified account's ledger. Never throws: a row that is not a bill, or
- * says that it is of another ledger, comes back as its fault.
+ * Reads one row of a page of a unified account's ledger. Never throws: it returns the fault of a row that
+ * is not a bill, or that names another ledger's category.
  */
 export function readUnifiedBill(productType: UnifiedProductType, given: unknown): BillReading {
   const reading = readRow(unifiedBillFields, row, given);
@@ -37,7 +37,7 @@ export function readUnifiedBill(productType: UnifiedProductType, given: unknown)
   const { category, id, type, ts, extra, ...same } = reading.values;
   const asked = categoryOf(productType);
   const said = category?.toUpperCase() ?? asked;
-  // Stored here, it would be stored twice.
+  // The other ledger serves this row, too: stored here, it would be stored twice.
   if (said !== asked && unifiedCategories.includes(said)) {
     return { fault: { path: "category", reason: `is ${said}, where ${asked} was asked for` } };
   }
@@ -53,18 +53,18 @@ export function readUnifiedBill(productType: UnifiedProductType, given: unknown)
   };
 }
 
-/** What was asked for tells the category, and not how it was spelled. */
+/** Keeps the category in `extra`. The product type tells the category, but not how the row spells it. */
 const withCategory = (category: string, extra: Extra): Extra => ({ category, ...extra });
 
 const rowWithId = z.looseObject({ id: unifiedBillFields.id });
 
-/** The id of a row, whatever else is wrong with it; undefined where it has none. */
+/** The id of a row, even where other fields are broken; undefined where it has no valid id. */
 export const unifiedBillIdOf = (given: unknown): string | undefined =>
   rowWithId.safeParse(given).data?.id;
 
 const rowWithTime = z.looseObject({ ts: unifiedBillFields.ts });
 
-/** The time of a row, whatever else is wrong with it; undefined where it has none. */
+/** The time of a row, even where other fields are broken; undefined where it has no valid time. */
 export function unifiedBillTimeOf(given: unknown): EpochMs | undefined {
   const { data } = rowWithTime.safeParse(given);
   return data && epochMs(Number(data.ts));

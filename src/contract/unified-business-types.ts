@@ -1,9 +1,9 @@
 import { type BusinessType, businessTypes, type Category } from "./business-types.ts";
 
 /**
- * Every `type` of the v3 financial records, by the category that its name tells. In the exchange's
- * names FIXED is isolated margin, SSM is one-way mode, RWA is a contract on a real-world asset, and
- * SYS or SYSTEM is the exchange's side. Suffixes are no promise: the sign of `amount` counts.
+ * Every `type` of the v3 financial records, by category. The category is derived from the type's name, in
+ * which FIXED means isolated margin, SSM one-way mode, RWA a contract on a real-world asset, and SYS or
+ * SYSTEM the exchange's side. The suffixes IN and OUT are not reliable: the sign of `amount` decides.
  */
 const meanings: readonly (readonly [Category, Readonly<Record<string, string>>])[] = [
   [
@@ -233,7 +233,7 @@ const meanings: readonly (readonly [Category, Readonly<Record<string, string>>])
   ],
 ];
 
-/** The types of unified accounts. Source: the v3 documentation as of 23 September 2026. */
+/** The business types of unified accounts. Source: the v3 documentation as of 23 September 2026. */
 export const unifiedBusinessTypes: readonly BusinessType[] = meanings.flatMap(([category, types]) =>
   Object.entries(types).map(([code, meaning]) => ({
     code,
@@ -243,7 +243,7 @@ export const unifiedBusinessTypes: readonly BusinessType[] = meanings.flatMap(([
   })),
 );
 
-/** All that this program lists: those of classic accounts and those of unified ones. */
+/** All business types that this program lists, for classic and for unified accounts. */
 export const listedBusinessTypes: readonly BusinessType[] = [
   ...businessTypes,
   ...unifiedBusinessTypes,
