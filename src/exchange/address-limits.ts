@@ -5,20 +5,21 @@ import type { ExchangeError } from "../errors.ts";
 import { createRateLimiter, type RateLimit, type RateLimiter } from "./rate-limiter.ts";
 
 /**
- * The exchange takes 6,000 requests a minute from an address over all operations, and locks it
- * out for five minutes where there are more. This is 5,400 a minute, counted by the second: a
- * run that begins right after another one, whose requests it does not know, adds at most a
- * second's to that one's minute.
+ * The limit of this machine's address over all operations. The exchange accepts 6,000 requests a minute
+ * from an address, and locks it out for five minutes beyond that. This limit is 5,400 a minute, counted
+ * per second. So a run that begins right after another one, whose requests it does not know, adds at most
+ * 90 requests to the minute of the other.
  */
 export const addressLimit: RateLimit = { requests: 90, perMs: secondMs };
 
 /**
- * What several processes share. Each learns of a new one within a second, in which that one and those
- * that began with it may send ten requests each: for a hundred of them that are 1,000 beside 4,800.
+ * The requests a second that several processes share: 4,800 a minute. A process learns of new ones within
+ * a second. In that second each new process may send ten requests: a hundred of them send at most 1,000, which
+ * together stays below 6,000.
  */
 const sharedPerSecond = 80;
 
-/** The limit of one of so many processes: of more than eighty, less than one request a second. */
+/** The limit of each of so many processes. With more than eighty it is below one request a second. */
 function shareOf(processes: number): RateLimit {
   if (processes <= 1) return addressLimit;
   const requests = Math.max(1, Math.floor(sharedPerSecond / processes));
@@ -26,27 +27,36 @@ function shareOf(processes: number): RateLimit {
   return { requests, perMs };
 }
 
-/** The limits of this machine's address, which all accounts of a process share. */
+/** The limits of this machine's address. All accounts of a process share them. */
 export type AddressLimits = AddressBan & {
-  /** Puts an account's own limiter of an operation under the limits of the address. */
+  /**
+   * Combines an operation's limiter with the limit of the address.
+   * @param own makes the account's limiter, for an operation that is limited by user id.
+   */
   under(operation: Operation, own: () => RateLimiter): RateLimiter;
-  /** Leaves other processes of this machine their share: so many send from the address, this one too. */
+  /**
+   * Takes this process's share of the limit.
+   * @param processes how many processes send from the address, including this one.
+   */
   shareAmong(processes: number): void;
 };
 
-/** What all accounts know of their address being banned. */
+/** The exchange's ban of the address, of which all accounts of a process are told. */
 export type AddressBan = {
-  /** The error that ended all asking; undefined while requests may be sent. */
+  /** The error that stopped all requests; undefined while requests may be sent. */
   ban(): ExchangeError | undefined;
   /**
-   * How often the address was banned by now. Requests that were on their way together are told of
-   * one ban.
-   * @param sentAt when the request left that was told so.
+   * Counts a refusal, and returns how often the address has been banned. Refusals of requests that were
+   * under way at the same time count as one ban.
+   * @param sentAt when the refused request was sent.
    */
   countBan(sentAt: number): number;
-  /** All accounts wait so long, then send one request at a time until an answer comes. "stop" ends all asking. */
+  /**
+   * All accounts wait for `delayMs`, then send one request at a time until one is answered. "stop" stops all
+   * requests.
+   */
   banned(error: ExchangeError, delayMs: number | "stop"): void;
-  /** An answer came. */
+  /** Tells that a request was answered: the ban is over if the request was sent after it. */
   admitted(sentAt: number): void;
 };
 
@@ -95,7 +105,7 @@ function addressBan(
     banned(error, delayMs) {
       if (delayMs === "stop") {
         ban ??= error;
-        // Those who wait fail at once.
+        // Waiting requests get their turn now, and fail with the ban.
         resume();
         return;
       }
@@ -111,10 +121,10 @@ function addressBan(
 }
 
 /**
- * Sends when both limits allow. The narrow one's slot is taken first: who waits for the wide one
- * then holds up nobody but itself, while a slot of the wide one that is held and not used would
- * be lost to all. A refusal holds off the narrow one alone: it does not say whose limit it was,
- * and where it was the address's, each account is refused, and pauses, by itself.
+ * Sends when both limits allow. The slot of the narrow limit is taken first: a request that then waits
+ * for the wide limit blocks only requests of its own narrow limit. A slot of the wide limit that was held
+ * without being used would be lost to all. A refusal pauses the narrow limiter only, because it does not
+ * say which limit was exceeded. Where the address's was, each account is refused and pauses by itself.
  */
 const both = (narrow: RateLimiter, wide: RateLimiter): RateLimiter => ({
   run: (send, signal, priority) =>

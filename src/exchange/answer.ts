@@ -8,7 +8,7 @@ import { refusalOf } from "./refusals.ts";
 import { retryAfterMs } from "./retry.ts";
 import type { HttpAnswer } from "./transport.ts";
 
-/** The answer's envelope, or undefined where the body is none: HTML, cut off, another shape. */
+/** The answer's envelope; undefined where the body is HTML, truncated or of another shape. */
 export function envelopeOf({ body }: HttpAnswer): Envelope | undefined {
   try {
     return envelope.safeParse(parseExactJson(body)).data;
@@ -18,9 +18,9 @@ export function envelopeOf({ body }: HttpAnswer): Envelope | undefined {
 }
 
 /**
- * The failure that an answer tells, by its HTTP status or by its code; undefined for a success.
- * @param now the exchange's time, for a Retry-After that is a date.
- * @param scrub takes secrets out of what the answer says.
+ * The failure that an answer reports by its HTTP status or by its code; undefined for a success.
+ * @param now the exchange's time, with which a Retry-After date is compared.
+ * @param scrub removes secrets from the answer's text.
  */
 export function failureOf(
   answer: HttpAnswer,
@@ -33,7 +33,7 @@ export function failureOf(
   const said = startOf(scrub(body?.msg ?? answer.body));
   const start = `HTTP ${answer.status} ${said === "" ? "with an empty body" : `"${said}"`}`;
   if (httpOk && body === undefined) {
-    // Unified accounts were answered so for a while, and then as they should be.
+    // An empty body with HTTP 200 was seen on unified accounts. It went away by itself.
     const kind = answer.body === "" ? "unavailable" : "malformed";
     return new ExchangeError(kind, `the answer is not the exchange's: ${start}`);
   }
@@ -66,7 +66,7 @@ export function dataOf<Op extends Operation>(
 
 const lengthMax = 160;
 
-/** The start of a text from outside, on one line and without control characters for a terminal. */
+/** The start of an untrusted text, on one line and without control characters, for a terminal. */
 const startOf = (text: string): string =>
   text
     .slice(0, 4 * lengthMax)

@@ -23,9 +23,9 @@ export type Credentials = {
 
 export type ClientDeps = {
   readonly baseUrl: URL;
-  /** Without them only public operations can be asked for. */
+  /** Needed for signed operations. */
   readonly credentials?: Credentials;
-  /** Whether they are of demo trading. Default false. */
+  /** Whether the credentials are a demo trading key's. Default false. */
   readonly demo?: boolean;
   readonly locale: string;
   readonly transport: Transport;
@@ -39,32 +39,32 @@ export type ClientDeps = {
 };
 
 export type AskOptions = {
-  /** Ends the waits before and between requests, never a request on its way. */
+  /** Aborts the waits before and between requests, never a request that was sent. */
   readonly signal?: AbortSignal;
-  /** Among requests that wait for the rate limit, the highest priority goes first. Default 0. */
+  /** Of the requests that wait for the rate limit, the one with the highest priority goes first. Default 0. */
   readonly priority?: number;
-  /** Called right before each request; what it throws ends the asking. */
+  /** Called right before each request. If it throws, nothing is sent. */
   readonly beforeSend?: () => void;
-  /** Told of every request that was sent, right after its end, and of its failure. */
+  /** Called right after each request, with its failure if it failed. */
   readonly onAttempt?: (failure: ExchangeError | undefined) => void;
 };
 
 export type Answered<Op extends Operation> = {
   readonly data: z.output<Op["data"]>;
-  /** The exchange's clock when it took the request; our estimate of it if the answer does not say. */
+  /** The exchange's time when it received the request; our estimate where the answer does not have it. */
   readonly requestTime: EpochMs;
   /**
-   * The elements of a list of the data, each letter for letter as it was served; none where there is
-   * no list.
-   * @throws ExchangeError where they repeat a secret, in what parsing has dropped.
+   * The elements of a list in the data, each letter for letter as it was served; empty where there is no
+   * list.
+   * @throws ExchangeError where they contain a secret, which a part that parsing dropped may do.
    */
   readonly written: (path: readonly string[]) => readonly string[];
 };
 
 export type Client = {
   /**
-   * Asks until there is an answer that keeps the contract, or a reason to stop. A query that
-   * is a function is made anew for each attempt, when its turn has come: for times that move.
+   * Asks until an answer keeps the contract, or another attempt is of no use. A query function is called
+   * right before each attempt is sent, for queries whose times depend on the current time.
    * @throws ExchangeError, whose kind says what to do next; the signal's reason.
    */
   ask<Op extends Operation>(
@@ -74,7 +74,7 @@ export type Client = {
   ): Promise<Answered<Op>>;
 };
 
-/** The exchange, asked for the operations of the contract: signed, paced and retried. */
+/** A client for the contract's operations, which signs, paces and retries requests. */
 export function createClient(deps: ClientDeps): Client {
   const { clock, exchangeClock, address } = deps;
 
@@ -85,7 +85,7 @@ export function createClient(deps: ClientDeps): Client {
   ): Promise<Answered<Op>> {
     const url = new URL(operation.path, deps.baseUrl);
     url.search = new URLSearchParams(query).toString();
-    // In the order in which it is signed: whoever checks may take the query as it came.
+    // Sent in the order in which it is signed: a server may check the signature against the query as sent.
     url.searchParams.sort();
     let sentAt = clock.now();
     const onSent = () => {
@@ -139,7 +139,7 @@ export function createClient(deps: ClientDeps): Client {
           address.admitted(sentAt);
           return answered;
         } catch (error) {
-          // Nothing was sent: the refusal of another request ended the waiting of this one.
+          // Nothing was sent: the request waited until another one was banned, or the signal aborted.
           const isAnothers = error === address.ban() || error === signal?.reason;
           if (!(error instanceof ExchangeError) || isAnothers) throw error;
           const isBan = error.kind === "banned";
@@ -160,7 +160,7 @@ export function createClient(deps: ClientDeps): Client {
 
 const signHeader = "ACCESS-SIGN";
 
-/** The secrets of this request, which no text from outside may show. */
+/** The secrets of this request, which no output may show. */
 const secretsOf = (
   credentials: Credentials | undefined,
   headers: Readonly<Record<string, string>>,
@@ -170,8 +170,8 @@ const secretsOf = (
 ];
 
 /**
- * Refuses an answer that repeats a secret, or is nested too deeply to be searched for one: what is
- * stored of an answer stays for ever.
+ * Refuses an answer that contains a secret, or is nested too deeply to be searched for one: rows of
+ * answers are stored for good.
  */
 function refuseEcho(data: unknown, secrets: readonly string[]): void {
   try {
@@ -188,8 +188,8 @@ function refuseEcho(data: unknown, secrets: readonly string[]): void {
 }
 
 /**
- * The exchange takes a signed request only within 30 s of its own clock, so an answer whose time is
- * further off is wrong. Coverage would be claimed by that time.
+ * Refuses an answer whose time cannot be right. The exchange accepts a signed request only within 30 s of
+ * its own clock, so a time that is further off is wrong. Coverage would be computed from it.
  */
 function refuseImpossibleTime(
   headers: Readonly<Record<string, string>>,

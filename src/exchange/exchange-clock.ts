@@ -1,26 +1,26 @@
 import { type EpochMs, epochMs } from "../contract/time.ts";
 
-/** One answer's evidence: it was taken at `requestTime`, somewhere between the two local times. */
+/** An answer's times: the exchange received the request at `requestTime`, between the two local times. */
 export type ClockSample = {
   readonly sentAt: EpochMs;
   readonly answeredAt: EpochMs;
-  /** The exchange's clock. */
+  /** By the exchange's clock. */
   readonly requestTime: EpochMs;
 };
 
-/** The exchange's time, told from this machine's clock and the answers so far. */
+/** The exchange's time, estimated from this machine's clock and the answers so far. */
 export type ExchangeClock = {
   now(): EpochMs;
   observe(sample: ClockSample): void;
-  /** Believes this sample alone: the exchange just refused what the others led to. */
+  /** Replaces the estimate by this sample's: the exchange has refused a request for its timestamp. */
   reset(sample: ClockSample): void;
   /** Exchange time less local time, in ms; undefined before the first answer. */
   offsetMs(): number | undefined;
 };
 
 /**
- * Keeps the offset of the sample with the shortest round trip: its error is at most half of
- * that. A machine whose clock is minutes off so signs with the exchange's time.
+ * Keeps the offset of the sample with the shortest round trip. Its error is at most half the round trip.
+ * So a machine whose clock is minutes off still signs with the exchange's time.
  */
 export function createExchangeClock(localNow: () => EpochMs): ExchangeClock {
   let offsetMs: number | undefined;

@@ -1,9 +1,9 @@
-/** One request: when this machine's clock says it was sent, and when the exchange's says it arrived. */
+/** A request's times: when it was sent by this machine's clock, and when it arrived by the exchange's. */
 export type Arrival = { readonly sentAt: number; readonly requestTime: number };
 
 /**
- * The one-way delay of requests to the exchange, in ms: the exchange's clock at the arrival less
- * this machine's clock at the sending. The offset between the two clocks is part of it.
+ * The one-way delay of requests to the exchange, in ms: arrival by the exchange's clock less sending by
+ * this machine's clock. It includes the offset between the two clocks.
  */
 export type OneWayDelay = {
   observe(arrival: Arrival): void;
@@ -11,26 +11,25 @@ export type OneWayDelay = {
   leastMs(): number | undefined;
 };
 
-// At ten requests a second these are the last forty seconds: clocks drift, and routes change.
+// The last forty seconds at ten requests a second. Older delays are dropped: clocks drift, and routes change.
 const delaysKept = 400;
-// As many as the first two bursts of a sync bring: the requests of the first burst, on new
-// connections, may all arrive late, and the second burst would then arrive too early by as much.
+// The first two bursts of a sync give this many. The first burst opens connections, so all its requests may
+// arrive late. An estimate from it alone would let the second burst arrive too early.
 const delaysTrusted = 20;
-// Of n delays that are spread evenly above a least one, the next falls short of the shortest by
-// more than k nths of their mean excess once in n·e^(k/2) times, of delays that crowd at their
-// least once in n·e^k: with 14, less than once in 200 runs of 700 requests.
+// The next delay may be shorter than the shortest of n. If delays are spread evenly above a minimum, it is
+// shorter by more than k/n of their mean excess once in n·e^(k/2) requests; if they crowd near the minimum,
+// once in n·e^k. With k = 14 that is less than once in 200 runs of 700 requests.
 const caution = 14;
-// A server that was idle takes the whole first burst some milliseconds later than the second.
+// An idle server accepts the whole first burst some milliseconds later than the second.
 const unseenExcessMs = 20;
 
 /**
- * Estimates the shortest one-way delay from the answers' `requestTime`. The offset of the clocks
- * cancels out where the estimate is used. The shortest of n observed delays is no bound for the
- * next one, so the estimate lies below it by a share of the others' mean excess; the share shrinks
- * with n.
+ * Estimates the shortest one-way delay from the answers' `requestTime`. The clocks' offset cancels out
+ * where the estimate is used. The next delay may be shorter than the shortest of n observed ones, so the
+ * estimate is lower than that by a share of the mean excess over it. The share shrinks with n.
  *
- * A delay below the estimate shows that the past is no guide: a clock was set back, the route
- * changed, or a server with a slower clock has joined. Then the estimate begins anew.
+ * A delay below the estimate shows that earlier delays no longer apply: a clock was set back, the route
+ * changed, or a server with a slower clock has joined. The estimate then starts over.
  */
 export function createOneWayDelay(): OneWayDelay {
   let delays: number[] = [];

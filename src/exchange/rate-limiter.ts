@@ -5,8 +5,8 @@ import { type Arrival, createOneWayDelay } from "./one-way-delay.ts";
 
 export type RateLimiter = {
   /**
-   * Sends when the limit allows. The signal ends the waiting, never a request on its way.
-   * @param send is given what to call with the answer's `requestTime`, where it has one.
+   * Calls `send` when the limit allows. The signal ends the wait, never a request that was sent.
+   * @param send calls its argument with the answer's `requestTime`, if the answer has one.
    * @throws what `send` throws, or the signal's reason.
    */
   run<T>(
@@ -14,40 +14,46 @@ export type RateLimiter = {
     signal?: AbortSignal,
     priority?: number,
   ): Promise<T>;
-  /** Sends nothing new for this long: the exchange said that it was too much. */
+  /** Sends nothing new for this long, after the exchange refused a request as too many. */
   holdOff(ms: number): void;
   /**
-   * From now on so many requests a period, of the limit's own length unless it is given. Resolves
-   * once the slots beyond them have been given up, each when its request is answered and a period
-   * old; or once it is resized again.
+   * Allows so many requests in a period from now on. The period is the limit's unless it is given. With
+   * fewer requests than before, it resolves once the surplus slots are free, or once it is resized again.
+   * A slot is free when its request was answered and the next one might have been sent.
    */
   resize(requests: number, perMs?: number): Promise<void>;
 };
 
 /**
- * At most this many requests may arrive at the exchange in any rolling stretch of `perMs`. The numbers are each
- * operation's `limit` in src/contract, and `addressLimit` in address-limits.ts for all operations together.
+ * At most this many requests may arrive at the exchange in any rolling stretch of `perMs`. The numbers are in
+ * each operation's `limit` in src/contract. `addressLimit` in address-limits.ts is for all operations together.
  */
 export type RateLimit = { readonly requests: number; readonly perMs: number };
 
-// Both clocks are told in whole milliseconds, each up to one too early.
+// Both clocks are read in whole milliseconds, rounded down: each may be up to 1 ms behind.
 const marginMs = 2;
 
 /**
- * Holds a rate limit as the exchange counts it, at the arrival of requests there, over a network
- * whose delays are not known. A request has a slot, and the next one in it must not arrive
- * within a period of the first. So it is sent a period after the first one's arrival, as the
- * answer's `requestTime` tells it, less the shortest one-way delay (one-way-delay.ts), and at the
- * latest a period after the answer: that holds whatever the network does, and is what remains where times
- * are missing, absurd, or jump. At the earliest it is sent a period after the first one was,
- * whatever the times say: an arrival is never dated earlier than the sending plus its own delay.
+ * Keeps a rate limit as the exchange counts it: by the arrival of requests there, over a network with
+ * unknown delays. Each request takes a slot. The next request in a slot must arrive at least a period
+ * after the one before it. When it is sent is decided by three rules:
  *
- * The price is what a delay has on top of the shortest one: at round trips of 50 ± 5, 300 ± 30
- * and 800 ± 80 ms, 99.4, 98.1 and 95.5 % of the limit are used, and none of 10,000 requests is
- * refused. Waiting a second after the answer uses 95, 77 and 55 %; less the fastest round trip,
- * up to 1,199 are refused where each takes another route. A window counted at the sender,
- * p-queue's own, gets one in six refused: requests that are held up on their way arrive with
- * those sent a second later. `npm run bench -- limiter` prints it.
+ * - A period after the previous request's arrival, less the shortest one-way delay (one-way-delay.ts). The
+ *   answer's `requestTime` tells the arrival.
+ * - At the latest a period after the previous answer. This is safe on any network, and is the rule that
+ *   remains where times are missing, absurd, or jump.
+ * - At the earliest a period after the previous request was sent, whatever the times say: an earlier time
+ *   would mean that a delay was shorter than the shortest.
+ *
+ * The cost is each delay's excess over the shortest. At round trips of 50 ± 5, 300 ± 30 and 800 ± 80 ms,
+ * 99.4, 98.1 and 95.5 % of the limit are used, and none of 10,000 requests is refused. The alternatives:
+ *
+ * - Waiting a second after the answer uses 95, 77 and 55 %.
+ * - Waiting a second less the fastest round trip gets up to 1,199 refused where requests take different routes.
+ * - Counting at the sender, as p-queue does, gets one in six refused: requests that are delayed on their way
+ *   arrive together with those sent a second later.
+ *
+ * `npm run bench -- limiter` prints these figures.
  */
 export function createRateLimiter(limit: RateLimit, clock: Clock): RateLimiter {
   const queue = new PQueue({ concurrency: limit.requests });
@@ -55,7 +61,7 @@ export function createRateLimiter(limit: RateLimit, clock: Clock): RateLimiter {
   let { perMs } = limit;
   let heldUntil = 0;
 
-  /** When the next request may be sent in the slot of one that ended at `endedAt`. */
+  /** When the next request may be sent in the slot of a request that was answered at `endedAt`. */
   function freeAt(endedAt: number, arrival: Arrival | undefined): number {
     const leastDelayMs = oneWayDelay.leastMs();
     if (arrival === undefined || leastDelayMs === undefined) return endedAt + perMs + marginMs;
@@ -76,7 +82,7 @@ export function createRateLimiter(limit: RateLimit, clock: Clock): RateLimiter {
     await send(arrived).then(settle.resolve, settle.reject);
     const endedAt = clock.now();
     await sleepUntil(clock, () => sentAt + perMs);
-    // Computed again at each waking: what came in meanwhile tells more of the delay.
+    // Computed again at each waking: other answers may have changed the delay's estimate meanwhile.
     await sleepUntil(clock, () => freeAt(endedAt, arrival));
   }
 
@@ -92,7 +98,7 @@ export function createRateLimiter(limit: RateLimit, clock: Clock): RateLimiter {
       const giveUp = () => waiting.abort(signal?.reason);
       signal?.addEventListener("abort", giveUp, { once: true });
       const slot = () => {
-        // From here on an abort would free the slot too early.
+        // An abort from now on would free the slot too early.
         signal?.removeEventListener("abort", giveUp);
         return useSlot(send, settle);
       };
@@ -120,7 +126,10 @@ export function createRateLimiter(limit: RateLimit, clock: Clock): RateLimiter {
   };
 }
 
-/** Timers fire early: by a millisecond, and by what the event loop did before they were set. */
+/**
+ * Sleeps until a time, which may change meanwhile. It sleeps again where a timer fired early: by 1 ms, or by
+ * the event loop's work before the timer was set.
+ */
 async function sleepUntil(clock: Clock, time: () => number): Promise<void> {
   for (let leftMs = time() - clock.now(); leftMs > 0; leftMs = time() - clock.now()) {
     await clock.sleep(Math.max(2, leftMs));

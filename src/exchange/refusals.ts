@@ -49,8 +49,8 @@ const lacksRight = permission(
 );
 
 /**
- * What the exchange's codes ask of their caller. The API's documentation lists none of them;
- * they were gathered from its public clients and their issue threads.
+ * What a caller should do for each of the exchange's codes. The API's documentation lists none of them.
+ * They were gathered from its public clients and their issue threads.
  */
 const refusals: Readonly<Record<string, Refusal>> = {
   "40001": credentials(`the API key is empty; ${toCheck.key}`),
@@ -120,10 +120,10 @@ const refusals: Readonly<Record<string, Refusal>> = {
 const unknown = (remedy: string): Refusal => ({ kind: "unknown-code", remedy });
 const unknownCode = unknown("the code is not a known one; see its message");
 
-/** By which a firewall refuses, with a page of its own; the exchange's own refusals carry a code. */
+/** The statuses with which a firewall refuses. Its answers carry no code, while the exchange's own do. */
 const bans: readonly number[] = [403, 451];
 
-/** What a refusal with this code and HTTP status means. The status decides without a known code. */
+/** What a refusal with this code and HTTP status means. Without a known code, the status decides. */
 export function refusalOf(code: string | undefined, status: number): Refusal {
   const known = code !== undefined && Object.hasOwn(refusals, code) ? refusals[code] : undefined;
   if (known !== undefined) return known;
@@ -133,7 +133,7 @@ export function refusalOf(code: string | undefined, status: number): Refusal {
   return code === undefined ? withoutCode(status) : unknownCode;
 }
 
-/** The exchange sends a code with all its refusals, so this is from something before it. */
+/** A refusal without a code. The exchange's own have one, so it comes from something in front of the exchange. */
 function withoutCode(status: number): Refusal {
   if (status >= 300 && status < 400) {
     return {

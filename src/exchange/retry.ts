@@ -6,8 +6,8 @@ const delayMaxMs = 30 * secondMs;
 const retryAfterMaxMs = 2 * minuteMs;
 
 /**
- * How often a request may fail in each way; the last failure ends it. For `banned` it is all requests of
- * the address together. Each way has its own count: a network that was away for five attempts must not
+ * How often a request may fail with each kind of error. The last failure ends the request. `banned` counts
+ * all requests of the address together. Each kind has its own count: five failures of the network must not
  * use up the attempt that then sets the clock.
  */
 const attemptsMax: Readonly<Record<ExchangeErrorKind, number>> = {
@@ -24,14 +24,14 @@ const attemptsMax: Readonly<Record<ExchangeErrorKind, number>> = {
   "rate-limited": 10,
 };
 
-/** The most attempts that a request can take, failing in every way in turn. */
+/** The most attempts that a request can take: as many as all kinds of errors allow together. */
 export const attemptsBound = Object.values(attemptsMax).reduce((sum, most) => sum + most, 0);
 
 /**
  * How long to wait before the next attempt, in ms: exponential backoff with full jitter, and at least
- * what Retry-After asked for. "stop" if another attempt is of no use.
+ * the time that Retry-After asks for. "stop" if another attempt is of no use.
  *
- * @param attempt how many attempts have failed in this way, this one included.
+ * @param attempt how many attempts have failed with this kind of error, this one included.
  * @param random uniform in [0, 1).
  */
 export function retryDelayMs(
@@ -41,7 +41,7 @@ export function retryDelayMs(
 ): number | "stop" {
   if (attempt >= attemptsMax[failure.kind]) return "stop";
   if (failure.kind === "clock") return 0;
-  // Each further request may prolong a ban, so only a ban that says when it ends is waited for.
+  // Each further request may prolong a ban, so another is sent only where Retry-After says when the ban ends.
   if (failure.kind === "banned" && failure.retryAfterMs === undefined) return "stop";
   const retryAfterMs = failure.retryAfterMs ?? 0;
   if (retryAfterMs > retryAfterMaxMs) return "stop";
@@ -49,7 +49,7 @@ export function retryDelayMs(
   return Math.max(backoffMs, retryAfterMs);
 }
 
-/** A Retry-After header in milliseconds: seconds, or an HTTP date against the exchange's time. */
+/** A Retry-After header in ms. It holds seconds, or an HTTP date, which is compared with `now`, the exchange's time. */
 export function retryAfterMs(header: string | undefined, now: number): number | undefined {
   if (header === undefined) return undefined;
   const seconds = /^\d+$/.test(header.trim()) ? Number(header) : undefined;

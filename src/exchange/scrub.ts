@@ -1,4 +1,4 @@
-/** A secret as texts show it: as it is, and as URLs, forms, JSON, HTML and base64 spell it. */
+/** The spellings of a secret in a text: as it is, and in URLs, forms, JSON, HTML, base64 and hex. */
 const spellings: readonly ((secret: string) => string)[] = [
   (secret) => secret,
   encodeURIComponent,
@@ -15,8 +15,8 @@ const spellings: readonly ((secret: string) => string)[] = [
 ];
 
 /**
- * The signs of base64 that belong to a secret alone where so many bytes, of three, stand before it:
- * a proxy that packs all headers into one text packs it with its neighbours.
+ * The base64 characters that encode only the secret, where it follows so many bytes of a group of three.
+ * A proxy that encodes all headers as one text encodes the secret together with its neighbours.
  */
 function base64Within(secret: string, bytesBefore: 0 | 1 | 2): string {
   const bytes = Buffer.concat([Buffer.alloc(bytesBefore), Buffer.from(secret)]);
@@ -24,7 +24,7 @@ function base64Within(secret: string, bytesBefore: 0 | 1 | 2): string {
   return bytes.toString("base64").slice(Math.ceil((bytesBefore * 8) / 6), signs);
 }
 
-/** A form that is shorter than this stands in any text by chance. */
+/** A shorter spelling would occur in any text by chance. */
 const formLengthMin = 3;
 
 const formsOf = (secrets: readonly string[]): readonly string[] =>
@@ -34,24 +34,23 @@ const formsOf = (secrets: readonly string[]): readonly string[] =>
     .filter((form) => form.length >= formLengthMin);
 
 /**
- * Takes secrets out of a text that came from outside: a proxy may echo the headers that it
- * got.
+ * Removes secrets from an untrusted text: a proxy may echo the headers that it received.
  */
 export function scrubber(secrets: readonly string[]): (text: string) => string {
-  // One that holds another comes first, or its rest would stay.
+  // Longer forms first: if a shorter form inside a longer one were replaced first, the rest would stay.
   const forms = formsOf(secrets).toSorted((a, b) => b.length - a.length);
   if (forms.length === 0) return (text) => text;
   const anyForm = new RegExp(forms.map((form) => RegExp.escape(form)).join("|"), "gi");
   return (text) => text.replaceAll(anyForm, "[secret]");
 }
 
-// Shorter than this, a passphrase may be a word or a number that is in the data by chance.
+// A shorter passphrase may be a word or a number that occurs in the data by chance.
 const foundAnywhereMin = 16;
 const foundWholeMin = 8;
 
 /**
- * Whether data repeats a secret: a long one in any spelling and place, a shorter one as a whole
- * text only, and one of less than 8 signs, which the exchange does not take, not at all.
+ * Whether data contains a secret. A secret of 16 or more characters is found in any spelling and place, and
+ * one of 8 to 15 only as a whole string. Shorter ones are not looked for: the exchange does not accept them.
  */
 export function holdsSecret(data: unknown, secrets: readonly string[]): boolean {
   const json = JSON.stringify(data) ?? "";

@@ -7,7 +7,7 @@ import { openFilesRemedy, saysOutOfFiles } from "../open-files.ts";
 export type HttpRequest = {
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
-  /** Called when the request leaves, on a connection that stands: not before the handshakes. */
+  /** Called when the request is sent, on an open connection: after the handshakes. */
   readonly onSent?: () => void;
 };
 
@@ -18,17 +18,17 @@ export type HttpAnswer = {
 };
 
 /**
- * Sends one GET and reads its whole answer, whatever its status. It follows no redirect, which would
+ * Sends one GET and reads its whole answer, whatever its status. It follows no redirects, since they would
  * carry the key to another server.
- * @throws ExchangeError of kind `unavailable` if no whole answer came; `malformed` if an answer is
- *   encoded or is not UTF-8; `refused-request` if the server cannot prove that it is the exchange:
- *   nothing was sent to it.
+ * @throws ExchangeError of kind `unavailable` if no whole answer came; `malformed` if a successful answer is
+ *   not UTF-8, for instance compressed; `refused-request` if the server's certificate does not prove that it
+ *   is the exchange: nothing was sent to it.
  */
 export type Transport = (request: HttpRequest) => Promise<HttpAnswer>;
 
 export type TransportLimits = {
   readonly connectMaxMs: number;
-  /** Until the head of an answer is here, and between two pieces of its body. */
+  /** The longest wait for an answer's headers, and between two pieces of its body. */
   readonly silenceMaxMs: number;
   readonly wholeAnswerMaxMs: number;
   readonly bodyMaxBytes: number;
@@ -43,20 +43,20 @@ export const transportLimits: TransportLimits = {
 };
 
 /**
- * The real transport: undici's keep-alive connections, with a limit on each wait and size. It sends a
- * request once: a copy that it sent unasked would count for the exchange's limit, and not for ours.
- * @param localAddress where connections begin. Default the system's choice.
+ * The real transport: undici's keep-alive connections, with a limit on each wait and size. It never resends
+ * a request by itself: the exchange's rate limit would count the copy, and ours would not.
+ * @param localAddress the address that connections are made from. Default the system's choice.
  */
 export function openTransport(
   limits = transportLimits,
   localAddress?: string,
 ): Transport & AsyncDisposable {
   const agent = new Agent({
-    // undici sends again what an HTTP/2 server refused, or left unanswered at a GOAWAY: 40 requests
-    // arrived as 76. Over HTTP/1.1, one at a time on each connection, it sends nothing again.
+    // Over HTTP/2 undici resends requests that the server refused, or left unanswered at a GOAWAY: 40
+    // requests arrived as 76. Over HTTP/1.1, one at a time on each connection, it resends nothing.
     allowH2: false,
     connect: { timeout: limits.connectMaxMs, rejectUnauthorized: true },
-    // Here: undici ignores one that stands in `connect`.
+    // Set here, because undici ignores a localAddress inside `connect`.
     ...(localAddress !== undefined && { localAddress }),
     headersTimeout: limits.silenceMaxMs,
     bodyTimeout: limits.silenceMaxMs,
@@ -68,7 +68,7 @@ export function openTransport(
         method: "GET",
         headers: { ...ownHeaders, ...headers },
         dispatcher: onSent === undefined ? agent : agent.compose(tellOfSending(onSent)),
-        // Counts the body too, which arriving byte by byte would never time out.
+        // Includes the body, which would never time out otherwise if it came byte by byte.
         signal: AbortSignal.timeout(limits.wholeAnswerMaxMs),
       });
       const retryAfter = answer.headers["retry-after"];
@@ -79,7 +79,7 @@ export function openTransport(
       };
     } catch (error) {
       if (error instanceof ExchangeError) throw error;
-      // Without its cause: undici's error may hold what the server sent, which may be our headers.
+      // The cause is left out: undici's error may hold what the server sent, which may be our own headers.
       const message = `no answer from ${url.host}: ${reasonOf(error, limits)}`;
       throw isUntrusted(error)
         ? new ExchangeError("refused-request", `${message}; ${certificateRemedy}`)
@@ -90,8 +90,8 @@ export function openTransport(
 }
 
 /**
- * A byte that is no UTF-8 would be stored as U+FFFD, in a bill that looks sound. An error's page may
- * be in any encoding: its text is only shown.
+ * The body as text. A byte that is not UTF-8 would be stored as U+FFFD, in a bill that looks intact, so a
+ * successful answer with one is refused. The text of an error may have any encoding: it is only shown.
  */
 function textOf(status: number, body: Buffer): string {
   const isSuccess = status >= 200 && status < 300;
@@ -105,10 +105,10 @@ function textOf(status: number, body: Buffer): string {
   return new TextDecoder().decode(body);
 }
 
-// undici does not unpack an answer: an unpacked one is asked for, so that no proxy packs it.
+// undici does not decompress answers, so an uncompressed one is asked for.
 const ownHeaders = { "accept-encoding": "identity", "user-agent": "bill-sync" };
 
-/** What OpenSSL and Node call a certificate that does not hold. */
+/** The codes with which OpenSSL and Node refuse a certificate. */
 const untrusted = /CERT|^UNABLE_TO_|SELF_SIGNED/;
 const certificateRemedy =
   "its certificate does not prove that it is the exchange, and the key was not sent; check " +
@@ -119,7 +119,7 @@ const codeOf = (error: unknown): unknown =>
   error instanceof Error && "code" in error ? error.code : undefined;
 
 const isUntrusted = (error: unknown): boolean => untrusted.test(String(codeOf(error) ?? ""));
-/** undici starts a request when its connection stands; a handler belongs to one request. */
+/** undici calls `onRequestStart` once the connection is open. Each request has a handler of its own. */
 const tellOfSending =
   (onSent: () => void): Dispatcher.DispatcherComposeInterceptor =>
   (dispatch) =>
@@ -132,7 +132,7 @@ const tellOfSending =
     return dispatch(options, handler);
   };
 
-/** Why no answer came, for a person: undici's own messages speak of its timers and sockets. */
+/** Why no answer came, for a person: undici's own messages are about its timers and sockets. */
 function reasonOf(error: unknown, limits: TransportLimits): string {
   if (error instanceof DOMException && error.name === "TimeoutError") {
     return `the whole answer took longer than ${limits.wholeAnswerMaxMs / secondMs} s`;
@@ -150,7 +150,7 @@ function reasonOf(error: unknown, limits: TransportLimits): string {
     case "UND_ERR_SOCKET":
       return "the connection was closed before the whole answer was here";
     default: {
-      // Node says from where, which it does not know.
+      // Node appends the local address even where it does not know it.
       const message = messageOf(error).replace(" - Local (undefined:undefined)", "");
       return saysOutOfFiles(message) ? `${message}: ${openFilesRemedy}` : message;
     }
