@@ -2,21 +2,21 @@ import type { Bill } from "../../contract/bill.ts";
 import { OutdatedPageError } from "../../errors.ts";
 import type { PageCommit, PageCounts } from "../store.ts";
 
-// A repair stores a bill's content once, so the next answer is newer than the repair.
+// One repeat is usually enough: a repair writes a bill once, and the next answer is newer than the repair.
 const askedAgainMax = 4;
 
-/** The bills of an answer, and the database's time before the question was asked. */
+/** An answer's bills, and the database's time before the question was asked. */
 export type ServedBills = {
   readonly bills: readonly Bill[];
   readonly askedAfter: string | undefined;
 };
 
 /**
- * Commits a page. After the page was asked for, a repair (`verify --heal`) may have stored other
- * content of one of its bills. The question is then asked again, and the bills are stored as they are
+ * Commits a page. While the page was being fetched, a repair (`verify --heal`) may have stored different
+ * content for one of its bills. The question is then asked again, and the bills are stored as they are
  * served now.
  *
- * @throws OutdatedPageError where that happens again and again, or a bill is no longer served; whatever
+ * @throws OutdatedPageError where this happens again and again, or a bill is no longer served; whatever
  *   `commit` and `askAgain` throw.
  */
 export async function commitNewest(
@@ -36,7 +36,7 @@ export async function commitNewest(
   return commit(newest);
 }
 
-/** The page with its bills as they are served now; the page as it was if one of them is not served. */
+/** The page with its bills as they are served now; the unchanged page if one of them is no longer served. */
 function asServed(page: PageCommit, { bills, askedAfter }: ServedBills): PageCommit {
   const served = new Map(bills.map((bill) => [bill.billId, bill]));
   const newest = page.bills.flatMap(({ billId }) => served.get(billId) ?? []);

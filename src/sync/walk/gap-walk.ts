@@ -1,24 +1,25 @@
 import { type EpochMs, epochMs } from "../../contract/time.ts";
 import type { PlacedRow } from "./id-order.ts";
 
-/** Time without a known bill: from behind `from` to before `to`. */
+/** Time without a known bill: after `from` and before `to`. */
 type Gap = { readonly from: number; readonly to: number };
 
 /**
- * The questions about the time between known bills. An answer to a question by time alone holds a bill if
- * there is one, whatever decides the pages' order and however short they are. So these questions prove
- * that a window was read where nothing is known of the pages, at the price of one question a bill.
+ * The questions about the time between known bills. If there is a bill in the time that is asked for, the
+ * answer has one, however the exchange sorts its pages and however short it makes them. So these questions
+ * prove that a window was read even where nothing is known about the pages. The price is one question per bill.
  */
 export class GapWalk {
   readonly #gaps: Gap[];
-  // The bills at a gap's bounds may be served with it, and may fill a tiny page: then without them.
+  // The bills at a gap's bounds may be served as well, and fill a tiny page. The gap is then asked for again
+  // without these bounds.
   #isStartIncluded = false;
   #isEndIncluded = false;
 
   /**
-   * @param times of all known bills.
-   * @param to where the last gap ends.
-   * @param all whether to ask for all gaps, or for that behind the newest bill only.
+   * @param times the times of the known bills.
+   * @param to the end of the last gap.
+   * @param all whether to ask for all gaps, or only for the gap after the newest bill.
    */
   constructor(times: Iterable<number>, to: EpochMs, all: boolean) {
     const sorted = [...times].filter((time) => time < to).sort((a, b) => a - b);
@@ -27,7 +28,7 @@ export class GapWalk {
     this.#gaps = gaps.slice(all ? 0 : -1).filter((gap) => gap.to - gap.from > 1);
   }
 
-  /** Undefined where no gap is left. */
+  /** The next question; undefined where no gap is left. */
   get next(): { readonly startTime: EpochMs; readonly endTime: EpochMs } | undefined {
     const gap = this.#gaps[0];
     if (gap === undefined) return undefined;
@@ -37,7 +38,7 @@ export class GapWalk {
     };
   }
 
-  /** @returns an unknown bill that lies in the gap. */
+  /** Takes the answer to the question. @returns an unknown bill that lies in the gap. */
   take(rows: readonly PlacedRow[]): PlacedRow | undefined {
     const [gap] = this.#gaps;
     if (gap === undefined) return undefined;

@@ -1,6 +1,6 @@
 import type { EpochMs } from "../../contract/time.ts";
 
-/** A row's place in the ledger. A field that broke the contract is undefined. */
+/** A row's id and time. A field that broke the contract is undefined. */
 export type RowPlace = { readonly billId: string | undefined; readonly cTime: EpochMs | undefined };
 
 /** A row whose id and time could both be read. */
@@ -9,7 +9,7 @@ export type PlacedRow = { readonly billId: string; readonly cTime: EpochMs };
 export const isPlaced = (row: RowPlace): row is PlacedRow =>
   row.billId !== undefined && row.cTime !== undefined;
 
-/** Compares decimal ids of any length by their value: they exceed 2^53. */
+/** Compares decimal ids by value. They are strings of any length, since they exceed 2^53. */
 export function compareIds(left: string, right: string): number {
   const [a, b] = [withoutZeros(left), withoutZeros(right)];
   if (a.length !== b.length) return a.length - b.length;
@@ -18,29 +18,31 @@ export function compareIds(left: string, right: string): number {
 
 const withoutZeros = (id: string): string => (id.startsWith("0") ? id.replace(/^0+(?=.)/, "") : id);
 
-/** The lowest of the ids; undefined where there is none. */
+/** The lowest of the ids; undefined where there are none. */
 export const lowestId = (ids: readonly string[]): string | undefined =>
   ids.reduce<string | undefined>(
     (lowest, id) => (lowest === undefined || compareIds(id, lowest) < 0 ? id : lowest),
     undefined,
   );
 
-/** The id just beneath: asked for ids below it, an exchange leaves out the bill of that id even if it
- * includes its cursor. Undefined where there is none, or the id is no number. */
+/**
+ * The next lower id. With it as the cursor, an exchange leaves out the bill of `id` even if it includes
+ * the cursor's own bill. Undefined where `id` is zero or not a number.
+ */
 export const idBeneath = (id: string): string | undefined =>
   /^0*[1-9]\d*$/.test(id) ? String(BigInt(id) - 1n) : undefined;
 
-/** How far the ids of a stream were seen to disagree with the times, and which of them sort its pages. */
+/** How far a stream's ids were seen to disagree with its times, and whether its pages go on by id or by time. */
 export class IdOrder {
   #disorderMs: number;
   #isByTime = false;
 
-  /** @param disorderMs what is known beforehand. */
+  /** @param disorderMs the disorder that is known beforehand. */
   constructor(disorderMs = 0) {
     this.#disorderMs = disorderMs;
   }
 
-  /** Whether the exchange goes on behind a cursor by times, and ids lead nowhere. */
+  /** Whether the exchange continues after a cursor by time, so that cursors made from ids lead nowhere. */
   get isByTime(): boolean {
     return this.#isByTime;
   }
@@ -49,7 +51,7 @@ export class IdOrder {
     this.#isByTime = true;
   }
 
-  /** The most by which a bill was newer than one with a higher id, ms. Bills of one millisecond are in order. */
+  /** The most by which a bill was newer than one with a higher id, ms. Bills of one millisecond count as in order. */
   get disorderMs(): number {
     return this.#disorderMs;
   }

@@ -3,7 +3,6 @@ import { compareIds, idBeneath, isPlaced, type PlacedRow, type RowPlace } from "
 import type { PageHabits } from "./page-habits.ts";
 import { type Doubt, unservedWitness } from "./witnesses.ts";
 
-/** Rows that answer a question. */
 export type Answer = {
   readonly rows: readonly RowPlace[];
   readonly endId: string | undefined;
@@ -13,24 +12,24 @@ export type Answer = {
   readonly servedFrom: EpochMs;
 };
 
-/** A page overlaps the one before it by this much time: its bills are served twice. */
+/** How much time each page overlaps the one before it. Bills of that time are served twice. */
 export const overlapMs = 4 * secondMs;
-// An overlap has at most so many bills, and at least one.
+// An overlap has at least one bill, and at most so many.
 const overlapRowsMax = 10;
-// How many known bills are remembered of those that the next answer must serve again, at least one.
+// The most witnesses that are remembered. The next answer must serve at least one of them again.
 const witnessesMax = 100;
-// One such answer may be another question's.
+// How many answers in a row show that the exchange goes on by time. A single one may answer another question.
 const olderAboveMin = 2;
 
-/** What is asked for: what lies below a bill. Of a cursor that was stored, its time is not known. */
+/** A bill below which rows are asked for. The time of a stored cursor is not known. */
 type Place = Partial<RowPlace> & { readonly billId: string };
 
-/** A question by id, and what its answer must serve again. */
+/** A question by id, and the known bills that its answer must serve again. */
 type Asked = {
-  /** Ids below that of this bill; undefined for the newest page. */
+  /** Rows with ids below this bill's are asked for; undefined for the newest page. */
   readonly below: Place | undefined;
   readonly witnesses: readonly PlacedRow[];
-  /** How much time the overlap with the page before spans. */
+  /** The time that the overlap with the page before spans, ms. */
   readonly spanMs: number;
 };
 
@@ -41,31 +40,31 @@ const askedBelow = (below: Place | undefined): Asked => ({
 });
 
 /**
- * The walk through a window by falling ids. It makes its cursor from the ids of the rows: the
- * exchange's `endId` neither moves nor ends it. After a full page it asks for ids below one that lies a
- * little above the lowest. So the next answer must serve some known bills again: its witnesses. Its
- * last question, too, asks for the lowest bill again, where another one is known to ask below.
+ * The walk through a window by falling ids. It makes its cursor from the ids of the rows. The exchange's
+ * `endId` is used only where no row of a page has an id. After a full page, the next cursor is an id a
+ * little above the lowest one. So the next answer must serve some known bills again: its witnesses. The
+ * last question, too, must serve the lowest bill again, if another bill is known to ask below.
  *
- * An exchange may take the cursor for a bill's place among its pages, and sort those by time. Where ids
- * do not follow the times, it then serves bills that are older than the cursor and have higher ids. Two
- * such answers in a row show it.
+ * An exchange may sort its pages by time, and go on after the place of the cursor's bill in that order.
+ * Where ids do not follow the times, it then serves bills that are older than the cursor but have higher
+ * ids. Two such answers in a row show it.
  */
 export class IdWalk {
   readonly #habits: PageHabits;
   #asked: Asked;
-  /** What closes the walk, once nothing lower comes: the lowest bill alone must be served again. */
+  /** The last question, asked once nothing lower comes: it must serve the lowest bill again. */
   #closing: Asked | undefined;
   #lowest: Place | undefined;
   #oldest = Number.POSITIVE_INFINITY;
   #end: "none" | "witnessed" | "empty" | "uncertain" = "none";
-  /** Whether a cursor that is no bill's id has led to a lower bill. */
+  /** Whether a cursor that is not a bill's id has led to a lower bill. */
   #takesAnyId = false;
-  /** How many answers in a row were older than the cursor with ids above it. */
+  /** How many answers in a row had bills that are older than the cursor but have higher ids. */
   #olderAbove = 0;
   #narrowestMs: number;
   #resumeBelow: string | undefined;
 
-  /** @param cursor where an earlier run stood; how its pages overlapped is not known. */
+  /** @param cursor the place at which an earlier run stopped. How its pages overlapped is not known. */
   constructor(habits: PageHabits, cursor?: string) {
     this.#habits = habits;
     this.#lowest = cursor === undefined ? undefined : { billId: cursor };
@@ -74,45 +73,45 @@ export class IdWalk {
     this.#narrowestMs = cursor === undefined ? Number.POSITIVE_INFINITY : 0;
   }
 
-  /** Undefined for the newest page. */
+  /** The cursor of the next question; undefined for the newest page. */
   get idLessThan(): string | undefined {
     return this.#asked.below?.billId;
   }
 
-  /** Whether the exchange has shown that it goes on by times, not by ids. */
+  /** Whether answers have shown that the exchange goes on by time, not by id. */
   get isByTime(): boolean {
     return this.#olderAbove >= olderAboveMin;
   }
 
-  /** Whether nothing was served below the lowest id. */
+  /** Whether the walk found nothing below the lowest id. */
   get hasEnded(): boolean {
     return this.#end !== "none";
   }
 
-  /** Whether the answer that ended the walk has served the lowest bill again. */
+  /** Whether the answer that ended the walk served the lowest bill again. */
   get isEndWitnessed(): boolean {
     return this.#end === "witnessed";
   }
 
-  /** Whether the walk ended for want of a question that could show more, not because it read all. */
+  /** Whether the walk ended because no question by id could show more, not because it had read everything. */
   get isEndUncertain(): boolean {
     return this.#end === "uncertain";
   }
 
   /**
-   * The narrowest overlap of two pages, ms. If the exchange sorts pages by time, a bill can only have
-   * been skipped if its id is further out of order than that.
+   * The narrowest overlap of two pages, ms. If the exchange sorts pages by time, the walk can only have
+   * skipped a bill whose id is further out of order than this.
    */
   get narrowestMs(): number {
     return this.#narrowestMs;
   }
 
-  /** The id below which a later run may resume: at least one known bill lies below it. */
+  /** The id below which a later run may resume. At least one known bill has a lower id. */
   get resumeBelow(): string | undefined {
     return this.#resumeBelow;
   }
 
-  /** @returns why the answer cannot be true; the question then stays the same. */
+  /** Takes the answer to the question. @returns why it cannot be true; the question then stays the same. */
   take(answer: Answer): Doubt | undefined {
     const { below, witnesses, spanMs } = this.#asked;
     const rows = leadingRows(answer.rows);
@@ -127,7 +126,7 @@ export class IdWalk {
     const next = lowestOf(rows);
     const isLower = next !== undefined && this.#isLower(next);
     const doubt = unservedWitness(witnesses, answer);
-    // Other bills may have filled a tiny page: the cursor's own, or newer ones that were unknown.
+    // Other bills may have filled a tiny page: the cursor's own bill, or newer bills that were not known.
     const isFilled = this.#habits.areTiny && rows.length > 0;
     if (doubt !== undefined && !isFilled) return doubt;
     const oldest = oldestOf(rows, this.#oldest);
@@ -140,7 +139,7 @@ export class IdWalk {
     return undefined;
   }
 
-  /** Takes note of rows that another question brought. If some are lower, this walk has not ended. */
+  /** Takes note of rows from another question. If some have lower ids, this walk has not ended. */
   see(rows: readonly RowPlace[]): void {
     const lower = rows.filter((row) => hasId(row) && this.#isLower(row));
     if (lower.length === 0) return;
@@ -166,25 +165,25 @@ export class IdWalk {
     this.#asked = (isFull ? overlap : this.#closing) ?? askedBelow(this.#lowest);
   }
 
-  /** Nothing lower came. */
+  /** Decides what is asked after an answer without a lower id, or ends the walk. */
   #askLower(answer: Answer, rows: readonly RowPlace[]): Doubt | undefined {
     const id = this.idLessThan;
     const isLowest = id === this.#lowest?.billId;
     if (id !== undefined && id === this.#beneath) {
       this.#end = this.#takesAnyId ? "empty" : "uncertain";
     } else if (!isLowest && id !== this.#closing?.below?.billId) {
-      // The overlap's known bills may have filled the page: ask below all of them but one.
+      // The known bills of the overlap may have filled the page: ask below all of them but the lowest.
       this.#asked = this.#closing ?? askedBelow(this.#lowest);
     } else if (!isLowest) {
       const isServed = rows.some(({ billId }) => billId === this.#lowest?.billId);
-      // The lowest bill alone may be all that a tiny page holds.
+      // The lowest bill may be all that a tiny page holds.
       if (isServed && !this.#habits.areTiny) this.#end = "witnessed";
       else this.#asked = askedBelow(this.#lowest);
     } else return this.#askBelowAll(answer, rows);
     return undefined;
   }
 
-  /** Nothing came below the lowest bill. */
+  /** Decides what is asked after nothing came below the lowest bill, or ends the walk. */
   #askBelowAll({ rows: all, endId, limit }: Answer, rows: readonly RowPlace[]): Doubt | undefined {
     const beneath = this.#habits.areTiny && lowestOf(rows) ? this.#beneath : undefined;
     if (beneath !== undefined) {
@@ -194,7 +193,7 @@ export class IdWalk {
     } else if (lowestOf(rows) !== undefined || all.length === 0) {
       this.#end = "empty";
     } else if (endId !== undefined && this.#isLower({ billId: endId })) {
-      // Rows without ids leave only the exchange's own cursor to go on by.
+      // The rows have no ids, so the walk goes on by the exchange's own cursor.
       this.#lowest = { billId: endId };
       this.#asked = askedBelow(this.#lowest);
     } else if (all.length < limit) {
@@ -206,7 +205,10 @@ export class IdWalk {
   }
 }
 
-/** A row whose time cannot be read may have a wrong id, too: it moves the cursor only if no row has both. */
+/**
+ * The rows that may move the cursor. A row without a readable time may have a wrong id, too, so it counts
+ * only if no row has both.
+ */
 function leadingRows(rows: readonly RowPlace[]): readonly RowPlace[] {
   const placed = rows.filter(isPlaced);
   return placed.length > 0 ? placed : rows;
@@ -215,7 +217,7 @@ function leadingRows(rows: readonly RowPlace[]): readonly RowPlace[] {
 const oldestOf = (rows: readonly RowPlace[], before: number): number =>
   rows.reduce((oldest, { cTime }) => Math.min(oldest, cTime ?? oldest), before);
 
-/** The question that serves some of the page's oldest bills again, at most so many. */
+/** A question whose answer must serve some of the page's oldest bills again, at most so many. */
 function overlapOf(rows: readonly RowPlace[], most: number): Asked | undefined {
   const byId = new Map(rows.filter(hasId).map((row) => [row.billId, row]));
   const sorted = [...byId.values()].sort((a, b) => compareIds(a.billId, b.billId));
@@ -233,7 +235,7 @@ function overlapOf(rows: readonly RowPlace[], most: number): Asked | undefined {
   return { below, witnesses, spanMs: Math.max(0, ...known) - oldest };
 }
 
-/** The first place from the wanted one on that lies above another by id and by time. */
+/** The first place, from the wanted one on, whose bill is above another one both by id and by time. */
 function overlapPlace(times: readonly number[], wanted: number): number {
   let oldest = Math.min(...times.slice(0, wanted));
   for (let place = wanted; place < times.length; place++) {
@@ -246,7 +248,7 @@ function overlapPlace(times: readonly number[], wanted: number): number {
 
 const hasId = (row: RowPlace): row is Place & RowPlace => row.billId !== undefined;
 
-/** An exchange may take the cursor itself for below it. */
+/** The cursor's own bill is not above it: an exchange may include it in the answer. */
 const isAbove = (id: string, cursor: Place): boolean => compareIds(id, cursor.billId) > 0;
 
 const isBefore = (time: number | undefined, cursor: number | undefined): boolean =>

@@ -1,10 +1,10 @@
-/** A page with this many rows shows that pages are long: one that is cut has several still. */
+/** A page with this many rows shows that pages are not tiny: even one that is cut short then has several rows. */
 export const longPageMin = 8;
 
 /**
- * What answers have shown of the exchange's pages. One is shared by the walks of a run, for the exchange
- * is the same to all of them. No walk believes it without an answer of its own, so an exchange that lies to
- * one of them, or whose servers differ, costs requests and no bills.
+ * What answers have shown about the exchange's pages. The walks of a run share one, since they ask the
+ * same exchange. No walk relies on it without an answer of its own. So false answers to one walk, or servers
+ * that differ, cost requests but no bills.
  */
 export class PageHabits {
   #longest = 0;
@@ -16,22 +16,22 @@ export class PageHabits {
   }
 
   /**
-   * Whether no page has shown yet that pages hold more than a handful of rows. A page of one row may then
-   * be all that the exchange serves at once, and proves nothing about what lies behind it.
+   * Whether no page has yet shown that pages hold more than a few rows. A page of one row may then be all
+   * that the exchange serves at once, and does not prove that there are no more rows.
    */
   get areTiny(): boolean {
     return this.#longest < longPageMin;
   }
 
   /**
-   * Whether bills of the end time's own millisecond are taken to be served. It decides only which question
-   * is asked first: a walk counts on it where its own answer, to that question, has served such a bill.
+   * Whether a question's end time is assumed to be inclusive. This only decides which question is asked first.
+   * A walk relies on it only after its own answer to that question had a bill of the end time.
    */
   get isEndIncluded(): boolean {
     return this.#isEndIncluded;
   }
 
-  /** @param isIncluded whether a bill of that millisecond, known to be there, was served. */
+  /** @param isIncluded whether an answer had a bill of the end time that is known to exist. */
   noteEnd(isIncluded: boolean): void {
     this.#isEndIncluded = isIncluded;
   }

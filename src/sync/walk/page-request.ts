@@ -1,7 +1,7 @@
 import type { BillPage } from "../../contract/account-bills.ts";
 import type { EpochMs } from "../../contract/time.ts";
 
-/** What is asked of the exchange for one page: the times as they are sent, both inclusive. */
+/** The request for one page, with the times as they are sent. */
 export type PageRequest = {
   readonly startTime: EpochMs;
   readonly endTime: EpochMs;
@@ -9,12 +9,12 @@ export type PageRequest = {
   readonly limit: number;
 };
 
-/** A page, and the exchange's time when it was put together. */
+/** A page, and the exchange's time when it received the request. */
 export type FetchedPage = BillPage & {
   readonly requestTime: EpochMs;
-  /** Each row as it was served, letter for letter. Called only if a row cannot be read. */
+  /** The rows as they were served, letter for letter. Called only if a row cannot be read. */
   readonly rowTexts: () => readonly string[];
 };
 
-/** Calls `request` when its turn at the exchange has come, and again for each retry. */
+/** Fetches a page. `request` is called when the rate limit allows sending, and again for each retry. */
 export type FetchPage = (request: () => PageRequest) => Promise<FetchedPage>;

@@ -4,12 +4,13 @@ import { type EpochMs, isoTime, minuteMs } from "../../contract/time.ts";
 import { printableLine } from "../../printable.ts";
 import type { PageCommit } from "../store.ts";
 
-// How the exchange rounds its bounds is not known. A page of another request is days off.
+// How the exchange rounds bounds is not known, so times up to a minute outside them are accepted. A page that
+// answers another request is days off.
 const boundsToleranceMs = minuteMs;
 
 /**
- * Finds a row that shows that a page answers another request: its time is far from what was asked for.
- * The cursor of such a page would lead to an empty page, and so to a false end of the window.
+ * Finds a row whose time is far outside the requested span, which shows that the page answers another
+ * request. The cursor of such a page would lead to an empty page, and so to a false end of the window.
  * @returns what is wrong, in words; undefined if nothing is.
  */
 export function strayBill(

@@ -1,15 +1,16 @@
 type Page = {
   /** The id below which a later run may resume; undefined if it must begin with the newest page. */
   readonly resumeBelow: string | undefined;
-  /** How many pages came before. */
+  /** How many pages the walk has read before this one. */
   readonly number: number;
-  /** Whether it stores anything. */
+  /** Whether the page stores anything. */
   readonly isStoring: boolean;
 };
 
 /**
- * How far a window was read: an id below which a later run resumes, or "anew" and a number. Each page that
- * stores something changes it. The next page's commit compares it, and so notices if that page is gone.
+ * How far a window was read: the id below which a later run resumes, or "anew" and a number where it must
+ * begin again. Each page that stores something changes the place. The commit of the next page compares it
+ * with the stored one, and so notices if the page before is missing.
  */
 export class ResumePlace {
   #text: string | undefined;
@@ -20,7 +21,7 @@ export class ResumePlace {
     this.#below = cursor;
   }
 
-  /** Undefined where the window's walk has not begun. */
+  /** The place as it is stored; undefined as long as the window has none. */
   get text(): string | undefined {
     return this.#text;
   }

@@ -7,10 +7,10 @@ export type ReadRows = {
   readonly rejected: readonly RejectedRow[];
 };
 
-// A page overlaps its neighbours only.
+// A page overlaps only its neighbours.
 const pagesRemembered = 2;
 
-/** Leaves out rows that the last pages held already, letter for letter, since pages overlap. */
+/** Removes rows that the last pages had letter for letter: overlapping pages repeat them. */
 export class ServedRows {
   #pages: readonly { bills: ReadonlyMap<string, Bill>; texts: ReadonlySet<string> }[] = [];
 

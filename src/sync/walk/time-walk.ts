@@ -11,27 +11,27 @@ import type { Answer } from "./id-walk.ts";
 import type { PageHabits } from "./page-habits.ts";
 import { type Doubt, missing, unservedWitness } from "./witnesses.ts";
 
-/** What a walk by times asks next. It follows from the oldest bill so far. */
+/** What a walk by times asks next, relative to the oldest bill so far. */
 type Step =
-  /** Asks for bills that are not newer than that bill, which must be served again. */
+  /** Asks for bills that are not newer than the oldest bill, which must be served again. */
   | { readonly kind: "down" }
-  /** Asks for the unread bills of that bill's millisecond: those below this id. */
+  /** Asks for the unread bills of the oldest bill's millisecond: those with ids below this one. */
   | { readonly kind: "inside"; readonly below: string | undefined }
-  /** Asks for bills that are older than that millisecond. */
+  /** Asks for bills that are older than the oldest bill's millisecond. */
   | { readonly kind: "past" };
 
-/** What the walk by ids has shown, when the walk by times is under way. */
+/** What the walk by ids has shown. */
 export type IdEvidence = {
-  /** Whether ids follow the times: then a walk by ids misses nothing on its way. */
+  /** Whether ids follow the times. A walk by ids then skips no bills on its way down. */
   readonly doIdsFollow: boolean;
-  /** Whether the walk by ids ended with an answer that served the lowest bill again, and none below it. */
+  /** Whether the last answer to the walk by ids served the lowest bill again, and none below it. */
   readonly isEndWitnessed: boolean;
 };
 
 /**
- * The walk through a window by falling times. It checks the end that a walk by ids has found. Where ids
- * do not follow the times, it reads the whole window. One millisecond may have more bills than a
- * page: those alone are read by their ids.
+ * The walk through a window by falling times. It checks the end that the walk by ids has found. Where ids
+ * do not follow the times, it reads the whole window. A millisecond may have more bills than a page holds.
+ * Within such a millisecond, bills are read by falling ids.
  */
 export class TimeWalk {
   readonly #to: EpochMs;
@@ -39,15 +39,15 @@ export class TimeWalk {
   #step: Step = { kind: "down" };
   #oldest: PlacedRow | undefined;
   #witnesses: readonly PlacedRow[] = [];
-  /** The oldest bill that any question brought; of one millisecond, that with the lowest id. */
+  /** The oldest bill of all answers, those of the walk by ids included; of one millisecond, the lowest id. */
   #known: PlacedRow | undefined;
-  /** What the questions count on. Only an answer changes it: other walks may note it meanwhile. */
+  /** Whether the current question assumes an inclusive end time. A copy, since other walks may change `habits`. */
   #isEndIncluded: boolean;
   #hasEnded = false;
-  /** Where the walk was before it skipped time. */
+  /** The walk's place before it skipped time. */
   #skipped: { oldest: PlacedRow | undefined; witnesses: readonly PlacedRow[] } | undefined;
 
-  /** @param to where the window ends. */
+  /** @param to the end of the window. */
   constructor(to: EpochMs, habits: PageHabits) {
     this.#to = to;
     this.#habits = habits;
@@ -56,7 +56,7 @@ export class TimeWalk {
 
   get endTime(): EpochMs {
     if (this.#oldest === undefined) return this.#to;
-    // Asked without its own millisecond, a bill is left out whether or not the end is inclusive.
+    // `past` leaves out the oldest bill's own millisecond, and the other steps include it.
     const offsetMs = this.#step.kind === "past" ? 0 : 1;
     return epochMs(this.#oldest.cTime + offsetMs - Number(this.#isEndIncluded));
   }
@@ -70,13 +70,13 @@ export class TimeWalk {
     return this.#hasEnded;
   }
 
-  /** A walk by ids begins with a page that was asked for without an id. It is this walk's first page, too. */
+  /** Takes the newest page, with which the walk by ids begins. It is also this walk's first page. */
   begin(rows: readonly RowPlace[]): void {
     this.see(rows);
     if (this.#oldest === undefined) this.#goTo(rows.filter(isPlaced));
   }
 
-  /** Takes note of rows that another question brought. */
+  /** Takes note of rows from another question. */
   see(rows: readonly RowPlace[]): void {
     this.#known = oldestOf([...rows.filter(isPlaced), ...(this.#known ? [this.#known] : [])]);
     if (this.#known && this.#isOlder(this.#known)) this.#hasEnded = false;
@@ -89,7 +89,7 @@ export class TimeWalk {
     this.#goTo([this.#known]);
   }
 
-  /** Looks up what other walks have noted of the end time, before the first question is asked. */
+  /** Copies what other walks have learned about the end time, for the next `down` question. */
   prepare(): void {
     if (this.#step.kind === "down") this.#isEndIncluded = this.#habits.isEndIncluded;
   }
@@ -104,7 +104,7 @@ export class TimeWalk {
     this.#hasEnded = false;
   }
 
-  /** @returns why the answer cannot be true; it is then asked again, without what was only assumed. */
+  /** @returns why the answer cannot be true; the question is then asked again, without assumptions. */
   take(answer: Answer, evidence: IdEvidence): Doubt | undefined {
     const placed = answer.rows.filter(isPlaced);
     switch (this.#step.kind) {
@@ -114,7 +114,7 @@ export class TimeWalk {
         if (this.#learnsEnd(placed)) return undefined;
         return this.#takeInside(placed, this.#step.below);
       case "past":
-        // The known bills may have filled the page: ask again without them.
+        // Bills that are known already may have filled the page: ask again without them.
         if (this.#learnsEnd(placed)) return undefined;
         return this.#goDown(placed) ? undefined : this.#end(answer);
       default:
@@ -123,31 +123,31 @@ export class TimeWalk {
   }
 
   #takeDown(placed: readonly PlacedRow[], answer: Answer, evidence: IdEvidence): Doubt | undefined {
-    // If one millisecond fills a page, the bills served may be others than the known ones.
+    // Any bill of that millisecond counts: where its bills fill a page, others than the witnesses may be served.
     const isReached = placed.some((row) => this.#isOfOldest(row));
     const doubt = isReached ? undefined : unservedWitness(this.#witnesses, answer);
     const isCrowded = doubt !== undefined || answer.rows.length >= answer.limit;
-    // The bills of the end's own millisecond may have filled the page: ask again without them.
+    // Bills at the end time itself may have filled the page: ask again without them.
     if (isCrowded && this.#learnsEnd(placed)) return undefined;
     if (doubt !== undefined) {
       if (this.#forgetsEnd()) return undefined;
-      // A tiny page may have been filled by older bills, where pages are sorted by id.
+      // Older bills may have filled a tiny page, if pages are sorted by id.
       const isFilled = this.#habits.areTiny && placed.some((row) => this.#isOlder(row));
       if (!isFilled) return doubt;
     }
     if (this.#goDown(placed)) return undefined;
     if (this.#oldest === undefined && this.#known && answer.rows.length > 0) {
-      // A page whose rows have no time or id leaves only what is known to go on by.
+      // No row has both a time and an id, so the walk goes on from the oldest known bill.
       this.#goTo([this.#known]);
       return undefined;
     }
-    // Bills of that millisecond may have filled the page, and an exchange's page may be shorter than
-    // what was asked for.
+    // Bills of the oldest millisecond may have filled the page, since the exchange's pages may be shorter than
+    // the limit that was asked for.
     const mayHideOlder = answer.rows.length > 1 || this.#habits.areTiny;
     const { doIdsFollow, isEndWitnessed } = evidence;
     if (this.#oldest === undefined || (doIdsFollow && !mayHideOlder)) return this.#end(answer);
     this.#witnesses = placed.filter((row) => this.#isOfOldest(row));
-    // That answer has shown already that there is no lower id, in this millisecond or elsewhere.
+    // The walk by ids has shown that there is no lower id, in this millisecond or elsewhere.
     if (doIdsFollow && isEndWitnessed) this.#step = { kind: "past" };
     else this.#step = this.#inside(doIdsFollow);
     return undefined;
@@ -160,7 +160,7 @@ export class TimeWalk {
     const lower = lowestId(own.map(({ billId }) => billId));
     if (lower !== undefined && below !== undefined) {
       const isLower = compareIds(lower, below) < 0;
-      // A tiny page may have been filled by the cursor's own bill.
+      // The cursor's own bill may have filled a tiny page.
       const beneath = this.#habits.areTiny ? idBeneath(below) : undefined;
       const next = isLower ? lower : beneath;
       this.#step = next === undefined ? { kind: "past" } : { kind: "inside", below: next };
@@ -169,7 +169,7 @@ export class TimeWalk {
     return undefined;
   }
 
-  /** @returns whether the rows brought an older bill. */
+  /** @returns whether the rows had an older bill. */
   #goDown(placed: readonly PlacedRow[]): boolean {
     this.see(placed);
     const oldest = oldestOf(placed);
@@ -178,7 +178,7 @@ export class TimeWalk {
     return true;
   }
 
-  /** Nothing older came. That is a contradiction if an older bill is known and not behind the horizon. */
+  /** Ends the walk, as nothing older came. This is a contradiction if an older bill is known and still served. */
   #end({ servedFrom }: Answer): Doubt | undefined {
     const known = this.#known;
     if (known && this.#isOlder(known) && known.cTime >= servedFrom) return missing(known);
@@ -186,7 +186,7 @@ export class TimeWalk {
     return undefined;
   }
 
-  /** @returns whether the rows show what was not counted on: that the exchange's end time is inclusive. */
+  /** @returns whether the rows show that the exchange's end time is inclusive, which was not assumed. */
   #learnsEnd(placed: readonly PlacedRow[]): boolean {
     if (this.#isEndIncluded || this.#oldest === undefined) return false;
     const { endTime } = this;
@@ -195,7 +195,7 @@ export class TimeWalk {
     return true;
   }
 
-  /** @returns whether the walk has counted on that, and asks again without. */
+  /** Drops the assumption that the end time is inclusive. @returns whether it was made: the walk then asks again. */
   #forgetsEnd(): boolean {
     const hasCounted = this.#isEndIncluded;
     this.#noteEnd(false);
@@ -207,7 +207,7 @@ export class TimeWalk {
     this.#habits.noteEnd(isIncluded);
   }
 
-  /** If ids follow the times, a walk by ids has read the millisecond down to the lowest known bill. */
+  /** If ids follow the times, the walk by ids has read the millisecond down to the lowest known bill. */
   #inside(doIdsFollow: boolean): Step {
     const ids = this.#witnesses.map(({ billId }) => billId);
     if (doIdsFollow && this.#known && this.#isOfOldest(this.#known)) ids.push(this.#known.billId);

@@ -22,29 +22,29 @@ export type WalkDeps = {
   readonly fetchPage: FetchPage;
   readonly commitPage: (page: PageCommit) => Promise<PageCounts>;
   readonly exchangeNow: () => EpochMs;
-  /** The database's time (see `Store.time`). Default unknown: then no repair beside the walk is seen. */
+  /** The database's time (see `Store.time`). Without it, a repair that is made during the walk is not noticed. */
   readonly databaseTime?: () => string | undefined;
   /** The exchange's time when the run was planned. */
   readonly plannedAt: EpochMs;
-  /** How long the newest time stays settling: stored, but not yet called complete. */
+  /** How long the newest time stays settling: stored, but not yet covered. */
   readonly settleLagMs: number;
-  /** What is known of the order of the stream's ids: shared by its walks. */
+  /** What is known about the order of the stream's ids. Its walks share it. */
   readonly idOrder: IdOrder;
-  /** What is known of the exchange's pages: shared by the walks of a run. Default nothing. */
+  /** What is known about the exchange's pages. The walks of a run share it. Default nothing. */
   readonly pageHabits?: PageHabits;
-  /** Waits before the walk asks again about a window of which nothing was served. Default: no wait. */
+  /** Waits before another question about a window of which nothing was served yet. Default no wait. */
   readonly pause?: () => Promise<void>;
   readonly onPage: (progress: PageProgress) => void;
-  /** Told what is contradictory about an answer. Its question is then asked again. */
+  /** Called with what is contradictory about an answer. The question is then asked again. */
   readonly onDoubt?: (what: string) => void;
-  /** Called after each page but the last. It may hand the older part of the unread time to other walks. */
+  /** Called after each page of the first descent. It may hand the older part of the unread time to other walks. */
   readonly divide?: Divide;
   /** Ends the walk between two pages. */
   readonly signal: AbortSignal;
 };
 
 /**
- * @param oldest the oldest time that was read so far; what is left to read lies before it.
+ * @param oldest the oldest time that was read so far. The time before it is unread.
  * @param bills how many bills the page had.
  * @returns the window that this walk keeps: its newer part, or all of it.
  */
@@ -53,15 +53,15 @@ export type Divide = (window: Interval, oldest: EpochMs, bills: number) => Promi
 export type PageProgress = {
   readonly window: Interval;
   readonly counts: PageCounts;
-  /** How much of the window's time is now behind the walk, in ms. */
+  /** How much of the window's time was walked, in ms. */
   readonly walkedMs: number;
   readonly finished: boolean;
 };
 
-// 10 million bills: a bound for an exchange that never ends a window.
+// 10 million bills. The bound ends the walk if the exchange never ends the window.
 const pagesPerWindowMax = 100_000;
 
-// The walk fails when so many answers to one question contradict what was served before.
+// The walk fails when so many answers in a row contradict earlier ones.
 const answersMax = 5;
 
 /**
@@ -70,8 +70,8 @@ const answersMax = 5;
  * when the window ends.
  *
  * @throws ContradictionError where the exchange's answers contradict each other; CursorError where
- *   the window does not end; ExchangeError, also for a page of another time; whatever `commitPage`
- *   throws; the signal's reason.
+ *   the window does not end; ExchangeError from `fetchPage`, and for a page that answers another request;
+ *   whatever `commitPage` throws; the signal's reason.
  */
 export async function walkWindow(deps: WalkDeps, stream: Stream, walk: Walk): Promise<void> {
   const windowWalk = new WindowWalk(deps, stream, walk);
@@ -84,16 +84,16 @@ export async function walkWindow(deps: WalkDeps, stream: Stream, walk: Walk): Pr
   );
 }
 
-/** The rows of an answer that were not served before, and what the answer led to. */
+/** The rows of an answer that were not served before, and what is needed to commit them. */
 type Answered = ReadRows & {
-  /** How many pages came before. */
+  /** How many pages the walk has read before this one. */
   readonly number: number;
   readonly end: WalkEnd | undefined;
   readonly question: Question;
   readonly askedAfter: string | undefined;
 };
 
-/** One window, from question to question. */
+/** The walk through one window. */
 class WindowWalk {
   readonly #deps: WalkDeps;
   readonly #stream: Stream;
@@ -108,7 +108,7 @@ class WindowWalk {
   #fetchPage: ReturnType<typeof edgeAwareFetch>;
   #oldest: EpochMs;
   #hasRows = false;
-  /** How often in a row an answer could not be believed. */
+  /** How many answers in a row could not be true. */
   #doubts = 0;
 
   constructor(deps: WalkDeps, stream: Stream, walk: Walk) {
@@ -137,15 +137,15 @@ class WindowWalk {
     return `${account}/${productType} ${isoTime(this.#window.from)} to ${isoTime(this.#window.to)}`;
   }
 
-  /** @returns whether the window is read to its end. */
+  /** Asks the next question and commits its page. @returns whether the window is read to its end. */
   async readPage(number: number): Promise<boolean> {
     const question = this.#questions.next;
     if (question === undefined) return true;
-    // An exchange that serves nothing for a moment would give two quick questions the same false answer.
+    // Two questions in quick succession might get the same false empty answer, so the second one waits.
     if (number > 0 && !this.#hasRows) await this.#deps.pause?.();
     const { read, readFrom, request, endId, requestTime, askedAfter } = await this.#ask(question);
     this.#hasRows ||= read.bills.length + read.rejected.length > 0;
-    // Our estimate of the exchange's time may be ahead by half a round trip.
+    // The answer's time corrects our estimate, which may be ahead by half a round trip.
     if (!this.#hasBegunBefore && number === 0) {
       this.#startedAt = epochMs(Math.min(this.#startedAt, requestTime));
     }
@@ -191,7 +191,7 @@ class WindowWalk {
     this.#deps.onPage({ window, counts, finished, walkedMs });
   }
 
-  /** The time that a finished walk proves: what it read, less the settle lag, in which late bills may still come. */
+  /** The time that a finished walk proves: what it read, without the newest part that is still settling. */
   #endAt(readFrom: EpochMs): WalkEnd {
     const { plannedAt, exchangeNow, settleLagMs } = this.#deps;
     const { from, to } = this.#window;
@@ -221,7 +221,7 @@ class WindowWalk {
   async #divide(bills: number): Promise<void> {
     const left = await this.#deps.divide?.(this.#window, this.#oldest, bills);
     if (left === undefined || left.from === this.#window.from) return;
-    // Another walk reads the older part now, and with it the start of the history.
+    // Another walk now reads the older part, which includes the start of the history.
     this.#window = left;
     this.#isHistoryStart = false;
     this.#fetchPage = edgeAwareFetch(this.#deps, left);
@@ -261,7 +261,7 @@ const placesOf = (
   ...rejected.map(({ received }) => ({ billId: idOf(received), cTime: timeOf(received) })),
 ];
 
-/** No `Math.min(...times)`: an exchange may send more rows than a call takes arguments. */
+/** Not `Math.min(...times)`: an exchange may send more rows than a call can take arguments. */
 const oldestOf = (bills: readonly Bill[], least: EpochMs): EpochMs =>
   bills.reduce((oldest, { cTime }) => epochMs(Math.min(oldest, cTime)), least);
 

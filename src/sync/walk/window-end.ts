@@ -7,7 +7,7 @@ import type { PageHabits } from "./page-habits.ts";
 import { TimeWalk } from "./time-walk.ts";
 import type { Doubt } from "./witnesses.ts";
 
-/** What is asked of the exchange for one page. */
+/** A question to the exchange, which is answered by one page. */
 export type Question = {
   /** Default the window's. */
   readonly startTime?: EpochMs;
@@ -16,34 +16,35 @@ export type Question = {
   readonly limit: number;
 };
 
-// Another page size makes another question: a cache between us and the exchange cannot answer it.
+// Different from the page size of questions by id, so that a cache cannot answer one with the other's page.
 const timePageSize = pageSizeMax - 1;
 
-// The walk fails when it had to begin anew so often.
+// The walk gives up after it has begun more often than this.
 const begunMax = 5;
 
 export type WindowOptions = {
-  /** Where the window ends. */
+  /** The end of the window. */
   readonly to: EpochMs;
-  /** Bills of this time and later may still come up: a gap there shows nothing. Default the window's end. */
+  /** The end of the settled time. Bills after it may still appear, so only gaps before it are asked for. Default `to`. */
   readonly settledTo?: EpochMs;
-  /** Where an earlier run stood. Default: begins with the newest page. */
+  /** The cursor at which an earlier run stopped. Default none: the walk begins with the newest page. */
   readonly cursor?: string | undefined;
-  /** What is known of the stream's ids, to which each answer adds. */
+  /** What is known about the stream's ids. Each answer adds to it. */
   readonly order: IdOrder;
-  /** What is known of the exchange's pages, to which each answer adds. */
+  /** What is known about the exchange's pages. Each answer adds to it. */
   readonly habits: PageHabits;
 };
 
 /**
- * Decides what is asked to read a whole window. A walk by falling ids reads it. Then a walk by falling
- * times must find nothing older: the window ends where both find nothing. A walk by ids misses nothing
- * if the exchange sorts pages by id. A walk by times misses nothing if it sorts them by time. If ids
- * follow the times, either is enough. If they do not, the whole window is walked both ways. If ids turn
- * out to lead nowhere, it is walked by times alone.
+ * Decides which questions read a whole window. A walk by falling ids reads it first. Then a walk by
+ * falling times must find nothing older. The window ends where both walks find nothing more.
  *
- * All of that counts on pages that begin with what is newest, and it can be told that they do where a page
- * has several rows. Otherwise the time between the bills is asked for, too, and must be empty.
+ * A walk by ids misses nothing if the exchange sorts pages by id, and a walk by times misses nothing if it
+ * sorts them by time. If ids follow the times, either walk is enough. If they do not, the whole window is
+ * walked both ways. If cursors made from ids lead nowhere, the window is walked by times alone.
+ *
+ * Both walks assume that pages begin with the newest bills, which only pages of several rows can show.
+ * Otherwise the time between the known bills is asked for as well, and must be empty.
  */
 export class WindowQuestions {
   readonly #options: WindowOptions;
@@ -51,10 +52,10 @@ export class WindowQuestions {
   #byId: IdWalk;
   #gaps: GapWalk | undefined;
   #isResumed: boolean;
-  /** Only an answer changes it: other walks of the stream may learn it while a question is on its way. */
+  /** `order.isByTime` at the last answer: another walk of the stream may set it while a question is under way. */
   #isByTime: boolean;
   #lastPage: readonly PlacedRow[] = [];
-  /** The times of the bills served: all of them while pages are tiny, then the newest. */
+  /** The times of the bills served: all of them while pages are tiny, afterwards only the newest. */
   readonly #times = new Set<number>();
   #begun = 1;
 
@@ -67,7 +68,7 @@ export class WindowQuestions {
     this.#isByTime = order.isByTime;
   }
 
-  /** Undefined where nothing is left to ask. */
+  /** The next question; undefined where nothing is left to ask. */
   get next(): Question | undefined {
     if (!this.#hasEndedById) {
       const { to } = this.#options;
@@ -81,7 +82,7 @@ export class WindowQuestions {
     return gap && { ...gap, idLessThan: undefined, limit: timePageSize };
   }
 
-  /** Whether the walk is on its way down for the first time. */
+  /** Whether the walk descends through the window for the first time. */
   get isDescending(): boolean {
     if (this.#begun > 1) return false;
     return this.#isByTime ? !this.#byTime.hasEnded : !this.#byId.hasEnded;
@@ -103,7 +104,8 @@ export class WindowQuestions {
 
   /**
    * Takes the answer to `next`.
-   * @returns why the answer cannot be true, or what it contradicts: it, or the window, is asked again.
+   * @returns why the answer, or an earlier one, cannot be true. The question or the whole window is then asked
+   *   again.
    */
   take(answer: Omit<Answer, "limit">): Doubt | undefined {
     const question = this.next;
@@ -151,8 +153,8 @@ export class WindowQuestions {
     if (this.#byId.isByTime) this.#options.order.noteByTime();
     if (isNewestPage) this.#byTime.begin(answer.rows);
     else this.#byTime.see(answer.rows);
-    // A stored cursor has a bill below it. If none is served, the walk begins again. So it does if the
-    // answer cannot be judged without the cursor's time.
+    // There is a bill below a stored cursor. The walk begins again if none is served, or if the answer
+    // cannot be judged because the cursor's time is not known.
     const isAnew = doubt !== undefined || this.#byId.hasEnded;
     if (this.#isResumed && isAnew) this.#byId = new IdWalk(this.#options.habits);
     this.#isResumed = false;
@@ -169,7 +171,7 @@ export class WindowQuestions {
     this.#times.clear();
   }
 
-  /** Once both walks have ended, decides which gaps are to be asked for. */
+  /** Decides, once both walks have ended, which gaps are asked for. */
   #findGaps(): void {
     const { areTiny } = this.#options.habits;
     if (!this.#hasEndedById || !this.#byTime.hasEnded) {
@@ -182,10 +184,10 @@ export class WindowQuestions {
     this.#gaps ??= new GapWalk(this.#times, epochMs(Math.min(to, settledTo)), areTiny);
   }
 
-  /** Whether no two pages overlapped by less than twice the disorder that was seen. */
+  /** Whether ids follow the times: any two pages overlapped by at least twice the disorder that was seen. */
   get #doIdsFollow(): boolean {
     const { order, habits } = this.#options;
-    // Tiny pages overlap so little that they may show no disorder at all.
+    // Tiny pages overlap so little that they may not show a disorder.
     if (this.#isByTime || habits.areTiny) return false;
     return 2 * order.disorderMs <= Math.min(this.#byId.narrowestMs, overlapMs);
   }

@@ -1,12 +1,12 @@
 import type { EpochMs } from "../../contract/time.ts";
 import type { PlacedRow, RowPlace } from "./id-order.ts";
 
-/** Why an answer cannot be true. */
+/** The reason why an answer cannot be true, in words. */
 export type Doubt = string;
 
 /**
- * The witnesses of an answer are bills that were served before and belong to this answer, too. An answer
- * without any of them cannot be true; an empty one above all. Witnesses behind the horizon do not count.
+ * Checks an answer against its witnesses: bills that were served before and belong to this answer, too. An
+ * answer without any of them cannot be true. Witnesses older than `servedFrom` do not count.
  */
 export function unservedWitness(
   witnesses: readonly PlacedRow[],
