@@ -13,22 +13,22 @@ import {
 } from "./account-state.ts";
 import { probeAccount, type StreamReader } from "./stream-reader.ts";
 
-/** How an account is asked for its mode. Each throws as the client does. */
+/** The requests that tell an account's mode. Each throws as the client does. */
 export type ModeQuestions = {
-  /** Asks the classic API anything; what it answers of it is no matter. */
+  /** Asks the classic API for anything. Only whether it serves the account matters. */
   readonly classic: () => Promise<void>;
-  /** @returns the `accountMode` of the settings that the API of unified accounts keeps. */
+  /** @returns the `accountMode` from the account settings of the API of unified accounts. */
   readonly settings: () => Promise<string>;
 };
 
 const unifiedWords: readonly string[] = ["unified", "hybrid"];
 
 /**
- * Finds out which API serves an account: each refuses an account of the other kind by codes of its own.
- * Nothing else that they refuse says anything about the mode.
+ * Finds out which API serves an account. Each API refuses an account of the other mode with codes of its own.
+ * No other refusal tells anything about the mode.
  *
- * @param last what the last run was told: its API is asked first.
- * @throws AccountInTransitError where the account is between the two, or in a mode that is not known.
+ * @param last the mode that the last run found. Its API is asked first.
+ * @throws AccountInTransitError where the account is between the two modes, or in an unknown one.
  * @throws ExchangeError where an API refuses for another reason.
  */
 export async function askMode(
@@ -68,23 +68,23 @@ async function isServed(ask: ModeQuestions, account: string, mode: AccountMode):
 export type MeetDeps = {
   readonly client: Client;
   readonly exchangeNow: () => EpochMs;
-  /** @throws LeaseLostError where the account may be another's by now. */
+  /** @throws LeaseLostError where another run may have taken the account. */
   readonly assertHeld: () => void;
   readonly signal: AbortSignal;
-  /** Told of every request for the mode that failed. */
+  /** Called with every failed request for the mode. */
   readonly onFailure: (failure: ExchangeError) => void;
 };
 
-/** An account's mode, and what is asked for in it. */
+/** An account's mode, and the streams that are asked for in it. */
 export type Met<Stream> = { readonly mode: AccountMode; readonly streams: readonly Stream[] };
 
 /**
- * Finds out an account's mode, and with it which of its product types are asked for. The first signed
- * answer sets the exchange's clock.
+ * Finds out an account's mode, and which of its product types are asked for in it. The first signed answer
+ * sets the exchange's clock.
  *
- * @param account where it has no product types, only its mode is asked for.
- * @param state what earlier runs were told.
- * @param streamOf makes the stream of a product type; some were asked for by their readers then.
+ * @param account the account. If it names no product types, only its mode is asked for.
+ * @param state what earlier runs have learned about the account.
+ * @param streamOf makes the stream of a product type. The readers of some of them are used to ask for the mode.
  * @throws as {@link askMode} does.
  */
 export async function meetAccount<Stream extends { readonly reader: StreamReader }>(
@@ -101,7 +101,7 @@ export async function meetAccount<Stream extends { readonly reader: StreamReader
     classic: () => probeAccount(classic.map(({ reader }) => reader)),
     settings: () => askSettings(deps),
   };
-  // The settings are refused to a classic account by a code of their own.
+  // Without product types, the settings alone tell the mode: a classic account is refused them.
   if (account.productTypes.length === 0) {
     const isUnified = await isServed(ask, account.name, "unified");
     return { mode: isUnified ? "unified" : "classic", streams: [] };
@@ -119,7 +119,7 @@ async function askSettings({ client, signal, assertHeld, onFailure }: MeetDeps):
   return data.accountMode;
 }
 
-/** @throws ReportableError where product types were named, and the account has none of them. */
+/** @throws ReportableError where product types were named and the account's mode has none of them. */
 export function refuseNothing(
   account: Wanted & { readonly name: string },
   mode: AccountMode,
@@ -128,7 +128,7 @@ export function refuseNothing(
   if (refusal !== undefined) throw new ReportableError(refusal);
 }
 
-/** Why nothing of an account is read, where product types were named, and it has none of them. */
+/** The reason why nothing of an account is read: its mode has none of the named product types. */
 export function nothingToRead(
   { name, productTypes, readsAll = false }: Wanted & { readonly name: string },
   mode: AccountMode,

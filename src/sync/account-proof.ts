@@ -10,63 +10,67 @@ import type { Stream } from "./store.ts";
 import type { FetchedPage } from "./walk/page-request.ts";
 
 /**
- * A bill as far as it tells whose ledger it is of. Nobody promises that no id comes twice, and
- * funding falls on one millisecond in all accounts.
+ * The fields by which a bill is recognised as one account's. The id alone is not enough, since nobody
+ * guarantees that ids are unique across accounts. Nor is the time: funding has the same millisecond in all
+ * accounts.
  */
 export type BillMark = Pick<Bill, "billId" | "cTime" | "coin" | "amount" | "fee">;
 
-/** The times of the oldest and newest bill that are stored of a stream. */
+/** The times of a stream's oldest and newest stored bills. */
 export type StoredSpan = {
   readonly productType: ProductType;
   readonly oldest: EpochMs;
   readonly newest: EpochMs;
 };
 
-/** What is stored, as far as it tells whose ledger a key reads. */
+/** The questions to the database that a proof needs. */
 export type ProofStore = {
-  /** Of each stream of an account that has bills since a time: the span of those. */
+  /** The span of the bills since a time, for each stream of an account that has any. */
   spans(account: string, since: EpochMs): Promise<readonly StoredSpan[]>;
-  /** Whether any bill of an account is stored, of whatever time. */
+  /** Whether any bill of an account is stored, however old. */
   hasBills(account: string): Promise<boolean>;
-  /** How many of these are stored of a stream. */
+  /** How many of these bills are stored in a stream. */
   countStored(stream: Stream, bills: readonly BillMark[]): Promise<number>;
-  /** Of which product types other accounts have bills. */
+  /** The product types of which other accounts have bills. */
   productTypesOfOthers(account: string): Promise<readonly ProductType[]>;
-  /** Another account of which one of these is stored. */
+  /** Another account that has one of these bills, if any. */
   otherAccount(stream: Stream, bills: readonly BillMark[]): Promise<string | undefined>;
 };
 
 export type ProofDeps = {
   readonly store: ProofStore;
-  /** Calls for the question when its turn at the exchange has come, and again for a retry. */
+  /** Asks for a page. `question` is called when the rate limit allows sending, and again for each retry. */
   readonly ask: (productType: ProductType, question: () => BillsQuestion) => Promise<FetchedPage>;
   readonly exchangeNow: () => EpochMs;
 };
 
 /**
- * served: the key serves bills that are stored of the account · nothing-stored: there is none to
- * compare with · out-of-reach: there are, and none of them is within the exchange's 90 days
+ * The outcome of a proof that found no objection:
+ *
+ * - served: the key was served bills that are stored for the account.
+ * - nothing-stored: the account has no stored bills to compare with.
+ * - out-of-reach: the account has stored bills, but all are older than the exchange's 90 days.
  */
 export type Proof = "served" | "nothing-stored" | "out-of-reach";
 
-// Each costs a request, or two. The second is for an exchange that was wrong once, and for a bill that it
-// took back.
+// Each stretch costs one or two requests. A second one is asked for in case the exchange answered wrongly once,
+// or has withdrawn the bill.
 const stretchesMax = 2;
-// What is about to leave the exchange's 90 days is no bill to ask for.
+// Bills that are about to leave the exchange's 90 days are not asked for.
 const reachMarginMs = hourMs;
 
-/** An account as it is read now. */
+/** An account's mode, and the product types that are read in it. */
 export type ReadAccount = {
   readonly mode: AccountMode;
   readonly productTypes: readonly ProductType[];
 };
 
 /**
- * Finds out whether a key that was not used for an account before reads that account's ledger:
- * what is stored of the account must be served again.
+ * Proves that a key that is new to an account reads that account's ledger: bills that are stored for the
+ * account must be served again.
  *
- * @throws ForeignKeyError where nothing of it is, or all is of the other mode, which cannot be served.
- * @throws KeyTakenError where what is served is stored as another account.
+ * @throws ForeignKeyError where none of them is served, or all are of the other mode, which cannot be served.
+ * @throws KeyTakenError where the served bills are stored as another account's.
  * @throws ExchangeError where the key may read no product type of which bills are stored.
  */
 export async function proveAccount(
@@ -84,10 +88,13 @@ export async function proveAccount(
   return (await store.hasBills(account)) ? "out-of-reach" : "nothing-stored";
 }
 
-/** Time that is asked for, up to a bill that is stored and must be served. */
+/** A stretch of time to ask for. It ends with a stored bill, which must be served. */
 type Stretch = { readonly productType: ProductType; readonly from: EpochMs; readonly to: EpochMs };
 
-/** Up to the newest bill of each product type; of one alone, up to the oldest bill too. */
+/**
+ * At most `stretchesMax` stretches. Each ends with the newest bill of a product type. If there is only one
+ * product type, a second stretch ends with its oldest bill.
+ */
 function stretchesOf(spans: readonly StoredSpan[]): readonly Stretch[] {
   const newestFirst = spans.toSorted((a, b) => b.newest - a.newest);
   const upTo = (productType: ProductType, at: EpochMs): Stretch => {
@@ -119,7 +126,7 @@ async function compareStretches(
       refusal = error;
       continue;
     }
-    // By the exchange's clock, which its answer has told.
+    // Checked again, because the answer has set the exchange's clock.
     if (isReached(stretch)) compared.push(stretch);
   }
   if (compared.length > 0) throw foreignKey(account, compared);
@@ -132,7 +139,10 @@ function questionOf({ from, to }: Stretch, now: EpochMs): BillsQuestion {
   return { startTime, endTime: to, limit: pageSizeMax };
 }
 
-/** A new key and another mode at once: any unified account would pass for the one that was classic. */
+/**
+ * The error for a new key together with another mode. Any unified account would pass for the one that was
+ * classic, so nothing can be proven.
+ */
 const unprovable = (account: string, mode: AccountMode): ForeignKeyError =>
   new ForeignKeyError(
     `this API key was not used for account ${account} before, and reads a ${mode} account, which serves ` +
@@ -150,7 +160,7 @@ function foreignKey(account: string, compared: readonly Stretch[]): ForeignKeyEr
   );
 }
 
-/** Where bills are stored as another account, they would be stored twice. */
+/** Refuses a key whose bills are stored as another account's: they would be stored twice. */
 async function refuseOthers(
   { store, ask }: ProofDeps,
   account: string,
@@ -177,13 +187,13 @@ async function newestOf(
   try {
     return await askTwice(ask, productType, () => ({ limit: pageSizeMax }));
   } catch (error) {
-    // A key that may not read them stores none of them.
+    // A key that may not read these bills cannot store them twice.
     if (isRefused(error)) return [];
     throw error;
   }
 }
 
-/** An answer without a row is believed when it comes twice: exchanges serve false ends. */
+/** Asks again if an answer has no rows: exchanges sometimes serve a false empty answer. */
 async function askTwice(
   ask: ProofDeps["ask"],
   productType: ProductType,

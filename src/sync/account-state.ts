@@ -1,7 +1,7 @@
 import { isUnified, type ProductType } from "../contract/product-types.ts";
 import { dayMs, type EpochMs } from "../contract/time.ts";
 
-/** Which of the exchange's two APIs serves an account: each refuses the other kind. */
+/** The API that serves an account. Each of the exchange's two APIs refuses accounts of the other mode. */
 export type AccountMode = "classic" | "unified";
 
 export const modeOf = (productType: ProductType): AccountMode =>
@@ -10,38 +10,38 @@ export const modeOf = (productType: ProductType): AccountMode =>
 /** A product type that the exchange refuses to an account's key. Times are the exchange's. */
 export type NotAvailable = {
   readonly productType: ProductType;
-  /** When it was refused first. */
+  /** When it was first refused. */
   readonly since: EpochMs;
   /** When it was last asked for. */
   readonly askedAt: EpochMs;
-  /** What the exchange said. */
+  /** The exchange's refusal. */
   readonly reason: string;
 };
 
-/** A product type that was read, until its account came into the other mode. */
+/** A product type that was read until its account changed its mode. */
 export type Closed = { readonly productType: ProductType; readonly closedAt: EpochMs };
 
-/** What runs were told of an account. */
+/** What earlier runs have learned about an account. */
 export type AccountState = {
   readonly mode: { readonly is: AccountMode; readonly since: EpochMs } | undefined;
   readonly notAvailable: readonly NotAvailable[];
   readonly closed: readonly Closed[];
 };
 
-/** Which product types an account's user wants to be read. */
+/** The product types that the user wants to have read. */
 export type Wanted = {
-  /** Those that were named; with `readsAll`, all that there may be. */
+  /** The product types that were named; with `readsAll`, all that there may be. */
   readonly productTypes: readonly ProductType[];
-  /** Whether those are read that the account has and its key can read. Default false. */
+  /** Whether all product types are read that the account has and its key can read. Default false. */
   readonly readsAll?: boolean;
 };
 
-// The exchange may grant it at any time, and each question costs a request of every run.
+// The key may get the permission at any time, but asking on every run would cost a request each time.
 const askAgainMs = dayMs;
 
 /**
- * What an account in this mode is asked for: not what its key was refused within a day, unless that is
- * all there is.
+ * The product types that an account in this mode is asked for. Those that were refused to its key within the
+ * last day are left out, unless that would leave none.
  * @param now the exchange's time.
  */
 export function askedFor(

@@ -6,17 +6,17 @@ import type { FetchedPage } from "./walk/page-request.ts";
 
 export type AskBillsDeps = {
   readonly client: Client;
-  /** @throws LeaseLostError where the account may be another's by now. */
+  /** @throws LeaseLostError where another run may have taken the account. */
   readonly assertHeld: () => void;
-  /** Told of every request, and of its failure. */
+  /** Called after every request, with its failure if it failed. */
   readonly onAttempt: (failure: ExchangeError | undefined) => void;
-  /** Of those that wait for the limit, the highest is sent first. Default 0. */
+  /** Of the requests that wait for the rate limit, the one with the highest priority is sent first. Default 0. */
   readonly priority?: number;
 };
 
 /**
- * Asks for bills, by the API that serves the product type.
- * @param question is called for when its turn at the exchange has come, and again for a retry.
+ * Asks for a page of bills, by the API that serves the product type.
+ * @param question is called when the rate limit allows sending, and again for each retry.
  */
 export async function askBills(
   { client, assertHeld, onAttempt, priority = 0 }: AskBillsDeps,

@@ -6,20 +6,20 @@ import type { Walk } from "./store.ts";
 import type { BillsDeps, StreamReport, StreamRun } from "./stream-run.ts";
 import { WindowScheduler } from "./window-scheduler.ts";
 
-/** What came of an account's bills. */
+/** The result of syncing an account's bills. */
 export type BillsReport = {
   readonly streams: readonly StreamReport[];
-  /** What the account's key was refused in this run. */
+  /** The product types that were refused to the account's key in this run. */
   readonly notAvailable: readonly Pick<NotAvailable, "productType" | "reason">[];
 };
 
 /**
- * Brings the bills of an account's product types up to now. The windows of all of them are walked
- * oldest first, many at once under one rate limiter, and divided where slots would idle. A product
- * type that fails does not stop the others; its report carries the error.
+ * Syncs the bills of an account's product types up to now. The windows of all of them are walked oldest
+ * first, many at once under one rate limiter, and divided where slots would idle. A product type that
+ * fails does not stop the others. Its report has the error.
  *
- * @param streams of which one was asked for already, so that the exchange's clock is set.
- * @param readsAll whether it is no failure where the key may not read all of them.
+ * @param streams the streams to sync. A signed answer must have set the exchange's clock already.
+ * @param readsAll whether the key may lack permission for some of them without this being a failure.
  * @throws ExchangeError where the account itself is refused, or cannot be asked at all.
  */
 export async function syncBills(
@@ -44,8 +44,8 @@ export async function syncBills(
 }
 
 /**
- * What the key may not read: none of it was ever read, and something else is served. A key that may
- * read nothing, or no longer what it read before, has failed.
+ * The streams that are not available to the key. They were never read, and the exchange serves other
+ * streams. A key that may read nothing, or may no longer read what it read before, counts as failed instead.
  */
 const notAvailableOf = (streams: readonly StreamRun[]): readonly StreamRun[] =>
   streams.every(({ reader }) => reader.refusal !== undefined)
@@ -55,7 +55,7 @@ const notAvailableOf = (streams: readonly StreamRun[]): readonly StreamRun[] =>
 const isRefused = (error: ExchangeError | undefined): boolean =>
   error?.kind === "refused-permission" || error?.kind === "refused-request";
 
-/** Each refusal is told once, with all product types that it was said of. */
+/** Fails the refused streams. Each refusal is reported once, with all product types that it concerns. */
 function failRefused(
   { onProgress }: Pick<BillsDeps, "onProgress">,
   streams: readonly StreamRun[],

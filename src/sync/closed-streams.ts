@@ -7,21 +7,21 @@ import { completeThrough, historyStart, horizonAt, planStream } from "./plan.ts"
 import type { KnownTime, Stream } from "./store.ts";
 import type { BillsDeps, StreamRun } from "./stream-run.ts";
 
-/** How much of a closed stream was read. */
+/** How far a closed stream was read. */
 export type ClosedTime = {
-  /** The last instant up to which nothing is missing; undefined where nothing was proven. */
+  /** The time up to which nothing is missing; undefined where nothing is proven. */
   readonly through: EpochMs | undefined;
-  /** What was not read of it, or not proven to be all. */
+  /** The stream's time that was not read, or not proven complete. */
   readonly unread: readonly Interval[];
 };
 
-/** A stream whose account came into the other mode, and what is left of it. */
+/** A stream that was closed because its account changed its mode, and how far it was read. */
 export type ClosedStream = ClosedTime & { readonly stream: Stream; readonly closedAt: EpochMs };
 
 /**
- * Records an account's mode where it changed. The streams of the other mode are closed, and those of this
- * mode are open again.
- * @returns the streams that this run closed.
+ * Records an account's mode if it changed. Streams of the other mode are closed, and streams of this mode
+ * are opened again.
+ * @returns the streams that this call closed.
  */
 export async function closeStreamsOfOtherMode(
   { held, exchangeNow, settleLagMs }: Pick<BillsDeps, "held" | "exchangeNow" | "settleLagMs">,
@@ -33,7 +33,7 @@ export async function closeStreamsOfOtherMode(
   const isKnown =
     state.mode?.is === mode &&
     state.closed.every(({ productType }) => modeOf(productType) !== mode);
-  // Where the classic API refused all that it was asked for, it told no mode.
+  // The mode is not known if the classic API refused everything that it was asked for.
   const isTold = mode === "unified" || streams.some(({ reader }) => reader.hasAnswered);
   if (isKnown || !isTold) return [];
   for (const productType of leftUnplanned(account, state, mode)) {
@@ -58,8 +58,8 @@ export async function closeStreamsOfOtherMode(
 }
 
 /**
- * The product types that were to be read in the mode before. An interrupted first sync may have planned only
- * some of them. The rest are planned before they are closed, so that their unread time is known.
+ * The product types that were to be read in the previous mode. An interrupted first sync may have planned
+ * only some of them. The others are planned before they are closed, so that their unread time is known.
  */
 const leftUnplanned = (
   { productTypes }: Wanted,
@@ -78,8 +78,8 @@ const isUnplanned = ({ coverage, expired, open }: KnownTime): boolean =>
   coverage.length + expired.length + open.length === 0;
 
 /**
- * What is left of a closed stream.
- * @param closedAt the exchange's time when it was closed.
+ * How far a closed stream was read.
+ * @param closedAt the exchange's time when the stream was closed.
  */
 export function closedTime(known: KnownTime, closedAt: EpochMs): ClosedTime {
   const start = historyStart(known, horizonAt(closedAt));
@@ -89,6 +89,9 @@ export function closedTime(known: KnownTime, closedAt: EpochMs): ClosedTime {
   };
 }
 
-/** The part of a closed stream's unread time that the exchange has forgotten: not even switching back brings it. */
+/**
+ * The part of a closed stream's unread time that is older than the horizon. It is lost even if the account is
+ * switched back.
+ */
 export const behindHorizon = (unread: readonly Interval[], now: EpochMs): readonly Interval[] =>
   intersect(unread, interval(Number.NEGATIVE_INFINITY, horizonAt(now)));

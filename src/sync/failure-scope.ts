@@ -6,7 +6,7 @@ import {
   OutdatedPageError,
 } from "../errors.ts";
 
-/** The scope of a failure: how much of a run it ends. */
+/** How much of a run a failure ends. */
 export function failureScope(error: unknown): "window" | "stream" | "account" {
   const ofWindow = [CursorError, ContradictionError, OutdatedPageError];
   if (ofWindow.some((kind) => error instanceof kind)) return "window";
@@ -31,7 +31,7 @@ export function failureScope(error: unknown): "window" | "stream" | "account" {
   }
 }
 
-/** Whether the error concerns one product type only: another one may still be answered. */
+/** Whether an error concerns one product type only, so that others may still be served. */
 export const isOfProductType = (kind: ExchangeErrorKind): boolean =>
   ["refused-permission", "refused-request", "time-range", "malformed", "unknown-code"].includes(
     kind,

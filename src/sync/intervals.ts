@@ -38,7 +38,7 @@ export function subtract(
   });
 }
 
-/** The time that is in both. */
+/** The time that is in both lists. */
 export function intersect(a: readonly Interval[], b: readonly Interval[]): readonly Interval[] {
   return subtract(a, subtract(a, b));
 }
@@ -52,13 +52,13 @@ export function split({ from, to }: Interval, lengthMs: number): readonly Interv
   return pieces;
 }
 
-/** Cuts an interval at these times, oldest first, each of them inside it. */
+/** Cuts an interval at `cuts`, which must be inside it, oldest first. */
 export function cutAt({ from, to }: Interval, cuts: readonly EpochMs[]): readonly Interval[] {
   const edges = [from, ...cuts, to];
   return edges.slice(1).flatMap((edge, index) => interval(edges[index] ?? edge, edge));
 }
 
-/** The times that cut an interval into so many equal parts, to the millisecond; fewer where it is too short. */
+/** The times that cut an interval into `parts` equal parts, rounded to ms; fewer if it is too short. */
 export function evenCuts({ from, to }: Interval, parts: number): readonly EpochMs[] {
   const cuts = Array.from({ length: parts - 1 }, (_, index) =>
     Math.round(from + ((index + 1) * (to - from)) / parts),
@@ -66,6 +66,6 @@ export function evenCuts({ from, to }: Interval, parts: number): readonly EpochM
   return [...new Set(cuts)].filter((cut) => cut > from && cut < to).map(epochMs);
 }
 
-/** How much time the intervals hold together, in ms; they must not overlap. */
+/** The total length of the intervals, in ms. They must not overlap. */
 export const lengthMs = (intervals: readonly Interval[]): number =>
   intervals.reduce((sum, { from, to }) => sum + (to - from), 0);

@@ -1,7 +1,7 @@
 import { pageSizeMax } from "../contract/account-bills.ts";
 import type { EpochMs } from "../contract/time.ts";
 
-/** Estimates from a walk's last pages how many more it has to read. */
+/** Estimates from a walk's last pages how many pages it has left to read. */
 export type PageEstimate = {
   /**
    * Records a page.
@@ -9,14 +9,14 @@ export type PageEstimate = {
    * @param bills how many bills the page had.
    */
   page(oldest: EpochMs, bills: number): void;
-  /** How many pages lie in so many ms before the oldest bill that was read. */
+  /** The estimated number of pages in so many ms before the oldest bill that was read. */
   pagesIn(ms: number): number;
 };
 
-// Bills come in bursts: one page may lie in one millisecond, five of them hardly do.
+// Bills come in bursts: one page may lie within one millisecond, but five pages hardly ever do.
 const pagesLooked = 5;
 
-/** @param newest the time at which the walk begins; it goes back from there. */
+/** @param newest the time at which the walk begins. It goes back in time from there. */
 export function createPageEstimate(newest: EpochMs): PageEstimate {
   let marks = [{ oldest: newest, bills: 0 }];
   return {

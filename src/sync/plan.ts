@@ -4,24 +4,24 @@ import { cutAt, type Interval, intersect, interval, split, subtract } from "./in
 import { settledPart } from "./settle-lag.ts";
 import type { KnownTime, Stream, StreamPlan, Walk } from "./store.ts";
 
-// The oldest time that is asked for stays this far inside the exchange's 90 days, whose edge moves
-// while a request is on its way.
+// The oldest time that is asked for stays this far inside the exchange's 90 days, because their edge moves
+// while a request is under way.
 export const edgeMarginMs = secondMs;
 
 /**
- * An interrupted first sync may be resumed so much later without a loss: what the horizon took
- * meanwhile counts as older than the history.
+ * An interrupted first sync may be resumed this much later without a loss: time that expired meanwhile counts
+ * as older than the history.
  */
 export const startSlackMs = 2 * hourMs;
 
-/** The oldest time that can still be asked for. */
+/** The horizon: the oldest time that can still be asked for. */
 export const horizonAt = (now: EpochMs, marginMs = edgeMarginMs): EpochMs =>
   epochMs(now - historyMs + marginMs);
 
 /**
- * Plans the walks that make a stream complete up to now: wanted time less coverage, in windows, oldest
- * first. A window that an earlier run began is resumed at its cursor. Its newest time, which was still
- * settling when it began, is read again.
+ * Plans the walks that make a stream complete up to now. The wanted time less the coverage is cut into windows,
+ * oldest first. A window that an earlier run began is resumed at its cursor. Its newest time, which was still
+ * settling when it began, is planned anew.
  */
 export function planStream(
   stream: Stream,
@@ -50,16 +50,16 @@ export function planStream(
     ].toSorted((a, b) => a.window.from - b.window.from),
     expired: subtract(wanted, [
       ...interval(reach, now),
-      // A begun window expires when its walk ends, as far as it could not be read any more.
+      // The expired part of a resumed window is recorded when its walk ends.
       ...resumed.map(({ window }) => window),
     ]),
   };
 }
 
 /**
- * Divides a walk at these times. It keeps the newest part of `window`, which is what it kept when it was
- * last divided. The older parts are walks that have not begun. Only the part with the start of the
- * planned window has the start of the history: what the horizon takes of another part is a loss.
+ * Divides a walk at `cuts`. `window` is the part of the planned window that the walk has kept so far. It keeps
+ * the newest part of it. The older parts are walks that have not begun. Only the part at the start of
+ * the planned window has the start of the history: if another part expires, that is a loss.
  */
 export function dividedWalk(
   { window: planned, isHistoryStart = false }: Walk,
@@ -76,7 +76,7 @@ export function dividedWalk(
   };
 }
 
-/** The time up to which only expired time is missing; undefined before anything is complete. */
+/** The time up to which nothing but expired time is missing; undefined before anything is complete. */
 export function completeThrough(known: KnownTime, now: EpochMs): EpochMs | undefined {
   const start = historyStart(known, horizonAt(now));
   const settled = [...known.coverage, ...known.expired];
@@ -84,19 +84,19 @@ export function completeThrough(known: KnownTime, now: EpochMs): EpochMs | undef
   return known.coverage.some(({ from }) => from < firstGap) ? firstGap : undefined;
 }
 
-/** The start of a stream's history: the oldest time that was ever planned, or the horizon. */
+/** The start of a stream's history: the oldest time that was ever planned, or the horizon if that is older. */
 export function historyStart({ coverage, expired, open }: KnownTime, horizon: EpochMs): EpochMs {
   const known = [...coverage, ...expired, ...open.map(({ window }) => window)];
   return epochMs(Math.min(horizon, ...known.map(({ from }) => from)));
 }
 
-/** Whether nothing was ever read of a stream. */
+/** Whether a stream was never read. */
 export const isUnread = ({ coverage, expired, open }: KnownTime): boolean =>
   coverage.length === 0 &&
   expired.length === 0 &&
   open.every(({ startedAt }) => startedAt === undefined);
 
-/** The begun windows that are still wanted in full, apart from what the horizon took of them. */
+/** The begun windows that can be resumed: all their time that has not expired is still wanted. */
 function resumable(
   open: readonly Walk[],
   gaps: readonly Interval[],

@@ -15,23 +15,23 @@ import { type BillsDeps, type StreamReport, StreamRun } from "./stream-run.ts";
 import { type LoanToValueReport, syncLoanToValue } from "./sync-loan-to-value.ts";
 import { PageHabits } from "./walk/page-habits.ts";
 
-/** An account as a run needs it. */
+/** The account that a run syncs. */
 export type SyncAccount = Wanted & {
   readonly name: string;
-  /** Whether its loan-to-value is synced. Default false. */
+  /** Whether the account's loan-to-value is synced. Default false. */
   readonly ltv?: boolean;
-  /** A parent account's risk units. Default its own. */
+  /** The risk units of a parent account. Default the account's own. */
   readonly riskUnitIds?: readonly string[];
 };
 
 export type RunDeps = Omit<BillsDeps, "held" | "client" | "exchangeNow"> & {
   readonly exchangeOf: (account: SyncAccount) => Pick<BillsDeps, "client" | "exchangeNow">;
-  /** Told of every request for loan-to-value, and for the account's mode, that failed. */
+  /** Called with every failed request for loan-to-value or for the account's mode. */
   readonly onFailure: (failure: ExchangeError) => void;
-  /** @throws AccountHeldError where another run holds it. */
+  /** @throws AccountHeldError where another run holds the account. */
   readonly takeSyncLease: (account: string) => Promise<HeldAccount & AsyncDisposable>;
   /**
-   * Called before anything is written. Default: nothing is to be proven.
+   * Proves that the key reads this account's ledger. Called before anything is written. Default no proof.
    * @throws where the key is another account's.
    */
   readonly prove?: (account: ReadAccount, held: HeldAccount) => Promise<void>;
@@ -41,17 +41,17 @@ export type AccountReport = Partial<Pick<BillsReport, "notAvailable">> & {
   readonly account: string;
   readonly loanToValue: readonly LoanToValueReport[];
   readonly streams: readonly StreamReport[];
-  /** The account's mode; undefined where it was not found out. */
+  /** The account's mode; undefined where the run failed before it was known. */
   readonly mode?: AccountMode;
   /** The streams that this run closed. */
   readonly closed?: readonly ClosedStream[];
-  /** What ended the whole account; its streams are then not told apart. */
+  /** The error that ended the account's run. `streams` is then empty. */
   readonly error: unknown;
 };
 
 /**
- * Syncs one account while holding it: its loan-to-value where that is asked for, then its bills.
- * Never throws: what failed is in the report.
+ * Syncs one account under its sync lease: first its loan-to-value, if that is asked for, then its bills.
+ * Never throws: failures are in the report.
  */
 export async function syncAccount(deps: RunDeps, account: SyncAccount): Promise<AccountReport> {
   const { name, ltv = false, riskUnitIds = [], readsAll = false } = account;
@@ -75,7 +75,7 @@ export async function syncAccount(deps: RunDeps, account: SyncAccount): Promise<
       const loanToValue = await syncLoanToValue({ ...own, operation }, name, riskUnitIds);
       report = { ...report, loanToValue };
     }
-    // A key that is refused once is refused: the bills would only ask again.
+    // The exchange has refused the key or the whole account, so it would refuse its bills, too.
     const refused = report.loanToValue.find(({ error }) => isRefusal(error))?.error;
     if (refused !== undefined) throw refused;
     const bills = await syncBills(own, streams, readsAll);
@@ -90,8 +90,8 @@ const isRefusal = (error: unknown): boolean =>
   error instanceof ExchangeError && failureScope(error) === "account";
 
 /**
- * Whether nothing is missing: all stored, every window walked, no row rejected, no time found lost,
- * neither behind the horizon nor with a stream that was closed.
+ * Whether nothing is missing: there was no error, every window was walked, no row was rejected, no time was
+ * found to have expired, and no stream was closed with unread time.
  */
 export function isComplete({ error, closed = [], loanToValue, streams }: AccountReport): boolean {
   return (

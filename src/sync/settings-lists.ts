@@ -8,22 +8,22 @@ import { type ExchangeError, UnbelievableListError } from "../errors.ts";
 import type { Client } from "../exchange/client.ts";
 import type { SettingsList, SymbolCounts } from "./store.ts";
 
-// What spot pairs and futures contracts have in common: a public list of settings by symbol, read whole.
+// Spot pairs and futures contracts are both public lists of settings by symbol, which are read as a whole.
 
 export type ListDeps = {
   readonly client: Client;
   readonly signal: AbortSignal;
-  /** Told of every request that failed. */
+  /** Called with every failed request. */
   readonly onFailure: (failure: ExchangeError) => void;
 };
 
-/** A row of a list that broke the contract, by its symbol or its place in the list. */
+/** A row of a list that broke the contract, named by its symbol or its place in the list. */
 export type BrokenRow = { readonly name: string; readonly fault: RowFault };
 
-/** What came of a list in one run. */
+/** The result of syncing a list. */
 export type ListReport = {
   readonly requests: number;
-  /** What was taken in; undefined where nothing was. */
+  /** What was stored; undefined where nothing was. */
   readonly stored:
     | (SymbolCounts & { readonly readAt: EpochMs; readonly pairs: number })
     | undefined;
@@ -38,7 +38,7 @@ type ReadRow<Settings> = (
 ) => { readonly settings: Settings } | { readonly fault: RowFault };
 type ListOperation = Operation & { readonly data: z.ZodType<unknown[]> };
 
-/** Asks for a list and stores it. Never throws: what failed is in the report. */
+/** Asks for a list and stores it. Never throws: a failure is in the report. */
 export async function syncList<Settings extends Named>(
   { client, signal, onFailure }: ListDeps,
   asked: { readonly operation: ListOperation; readonly query: Query },
@@ -94,7 +94,7 @@ export function readList<Settings extends Named>(
       else unread.add(name);
     }
   }
-  // Of a symbol that is served twice nobody can say which row is true.
+  // If a symbol is served twice with different settings, nobody can say which row is right.
   const settings = [...good.values()].filter(({ symbol }) => !unread.has(symbol));
   return { list: { settings, unread: [...unread], isWhole }, broken };
 }
@@ -105,10 +105,10 @@ const servedTwice: RowFault = {
 };
 
 /**
- * Refuses a list that cannot be all of them: taken at its word, it would mark the others as gone.
- * @param known symbols that are stored and not gone.
- * @param what the list is of: "pairs".
- * @throws UnbelievableListError
+ * Refuses a list that is too short to be complete. Storing it would mark the symbols that it lacks as gone.
+ * @param known how many symbols are stored and not gone.
+ * @param what the plural name of the list's items, such as "pairs".
+ * @throws UnbelievableListError where the list has no symbol, or less than half as many as are known.
  */
 export function refuseShortList(
   { settings, unread }: Pick<SettingsList<Named>, "settings" | "unread">,

@@ -8,30 +8,30 @@ import type { EpochMs } from "../contract/time.ts";
 import type { AccountMode, AccountState } from "./account-state.ts";
 import type { Interval } from "./intervals.ts";
 
-/** One account and one product type: a ledger of its own. */
+/** One account and one product type, which together have a ledger of their own. */
 export type Stream = { readonly account: string; readonly productType: ProductType };
 
-/** How far a window was walked: what a resume needs. */
+/** How far a window was walked, so that it can be resumed. */
 export type Walk = {
   readonly window: Interval;
-  /** The id below which the walk goes on; absent where it begins with the newest page. */
+  /** The id below which the walk continues; absent where it begins with the newest page. */
   readonly cursor?: string;
   /** The exchange's time when the first page was asked for. */
   readonly startedAt?: EpochMs;
   /**
-   * The ledger's history starts in this window: nothing older was ever wanted. If the horizon takes no
-   * more than `startSlackMs` of it, the history starts later, and nothing is lost.
+   * Whether the ledger's history starts in this window, so that nothing older was ever wanted. If the window's
+   * oldest part expires, up to `startSlackMs`, the history starts later, and nothing counts as lost.
    */
   readonly isHistoryStart?: boolean;
 };
 
-/** What the store knows of a stream's time. */
+/** What is stored about a stream's time. */
 export type KnownTime = {
-  /** Proven complete. */
+  /** The time that is proven complete. */
   readonly coverage: readonly Interval[];
-  /** Lost behind the horizon, and recorded as lost. */
+  /** The time that was recorded as lost: it became older than the horizon before it was read. */
   readonly expired: readonly Interval[];
-  /** Planned or begun by earlier runs, and not finished. */
+  /** The windows that earlier runs planned or began, and did not finish. */
   readonly open: readonly Walk[];
 };
 
@@ -45,26 +45,24 @@ export type RejectedRow = {
 
 /** What a finished walk proves of its window. */
 export type WalkEnd = {
-  /** The time that is now complete; empty if all of it is still settling. */
+  /** The time that is now proven complete; empty if all of it is still settling. */
   readonly proven: readonly Interval[];
-  /** The time that fell behind the horizon before it was read. */
+  /** The time that became older than the horizon before it was read. */
   readonly expired: readonly Interval[];
 };
 
-/** A page and all that it changes: committed as one, or not at all. */
+/** A page and everything that it changes. It is committed as a whole or not at all. */
 export type PageCommit = {
   readonly stream: Stream;
   readonly window: Interval;
   readonly startedAt: EpochMs;
-  /** Where the window stood before the page: the `cursor` of the page before. */
+  /** The window's place before the page: the `cursor` of the page before. */
   readonly after: string | undefined;
-  /** What `Store.time` said before the page was asked for; undefined where it was not asked. */
+  /** The result of `Store.time` before the page was asked for; undefined where it is not known. */
   readonly askedAfter?: string | undefined;
   readonly bills: readonly Bill[];
   readonly rejected: readonly RejectedRow[];
-  /**
-   * Where the window stands now (see resume-place.ts), or what its walk proved.
-   */
+  /** The window's place after the page (see resume-place.ts), or what its finished walk proved. */
   readonly next: { readonly cursor: string | undefined } | { readonly end: WalkEnd };
 };
 
@@ -75,41 +73,41 @@ export type PageCounts = {
   readonly rejected: number;
 };
 
-/** The windows of a stream that a run sets out to walk. */
+/** The windows of a stream that a run is going to walk. */
 export type StreamPlan = {
   readonly stream: Stream;
-  /** Oldest first: the oldest expires first. */
+  /** The walks, oldest first: the oldest time expires first. */
   readonly walks: readonly Walk[];
-  /** Wanted time that fell behind the horizon since the last run. */
+  /** The wanted time that became older than the horizon since the last run. */
   readonly expired: readonly Interval[];
 };
 
-/** One risk unit's record, as it was at the exchange's time `takenAt`. */
+/** A risk unit's record at the exchange's time `takenAt`. */
 export type LoanToValueCommit = {
   readonly account: string;
-  /** As it was asked for: undefined for the account's own. */
+  /** The risk unit that was asked for; undefined for the account's own. */
   readonly riskUnitId: string | undefined;
   readonly takenAt: EpochMs;
   readonly record: LoanToValue;
 };
 
-/** How a record compares with those before it. `outdated`: a newer one is stored, and this one was not. */
+/** How a record compares with earlier ones. `outdated`: it was not stored, since a newer one is stored already. */
 export type LoanToValueChange = "first" | "changed" | "unchanged" | "outdated";
 
-/** The settings of all pairs, or of all contracts, as they were at the exchange's time `readAt`. */
+/** The settings of all pairs, or of all contracts, at the exchange's time `readAt`. */
 export type SettingsList<Settings> = {
   readonly readAt: EpochMs;
-  /** No symbol twice. */
+  /** The settings, at most one for each symbol. */
   readonly settings: readonly Settings[];
-  /** Symbols that are listed and whose rows could not be read: their stored settings stay. */
+  /** The symbols whose rows could not be read. Their stored settings stay as they are. */
   readonly unread: readonly string[];
-  /** Whether a symbol that is not listed is gone. False if some row's name could not be read. */
+  /** Whether symbols that are not listed are gone. False if a row's symbol could not be read. */
   readonly isWhole: boolean;
 };
 
 export type SymbolList = SettingsList<SymbolSettings>;
 
-/** All contracts of one product type. */
+/** The list of one product type's contracts. */
 export type ContractList = SettingsList<ContractSettings> & {
   readonly productType: ContractProductType;
 };
@@ -117,20 +115,20 @@ export type ContractList = SettingsList<ContractSettings> & {
 export type SymbolCounts = {
   readonly new: number;
   readonly changed: number;
-  /** Came back after it was gone. */
+  /** Symbols that are listed again after they were gone. */
   readonly returned: number;
   readonly gone: number;
-  /** A newer list is stored already, and nothing of this one was. */
+  /** Whether nothing was stored, since a newer list is stored already. */
   readonly isOutdated: boolean;
 };
 
-/** @throws UnbelievableListError where the list is too short to be one. */
+/** @throws UnbelievableListError where the list is too short to be complete. */
 export type CommitSymbols = (list: SymbolList) => Promise<SymbolCounts>;
 
-/** @throws UnbelievableListError where the list is too short to be one. */
+/** @throws UnbelievableListError where the list is too short to be complete. */
 export type CommitContracts = (list: ContractList) => Promise<SymbolCounts>;
 
-/** Which product types a key was asked for in vain, and which it was not. */
+/** The product types that were refused to a key, and those that were answered. */
 export type Availability = {
   readonly refused: readonly { readonly productType: ProductType; readonly reason: string }[];
   readonly answered: readonly ProductType[];
@@ -139,45 +137,45 @@ export type Availability = {
 };
 
 /**
- * What the sync needs of a database, for one account that this run holds. Every write fails
+ * What the sync needs from a database, for one account that this run holds. Every write fails
  * once another run has taken the account.
  */
 export type Store = {
-  /** What earlier runs were told of the account. */
+  /** What earlier runs have learned about the account. */
   accountState(): Promise<AccountState>;
-  /** Records the account's mode: streams of the other mode are closed, and those of this one open again. */
+  /** Records the account's mode. Streams of the other mode are closed, and streams of this mode are opened again. */
   closeStreamsOfOtherMode(mode: AccountMode, at: EpochMs): Promise<void>;
   recordAvailability(availability: Availability): Promise<void>;
   knownTime(stream: Stream): Promise<KnownTime>;
-  /** Replaces the stream's open windows by the plan's and records what expired. */
+  /** Replaces the stream's open windows by the plan's, and records what expired. */
   recordPlan(plan: StreamPlan): Promise<void>;
   /**
-   * The database's time, as text, when this account's last transaction began; undefined before the
-   * first. Whatever others store after that has the same time or a later one.
+   * The database's time, as text, at the start of this account's last transaction; undefined before the
+   * first. Everything that others store afterwards has the same time or a later one.
    */
   time(): string | undefined;
   /**
-   * @throws CommitsLostError where the window no longer stands at the page before; OutdatedPageError
-   *   where a bill of the page is stored otherwise since `askedAfter`.
+   * @throws CommitsLostError where the window's stored place is not the page's `after`; OutdatedPageError
+   *   where different content was stored for a bill of the page since `askedAfter`.
    */
   commitPage(page: PageCommit): Promise<PageCounts>;
   /**
-   * Divides an open window at these times, which are inside it, oldest first. The newest part keeps
-   * the cursor and the counts. The others have not begun.
+   * Divides an open window at `cuts`, which are inside it, oldest first. The newest part keeps the cursor
+   * and the counts. The other parts have not begun.
    */
   divideWindow(stream: Stream, window: Interval, cuts: readonly EpochMs[]): Promise<void>;
   /**
-   * Stores the account's days anew that are marked. Where it cannot, it does not, and nothing is wrong:
-   * marked days are computed when they are read.
+   * Recomputes and stores the account's marked days. Days that it cannot store stay marked. This is no
+   * failure, since views compute marked days from their bills.
    */
   refreshDays(): Promise<void>;
-  /** The same for the days of windows that pages have ended. */
+  /** Recomputes and stores the marked days of windows that were finished. */
   refreshEndedDays(): Promise<void>;
-  /** A record that equals the last one extends its time. Any other is stored beside it. */
+  /** Stores a record. If it equals the last one, only that record's time is extended. */
   commitLoanToValue(commit: LoanToValueCommit): Promise<LoanToValueChange>;
 };
 
-/** An account held by this run: no other run writes it, or asks the exchange for it. */
+/** An account that this run holds: no other sync writes it, or asks the exchange for it. */
 export type HeldAccount = {
   readonly store: Store;
   /** @throws LeaseLostError where another run may have taken the account. */

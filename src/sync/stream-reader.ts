@@ -10,29 +10,29 @@ import type { FetchedPage } from "./walk/page-request.ts";
 
 export type StreamReaderDeps = {
   readonly client: Client;
-  /** @throws LeaseLostError where the account may be another's by now. */
+  /** @throws LeaseLostError where another run may have taken the account. */
   readonly assertHeld: () => void;
-  /** Ends all reading between two pages. */
+  /** Stops all reading between two pages. */
   readonly signal: AbortSignal;
-  /** Told of every request, and of its failure. */
+  /** Called after every request, with its failure if it failed. */
   readonly onAttempt: (failure: ExchangeError | undefined) => void;
-  /** Told of the first failure. Default: nobody. */
+  /** Called with the stream's first failure. */
   readonly onFirstFailure?: (error: unknown) => void;
-  /** What is known of the exchange's pages: shared by the streams of an account's run. Default nothing. */
+  /** What is known about the exchange's pages. The streams of an account's run share it. Default nothing. */
   readonly pageHabits?: PageHabits | undefined;
 };
 
-/** That the account is of the other mode is an answer, which the caller acts on. */
+/** A refusal because the account is in the other mode is an answer, on which the caller acts. */
 const isOtherMode = (kind: ExchangeErrorKind): boolean => kind === "other-mode";
 
-/** So is to a probe that the exchange does not serve the product type. */
+/** For a probe, the refusal of the product type is an answer, too. */
 const isAnswerToProbe = (kind: ExchangeErrorKind): boolean =>
   isOtherMode(kind) || isOfProductType(kind);
 
-/** A stream as a sync and a verification read it: its requests, and what ended it. */
+/** Reads a stream, for a sync or a verification. It counts the requests and knows what ended the reading. */
 export class StreamReader {
   readonly stream: Stream;
-  /** What is known of the order of its ids: shared by its walks. */
+  /** What is known about the order of the stream's ids. Its walks share it. */
   readonly idOrder: IdOrder;
   readonly pageHabits: PageHabits;
   readonly #deps: StreamReaderDeps;
@@ -49,17 +49,17 @@ export class StreamReader {
     this.idOrder = new IdOrder(billsApiOf(stream.productType).idDisorderMs);
   }
 
-  /** How many were sent, retries included. */
+  /** How many requests were sent, retries included. */
   get requests(): number {
     return this.#requests;
   }
 
-  /** Whether the exchange has answered any of them. */
+  /** Whether the exchange has answered any request without a failure. */
   get hasAnswered(): boolean {
     return this.#hasAnswered;
   }
 
-  /** The first failure; undefined where there was none. */
+  /** The stream's first failure; undefined where there was none. */
   get error(): unknown {
     return this.#error;
   }
@@ -68,25 +68,25 @@ export class StreamReader {
     return this.#error !== undefined;
   }
 
-  /** Notes a failure, and ends the stream's other walks where it concerns them too. */
+  /** Records a failure, and ends the stream's other walks if it concerns them, too. */
   fail(error: unknown): void {
     this.note(error);
     if (failureScope(error) !== "window") this.#stopped.abort(error);
   }
 
-  /** Notes a failure that ends no walk. */
+  /** Records a failure without ending any walk. */
   note(error: unknown): void {
     if (this.hasFailed) return;
     this.#error = error;
     this.#deps.onFirstFailure?.(error);
   }
 
-  /** Notes the refusal of its probe. Whoever probed many streams tells of all that were refused alike. */
+  /** Records the probe's refusal, if any, as the stream's failure. The caller reports it, not `onFirstFailure`. */
   acceptRefusal(): void {
     this.#error ??= this.#refusal;
   }
 
-  /** Sends one request. @param priority of those that wait for the limit, the highest goes first. */
+  /** Asks for one page. @param priority of the requests that wait for the rate limit, the highest goes first. */
   ask(question: () => BillsQuestion, signal: AbortSignal, priority = 0): Promise<FetchedPage> {
     return this.#ask(question, signal, { priority, isAnswer: isOtherMode });
   }
@@ -106,15 +106,15 @@ export class StreamReader {
     return askBills(deps, this.stream.productType, question, signal);
   }
 
-  /** What the exchange said where it did not serve the stream to a probe. */
+  /** The exchange's refusal of the probe; undefined where there was none. */
   get refusal(): ExchangeError | undefined {
     return this.#refusal;
   }
 
   /**
-   * Asks for a few bills, to learn whether the exchange serves the stream at all, and whether its pages
-   * hold more than one. A refusal is kept, and is no failure yet.
-   * @throws what does not concern this product type alone.
+   * Asks for a few bills, to learn whether the exchange serves the stream at all, and whether its pages are
+   * tiny. A refusal of the product type is kept in `refusal`, and is not a failure yet.
+   * @throws errors that do not concern this product type alone.
    */
   async probe(): Promise<void> {
     try {
@@ -129,10 +129,10 @@ export class StreamReader {
   }
 
   /**
-   * Walks one window.
-   * @param walk is handed the signal that ends it.
-   * @param accountStopped where the whole account has failed.
-   * @returns what stopped it, and undefined where nothing did. Never throws.
+   * Walks one window. Never throws.
+   * @param accountStopped aborts when the whole account has failed.
+   * @param walk is called with the signal that ends it.
+   * @returns what stopped the walk; undefined where nothing did.
    */
   async read(
     accountStopped: AbortSignal,
@@ -149,9 +149,9 @@ export class StreamReader {
 }
 
 /**
- * Sends the run's first request, alone: refused credentials are then refused once and not ten times
- * at once, and the answer to a signed request sets the exchange's clock, without which nothing can be
- * planned. Where a product type is refused by itself, the next one is tried.
+ * Sends the run's first request, and no other beside it. Wrong credentials are then refused once and not
+ * ten times at once. The answer also sets the exchange's clock, which planning needs. If only the product
+ * type is refused, the next one is tried.
  */
 export async function probeAccount(readers: readonly StreamReader[]): Promise<void> {
   for (const reader of readers) {

@@ -27,7 +27,7 @@ export type BillsDeps = {
   readonly held: HeldAccount;
   readonly settleLagMs: number;
   readonly sleep: Clock["sleep"];
-  /** Ends the run between two pages. */
+  /** Stops the run between two pages. */
   readonly signal: AbortSignal;
   readonly onProgress: (progress: BillsProgress) => void;
 };
@@ -41,29 +41,29 @@ export type BillsProgress = { readonly stream: Stream } & (
   | {
       readonly event: "failed";
       readonly error: unknown;
-      /** The account's other product types that failed so at once. Default none. */
+      /** The account's other product types with the same failure, which are reported together. Default none. */
       readonly also?: readonly ProductType[];
     }
 );
 
-/** What came of one stream in one run. */
+/** The result of syncing one stream. */
 export type StreamReport = PageCounts & {
   readonly stream: Stream;
   readonly windows: { readonly planned: number; readonly walked: number };
   readonly pages: number;
   readonly requests: number;
-  /** Up to when nothing is missing; undefined before the first complete window. */
+  /** The time up to which nothing is missing; undefined before the first complete window. */
   readonly completeThrough: EpochMs | undefined;
-  /** Time that this run found lost behind the horizon. */
+  /** The time that this run found to have expired before it was read. */
   readonly expired: readonly Interval[];
-  /** Why the stream is not complete; undefined where it is. */
+  /** The first error that kept the stream from completion; undefined where there was none. */
   readonly error: unknown;
 };
 
-// A window that begins so near to the horizon goes before all others, however short it is.
+// A window that begins this close to the horizon goes before all others, however short it is.
 const expiresSoonMs = dayMs;
 
-// The windows of a run wait side by side: a quiet account's sync takes so much longer, once.
+// All windows of a run wait at the same time, so the sync of a quiet account takes this much longer in all.
 const emptyPauseMs = 2 * secondMs;
 
 /** A walk as the window scheduler runs it. */
@@ -72,7 +72,7 @@ export type StreamWalk = ScheduledWalk & {
   readonly begin: (walk: Walk) => void;
 };
 
-/** One stream's part of a run: its plan, its walks and what came of them. */
+/** One stream's part of a run: its plan, its walks and their result. */
 export class StreamRun {
   readonly stream: Stream;
   readonly reader: StreamReader;
@@ -82,7 +82,7 @@ export class StreamRun {
   #plan: StreamPlan | undefined;
   #plannedAt = epochMs(0);
   #walked = 0;
-  /** What was committed as complete. */
+  /** The time that was committed as complete. */
   readonly #proven: Interval[] = [];
   #divided = 0;
 
@@ -105,8 +105,8 @@ export class StreamRun {
   }
 
   /**
-   * Looks up what is stored. Where many windows are to be walked, each would be refused alone: the
-   * exchange is asked first whether it serves the stream.
+   * Looks up what is stored. If several windows are to be walked, the exchange is first asked whether it serves
+   * the stream: otherwise each window would be refused by itself.
    */
   async prepare(): Promise<void> {
     const { reader } = this;
@@ -117,12 +117,12 @@ export class StreamRun {
     await reader.probe();
   }
 
-  /** Whether nothing was ever read of it. */
+  /** Whether the stream was never read. */
   get isUnread(): boolean {
     return isUnread(this.#known);
   }
 
-  /** Drops the windows that an earlier run planned, of a stream that nobody can read. */
+  /** Drops the windows that an earlier run planned, since the key may not read the stream. */
   async withdraw(): Promise<void> {
     if (this.#known.open.length === 0) return;
     await this.#deps.held.store.recordPlan({ stream: this.stream, walks: [], expired: [] });
@@ -133,7 +133,7 @@ export class StreamRun {
     return planStream(this.stream, this.#known, { now: this.#plannedAt, settleLagMs });
   }
 
-  /** Decides and records what is to be walked; to be prepared before. */
+  /** Plans the walks and records the plan. Requires `prepare`. */
   async plan(): Promise<readonly Walk[]> {
     const { held, exchangeNow, onProgress } = this.#deps;
     this.#plannedAt = exchangeNow();
@@ -146,8 +146,8 @@ export class StreamRun {
   }
 
   /**
-   * Walks one window, or what is left to it after dividing it.
-   * Never throws: what stopped it comes back, and into the report.
+   * Walks one window, or the part of it that is left after divisions. Never throws: the error that stopped it
+   * is returned, and is in the report.
    */
   walk(walk: Walk, accountStopped: AbortSignal, scheduled: StreamWalk): Promise<unknown> {
     return this.reader.read(accountStopped, async (signal) => {
@@ -184,7 +184,7 @@ export class StreamRun {
         onDoubt: (what) => onProgress({ stream, event: "doubted", what }),
         divide: async (window, oldest, bills) => {
           pageEstimate.page(oldest, bills);
-          // A run that stops has no walks that could begin: the others end, and slots seem to idle.
+          // Slots seem to idle while a run stops, because its walks end. No other walk could begin then.
           if (signal.aborted) return window;
           const pagesLeft = pageEstimate.pagesIn(oldest - window.from);
           const parts = scheduled.afterPage({ pagesLeft, tookMs: exchangeNow() - sentAt });
@@ -198,7 +198,7 @@ export class StreamRun {
     );
   }
 
-  /** Leaves all but the newest part to other walks. @returns the newest. */
+  /** Leaves all but the newest part of the window to other walks. @returns the newest part. */
   async #divide(
     walk: Walk,
     window: Interval,
@@ -236,7 +236,10 @@ export class StreamRun {
     return counts;
   }
 
-  /** The last pages of a walk are followed by none that would miss them. */
+  /**
+   * Fails the stream if time that was committed as complete is missing from the coverage. The commit of each page
+   * notices if the page before is missing, but a walk's last page has none after it.
+   */
   #refuseLoss({ coverage }: KnownTime): void {
     const [lost] = subtract(this.#proven, coverage);
     if (lost === undefined) return;

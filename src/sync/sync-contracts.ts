@@ -5,12 +5,12 @@ import type { CommitContracts } from "./store.ts";
 
 export type ContractsDeps = ListDeps & { readonly commitContracts: CommitContracts };
 
-/** What came of one product type's contracts in one run. */
+/** The result of syncing one product type's contracts. */
 export type ContractsReport = ListReport & { readonly productType: ContractProductType };
 
 /**
- * Brings the settings of all contracts of these product types up to now, one request each. Never
- * throws: what failed is in the reports.
+ * Syncs the settings of all contracts of these product types, with one request per product type. Never
+ * throws: failures are in the reports.
  */
 export const syncContracts = (
   { commitContracts, ...deps }: ContractsDeps,

@@ -14,21 +14,21 @@ import type { HeldAccount, LoanToValueChange } from "./store.ts";
 
 export type LoanToValueDeps = {
   readonly client: Client;
-  /** Of a classic account, the default, or of a unified one. */
+  /** The operation for a classic or for a unified account. Default classic. */
   readonly operation?: LoanToValueOperation;
   readonly held: {
     readonly store: Pick<HeldAccount["store"], "commitLoanToValue">;
     readonly assertHeld: HeldAccount["assertHeld"];
   };
   readonly signal: AbortSignal;
-  /** Told of every request that failed. */
+  /** Called with every failed request. */
   readonly onFailure: (failure: ExchangeError) => void;
 };
 
-/** What came of one risk unit in one run. */
+/** The result of syncing one risk unit. */
 export type LoanToValueReport = {
   readonly account: string;
-  /** As it was asked for: undefined for the account's own. */
+  /** The risk unit that was asked for; undefined for the account's own. */
   readonly riskUnitId: string | undefined;
   readonly stored:
     | {
@@ -40,13 +40,13 @@ export type LoanToValueReport = {
   readonly error: unknown;
 };
 
-/** The questions that an account's loan-to-value takes: one a risk unit, or one for its own. */
+/** The risk units that are asked for, one request each; undefined is the account's own. */
 export const riskUnitsOf = (ids: readonly string[]): readonly (string | undefined)[] =>
   ids.length === 0 ? [undefined] : ids;
 
 /**
- * Stores the record of each risk unit. A unit that fails leaves the others alone; its report
- * carries the error. Credentials that are refused are refused once.
+ * Stores the record of each risk unit. A unit that fails does not stop the others, and its report has the
+ * error. After an error that concerns the whole account, the remaining units are not asked for.
  */
 export async function syncLoanToValue(
   deps: LoanToValueDeps,
@@ -114,7 +114,10 @@ const remedy =
   "for loan-to-value, a parent account needs RISK_UNIT_IDS, a risk unit's own account goes " +
   "without, and an account without an institutional loan leaves SYNC_LTV out";
 
-/** How the exchange refuses an account without a loan is not known: the remedy says so once. */
+/**
+ * Adds the remedy to refusals that may mean that the account has no loan. How the exchange refuses such an
+ * account is not known.
+ */
 function withRemedy(error: unknown): unknown {
   if (!(error instanceof ExchangeError)) return error;
   switch (error.kind) {

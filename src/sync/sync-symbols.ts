@@ -4,10 +4,10 @@ import type { CommitSymbols } from "./store.ts";
 
 export type SymbolsDeps = ListDeps & { readonly commitSymbols: CommitSymbols };
 
-/** What came of the pairs in one run. */
+/** The result of syncing the spot pairs. */
 export type SymbolsReport = ListReport;
 
-/** Brings the settings of all spot pairs up to now. Never throws: what failed is in the report. */
+/** Syncs the settings of all spot pairs. Never throws: a failure is in the report. */
 export const syncSymbols = (deps: SymbolsDeps): Promise<SymbolsReport> =>
   syncList(deps, { operation: symbols, query: {} }, readSymbol, deps.commitSymbols);
 

@@ -3,14 +3,14 @@ import { type EpochMs, epochMs } from "../contract/time.ts";
 import type { Interval } from "./intervals.ts";
 import type { PageCommit } from "./store.ts";
 
-/** What one walk of a verification has seen so far. */
+/** What the verification of one window has been served so far. */
 export class VerifiedWindow {
   readonly #api: Pick<BillsApi, "idOf" | "timeOf">;
   readonly window: Interval;
-  /** The database's time when it began. */
+  /** The database's time when the reading began. */
   readonly since: string;
   readonly served = new Set<string>();
-  /** From where on the exchange still served. */
+  /** The oldest time of the window that the exchange still served. */
   readFrom: EpochMs;
 
   constructor(api: Pick<BillsApi, "idOf" | "timeOf">, window: Interval, since: string) {
@@ -21,9 +21,9 @@ export class VerifiedWindow {
   }
 
   /**
-   * Notes a page.
-   * @returns its bills of this window that were not served before, none twice, and its rows that
-   *   broke the contract, but for those that are dated outside of the window.
+   * Records a page.
+   * @returns the page's bills of this window that were not served before, without duplicates, and its rows
+   *   that broke the contract, without those whose time is outside the window.
    */
   take({ bills, rejected, next }: PageCommit): Pick<PageCommit, "bills" | "rejected"> {
     const isInside = (time: EpochMs) => time >= this.window.from && time < this.window.to;
@@ -37,7 +37,7 @@ export class VerifiedWindow {
       return cTime === undefined || isInside(cTime);
     });
     for (const { billId } of bills) this.served.add(billId);
-    // A bill whose row cannot be read any more is no extra one.
+    // A stored bill is not reported as extra if its row is still served but can no longer be read.
     for (const { received } of rejected) {
       const billId = this.#api.idOf(received);
       if (billId !== undefined) this.served.add(billId);

@@ -3,30 +3,29 @@ import type { EpochMs } from "../contract/time.ts";
 import type { Interval } from "./intervals.ts";
 import type { RejectedRow, Stream } from "./store.ts";
 
-/** A field of a bill that is stored otherwise than it is served; both as text. */
+/** A field of a bill whose stored value differs from the served one; both as text. */
 export type FieldChange = {
   readonly field: string;
   readonly stored: string | null;
   readonly served: string | null;
 };
 
-/** What was stored of a bill when it was compared. */
+/** The stored content of a bill when it was compared. */
 export type StoredContent = {
-  /** When it was stored, the database's time as text: what a repair must still find. */
+  /** The database's time when the content was stored, as text. A repair requires that it is still the same. */
   readonly ingestedAt: string;
-  /** Stored since the reading began: it may be newer than what was read. */
+  /** Whether it was stored after the reading began, so that it may be newer than what was served. */
   readonly isLate: boolean;
   readonly fields: readonly FieldChange[];
 };
 
-/** A served bill that is not stored, or stored otherwise. */
+/** A served bill that is not stored, or is stored with different content. */
 export type DifferingBill = { readonly bill: Bill; readonly stored: StoredContent | undefined };
 
-/** A bill that is stored. */
 export type StoredBill = {
   readonly billId: string;
   readonly cTime: EpochMs;
-  /** Stored since the reading began. */
+  /** Whether it was stored after the reading began. */
   readonly isLate: boolean;
 };
 
@@ -36,18 +35,18 @@ export type Repair = {
   readonly rejected: readonly RejectedRow[];
 };
 
-/** What a verification needs of a database. `since` is a time of `now`. */
+/** What a verification needs from a database. Every `since` is a time that `now` returned. */
 export type VerifyStore = {
   /** The database's time, as text. */
   now(): Promise<string>;
-  /** Those of the bills, none of them twice, that are not stored just so. */
+  /** The bills that are not stored exactly as given. `bills` must not contain a bill twice. */
   compare(stream: Stream, bills: readonly Bill[], since: string): Promise<readonly DifferingBill[]>;
-  /** What is stored of a window, in batches. */
+  /** The stored bills of a window, in batches. */
   stored(stream: Stream, window: Interval, since: string): AsyncIterable<readonly StoredBill[]>;
-  /** For each of the rows, whether somebody signed it off. */
+  /** For each row, whether somebody signed it off. */
   accepted(stream: Stream, rows: readonly RejectedRow[]): Promise<readonly boolean[]>;
   /**
-   * Writes what differs, where the stored is still what it was compared with, and keeps the
+   * Writes the differing bills, if what is stored is still what they were compared with, and stores the
    * rejected rows.
    * @returns the ids of the bills that were written.
    */

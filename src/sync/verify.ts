@@ -20,11 +20,11 @@ export type VerifyDeps = {
   readonly exchangeNow: () => EpochMs;
   readonly assertHeld: () => void;
   readonly store: VerifyStore;
-  /** Whether differences are repaired. */
+  /** Whether to repair differences. */
   readonly heal: boolean;
   readonly signal: AbortSignal;
   readonly onFinding: (finding: Finding) => void;
-  /** Told of every request that failed. */
+  /** Called with every failed request. */
   readonly onFailure: (stream: Stream, failure: ExchangeError) => void;
 };
 
@@ -42,7 +42,7 @@ export type Finding = { readonly stream: Stream } & (
       readonly cTime: EpochMs;
       readonly fields: readonly FieldChange[];
       readonly isHealed: boolean;
-      /** Stored while the span was being read, so it may be newer than what was served. */
+      /** Whether it was stored while the span was being read, so that it may be newer than what was served. */
       readonly isLate: boolean;
     }
   | {
@@ -55,32 +55,33 @@ export type Finding = { readonly stream: Stream } & (
       readonly kind: "rejected";
       readonly billId: string | undefined;
       readonly fault: RowFault;
-      /** Whether its row of `rejected_bills` is resolved. */
+      /** Whether the row's entry in `rejected_bills` is resolved. */
       readonly isAccepted: boolean;
     }
 );
 
-/** What came of one stream. */
+/** The result of verifying one stream. */
 export type StreamVerification = {
   readonly stream: Stream;
-  /** The part of the span that could be read: neither behind the horizon nor in the future. */
+  /** The part of the span that could be read: neither older than the horizon nor in the future. */
   readonly span: readonly Interval[];
   /** How many bills were compared. */
   readonly compared: number;
   readonly requests: number;
-  /** Why not all of it was read. */
+  /** The reason why not all of it was read; undefined where all was. */
   readonly error: unknown;
 };
 
-// A span that ends by this machine's clock may end so far in the exchange's future without a note.
+// A span whose end was taken from this machine's clock may end this far in the exchange's future without an error.
 const aheadMaxMs = 30 * secondMs;
 
-// Enough to keep both slots of the rate share busy while pages are compared. Each walk's ids are in memory.
+// Enough to keep both slots of the rate share busy while pages are compared. Not more, since each walk keeps
+// its ids in memory.
 const walksAtOnce = 4;
 
 /**
- * Reads a span of an account's streams again and compares each page with what is stored. The ids of
- * the windows under way and the findings are in memory.
+ * Reads a span of an account's streams again, and compares each page with what is stored. The ids of the
+ * windows under way and the findings are kept in memory.
  *
  * @throws ExchangeError where the account itself is refused, or cannot be asked at all.
  */
@@ -118,9 +119,9 @@ class StreamVerify {
   readonly #deps: VerifyDeps;
   readonly #api: BillsApi;
   readonly #rejected = new Set<string>();
-  /** Bills that are stored in a window and were not served for it. */
+  /** Bills that are stored in a window but were not served for it. */
   readonly #unserved = new Map<string, EpochMs>();
-  /** Bills that were served for another window than they are stored in. */
+  /** Bills that are stored with another time than they were served with, perhaps in another window. */
   readonly #moved = new Set<string>();
   #span: readonly Interval[] = [];
   #compared = 0;
@@ -137,7 +138,7 @@ class StreamVerify {
     this.reader = new StreamReader(asking, stream);
   }
 
-  /** Splits the span into what the exchange has forgotten by now and windows of what can be read. */
+  /** Splits the span into the time that the exchange no longer serves and windows of the time that can be read. */
   plan(span: Interval): { forgotten: readonly Interval[]; windows: readonly Interval[] } {
     const now = this.#deps.exchangeNow();
     const horizon = horizonAt(now);
@@ -161,7 +162,7 @@ class StreamVerify {
     return { forgotten, windows: this.#span.flatMap((part) => split(part, windowMaxMs)) };
   }
 
-  /** Reports the stored bills of time that the exchange no longer serves. Never throws. */
+  /** Reports the stored bills of a time that the exchange no longer serves. Never throws. */
   async listForgotten(part: Interval): Promise<void> {
     const { store, onFinding, signal } = this.#deps;
     const { stream } = this;
@@ -177,7 +178,7 @@ class StreamVerify {
     }
   }
 
-  /** Reads one window. Never throws: what stopped it is returned, and is in the report. */
+  /** Reads one window. Never throws: the error that stopped it is returned, and is in the report. */
   walk(window: Interval, accountStopped: AbortSignal): Promise<unknown> {
     const { exchangeNow, store } = this.#deps;
     const { stream, reader } = this;
@@ -250,8 +251,8 @@ class StreamVerify {
   }
 
   /**
-   * What was not healed was stored meanwhile, by a sync: mostly just as it is served, which is no
-   * difference any more.
+   * Compares again the bills that were not healed. A sync has stored them meanwhile, mostly just as they are
+   * served: they then no longer differ.
    */
   async #lookAgain(
     { since }: VerifiedWindow,
@@ -262,7 +263,7 @@ class StreamVerify {
     return bills.length === 0 ? left : store.compare(this.stream, bills, since);
   }
 
-  /** The edges of windows are read twice. */
+  /** Whether a rejected row was not reported yet: neighbouring windows both read their common edge. */
   #isNew({ received }: RejectedRow): boolean {
     const text = JSON.stringify(received);
     if (this.#rejected.has(text)) return false;
@@ -273,7 +274,7 @@ class StreamVerify {
   async #findExtra(reading: VerifiedWindow): Promise<void> {
     const { store, onFinding, exchangeNow } = this.#deps;
     const { stream } = this;
-    // The last page was read with the horizon of its own moment.
+    // The horizon has moved since the last page was read.
     const servedFrom = Math.max(reading.readFrom, horizonAt(exchangeNow()));
     for await (const batch of store.stored(stream, reading.window, reading.since)) {
       for (const { billId, cTime, isLate } of batch) {
@@ -286,5 +287,5 @@ class StreamVerify {
   }
 }
 
-// The walker hands them on to nobody here.
+// A walk reports these counts to `onPage`, which does nothing here.
 const nothingCounted: PageCounts = { new: 0, unchanged: 0, restated: 0, rejected: 0 };

@@ -1,51 +1,51 @@
 import PQueue from "p-queue";
 import type { RateLimit } from "../exchange/rate-limiter.ts";
 
-// Enough for all windows of an account's first sync, 13 of each of six product types: a walk's
-// length shows after its first page. With 16 at once, the longest could be the last to begin, and
-// at 800 ms a request a backfill of 72 s took 82.
+// Enough for all windows of an account's first sync: 13 for each of six product types. A walk's length is
+// known only after its first page. With 16 walks at once, the longest could be the last to begin: at 800 ms
+// a request, a backfill then took 82 s instead of 72.
 const walksAtOnce = 128;
-// A division costs a request or two, for the answer that says that a part is empty and for pages
-// that are less full. Parts of fewer pages than these do not win that back.
+// A division costs one or two extra requests: each part ends with an empty page, and its pages are less full.
+// Parts of fewer pages than this do not make up for that.
 const pagesPerPartMin = 3;
-// A walk that has fewer requests left than these counts as nearly ended: if it were replaced only
-// at its end, slots would idle until the new parts have begun.
+// A walk with fewer requests left than this counts as nearly ended. If it were replaced only when it ends,
+// slots would idle until the new parts have begun.
 const requestsAhead = 5;
-// The pages left are an estimate: a cluster of bills in one millisecond looks like a week full of
-// them, and a slow answer looks like idle slots. Without a bound, a run against a faulty exchange
-// divided a week into 500 parts. So many divisions are always allowed, and one more for each so
-// many pages read.
+// Divisions are bounded because the pages left are an estimate: many bills in one millisecond look like a
+// week full of them, and a slow answer looks like idle slots. Without a bound, a run against a faulty
+// exchange divided a week into 500 parts. `partsFree` divisions are always allowed, and one more for each
+// `pagesPerFurtherPart` pages read.
 const partsFree = 20;
 const pagesPerFurtherPart = 20;
-// The time that a page takes is a moving average over about so many pages.
+// The time that a page takes is a moving average over about this many pages.
 const cyclesAveraged = 8;
 
 /** What a walk reports after each page. */
 export type WalkState = {
-  /** An estimate of the pages that are left. */
+  /** The estimated number of pages left. */
   readonly pagesLeft: number;
-  /** From the sending of the page's request to its commit. */
+  /** The time from sending the page's request to its commit, ms. */
   readonly tookMs: number;
 };
 
 export type ScheduledWalk = {
-  /** @returns into how many parts the walk should divide what is left of its window; 1: not at all. */
+  /** @returns into how many parts the walk should divide the rest of its window; 1 for no division. */
   afterPage(state: WalkState): number;
-  /** Of the requests that wait for the rate limit, the one of the highest priority is sent first. */
+  /** Of the requests that wait for the rate limit, the one with the highest priority is sent first. */
   priority(): number;
 };
 
 /**
- * Runs an account's walks under one rate limit side by side, so that no slot of the limiter idles.
+ * Runs an account's walks concurrently under one rate limit, so that no slot of the limiter idles.
  *
  * Each page's request needs the cursor of the page before, so a walk uses one slot at a time. The
- * longest walk goes first, so that all end at about the same time. Where too few walks are left to
- * use all slots (the limit's rate times a page's time, by Little's law), the longest is told to divide
- * what is left of its window, into as many parts as walks are missing.
+ * longest walk goes first, so that all end at about the same time. All slots are in use if there are as many
+ * walks as the limit's rate times a page's time (Little's law). If there are fewer, the longest walk is told
+ * to divide the rest of its window, into as many parts as make up for the missing walks.
  */
 export class WindowScheduler {
   readonly #queue = new PQueue({ concurrency: walksAtOnce });
-  /** Of the running walks that have read a page. */
+  /** The estimated pages left of each running walk that has read a page. */
   readonly #pagesLeft = new Map<ScheduledWalk, number>();
   readonly #limit: RateLimit;
   #cycleMs: number | undefined;
@@ -60,7 +60,7 @@ export class WindowScheduler {
   add(walk: (scheduled: ScheduledWalk) => Promise<void>): void {
     const scheduled: ScheduledWalk = {
       afterPage: (state) => this.#partsFor(scheduled, state),
-      // The first page shows how long the walk is: that is worth knowing before anything else.
+      // First pages go before all others, since they show how long the walks are.
       priority: () => this.#pagesLeft.get(scheduled) ?? Number.POSITIVE_INFINITY,
     };
     void this.#queue.add(async () => {
@@ -69,7 +69,7 @@ export class WindowScheduler {
     });
   }
 
-  /** Resolves when all walks have ended, with those that were added meanwhile. */
+  /** Resolves when all walks have ended, including those that were added meanwhile. */
   async done(): Promise<void> {
     await this.#queue.onIdle();
   }

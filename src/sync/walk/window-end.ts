@@ -25,7 +25,7 @@ const begunMax = 5;
 export type WindowOptions = {
   /** The end of the window. */
   readonly to: EpochMs;
-  /** The end of the settled time. Bills after it may still appear, so only gaps before it are asked for. Default `to`. */
+  /** The end of the settled time. Only gaps before it are asked for: later bills may still appear. Default `to`. */
   readonly settledTo?: EpochMs;
   /** The cursor at which an earlier run stopped. Default none: the walk begins with the newest page. */
   readonly cursor?: string | undefined;
