@@ -3,7 +3,8 @@ import { type Decimal, decimalOf, decimalText } from "../export/decimal.ts";
 import { formatMinute } from "../terminal/format.ts";
 import { type Html, html } from "./html.ts";
 
-// How the page writes figures. Numbers are decimals as text, from Postgres to the reader.
+// How the page writes figures. Numbers are decimals as text all the way from Postgres to the
+// reader.
 
 const minus = "−";
 const nothing = "–";
@@ -12,7 +13,7 @@ const unknown = html`<i class="unknown">unknown</i>`;
 /** How an amount is written. */
 export type AmountStyle = {
   readonly coin: string;
-  /** All digits as they are stored, not as many as the coin is usually written with. */
+  /** Shows all stored digits instead of the coin's usual number of places. */
   readonly isExact: boolean;
 };
 
@@ -50,11 +51,11 @@ const toneOf = (decimal: string): string => (decimal.startsWith("-") ? "out" : "
 /** A sentence with true minus signs before its numbers. */
 export const withMinus = (text: string): string => text.replaceAll(/(?<![\w.])-(?=\d)/g, minus);
 
-/** By the number itself: one that rounds to zero keeps its sign. */
+/** Takes the sign from the number itself: a number that rounds to zero keeps its sign. */
 const signed = (decimal: string, digits: string, plus: string): string =>
   `${decimal.startsWith("-") ? minus : plus}${digits}`;
 
-/** Of a number without a sign: 1234567.891 becomes 1,234,567.891 */
+/** Groups the digits of a number without a sign: 1234567.891 becomes 1,234,567.891 */
 function grouped(digits: string): string {
   const [whole = "", ...places] = digits.split(".");
   return [whole.replaceAll(/\B(?=(?:\d{3})+$)/g, ","), ...places].join(".");
@@ -62,14 +63,17 @@ function grouped(digits: string): string {
 
 const dollarCoins = new Set(["USD", "USDT", "USDC", "USDE", "USDS", "DAI", "FDUSD", "TUSD"]);
 
-/** How many places a coin is usually written with. A demo coin has an S before its name. */
+/**
+ * How many places a coin is usually written with. A demo coin's name is the coin's with an S before
+ * it.
+ */
 export function placesOf(coin: string): number {
   const names = [coin, coin.replace(/^S/, "")];
   if (names.some((name) => dollarCoins.has(name))) return 2;
   return names.some((name) => name === "BTC" || name === "ETH") ? 6 : 4;
 }
 
-/** With exactly so many places, halves away from zero. */
+/** Rounds to exactly this many places, halves away from zero. */
 export function roundedTo({ units, scale }: Decimal, places: number): Decimal {
   if (scale <= places) return { units: units * 10n ** BigInt(places - scale), scale: places };
   const factor = 10n ** BigInt(scale - places);
@@ -77,7 +81,7 @@ export function roundedTo({ units, scale }: Decimal, places: number): Decimal {
   return { units: (units + half) / factor, scale: places };
 }
 
-/** A number as wide as a picture takes it: for pixels alone. */
+/** A decimal as a float, for positions in a chart only. */
 export const forPixels = (decimal: string): number => Number(decimal);
 
 /** 2026-11-22 01:09Z, or *unknown*. */

@@ -1,6 +1,6 @@
 import { printable } from "../printable.ts";
 
-/** Markup that this program wrote. Only {@link html} makes it, and {@link joined}. */
+/** Markup that this program wrote. Only {@link html} and {@link joined} make it. */
 export class Html {
   readonly text: string;
   constructor(text: string) {
@@ -8,12 +8,12 @@ export class Html {
   }
 }
 
-/** What may stand in a template: text is escaped, markup is not, and undefined is nothing. */
+/** What a template may contain. Text is escaped, markup is not, and undefined is left out. */
 export type HtmlPart = Html | string | number | undefined | readonly HtmlPart[];
 
 /**
- * Markup with everything in it escaped that is not {@link Html} itself. Attributes are written in
- * quotes: a test looks for those that are not.
+ * Makes markup and escapes every part that is not {@link Html}. Attributes must be in quotes: a
+ * test finds any that are not.
  */
 export const html = (strings: TemplateStringsArray, ...parts: readonly HtmlPart[]): Html =>
   new Html(
@@ -41,10 +41,10 @@ const entities: Readonly<Record<string, string>> = {
   "'": "&#39;",
 };
 
-/** Text as HTML shows it, with controls and marks that turn text round spelled out. */
+/** Escapes text for HTML. Control characters and marks that reverse text are spelled out. */
 export const escaped = (text: string): string => (plain.test(text) ? text : spelled(text));
 
-// Most of a page is figures and addresses: nothing of them is to be escaped.
+// Most of a page is figures and addresses, which need no escaping: this test skips the work.
 const plain = /^[\w .,:;/?=+#()-]*$/;
 
 const spelled = (text: string): string =>

@@ -1,6 +1,6 @@
 import { type Html, html } from "./html.ts";
 
-// Signs beside words, so that no state is told by its colour alone. Each has another outline.
+// Icons beside words, so that no state is told by its colour alone. Each icon has its own outline.
 
 const paths = {
   good: html`<path d="M3 8.6l3.4 3.4L13 4.6"/>`,

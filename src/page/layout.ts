@@ -1,11 +1,11 @@
 import { type Html, html } from "./html.ts";
 
-/** A place of the page that the menu leads to. */
+/** An entry of the menu: a section's id and its title. */
 export type Place = { readonly id: string; readonly title: string };
 
 /**
- * All before the first section.
- * @param isSyncAtWork a reader without scripts gets the page anew then, every few seconds.
+ * The page up to its first section.
+ * @param isSyncAtWork makes the page reload itself every few seconds where scripts are off.
  */
 export const pageHead = (
   title: string,
@@ -33,7 +33,7 @@ ${isSyncAtWork ? html`<noscript><meta http-equiv="refresh" content="5"></noscrip
 </header>
 <main id="main">`;
 
-/** All behind the last one. */
+/** The page after its last section. */
 export const pageFoot = (notes: Html): Html => html`
 </main>
 <footer>${notes}</footer>
@@ -41,7 +41,7 @@ export const pageFoot = (notes: Html): Html => html`
 </html>
 `;
 
-/** A page that says one thing, of something that cannot be shown. */
+/** A page with one message, instead of something that cannot be shown. */
 export const messagePage = (title: string, message: Html): Html =>
   html`${pageHead(title, [])}
 <section class="card"><h1>${title}</h1><p>${message}</p></section>${pageFoot(html``)}`;

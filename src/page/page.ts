@@ -13,15 +13,15 @@ import { ledgersSection } from "./trust/ledgers-section.ts";
 import { runDays, runsMax, runsSection } from "./trust/runs-section.ts";
 import { titleOf, trustSection } from "./trust/trust-section.ts";
 
-/** What the page is asked for. */
+/** A request for the page. */
 export type Asked = FactsDeps & {
-  /** The query of its address. */
+  /** The query of the page's address. */
   readonly query: URLSearchParams;
 };
 
 /**
- * Writes the page, a part as soon as it is known: what can be trusted first. All of it is of one
- * moment.
+ * Writes each part of the page as soon as it is known, beginning with whether the ledgers can be
+ * trusted. All parts show the same moment.
  */
 export async function writePage(
   tx: Transaction,
@@ -61,7 +61,7 @@ const first: readonly Place[] = [
 ];
 const last: Place = { id: "runs", title: "Runs" };
 
-/** The parts of the page that change while a sync is at work: elements with an id each. */
+/** The parts of the page that change while a sync is at work. Each element has an id. */
 export const liveParts = (facts: Facts, shown: Shown): readonly Html[] =>
   facts.status.streams.length === 0
     ? [trustSection(facts)]

@@ -3,30 +3,30 @@ import type { Transaction } from "../db/connect.ts";
 import { type Html, type HtmlPart, html } from "./html.ts";
 import type { PageSelection, Wallet } from "./selection.ts";
 
-/** What a section of one wallet is made from. All sections of an answer read the same moment. */
+/** What a section is rendered from. All sections of one answer read the same moment. */
 export type WalletContext = {
-  /** It cannot write. Several statements may be sent at once; they are done one after the other. */
+  /** A read-only transaction. Statements sent at once run one after the other. */
   readonly tx: Transaction;
   readonly selection: PageSelection;
-  /** All that can be selected. */
+  /** All wallets that can be selected. */
   readonly wallets: readonly Wallet[];
-  /** The exchange's time by now. */
+  /** The exchange's time. */
   readonly now: EpochMs;
 };
 
-/** A part of the page about the wallet that is selected. */
+/** A part of the page about the selected wallet. */
 export type WalletSection = {
-  /** Of the element, and what the menu leads to. */
+  /** The id of the element, which the menu links to. */
   readonly id: string;
-  /** As the menu has it. */
+  /** The title in the menu. */
   readonly title: string;
-  /** Whether there is anything of it. Default yes. */
+  /** Whether the section has anything to show. Default yes. */
   readonly isThere?: (context: WalletContext) => Promise<boolean> | boolean;
-  /** The whole element: see {@link card}. */
+  /** Renders the whole element: see {@link card}. */
   readonly render: (context: WalletContext) => Promise<Html>;
 };
 
-/** A card of the page: a heading, what it is about, and the rest. */
+/** A card of the page: a heading, a note on its subject, and the body. */
 export const card = (
   { id, title, about }: { readonly id: string; readonly title: string; readonly about?: HtmlPart },
   body: HtmlPart,

@@ -8,7 +8,7 @@ import { result } from "./money/result.ts";
 import { rollforward } from "./money/rollforward.ts";
 import type { WalletSection } from "./section.ts";
 
-/** What the page shows of the selected wallet, in this order. */
+/** The sections about the selected wallet, in the order of the page. */
 export const walletSections: readonly WalletSection[] = [
   filters,
   balance,

@@ -1,24 +1,24 @@
 import { isDemoProductType } from "../contract/product-types.ts";
 import { dayMs, type EpochMs, epochMs, isoTime } from "../contract/time.ts";
 
-// What the address of the page selects. Every state of the page can be linked.
+// What the page's address selects. Every state of the page has an address.
 
-/** The coin of an account's wallet that has bills. */
+/** A coin that has bills, in an account's wallet. */
 export type Wallet = {
   readonly account: string;
   /** A classic product type, or `UTA`. */
   readonly product: string;
   readonly coin: string;
   readonly bills: number;
-  /** Whether no sync reads it any more. */
+  /** Whether syncs no longer read it. */
   readonly isEnded: boolean;
 };
 
-/** A UTC day, as 2026-11-22. */
+/** A UTC day: 2026-11-22. */
 export type Day = string;
 
 export type PageSelection = Pick<Wallet, "account" | "product" | "coin"> & {
-  /** Both days included. */
+  /** Both days are included. */
   readonly from: Day;
   readonly to: Day;
   readonly by: "day" | "month";
@@ -29,11 +29,11 @@ export type PageSelection = Pick<Wallet, "account" | "product" | "coin"> & {
 const usualDays = 90;
 
 /**
- * What is asked for, of what there is. What is not there falls back to what is nearest: another
- * account to the largest ledger that is alive, a product to its account's largest, a coin to its
- * product's; a day that is none to the last 90.
+ * What an address selects, from the wallets that exist. What does not exist falls back: an account
+ * to the largest ledger that is still read, a product to its account's largest, a coin to its
+ * product's largest, an invalid day to the last 90 days.
  *
- * @returns undefined where no wallet is stored.
+ * @returns undefined if no wallet is stored.
  */
 export function selectionOf(
   asked: URLSearchParams,
@@ -59,7 +59,7 @@ export function selectionOf(
   };
 }
 
-/** The coins of the largest account and product among them, the largest first. */
+/** The coins of the largest ledger: one account and one product. The largest coin is first. */
 function largestLedger(wallets: readonly Wallet[]): readonly Wallet[] {
   const ledgers = [...Map.groupBy(wallets, ({ account, product }) => `${product} ${account}`)];
   const rank = (coins: readonly Wallet[]) => [
@@ -81,10 +81,11 @@ const today = (now: EpochMs): Day => isoTime(now).slice(0, 10);
 export const daysBefore = (day: Day, days: number): Day =>
   isoTime(epochMs(Date.parse(day) - days * dayMs)).slice(0, 10);
 
-// No exchange of futures on coins is older, and Postgres has every day up to the other.
+// Bitcoin's first block: no futures on coins are older. Postgres accepts every day up to the last
+// one.
 const [firstDay, lastDay] = ["2009-01-03", "2999-12-31"];
 
-/** Undefined where it is no day of the calendar. */
+/** Undefined if the text is no day of the calendar. */
 function dayOf(text: string | null): Day | undefined {
   if (text === null || !/^\d{4}-\d\d-\d\d$/.test(text)) return undefined;
   const time = Date.parse(`${text}T00:00:00Z`);
@@ -92,7 +93,7 @@ function dayOf(text: string | null): Day | undefined {
   return isDay && text >= firstDay && text <= lastDay ? text : undefined;
 }
 
-/** The same with some of it changed, as the query of an address: `?account=main&…`. */
+/** A selection with some changes, as the query of an address: `?account=main&…`. */
 export function queryOf(selection: PageSelection, changes: Partial<PageSelection> = {}): string {
   const { account, product, coin, from, to, by, isExact } = { ...selection, ...changes };
   const query = new URLSearchParams({ account, product, coin, from, to, by });

@@ -5,11 +5,11 @@ import { readWallets } from "./wallets.ts";
 
 /** What an address asks the page for. */
 export type Shown = {
-  /** Undefined where no wallet is stored. */
+  /** Undefined if no wallet is stored. */
   readonly selection: PageSelection | undefined;
-  /** All of the account that is selected. */
+  /** All wallets of the selected account. */
   readonly wallets: readonly Wallet[];
-  /** What the names of the listed accounts have in them; empty for all. */
+  /** The text that listed accounts' names contain; empty for all accounts. */
   readonly find: string;
 };
 

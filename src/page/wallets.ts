@@ -4,7 +4,7 @@ import { withDatabaseErrors } from "../db/database-errors.ts";
 import { walletOf } from "../db/sql/wallet.ts";
 import type { Wallet } from "./selection.ts";
 
-/** The coins of the account that an address asks for: what can be selected without another account. */
+/** The coins of the requested account: all that can be selected without changing the account. */
 export async function readWallets(
   db: Queryable,
   asked: URLSearchParams,
@@ -14,9 +14,8 @@ export async function readWallets(
 }
 
 /**
- * The account that is asked for, or one whose name has what is asked for in it. Else that of the
- * largest ledger: of the product that is asked for, where there is one, of money, and of those that
- * are still read.
+ * The requested account, or one whose name contains the requested text. Otherwise the account of
+ * the largest ledger, by preference one of the requested product, of real money, and still read.
  */
 async function chooseAccount(db: Queryable, asked: URLSearchParams): Promise<string | undefined> {
   const [account, product] = [asked.get("account") || null, asked.get("product")];
@@ -42,7 +41,9 @@ async function chooseAccount(db: Queryable, asked: URLSearchParams): Promise<str
   return rows[0]?.account;
 }
 
-/** Whether no sync reads it any more: it is retired, or its account became of the other kind. */
+/**
+ * Whether syncs no longer read the wallet: it is retired, or its account changed to the other kind.
+ */
 const isEnded = (account: SQL, wallet: SQL): SQL => sql`exists (
           select 1
           from stream_states
@@ -53,8 +54,8 @@ const isEnded = (account: SQL, wallet: SQL): SQL => sql`exists (
             )
         )`;
 
-// Of a wallet that a first sync is still reading, no day is stored yet: so many of its newest bills
-// tell its coins.
+// While a first sync reads a wallet, no day of it is stored yet. Its coins are taken from this many
+// of its newest bills.
 const newestBills = 10_000;
 
 async function walletsOf(db: Queryable, account: string): Promise<readonly Wallet[]> {
@@ -123,7 +124,7 @@ async function walletsOf(db: Queryable, account: string): Promise<readonly Walle
   });
 }
 
-/** The names of accounts with bills, in order; at most so many. */
+/** The names of accounts that have bills, in order, at most `most`. */
 export async function readAccountNames(db: Queryable, most: number): Promise<readonly string[]> {
   const { rows } = await withDatabaseErrors(() =>
     db.execute<{ account: string }>(sql`
@@ -139,8 +140,8 @@ export async function readAccountNames(db: Queryable, most: number): Promise<rea
 export type CoinName = Pick<Wallet, "account" | "product" | "coin">;
 
 /**
- * The coins of all wallets of which days are stored, in order. Their days are leapt over: of 20,000
- * accounts with ten days each it takes a tenth of the time that reading all of them does.
+ * The coins of all wallets that have stored days, in order. A recursive query skips from coin to
+ * coin: with 20,000 accounts of ten days each, it takes a tenth of the time of reading every day.
  */
 export async function readCoinNames(db: Queryable): Promise<readonly CoinName[]> {
   const nextAfter = (place: SQL) => sql`

@@ -1,5 +1,5 @@
-// Reads a picture's days out: where the pointer rests, and by the arrow keys. Each is a cell of the
-// picture with its text in it. Without this, the table below the picture has the same.
+// Reads a chart's days out, at the pointer and by the arrow keys. Each day is a cell of the chart
+// and contains its text. Without this script, the table below the chart gives the same figures.
 
 for (const plot of document.querySelectorAll(".plot")) {
   const picture = plot.querySelector(".days");

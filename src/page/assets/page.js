@@ -1,8 +1,8 @@
-// What the page does beyond being read: it is complete without this.
+// Live updates and links to breaks. The page is complete without this script.
 
 const focusable = "a[href], summary, [tabindex]";
 
-/** Puts a fresh part in the place of the one with its id, as the reader has left that one. */
+/** Replaces the element that has the same id. Folds stay open, and the focus stays. */
 const replace = (fresh) => {
   const old = document.getElementById(fresh.id);
   if (old === null) return location.reload();
@@ -15,7 +15,7 @@ const replace = (fresh) => {
   if (focused !== -1) fresh.querySelectorAll(focusable)[focused]?.focus({ preventScroll: true });
 };
 
-/** A break that a link leads to is seen with all that is folded about it. */
+/** Opens a break that the address links to, and all folds around it. */
 const unfold = () => {
   const target = document.getElementById(location.hash.slice(1));
   if (target === null || !target.matches(".break")) return;
@@ -32,13 +32,13 @@ const unfold = () => {
 unfold();
 addEventListener("hashchange", unfold);
 
-// A page of bills has nothing that changes.
+// Only the main page changes while it is open; the page of bills does not.
 if (document.getElementById("trust") !== null) {
   const live = new EventSource(`/page/live${location.search}`);
   live.addEventListener("parts", ({ data }) => {
     const parts = new DOMParser().parseFromString(JSON.parse(data), "text/html");
     for (const fresh of parts.querySelectorAll("section[id]")) replace(fresh);
   });
-  // All figures may be others now.
+  // Any figure may have changed by the end of a sync.
   live.addEventListener("ended", () => location.reload());
 }

@@ -7,7 +7,7 @@ import { isZero } from "../money/stretches.ts";
 import type { PageSelection } from "../selection.ts";
 import type { BillChain, BillList, ListedBill } from "./listed-bills.ts";
 
-/** The bills with what the balance was before and after each. */
+/** The table of bills, with the balance before and after each bill. */
 export function billTable({ bills }: BillList, selection: PageSelection, filter: BillFilter): Html {
   const hasChain = bills.some(({ chain }) => chain !== undefined);
   const isUnified = selection.product === unifiedWallet;
@@ -32,7 +32,7 @@ function rowOf(
 <tr class="${toneOf(chain)}"><th scope="row"><a class="to-bills" href="${placeAddress(bill, selection)}">${isoTime(cTime).replace("T", " ")}</a></th>${isUnified ? html`<td>${productType.replace("UTA-", "")}</td>` : ""}<td class="type">${joined(businessType.split("_"), html`_<wbr>`)} <span class="note">${category}</span></td><td>${symbol ?? ""}</td>${moved("Amount", bill.amount)}${moved("Fee", bill.fee)}<td class="figure main">${movement(bill.part, selection)}</td>${hasChain ? chainCells(chain, selection) : ""}<td class="note">${billId}</td></tr>`;
 }
 
-/** Among all bills of its day: itself first, and those before it. */
+/** The address of all bills of this bill's day, from its millisecond back. */
 function placeAddress({ cTime }: ListedBill, selection: PageSelection): string {
   const day = isoTime(cTime).slice(0, 10);
   const behind = new URLSearchParams({ before: isoTime(epochMs(cTime + 1)) });

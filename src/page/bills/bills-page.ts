@@ -17,7 +17,10 @@ import { type BillPlace, placeOf, placeText } from "./bill-place.ts";
 import { billTable } from "./bill-table.ts";
 import { type BillList, listBills } from "./listed-bills.ts";
 
-/** Writes the page of the bills that a figure is made of, the newest first, with the chain beside. */
+/**
+ * Writes the page of the bills that make up a figure: newest first, with the balance chain beside
+ * them.
+ */
 export async function writeBillsPage(
   tx: Transaction,
   asked: URLSearchParams,
@@ -62,7 +65,10 @@ const whatText = ({ pieces, symbol }: BillFilter): Html =>
         )
   }${symbol === undefined ? "" : html` of <b>${symbol === "" ? "no contract" : symbol}</b>`}`;
 
-/** The figure that led here, from where the page has it; undefined where it shows none. */
+/**
+ * The total of the figure that led here, from the same source as the main page's. Undefined if the
+ * main page shows no such figure.
+ */
 async function totalOf(
   context: WalletContext,
   { pieces, symbol }: BillFilter,
@@ -106,7 +112,7 @@ const addressAt = (
     : `${address}&${new URLSearchParams({ before: placeText(before) })}`;
 };
 
-/** Where older ones are, or that these were all and what they add up to. */
+/** The list's end: a link to older bills, or a note that these were all, with their sum. */
 function endOf(
   { bills, next }: BillList,
   { selection }: WalletContext,

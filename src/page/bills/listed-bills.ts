@@ -7,20 +7,25 @@ import type { WalletContext } from "../section.ts";
 import { daysBefore } from "../selection.ts";
 import type { BillPlace } from "./bill-place.ts";
 
-/** A bill as the page of bills shows it: decimals as text. */
+/** A bill on the page of bills. Decimals are text. */
 export type ListedBill = BillPlace & {
   readonly symbol: string | null;
   readonly businessType: string;
   readonly category: string;
   readonly amount: string;
   readonly fee: string;
-  /** What it has of the pieces that are asked for; what it moves where none is. */
+  /**
+   * What the bill contributes to the requested pieces; without pieces, what it moves the wallet by.
+   */
   readonly part: string;
-  /** Undefined where the days are too full to put every bill in its place. */
+  /** Undefined if the bill's days hold too many bills to place each in the chain. */
   readonly chain: BillChain | undefined;
 };
 
-/** What the bills before it say of a bill. */
+/**
+ * The bill's place in the wallet's balance chain, and whether its balance follows from the bills
+ * before it.
+ */
 export type BillChain = {
   readonly position: string;
   /** Null where no bill of the ledger shows a balance. */
@@ -32,19 +37,19 @@ export type BillChain = {
 };
 
 export type BillList = {
-  /** The newest first. */
+  /** Newest first. */
   readonly bills: readonly ListedBill[];
-  /** The place that older ones are before; undefined where there is none. */
+  /** The last listed bill, after which older bills follow; undefined if there are none. */
   readonly next: BillPlace | undefined;
 };
 
 export const listedMax = 200;
-// A bill's place in the chain is found by putting all bills of its day in theirs: 25,000 took 0.2 s.
+// Placing one bill in the chain takes ordering all bills of its day: 25,000 took 0.2 s.
 const chainedMax = 25_000;
 
 type Row = Omit<ListedBill, "cTime" | "chain"> & { readonly cTimeMs: string };
 
-/** The newest bills that are asked for, older than a place. */
+/** The newest requested bills that are older than `before`. */
 export async function listBills(
   context: WalletContext,
   filter: BillFilter,
@@ -66,11 +71,11 @@ export async function listBills(
 const keyOf = ({ productType, billId }: Pick<BillPlace, "productType" | "billId">): string =>
   `${productType}/${billId}`;
 
-/** In the order of the chain where it is known: the ids of one millisecond may lie otherwise. */
+/** Orders by the chain where it is known: the ids of one millisecond may have another order. */
 const newestFirst = (a: ListedBill, b: ListedBill): number =>
   b.cTime - a.cTime || Number(BigInt(b.chain?.position ?? 0) - BigInt(a.chain?.position ?? 0));
 
-/** As an array, to be cast to its type. */
+/** The wallet's product types as an array literal, to be cast to its type. */
 const productTypesOf = ({ selection: { product } }: WalletContext): string =>
   textArray(product === unifiedWallet ? unifiedProductTypes : [product]);
 
@@ -94,7 +99,7 @@ const isBefore = (place: BillPlace | undefined): SQL =>
       and (c_time, length(bill_id), bill_id, product_type)
         < (${isoTime(place.cTime)}::timestamptz, length(${place.billId}), ${place.billId}, ${place.productType})`;
 
-/** What a bill has of pieces that exclude each other, as those of one link do. */
+/** What a bill contributes to the pieces. The pieces of one link exclude each other. */
 const partOf = (pieces: BillFilter["pieces"]): SQL =>
   pieces.length === 0
     ? sql`wallet_amount + wallet_fee`
@@ -120,9 +125,11 @@ const newestOrder = sql`order by c_time desc, length(bill_id) desc, bill_id desc
 const timed = ({ cTimeMs, ...row }: Row) => ({ ...row, cTime: epochMs(Number(cTimeMs)) });
 
 /**
- * By what each bill says by itself: the days of no bill that is not listed are put together. The newest of
- * each product type by itself, which an index has in that order: together, Postgres sorts all that lie in
- * the time, a third of a second at 250,000.
+ * Reads analytics.entries, which computes no chains: only the days of listed bills are chained,
+ * later.
+ *
+ * Reads each product type by itself, in an index's order. One query over all of them would make
+ * Postgres sort every bill of the selected time, 0.3 s at 250,000.
  */
 async function newestBills(
   context: WalletContext,
@@ -154,7 +161,10 @@ async function newestBills(
   return rows.map(timed);
 }
 
-/** Those whose balance is off the bills before them: on the days that have some. */
+/**
+ * The bills whose balance does not follow from the bills before them, read from the days that have
+ * such bills.
+ */
 async function oddBills(
   context: WalletContext,
   filter: BillFilter,
@@ -187,7 +197,10 @@ async function oddBills(
 
 type ChainRow = BillChain & Pick<BillPlace, "productType" | "billId">;
 
-/** Of none where their days have too many bills. */
+/**
+ * The chain values of these bills. Empty if the bills' days hold more than {@link chainedMax}
+ * bills.
+ */
 async function chainsOf(
   context: WalletContext,
   bills: readonly BillPlace[],
@@ -221,7 +234,7 @@ async function chainsOf(
 
 const dayOf = (time: EpochMs): string => isoTime(time).slice(0, 10);
 
-/** Of the wallet's coin. */
+/** The number of the wallet's bills on these days, of its coin. */
 async function billsIn({ tx, selection }: WalletContext, days: readonly string[]): Promise<number> {
   const { account, product, coin } = selection;
   const { rows } = await tx.execute<{ bills: string }>(sql`

@@ -2,7 +2,7 @@ import { dayMs } from "../../contract/time.ts";
 import type { Day } from "../selection.ts";
 
 export type DayTick = {
-  /** The place of the stretch that it stands under. */
+  /** The index of the stretch that the tick stands under. */
   readonly index: number;
   readonly text: string;
 };
@@ -30,7 +30,7 @@ const everyYears = (years: number): Rule => ({
   textOf: (day) => day.slice(0, 4),
 });
 
-// The finest that gives no more ticks than fit on a telephone.
+// Tried in order: the first rule whose ticks fit on a telephone is used.
 const rules: readonly Rule[] = [
   everyDays(1),
   everyDays(2),

@@ -3,42 +3,42 @@ import type { Day } from "../selection.ts";
 import { dayTicks } from "./day-axis.ts";
 import type { ValueAxis } from "./value-axis.ts";
 
-// A picture over days, as wide as the page lets it be. Places along it are shares of its width, so that
-// texts keep their size on every screen, and no script has to measure.
+// A chart over days, as wide as the page allows. Horizontal positions are percentages, so that text
+// keeps its size on every screen and no script has to measure.
 
-/** A day, or several, of a picture. */
+/** A stretch of the chart: one day or several. */
 export type PlotPoint = {
   readonly from: Day;
-  /** What is read out where a pointer or the keyboard rests on it. */
+  /** The text that is read out when a pointer or the keyboard is on it. */
   readonly text: string;
-  /** Whether some of its time was not read. */
+  /** Whether some of the stretch's time was not read. */
   readonly isUnread: boolean;
 };
 
-/** A place that a line is drawn through. */
+/** A vertical line at a stretch, with a text above it. */
 export type Flag = { readonly index: number; readonly text: string; readonly isOpen: boolean };
 
 export type Plot = {
   readonly id: string;
-  /** What the picture shows, for whoever does not see it. */
+  /** The chart's description for screen readers. */
   readonly label: string;
   readonly points: readonly PlotPoint[];
   readonly axis: ValueAxis;
   readonly flags?: readonly Flag[];
-  /** The line or the bars, between {@link plotTop} and the plot's foot. */
+  /** The line or the bars, between {@link plotTop} and the chart's foot. */
   readonly shapes: Html;
 };
 
-/** In pixels: room for flags above, and for days below. */
+/** In pixels. Above it is room for flags; below the chart's foot is room for days. */
 export const plotTop = 22;
 export const plotHeight = 190;
 const foot = plotTop + plotHeight;
 const height = foot + 24;
 
-/** A share of the width. */
+/** A share of the width, as a percentage. */
 export const percent = (share: number): string => `${Math.round(share * 1e5) / 1e3}%`;
 
-/** A place in pixels, from a height between 0 and 1. */
+/** A vertical position in pixels, from a share of the height: 0 at the top, 1 at the bottom. */
 export const pixels = (share: number): number =>
   Math.round((plotTop + share * plotHeight) * 10) / 10;
 
@@ -62,10 +62,10 @@ ${points.map(({ text }, index) => html`<rect class="cell" x="${share(index)}" y=
 </div>`;
 }
 
-// Of a digit of the page's font, at the size of the ticks.
+// The width of a digit in the page's font, at the size of the ticks.
 const digitPixels = 7.5;
 
-/** What the lines stand for, left of the picture. */
+/** The values of the horizontal lines, left of the chart. */
 function valuesOf({ ticks }: ValueAxis): Html {
   const width = Math.ceil(Math.max(0, ...ticks.map(({ text }) => text.length)) * digitPixels) + 8;
   return html`<svg class="values" width="${width}" height="${height}" aria-hidden="true">${ticks.map(
@@ -77,6 +77,6 @@ function valuesOf({ ticks }: ValueAxis): Html {
 const flagAt = ({ text, isOpen }: Flag, x: string, share: number): Html => html`
 <g class="${isOpen ? "flag open" : "flag"}"><line x1="${x}" x2="${x}" y1="${plotTop - 6}" y2="${foot}"/><text x="${x}" y="${plotTop - 9}" text-anchor="${anchorAt(share)}">${text}</text></g>`;
 
-/** A text at an edge stays inside. */
+/** Keeps a text at the chart's left or right edge inside it. */
 const anchorAt = (share: number): string =>
   share < 0.05 ? "start" : share > 0.93 ? "end" : "middle";

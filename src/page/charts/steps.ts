@@ -3,8 +3,8 @@ import { percent, pixels, plotHeight, plotTop } from "./plot.ts";
 import type { ValueAxis } from "./value-axis.ts";
 
 /**
- * A line of steps: each value holds for its whole stretch. Where there is none the line is broken. It
- * is filled down to zero where zero is in the picture, and not at all elsewhere.
+ * A line of steps: each value holds for its whole stretch, and a missing value breaks the line. The
+ * area down to zero is filled if the axis includes zero.
  */
 export function stepShapes(values: readonly (number | undefined)[], axis: ValueAxis): Html {
   const runs = runsOf(values);
@@ -18,7 +18,7 @@ export function stepShapes(values: readonly (number | undefined)[], axis: ValueA
       .join("");
   const zero = heightOf(0);
   const areas = runs.map((run) => `${line(run)}V${zero}H${run.start}Z`).join("");
-  // Stretched to the width of the page: its strokes are not.
+  // The drawing is stretched to the page's width; its strokes keep their width.
   return html`<svg x="0" y="${plotTop}" width="100%" height="${plotHeight}" viewBox="0 0 ${values.length} 1000" preserveAspectRatio="none">
 ${axis.hasZero ? html`<path class="area" d="${areas}"/>` : ""}
 <path class="line" vector-effect="non-scaling-stroke" d="${runs.map(line).join("")}"/></svg>`;
@@ -39,7 +39,7 @@ function runsOf(values: readonly (number | undefined)[]): readonly Run[] {
 
 const gap = 0.12;
 
-/** A bar a stretch, up or down from zero. */
+/** One bar per stretch, up or down from zero. */
 export function barShapes(values: readonly (number | undefined)[], axis: ValueAxis): Html {
   const zero = axis.heightOf(0);
   const bars = values.map((value, index) => {

@@ -1,7 +1,7 @@
 import { decimalText } from "../../export/decimal.ts";
 import { allDigits } from "../format.ts";
 
-/** Where values stand on a picture, and the lines that help to read them. */
+/** The vertical axis of a chart: where values stand, and its ticks. */
 export type ValueAxis = {
   /** From 0 at the top to 1 at the bottom. */
   readonly heightOf: (value: number) => number;
@@ -11,10 +11,10 @@ export type ValueAxis = {
 
 const ticksMax = 5;
 const margin = 0.06;
-// Where the lowest value is not far from zero by the picture's own measure, zero is in it.
+// The axis includes zero if the value nearest to zero is less than this share of the farthest one.
 const nearZero = 0.4;
 
-/** @param values for pixels alone: where the lines stand is rounded, what is written there is exact. */
+/** @param values floats, exact enough for positions. The text of the ticks is computed exactly. */
 export function valueAxis(values: readonly number[]): ValueAxis {
   const { low, high } = spanOf(values);
   const heightOf = (value: number) => (high - value) / (high - low);
@@ -39,7 +39,7 @@ function spanOf(values: readonly number[]): { readonly low: number; readonly hig
   return { low, high };
 }
 
-/** Whole multiples of 1, 2 or 5 times a power of ten. */
+/** Ticks at whole multiples of 1, 2 or 5 times a power of ten. */
 function ticksOf(
   low: number,
   high: number,

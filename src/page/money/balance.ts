@@ -17,7 +17,7 @@ import { walletDays } from "./wallet-days.ts";
 
 const about = { id: "balance", title: "Balance" };
 
-/** The balance at the end of each day, with breaks and what was not read. */
+/** The balance at the end of each day, with breaks and unread time. */
 export const balance: WalletSection = {
   ...about,
   isThere: hasDays,
@@ -103,7 +103,7 @@ type BalanceBreak = { readonly breakId: string; readonly day: Day; readonly stat
 
 const breaksMax = 100;
 
-/** Those that are not resolved, of the wallet's own product types, by the time when they happened. */
+/** The unresolved breaks of the wallet's own product types, in the order in which they happened. */
 async function readBreaks({ tx, selection }: WalletContext): Promise<readonly BalanceBreak[]> {
   const { account, product, coin, from, to } = selection;
   const ofProduct =
@@ -130,7 +130,7 @@ async function readBreaks({ tx, selection }: WalletContext): Promise<readonly Ba
 const breaksIn = (breaks: readonly BalanceBreak[], { from, to }: ChartStretch) =>
   breaks.filter(({ day }) => day >= from && day <= to);
 
-/** One a day, however many breaks it has. */
+/** One flag a day, however many breaks the day has. */
 const flagsOf = (
   breaks: readonly BalanceBreak[],
   stretches: readonly ChartStretch[],

@@ -3,11 +3,11 @@ import { type PageSelection, queryOf } from "../selection.ts";
 import { type ContractPart, contractParts, type PartName } from "./contract-parts.ts";
 import { type Line, type LineName, lineNamed } from "./lines.ts";
 
-/** Which bills of the selection: those of any of these lines or parts, and of a contract. */
+/** Narrows the selection's bills to any of these lines or parts, and to a contract. */
 export type BillFilter = {
-  /** All where there are none. */
+  /** Empty for all bills. */
   readonly pieces: readonly (Line | ContractPart)[];
-  /** Empty for bills that name none. */
+  /** The contract; empty for bills that name none. Undefined for all bills. */
   readonly symbol: string | undefined;
 };
 
@@ -31,7 +31,7 @@ export function billsAddress(
   return `/bills?${baseOf(selection)}&from=${from}&to=${to}${ofPieces}${ofSymbol}`;
 }
 
-// A page has a thousand such addresses: what is the same in all of them is put together once.
+// A page has a thousand such addresses: the part that they share is built once.
 const bases = new WeakMap<PageSelection, string>();
 
 function baseOf(selection: PageSelection): string {
@@ -44,7 +44,7 @@ function baseOf(selection: PageSelection): string {
   return `${query}`;
 }
 
-/** What such an address asks for; a name that is none narrows nothing. */
+/** The filter of such an address. An unknown name is ignored. */
 export const billFilterOf = (asked: URLSearchParams): BillFilter => ({
   pieces: asked.getAll("of").flatMap((name) => lineNamed(name) ?? partNamed(name) ?? []),
   symbol: asked.get("symbol") ?? undefined,
@@ -53,7 +53,7 @@ export const billFilterOf = (asked: URLSearchParams): BillFilter => ({
 const partNamed = (name: string): ContractPart | undefined =>
   contractParts.find((part) => part.name === name);
 
-/** A figure that leads to its bills; nothing leads from a dash. */
+/** A figure as a link to its bills. A dash is no link. */
 export const linked = (figure: Html, address: string): Html =>
   figure.text.includes("<data ")
     ? html`<a class="to-bills" href="${address}">${figure}</a>`

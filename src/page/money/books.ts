@@ -13,7 +13,7 @@ import { walletDays } from "./wallet-days.ts";
 
 const about = { id: "export", title: "Export" };
 
-/** What an accountant takes along: files of the selected bills, and a month's close. */
+/** Downloads for an accountant: files of the selected bills, and a month's close. */
 export const books: WalletSection = {
   ...about,
   isThere: hasDays,
@@ -43,7 +43,7 @@ ${unread === 0 ? "" : html`<p class="not-read">${icon("warn")} ${formatCounted(u
 const exportAddress = (selection: PageSelection, format: string): string =>
   `/export${queryOf(selection)}&${new URLSearchParams({ format })}`;
 
-/** The month of the selection's end, or the last one that has ended. */
+/** The month in which the selection ends, or the last month that has ended. */
 function closedMonth({ to }: PageSelection, today: string): string {
   const end = to < today ? to : today;
   const first = `${end.slice(0, 7)}-01`;

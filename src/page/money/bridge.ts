@@ -16,7 +16,10 @@ import { type Stretch, walletDays } from "./wallet-days.ts";
 
 const about = { id: "bridge", title: "Bridge" };
 
-/** A line between opening and closing: what it moves, and the balance before and after it. */
+/**
+ * A line between opening and closing: the amount that it moves, and the balance before and after
+ * it.
+ */
 export type BridgeStep = {
   readonly line: Line;
   readonly moved: string;
@@ -44,10 +47,13 @@ export const bridge: WalletSection = {
   },
 };
 
-/** Each line that any of the days has something of, and always what nobody can explain. */
+/**
+ * A step for each line that is not zero on some day, and always one for the unexplained difference.
+ */
 export function bridgeSteps(whole: Stretch, days: readonly Stretch[]): readonly BridgeStep[] {
   const moving = linesIn(days);
-  // Where no bill shows a balance, the steps begin at zero, and only their lengths mean something.
+  // If no bill shows a balance, the steps begin at zero: their lengths are right, their positions
+  // mean nothing.
   let balance = whole.opening ?? "0";
   return lines
     .filter((line) => line.name === "difference" || moving.includes(line))
@@ -91,7 +97,7 @@ ${balanceRow("Closing balance", whole.closing)}
 </tbody></table>`;
 }
 
-/** What a reader can do about types that nothing is known of. */
+/** What a reader can do about bills of unmapped types. */
 const unmappedNote = ({ moved }: Stretch, selection: PageSelection): Html =>
   isZero(moved.unmapped)
     ? html``

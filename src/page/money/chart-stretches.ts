@@ -4,13 +4,16 @@ import { type Day, daysBefore } from "../selection.ts";
 import { byMonth } from "./stretches.ts";
 import type { Stretch } from "./wallet-days.ts";
 
-/** A stretch of a picture: what is known of it, or nothing where it was not read at all. */
+/** A stretch of a chart. `known` is undefined if none of it was read. */
 export type ChartStretch = Pick<Stretch, "from" | "to"> & { readonly known: Stretch | undefined };
 
-/** More than so many days are drawn and listed by month. */
+/** A selection of more days is drawn and listed by month. */
 export const daysShownMax = 366;
 
-/** Every selected day from the wallet's first one to today, or every month where there are too many. */
+/**
+ * Every selected day from the wallet's first one to today, or every month if there are too many
+ * days.
+ */
 export function chartStretches(days: readonly Stretch[], context: Shown): readonly ChartStretch[] {
   const known = days.length > daysShownMax ? byMonth(days) : days;
   return [
@@ -22,8 +25,8 @@ export function chartStretches(days: readonly Stretch[], context: Shown): readon
 type Shown = Pick<WalletContext, "selection" | "wallets" | "now">;
 
 /**
- * The selected days up to today of which nothing is known since they lie behind all that was read. Of a
- * wallet that is read no more there is nothing to know.
+ * The selected days after the last day that was read, up to today. None for a wallet that is no
+ * longer read: it has no such days.
  */
 export function daysBehind(
   days: readonly Stretch[],
@@ -43,7 +46,7 @@ export function daysBehind(
   return daysBetween(last.to, to < today ? to : today);
 }
 
-/** Behind the one, up to the other: not more than are shown. */
+/** The days after `after` up to `to`, at most {@link daysShownMax}. */
 function daysBetween(after: Day, to: Day): readonly Day[] {
   const count = Math.min(daysShownMax, (Date.parse(to) - Date.parse(after)) / dayMs);
   return Array.from({ length: Math.max(0, count) }, (_, index) => daysBefore(after, -1 - index));

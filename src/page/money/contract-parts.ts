@@ -2,27 +2,28 @@ import { type SQL, sql } from "drizzle-orm";
 import { textArray } from "../../db/sql/array-literal.ts";
 import { otherResults } from "./lines.ts";
 
-// What a contract's figures are made of: over rows of analytics.entries and .activity, in the words of
-// src/sql/days/dirty_symbol_days.sql, so that a figure's bills are those that it counts.
+// The figures of a contract, as expressions over rows of analytics.entries and analytics.activity.
+// They match src/sql/days/dirty_symbol_days.sql, so that a figure links to exactly the bills that
+// it counts.
 
 export type ContractPart = {
-  /** As an address has it. There is a line "fees", too. */
+  /** The name in addresses. The prefix tells it from lines of the same name, such as "fees". */
   readonly name: `contract_${"profit" | "fees" | "funding" | "other" | "result"}`;
   readonly title: string;
-  /** What a bill has of it. */
+  /** The expression for what a bill contributes. */
   readonly ofBill: SQL;
-  /** The condition that a bill has some of it. */
+  /** The condition that a bill contributes something. */
   readonly isOfBill: SQL;
 };
 
 export type PartName = ContractPart["name"];
 
-// Without the fee that a unified account's amount may contain.
+// A unified account's amount may contain its fee: wallet_amount is without it.
 const amount = sql`(case when product_type like 'UTA-%' then wallet_amount else amount end)`;
 const isProfit = sql`(category = 'trade' and ${amount} <> 0)`;
 export const hasFee = sql`(fee <> 0 or fee_by_coupon <> 0)`;
 const isFunding = sql`category = 'funding'`;
-/** What is earned or lost otherwise: liquidations, deliveries, bonuses and the like. */
+/** Bills that earn or lose in other ways: liquidations, deliveries, bonuses and the like. */
 export const isOther = sql`(category = any(${textArray(otherResults)}::text[]) and wallet_amount <> 0)`;
 
 export const contractParts: readonly ContractPart[] = [
@@ -33,7 +34,7 @@ export const contractParts: readonly ContractPart[] = [
   {
     name: "contract_result",
     title: "Result",
-    // One that closes a position has a profit and a fee.
+    // A bill that closes a position has both a profit and a fee.
     ofBill: sql`case
       when ${isProfit} or ${isFunding} then ${amount}
       when ${isOther} then wallet_amount

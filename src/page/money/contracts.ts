@@ -13,13 +13,13 @@ import { isZero } from "./stretches.ts";
 
 const about = { id: "contracts", title: "By contract" };
 
-// Of each coin: the largest gains and losses are first, and more nobody reads.
+// Per coin. The largest gains and losses come first; nobody reads more than these.
 const shownMax = 50;
 const coinsMax = 50;
 
 /**
- * What each contract earned, of all coins of the account. Demo trading is not money: the two do not
- * stand in one table.
+ * What each contract earned, over all coins of the account. Demo trading is not money, so it never
+ * shares a table with money.
  */
 export const contracts: WalletSection = {
   ...about,
@@ -51,7 +51,10 @@ const head = html`<thead><tr><th scope="col">Contract</th>${contractParts.map(({
 const tableOf = (coins: readonly CoinEarnings[], selection: PageSelection): Html =>
   html`<div class="scroll" tabindex="0" role="region" aria-label="Results by contract"><table class="contracts compact">${head}${coins.map((each) => coinRows(each, selection))}</table></div>`;
 
-/** A coin's sum, and its contracts below it. Bars are of one coin alone: coins are never held against each other. */
+/**
+ * A coin's sum, and its contracts below it. Bars compare contracts of one coin: different coins are
+ * never compared.
+ */
 function coinRows(earnings: CoinEarnings, selection: PageSelection): Html {
   const { product, coin, contracts: found, movedOtherwise, result, unreadDays } = earnings;
   const own = { ...selection, product, coin };
@@ -72,7 +75,7 @@ function coinRows(earnings: CoinEarnings, selection: PageSelection): Html {
   return html`
 <tbody>
 <tr class="sum"><th scope="rowgroup">${title}${lack}</th>${figures(whole, own, (part) =>
-    // What moved otherwise is in no bill.
+    // No bill contains what moved otherwise, so the sum is no link.
     part === "contract_result" && hasMovedOtherwise(earnings)
       ? undefined
       : billsAddress(own, { pieces: [part] }),
@@ -95,7 +98,7 @@ const spanOf = (rows: readonly Earned[]): Span => {
 const gauge = ({ figures: { contract_result } }: Earned, span: Span): Html =>
   html`<td class="gauge" aria-hidden="true">${floatingBar(0, forPixels(contract_result), span)}</td>`;
 
-/** @param addressOf of the bills of a part; a figure without one leads nowhere. */
+/** @param addressOf the address of a part's bills; undefined makes the figure no link. */
 function figures(
   { figures: own, bills }: Earned,
   selection: PageSelection,

@@ -10,7 +10,7 @@ import { type BillSelection, readBills } from "../../export/read-bills.ts";
 import type { Stream } from "../../sync/store.ts";
 import type { PageSelection } from "../selection.ts";
 
-/** The formats that the page offers, by the name that people know. */
+/** The formats that the page offers, under their usual names. */
 export const exportNames = {
   csv: "CSV",
   parquet: "Parquet",
@@ -32,13 +32,16 @@ const types: Readonly<Record<ExportName, { readonly ending: string; readonly typ
 
 /** A file of the selected bills. */
 export type ExportFile = {
-  /** Says so where its time was not all read. */
+  /** The file's name says so if its time was not read completely. */
   readonly name: string;
   readonly type: string;
   readonly chunks: Chunks;
 };
 
-/** Inside one transaction, of which the file's chunks are the only user until they ended. */
+/**
+ * Starts an export inside one transaction. Nothing else may use the transaction until the file's
+ * chunks end.
+ */
 export async function exportFile(
   tx: Transaction,
   selection: PageSelection,
@@ -58,7 +61,10 @@ export async function exportFile(
   };
 }
 
-/** What of the time is not known to be all there, as words of a file's name. What is yet to come is no lack. */
+/**
+ * Words for the file's name that say which part of the time is not known to be complete. Time in
+ * the future is no lack.
+ */
 async function lackOf(
   tx: Transaction,
   bills: ReturnType<typeof billsOf>,

@@ -5,7 +5,7 @@ import { type Day, daysBefore, type PageSelection, queryOf } from "../selection.
 import { readAccountNames } from "../wallets.ts";
 import { emptyNote, hasDays } from "./span.ts";
 
-/** What the sections below it are of. */
+/** The form that selects what the sections below it show. */
 export const filters: WalletSection = {
   id: "filters",
   title: "Filters",
@@ -47,7 +47,8 @@ const choice = (
 ): Html =>
   html`<label>${title}<select name="${name}">${options([...new Set(among)], chosen)}</select></label>`;
 
-// More of them nobody chooses from: a part of a name is typed, and finds the first that has it.
+// Nobody chooses from a longer list: a reader types part of a name, and the first account that
+// contains it is found.
 const accountsMax = 100;
 
 const typed = (accounts: readonly string[], chosen: string): Html =>
@@ -61,7 +62,7 @@ const options = (values: readonly string[], chosen: string): readonly Html[] =>
 
 type DaySpan = { readonly from: Day; readonly to: Day };
 
-/** What is asked for most, by its name. */
+/** The time spans that readers ask for most, by name. */
 function presetsOf(now: EpochMs): readonly (readonly [string, DaySpan])[] {
   const today = isoTime(now).slice(0, 10);
   const monthOf = (day: Day): DaySpan => {

@@ -3,24 +3,33 @@ import type { Category } from "../../contract/business-types.ts";
 import { bookings } from "../../export/bookings.ts";
 import { type Movement, movements } from "../../reports/movements.ts";
 
-// The lines between an opening balance and a closing one: what each is called, and which bills it is
-// made of.
+// The lines between an opening balance and a closing one: their titles, and the bills that make up
+// each.
 
-/** A line's name, as an address has it: what an exchange's balance is off has been judged, or not yet. */
+/**
+ * A line's name, as addresses contain it. What an exchange's balance is off is in `difference` once
+ * reconcile has judged it, and in `unsettled` before.
+ */
 export type LineName = Movement;
 
 export type Line = {
   readonly name: LineName;
   readonly title: string;
-  /** The expression over rows of analytics.daily_rollforward. */
+  /** The line's amount on a day: an expression over rows of analytics.daily_rollforward. */
   readonly ofDay: SQL;
-  /** What a bill has of it: over rows of analytics.activity, and of entries but for the last three. */
+  /**
+   * What a bill contributes: an expression over rows of analytics.activity. Over rows of
+   * analytics.entries too, unless isOfChain.
+   */
   readonly ofBill: SQL;
-  /** The condition on the same that a bill has some of it. */
+  /** The condition that a bill contributes something, over the same rows as ofBill. */
   readonly isOfBill: SQL;
-  /** Whether it is earned or lost, and not only moved from one place to another. */
+  /** Whether the line is earned or lost. Other lines only move money from one place to another. */
   readonly isResult: boolean;
-  /** Whether it is known of a bill only where its place in the chain is. */
+  /**
+   * Whether the expressions need the bill's place in the balance chain, which only
+   * analytics.activity has.
+   */
   readonly isOfChain: boolean;
 };
 
@@ -46,7 +55,7 @@ const mapped = [...new Set(Object.values(categoryOf))];
 const received: readonly LineName[] = ["funding_received", "transfers_in"];
 const paid: readonly LineName[] = ["funding_paid", "transfers_out"];
 
-/** By the table of what each category is to an accountant. A fee of any category is a result. */
+/** Taken from the accounting table of categories. A fee of any category is a result. */
 function isResult(name: LineName): boolean {
   if (name === "trading_fees" || name === "fee_rebates") return true;
   const category = categoryOf[name];
@@ -95,7 +104,7 @@ const isOfCategory = (category: Category | undefined): SQL =>
       )})`
     : sql`category = ${category}`;
 
-/** All of them, in the order of every report. */
+/** All lines, in the order of every report. */
 export const lines: readonly Line[] = movements.map(([name, title]) => ({
   name,
   title: name === "unsettled" ? "not settled yet" : title,
@@ -103,10 +112,13 @@ export const lines: readonly Line[] = movements.map(([name, title]) => ({
   ...columnsOf(name),
 }));
 
-/** The lines that are a result. */
+/** The lines that count as earned or lost. */
 export const resultLines: readonly Line[] = lines.filter((line) => line.isResult);
 
-/** The categories of results that are neither profit nor funding; a fee stands beside any of them. */
+/**
+ * The categories that are a result, other than profit and funding. Fees are not listed: bills of
+ * any category can have one.
+ */
 export const otherResults: readonly Category[] = resultLines.flatMap(({ name }) => {
   const category = categoryOf[name];
   return category === undefined || category === "trade" || category === "funding" ? [] : [category];

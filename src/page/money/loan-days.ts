@@ -5,12 +5,12 @@ import { decimalOf, isAtMost } from "../../export/decimal.ts";
 import type { WalletContext } from "../section.ts";
 import type { Day } from "../selection.ts";
 
-/** The highest ratio that a risk unit was seen at on a day; null where none was served. */
+/** The highest ratio on a day at which a risk unit was seen; null if the exchange served none. */
 export type LoanDay = { readonly day: Day; readonly highest: string | null };
 
-/** A coin of a risk unit's newest record: decimals as text, null where nothing was served. */
+/** A coin of a risk unit's newest record. Decimals are text; null if the exchange served none. */
 export type LoanCoin = {
-  /** Empty where the exchange named none. */
+  /** Empty if the exchange named none. */
   readonly coin: string;
   readonly price: string | null;
   readonly amount: string | null;
@@ -22,19 +22,19 @@ export type LoanCoin = {
 
 /** A risk unit: its days, and its newest record. */
 export type RiskUnit = {
-  /** Empty for the account's own. */
+  /** Empty for the account's own risk unit. */
   readonly id: string;
   readonly ltv: string | null;
   readonly assets: string | null;
   readonly debt: string | null;
-  /** When the newest record was first seen, and last; ISO 8601. */
+  /** When the newest record was first and last seen. ISO 8601. */
   readonly takenAt: string;
   readonly heldUntil: string;
   readonly days: readonly LoanDay[];
   readonly coins: readonly LoanCoin[];
 };
 
-/** Whether any loan of the selected account was ever read. */
+/** Whether any loan-to-value record of the selected account is stored. */
 export async function hasRiskUnits({ tx, selection }: WalletContext): Promise<boolean> {
   const { rows } = await tx.execute(sql`
     select 1
@@ -73,7 +73,10 @@ async function readNewest({ tx, selection }: WalletContext): Promise<readonly Ne
   return rows;
 }
 
-/** A record speaks of every day from when it was first seen to when it was last. */
+/**
+ * The ratio by day. A record holds for every day from when it was first seen to when it was last
+ * seen.
+ */
 async function readDays({
   tx,
   selection,

@@ -19,7 +19,7 @@ import { figureTable, stretchName } from "./parts.ts";
 
 const about = { id: "loan-to-value", title: "Loan-to-value" };
 
-/** The account's loans: the ratio by day, and what is owed and owned by the newest record. */
+/** The account's loans: the ratio by day, and the debts and assets of the newest record. */
 export const loanToValue: WalletSection = {
   ...about,
   isThere: hasRiskUnits,
@@ -33,7 +33,7 @@ export const loanToValue: WalletSection = {
   },
 };
 
-// Ratios and prices are no amounts of a coin: four places.
+// No coin: ratios and prices are written with four places.
 const ratioCoin = "";
 const dollars = "USDT";
 
@@ -86,7 +86,7 @@ function daysOf(days: readonly LoanDay[], id: string, { from, to }: PageSelectio
 ${figureTable("The ratio as a table", ["Day", "Highest"], rows)}`;
 }
 
-/** Every day from the first record to the last; where none speaks of a day, nothing is known of it. */
+/** Every day from the first record to the last. A day without a record is unknown. */
 function stretchesOf(days: readonly LoanDay[]): readonly LoanStretch[] {
   const [first] = days;
   const last = days.at(-1);

@@ -3,9 +3,9 @@ import { type Html, html } from "../html.ts";
 import { icon } from "../icons.ts";
 import type { Stretch } from "./wallet-days.ts";
 
-// What several sections are made of.
+// Parts that several sections share.
 
-/** A day, a month, or the part of a month that is selected. */
+/** Names a day, a month, or a part of a month. */
 export const stretchName = ({ from, to }: Pick<Stretch, "from" | "to">): string => {
   if (from === to) return from;
   return from.endsWith("-01") && isLastOfMonth(to) && from.slice(0, 7) === to.slice(0, 7)
@@ -19,19 +19,22 @@ const isLastOfMonth = (day: string): boolean => {
   return next.getUTCDate() === 1;
 };
 
-/** Whether all of it was read: by a sign and by a word. */
+/** Says by an icon and a word whether all of the stretch was read. */
 export const readText = (known: Pick<Stretch, "isComplete"> | undefined): Html =>
   known?.isComplete === true
     ? html`<span class="is-read" title="all of it was read">${icon("good")}<span class="unseen">read</span></span>`
     : html`<span class="not-read" title="not all of it was read">${icon("warn")}<span class="unseen">not all read</span></span>`;
 
-/** The days before today of which something was not read: today itself is yet to end. */
+/**
+ * The number of days before today that were not read completely. Today does not count: it has not
+ * ended.
+ */
 export const unreadDays = (days: readonly Stretch[], now: EpochMs): number => {
   const today = isoTime(now).slice(0, 10);
   return days.filter(({ from, isComplete }) => !isComplete && from < today).length;
 };
 
-/** A table of figures that is folded: what a picture is drawn from. */
+/** A folded table of the figures that a chart is drawn from. */
 export const figureTable = (
   summary: string,
   titles: readonly string[],

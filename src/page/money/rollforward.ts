@@ -11,12 +11,12 @@ import { hasDays } from "./span.ts";
 import { byMonth, linesIn, together } from "./stretches.ts";
 import { type Stretch, walletDays } from "./wallet-days.ts";
 
-// So many lines between opening and closing fit the page on a usual screen.
+// This many lines between opening and closing fit on a usual screen.
 const fittingMax = 8;
 
 const about = { id: "rollforward", title: "Rollforward" };
 
-/** Opening, what moved the balance, and closing, of every day or month; the newest first. */
+/** Opening, movements and closing of every day or month, newest first. */
 export const rollforward: WalletSection = {
   ...about,
   isThere: hasDays,

@@ -4,13 +4,13 @@ import type { WalletContext } from "../section.ts";
 import { type Day, queryOf } from "../selection.ts";
 import { walletDays } from "./wallet-days.ts";
 
-// Where the selected days lie before the first bill, or behind all that was read.
+// For selected days that lie before the first bill or after all that was read.
 
-/** Whether anything is known of the selected days. */
+/** Whether anything is stored of the selected days. */
 export const hasDays = async (context: WalletContext): Promise<boolean> =>
   (await walletDays(context)).length > 0;
 
-/** That nothing is there, and where the bills are. */
+/** Says that nothing is stored of the selected days, and links to the days that have bills. */
 export async function emptyNote({ tx, selection }: WalletContext): Promise<Html> {
   const { account, product, coin, from, to } = selection;
   const { rows } = await tx.execute<{ first: Day | null; last: Day | null }>(sql`

@@ -3,14 +3,14 @@ import type { Day } from "../selection.ts";
 import { type Line, type LineName, lines, resultLines } from "./lines.ts";
 import type { Stretch } from "./wallet-days.ts";
 
-// Sums of days, exact: decimals as text, and no floats.
+// Exact sums of days: decimals as text, no floats.
 
 export const sumOf = (decimals: readonly string[]): string =>
   decimalText(decimals.map(decimalOf).reduce(add, zero));
 
 export const isZero = (decimal: string): boolean => decimalOf(decimal).units === 0n;
 
-/** Days in a row as one stretch; undefined of none. */
+/** Adjacent days as one stretch; undefined if there are none. */
 export function together(days: readonly Stretch[]): Stretch | undefined {
   const [first] = days;
   const last = days.at(-1);
@@ -29,16 +29,16 @@ export function together(days: readonly Stretch[]): Stretch | undefined {
 
 const monthOf = (day: Day): string => day.slice(0, 7);
 
-/** The same days by month. The first and the last month may be parts of one. */
+/** The days summed by month. The first and the last month may be partial. */
 export const byMonth = (days: readonly Stretch[]): readonly Stretch[] =>
   [...Map.groupBy(days, ({ from }) => monthOf(from)).values()].flatMap(
     (month) => together(month) ?? [],
   );
 
-/** What was earned and lost: without transfers, loans, and coins that change places. */
+/** What was earned and lost: without transfers, loans and conversions between coins. */
 export const resultOf = ({ moved }: Stretch): string =>
   sumOf(resultLines.map(({ name }) => moved[name]));
 
-/** The lines that any of the stretches has something of. A sum may be zero and its parts not. */
+/** The lines that are not zero in some stretch. Their sum over all stretches may still be zero. */
 export const linesIn = (stretches: readonly Stretch[]): readonly Line[] =>
   lines.filter(({ name }) => stretches.some(({ moved }) => !isZero(moved[name])));

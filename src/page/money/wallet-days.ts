@@ -3,9 +3,9 @@ import type { WalletContext } from "../section.ts";
 import type { Day } from "../selection.ts";
 import { type LineName, lines } from "./lines.ts";
 
-/** A day of a wallet, or several in a row: decimals as text. */
+/** One day of a wallet, or several adjacent ones. Decimals are text. */
 export type Stretch = {
-  /** Its first day, and its last one. */
+  /** The first day; `to` is the last. */
   readonly from: Day;
   readonly to: Day;
   /** Null where no bill of the ledger shows a balance. */
@@ -13,7 +13,7 @@ export type Stretch = {
   readonly closing: string | null;
   readonly moved: Readonly<Record<LineName, string>>;
   readonly bills: number;
-  /** Whether all of its time was read to its end. */
+  /** Whether all of its time was read. */
   readonly isComplete: boolean;
 };
 
@@ -28,8 +28,8 @@ type Row = Record<LineName, string> & {
 const read = new WeakMap<WalletContext, Promise<readonly Stretch[]>>();
 
 /**
- * The selected days, the oldest first, from the wallet's first bill to the end of what was read. They are
- * asked for once, whatever number of sections shows them.
+ * The selected days, oldest first, from the wallet's first bill to the end of what was read. They
+ * are queried once for each context, however many sections show them.
  */
 export function walletDays(context: WalletContext): Promise<readonly Stretch[]> {
   const known = read.get(context) ?? readDays(context);

@@ -4,7 +4,7 @@ import type { Transaction } from "../../db/connect.ts";
 import { withDatabaseErrors } from "../../db/database-errors.ts";
 import type { Break } from "../../reconciliation/breaks.ts";
 
-/** A bill beside a break, and whether its balance follows from the one before. */
+/** A bill near a break, and whether its balance follows from the bill before it. */
 export type ChainedBill = {
   readonly billId: string;
   readonly time: EpochMs;
@@ -16,11 +16,13 @@ export type ChainedBill = {
   readonly difference: string | null;
 };
 
-// Bills before the one that shows the break, and from it on.
+// How many bills are shown before the bill that shows the break, and after it.
 const before = 3;
 const after = 2;
 
-/** The bills around the one that shows a break, of its UTC day; none where it names none. */
+/**
+ * The bills around the bill that shows a break, on its UTC day. None if the break names no bill.
+ */
 export async function readBreakBills(
   tx: Transaction,
   { account, productType, coin, happenedAt, firstBadBill }: Break,

@@ -12,13 +12,14 @@ import { card } from "../section.ts";
 import { type ChainedBill, readBreakBills } from "./break-bills.ts";
 import { type Facts, openBreaksOf } from "./facts.ts";
 
-// So many are shown, and so many of the open ones with their bills: each of those reads a day.
+// How many breaks are shown, and how many of them with their bills. Each of those reads a day of
+// bills.
 const shownMax = 50;
 const unfoldedMax = 10;
 
-/** The third card: where the ledger does not add up, and what to do. */
+/** The third card: where the ledger does not add up, and what to do about it. */
 export async function breaksSection(tx: Transaction, facts: Facts): Promise<Html> {
-  // What lies beside a hole is the hole's: those that somebody must explain are first.
+  // A hole explains the breaks beside it, so breaks that somebody must explain come first.
   const open = openBreaksOf(facts).toSorted((a, b) => unreadLast(a) - unreadLast(b));
   const settled = facts.breaks.filter(({ state }) => state !== "open");
   const isChecked = facts.reconciled.lastRunAt !== undefined || facts.breaks.length > 0;
@@ -66,9 +67,9 @@ const states = {
 } as const;
 
 type Rest = {
-  /** Below what it means. */
+  /** Shown below the break's meaning. */
   readonly past?: HtmlPart;
-  /** In a row of its own, as wide as the table. */
+  /** Shown in a row of its own, as wide as the table. */
   readonly unfolded?: HtmlPart;
 };
 
@@ -89,7 +90,10 @@ ${figure("Expected", entry.expected)}${figure("Observed", entry.observed)}${figu
 const whenOf = ({ happenedAt, anchor }: ListedBreak): HtmlPart =>
   happenedAt === null ? anchor : timeTag(epochMs(Date.parse(happenedAt)));
 
-/** The bills that show it, and the commands that end it. The page itself changes nothing. */
+/**
+ * The bills around the break, and the commands that repair it or sign it off. The page itself
+ * changes nothing.
+ */
 const unfolded = (entry: ListedBreak, bills: readonly ChainedBill[], facts: Facts): Html => html`
 <details><summary>${bills.length > 0 ? "Its bills, and how" : "How"} to repair it or sign it off</summary>
 <p>Why: ${withMinus(entry.explanation)}.</p>

@@ -15,37 +15,37 @@ import { streamName } from "../../terminal/stream-names.ts";
 import { type CoinName, readCoinNames } from "../wallets.ts";
 import type { Trust } from "./headline.ts";
 
-/** What the page knows of all ledgers, at one moment. */
+/** What the page knows of all ledgers at one moment. */
 export type Facts = {
   readonly now: EpochMs;
   readonly status: Status;
-  /** Of money, those that are read no more among them. */
+  /** Ledgers of real money, those that are no longer read included. */
   readonly streams: readonly StreamStatus[];
   readonly demoStreams: readonly StreamStatus[];
-  /** The chains of money with bills, each as far as it was reconciled. */
+  /** The balance chains of real money that have bills, each with how far it was reconciled. */
   readonly chains: readonly ReconciledChain[];
   readonly demoChains: readonly ReconciledChain[];
   readonly breaks: readonly ListedBreak[];
   readonly reconciled: Reconciled;
   readonly neverRead: readonly NeverRead[];
   readonly isSyncAtWork: boolean;
-  /** Lines of `NAME=value` that the commands need; undefined where they need nothing. */
+  /** Lines of `NAME=value` that the page's commands need; undefined if they need none. */
   readonly variables: string | undefined;
 };
 
 /**
- * What of an account no run has begun to read: product types that are configured, and those that a
- * wallet's balance is of, too.
+ * An account's product types that no run has begun to read: configured ones, and ones that share a
+ * wallet's balance with product types that were read.
  */
 export type NeverRead = { readonly account: string; readonly productTypes: readonly ProductType[] };
 
-/** What is known beside the tables. */
+/** What the page needs besides the tables. */
 export type FactsDeps = {
-  /** The newest time that a run leaves unsettled, in ms. */
+  /** How much of the newest time a run leaves unsettled, in ms. */
   readonly settleLagMs: number;
-  /** The ledgers that are configured, of which each account's key can read. Default none. */
+  /** The configured ledgers that each account's key can read. Default none. */
   readonly configured?: (states: AccountStates) => readonly Stream[];
-  /** Variables without which the commands that the page names do not work here. Default none. */
+  /** Variables that the page's commands need to work here. Default none. */
   readonly variables?: string;
 };
 
@@ -104,18 +104,21 @@ async function readNeverRead(
   }));
 }
 
-/** Time that runs set out to read and did not, of one ledger. What is stored of it is not proven. */
+/**
+ * A ledger's time that runs set out to read and did not. What is stored of it is not proven
+ * complete.
+ */
 export const missingOf = ({ gaps, unproven, closedUnread }: StreamStatus): readonly Interval[] =>
   union([...gaps, ...unproven, ...closedUnread]);
 
-/** What was lost of it. */
+/** A ledger's time that is lost. */
 export const lostOf = ({ expired }: StreamStatus): readonly Interval[] => union(expired);
 
-/** Whether runs still read it. */
+/** Whether runs still read the ledger. */
 export const isLive = ({ retiredAt, closedAt }: StreamStatus): boolean =>
   retiredAt === undefined && closedAt === undefined;
 
-/** The open breaks of money; those of no product type are among them. */
+/** The open breaks of real money, breaks without a product type included. */
 export const openBreaksOf = ({ breaks }: Pick<Facts, "breaks">): readonly ListedBreak[] =>
   breaks.filter(({ state, productType }) => state === "open" && !isDemoProductType(productType));
 
@@ -131,7 +134,7 @@ function chainsOf(names: readonly CoinName[], { chains }: Reconciled): readonly 
   );
 }
 
-/** Whether a reconcile has looked at all that is stored of money. */
+/** Whether reconcile has checked all that is stored of real money. */
 export function isReconciled(facts: Facts): boolean {
   const isLookedAt = ({ at, billsSince, isOutdated }: ReconciledChain) =>
     at !== undefined && billsSince === 0 && !isOutdated;
@@ -160,7 +163,7 @@ export function trustOf(facts: Facts): Trust {
   };
 }
 
-/** The earliest of times that are all known; undefined where one is not, or there is none. */
+/** The earliest time; undefined if any time is unknown, or if there is none. */
 export function earliest(times: readonly (EpochMs | undefined)[]): EpochMs | undefined {
   const known = times.filter((time) => time !== undefined);
   const [first] = known;
@@ -169,5 +172,5 @@ export function earliest(times: readonly (EpochMs | undefined)[]): EpochMs | und
     : known.reduce((least, each) => (each < least ? each : least), first);
 }
 
-/** The wallet's name of a stream. */
+/** The name of a stream's wallet. */
 export const walletNameOf = ({ stream }: StreamStatus): string => walletOf(stream.productType);

@@ -1,26 +1,26 @@
 import { hourMs } from "../../contract/time.ts";
 
-/** What decides how far the stored ledgers can be trusted. Demo trading is not part of it. */
+/** What decides how far the stored ledgers can be trusted. Demo trading has no influence. */
 export type Trust = {
-  /** Ledgers of money that are stored. */
+  /** The number of stored ledgers of real money. */
   readonly ledgers: number;
-  /** The same of demo trading. */
+  /** The number of stored ledgers of demo trading. */
   readonly demoLedgers: number;
   readonly isSyncAtWork: boolean;
-  /** Undefined where no reconcile ever ran. */
+  /** Undefined if reconcile never ran. */
   readonly openBreaks: number | undefined;
-  /** Those of them that lie beside time that was not read, which is what is wrong there. */
+  /** The open breaks that lie beside unread time, which explains them. */
   readonly unreadBreaks: number;
-  /** Time that was not read before the exchange deleted it, in ms. */
+  /** Time that the exchange deleted before it was read, in ms. */
   readonly lostMs: number;
-  /** Time that runs set out to read and did not, and that is not lost, in ms. */
+  /** Time that runs set out to read and did not, in ms. Lost time is not included. */
   readonly missingMs: number;
-  /** Product types that were never read, of wallets of which others were. */
+  /** The number of product types that no run has begun to read. */
   readonly neverRead: number;
-  /** How long ago the newest time lies that was read of the ledger that is furthest behind, in ms. */
+  /** How long the ledger that is furthest behind has not been read, in ms. */
   readonly behindMs: number;
   readonly rejectedRows: number;
-  /** Whether a reconcile has looked at everything that is stored. */
+  /** Whether reconcile has checked everything that is stored. */
   readonly isReconciled: boolean;
 };
 
@@ -41,10 +41,10 @@ export const verdicts = {
 
 export type Verdict = keyof typeof verdicts;
 
-/** A sync that runs once a day, and once took two hours longer, is in time. */
+/** A daily sync may take two hours longer than usual. */
 export const behindMaxMs = 26 * hourMs;
 
-/** The first of these that holds: what is worse hides what is less bad. */
+/** The first verdict that applies, from worst to best. A worse one hides the others. */
 export function verdictOf(trust: Trust): Verdict {
   if (trust.ledgers === 0) return trust.demoLedgers === 0 ? "nothing" : "demo only";
   if (trust.isSyncAtWork) return "at work";
@@ -52,7 +52,7 @@ export function verdictOf(trust: Trust): Verdict {
   if (openBreaks > unreadBreaks) return "breaks";
   if (trust.lostMs > 0) return "lost";
   if (trust.missingMs > 0 || trust.neverRead > 0) return "missing";
-  // Without a hole that would be its reason.
+  // All open breaks are of the kind that a hole explains, but there is no hole.
   if (openBreaks > 0) return "breaks";
   if (trust.behindMs > behindMaxMs) return "behind";
   if (trust.rejectedRows > 0) return "rejected";

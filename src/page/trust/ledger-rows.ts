@@ -13,14 +13,14 @@ import type { LedgerState } from "./ledger-state.ts";
 import { emptyStrip, type Scale, strip } from "./strip.ts";
 import { coarse } from "./tiles.ts";
 
-/** What all rows are drawn by. */
+/** What all rows share. */
 export type RowContext = {
   readonly facts: Facts;
   readonly scale: Scale;
   readonly selection: PageSelection | undefined;
   /** The coins of an account's wallet. */
   readonly coinsOf: (account: string, wallet: string) => readonly string[];
-  /** Whether a row lists them. */
+  /** Whether rows list coins. */
   readonly hasCoins: boolean;
 };
 
@@ -31,7 +31,7 @@ export const ledgerTable = (rows: readonly Html[], scale: Scale): Html => html`
 <tbody>${rows}</tbody>
 </table>`;
 
-/** What the ends of the strips are. */
+/** The labels of the strips' ends. */
 function axis({ start, horizon }: Scale): Html {
   const day = (time: typeof start) => isoTime(time).slice(0, 10);
   return start < horizon
@@ -65,17 +65,17 @@ export function ledgerRow(
 <td data-name="State">${chip(tone, text)}</td></tr>`;
 }
 
-/** What is configured of an account, and of which nothing is there. */
+/** A row for configured product types of an account that were never read. */
 export const neverReadRow = ({ account, productTypes }: NeverRead): Html => html`<tr>
 <th scope="row"><span class="account">${account}</span> <span class="product">${productTypes.join(", ")}</span></th>
 <td class="figure" data-name="Bills"><span class="zero">–</span></td><td data-name="Complete through">never read</td>
 <td class="time">${emptyStrip}<ul class="holes"><li class="warn">configured, and no run has begun to read it: <code>npm run sync -- --account ${shellWord(account)}</code></li></ul></td>
 <td data-name="State">${chip("warn", "never read")}</td></tr>`;
 
-// So many of a ledger's holes are told; the rest is counted.
+// This many holes of a ledger are listed; the others are counted.
 const holesMax = 5;
 
-/** Each hole in words. */
+/** A ledger's holes in words. */
 function holes(stream: StreamStatus, { now }: Facts): HtmlPart {
   const { closedAt, retiredAt } = stream;
   const readable = ({ from }: Interval) =>

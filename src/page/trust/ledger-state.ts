@@ -6,10 +6,10 @@ import { type Facts, isLive, lostOf, missingOf, openBreaksOf, walletNameOf } fro
 /** The worst that is known of a ledger. */
 export type LedgerState = { readonly tone: Icon; readonly text: string };
 
-/** The worst first. */
+/** Worst first. */
 const tones: readonly Icon[] = ["bad", "warn", "work", "none", "good"];
 
-/** Of each ledger, with the worst first, and otherwise as they came. */
+/** The state of each ledger, worst first. Ledgers of equal states keep their order. */
 export function worstFirst(
   streams: readonly StreamStatus[],
   facts: Facts,
@@ -30,7 +30,7 @@ function stateOf(
   open: ReturnType<typeof openBreaksOf>,
   isSyncAtWork: boolean,
 ): LedgerState {
-  // What lies beside a hole is the hole's.
+  // A hole explains the breaks beside it.
   const unexplained = open.filter(({ kind }) => kind !== "unread").length;
   const isMissing = missingOf(stream).length > 0;
   const { rejected, retiredAt, closedAt } = stream;

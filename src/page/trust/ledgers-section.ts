@@ -9,11 +9,12 @@ import { ledgerRow, ledgerTable, neverReadRow, type RowContext } from "./ledger-
 import { worstFirst } from "./ledger-state.ts";
 import { type Scale, scaleOf } from "./strip.ts";
 
-// More ledgers nobody reads, and a browser lays them out for seconds: the others are searched by name.
+// Nobody reads more ledgers, and a browser takes seconds to lay them out: others are searched by
+// name.
 const shownMax = 50;
 const remarksMax = 10;
 
-/** The second card: which time of each ledger is there, those that need somebody first. */
+/** The second card: which time of each ledger was read, with ledgers that need attention first. */
 export function ledgersSection(facts: Facts, shown: Shown): Html {
   const { streams, demoStreams, neverRead, now } = facts;
   const { find, selection } = shown;
@@ -44,7 +45,7 @@ function tableOf(
 ): Html {
   const all = worstFirst(streams, context.facts);
   const known = all.slice(0, shownMax).map(({ stream, state }, place, shown) => {
-    // A unified account's categories share one wallet: its coins are listed once.
+    // A unified account's product types share one wallet, whose coins are listed once.
     const first = shown.findIndex(
       (other) =>
         other.stream.stream.account === stream.stream.account &&
@@ -80,14 +81,14 @@ const folded = (
 const hasHole = (stream: StreamStatus): boolean =>
   missingOf(stream).length + lostOf(stream).length > 0;
 
-/** By what the address has: it works without scripts. */
+/** A form that submits to the page's address, so that it works without scripts. */
 const searchForm = ({
   find,
 }: Shown): Html => html`<form class="search" method="get" action="/#ledgers" role="search">
 <label>Accounts with <input type="search" name="find" value="${find}"> in their names</label> <button type="submit">Find</button>
 ${find === "" ? "" : html`<a href="/#ledgers">all</a>`}</form>`;
 
-/** Of the selected account also those of which no day is stored yet. */
+/** The coins of each wallet. For the selected account they include coins without stored days. */
 function coinsIn({ chains, demoChains }: Facts, { wallets }: Shown): RowContext["coinsOf"] {
   const keyOf = (account: string, wallet: string) => JSON.stringify([account, wallet]);
   const byWallet = Map.groupBy(
@@ -102,7 +103,7 @@ function coinsIn({ chains, demoChains }: Facts, { wallets }: Shown): RowContext[
   ];
 }
 
-/** What keys were refused. */
+/** Remarks on what the accounts' keys were refused. */
 function remarks({ status }: Facts, isFound: (account: string) => boolean): HtmlPart {
   const lines = status.accounts
     .filter(({ account }) => isFound(account))

@@ -8,20 +8,20 @@ import { card } from "../section.ts";
 import { outcomeWords } from "./tiles.ts";
 
 export const runDays = 14;
-/** One every five minutes for as long, and some more. */
+/** A run every five minutes for {@link runDays} days is 4,032. */
 export const runsMax = 5_000;
-// So many runs that were not clean are told with their reasons.
+// This many runs that were not clean are listed with their reasons.
 const toldMax = 15;
 
 type Drawn = "clean" | "unclean" | "open";
 
 const drawnOf = ({ outcome }: LoggedRun): Drawn => {
   if (outcome === "running") return "open";
-  // One that found another run at work left it to that one.
+  // A held run found another run at work and left the account to it.
   return outcome === "complete" || outcome === "held" ? "clean" : "unclean";
 };
 
-/** The last card: what ran, and how it ended. */
+/** The last card: which runs there were, and how they ended. */
 export function runsSection(runs: readonly LoggedRun[], now: EpochMs, isSyncAtWork: boolean): Html {
   const isAtWork = ({ command, outcome }: LoggedRun) =>
     command === "sync" && outcome === "running" && isSyncAtWork;
@@ -47,7 +47,7 @@ const legend = html`<p class="legend">
 
 const width = 480;
 
-/** A line a day, a cell a run at its time of the day. */
+/** A line for each day, with a cell for each run at its time of day. */
 function days(runs: readonly LoggedRun[], now: EpochMs): Html {
   const today = Math.floor(now / dayMs);
   const byDay = Map.groupBy(runs, ({ startedAt }) => Math.floor(startedAt / dayMs));
@@ -56,7 +56,7 @@ function days(runs: readonly LoggedRun[], now: EpochMs): Html {
 }
 
 function dayLine(day: EpochMs, runs: readonly LoggedRun[]): Html {
-  // As wide as keeps 24 of them apart, or 288.
+  // Narrow enough that hourly (24) or five-minutely (288) runs do not touch.
   const cell = Math.max(1, Math.min(14, width / Math.max(24, runs.length) - 1));
   const kinds: readonly (readonly [Drawn, number, number])[] = [
     ["clean", 4, 8],
@@ -99,7 +99,7 @@ function outcomeChip(run: LoggedRun): Html {
     : chip("warn", `found ${formatCounted(found, "break")}`);
 }
 
-/** How many a reconcile found that came to its end. */
+/** How many breaks a reconcile found; undefined if it did not finish, or found none. */
 const foundBreaks = ({ command, outcome, counts, error }: LoggedRun): number | undefined =>
   command === "reconcile" && outcome === "incomplete" && error === null
     ? numberIn(counts, "breaks")
@@ -113,10 +113,10 @@ const outcomes: Readonly<Record<Exclude<LoggedRun["outcome"], "running">, Icon>>
   held: "none",
 };
 
-// An exchange's answer may be a page of HTML.
+// An error may quote an exchange's answer, which may be a page of HTML.
 const whyMax = 300;
 
-/** What the run log says of it. */
+/** The run log's reason. */
 function whyOf(run: LoggedRun): HtmlPart {
   const { outcome, error } = run;
   if (error !== null) return error.length > whyMax ? `${error.slice(0, whyMax)}…` : error;

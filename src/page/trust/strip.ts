@@ -5,29 +5,32 @@ import { horizonAt } from "../../sync/plan.ts";
 import { type Html, html } from "../html.ts";
 import { lostOf, missingOf } from "./facts.ts";
 
-/** Of all strips: where time lies on them, from 0 to {@link stripWidth}. */
+/** The scale that all strips share: it maps time to places from 0 to {@link stripWidth}. */
 export type Scale = {
   readonly now: EpochMs;
-  /** Where what the exchange still serves begins. */
+  /** The start of what the exchange still serves. */
   readonly horizon: EpochMs;
-  /** Of the oldest time that is known; the horizon where none is older. */
+  /** The start of the oldest known time; the horizon if nothing is older. */
   readonly start: EpochMs;
   readonly placeOf: (time: EpochMs) => number;
 };
 
 export const stripWidth = 800;
 const height = 16;
-// The exchange's 90 days have three quarters of a strip that shows older time, too.
+// Where a strip shows older time too, the exchange's 90 days get three quarters of it.
 const olderShare = 0.25;
-// What was not read, and what was lost, is seen however short it is.
+// Unread and lost time is at least this wide, so that it is seen however short it is.
 const narrowest = 4;
 
-/** The last 90 days by themselves, or with all older time left of a line, squeezed. */
+/**
+ * The scale of the last 90 days. If older time is known, it is compressed into the part left of a
+ * line.
+ */
 export function scaleOf(streams: readonly StreamStatus[], now: EpochMs): Scale {
   const horizon = horizonAt(now);
   const known = streams.flatMap(({ coverage, expired }) => [...coverage, ...expired]);
   const oldest = known.reduce((least, { from }) => (from < least ? from : least), horizon);
-  // A first sync reads a little more than 90 days by now.
+  // A first sync reads slightly more than 90 days: that alone counts as no older time.
   const isOlder = horizon - oldest > (now - horizon) / 90;
   const start = isOlder ? oldest : horizon;
   const line = isOlder ? stripWidth * olderShare : 0;
@@ -41,8 +44,8 @@ export function scaleOf(streams: readonly StreamStatus[], now: EpochMs): Scale {
 }
 
 /**
- * A ledger's time as a picture: read is a full bar, not read an empty box, lost a line between two
- * ends. What was never known of is left empty. The list below it says the same in words.
+ * A ledger's time as a picture. Read time is a full bar, unread time an empty box, lost time a line
+ * with two ends. All other time is blank. The list below says the same in words.
  */
 export function strip(stream: StreamStatus, scale: Scale): Html {
   const { coverage, settling, unread } = stream;
@@ -64,7 +67,7 @@ ${lost.map(({ left, width }) => html`<rect class="ground" x="${at(left)}" width=
 ${start < horizon ? html`<path class="horizon" d="M${at(line)} 0v16"/>` : ""}</svg>`;
 }
 
-/** Of a ledger of which nothing was read. */
+/** The strip of a ledger of which nothing was read. */
 export const emptyStrip = html`<svg class="strip" viewBox="0 0 ${stripWidth} ${height}" preserveAspectRatio="none" role="img" aria-label="nothing was read"><rect class="missing" x="1" width="${stripWidth - 2}" y="2" height="12"/></svg>`;
 
 const at = (pixels: number): string => String(Math.round(pixels * 100) / 100);

@@ -16,7 +16,7 @@ import {
 } from "./facts.ts";
 import { behindMaxMs, type Trust } from "./headline.ts";
 
-/** A figure of the first card, with what it means and where the rest of it stands. */
+/** A figure of the first card, with its meaning and a link to its details. */
 type Tile = {
   readonly name: string;
   readonly tone: Icon;
@@ -25,7 +25,7 @@ type Tile = {
   readonly href: string;
 };
 
-/** The six figures that the headline goes by. */
+/** The six figures that decide the headline. */
 export function tiles(facts: Facts, trust: Trust): Html {
   const all = [
     completeTile(facts, trust),
@@ -43,17 +43,17 @@ ${notes.map((note) => html`<span class="note">${note}</span>`)}</a></li>`,
   )}</ul>`;
 }
 
-/** The day of a time; the minute stands in the note. */
+/** The day of a time. The note has the minute. */
 const dayTag = (time: EpochMs): Html =>
   html`<time datetime="${isoTime(time)}">${isoTime(time).slice(0, 10)}</time>`;
 
 const minuteOf = (time: EpochMs): string => `${isoTime(time).slice(11, 16)}Z`;
 
-/** "22 m ago": of a clock that is not quite ours, never "in 3 s". */
+/** "22 m ago". Never "in 3 s", even if the exchange's clock differs from ours. */
 export const ago = (time: EpochMs, now: EpochMs): string =>
   `${coarse(Math.max(0, now - time))} ago`;
 
-/** The two largest units, without seconds from a minute on. */
+/** The two largest units; no seconds from one minute on. */
 export const coarse = (ms: number): string =>
   ms < 60_000 ? "less than a minute" : formatDuration(Math.floor(ms / 60_000) * 60_000);
 
@@ -71,12 +71,13 @@ function completeTile({ streams, now }: Facts, trust: Trust): Tile {
         live.length === 0 ? ["nothing is read any more"] : [inLedgers(unread.length, live.length)],
     };
   }
-  // Those that a run reads one after the other are seconds apart.
+  // A run reads ledgers one after the other, so their ends are seconds apart: ends within a minute
+  // of the earliest count as equal.
   const last = live.filter(({ completeThrough = 0 }) => completeThrough < through + minuteMs);
   const isApart = last.length < live.length && trust.missingMs > 0;
   return {
     ...place,
-    // A closed ledger's holes are no matter of how far the others are read.
+    // Only ledgers that are still read count here.
     tone: live.some(hasHole) || trust.behindMs > behindMaxMs ? "warn" : "good",
     figure: dayTag(through),
     notes: [
@@ -88,7 +89,7 @@ function completeTile({ streams, now }: Facts, trust: Trust): Tile {
 
 const hasHole = (stream: StreamStatus): boolean => missingOf(stream).length > 0;
 
-/** The first two, and how many more. */
+/** The first two names, and how many more there are. */
 export const listOf = (names: readonly string[]): string =>
   names.length <= 2
     ? names.join(" and ")
@@ -118,7 +119,7 @@ function missingTile({ streams, neverRead, now }: Facts, { missingMs }: Trust): 
 export const countOf = (neverRead: readonly NeverRead[]): number =>
   neverRead.reduce((sum, { productTypes }) => sum + productTypes.length, 0);
 
-/** When the first of what these have not read is lost. */
+/** When the first unread time of these streams expires. */
 export const firstExpiry = (streams: readonly StreamStatus[]): EpochMs | undefined =>
   streams
     .flatMap(({ expiresAt }) => expiresAt ?? [])
@@ -155,7 +156,7 @@ function reconciledTile(facts: Facts, { openBreaks = 0 }: Trust): Tile {
   const isDone = isReconciled(facts);
   return {
     ...place,
-    // It looked at everything: that is not to say that everything adds up.
+    // Reconcile checked everything; whether everything adds up is another question.
     tone: !isDone ? "warn" : openBreaks > 0 ? "none" : "good",
     figure: dayTag(at),
     notes: [
@@ -175,7 +176,7 @@ function breaksTile({ openBreaks, rejectedRows }: Trust): Tile {
   return { ...place, tone: rejectedRows > 0 ? "warn" : "good", figure: "none" };
 }
 
-/** An outcome of the run log, as it is read. */
+/** A run's outcome in words. */
 export const outcomeWords = (outcome: string): string =>
   outcome === "incomplete" ? "not complete" : outcome;
 

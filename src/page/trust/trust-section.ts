@@ -32,7 +32,7 @@ ${verdict === "nothing" ? "" : tiles(facts, trust)}
 </section>`;
 }
 
-/** What a shell is told before the commands of this page. */
+/** Variables to set in a shell before the commands of this page. */
 const variablesFold = (variables: string): Html => html`<details id="variables">
 <summary>This is a demo: type this first, in another terminal, then the commands of this page</summary>
 <pre tabindex="0">${variables
@@ -40,11 +40,11 @@ const variablesFold = (variables: string): Html => html`<details id="variables">
   .split("\n")
   .map((line) => `export ${line}\n`)}</pre></details>`;
 
-/** Of the page: what a tab and a bookmark show. */
+/** The page's title, which tabs and bookmarks show. */
 export const titleOf = (facts: Facts): string =>
   `${verdicts[verdictOf(trustOf(facts))].title} – bill-sync`;
 
-/** How much of the time that runs set out to read is stored, of all ledgers that they read. */
+/** The stored share of the time that runs should read, over all live ledgers. */
 function progress({ streams, demoStreams }: Facts): Html {
   const live = [...streams, ...demoStreams].filter(isLive);
   const of = (name: "coverage" | "settling" | "unproven" | "gaps" | "expired") =>
@@ -79,7 +79,7 @@ function sentenceOf(verdict: Verdict, facts: Facts, trust: Trust): Sentence {
     case "breaks":
       return {
         text: breaksText(facts, trust),
-        // A break may be a bill that was not read yet.
+        // A break may be a bill that was not read yet, so a sync comes first.
         commands: [
           ...(trust.missingMs > 0 && !isOutOfReach(facts) ? ["npm run sync"] : []),
           "npm run reconcile -- --repair",
@@ -115,7 +115,7 @@ function sentenceOf(verdict: Verdict, facts: Facts, trust: Trust): Sentence {
 
 function breaksText(facts: Facts, trust: Trust): HtmlPart {
   const open = openBreaksOf(facts);
-  // What lies beside a hole is the hole's.
+  // A hole explains the breaks beside it.
   const first = open.find(({ kind }) => kind !== "unread") ?? open[0];
   const link = html`<a href="#break-${first?.breakId}">#${first?.breakId}</a>`;
   const off =
@@ -133,7 +133,9 @@ function breaksText(facts: Facts, trust: Trust): HtmlPart {
   }${trust.missingMs > 0 ? ` ${coarse(trust.missingMs)} are not read yet.` : ""}`;
 }
 
-/** Whether all that was not read is of accounts of the other kind by now: no sync can read it. */
+/**
+ * Whether all unread time belongs to accounts that changed to the other kind: no sync can read it.
+ */
 const isOutOfReach = ({ streams, neverRead }: Facts): boolean =>
   neverRead.length === 0 &&
   streams.every((stream) => stream.closedAt !== undefined || missingOf(stream).length === 0);
