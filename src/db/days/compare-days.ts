@@ -8,14 +8,14 @@ import { dayOfColumn } from "./mark-days.ts";
 import { rowsOfDays, type WalletDay } from "./refresh-days.ts";
 
 export type Compared = StatementLimit & {
-  /** Only these days of the account. Default all. */
+  /** Compares only these days of the account. Default all. */
   readonly days?: readonly WalletDay[];
 };
 
 /**
- * Computes an account's days from its bills, and compares them with what is stored of those that
- * are not marked: in one statement, so that whatever is written meanwhile is in both or in none.
- * @returns the days that are stored otherwise: bills, categories or days were changed by hand.
+ * Computes an account's days from its bills and compares them with the stored days that are not
+ * marked. It is one statement, so that a concurrent write is in both or in neither.
+ * @returns the days whose stored rows differ: somebody changed bills, categories or days by hand.
  */
 export function findWrongDays(
   db: Database,
@@ -53,7 +53,7 @@ async function wrongDaysOf(
   return rows;
 }
 
-/** The days that have bills, or are stored. */
+/** The account's days that have bills or stored rows. */
 function knownDays(account: string): SQL {
   const stored = sql.join(
     dayTables.map(
@@ -75,7 +75,7 @@ function knownDays(account: string): SQL {
       ) as known`;
 }
 
-/** The days of rows that are stored and not computed, or the other way round. */
+/** The days with a row that is only stored, or only computed. */
 function differenceOf({ name, columns, computedOf }: DayTable, account: string): SQL {
   const list = sql.raw(columns.join(", "));
   return sql`
@@ -93,7 +93,7 @@ function differenceOf({ name, columns, computedOf }: DayTable, account: string):
       having count(*) filter (where is_stored) <> count(*) filter (where not is_stored)`;
 }
 
-/** Marks days that are stored otherwise than their bills say. */
+/** Marks days whose stored rows differ from what their bills say. */
 export function markWrongDays(
   db: Database,
   account: string,

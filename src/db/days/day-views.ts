@@ -7,7 +7,7 @@ import { productTypesText, unifiedArrayText } from "../sql/wallet.ts";
 
 const folder = new URL("../../sql/days/", import.meta.url);
 
-/** Whether the day `stored` is as its bills say. */
+/** Whether `stored` is a day that is not marked as dirty. */
 const isStoredDayClean = `not exists (
     select 1
     from dirty_days
@@ -16,35 +16,35 @@ const isStoredDayClean = `not exists (
       and dirty_days.day = stored.day
   )`;
 
-/** Whether `entries` is a bill of the wallet's day `dirty`. The account is put in later. */
+/** Whether `entries` is a bill of the wallet's day `dirty`. The account replaces $account later. */
 const isOfDirtyDay = `entries.account = $account
         and entries.product_type = any(${productTypesText("dirty.wallet")})
         and entries.c_time >= dirty.day::timestamp at time zone 'UTC'
         and entries.c_time < (dirty.day + 1)::timestamp at time zone 'UTC'`;
 
-/** What several files say alike. */
+/** Expressions that several files share. */
 const common: Readonly<Record<string, string>> = {
   chain_order: chainOrderText(),
   is_of_dirty_day: isOfDirtyDay,
   is_stored_day_clean: isStoredDayClean,
 };
 
-/** The text of a file, with the words that it leaves open put in. */
+/** The text of a file, with its $words replaced. */
 function readText(name: string, words: Readonly<Record<string, string>> = {}): string {
   const given = { ...words, ...common };
   const text = readFileSync(new URL(`${name}.sql`, folder), "utf8");
   return text.replaceAll(/\$([a-z_]+)/g, (found, word) => given[word] ?? found);
 }
 
-/** A table of days, and the statement that makes its rows for the days in `dirty_days`. */
+/** A table of days, and the query that computes its rows for the days in `dirty_days`. */
 export type DayTable = {
   readonly name: string;
   readonly columns: readonly string[];
-  /** Of all accounts. */
+  /** The query for all accounts. */
   readonly computed: string;
-  /** Of one account, whose days alone are in `dirty_days`. */
+  /** The query for one account, where `dirty_days` holds days of that account only. */
   readonly computedOf: (account: string) => SQL;
-  /** Whether its key begins with a product type instead of a wallet. */
+  /** Whether the table's key begins with a product type instead of a wallet. */
   readonly isByProductType: boolean;
 };
 
@@ -68,7 +68,7 @@ export const dayTables: readonly DayTable[] = [ledgerDays, symbolDays, checkDays
   },
 );
 
-/** What is stored of clean days, and what the bills say of dirty ones: exact at every moment. */
+/** The stored rows of clean days and the computed rows of dirty ones: exact at every moment. */
 const currentView = ({ name, columns, computed }: DayTable): string => `
   create or replace view public.current_${name} as
   select ${columns.join(", ")}
@@ -79,8 +79,8 @@ const currentView = ({ name, columns, computed }: DayTable): string => `
   from (${computed}) as computed;`;
 
 /**
- * The views that those of `analytics` read days by. They are no part of that schema: what they say
- * is only of use together.
+ * The views through which the views of `analytics` read days. They are not part of that schema:
+ * each is of use only together with the others.
  */
 export const dayViews = (): readonly { readonly name: string; readonly text: string }[] => [
   ...dayTables.map((table) => ({ name: `current_${table.name}`, text: currentView(table) })),

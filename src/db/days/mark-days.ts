@@ -11,9 +11,10 @@ import { walletOf as walletColumnOf } from "../sql/wallet.ts";
 export const dayOfColumn = (time: SQL): SQL => sql`(${time} at time zone 'UTC')::date`;
 
 /**
- * The statement that marks the days of bills which the transaction stores, by itself or in a `with` before
- * another one: by itself it took a tenth of a page's time. The caller holds the account: two of them
- * would wait for each other.
+ * The statement that marks the days of the bills that the transaction stores. It runs by itself, or
+ * in a `with` before another statement: by itself it took a tenth of a page's time.
+ *
+ * The caller holds the account: two callers at once would wait for each other.
  */
 export function daysOfPages(
   pages: readonly {
@@ -35,7 +36,7 @@ export function daysOfPages(
       on conflict (account, wallet, day, cause) do nothing`;
 }
 
-/** Days since 1970. A page's bills are mostly of one. */
+/** The days of bills, counted from 1970-01-01. A page's bills are mostly of one day. */
 function daysOf(bills: readonly Pick<Bill, "cTime">[]): ReadonlySet<number> {
   const days = new Set<number>();
   for (const { cTime } of bills) days.add(Math.floor(cTime / dayMs));
@@ -43,10 +44,9 @@ function daysOf(bills: readonly Pick<Bill, "cTime">[]): ReadonlySet<number> {
 }
 
 /**
- * Marks the days of bills of an account that mean something else from this transaction on.
- * @param bills what follows `select product_type, c_time`.
- *
- * The caller holds the account's meaning: see meaning-turns.ts.
+ * Marks the days of an account's bills whose meaning this transaction changes. The caller holds the
+ * account's meaning: see meaning-turns.ts.
+ * @param bills the SQL that follows `select product_type, c_time`.
  */
 export async function markMeaningOf(tx: Transaction, account: string, bills: SQL): Promise<void> {
   await tx.execute(sql`
@@ -60,7 +60,10 @@ export async function markMeaningOf(tx: Transaction, account: string, bills: SQL
     on conflict (account, wallet, day, cause) do nothing`);
 }
 
-/** The same for the bills of these types, of every account, whose meanings the caller holds. */
+/**
+ * Marks the days of all bills of these types, of every account. The caller holds the meanings of
+ * these accounts.
+ */
 export async function markTypes(tx: Transaction, codes: readonly string[]): Promise<void> {
   await tx.execute(sql`
     insert into dirty_days (account, wallet, day, cause)

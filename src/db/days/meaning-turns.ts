@@ -3,13 +3,13 @@ import { sql } from "drizzle-orm";
 import type { Transaction } from "../connect.ts";
 
 /*
- * What an account's bills mean (the categories of their types, what they move the wallet by, and their
- * order within a millisecond) is changed by one transaction at a time, and no day is stored meanwhile:
- * a day that is, of a bill that the transaction does not see, would keep the old meaning.
+ * The meaning of an account's bills is the categories of their types, what they move the wallet by,
+ * and their order within a millisecond. One transaction at a time changes it, and no day is stored
+ * meanwhile: a day with a bill that the transaction does not see would keep the old meaning.
  *
- * Each account has a turn: an empty table that is locked, one of sixteen, chosen by its name. Only
- * `lock table` waits before its transaction takes a snapshot. An advisory lock and a row's lock wait
- * behind one, which then does not show what was waited for.
+ * The turns are sixteen empty tables. An account's name chooses its table, and whoever takes the
+ * turn locks it. Only `lock table` waits before its transaction takes a snapshot. An advisory lock
+ * and a row lock wait after the snapshot, which then lacks what they waited for.
  */
 
 const turns = 16;
@@ -20,13 +20,13 @@ const turnOf = (account: string): number =>
 const tableOf = (account: string) => sql.identifier(`meaning_turns_${turnOf(account)}`);
 
 /**
- * Keeps everybody else from changing what the account's bills mean, and from storing its days. The
- * first statement of its transaction, which must not have a snapshot yet.
+ * Keeps all others from changing the meaning of the account's bills, and from storing its days. It
+ * must be the first statement of its transaction, which must not have a snapshot yet.
  */
 export const holdMeaning = (tx: Transaction, account: string) =>
   tx.execute(sql`lock table ${tableOf(account)} in share row exclusive mode`);
 
-/** The same for several accounts, or for all. */
+/** Holds the meanings of several accounts, or of all. */
 export async function holdMeanings(
   tx: Transaction,
   accounts: readonly string[] | "all",
@@ -35,12 +35,15 @@ export async function holdMeanings(
     await tx.execute(sql`lock table meaning_turns in share row exclusive mode`);
     return;
   }
-  // In one order: two who wait for each other's would deadlock.
+  // Always in the same order: two transactions that wait for each other would deadlock.
   for (const account of accounts.toSorted((a, b) => turnOf(a) - turnOf(b)))
     await holdMeaning(tx, account);
 }
 
-/** Keeps the meaning as it is, beside others who do. @throws where somebody is changing it. */
+/**
+ * Keeps the meaning as it is. Several transactions may do so at once.
+ * @throws if another transaction is changing the meaning.
+ */
 export async function keepMeaning(tx: Transaction, account: string): Promise<void> {
   await tx.execute(sql`lock table ${tableOf(account)} in row exclusive mode nowait`);
 }

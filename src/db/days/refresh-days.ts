@@ -17,32 +17,35 @@ import { keepMeaning } from "./meaning-turns.ts";
 /** A day of a wallet, or of all its coins; `day` as YYYY-MM-DD. */
 export type WalletDay = { readonly account: string; readonly wallet: string; readonly day: string };
 
-/** Which dirty days are stored anew. */
+/** Which dirty days to store anew. */
 export type DirtyScope = {
   readonly account: string;
-  /** Only those that touch one of these times. Default all. */
+  /** Only days that touch one of these times. Default all. */
   readonly within?: readonly { readonly from: EpochMs; readonly to: EpochMs }[];
 };
 
 export type Refreshed = {
   readonly days: number;
-  /** Whether there were no more. */
+  /** Whether no dirty days were left over. */
   readonly isLast: boolean;
 };
 
-// A page waits for the transaction: so many bills take some 200 ms. A day is never divided. Of days with
-// few bills there are many, since planning a transaction's statements takes as long as thousands of bills.
+// The most that one transaction stores. A page waits for it: 32,000 bills take some 200 ms. A day
+// is never divided.
+//
+// Days with few bills are stored many at a time: planning a transaction's statements takes as long
+// as thousands of bills.
 const daysMax = 256;
 const billsMax = 32_000;
 
-// Reconcile may be at work for minutes: nobody waits for it here.
+// Reconcile may hold the account for minutes: this transaction does not wait that long.
 const lockMaxMs = secondMs;
 
 /**
- * Stores some of an account's dirty days anew, oldest first, in a transaction of its own that holds
- * the account as its writers do. While bills are given another meaning it stores none.
- * @throws where reconcile is at work, or the database fails. Nothing is lost by it: days that are
- *   not stored are computed when they are read.
+ * Stores some of an account's dirty days anew, oldest first. Its own transaction holds the account
+ * as writers do. It stores none while another transaction changes the meaning of bills.
+ * @throws if reconcile is at work, or the database fails. Nothing is lost: days that are not stored
+ * are computed when they are read.
  */
 export function refreshSomeDays(
   db: Database,
@@ -51,7 +54,7 @@ export function refreshSomeDays(
 ): Promise<Refreshed> {
   return inTransactionAfter(
     db,
-    // In this order, in one round trip.
+    // The statements run in this order, in one round trip.
     async (tx) => {
       const before = [check(tx), stopJit(tx), keepMeaning(tx, scope.account)];
       const dirty = readDirtyDays(tx, scope);
@@ -72,7 +75,7 @@ async function stopJit(tx: Transaction): Promise<void> {
 
 type DirtyDays = { readonly days: readonly WalletDay[]; readonly isLast: boolean };
 
-/** As many as one transaction stores, and whether there are no others. */
+/** The dirty days that one transaction stores, and whether there are no others. */
 async function readDirtyDays(tx: Transaction, { account, within }: DirtyScope): Promise<DirtyDays> {
   const touched = within?.map(
     ({ from, to }) => sql`day between (${isoTime(from)}::timestamptz at time zone 'UTC')::date
@@ -110,7 +113,7 @@ async function readDirtyDays(tx: Transaction, { account, within }: DirtyScope): 
   return { days: rows, isLast: rows.length < daysMax && counted < billsMax };
 }
 
-/** Days of an account as rows account, wallet, day. */
+/** An account's days as rows (account, wallet, day). */
 export const rowsOfDays = (account: string, days: readonly WalletDay[]): SQL => sql`
       select ${account}::text collate "C" as account, wallet, day
       from unnest(
@@ -133,7 +136,10 @@ async function storeDays(
   ]);
 }
 
-/** What a day no longer has, a coin that no bill of it names any more, goes. */
+/**
+ * Replaces a table's rows for the given days. A row that the day no longer has, such as one of a
+ * coin that no bill names any more, is deleted.
+ */
 async function storeTable(
   tx: Transaction,
   { name, columns, computedOf, isByProductType }: DayTable,
@@ -142,7 +148,7 @@ async function storeTable(
 ): Promise<void> {
   const table = sql.identifier(name);
   const list = sql.raw(columns.join(", "));
-  // So that its index leads to the days: years of contracts are many rows.
+  // Lets the index on product types find the days: years of contracts are many rows.
   const ofWallet = isByProductType
     ? sql`and stored.product_type = any(${productTypesOf("given.wallet")})`
     : sql``;
@@ -154,7 +160,7 @@ async function storeTable(
         and stored.wallet = given.wallet
         and stored.day = given.day
         ${ofWallet}`),
-    // The rows of the days that are called dirty here: a statement sees its own names first.
+    // The name `dirty_days` means the given days here: a statement's own names hide tables.
     tx.execute(sql`
       with dirty_days as (${given})
       insert into ${table} (${list})
@@ -163,12 +169,12 @@ async function storeTable(
   ]);
 }
 
-/** How many rounds are ever needed: what others mark meanwhile is theirs to store. */
+/** More rounds than are ever needed. Days that others mark meanwhile are theirs to store. */
 const roundsMax = 100_000;
 
 /**
- * Stores all dirty days of a scope anew, some at a time, and gives up quietly where it cannot: days
- * that are not stored are computed when they are read, and the next run goes on.
+ * Stores all dirty days of a scope anew, some at a time. Stops silently on any error: days that are
+ * not stored are computed when they are read, and the next run continues.
  */
 export async function refreshDaysOf(
   refresh: (scope: DirtyScope) => Promise<Refreshed>,
@@ -182,14 +188,17 @@ export async function refreshDaysOf(
       if (isLast) return;
     }
   } catch {
-    // Whatever it is, the next page meets it too, and says it.
+    // The next page meets the same error and reports it.
   }
 }
 
-/** How far storing all days has come. */
+/** Progress of storing all days. */
 export type DaysProgress = { readonly stored: number; readonly of: number };
 
-/** The same for all accounts. The limit is that of finding out which of them have dirty days. */
+/**
+ * Stores the dirty days of all accounts anew.
+ * @param limit of the query that finds the accounts with dirty days.
+ */
 export async function refreshAllDays(
   db: Database,
   signal: AbortSignal,
