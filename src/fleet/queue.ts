@@ -17,8 +17,9 @@ import { type Job, keyOf, type QueuedTask, taskOf } from "./task.ts";
 
 export const beatMs = secondMs;
 /**
- * A worker that is killed stops beating, and after this its jobs are tried elsewhere. One that stood still
- * for so long has lost its leases too: none was renewed later than its next beat was due.
+ * After this silence a worker's jobs are tried elsewhere: a killed worker stops beating. A worker
+ * that stood still for as long has lost its leases too, since none was renewed later than its next
+ * beat was due.
  */
 const silentMaxMs = beatMs + usableMs(leaseTiming);
 
@@ -27,15 +28,16 @@ const queueOptions = {
   partition: true,
   deadLetter: failedQueue,
   heartbeatSeconds: silentMaxMs / secondMs,
-  // 1, 2, 4 s and so on, each up to twice as long: some eight minutes in all.
+  // Retries after 1, 2, 4 s and so on, each up to twice as long: some eight minutes in all.
   retryLimit: 8,
   retryDelay: 1,
   retryBackoff: true,
   retryDelayMax: (5 * minuteMs) / secondMs,
-  // A first backfill may take hours; whoever dies is noticed by its heartbeat.
+  // A first backfill may take hours. A worker that dies is noticed by its missing heartbeat.
   expireInSeconds: dayMs / secondMs - 1,
   retentionSeconds: (7 * dayMs) / secondMs,
-  // What was done is in sync_runs. A small table is fetched from, and analyzed, quickly.
+  // Finished jobs need not be kept: sync_runs has them. A small table is fetched from and analyzed
+  // quickly.
   deleteAfterSeconds: minuteMs / secondMs,
 } as const;
 
@@ -45,19 +47,24 @@ const failedOptions = {
   retentionSeconds: (30 * dayMs) / secondMs,
 } as const;
 
-/** So many jobs are inserted by one statement. */
+/** The number of jobs that one statement inserts. */
 const insertedAtOnce = 10_000;
-/** From so many new jobs on, the planner is told: before, it fetched 10 jobs a second, after it 5,351. */
+/**
+ * After inserting this many jobs the table is analyzed, for the planner's sake. Without that 10
+ * jobs a second were fetched, with it 5,351.
+ */
 const analyzedFrom = 500;
 
 export type QueueDeps = {
-  /** The database's address. The queue has connections of its own, so that no page holds it up. */
+  /**
+   * The database's address. The queue has its own connections, so that it never waits for a page.
+   */
   readonly url: Secret;
-  /** What the database's server shows of those connections. Default that of every other. */
+  /** The name under which the server shows these connections. Default the name of all others. */
   readonly applicationName?: string;
-  /** Whether this process looks after the queue: jobs whose worker is silent, and old ones. */
+  /** Whether this process maintains the queue: jobs of silent workers, and old jobs. */
   readonly supervises: boolean;
-  /** Told of what went wrong in the background; it is tried again. */
+  /** Called with errors of background work, which is retried. */
   readonly onTrouble: (error: Error) => void;
 };
 
@@ -75,7 +82,7 @@ export class Queue implements AsyncDisposable {
     return this.#database.db;
   }
 
-  /** Makes the queue's tables where there are none yet. */
+  /** Creates the queue's tables if they do not exist. */
   static async open({ url, supervises, onTrouble, ...shown }: QueueDeps): Promise<Queue> {
     await using stack = new AsyncDisposableStack();
     const database = stack.use(openDatabase(url.reveal(), shown));
@@ -102,7 +109,9 @@ export class Queue implements AsyncDisposable {
     return new Queue(database, boss);
   }
 
-  /** @returns how many were put in: a task that waits, or is at work, is not put in again. */
+  /**
+   * @returns how many tasks were added. A task that already waits or is at work is not added again.
+   */
   async enqueue(tasks: readonly QueuedTask[]): Promise<number> {
     return withDatabaseErrors(async () => {
       let count = 0;
@@ -121,10 +130,10 @@ export class Queue implements AsyncDisposable {
     });
   }
 
-  /** Takes up to so many jobs, those of greatest priority first, none of a group that is at work. */
+  /** Takes up to `count` jobs, highest priority first, and none of a group that is at work. */
   async fetch(count: number): Promise<readonly Job[]> {
     const jobs = await inTransaction(this.#db, async (tx) => {
-      // One after the other: two that fetch at once would not see each other's groups.
+      // One fetch at a time: two at once would not see each other's groups.
       await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended(${queueSchema}, 0))`);
       const options = { batchSize: count, groupConcurrency: 1, db: fromDrizzle(tx, sql) };
       return this.#boss.fetch<{ readonly key: string }>(syncQueue, options);
@@ -132,24 +141,24 @@ export class Queue implements AsyncDisposable {
     return jobs.map(({ id, retryCount, data }) => ({ id, retryCount, task: taskOf(data.key) }));
   }
 
-  /** Says that these are being worked on. */
+  /** Tells the queue that these jobs are still being worked on. */
   async beat(jobs: readonly Job[]): Promise<void> {
     if (jobs.length > 0) await this.#boss.touch(syncQueue, attempts(jobs));
   }
 
-  /** What failed of them before is settled. */
+  /** Completes the jobs, and deletes the failed jobs of the same tasks. */
   async complete(jobs: readonly Job[]): Promise<void> {
     if (jobs.length === 0) return;
     await this.#boss.complete(syncQueue, attempts(jobs));
     await forgetFailed(this.#db, jobs);
   }
 
-  /** It is tried again later, or kept among the failed where it was tried too often. */
+  /** Fails a job: it is retried later, or kept among the failed after its last try. */
   async fail(job: Job, why: string): Promise<void> {
     await this.#boss.fail(syncQueue, attempts([job]), { why });
   }
 
-  /** It is kept among the failed, and not tried again before it is put in again. */
+  /** Keeps a job among the failed without a retry. Only a new enqueue tries it again. */
   async abandon(job: Job, why: string): Promise<void> {
     await inTransaction(this.#db, async (tx) => {
       const db = fromDrizzle(tx, sql);
@@ -161,7 +170,7 @@ export class Queue implements AsyncDisposable {
     });
   }
 
-  /** They wait again, as if nobody had fetched them. */
+  /** Puts the jobs back into the queue, as if nobody had fetched them. */
   async giveBack(jobs: readonly Job[]): Promise<void> {
     if (jobs.length === 0) return;
     await inTransaction(this.#db, async (tx) => {
@@ -180,7 +189,7 @@ export class Queue implements AsyncDisposable {
 
 const stopped = (boss: PgBoss): Promise<void> => boss.stop({ graceful: false, close: false });
 
-/** A try that was overtaken by a later one changes nothing. */
+/** The ids by which a try is known. A try that a later one overtook changes nothing. */
 const attempts = (jobs: readonly Job[]) => jobs.map(({ id, retryCount }) => ({ id, retryCount }));
 
 async function forgetFailed(db: Queryable, jobs: readonly Job[]): Promise<void> {

@@ -7,14 +7,15 @@ import { keyOf, type QueuedTask } from "./task.ts";
 
 const prioritiesMax = historyMs / minuteMs;
 
-/** An account to be queued, and the user of the exchange that it is of, where that is known. */
+/** An account to be queued, with the exchange's user whose account it is, if known. */
 export type AccountToQueue = { readonly name: string; readonly uid?: string };
 
 /**
- * The tasks of one round, each account's by what the exchange forgets first: its priority is the age of
- * its oldest time that is not read, in minutes. An account that was never read loses its oldest bills
- * every minute, and is first. The public lists change once in days and go before all, one request each.
- * @param areAll whether these are all accounts. Of some, the rows of no other are looked at.
+ * The tasks of one round. An account's priority is the age of its oldest unread time, in minutes:
+ * the exchange deletes that time first. An account that was never read comes first, because it
+ * loses its oldest bills every minute. The public lists change once in days and precede all
+ * accounts, at one request each.
+ * @param areAll whether these are all accounts. If not, only the rows of these accounts are read.
  */
 export async function queuedTasks(
   db: Queryable,
@@ -31,14 +32,20 @@ export async function queuedTasks(
   return [lists, ...tasks];
 }
 
-/** A check of each account. Nothing waits for them: they are done when no sync is to be. */
+/**
+ * A check of each account. Checks have the lowest priority: nothing waits for them, so they run
+ * when no sync is due.
+ */
 export const queuedChecks = (accounts: readonly AccountToQueue[]): readonly QueuedTask[] =>
   accounts.map(({ name }) => {
     const task = { reconcile: name };
     return { task, priority: -1, group: keyOf(task) };
   });
 
-/** How old an account's oldest time is that no run has read, in minutes; of those that were ever read. */
+/**
+ * The age of each account's oldest unread time, in minutes. Accounts that were never read are left
+ * out.
+ */
 async function readUnreadAges(
   db: Queryable,
   accounts: readonly string[] | undefined,

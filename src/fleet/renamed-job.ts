@@ -4,8 +4,8 @@ import { failedQueue, queueSchema, syncQueue } from "../reports/queue.ts";
 import { keyOf } from "./task.ts";
 
 /**
- * Gives an account's jobs its new name: those that wait, and those that were given up. None is at work
- * while the account is renamed. Where there was never a queue, nothing is done.
+ * Renames an account in its waiting jobs and in those that were given up. No job of the account is
+ * at work while it is renamed. Without a queue it does nothing.
  */
 export async function renameJobs(
   tx: Transaction,
@@ -23,7 +23,7 @@ async function renameJobsOf(tx: Transaction, from: string, to: string): Promise<
   const isOld = sql`
       singleton_key = ${from}
       and (name = ${failedQueue} or name = ${syncQueue} and state < 'active')`;
-  // An account waits once.
+  // The new name may wait already, and an account waits only once.
   await tx.execute(sql`
     delete from fleet.job
     where ${isOld}

@@ -1,4 +1,4 @@
-/** What a worker does in one piece: the sync or the check of one account, or the public lists. */
+/** One piece of a worker's work: the sync or the check of one account, or the public lists. */
 export type Task =
   | { readonly account: string }
   | { readonly reconcile: string }
@@ -7,16 +7,18 @@ export type Task =
 /** A task on its way into the queue. */
 export type QueuedTask = {
   readonly task: Task;
-  /** The greatest goes first. */
+  /** The highest priority goes first. */
   readonly priority: number;
-  /** Tasks of one group are done one after the other: accounts of one user of the exchange. */
+  /**
+   * Tasks of one group run one after the other. Accounts of one user of the exchange share a group.
+   */
   readonly group: string;
 };
 
 /** A task that this process fetched. */
 export type Job = {
   readonly id: string;
-  /** How often it was tried before, which tells this try from a later one. */
+  /** How often the task was tried before. It tells this try from a later one. */
   readonly retryCount: number;
   readonly task: Task;
 };
@@ -24,18 +26,18 @@ export type Job = {
 /** How a job ended. */
 export type JobEnd =
   | { readonly is: "done" }
-  /** Another try may help. */
+  /** Another try may succeed. */
   | { readonly is: "failed"; readonly why: string }
-  /** Somebody must do something first. */
+  /** Another try fails as well until somebody acts. */
   | { readonly is: "hopeless"; readonly why: string }
-  /** It was stopped: another worker goes on. */
+  /** The job was stopped, and another worker continues it. */
   | { readonly is: "given back" };
 
-// No account can be called so: a colon is in none of their names.
+// Account names contain no colon, so these keys cannot be an account's.
 const listsKey = ":lists";
 const reconcilePrefix = ":reconcile ";
 
-/** What a task is known by: two tasks of one key are never in the queue together. */
+/** A task's key. The queue never holds two tasks of the same key. */
 export function keyOf(task: Task): string {
   if ("account" in task) return task.account;
   return "reconcile" in task ? reconcilePrefix + task.reconcile : listsKey;

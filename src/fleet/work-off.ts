@@ -5,37 +5,41 @@ import type { Job, JobEnd } from "./task.ts";
 
 export type WorkDeps = {
   readonly queue: Pick<Queue, "fetch" | "beat" | "complete" | "fail" | "abandon" | "giveBack">;
-  /** So many jobs are worked on side by side. */
+  /** How many jobs run side by side. */
   readonly concurrency: number;
-  /** Does one. Never throws. */
+  /** Does one job. Never throws. */
   readonly work: (job: Job) => Promise<JobEnd>;
   readonly clock: Clock;
-  /** Ends the fetching; the jobs at work are waited for. */
+  /** Stops fetching. Jobs at work are waited for. */
   readonly signal: AbortSignal;
-  /** Told of what went wrong with the queue, which is tried again. */
+  /** Called with errors of the queue, which is retried. */
   readonly onTrouble: (error: unknown) => void;
-  /** Whether to end once nothing waits. Default to wait for more. */
+  /** Whether to end as soon as no job waits. By default it waits for more. */
   readonly untilEmpty?: boolean;
 };
 
-/** A worker with a free place looks so often whether there is something to fetch. */
+/** How often a worker with free places looks for jobs. */
 const lookEveryMs = secondMs;
-/** A worker that stops tells so often how its last jobs ended; then its silence tells it. */
+/**
+ * How often a stopping worker tries to report its last jobs. After that, its silence tells the
+ * queue.
+ */
 const lastTriesMax = 5;
 
 /**
- * Works off the queue: fetches as many jobs as there are free places, tells while it works that it does,
- * and how they ended. Where the queue's database is away it goes on trying: a worker that was silent too
- * long has lost its jobs, and its word about them counts for nothing.
+ * Works off the queue: fetches a job for each free place, sends heartbeats while jobs run, and
+ * reports how each ended. While the queue's database is away it keeps trying. A worker that was
+ * silent too long has lost its jobs, and its reports about them are ignored.
  */
 export async function workOff(deps: WorkDeps): Promise<void> {
   const { queue, concurrency, work, clock, signal, onTrouble, untilEmpty = false } = deps;
-  /** Fetched, and not settled yet. */
+  /** Jobs that were fetched and are not settled yet. */
   const held = new Map<string, Job>();
   let wake = Promise.withResolvers<void>();
   const settlement = new Settlement(deps, (settled) => {
     for (const { id } of settled) held.delete(id);
-    // Many are fetched at once: a statement costs as much for one.
+    // Wakes early only when half the places are free: a fetch costs as much for one job as for
+    // many.
     if (2 * held.size <= concurrency) wake.resolve();
   });
   const begin = async (job: Job): Promise<void> => {
@@ -91,7 +95,10 @@ async function repeat(
 
 type Ended = { readonly job: Job; readonly end: JobEnd };
 
-/** Tells the queue how jobs ended, those that ended meanwhile together. */
+/**
+ * Reports to the queue how jobs ended. Jobs that end during a report are reported together by the
+ * next one.
+ */
 class Settlement {
   readonly #deps: WorkDeps;
   readonly #onSettled: (jobs: readonly Job[]) => void;
@@ -119,7 +126,7 @@ class Settlement {
     this.#isTelling = false;
   }
 
-  /** Never throws. A worker that stops gives up after a while. */
+  /** Never throws. A stopping worker gives up after {@link lastTriesMax} tries. */
   async #tellUntilHeard(all: readonly Ended[]): Promise<void> {
     const { signal, clock, onTrouble } = this.#deps;
     for (let lastTries = 0; lastTries < lastTriesMax; lastTries += signal.aborted ? 1 : 0) {
@@ -132,7 +139,7 @@ class Settlement {
     }
   }
 
-  /** What was told before is told again without effect: the queue knows that try no more. */
+  /** Repeating a report is harmless: the queue no longer knows that try. */
   async #tell(all: readonly Ended[]): Promise<void> {
     const { queue } = this.#deps;
     const those = (is: JobEnd["is"]) =>

@@ -5,28 +5,31 @@ import type { Queryable } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { type Egress, egressName } from "../db/lease/neighbours.ts";
 
-/** A worker as the database's server sees it. */
+/** A worker as the database's server shows it. */
 export type WorkerSession = {
-  /** Tells machines apart whose names are cut off. */
+  /** A digest of the host's name. It tells machines apart whose names are cut off. */
   readonly machine: string;
-  /** Undefined where nobody named it. */
+  /** The worker's name for its address; undefined if none was given. */
   readonly egress: string | undefined;
-  /** As much of it as fits. */
+  /** The host's name, cut off where the session's name ends. */
   readonly host: string;
-  /** The address that its connections come from; undefined for a socket of the server's own machine. */
+  /** The address that its connections come from. Undefined for a local socket. */
   readonly from: string | undefined;
 };
 
-/** The server keeps this much of a session's name. */
+/** Postgres cuts off a session's name after this many bytes. */
 const nameBytesMax = 63;
 
-/** What the server shows of a worker's connections: who it is, for `doctor` to read. */
+/** The name of a worker's database sessions, which `doctor` reads. */
 export function workerSessionName(egress: Egress, host: string = hostname()): string {
   const machine = createHash("sha256").update(host).digest("hex").slice(0, 8);
   return `bill-sync ${machine} ${egressName(egress) ?? "-"} ${host}`.slice(0, nameBytesMax);
 }
 
-/** The workers that are connected to this database. A server tells a role of its own sessions only. */
+/**
+ * The workers that are connected to this database. Postgres shows a role only the names of its own
+ * sessions.
+ */
 export async function readWorkerSessions(db: Queryable): Promise<readonly WorkerSession[]> {
   const { rows } = await withDatabaseErrors(() =>
     db.execute<{ name: string; from: string | null }>(sql`
@@ -45,10 +48,10 @@ export async function readWorkerSessions(db: Queryable): Promise<readonly Worker
 }
 
 /**
- * Pairs of workers that seem to send from one address, and do not know that they share it: their limits
- * add up. Nobody tells from which address the exchange sees a worker. Two machines that reach the
- * database from one address probably reach the exchange from one, too; so do two private addresses of
- * one machine.
+ * Pairs of workers that seem to share an address without knowing it, so that their limits add up.
+ * No one can tell which address the exchange sees. Two machines that reach the database from one
+ * address probably reach the exchange from one address too. The same holds for two private
+ * addresses of one machine.
  */
 export function unawareOfEachOther(
   sessions: readonly WorkerSession[],
@@ -61,7 +64,7 @@ export function unawareOfEachOther(
   );
 }
 
-/** As `countNeighbours` counts. */
+/** Whether two workers share a limit, by the rule of `countNeighbours`. */
 const sharesLimit = (one: WorkerSession, other: WorkerSession): boolean =>
   one.egress === undefined || other.egress === undefined
     ? one.machine === other.machine
@@ -72,7 +75,7 @@ function seemsToShareAddress(one: WorkerSession, other: WorkerSession): boolean 
   return [one, other].every(({ egress = "" }) => isPrivate(egress));
 }
 
-/** Addresses that no router of the internet knows: what comes from them comes by way of another one. */
+/** Whether an address is private: its traffic reaches the internet through another address. */
 const isPrivate = (address: string): boolean =>
   /^(10\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.|100\.(6[4-9]|[7-9]\d|1[01]\d|12[0-7])\.|f[cd][0-9a-f]{2}:)/i.test(
     address,
