@@ -12,24 +12,28 @@ import { openapi } from "./openapi.ts";
 import { page } from "./page/page.ts";
 import type { RouteGroup, ServeDeps } from "./routes.ts";
 
-/** All that is served. */
+/** Everything that the server serves. */
 const routeGroups: readonly RouteGroup[] = [health, metrics, mirror, openapi, page];
 
-// URL and headers together; the longest honest request has about 1 KiB.
+// For URL and headers together. The longest honest request has about 1 KiB.
 const headBytesMax = 16 * 1_024;
-// Nothing that is served reads a body.
+// No route reads a body.
 const bodyBytesMax = 1_024;
-// Longer than a client's own, so that the server never closes a connection that is being reused.
+// Longer than clients keep idle connections, so that the server never closes one that a client is
+// reusing.
 const keepAliveMs = 65_000;
 const requestMaxMs = 30_000;
-// A client that takes nothing for so long gives up its connection, and the answer's memory.
+// A client that reads nothing for this long loses its connection, which frees the answer's memory.
 const idleMaxMs = 60_000;
 const connectionsMax = 1_000;
 
-/** The server with all its routes. It listens to nothing yet: `inject` asks it in process. */
+/**
+ * Builds the server with all its routes. It does not listen yet: `inject` sends it requests in
+ * process.
+ */
 export function createApp(deps: ServeDeps): FastifyInstance {
   const app = fastify({
-    // One line a request, of our own: fastify's would hold the query.
+    // The server writes its own line for each request: fastify's would contain the query.
     logger: false,
     bodyLimit: bodyBytesMax,
     keepAliveTimeout: keepAliveMs,
@@ -38,7 +42,7 @@ export function createApp(deps: ServeDeps): FastifyInstance {
     exposeHeadRoutes: false,
     http: { maxHeaderSize: headBytesMax },
     routerOptions: {
-      // Read where it is signed, letter for letter.
+      // Queries are parsed where signatures are checked, letter for letter.
       querystringParser: () => ({}),
       onBadUrl: (_path, _request, response) => {
         response.writeHead(404, { "content-type": "application/json" }).end(notFoundBody());
@@ -62,11 +66,13 @@ export function createApp(deps: ServeDeps): FastifyInstance {
 }
 
 const notFound = () => new Refusal(404, "40404", "Request URL NOT FOUND");
-/** No text in Postgres holds this character: a statement with it fails, and costs its connection. */
+/** A Postgres text cannot contain NUL: a statement with one fails, and costs its connection. */
 const noText = () => new Refusal(400, "40020", "A parameter has the character NUL");
 const notFoundBody = () => JSON.stringify({ code: "40404", msg: "Request URL NOT FOUND" });
 
-/** What fastify refuses before a route is reached: a body that is too long, or of a kind unknown. */
+/**
+ * Refusals by fastify before a route is reached: a body that is too long, or of an unknown type.
+ */
 function clientFault(error: unknown): Refusal | undefined {
   if (!(error instanceof Error && "statusCode" in error)) return undefined;
   const status = Number(error.statusCode);
@@ -75,7 +81,10 @@ function clientFault(error: unknown): Refusal | undefined {
     : undefined;
 }
 
-/** The database may come back; anything else is a defect. The client is told neither's details. */
+/**
+ * An error of the database may be temporary; any other is a defect. The client is told no details
+ * of either.
+ */
 function serverFault(thrown: unknown, log: Log): Refusal {
   const error = explained(firstThrown(thrown));
   if (error instanceof ReportableError) {
@@ -88,7 +97,10 @@ function serverFault(thrown: unknown, log: Log): Refusal {
   return new Refusal(500, "40015", "System is abnormal, please try again later");
 }
 
-/** The path as a route names it: what a client wrote may hold anything, a secret too. */
+/**
+ * Logs and counts requests by route. The path that a client wrote is not logged: it may contain a
+ * secret.
+ */
 function watchRequests(app: FastifyInstance, log: Log, http: HttpMetrics): void {
   app.addHook("onResponse", async (request, reply) => {
     const answer = {

@@ -11,12 +11,13 @@ import { type ExportName, exportFile, isExportName } from "../page/money/exports
 import { readShown } from "../page/shown.ts";
 import type { RouteGroup, ServeDeps } from "./routes.ts";
 
-// Each holds a connection of the pool for as long as its client takes: others must find one, too.
+// A download holds a connection of the pool until its client has read it: other requests need
+// connections too.
 const atOnceMax = 3;
-// A client may be slow. One that takes nothing for so long is given up.
+// A client may be slow, but one that reads nothing for this long is cut off.
 const idleMaxMs = 5 * minuteMs;
 
-/** Files of the bills that the page has selected, sent as they are read. */
+/** Files of the bills that the page has selected, sent while they are read. */
 export const downloads: RouteGroup = (app, deps) => {
   let underWay = 0;
   app.get("/export", async (request, reply) => {
@@ -38,7 +39,10 @@ export const downloads: RouteGroup = (app, deps) => {
 const refuse = (reply: FastifyReply, status: number, text: string): FastifyReply =>
   reply.code(status).type("text/html; charset=utf-8").send(messagePage(text, html``).text);
 
-/** Ends when the file has gone, or its client. One that fails on its way is cut, so that nobody takes it for whole. */
+/**
+ * Resolves when the client has the file, or has gone. A file that fails midway is cut off, so that
+ * nobody takes it for complete.
+ */
 async function send(
   reply: FastifyReply,
   { read, log }: ServeDeps,

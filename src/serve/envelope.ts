@@ -3,7 +3,7 @@ import { successCode } from "../contract/envelope.ts";
 import { type ApiAnswer, toAnswer } from "../server/api.ts";
 import type { Refusal } from "../server/source.ts";
 
-/** Data that is JSON already: written as it is. */
+/** Data that is JSON text already and is sent as it is. */
 export class JsonText {
   readonly text: string;
   constructor(text: string) {
@@ -11,7 +11,7 @@ export class JsonText {
   }
 }
 
-/** Sends data, or a refusal, in the envelope of the exchange. */
+/** Sends data or a refusal in the exchange's envelope. */
 export function sendEnvelope(
   reply: FastifyReply,
   served: object | JsonText | Refusal,

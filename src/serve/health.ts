@@ -4,7 +4,10 @@ import type { Queryable } from "../db/connect.ts";
 import { messageOf } from "../errors.ts";
 import type { RouteGroup } from "./routes.ts";
 
-/** Whether the process is up, and whether it can answer from the database. Neither needs a key. */
+/**
+ * `/healthz`: whether the process is up. `/readyz`: whether it can answer from the database.
+ * Neither needs a key.
+ */
 export const health: RouteGroup = (app, { read, now, maxAgeMs, log }) => {
   app.get("/healthz", async () => ({ status: "up" }));
   app.get("/readyz", async (_request, reply) => {
@@ -24,7 +27,10 @@ export const health: RouteGroup = (app, { read, now, maxAgeMs, log }) => {
 
 const statusOf = (isReady: boolean) => (isReady ? "ready" : "not ready");
 
-/** Up to when any ledger was read. Where only one of several stands still, its own requests are refused. */
+/**
+ * The newest time that was read of any ledger. A single ledger that lags does not count: its own
+ * requests are refused.
+ */
 async function newestReading(tx: Queryable) {
   const { rows } = await tx.execute<{ newest: string | null }>(sql`
     select extract(epoch from max(upper(covered))) * 1000 as newest

@@ -3,14 +3,14 @@ import type { FastifyInstance } from "fastify";
 import { secondMs } from "../contract/time.ts";
 import { messageOf, ReportableError } from "../errors.ts";
 
-// Whoever stops the server, systemd for one, waits longer than this before it kills.
+// Shorter than the time that systemd, for example, waits before it kills a server.
 const goodbyeMaxMs = 5 * secondMs;
 
 export type Listening = AsyncDisposable & { readonly url: string };
 
 /**
- * Listens until it is disposed of: then takes no new request, and lets those at work end.
- * @throws ReportableError where the port cannot be taken.
+ * Listens until it is disposed of. Then it accepts no new request, and lets running ones end.
+ * @throws ReportableError if the port cannot be taken.
  */
 export async function listen(
   app: FastifyInstance,

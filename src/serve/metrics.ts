@@ -3,8 +3,8 @@ import { readMetrics } from "../metrics/read-metrics.ts";
 import type { RouteGroup } from "./routes.ts";
 
 /**
- * What is stored, and what the server counted, as Prometheus reads it. Needs no key. Whoever asks while
- * another's answer is under way gets the same one.
+ * What is stored, and what the server counted, in the format of Prometheus. Needs no key. Requests
+ * that arrive while an answer is computed get that answer.
  */
 export const metrics: RouteGroup = (app, deps) => {
   const { read, settleLagMs, configured = () => [], http } = deps;

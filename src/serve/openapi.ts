@@ -18,7 +18,9 @@ import { programVersion } from "../version.ts";
 import { billsQuery, loanToValueQuery, recordsQuery } from "./mirror/queries.ts";
 import type { RouteGroup } from "./routes.ts";
 
-/** What the mirror serves, as an OpenAPI document: made once, from what the requests are read with. */
+/**
+ * The mirror's OpenAPI document. It is built once, from the schemas that requests are parsed with.
+ */
 export const openapi: RouteGroup = (app) => {
   const text = JSON.stringify(openapiDocument());
   app.get("/openapi.json", (_request, reply) => reply.type("application/json").send(text));
@@ -79,7 +81,7 @@ const described: readonly Described[] = [
   })),
 ];
 
-/** The document itself. */
+/** The OpenAPI document. */
 export function openapiDocument(): object {
   return {
     openapi: "3.1.0",
@@ -144,7 +146,10 @@ const contentOf = (data: object) => ({
   },
 });
 
-/** The scalars are transforms: what they take is in their own metadata. */
+/**
+ * Converts a schema to JSON Schema. Scalars are transforms, so their metadata describes their
+ * input.
+ */
 function schemaOf(schema: z.ZodType): z.core.JSONSchema.BaseSchema {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, { io: "output", unrepresentable: "any" });
   return rest;

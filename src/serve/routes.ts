@@ -6,24 +6,27 @@ import type { HttpMetrics } from "../metrics/http-metrics.ts";
 import type { Stream } from "../sync/store.ts";
 import type { KeyRing } from "./keys/key-ring.ts";
 
-/** What the routes of the server are made from. */
+/** What the server's routes need. */
 export type ServeDeps = {
   readonly read: Read;
   readonly readAtOnce: ReadAtOnce;
-  /** The server's own keys, as they are by now. */
+  /** The server's own keys, as currently in the file. */
   readonly keys: KeyRing;
   /** The machine's time, in ms since the Unix epoch. */
   readonly now: () => number;
-  /** The newest time that a sync leaves unsettled, in ms. */
+  /** How much of the newest time a sync leaves unsettled, in ms. */
   readonly settleLagMs: number;
-  /** How long ago the newest time may lie that was read, in ms, before the server calls it stale. */
+  /** The greatest age of the newest read time, in ms, before the server calls a ledger stale. */
   readonly maxAgeMs: number;
   readonly log: Log;
-  /** The ledgers that are configured, by what runs were told of their accounts. Default none. */
+  /** The configured ledgers, given what runs learned of their accounts. Default none. */
   readonly configured?: (states: AccountStates) => readonly Stream[];
-  /** Under which names a proxy that authenticates shows the page, in small letters. Default none. */
+  /**
+   * The host names, in lower case, under which an authenticating proxy shows the page. Default
+   * none.
+   */
   readonly pageNames?: readonly string[];
-  /** Variables that the commands which the page names need: lines of `NAME=value`. Default none. */
+  /** Variables that the page's commands need, as lines of `NAME=value`. Default none. */
   readonly variables?: string;
 };
 

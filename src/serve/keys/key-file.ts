@@ -8,8 +8,8 @@ import { secondMs } from "../../contract/time.ts";
 import { messageOf, UsageError } from "../../errors.ts";
 
 /**
- * What a key's answers do about time that was not read: `refuse` them, `trim` what lies before the
- * first coverage and refuse the rest, or `allow` them to have holes.
+ * What a key's answers do about unread time. `refuse` refuses them, `trim` leaves out the time
+ * before the first coverage and refuses the rest, and `allow` lets answers have holes.
  */
 export const gapRules = ["refuse", "trim", "allow"] as const;
 export type GapRule = (typeof gapRules)[number];
@@ -17,11 +17,11 @@ export type GapRule = (typeof gapRules)[number];
 const mirrorKey = z.strictObject({
   name: z.string(),
   apiKey: z.string(),
-  // In clear: whoever checks an HMAC needs the secret itself.
+  // In clear text: checking an HMAC needs the secret itself.
   apiSecret: z.string(),
   apiPassphrase: z.string(),
   account: z.string(),
-  /** Those that it may read; without, all of the account. */
+  /** The product types that the key may read. Default all of the account. */
   productTypes: z.array(z.enum(productTypes)).optional(),
   gaps: z.enum(gapRules),
   createdAt: z.string(),
@@ -29,10 +29,10 @@ const mirrorKey = z.strictObject({
 
 const file = z.strictObject({ keys: z.array(mirrorKey) });
 
-/** One of the server's own keys. It reads one account, as a key of the exchange does. */
+/** One of the server's own keys. It reads one account, like a key of the exchange. */
 export type MirrorKey = Readonly<z.output<typeof mirrorKey>>;
 
-/** No key of the exchange begins so: one that was sent by mistake can be told. */
+/** No key of the exchange begins like this, so the server can tell when one was sent by mistake. */
 export const keyPrefix = "mirror_";
 
 const token = (bytes: number): string => randomBytes(bytes).toString("hex");
@@ -58,8 +58,8 @@ export function newKey(
 }
 
 /**
- * The keys of a file; none where there is no file.
- * @throws UsageError where others may read it, or it is not what {@link writeKeys} wrote.
+ * The keys of a file; none if there is no file.
+ * @throws UsageError if others may read the file, or if {@link writeKeys} did not write it.
  */
 export function readKeys(path: string): readonly MirrorKey[] {
   if (!existsSync(path)) return [];
@@ -79,14 +79,14 @@ export function readKeys(path: string): readonly MirrorKey[] {
   }
 }
 
-/** Replaces the file as a whole: who reads it meanwhile sees all keys of before or of after. */
+/** Replaces the file as a whole: a concurrent reader sees all the old keys or all the new ones. */
 export const writeKeys = (path: string, keys: readonly MirrorKey[]): Promise<void> =>
   changeKeys(path, () => keys);
 
 /**
- * The same with what becomes of its keys. Those who change it at once do so one after the other: a key that
- * was shown is in the file, and one that was removed stays away.
- * @throws UsageError where it cannot be written, and what `change` throws.
+ * Replaces the file's keys by what `change` makes of them. Concurrent changes run one after the
+ * other: a key that was shown is in the file, and a removed key stays removed.
+ * @throws UsageError if the file cannot be written, and what `change` throws.
  */
 export async function changeKeys(
   path: string,
@@ -105,7 +105,10 @@ export async function changeKeys(
   }
 }
 
-/** A file that is not there yet: whoever else changes the keys has one, for some milliseconds. */
+/**
+ * Creates a file that must not exist yet. It exists for some milliseconds while another process
+ * changes the keys.
+ */
 async function openAlone(path: string): Promise<FileHandle> {
   for (let waitedMs = 0; waitedMs < othersMaxMs; waitedMs += retryMs) {
     try {

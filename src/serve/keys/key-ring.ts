@@ -4,13 +4,16 @@ import { messageOf } from "../../errors.ts";
 import type { Log } from "../../log.ts";
 import { type MirrorKey, readKeys } from "./key-file.ts";
 
-/** The keys by their API keys, as they stand in the file by now. */
+/** The current keys of the file, by API key. */
 export type KeyRing = () => ReadonlyMap<string, MirrorKey>;
 
-// A key that was removed is refused after this time at the latest.
+// A removed key is refused after at most this time.
 const lookMs = secondMs;
 
-/** A file that was broken since lets nobody in: a key that was meant to be removed may be in the old one. */
+/**
+ * If the file becomes unreadable, every request is refused: the last keys that were read may
+ * include a key that was since removed.
+ */
 export function openKeyRing(path: string, now: () => number, log: Pick<Log, "error">): KeyRing {
   let keys = byApiKey(readKeys(path));
   let version = versionOf(path);
@@ -35,7 +38,10 @@ export function openKeyRing(path: string, now: () => number, log: Pick<Log, "err
 const byApiKey = (keys: readonly MirrorKey[]): ReadonlyMap<string, MirrorKey> =>
   new Map(keys.map((key) => [key.apiKey, key]));
 
-/** A file that was replaced is another one, even within the clock's tick. */
+/**
+ * Identifies the file's content. A replaced file has another inode, even within one tick of the
+ * clock.
+ */
 function versionOf(path: string): string {
   const stats = statSync(path, { bigint: true, throwIfNoEntry: false });
   return stats === undefined ? "none" : `${stats.ino} ${stats.mtimeNs} ${stats.mode}`;

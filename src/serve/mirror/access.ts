@@ -7,16 +7,17 @@ import { keyPrefix, type MirrorKey } from "../keys/key-file.ts";
 import type { KeyRing } from "../keys/key-ring.ts";
 import { type Budget, createBudget } from "./budget.ts";
 
-/** For a key in a second. */
+/** Requests of a key in a second. */
 const requestsMax = 100;
-/** For an address in a minute; those that are signed well do not count. */
+/** Failed requests of an address in a minute. Requests with a valid signature do not count. */
 const failuresMax = 20;
 
 export type Access = (request: FastifyRequest, query: Query) => MirrorKey | Refusal;
 
 export type Query = Readonly<Record<string, string>>;
 
-// Checked like any other, so that a key that does not exist takes as long as one that does.
+// An unknown key is checked against this credential, so that the check takes as long as for a known
+// key.
 const nobody: Credential = {
   secret: "0".repeat(64),
   passphrase: "0".repeat(20),
@@ -25,11 +26,13 @@ const nobody: Credential = {
   permissions: [],
 };
 
-/** Lets in whoever signs with a key of the server's own, as often as a key may ask. */
+/**
+ * Admits requests that are signed with one of the server's own keys, up to the key's rate limit.
+ */
 export function accessBy(
   keys: KeyRing,
   now: () => number,
-  /** Told of every refused key or signature by its code, also where the client is told less. */
+  /** Called with the code of every refused key or signature, even if the client is told less. */
   onFailure: (code: string) => void,
 ): Access {
   const failures = createBudget(failuresMax, minuteMs);
@@ -89,7 +92,7 @@ const credentialOf = (key: MirrorKey): Credential => ({
   permissions: [],
 });
 
-/** Takes one of a name's uses; a refusal where there is none left. */
+/** Takes one use of a name; returns a refusal if none is left. */
 export function exceeded(budget: Budget, name: string, at: number): Refusal | undefined {
   const waitMs = budget.take(name, at);
   if (waitMs === undefined) return undefined;

@@ -6,7 +6,7 @@ import type { Stream } from "../../sync/store.ts";
 import type { Asked, Served } from "./bills.ts";
 import { refusedMode } from "./unread-ledgers.ts";
 
-/** Get Account Settings: by it, clients choose the API that they ask for bills. */
+/** Get Account Settings. Clients choose by it which API to ask for bills. */
 export async function serveSettings(tx: Queryable, { key }: Asked): Promise<Served> {
   const { account } = key;
   const { mode } = (await readAccountStates(tx, account)).of(account);

@@ -24,7 +24,7 @@ import { completenessHeaders, refuseHoles } from "./refused-holes.ts";
 import { refuseUnread } from "./unread-ledgers.ts";
 import { wireBill, wireRecord, wireRows } from "./wire-bills.ts";
 
-/** What a route answers with, before it is put into the envelope. */
+/** A route's answer before it is put into the envelope. */
 export type Served = {
   readonly data: object | JsonText | Refusal;
   readonly headers?: Readonly<Record<string, string>>;
@@ -39,7 +39,8 @@ export type BillsDeps = {
   readonly maxAgeMs: number;
 };
 
-// From this many rows on, ccxt pages by a field of the rows: it asks for 1,000.
+// Above this many rows the client is taken for ccxt, which asks for 1,000 and pages by a field of
+// the rows.
 const plainPageMax = 100;
 
 /** Get Account Bills. */
@@ -67,7 +68,7 @@ export async function serveBills(deps: BillsDeps, { key, query, now }: Asked): P
   return { data: new JsonText(`{"bills":${bills},"endId":"${endId}"}`), headers };
 }
 
-/** Get Financial Records: the same of a unified account. */
+/** Get Financial Records: the bills of a unified account. */
 export async function serveRecords(deps: BillsDeps, { key, query, now }: Asked): Promise<Served> {
   const asked = readQuery(recordsQuery, query);
   if (asked instanceof Refusal) return { data: asked };
@@ -93,7 +94,7 @@ type PageAsked = {
   readonly key: MirrorKey;
   readonly now: EpochMs;
   readonly productType: ProductType;
-  /** Of a row. */
+  /** The JSON of one row. */
   readonly json: SQL;
   readonly symbol?: string | undefined;
   readonly coin?: string | undefined;
@@ -106,12 +107,15 @@ type PageAsked = {
 };
 
 type Page = Pick<BillPage, "json" | "extras"> & {
-  /** Empty where nothing is older. */
+  /** Empty if no bill is older. */
   readonly endId: string;
   readonly headers: Readonly<Record<string, string>>;
 };
 
-/** A page, or why it is not served: it never stops short of, or leaps over, time that was not read. */
+/**
+ * A page, or the reason why it is refused. A page never ends before unread time, or skips over it,
+ * without saying so.
+ */
 async function servePage(deps: BillsDeps, asked: PageAsked): Promise<Page | Served> {
   const { key, now, productType, cursor } = asked;
   const stream: Stream = { account: key.account, productType };
@@ -136,7 +140,10 @@ async function servePage(deps: BillsDeps, asked: PageAsked): Promise<Page | Serv
   return { json, extras, endId: oldest?.billId ?? "", headers };
 }
 
-/** A page and its ledger's time, as of one moment. What is known of the time is read again where it has changed. */
+/**
+ * Reads a page and its ledger's times as of one moment. The times are read again only if they have
+ * changed.
+ */
 async function readSeen(
   { read, readAtOnce, ledgers }: BillsDeps,
   stream: Stream,
@@ -162,7 +169,10 @@ async function readSeen(
 const within = (holes: readonly Hole[], span: Interval): readonly Hole[] =>
   span.from < span.to ? holesWithin(holes, span) : [];
 
-/** What is asked for. A loop over a year begins before there was anything: a key may let that be empty. */
+/**
+ * The requested span. A client that loops over a year begins before the ledger does: a key with
+ * `trim` gets empty pages there.
+ */
 function spanOf({ key, startTime, endTime }: PageAsked, begin: EpochMs | undefined) {
   const from = timeOf(startTime);
   const isTrimmed = from !== undefined && key.gaps === "trim";

@@ -1,14 +1,17 @@
 import { secondMs } from "../../contract/time.ts";
 
-// The oldest are forgotten past this: a server meets any number of addresses.
+// Beyond this many names the oldest are forgotten: a server may see any number of addresses.
 const namesMax = 10_000;
 
 export type Budget = {
-  /** Takes one of a name's uses. @returns undefined, or in how many ms there is one again. */
+  /** Takes one use of a name. @returns undefined, or in how many ms the next use is free. */
   take(name: string, at: number): number | undefined;
 };
 
-/** At most so many uses in any rolling stretch of time, for each name. What is refused does not count. */
+/**
+ * Allows each name at most this many uses in any rolling span of `perMs`. Refused uses do not
+ * count.
+ */
 export function createBudget(requests: number, perMs: number = secondMs): Budget {
   const uses = new Map<string, number[]>();
   return {

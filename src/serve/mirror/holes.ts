@@ -2,30 +2,30 @@ import { type EpochMs, epochMs } from "../../contract/time.ts";
 import type { StreamTimes } from "../../reports/stream-times.ts";
 import { type Interval, intersect, interval, subtract, union } from "../../sync/intervals.ts";
 
-/** What the server knows of the time of a ledger. Times are the exchange's. */
+/** What the server knows about a ledger's time. Times are the exchange's. */
 export type LedgerTimes = StreamTimes & {
-  /** Since when the exchange serves nothing of it any more: no bill is newer. */
+  /** When the exchange stopped serving the ledger: no bill is newer. */
   readonly closedAt: EpochMs | undefined;
-  /** The times of rows that were kept, and not read; undefined of those whose time cannot be read. */
+  /** The times of rejected rows; undefined for a row whose time cannot be read. */
   readonly rejected: readonly (EpochMs | undefined)[];
 };
 
-/** Why a stretch of time cannot be answered. */
+/** Why a span of time cannot be answered. */
 export type HoleKind =
-  /** Older than all that was ever read. */
+  /** Older than everything that was ever read. */
   | "before"
   /** The exchange deleted it before it was read. */
   | "lost"
-  /** Not read, or not to its end; the next sync does it. */
+  /** Not read, or not read to its end; the next sync reads it. */
   | "unread"
-  /** No sync came for too long. */
+  /** No sync read it for too long. */
   | "stale"
-  /** A row of it broke the contract, and is in no answer. */
+  /** A row in it broke the contract, and no answer contains that row. */
   | "rejected";
 
 export type Hole = { readonly kind: HoleKind; readonly span: Interval };
 
-/** Everything of a ledger's time, up to now, that an answer must not pretend to know. */
+/** All spans of a ledger's time, up to now, about which an answer would be incomplete. */
 export function holesOf(
   times: LedgerTimes,
   { now, maxAgeMs }: { readonly now: EpochMs; readonly maxAgeMs: number },
@@ -57,15 +57,16 @@ export function holesOf(
 }
 
 /**
- * From when on there is an answer; undefined where nothing was read. What was lost right before what was
- * read is answered, too: with the loss.
+ * The start of the time that can be answered; undefined if nothing was read. Lost time right before
+ * read time counts too: its answer names the loss.
  */
 export const answeredFrom = ({ coverage, expired }: LedgerTimes): EpochMs | undefined =>
   coverage.length === 0 ? undefined : union([...coverage, ...expired])[0]?.from;
 
 /**
- * A walk goes from the newest bill down. While one is at work, or where it was cut off, its first pages
- * are stored, and what lies between them and the time before them is not.
+ * The unread time below the newest bills. A walk goes from the newest bill down. While it runs, or
+ * where it was cut off, its first pages are stored, and the time between them and older coverage is
+ * not read.
  */
 function underNewest({ unproven }: LedgerTimes, end: EpochMs): readonly Interval[] {
   const newest = subtract(unproven, interval(Number.NEGATIVE_INFINITY, end));
@@ -84,7 +85,7 @@ function staleTail(
   return now - readTo > maxAgeMs ? interval(readTo, Number.POSITIVE_INFINITY) : [];
 }
 
-/** What of a span an answer must not pretend to know, oldest first. */
+/** The parts of holes that lie within a span, oldest first. */
 export const holesWithin = (holes: readonly Hole[], span: Interval): readonly Hole[] =>
   holes
     .flatMap(({ kind, span: hole }) =>

@@ -11,7 +11,7 @@ import { type Reading, streamTimes } from "../../reports/stream-times.ts";
 import type { KnownTime, Stream } from "../../sync/store.ts";
 import type { LedgerTimes } from "./holes.ts";
 
-/** What is known of a ledger's time, by the version of its rows that it was read from. */
+/** What is known about a ledger's time, with the version of the rows that it was read from. */
 type Recorded = {
   readonly version: string;
   readonly known: KnownTime;
@@ -20,11 +20,13 @@ type Recorded = {
   readonly closedAt: EpochMs | undefined;
 };
 
-/** Keeps what was read of each ledger, to be read anew when its version is another one. */
+/**
+ * Keeps what was read about each ledger. It has to be read again once the ledger's version differs.
+ */
 export type KnownLedgers = {
-  /** As it was last read; undefined before. */
+  /** The times as last read; undefined if they never were. */
   kept(stream: Stream, now: EpochMs): VersionedTimes | undefined;
-  /** As of the transaction. */
+  /** Reads the times as of the transaction. */
   read(tx: Queryable, stream: Stream, now: EpochMs): Promise<VersionedTimes>;
 };
 

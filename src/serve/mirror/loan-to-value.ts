@@ -7,7 +7,10 @@ import { Refusal } from "../../server/source.ts";
 import type { Asked, Served } from "./bills.ts";
 import { loanToValueQuery } from "./queries.ts";
 
-/** Get LTV: the newest record, as it was read. A price of yesterday is no answer to how it is now. */
+/**
+ * Get LTV: the newest record, as it was read. A record that is too old is refused: yesterday's
+ * price says nothing about today.
+ */
 export async function serveLoanToValue(
   tx: Transaction,
   { key, query, now }: Asked,

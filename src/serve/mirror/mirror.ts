@@ -20,12 +20,12 @@ import { knownLedgers } from "./ledger-times.ts";
 import { serveLoanToValue } from "./loan-to-value.ts";
 import { serveContracts, serveSymbols } from "./public-lists.ts";
 
-/** The exchange's own API, answered from what is stored. */
+/** The exchange's own API, answered from the stored tables. */
 export const mirror: RouteGroup = (app, deps) => {
   const { read, keys, now, maxAgeMs, http } = deps;
   const access = accessBy(keys, now, http.authFailed);
   const bills = { ...deps, ledgers: knownLedgers(deps.settleLagMs) };
-  // As the exchange counts its public lists: by address.
+  // Public lists are limited by address, as at the exchange.
   const asked = createBudget(symbols.limit.requests, symbols.limit.perMs);
 
   const send = (reply: FastifyReply, { data, headers }: Served) =>
@@ -62,7 +62,10 @@ export const mirror: RouteGroup = (app, deps) => {
   for (const { path } of emptyLists) app.get(path, (_request, reply) => send(reply, { data: [] }));
 };
 
-/** A parameter that is given twice would be signed as one and read as the other. */
+/**
+ * The query's parameters. A parameter that appears twice is refused: one value would be signed and
+ * the other read.
+ */
 function queryOf({ raw }: FastifyRequest): Query | Refusal {
   const pairs = [...new URLSearchParams(sentQueryOf(raw.url ?? ""))];
   const names = new Set(pairs.map(([name]) => name));

@@ -23,7 +23,7 @@ export async function serveSymbols(tx: Queryable, query: Query): Promise<Served>
   return listed(await readPairs(tx, symbol), symbolFields, symbol);
 }
 
-/** The contracts of a product type: without them, a client does not know what a bill's symbol is. */
+/** The contracts of a product type. Clients need them to interpret a bill's symbol. */
 export async function serveContracts(tx: Queryable, query: Query): Promise<Served> {
   const asked = readQuery(contracts.query, query);
   if (asked instanceof Refusal) return { data: asked };
@@ -31,7 +31,7 @@ export async function serveContracts(tx: Queryable, query: Query): Promise<Serve
   return listed(await readContracts(tx, asked.productType, symbol), contractFields, symbol);
 }
 
-/** A list that was never read is empty: its clients then know fewer names, and no wrong ones. */
+/** A list that was never read is empty: clients then know fewer names, but no wrong ones. */
 function listed(
   { readAt, rows }: ListedRows,
   fields: Readonly<Record<string, z.ZodType>>,
@@ -48,6 +48,6 @@ const wireRow = ({ extra = null, ...row }: ListedRow, names: readonly string[]):
   ...(extra === null ? {} : (parseExactJson(extra) as object)),
 });
 
-/** All are text but one list. */
+/** All fields are text, except one list. */
 const wireValue = (name: string, value: string | null): unknown =>
   name === "supportMarginCoins" ? JSON.parse(value ?? "[]") : (value ?? "");

@@ -5,7 +5,7 @@ import { epochMsText } from "../../contract/scalars.ts";
 /** The most rows of a page. The exchange serves 100. */
 export const pageSizeMax = 1_000;
 
-// As long as a name in the contract may be; an id has 20 digits at most.
+// The longest name that the contract allows. An id has at most 20 digits.
 const nameLengthMax = 200;
 const name = z.string().min(1).max(nameLengthMax);
 const billId = z.string().regex(/^\d{1,40}$/);
@@ -30,7 +30,10 @@ const inOrder = ({ startTime, endTime }: Span) =>
 
 const order = { path: ["endTime"], error: "is before startTime" };
 
-/** Of Get Account Bills: the contract's parameters, all of them free to combine, and three more. */
+/**
+ * The query of Get Account Bills: all of the contract's parameters, in any combination, and three
+ * more.
+ */
 export const billsQuery = z
   .strictObject({
     productType: z
@@ -40,7 +43,7 @@ export const billsQuery = z
       .meta({ description: "In any case." }),
     symbol: name.optional(),
     coin: name.optional(),
-    /** The same as coin: a bill is in its margin coin. */
+    /** Equal to coin: a bill is in its margin coin. */
     marginCoin: name.optional(),
     businessType: name.optional(),
     onlyFunding: z.enum(["yes", "no"]).optional(),
@@ -49,7 +52,7 @@ export const billsQuery = z
   })
   .refine(inOrder, order);
 
-/** Of Get Financial Records. */
+/** The query of Get Financial Records. */
 export const recordsQuery = z
   .strictObject({
     category: z

@@ -4,13 +4,13 @@ import { type Interval, union } from "../../sync/intervals.ts";
 import type { Stream } from "../../sync/store.ts";
 import type { Hole, LedgerTimes } from "./holes.ts";
 
-// A sync that is at work has passed soon; the next one comes within the hour.
+// A running sync passes soon, and the next one comes within the hour.
 const retryAfterSeconds = String(minuteMs / secondMs);
 const listedMax = 10;
 
 /**
- * Why a page is not served whose time has these holes: for good where one is lost, otherwise for as long
- * as the exchange still has what is missing.
+ * Refuses a page whose time has holes. The refusal is permanent if a hole is lost or older than
+ * everything read. Otherwise the client is to try again later.
  */
 export function refuseHoles(stream: Stream, holes: readonly Hole[]): Refusal | undefined {
   const hole = holes.find(({ kind }) => kind === "lost" || kind === "before") ?? holes[0];
@@ -56,7 +56,7 @@ function nameOf({ from, to }: Interval): string {
   return Number.isFinite(to) ? `the time before ${isoTime(to)}` : "all of it";
 }
 
-/** What headers say of a ledger's time, whatever is served of it. */
+/** Headers that describe how complete a ledger's time is, whatever part of it is served. */
 export function completenessHeaders(
   { coverage, expired }: LedgerTimes,
   holes: readonly Hole[],
@@ -70,7 +70,7 @@ export function completenessHeaders(
   const listed = gaps.slice(0, listedMax).map(({ span }) => `${edge(span.from)}/${edge(span.to)}`);
   return {
     ...(first !== undefined && { "x-complete-from": isoTime(first.from) }),
-    // Up to here nothing is missing that is not among the gaps.
+    // Up to this time, everything that is missing is among the gaps.
     ...(settled !== undefined && { "x-complete-through": isoTime(settled.to) }),
     "x-gaps": [...listed, ...(more > 0 ? [`and ${more} more`] : [])].join(", "),
   };

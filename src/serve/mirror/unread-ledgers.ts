@@ -4,7 +4,10 @@ import { Refusal } from "../../server/source.ts";
 import { modeOf } from "../../sync/account-state.ts";
 import type { Stream } from "../../sync/store.ts";
 
-/** Why a ledger of which nothing was read is not served: as the exchange says it where it can be told. */
+/**
+ * The refusal for a ledger of which nothing was read. It uses the exchange's own code and message
+ * where the reason is known.
+ */
 export async function refuseUnread(tx: Queryable, stream: Stream): Promise<Refusal> {
   const { account, productType } = stream;
   const { rows } = await tx.execute<{ productType: Stream["productType"] }>(sql`

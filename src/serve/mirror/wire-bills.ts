@@ -6,8 +6,11 @@ import { type BillPage, rowSeparator } from "../../db/ledger/read-bill-page.ts";
 const timeMs = sql`(extract(epoch from c_time) * 1000)::bigint`;
 
 /**
- * The JSON of a bill as the exchange served it. What was empty, null or missing there is empty here. Postgres
- * writes it by a form: row_to_json looks each column's name and type up in each row, and took half as long again.
+ * A bill's JSON as the exchange served it. Values that the exchange left empty, null or out are
+ * empty.
+ *
+ * Postgres builds it with format(): row_to_json looks up each column's name and type for every row,
+ * and took half as long again.
  */
 export const wireBill = sql`format(
         '{"billId":%s,"symbol":%s,"amount":"%s","fee":"%s","feeByCoupon":"%s","businessType":%s,'
@@ -16,7 +19,10 @@ export const wireBill = sql`format(
         to_json(business_type), to_json(coin), balance, ${timeMs}
       )`;
 
-/** The same of a unified account. Its position's fields came in 2026: older rows have none. */
+/**
+ * The JSON of a unified account's bill. The position fields were added in 2026: older rows do not
+ * have them.
+ */
 export const wireRecord = (productType: UnifiedProductType) => sql`format(
         '{"category":%s,"id":%s,"symbol":%s,"coin":%s,"type":%s%s,"amount":"%s","fee":"%s"%s%s,'
           '"balance":"%s","ts":"%s"}',
@@ -26,7 +32,7 @@ export const wireRecord = (productType: UnifiedProductType) => sql`format(
         ',"positionBalance":"' || position_balance || '"', balance, ${timeMs}
       )`;
 
-/** A list of the page's rows as JSON. @param member to be added to each, behind the others. */
+/** The page's rows as a JSON list. @param member added to each row, after its other members. */
 export function wireRows(
   { json, extras }: Pick<BillPage, "json" | "extras">,
   member: Readonly<Record<string, string>> = {},
@@ -39,6 +45,9 @@ export function wireRows(
   return JSON.stringify(rows);
 }
 
-/** Fields that the contract does not list, and numbers in the exchange's spelling under their own names. */
+/**
+ * Fields that the contract does not list. Numbers that the exchange spelled differently are
+ * included under their own names.
+ */
 const membersOf = (extra: string | null | undefined): object =>
   extra === null || extra === undefined ? {} : (parseExactJson(extra) as object);

@@ -2,8 +2,8 @@ import { pipeline, Readable, type Transform } from "node:stream";
 import { constants, createBrotliCompress, createGzip } from "node:zlib";
 import type { FastifyInstance } from "fastify";
 
-// Each part is sent as soon as it is written, not when a block is full: the first card is on the
-// screen while the database still adds up the others.
+// Flushes after each part, not when a block is full: the first card is on the screen while the
+// database still computes the others.
 const encoders = {
   br: () =>
     createBrotliCompress({
@@ -15,13 +15,13 @@ const encoders = {
 
 export type Encoding = keyof typeof encoders;
 
-/** A packet has room for as much: less is sent as it is. */
+/** A smaller answer fits into one packet and is sent uncompressed. */
 const shortestBytes = 1_024;
 
-// Events are short and few; a Parquet file is compressed within.
+// Events are short and few, and a Parquet file is already compressed.
 const isWorthIt = (type: string): boolean => /^(?:text\/(?!event-stream)|image\/svg)/.test(type);
 
-/** Compresses texts of these routes for the clients that take them so. */
+/** Compresses text answers of these routes for clients that accept it. */
 export function compressAnswers(app: FastifyInstance): void {
   app.addHook<string | Readable | null>("onSend", async (request, reply, body) => {
     if (body === null || !isWorthIt(String(reply.getHeader("content-type")))) return body;
@@ -31,15 +31,15 @@ export function compressAnswers(app: FastifyInstance): void {
     if (typeof body === "string" && Buffer.byteLength(body) < shortestBytes) return body;
     reply.header("content-encoding", encoding);
     const encoder = encoders[encoding]();
-    // A body that is cut short cuts the answer, too: nobody takes it for whole.
+    // If the body is cut off, the answer is cut off too, so that nobody takes it for complete.
     pipeline(typeof body === "string" ? Readable.from([body]) : body, encoder, () => undefined);
     return encoder;
   });
 }
 
 /**
- * The encoding that a client likes best, by its Accept-Encoding; Brotli of those that it likes alike.
- * @returns undefined where it takes none of ours. Source: RFC 9110, 12.5.3.
+ * The encoding that a client prefers by its Accept-Encoding header; Brotli if it has no preference.
+ * @returns undefined if the client accepts none of ours. Source: RFC 9110, 12.5.3.
  */
 export function encodingFor(accepted: string | undefined): Encoding | undefined {
   const weights = new Map((accepted ?? "").split(",").map(weighed));

@@ -2,7 +2,7 @@ import type { FastifyRequest } from "fastify";
 
 const loopbackNames = ["localhost", "127.0.0.1", "[::1]"];
 
-/** Where a request says that it goes, and where it comes from. */
+/** The host that a request names, and where the request comes from. */
 export type Approach = {
   readonly host: string | undefined;
   /** An IP address. */
@@ -10,9 +10,9 @@ export type Approach = {
 };
 
 /**
- * Whether the page may be shown: it has no password of its own. To this machine by its own names
- * alone: a foreign site's name that was made to lead here (DNS rebinding) is refused. To others only
- * by names that the user gave to a proxy that asks them who they are.
+ * Whether a request may see the page, which has no password of its own. This machine may, but only
+ * under its own names: another site's name that was made to resolve to it (DNS rebinding) is
+ * refused. Others may only under names that the user assigned to an authenticating proxy.
  */
 export function isShownTo({ host, from }: Approach, names: readonly string[]): boolean {
   const name = host?.replace(/:\d+$/, "").toLowerCase();

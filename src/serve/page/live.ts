@@ -9,13 +9,13 @@ import { readShown, type Shown } from "../../page/shown.ts";
 import { readFacts } from "../../page/trust/facts.ts";
 import type { ServeDeps } from "../routes.ts";
 
-// While a sync is at work, and otherwise: one reading of the tables for all who look.
+// Poll intervals while a sync runs and while none does. One poll serves all viewers.
 const busyPollMs = secondMs;
 const idlePollMs = 5 * secondMs;
 const restTimes = 4;
-// Shorter than a proxy's or our own patience with a connection on which nothing comes.
+// Shorter than the time after which a proxy, or this server, closes a silent connection.
 const silenceMaxMs = 15 * secondMs;
-/** Who comes later reads the page as it was sent. */
+/** Viewers beyond this many get no updates: they read the page as it was sent. */
 const viewersMax = 100;
 
 type Viewer = {
@@ -26,8 +26,8 @@ type Viewer = {
 };
 
 /**
- * `/page/live`: the parts of the page that change while a sync is at work, as events, whenever they
- * have changed; and that the sync has ended, when the whole page is another one.
+ * `/page/live`: sends the parts of the page that change while a sync runs, as events, whenever they
+ * have changed. Another event says that the sync has ended, after which the whole page may differ.
  */
 export function addLive(app: FastifyInstance, deps: ServeDeps): void {
   const viewers = new Set<Viewer>();
@@ -41,7 +41,7 @@ export function addLive(app: FastifyInstance, deps: ServeDeps): void {
     });
     const isWatched = viewers.size > 0;
     wasAtWork = isAtWork && isWatched;
-    // Of many ledgers it is a long reading: most of the time is left to others.
+    // With many ledgers a poll takes long: rest for a multiple of its duration.
     const restMs = restTimes * (performance.now() - startedAt);
     const pollMs = Math.max(restMs, isAtWork ? busyPollMs : idlePollMs);
     timer = isWatched ? setTimeout(tick, pollMs) : undefined;
@@ -56,7 +56,7 @@ export function addLive(app: FastifyInstance, deps: ServeDeps): void {
     timer ??= setTimeout(tick, 0);
     return reply.type("text/event-stream").send(stream);
   });
-  // They would keep a server up that is to stop.
+  // Open event streams would keep a stopping server up.
   app.addHook("preClose", async () => {
     clearTimeout(timer);
     for (const { stream } of viewers) stream.end();
@@ -87,7 +87,7 @@ async function sendTo(
 
 function send(viewer: Viewer, event: string, data: string, at: number): void {
   viewer.sentAt = at;
-  // One that does not read is sent nothing more: it is told the newest when it does.
+  // A viewer that does not read gets no more events; once it reads again, it gets the newest.
   if (viewer.stream.writableNeedDrain) return;
   if (event === "parts") viewer.sent = data;
   viewer.stream.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);

@@ -11,7 +11,10 @@ import { approachOf, isShownTo } from "./guard.ts";
 import { addLive } from "./live.ts";
 import { sendInParts } from "./parts.ts";
 
-/** Nothing is loaded from elsewhere, nothing runs that is not a file of ours, and nobody frames it. */
+/**
+ * The page loads nothing from other sites, runs only scripts that are files of this server, and
+ * cannot be framed.
+ */
 const headers = {
   "content-security-policy":
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; " +
@@ -31,10 +34,10 @@ const assets = {
   "icon.svg": "image/svg+xml",
 } as const;
 
-// What watches an address asks for its head alone.
+// Monitors of an address send HEAD.
 const withHead = { exposeHeadRoute: true };
 
-/** The page that a person reads, at `/`. It is asked by GET and HEAD alone, and changes nothing. */
+/** The page at `/`. It answers only GET and HEAD, and changes nothing. */
 export const page: RouteGroup = (app, deps) => {
   app.register(async (own) => {
     own.addHook("onRequest", async (request, reply) => {

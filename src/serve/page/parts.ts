@@ -6,7 +6,7 @@ import type { Log } from "../../log.ts";
 import { type Html, html } from "../../page/html.ts";
 import { messagePage } from "../../page/layout.ts";
 
-/** What a person is told where the rest of a page cannot be had. */
+/** Shown where the rest of a page cannot be read. */
 const broken = html`<section class="card failed" role="alert"><h2>The rest cannot be shown</h2>
 <p>The database did not answer to the end. What stands above is right. The server's log says more.</p></section>`;
 
@@ -15,7 +15,7 @@ const away = messagePage(
   html`Try again in a moment. The server's log says why.`,
 );
 
-/** Sends each part as soon as it is there. Where there is none, the answer is 503. */
+/** Sends each part as soon as it is written. If the first one fails, the answer is 503. */
 export async function sendInParts(
   reply: FastifyReply,
   log: Log,
@@ -24,7 +24,7 @@ export async function sendInParts(
   const body = new PassThrough();
   const begun = Promise.withResolvers<boolean>();
   const write = ({ text }: Html): void => {
-    // A reader who has gone needs no more.
+    // The reader may have gone.
     if (!body.destroyed) body.write(text);
     begun.resolve(true);
   };
