@@ -1,7 +1,9 @@
--- The days of each chain put together. A chain is of one wallet; only days with bills have a row.
+-- The days of each chain, in order. A chain is one coin of one wallet. Only days with bills have a
+-- row.
 --
--- Whoever asks for a month has all days before it read. So what is not summed up goes through the windows
--- in one piece, as `own`, and nothing stands in a `with`: what stands behind one is computed of every day.
+-- A query for a month reads all earlier days of the chain. So columns that are not summed pass the
+-- windows as one value, `own`, and there is no `with`: whatever follows one would be computed for
+-- every day.
 create or replace view public.chained_days as
 select
   account,
@@ -18,8 +20,9 @@ select
 from (
   select
     running.*,
-    -- Of the last day before that shows a balance: how many bills, and what net, lie before its last
-    -- balance. Of several arrays the one with the highest first number is the highest.
+    -- The last earlier day that shows a balance: the number of bills before its last balance, and
+    -- the balance before the chain's first bill as computed from that balance. max() compares
+    -- arrays by their first element, so the last such day wins.
     max(array[bills_before + bills - tail_bills, closing - net - net_before])
       filter (where closing is not null) over earlier as last_base,
     min(array[bills_before, opening - net_before])
@@ -57,9 +60,9 @@ from (
 ) as based
 cross join lateral (
   select
-    -- The balance before the day's first bill, by the bills before it.
+    -- The balance before the day's first bill, as computed from the bills before it.
     coalesce(last_base[2], first_base[2]) + net_before as carried,
-    -- How far the day's first balance is off that.
+    -- How far the day's first balance is off the carried one.
     coalesce(opening - net_before - last_base[2], 0) as step,
     -- Each bill since the last balance may have been rounded by one unit in the last place.
     abs(opening - net_before - last_base[2])

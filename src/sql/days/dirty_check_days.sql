@@ -1,4 +1,5 @@
--- The rows of check_days for the days of dirty_days, as dirty_ledger_days has those of ledger_days.
+-- Computes the rows of check_days for the days in dirty_days, as dirty_ledger_days does for
+-- ledger_days.
 select
   dirty.account,
   sums.product_type,
@@ -26,7 +27,7 @@ cross join lateral (
     max(c_time) filter (where has_extra) as extra_last_at
   from analytics.entries
   where $is_of_dirty_day
-    -- Few bills are odd: the sums are of those alone.
+    -- Sums only odd bills, which are few.
     and (balance is null or category = 'unknown' or has_extra or is_id_odd)
   group by product_type
 ) as sums

@@ -1,6 +1,6 @@
--- The rows of ledger_days for the days of dirty_days, from their bills: the one definition of such a
--- row. Whoever stores days reads it, whoever compares them puts other days under the name dirty_days,
--- and views read it for days that are not stored anew yet.
+-- Computes the rows of ledger_days for the days in dirty_days, from their bills. This is the only
+-- definition of such a row. Storing days reads it, views read it for days that are not stored anew
+-- yet, and comparing days puts other days under the name dirty_days.
 select
   dirty.account,
   dirty.wallet,
@@ -50,7 +50,7 @@ cross join lateral (
       wallet_amount,
       wallet_fee,
       row_number() over chain as position,
-      -- The balance before the day's first bill, by the bill's own.
+      -- The balance before the day's first bill, as computed from this bill's balance.
       balance - sum(wallet_amount + wallet_fee) over chain as base
     from (
       select
@@ -67,7 +67,7 @@ cross join lateral (
       from analytics.entries
       left join bill_order using (account, product_type, bill_id)
       where $is_of_dirty_day
-      -- What a bill moves is computed once, and not wherever it is named.
+      -- Computes what a bill moves once, and not once for each use.
       offset 0
     ) as bills
     window chain as (
@@ -76,7 +76,7 @@ cross join lateral (
       rows unbounded preceding
     )
   ),
-  -- By kind and sign first: three sums a bill, and not twenty.
+  -- Sums by category and sign first: a bill is added to three sums instead of twenty.
   kinds as (
     select
       coin,
@@ -121,7 +121,7 @@ cross join lateral (
       coalesce(sum(amount) filter (where category = 'spot'), 0) as spot,
       coalesce(sum(amount) filter (where category = 'loan'), 0) as loan,
       coalesce(sum(amount) filter (where category = 'fees'), 0) as fees,
-      -- Not only 'unknown': a category that has no column must not vanish from a sum.
+      -- Not only 'unknown': a category without a column must not vanish from the sums.
       coalesce(
         sum(amount) filter (
           where category not in (
@@ -135,7 +135,8 @@ cross join lateral (
     from kinds
     group by coin
   ),
-  -- Bills whose balance does not follow, and the first that shows one. Of most days there is none.
+  -- The bills whose balance does not follow from the one before, and the first bill that shows a
+  -- balance. Most days have no row here.
   steps as (
     select
       served.*,

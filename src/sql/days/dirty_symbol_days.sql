@@ -1,4 +1,5 @@
--- The rows of symbol_days for the days of dirty_days, as dirty_ledger_days has those of ledger_days.
+-- Computes the rows of symbol_days for the days in dirty_days, as dirty_ledger_days does for
+-- ledger_days.
 select
   dirty.account,
   sums.product_type,
@@ -33,7 +34,7 @@ cross join lateral (
     count(*) filter (where category = 'trade' and net <> 0) as profit_bills,
     coalesce(sum(net) filter (where category = 'trade' and net > 0), 0) as profit,
     coalesce(sum(net) filter (where category = 'trade' and net < 0), 0) as loss,
-    -- One that closes a position has a profit and a fee.
+    -- A bill that closes a position has both a profit and a fee.
     count(*) filter (
       where fee <> 0
         or fee_by_coupon <> 0
@@ -48,11 +49,11 @@ cross join lateral (
       category,
       fee,
       fee_by_coupon,
-      -- Without the fee that a unified account's amount may contain.
+      -- A unified account's amount may contain its fee: wallet_amount is without it.
       case when product_type like 'UTA-%' then wallet_amount else amount end as net
     from analytics.entries
     where $is_of_dirty_day
-    -- Each bill's net is computed once, and not wherever it is named.
+    -- Computes each bill's net once, and not once for each use.
     offset 0
   ) as bills
   group by product_type, coin, coalesce(symbol, '')

@@ -1,4 +1,4 @@
--- The days that have bills: one that is not stored as its bills say may have none.
+-- The days that may have bills: a dirty day may have none.
 create or replace view public.known_days as
 select account, wallet, day
 from ledger_days

@@ -1,4 +1,4 @@
--- Of both kinds of account.
+-- The sought entries of classic and of unified accounts.
 create or replace view public.known_entries as
 select
   has_liquidation,

@@ -1,11 +1,11 @@
--- The time in which views find the bills that they look for, which few days have: of days that are stored
--- as their bills say the milliseconds of such bills. Of other days nobody knows, and of one that has very
--- many all are read.
+-- The time spans in which views look for transfers, liquidations and bonuses. Few days have such
+-- bills. On a clean day the spans are the milliseconds of these bills. The whole day is read if it
+-- is dirty, since its bills are not known, or if it has very many of them.
 create or replace view public.sought_spans as
 select
   account,
   wallet,
-  -- Null for all coins: spans of one wallet would overlap otherwise.
+  -- Null means all coins. A dirty day has one span for all: spans for each coin would overlap.
   coin,
   since,
   since + case when sought_times is null then interval '24 hours' else interval '1 millisecond' end as until,

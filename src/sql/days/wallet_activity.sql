@@ -1,6 +1,6 @@
--- One day after the other, each from its own bills: whoever asks for a day reads that day alone. Put in
--- for $product_type and $product_types is what a wallet's bills are found by: of a classic one its name,
--- so that whoever asks for a product type reads that wallet alone.
+-- Computes each day from its own bills, so that a query for a day reads only that day. The
+-- placeholders product_type and product_types say how a wallet's bills are found. For a classic
+-- wallet they are its name, so that a query for a product type reads only that wallet.
 create or replace view public.$name as
 select
   known.account,
@@ -37,7 +37,8 @@ cross join lateral (
   from (
     select
       chained.*,
-      -- Bills that show no balance belong to the stretch that the last one which does has begun.
+      -- A bill that shows a balance begins a stretch. The bills after it that show none belong to
+      -- it.
       max(balance - moved) over (partition by coin, stretch) as base,
       min(position) over (partition by coin, stretch) as shown_at
     from (
@@ -89,7 +90,7 @@ cross join lateral (
       else 0
     end as rounding,
     case
-      -- Of a ledger that shows no balance nothing is off, and nothing is right.
+      -- A ledger that never shows a balance cannot be tested: its difference is unknown, not zero.
       when coalesce(base, carried) is null then null
       when balance is null then 0
       when stretch = 1 then step_difference

@@ -1,5 +1,6 @@
--- The entries that views look for, with what orders them, and some that they do not: what filters by the
--- kind of them reads no others. The words with a dollar are those of wallet_activity.
+-- The entries in the sought spans, with the columns that order them. A span may contain other
+-- entries too. A query that filters by has_liquidation, has_bonus or has_transfer reads only the
+-- spans of that kind. The placeholders are those of wallet_activity.
 create or replace view public.$name as
 select
   has_liquidation,
@@ -42,7 +43,8 @@ cross join lateral (
     and entries.c_time >= since
     and entries.c_time < until
     and (known.coin is null or entries.coin = known.coin)
-  -- One by one: Postgres would rather read all bills once, which takes longer where few are asked for.
+  -- Reads span by span. Otherwise Postgres would read all bills once, which takes longer if few are
+  -- asked for.
   offset 0
 ) as bills
 where $of_wallet;

@@ -14,7 +14,7 @@ select
   version.taker_fee_rate,
   version.fund_interval
 from bills
--- The last version that began before the bill; where none did, the first.
+-- The last version that began before the bill, or the first version if none did.
 left join lateral (
   select
     valid_from,

@@ -8,8 +8,8 @@ with read as (
   where state = 'complete'
   group by account, product_type
 ),
--- A unified account has one balance: where one of its product types was never read, nothing is complete. A
--- product type that the key may not read does not count.
+-- A unified account has one balance: while one of its product types was never read, nothing is
+-- complete. Product types that the key may not read do not count.
 unread as (
   select account
   from (select distinct account from read where product_type like 'UTA-%') as unified
@@ -32,7 +32,8 @@ covered as (
   from read
   group by account, 2, product_type like 'UTA-%'
 ),
--- The day on which a wallet's account came into the other mode: what was left in the wallet is taken out then.
+-- The day on which a wallet's account changed to the other mode. What was left in the wallet is
+-- taken out on that day.
 closings as (
   select
     account,
@@ -59,7 +60,7 @@ dated as (
         )
       end as unsettled,
     covered.time,
-    -- After a day come the days without bills, up to the next day that has bills.
+    -- Each day with bills is followed by the days without bills, up to the next day that has bills.
     coalesce(
       next_day - 1,
       greatest(day, coalesce(closed_on, (upper(covered.time) at time zone 'UTC')::date))
@@ -72,8 +73,8 @@ dated as (
     and reconciled_chains.product_type = days.wallet
     and reconciled_chains.coin = days.coin
 ),
--- The days are counted as numbers. A series of times would be the session's, and would lose a day where a night has
--- no midnight.
+-- Days are counted as numbers. A series of times would depend on the session's time zone, and would
+-- miss a day where a night has no midnight.
 days as (
   select
     dated.account,
@@ -107,8 +108,8 @@ days as (
     case when day_offset = 0 then (own).bills else 0 end as bills,
     is_last_of_closed and day_offset = dated.until - dated.day as is_closing
   from dated
-  -- In an array a planner expects ten of them, and of a series a thousand: for so many rows it compiles
-  -- the statement first, which takes longer than running it.
+  -- Wrapped in an array so that the planner expects 10 rows, not 1,000: at 1,000 it JIT-compiles
+  -- the statement, which takes longer than running it.
   cross join lateral unnest(array(select generate_series(0, dated.until - dated.day))) as day_offset
 )
 select

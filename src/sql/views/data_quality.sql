@@ -16,7 +16,8 @@ with checks as (
   select account, product_type, "check", bills, first_at, last_at
   from current_check_days
   union all
-  -- All of a day's in one: days that are asked for more than once are put together of all accounts.
+  -- All checks of a day share one reference to chained_days: with several references, its days are
+  -- computed for all accounts.
   select days.account, days.wallet, steps.check, steps.rows, steps.first_at, steps.last_at
   from chained_days as days
   left join reconciled_chains

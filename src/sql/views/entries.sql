@@ -1,4 +1,4 @@
--- The words with a dollar are those of src/db/sql/wallet-moves.ts: what a bill does to its wallet.
+-- The placeholders come from src/db/sql/wallet-moves.ts: what a bill moves its wallet by.
 create or replace view analytics.entries as
 select
   bills.account,
@@ -17,16 +17,16 @@ select
   bills.balance,
   $wallet_amount as wallet_amount,
   $wallet_fee as wallet_fee,
-  -- An id's upper bits are milliseconds since 1 July 2015, 04:45:20.677 UTC; the ids of one
-  -- millisecond are compared as text, whatever an id holds. Those since 19 January 2023 have 19 digits.
+  -- An id's upper bits are the milliseconds since 1 July 2015, 04:45:20.677 UTC. An id is compared
+  -- as text, since it may be no number. Ids since 19 January 2023 have 19 digits.
   octet_length(bills.bill_id) <> case
     when bills.c_time >= timestamptz '2023-01-19T16:08:19.779Z' then 19
     else octet_length(
       (((date_part('epoch', bills.c_time) * 1000)::bigint - 1435725920677) << 22)::text
     )
   end
-  -- A unified account's funding is dated by when it was due, its id by when it was booked, a second or
-  -- two later: an id may tell a time up to a minute after the bill's.
+  -- A unified account's funding is dated by when it was due, and its id by when it was booked, a
+  -- second or two later. So an id's time may be up to a minute after the bill's.
   or bills.bill_id not between
     (((date_part('epoch', bills.c_time) * 1000)::bigint - 1435725920677) << 22)::text
     and (

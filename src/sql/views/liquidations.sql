@@ -14,8 +14,8 @@ with parts as (
     c_time,
     amount,
     fee,
-    -- A bill that shows no balance has that of its bills since the last one: to know it, all of its day
-    -- are read.
+    -- A bill that shows no balance gets the running balance. Computing it reads all bills of the
+    -- day.
     coalesce(
       balance,
       (
@@ -33,8 +33,9 @@ with parts as (
   where has_liquidation
     and category = 'liquidation'
 ),
--- The last close before each bill: of its contract, or, for a sweep that names none, of any. Each
--- step reads the one before it once: one that is read twice is made of all accounts, whichever are asked for.
+-- The last close before each bill: of its contract, or of any contract for a sweep that names none.
+-- Each step reads the step before it once: a step that is read twice is computed for all accounts,
+-- whichever are asked for.
 placed as (
   select
     parts.*,
@@ -55,7 +56,7 @@ placed as (
       rows between unbounded preceding and 1 preceding
     )
 ),
--- A liquidation is named by the place of its first bill.
+-- A liquidation is identified by the position of its first bill.
 begun as (
   select
     placed.*,
@@ -75,7 +76,7 @@ named as (
       when not is_sweep then last_begun
       when c_time - close_time > interval '10 seconds' or close_time is null then null
       when symbol <> '' then last_begun
-      -- Of pairs the one with the highest place: the last close, and the liquidation that it is of.
+      -- The pair with the highest position: the last close, and the liquidation that it belongs to.
       else (
         max(array[position, last_begun]) filter (where not is_sweep) over (
           partition by account, product_type, coin

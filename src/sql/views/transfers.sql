@@ -1,4 +1,5 @@
--- What joins the legs must not stand in the way of a filter: of one account the legs of no other are read.
+-- The join of the legs must let filters through: a query for one account must not read the legs of
+-- others.
 create or replace view analytics.transfers as
 with spaced as (
   select
@@ -33,7 +34,7 @@ legs as not materialized (
     ) as place
   from runs
 ),
--- Of equal transfers in quick succession the first one sent is the first one received.
+-- Of equal transfers in quick succession, the first sent is taken for the first received.
 candidates as (
   select
     leg.account,
