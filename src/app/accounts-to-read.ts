@@ -7,20 +7,19 @@ import type { Database, Queryable } from "../db/connect.ts";
 import { readReachable, type Unreachable } from "../db/distribution/reachable.ts";
 import { withoutRetired } from "./retired.ts";
 
-/** A configuration, and a line for each account that was to be read and is not. */
+/** A configuration, and a line for each account that was to be read and is left out. */
 export type ToRead = { readonly config: Config; readonly notices: readonly string[] };
 
 /**
- * The accounts that are to be read: those of the configuration and those that were added, less what is
- * retired or paused.
- * @throws UsageError where one is asked for that is nowhere.
+ * The accounts to read: configured and added ones, without retired and paused ones.
+ * @throws UsageError if a requested account does not exist.
  */
 export async function accountsToRead(db: Queryable, given: Config): Promise<ToRead> {
   return withoutIdle(db, await withAdded(db, given));
 }
 
 /**
- * The same, except accounts whose rows cannot be read.
+ * The accounts to read, without accounts whose rows cannot be read.
  * @throws as {@link accountsToRead} does.
  */
 export async function reachableToRead(
@@ -48,9 +47,9 @@ async function withoutIdle(db: Queryable, all: Config): Promise<ToRead> {
 }
 
 /**
- * The configuration with the accounts of the table `accounts`, where it says how their credentials are
- * looked up. One that stands in both is as the configuration says.
- * @throws UsageError where one is asked for that is nowhere.
+ * The configuration plus the accounts of the table `accounts`, if the configuration says how to
+ * look up their credentials. For an account in both, the configuration counts.
+ * @throws UsageError if a requested account does not exist.
  */
 export async function withAdded(db: Queryable, config: Config): Promise<Config> {
   const { added, accounts, accountNames, ...others } = config;
@@ -68,7 +67,10 @@ export async function withAdded(db: Queryable, config: Config): Promise<Config> 
   };
 }
 
-/** The same of these accounts only; of one that is nowhere, nothing. */
+/**
+ * The configuration and the table `accounts`, reduced to these accounts. Names in neither are left
+ * out.
+ */
 export async function configuredAmong(
   db: Queryable,
   config: Config,

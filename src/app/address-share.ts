@@ -4,13 +4,14 @@ import type { Database } from "../db/connect.ts";
 import { countNeighbours, type Egress } from "../db/lease/neighbours.ts";
 import type { AddressLimits } from "../exchange/address-limits.ts";
 
-// What a hundred processes send in a second before they know of each other leaves the limit whole.
+// A hundred processes may send for a second before they know of each other without exceeding the
+// limit.
 const lookEveryMs = secondMs;
 
 /**
- * Shares the address that requests leave from with the other processes that do, and hold a lease in this
- * database: before it returns, and until it is disposed. Where the database does not answer, the last
- * share stays.
+ * Shares the limit of the address that requests leave from with the other processes that send from
+ * it and hold a lease in this database. The share is set before it returns, and kept up to date
+ * until it is disposed. While the database does not answer, the last share stays.
  */
 export async function shareAddress(
   db: Database,

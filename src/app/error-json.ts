@@ -9,12 +9,12 @@ import {
 } from "../errors.ts";
 import { type ExitCode, hasPrintedJson, type Io, printJson } from "./io.ts";
 
-/** Whether the command line asks for JSON, whatever else is wrong with it. */
+/** Whether the command line asks for JSON, even if something else in it is wrong. */
 export const asksForJson = (args: readonly string[]): boolean => args.includes("--json");
 
 /**
- * Prints why a command came to nothing as the document that `--json` promises, unless the command
- * has printed its own.
+ * Prints the error of a failed command as the document that `--json` promises, unless the command
+ * has printed its own document.
  */
 export function printErrorJson(io: Io, error: unknown, exitCode: ExitCode): void {
   if (hasPrintedJson(io)) return;

@@ -13,16 +13,16 @@ import { createExchangeClock, type ExchangeClock } from "../exchange/exchange-cl
 import { createRateLimiter, type RateLimiter } from "../exchange/rate-limiter.ts";
 import { openTransport, type Transport, transportLimits } from "../exchange/transport.ts";
 
-/** What all accounts of a process share to reach the exchange. */
+/** What all accounts of a process share for reaching the exchange. */
 export type ExchangeAccess = {
   readonly transport: Transport;
   readonly clock: Clock;
   readonly random: () => number;
-  /** The limits of this machine's address. Default those of one account alone. */
+  /** The limits of this machine's address. Default limits for one account alone. */
   readonly addressLimits?: AddressLimits;
 };
 
-/** Closes its connections when it is disposed. */
+/** Opens access to the exchange. Disposing closes its connections. */
 export function openExchangeAccess({
   localAddress,
 }: Pick<Egress, "localAddress"> = {}): Required<ExchangeAccess> & AsyncDisposable {
@@ -41,13 +41,15 @@ export type AccountExchange = {
   readonly client: Client;
   readonly exchangeNow: () => EpochMs;
   readonly clock: ExchangeClock;
-  /** How a sync leaves a verify its share of the bills' rate limit. */
+  /** How a sync leaves part of the bills' rate limit to a verify. */
   readonly rateShare: RateShare;
-  /** Sends no more than a verify's rate share from now on. */
+  /** From now on, sends no more than a verify's share of the rate limit. */
   readonly useVerifyShare: () => Promise<void>;
 };
 
-/** Wires a client for an account: its own clock, and its own limits under those of the address. */
+/**
+ * Builds a client for an account, with its own clock and its own limits below those of the address.
+ */
 export function exchangeOf(
   config: Pick<Config, "baseUrl" | "locale">,
   account: Pick<Account, "credentials" | "demo">,
@@ -84,7 +86,7 @@ export function exchangeOf(
   const rateShare: RateShare = {
     async leaveShare() {
       await resize((requests) => requests - verifyShareOf(requests));
-      // A slot is freed by this process's one-way delay; the verify's may be shorter.
+      // A slot is freed after this process's one-way delay. The verify's delay may be shorter.
       await clock.sleep(Math.max(...billsOperations.map(({ limit }) => limit.perMs)));
     },
     takeBack: () => void resize((requests) => requests),

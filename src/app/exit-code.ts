@@ -2,20 +2,20 @@ import type { Outcome } from "../db/run-log.ts";
 import { AccountHeldError, firstThrown, messageOf, StoppedError, UsageError } from "../errors.ts";
 import type { ExitCode } from "./io.ts";
 
-/** What became of a run, as far as its outcome goes by it. */
+/** The facts of a run that decide its outcome. */
 export type RunFacts = {
-  /** All that failed, whatever it ended: the run, an account, a piece of one. */
+  /** All errors, whether they ended the run, an account or a part of one. */
   readonly errors: readonly unknown[];
-  /** Whether something is open although it did not fail: a difference, a broken row, lost time. */
+  /** Whether anything is open without an error: a difference, a broken row, lost time. */
   readonly isOpen: boolean;
-  /** Whether anything was done of what the run is for. */
+  /** Whether any of the run's work was done. */
   readonly isAnythingDone: boolean;
 };
 
-/** How a run ends: for the run log, and for whoever started it. */
+/** How a run ends: the outcome for the run log, and the exit code for the caller. */
 export type RunExit = { readonly outcome: Outcome; readonly exitCode: ExitCode };
 
-/** The one rule for every command's exit code and for every outcome in the run log. */
+/** The only rule for the exit codes of commands and the outcomes in the run log. */
 export function exitOf({ errors: thrown, isOpen, isAnythingDone }: RunFacts): RunExit {
   const errors = thrown.map(firstThrown);
   if (errors.some((error) => error instanceof StoppedError)) {
@@ -32,11 +32,11 @@ export function exitOf({ errors: thrown, isOpen, isAnythingDone }: RunFacts): Ru
   };
 }
 
-/** The end of a run that threw, or never began. */
+/** The end of a run that threw an error, or never began. */
 export const exitOfThrown = (error: unknown): RunExit =>
   exitOf({ errors: [error], isOpen: false, isAnythingDone: false });
 
-/** 2 and 3 say what would help: that holds only where nothing else went wrong. */
+/** Codes 2 and 3 tell the caller what would help, which is true only if nothing else went wrong. */
 function exitCodeOf(errors: readonly unknown[]): ExitCode {
   if (errors.every((error) => error instanceof AccountHeldError)) return 3;
   const isKnown = (error: unknown) =>
@@ -44,7 +44,7 @@ function exitCodeOf(errors: readonly unknown[]): ExitCode {
   return errors.every(isKnown) ? 2 : 1;
 }
 
-/** What the run log says of errors: each message once, none for a stop; null where nothing failed. */
+/** The run log's text of errors, each message once and stops left out. Null if nothing failed. */
 export function errorText(errors: readonly unknown[]): string | null {
   const failed = errors.map(firstThrown).filter((error) => !(error instanceof StoppedError));
   return [...new Set(failed.map(messageOf))].join("; ") || null;

@@ -1,36 +1,36 @@
 import { printable, printableJson } from "../printable.ts";
 
-/** What a command has of its process. Results go to `out`, everything else to `err`. */
+/** A command's access to its process. Results go to `out`, everything else to `err`. */
 export type Io = {
   readonly out: NodeJS.WriteStream;
   readonly err: NodeJS.WriteStream;
   /** Aborts with a StoppedError when the user asks the command to stop. */
   readonly signal: AbortSignal;
-  /** Told of a result that could not be written: the command has failed then, whatever it did. */
+  /** Called if a result could not be written: the command has then failed, whatever it did. */
   readonly lost: (error: Error) => void;
 };
 
 /** 0 done and complete · 1 not complete · 2 wrong usage or config · 3 another run is at work */
 export type ExitCode = 0 | 1 | 2 | 3;
 
-/** A result. */
+/** Prints a result. A failed write is reported to `io.lost`. */
 export const print = (io: Io, text: string): void => {
   io.out.write(`${printable(text)}\n`, (error) => {
     if (error) io.lost(error);
   });
 };
 
-/** What a person is told of work that is done: the work is no failure where that cannot be written. */
+/** Prints a summary of work that is done. A failed write is no failure of the work. */
 export const printSummary = (io: Pick<Io, "out">, text: string): void => {
   io.out.write(`${printable(text)}\n`);
 };
 
-/** What is said beside the results. */
+/** Prints a message that is no result. */
 export const tell = (io: Pick<Io, "err">, message: string): void => {
   io.err.write(`${printable(message)}\n`);
 };
 
-/** Those that have got their document. */
+/** The outputs that have received their JSON document. */
 const answered = new WeakSet<NodeJS.WriteStream>();
 
 export const printJson = (io: Io, value: unknown): void => {
@@ -38,5 +38,5 @@ export const printJson = (io: Io, value: unknown): void => {
   print(io, printableJson(JSON.stringify(value, null, 2)));
 };
 
-/** Whether JSON was printed: whoever asked for it parses one document. */
+/** Whether a JSON document was printed. Callers who ask for JSON parse exactly one. */
 export const hasPrintedJson = (io: Io): boolean => answered.has(io.out);

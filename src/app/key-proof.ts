@@ -9,18 +9,18 @@ import type { AccountExchange } from "./exchange-session.ts";
 export type KeyProofDeps = {
   readonly db: Database;
   readonly exchange: Pick<AccountExchange, "client" | "exchangeNow">;
-  /** @throws LeaseLostError where the account may be another's by now. */
+  /** @throws LeaseLostError if another process may hold the account by now. */
   readonly assertHeld: () => void;
   readonly signal: AbortSignal;
-  /** Told of every request that failed. */
+  /** Called for every failed request. */
   readonly onFailure: (failure: ExchangeError) => void;
 };
 
 /**
- * Lets a key that was not used for its account before prove itself: see {@link proveAccount}. One
- * that was costs no request.
+ * Makes a key that is new for its account prove itself: see {@link proveAccount}. A known key costs
+ * no request.
  *
- * @throws UsageError where it is another account's.
+ * @throws UsageError if the key belongs to another account.
  */
 export async function proveKey(
   { db, exchange, assertHeld, signal, onFailure }: KeyProofDeps,
@@ -46,7 +46,7 @@ export async function proveKey(
 
 const proofTexts: Readonly<Record<Proof | "known", string | undefined>> = {
   known: undefined,
-  // A ledger that begins.
+  // A new ledger has nothing to compare.
   "nothing-stored": undefined,
   served: "its API key is new and serves bills that are stored, so the account is the same",
   "out-of-reach":
@@ -54,5 +54,5 @@ const proofTexts: Readonly<Record<Proof | "known", string | undefined>> = {
     "within the exchange's 90 days",
 };
 
-/** What somebody should know of it; undefined where that is nothing. */
+/** What a user should know about the proof; undefined if there is nothing. */
 export const proofText = (proof: Proof | "known"): string | undefined => proofTexts[proof];

@@ -5,19 +5,19 @@ import { forgetOldRuns } from "../db/run-retention.ts";
 import { errorText, exitOfThrown, type RunExit } from "./exit-code.ts";
 import type { ExitCode } from "./io.ts";
 
-/** What a run has come to, and what the run log keeps of it. */
+/** The end of a run, and what the run log keeps of it. */
 export type LoggedEnd = RunExit & {
   readonly counts: object | null;
-  /** All that failed; what the user stopped has not. */
+  /** All errors. Work that the user stopped is not an error. */
   readonly errors: readonly unknown[];
 };
 
 /**
- * Does something that has a row in `sync_runs`. A run that throws is written down as well as one
- * that ends; one that is killed, or whose database is away at its end, stays "running".
+ * Runs something that gets a row in `sync_runs`. The row records a run that throws as well as one
+ * that ends. It stays "running" if the process is killed, or if the database is away at the end.
  *
- * @param signal ends the deletion of runs that are too old.
- * @param run tells what it did before it comes back: the run log may fail.
+ * @param signal ends the deletion of old runs.
+ * @param run must report its result before it returns, because writing the run log may fail.
  * @throws what `run` throws.
  */
 export async function loggedRun(
@@ -30,14 +30,14 @@ export async function loggedRun(
   await beginRun(db, runId, command);
   const { exitCode, outcome, counts, errors } = await run(runId).catch(async (error: unknown) => {
     const { outcome } = exitOfThrown(error);
-    // What was thrown says more than that its row could not be written.
+    // The run's error matters more than a failure to write its row.
     await finishRun(db, runId, { outcome, counts: null, error: errorText([error]) }).catch(
       () => undefined,
     );
     throw error;
   });
   await finishRun(db, runId, { outcome, counts, error: errorText(errors) });
-  // The run is done whatever becomes of older ones; tomorrow's tries again.
+  // The run is complete even if old runs cannot be deleted; tomorrow's run tries again.
   await forgetOldRuns(db, signal).catch(() => undefined);
   return exitCode;
 }

@@ -1,7 +1,7 @@
 import type { Migrated } from "../db/migrate.ts";
 import { formatCounted } from "../terminal/format.ts";
 
-/** @returns undefined where nothing was to be done. */
+/** @returns undefined if nothing was done. */
 export function migratedText({ migrations, areViewsNew }: Migrated): string | undefined {
   if (migrations > 0) return `applied ${formatCounted(migrations, "migration")}`;
   return areViewsNew ? "made the views of schema analytics anew" : undefined;

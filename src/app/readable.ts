@@ -8,8 +8,8 @@ import { streamName } from "../terminal/stream-names.ts";
 import { configuredStreams, type Selection, selectedStreams } from "./selection.ts";
 
 /**
- * The configuration with the product types that an account has and its key can read, by what the last
- * runs were told. One that was never asked is taken for classic.
+ * The configuration, reduced to the product types that each account has and its key can read, as
+ * the last runs learned. An account of unknown mode counts as classic.
  */
 export const readable = (config: Config, states: AccountStates): Config => ({
   ...config,
@@ -24,17 +24,17 @@ function readableTypes(
   { mode, notAvailable }: AccountState,
 ): readonly ProductType[] {
   const own = productTypes.filter((type) => modeOf(type) === (mode?.is ?? "classic"));
-  // Of one that was never asked, what is named is all that is known.
+  // For an account of unknown mode, the configured product types are all that is known.
   if (!readsAll) return mode === undefined && own.length === 0 ? productTypes : own;
   return own.filter((type) => notAvailable.every(({ productType }) => productType !== type));
 }
 
-/** The ledgers that are configured and can be read; none where nothing names an account. */
+/** The configured ledgers that can be read; none if no account is configured. */
 export const readableStreams = (config: Config, states: AccountStates): readonly Stream[] =>
   config.namesAccounts ? configuredStreams(readable(config, states)) : [];
 
 /**
- * The ledgers that are stored or can be read, of those selected.
+ * The selected ledgers that are stored or can be read.
  * @throws UsageError for a name that is neither configured nor stored.
  */
 export function knownStreams(

@@ -4,7 +4,10 @@ import type { Stream } from "../sync/store.ts";
 import { formatCount } from "../terminal/format.ts";
 import { streamName } from "../terminal/stream-names.ts";
 
-/** Sets right how many bills status shows of these streams. @returns the counts that were wrong. */
+/**
+ * Corrects the number of bills that status shows for these streams. @returns the counts that were
+ * wrong.
+ */
 export async function recount(
   db: Database,
   streams: readonly Stream[],

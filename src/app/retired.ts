@@ -2,7 +2,10 @@ import type { Account } from "../config/account.ts";
 import type { Config } from "../config/config.ts";
 import { type Retirement, retiredSince } from "../db/accounts/retirement.ts";
 
-/** The configuration without what is retired, and a line for each account that was to be read so. */
+/**
+ * The configuration without retired parts, and a line for each account that is configured but
+ * retired.
+ */
 export function withoutRetired(
   config: Config,
   retirements: readonly Retirement[],
@@ -19,7 +22,7 @@ export function withoutRetired(
     ];
   });
   const isLeft = ({ productTypes, ltv = false }: Account) => productTypes.length > 0 || ltv;
-  // An account that wanted nothing from the start is as it was.
+  // An account that was configured without anything to read stays.
   const accounts = kept.filter((one, at) => isLeft(one) || one === config.accounts[at]);
   return { config: { ...config, accounts }, notices };
 }

@@ -6,7 +6,7 @@ import { didYouMean } from "../nearest.ts";
 import type { Stream } from "../sync/store.ts";
 import { streamName } from "../terminal/stream-names.ts";
 
-/** The ledgers that a command reads of what is stored; undefined for all of them. */
+/** The stored ledgers that a command reads. Undefined selects all. */
 export type Selection = {
   readonly accounts: readonly string[] | undefined;
   readonly productTypes: readonly ProductType[] | undefined;
@@ -25,14 +25,14 @@ export function selectionOf(words: {
   };
 }
 
-/** @throws UsageError for a word that is none. */
+/** @throws UsageError for a word that is no product type. */
 export function productTypeOf(word: string): ProductType {
   if (isProductType(word)) return word;
   throw new UsageError(`--product ${productTypeFault(word)}`);
 }
 
 /**
- * The ledgers that are configured or stored, of those selected.
+ * The selected ledgers that are configured or stored.
  * @throws UsageError for a name that is neither.
  */
 export function selectedStreams(
@@ -51,7 +51,10 @@ export function selectedStreams(
   return selected;
 }
 
-/** An account whose key is gone from the configuration still has its history. */
+/**
+ * Refuses names that are neither configured nor stored. An account whose key is gone from the
+ * configuration still has its history.
+ */
 export function refuseUnknownAccounts(
   selection: Selection,
   config: Config,
@@ -73,7 +76,7 @@ export const isSelected = (
 ): boolean =>
   (accounts?.includes(account) ?? true) && (productTypes?.includes(productType) ?? true);
 
-/** What the configuration names. */
+/** The ledgers that the configuration names. */
 export const configuredStreams = ({ accounts }: Config): readonly Stream[] =>
   accounts.flatMap(({ name, productTypes }) =>
     productTypes.map((productType) => ({ account: name, productType })),

@@ -1,7 +1,9 @@
 import { once } from "node:events";
 import { hourMs } from "../contract/time.ts";
 
-/** Resolves on Ctrl-C. A waiting promise alone does not keep the process alive: a timer does. */
+/**
+ * Resolves on Ctrl-C. A pending promise alone does not keep the process alive, but a timer does.
+ */
 export async function stopped(signal: AbortSignal): Promise<void> {
   if (signal.aborted) return;
   const alive = setInterval(() => undefined, hourMs);

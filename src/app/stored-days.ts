@@ -4,13 +4,13 @@ import { type DaysProgress, refreshAllDays, type WalletDay } from "../db/days/re
 import { printableLine } from "../printable.ts";
 import { formatCount, formatCounted } from "../terminal/format.ts";
 
-// Fewer are stored before anybody would read a line about it.
+// Fewer days are stored before anybody would read a line about it.
 const toldMin = 500;
 
 /**
- * Stores the days that are not stored, or not as their bills say, with progress where there are many:
- * after an update that brings such days, a million bills take some seven seconds of CPU. It may be stopped at
- * any time; what is left, the next run stores.
+ * Stores the days that are not stored, or are not up to date. Reports progress if there are many.
+ * After an update that introduces stored days, a million bills take some seven seconds of CPU. It
+ * may be stopped at any time: the next run stores the rest.
  */
 export async function storeDays(
   db: Database,
@@ -27,7 +27,7 @@ export async function storeDays(
   await refreshAllDays(db, signal, onProgress, limit);
 }
 
-/** Sets right what is stored of these accounts' days. @returns the days that were wrong. */
+/** Corrects the stored days of these accounts. @returns the days that were wrong. */
 export async function setDaysRight(
   db: Database,
   accounts: readonly string[],

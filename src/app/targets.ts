@@ -8,7 +8,7 @@ import {
 import { UsageError } from "../errors.ts";
 import { didYouMean } from "../nearest.ts";
 
-/** What a sync brings, as `--only` names it. */
+/** The parts of a sync, as `--only` names them. */
 const targetNames = ["bills", "ltv", "symbols", "contracts"] as const;
 export type Target = (typeof targetNames)[number];
 export type Targets = ReadonlySet<Target>;
@@ -16,8 +16,9 @@ export type Targets = ReadonlySet<Target>;
 export const allTargets: Targets = new Set(targetNames);
 
 /**
- * The targets that `--only` names, in a list with commas or in several; all where it names none.
- * @throws UsageError for a word that is none, with the nearest that is.
+ * The targets of one or several `--only`, each a comma-separated list. All targets if there is
+ * none.
+ * @throws UsageError for an unknown word, with the nearest known one.
  */
 export function targetsOf(words: readonly string[] = []): Targets {
   const wanted = words
@@ -35,21 +36,21 @@ function targetOf(word: string): Target {
   throw new UsageError(`--only "${word}" is not a target of a sync${meant}`);
 }
 
-/** Symbols and contracts are public: whoever asks for nothing else needs no key. */
+/** Symbols and contracts are public: a sync of nothing else needs no key. */
 export const needsCredentials = (targets: Targets): boolean =>
   targets.has("bills") || targets.has("ltv");
 
-/** Whose contracts a sync reads: those of the product types that it is for. */
+/** The product types whose contracts a sync reads, from the product types that it is for. */
 export function contractTypesOf({ accounts, added }: Config): readonly ContractProductType[] {
-  // Of accounts that were added, what is wanted of all.
+  // Added accounts are not known yet: their defaults stand for all of them.
   const others = added?.accountOf({ name: "", productTypes: undefined }).productTypes ?? [];
   const wanted = [...accounts.flatMap(({ productTypes }) => productTypes), ...others];
   return contractProductTypes.filter((type) => wanted.some((own) => contractTypeOf(own) === type));
 }
 
 /**
- * The configuration for these targets only: an account of which none is wanted is left out.
- * @throws UsageError where loan-to-value alone is wanted, and no account asks for it.
+ * The configuration reduced to these targets. Accounts that want none of them are left out.
+ * @throws UsageError if loan-to-value is the only target and no account wants it.
  */
 export function forTargets(config: Config, targets: Targets): Config {
   const ofTargets = (account: Account): Account => ({

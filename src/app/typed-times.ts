@@ -6,14 +6,14 @@ const isoPattern =
   /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?(?:Z|[+-]\d{2}:\d{2}))?$/;
 
 /**
- * A moment as it is typed: a date, which is its first moment in the zone, or a time with its offset.
- * A time without is refused: it would be another moment on another machine.
+ * A time that a user typed: a date, which is its first moment in the zone, or a time with its
+ * offset. A time without an offset is refused, since it would be another moment on another machine.
  * @throws UsageError that names the option.
  */
 export function timeOf(option: string, text: string, zone: string): EpochMs {
   const [, date, clock] = isoPattern.exec(text) ?? [];
   const time = Date.parse(text);
-  // What JavaScript reads of 30 February is 2 March.
+  // JavaScript parses 30 February as 2 March.
   const isDate = date !== undefined && new Date(date).toJSON()?.startsWith(date);
   if (isDate && !Number.isNaN(time)) {
     return clock === undefined ? startOfDay(date, zone) : epochMs(time);
@@ -24,16 +24,16 @@ export function timeOf(option: string, text: string, zone: string): EpochMs {
   );
 }
 
-/** @throws UsageError for what is no month. */
+/** @throws UsageError for a text that is no month. */
 export function monthOf(text: string): string {
   if (/^\d{4}-(?:0[1-9]|1[0-2])$/.test(text)) return text;
   throw new UsageError(`--month "${text}" is not a month: write 2026-10`);
 }
 
-/** @throws UsageError for what is no time zone. */
+/** @throws UsageError for a text that is no time zone. */
 export function zoneOf(text: string | undefined): string {
   if (text === undefined) return "UTC";
-  // An offset alone knows no summer time, and is no answer to which months an office keeps.
+  // A bare offset has no summer time, so it cannot say which months an office keeps.
   if (/^[A-Za-z]/.test(text) && isZone(text)) return text;
   throw new UsageError(
     `--time-zone "${text}" is not a time zone: write UTC, or a name such as Europe/Berlin`,

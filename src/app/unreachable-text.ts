@@ -2,10 +2,10 @@ import type { Unreachable } from "../db/distribution/reachable.ts";
 import { printableLine } from "../printable.ts";
 import { formatCount } from "../terminal/format.ts";
 
-/** What a person is shown of each reason's accounts; JSON has all. */
+/** How many accounts a person is shown for each reason. JSON has all. */
 const shownMax = 10;
 
-/** A line for each reason why nobody answers for accounts. */
+/** A line for each reason why accounts could not be reached. */
 export function unreachableLines(unreachable: readonly Unreachable[]): readonly string[] {
   const byReason = Map.groupBy(unreachable, ({ error }) => error.message);
   return [...byReason].map(([message, those]) => {
@@ -15,7 +15,7 @@ export function unreachableLines(unreachable: readonly Unreachable[]): readonly 
   });
 }
 
-/** The same for programs. */
+/** The unreachable accounts for programs. */
 export const unreachableJson = (unreachable: readonly Unreachable[]) => ({
   unreachable: unreachable.map(({ account, error }) => ({ account, error: error.message })),
 });
