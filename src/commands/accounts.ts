@@ -20,7 +20,10 @@ const openDatabase = (config: Config, io: Io): Promise<CommandDatabase> =>
 
 type Named = { readonly name: string; readonly product: ProductType | undefined };
 
-/** `accounts retire`: its history stays, no sync reads it, and nothing counts as missing. */
+/**
+ * `accounts retire`: no sync reads the account any more, and nothing of it counts as missing. Its
+ * history stays.
+ */
 export async function retireAccount(config: Config, io: Io, named: Named): Promise<ExitCode> {
   await using database = await openDatabase(config, io);
   const { db } = database;
@@ -31,7 +34,7 @@ export async function retireAccount(config: Config, io: Io, named: Named): Promi
   return 0;
 }
 
-/** `accounts unretire`: the next sync goes on where the last one ended. */
+/** `accounts unretire`: the next sync continues where the last one ended. */
 export async function unretireAccount(config: Config, io: Io, named: Named): Promise<ExitCode> {
   await using database = await openDatabase(config, io);
   const { db } = database;
@@ -63,7 +66,7 @@ export async function unretireAccount(config: Config, io: Io, named: Named): Pro
 const nameOf = ({ name, product }: Named): string =>
   product === undefined ? `account ${name}` : streamName({ account: name, productType: product });
 
-/** @throws UsageError for what is neither configured nor stored. */
+/** @throws UsageError for a name that is neither configured nor stored. */
 async function refuseUnknown(db: Database, config: Config, { name, product }: Named) {
   const selection: Selection = {
     accounts: [name],
@@ -72,7 +75,7 @@ async function refuseUnknown(db: Database, config: Config, { name, product }: Na
   selectedStreams(selection, await withAdded(db, config), await readSyncedStreams(db));
 }
 
-/** `accounts rename`: in all tables at once, then in the keys of serve that lie here. */
+/** `accounts rename`: renames in all tables at once, then in the mirror keys of this machine. */
 export async function renameStored(
   config: Config,
   io: Io,

@@ -10,7 +10,7 @@ import { migrate } from "../db/migrate.ts";
 import { openCommandDatabase } from "../db/open.ts";
 import { UsageError } from "../errors.ts";
 
-/** What `accounts add` takes beside the name. */
+/** The options of `accounts add`. */
 export type AddOptions = {
   readonly product?: readonly string[];
   readonly demo: boolean;
@@ -18,7 +18,9 @@ export type AddOptions = {
   readonly riskUnit?: readonly string[];
 };
 
-/** `accounts add`: syncs read it from the next one on. No secret is asked for or stored. */
+/**
+ * `accounts add`: syncs read the account from the next one on. No secret is asked for or stored.
+ */
 export async function addAccountCommand(
   config: Config,
   io: Io,
@@ -50,7 +52,9 @@ export async function addAccountCommand(
   return 0;
 }
 
-/** `accounts pause`: no sync reads it until it is resumed; the exchange forgets meanwhile. */
+/**
+ * `accounts pause`: no sync reads the account until it is resumed. The exchange forgets meanwhile.
+ */
 export async function pauseAccount(config: Config, io: Io, name: string): Promise<ExitCode> {
   await using database = await openMigrated(config, io);
   await refuseUnknown(database.db, config, name);
@@ -63,7 +67,7 @@ export async function pauseAccount(config: Config, io: Io, name: string): Promis
   return 0;
 }
 
-/** `accounts resume`: the next sync goes on where the last one ended. */
+/** `accounts resume`: the next sync continues where the last one ended. */
 export async function resumeAccount(config: Config, io: Io, name: string): Promise<ExitCode> {
   await using database = await openMigrated(config, io);
   await refuseUnknown(database.db, config, name);
@@ -83,7 +87,7 @@ async function openMigrated(config: Config, io: Io) {
   return database;
 }
 
-/** @throws UsageError for what is neither configured nor added nor stored. */
+/** @throws UsageError for a name that is neither configured nor added nor stored. */
 async function refuseUnknown(
   db: Parameters<typeof withAdded>[0],
   config: Config,

@@ -13,7 +13,7 @@ import { openCommandDatabase } from "../db/open.ts";
 import { formatCount, formatCounted } from "../terminal/format.ts";
 import { fileOutput, refuseTakenOutput } from "./export/export-output.ts";
 
-// A backup is as private as the database that it was made from.
+// A backup is as private as its database.
 const ownerOnly = 0o600;
 const chunkBytes = 256 * 1024;
 
@@ -48,7 +48,7 @@ export async function backupCommand(
   return 0;
 }
 
-/** `backup --check FILE`: reads a backup to its end and compares it with its digests. */
+/** `backup --check FILE`: reads a backup to its end and compares its rows with its digests. */
 export async function checkCommand(
   path: string,
   io: Io,

@@ -20,15 +20,15 @@ import { statusCommand } from "./status/status.ts";
 import { syncCommand } from "./sync/sync.ts";
 
 export type DemoOptions = {
-  /** Whether the page is wanted; on a terminal it is. */
+  /** Whether to serve the page even without a terminal. */
   readonly isOpen: boolean;
-  /** Of which kind the sandbox's account is. */
+  /** The kind of the sandbox's account. */
   readonly mode: AccountMode;
 };
 
 /**
- * `demo`: the real sync of a sandbox exchange into an embedded Postgres of its own, then what
- * is stored, held against the sandbox's ledger; and the page of it, until Ctrl-C.
+ * `demo`: runs the real sync of a sandbox exchange into an embedded Postgres of its own. Then
+ * compares what is stored with the sandbox's ledger, and serves the page until Ctrl-C.
  */
 export async function demoCommand(
   environment: Environment,
@@ -56,7 +56,7 @@ export async function demoCommand(
     `a sandbox exchange with 90 days of bills of a ${mode} account is at ${sandbox.url}\n\n` +
       "$ bill-sync sync",
   );
-  // Open until the end: each command alone would start and stop the server.
+  // Open until the end: otherwise each command would start and stop the server.
   await using database = await openCommandDatabase(config.database, (message) =>
     print(io, message),
   );
@@ -92,14 +92,14 @@ export async function demoCommand(
   return exitCode;
 }
 
-/** Beside the user's own ledger, which the demo does not touch. */
+/** The demo's own folder beside the user's ledger, which the demo does not touch. */
 function demoDir({ DATABASE_URL: _, ...environment }: Environment): string {
   const { database } = readConfig(environment, { credentials: false });
   if ("url" in database) throw new Error("defect: a database URL without DATABASE_URL");
   return join(database.dataDir, "demo");
 }
 
-/** Each demo begins with a first sync. */
+/** Empties the database, so that each demo begins with a first sync. */
 const empty = async (db: Database): Promise<void> => {
   await db.execute(sql`drop schema if exists drizzle, analytics cascade`);
   await db.execute(sql`drop schema public cascade`);

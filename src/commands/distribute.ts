@@ -12,8 +12,8 @@ import { migrate } from "../db/migrate.ts";
 import { openCommandDatabase } from "../db/open.ts";
 
 /**
- * `distribute`: lays the rows of each account on one of the nodes of a database that has the extension
- * Citus. What is laid there already stays.
+ * `distribute`: puts all rows of an account on one node of a database that has the extension Citus.
+ * Tables that are already distributed stay as they are.
  * @param isDryRun prints the statements and runs none. It needs no extension.
  */
 export async function distributeCommand(

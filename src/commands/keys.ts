@@ -25,7 +25,7 @@ export type NewKeyOptions = {
   readonly json: boolean;
 };
 
-/** `keys add`: makes a key for the server, and shows it this once. */
+/** `keys add`: creates a key for the server, and shows it only now. */
 export async function addKey(config: Config, io: Io, options: NewKeyOptions): Promise<ExitCode> {
   const { name, productTypes, gaps, json } = options;
   if (!accountName.pattern.test(name)) throw new UsageError(`a key's name is ${accountName.form}`);
@@ -43,7 +43,7 @@ export async function addKey(config: Config, io: Io, options: NewKeyOptions): Pr
   return 0;
 }
 
-/** Keys of an account that was renamed read it on. */
+/** Updates the keys of a renamed account. */
 export async function renameInKeys(
   { keysFile }: Config,
   { from, to }: { readonly from: string; readonly to: string },
@@ -54,7 +54,10 @@ export async function renameInKeys(
   );
 }
 
-/** A key is of one account, as the exchange's are: its API has no parameter for another. */
+/**
+ * The account of a new key. A key reads one account, as a key of the exchange does: the API has no
+ * parameter for another.
+ */
 async function accountOf(config: Config, io: Io, named: readonly string[]): Promise<string> {
   const [account, ...others] = named;
   if (others.length > 0)
@@ -68,14 +71,14 @@ async function accountOf(config: Config, io: Io, named: readonly string[]): Prom
     throw new UsageError(`name its account by --account (configured: ${configured.join(", ")})`);
   }
   if (configured.includes(account)) return account;
-  // One that is configured no more still has its history.
+  // An account that is no longer configured still has its history.
   await using database = await openCommandDatabase(config.database, (message) => tell(io, message));
   const stored = (await hasSchema(database.db)) ? await readSyncedStreams(database.db) : [];
   refuseUnknownAccounts({ accounts: [account], productTypes: undefined }, config, stored);
   return account;
 }
 
-/** `keys list`: what there is, without the secrets. */
+/** `keys list`: lists the keys without their secrets. */
 export async function listKeys(
   config: Config,
   io: Io,
@@ -97,7 +100,7 @@ const cells = ({ name, account, productTypes, gaps, createdAt }: MirrorKey): rea
   ...[name, account, productTypes?.join(" ") ?? "all", gaps, createdAt.slice(0, 10)],
 ];
 
-/** `keys remove`: a server that runs refuses it within a second. */
+/** `keys remove`: running servers refuse the key within a second. */
 export async function removeKey(config: Config, io: Io, name: string): Promise<ExitCode> {
   await changeKeys(config.keysFile, (keys) => {
     const left = keys.filter((key) => key.name !== name);

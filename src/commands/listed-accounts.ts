@@ -18,7 +18,7 @@ import { streamName } from "../terminal/stream-names.ts";
 
 export type ListOptions = {
   readonly json: boolean;
-  /** At most so many accounts. Default all. */
+  /** The most accounts to list. Default all. */
   readonly limit?: number | undefined;
   readonly offset?: number | undefined;
 };
@@ -53,7 +53,7 @@ export async function listAccounts(
   return 0;
 }
 
-/** Those of the configuration, those that were added, and those that are stored only. */
+/** The configured accounts, the added ones, and those that are only stored. */
 async function everyName(db: Database, config: Config): Promise<readonly string[]> {
   const added = await readAddedNames(db, config);
   const stored = await readTimedAccounts(db);

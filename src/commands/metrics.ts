@@ -11,8 +11,8 @@ import { fileOutput, refuseTakenOutput, standardOutput } from "./export/export-o
 const readableByAll = 0o644;
 
 /**
- * `metrics`: what is stored, as Prometheus reads it.
- * @param textfile replaced whole; undefined, or -, for standard output.
+ * `metrics`: writes what is stored in the format of Prometheus.
+ * @param textfile the file to replace; undefined or - for standard output.
  */
 export async function metricsCommand(
   config: Config,

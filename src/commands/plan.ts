@@ -40,7 +40,7 @@ export async function planCommand(
   options: {
     readonly json: boolean;
     readonly targets?: Targets;
-    /** Default those of the configuration. */
+    /** Default the contract types of the configuration. */
     readonly contractTypes?: readonly ContractProductType[];
   },
 ): Promise<ExitCode> {
@@ -69,14 +69,19 @@ export async function planCommand(
   return 0;
 }
 
-/** What a run would say of accounts that have nothing of what is named, by what the last one was told. */
+/**
+ * The lines that a run would print for accounts whose mode has none of the configured product
+ * types. The mode is that of the last run.
+ */
 const refusals = ({ accounts }: Config, states: AccountStates): readonly string[] =>
   accounts.flatMap((account) => {
     const { mode } = states.of(account.name);
     return (mode && nothingToRead(account, mode.is)) ?? [];
   });
 
-/** Any public answer carries the exchange's time; that of one symbol is the smallest. */
+/**
+ * Every public answer carries the exchange's time, and the answer for one symbol is the smallest.
+ */
 async function exchangeTime(
   config: Config,
   access: ExchangeAccess,
@@ -89,7 +94,7 @@ async function exchangeTime(
 
 const nothingKnown = { coverage: [], expired: [], open: [] };
 
-/** What symbols, contracts and loan-to-value take. */
+/** The number of requests for symbols, contracts and loan-to-value. */
 export type RecordRequests = {
   readonly symbols: number;
   readonly contracts: number;
@@ -115,18 +120,18 @@ const noRecords: RecordRequests = { symbols: 0, contracts: 0, loanToValue: new M
 
 export type PlanCost = {
   readonly windows: number;
-  /** Those for symbols, contracts and loan-to-value among them. */
+  /** Includes the requests for symbols, contracts and loan-to-value. */
   readonly requestsMin: number;
   readonly durationMs: number;
 };
 
-// An empty window's: it is asked for twice, in two ways.
+// An empty window takes two requests, which ask in two ways.
 const requestsPerWindow = 2;
 
 /**
- * The least that a plan takes: each window two requests, which find it empty, each account
- * one probe, and what its loan-to-value takes before. Accounts are synced side by side, each
- * under limits of its own and one of the address.
+ * The least that a plan takes: two requests for each window, as if it were empty, one probe for
+ * each account, and the loan-to-value requests before. Accounts are synced side by side, each under
+ * its own limits and the address's limit.
  */
 export function planCost(
   plans: readonly StreamPlan[],
@@ -163,7 +168,7 @@ export function planCost(
 
 type Cost = { readonly operation: Operation; readonly requests: number };
 
-/** The least that an account's bills take, by the operation that serves them. */
+/** The least requests for an account's bills, by the operation that serves them. */
 function billsCosts(plans: readonly StreamPlan[]): readonly Cost[] {
   const operationOf = ({ stream }: StreamPlan) => billsApiOf(stream.productType).operation;
   return [...Map.groupBy(plans, operationOf)].map(([operation, own]) => ({
@@ -172,7 +177,7 @@ function billsCosts(plans: readonly StreamPlan[]): readonly Cost[] {
   }));
 }
 
-/** How long so many requests take at an operation's limit. */
+/** How long this many requests take at an operation's limit. */
 const paceMs = ({ limit }: Operation, requests: number): number =>
   (requests * limit.perMs) / limit.requests;
 

@@ -21,31 +21,31 @@ import { streamColumn, streamName } from "../terminal/stream-names.ts";
 export type ReplayOptions = {
   readonly json: boolean;
   readonly selection: Selection;
-  /** The rows to sign off as they are, before the others are tried. */
+  /** The rows to sign off unchanged, before the others are tried. */
   readonly accept?: RejectedSignOff | undefined;
 };
 
-/** What came of one stream's rejected rows. */
+/** The result of one stream's rejected rows. */
 export type StreamReplay = {
   readonly stream: Stream;
   readonly new: number;
   readonly unchanged: number;
   readonly restated: number;
   readonly outdated: number;
-  /** How many rows still break the contract. */
+  /** The number of rows that still break the contract. */
   readonly left: number;
-  /** They themselves; the first hundred where nobody reads more. */
+  /** The rows that still break the contract; only the first hundred, unless JSON is asked for. */
   readonly rows: readonly StillRejected[];
 };
 
 export type AccountReplay = {
   readonly account: string;
   readonly streams: readonly StreamReplay[];
-  /** Why not all of it was tried. */
+  /** The error that ended the replay early. */
   readonly error: unknown;
 };
 
-/** What a person is shown of each stream; JSON has all. */
+/** How many rows of each stream a person is shown. JSON has all. */
 const rowsShownMax = 100;
 
 /** `replay`: tries the unresolved rows of `rejected_bills` again. It asks the exchange nothing. */
@@ -93,7 +93,7 @@ const endOfReplay = (reports: readonly AccountReplay[]): LoggedEnd => {
   };
 };
 
-/** The digests after `--accept`, and the note that has to come with them. */
+/** The digests of `--accept`, with the note that it requires. */
 export function signOffOf(
   digests: string | undefined,
   note: string | undefined,
@@ -134,7 +134,7 @@ type Deps = {
   readonly rowsMax: number;
 };
 
-/** Never throws: what stopped it is in the report. */
+/** Never throws: the report contains the error that stopped it. */
 async function replayAccount(
   deps: Deps,
   account: string,

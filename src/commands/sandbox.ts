@@ -20,25 +20,25 @@ export type SandboxMode = "classic" | "unified" | "upgrading" | "demo";
 export type SandboxCommandOptions = {
   readonly port: number;
   readonly seed: string;
-  /** The faults' seed. Default none. */
+  /** The seed of the faults. Default no faults. */
   readonly faults?: string;
-  /** The share of requests for bills at which a fault begins. Default 0.05. */
+  /** The share of bill requests at which a fault begins. Default 0.05. */
   readonly faultRate?: number;
-  /** An account of each. Default one classic account. */
+  /** The kinds of the accounts, one account of each. Default one classic account. */
   readonly mode?: readonly SandboxMode[];
-  /** When an upgrading account begins to be upgraded, s after the start. Default 0. */
+  /** When an upgrading account's upgrade begins, in s after the start. Default 0. */
   readonly upgradeAfter?: number;
 };
 
-// More than the bills of a year take; after them the exchange is sound.
+// More requests than a year of bills takes. After them the exchange has no faults.
 const faultyRequests = 10_000;
 const faultRateDefault = 0.05;
 
-/** `sandbox`: an exchange to try things on, until Ctrl-C. */
+/** `sandbox`: an exchange for trials, until Ctrl-C. */
 export async function sandboxCommand(io: Io, options: SandboxCommandOptions): Promise<ExitCode> {
   await using sandbox = await open(io, options);
   if (isOneAccount(options)) {
-    // A name of its own: the ledger of a real account must not be taken for read already.
+    // Its own name: a real account's stored ledger must not pass for this account's.
     print(io, `EXCHANGE_ACCOUNT=sandbox\n${sandboxEnvironment(sandbox).trimEnd()}`);
     tell(io, "the sandbox exchange is up until Ctrl-C; put these lines into .env");
   } else {
@@ -53,11 +53,11 @@ export async function sandboxCommand(io: Io, options: SandboxCommandOptions): Pr
   return 0;
 }
 
-/** Whether the variables of `.env` can name it: they know no demo keys. */
+/** Whether variables of `.env` can describe the account: they have none for demo keys. */
 const isOneAccount = ({ mode = ["classic"] }: SandboxCommandOptions): boolean =>
   mode.length === 1 && mode[0] !== "demo";
 
-/** What ACCOUNTS_FILE names, for the accounts of a sandbox. */
+/** The content of an ACCOUNTS_FILE for the sandbox's accounts. */
 const accountsFile = ({ accounts }: OpenSandbox): string =>
   JSON.stringify(
     {
@@ -76,7 +76,7 @@ const accountsFile = ({ accounts }: OpenSandbox): string =>
 // An upgrade takes about a minute. Source: the exchange's users.
 const upgradeMs = minuteMs;
 
-/** What the accounts are, and when. They are named after it, and numbered. */
+/** The accounts' kinds over time. Accounts are named after their kind, and numbered. */
 function accountsOf(options: SandboxCommandOptions) {
   if (isOneAccount(options)) return { modes: changesOf(options.mode?.[0] ?? "classic", options) };
   const modes = new Map(
@@ -129,7 +129,7 @@ async function open(io: Io, options: SandboxCommandOptions): Promise<OpenSandbox
   }
 }
 
-/** The faults that are asked for; those of a request are told when they happen. */
+/** The requested faults. Each is reported when it happens. */
 function faultsOf(
   io: Io,
   options: SandboxCommandOptions,

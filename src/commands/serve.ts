@@ -21,14 +21,14 @@ export type ServeOptions = {
   /** In ms. */
   readonly maxAge: number;
   readonly pageHost?: readonly string[];
-  /** Lines of `NAME=value` that the commands of the page need beside. Default none. */
+  /** Lines of `NAME=value` that the page's commands need. Default none. */
   readonly variables?: string;
 };
 
-// A client waits no longer than this for a page.
+// No client waits longer than this for a page.
 const statementMaxMs = 20 * secondMs;
 
-/** `serve`: answers from what is stored, until Ctrl-C. */
+/** `serve`: answers requests from the database, until Ctrl-C. */
 export async function serveCommand(
   config: Config,
   io: Io,
@@ -39,7 +39,8 @@ export async function serveCommand(
     throw new ReportableError("nothing is stored yet; run sync, then serve");
   }
   await using reader = openDatabase(await readerUrl(config, database), { statementMaxMs });
-  // Only a direct connection certainly keeps its statements. Looking for a pooler needs a second connection.
+  // Only a direct connection certainly keeps prepared statements. Detecting a pooler takes a second
+  // connection, which may fail.
   const pooler = await detectPooler(reader.db).catch(() => undefined);
   const log = openLog(config.logLevel);
   const keys = openKeyRing(config.keysFile, Date.now, log);
@@ -65,6 +66,6 @@ export async function serveCommand(
   return 0;
 }
 
-/** The embedded database's owner may do everything, so the server is another role there. */
+/** The embedded database's owner may do everything, so the server uses another role there. */
 const readerUrl = async (config: Config, { db, url }: CommandDatabase): Promise<string> =>
   "url" in config.database ? url.reveal() : addReader(db, url.reveal());

@@ -14,7 +14,7 @@ import { UsageError } from "../errors.ts";
 import { didYouMean } from "../nearest.ts";
 import { printableLine } from "../printable.ts";
 
-/** `types`: lists what each business type is taken for, and by whom. */
+/** `types`: lists the category of each business type, and who chose it. */
 export async function typesCommand(
   config: Config,
   io: Io,
@@ -30,8 +30,8 @@ export async function typesCommand(
 
 /**
  * `types set` and `types unset`.
- * @param word the category; undefined to go back to the program's list.
- * @throws UsageError for a code or a category that there is not.
+ * @param word the category; undefined to return to the program's list.
+ * @throws UsageError for an unknown code or category.
  */
 export async function mapTypeCommand(
   config: Config,
@@ -84,7 +84,7 @@ function typesText(types: readonly MappedType[]): string {
   ].join("\n");
 }
 
-/** Lines of words, which a table of numbers would put to the right. */
+/** Lines of words, aligned left: the usual table is for numbers and aligns right. */
 function flushLeft(rows: readonly (readonly string[])[]): readonly string[] {
   const lines = rows.map((row) => row.map(printableLine));
   const widths = (lines[0] ?? []).map((_, column) =>

@@ -8,12 +8,14 @@ import { streamName } from "../../terminal/stream-names.ts";
 import { type Check, ok } from "./check.ts";
 
 const name = "counts";
-// Enough for some ten million bills that are in memory.
+// Enough to count some ten million bills that are in memory.
 const countMaxMs = 2 * secondMs;
 
 const remedy = "reconcile --full counts them anew";
 
-/** Whether the counts that status shows are those of the rows; undefined where nothing is stored. */
+/**
+ * Whether the counts that status shows equal the number of rows. Undefined if nothing is stored.
+ */
 export async function checkCounts(db: Database): Promise<Check | undefined> {
   const streams = await readCountedStreams(db);
   if (streams.length === 0) return undefined;
@@ -35,7 +37,7 @@ export async function checkCounts(db: Database): Promise<Check | undefined> {
   return ok(name, "status shows as many bills as are stored");
 }
 
-/** Undefined where it takes longer. */
+/** Undefined if counting takes longer than the time left. */
 async function countInTime(
   db: Database,
   stream: Stream,

@@ -14,10 +14,12 @@ import { type Check, checked, failed, ok } from "./check.ts";
 
 type Tell = (check: Check) => void;
 
-// Who looks wants to know it now. An answer is waited for ten seconds longer.
+// A user waits for the answer. The driver waits ten seconds longer.
 const statementMaxMs = 10 * secondMs;
 
-/** Checks the database, which stays open for the checks that follow; undefined where it is away. */
+/**
+ * Checks the database and leaves it open for the next checks. Undefined if it cannot be reached.
+ */
 export async function checkDatabase(
   where: DatabaseConfig,
   tell: Tell,
@@ -44,7 +46,7 @@ export async function checkDatabase(
   return database;
 }
 
-/** Where a server is, without the password and whatever else its URL may hold. */
+/** Where a server is. Leaves out the password and the rest of the URL. */
 function placeOf(url: string): string {
   const { host, pathname, searchParams } = new URL(url);
   return `${searchParams.get("host") ?? (host || "a local socket")}${pathname}`;
@@ -91,7 +93,7 @@ const poolerCheck = (pooler: Pooler | undefined): Check =>
     pooler === undefined ? "not checked: that takes a second connection" : poolerTexts[pooler],
   );
 
-/** Told where there is a limit for this user alone. */
+/** Reports the limit of connections, if this user has one of their own. */
 async function tellLimit(db: Database, tell: Tell): Promise<void> {
   const limit = await connectionLimit(db).catch(() => undefined);
   if (limit === undefined) return;
@@ -103,12 +105,12 @@ async function tellLimit(db: Database, tell: Tell): Promise<void> {
 
 const mebibyte = 1_024 ** 2;
 const freeMin = 1_024 * mebibyte;
-// Postgres stops where it cannot make the next file of its log, which is 16 MiB; a day of bills and
-// their index entries takes less than what is left of this.
+// Postgres stops if it cannot create the next file of its log, which has 16 MiB. A day of bills
+// with their index entries takes less than the rest.
 const neededMin = 64 * mebibyte;
 
 async function disk(dataDir: string, db: Database | undefined): Promise<Check> {
-  // Root's may be kept elsewhere, with a link to it.
+  // For root, the data may be kept elsewhere, with a link to it.
   const { bavail, bsize } = await statfs(join(dataDir, "postgres")).catch(() => statfs(dataDir));
   const taken = await db?.execute<{ bytes: string }>(
     sql`select pg_database_size(current_database()) as bytes`,

@@ -25,9 +25,9 @@ import { checkWorkers } from "./workers.ts";
 export type DoctorOptions = { readonly json: boolean; readonly account?: readonly string[] };
 
 /**
- * `doctor`: tries everything that a sync needs, and says what is wrong and what to do. It goes on
- * where a check fails, as far as the next ones can. Writes nothing to the database's tables
- * but the verify leases of the accounts whose keys it tries.
+ * `doctor`: tries everything that a sync needs, and says what is wrong and what to do. After a
+ * failed check, it runs the checks that are still possible. The only rows it writes are the verify
+ * leases of the accounts whose keys it tries.
  */
 export function doctorCommand(
   readEnvironment: () => Environment,
@@ -37,7 +37,7 @@ export function doctorCommand(
   return Promise.race([examine(readEnvironment, io, options), stoppedFor(graceMs, io.signal)]);
 }
 
-// What is under way gives back its lease of the account; a statement that hangs is not waited for.
+// Time for running checks to return their leases. A statement that hangs is not waited for.
 const graceMs = 2 * secondMs;
 
 async function stoppedFor(ms: number, signal: AbortSignal): Promise<never> {
@@ -80,7 +80,7 @@ async function examine(
   return isWell ? 0 : 1;
 }
 
-/** Told where it is too low: nearly nobody's is. */
+/** Reports the limit only if it is too low, which is rare. */
 export function openFilesCheck(max: number | undefined): Check | undefined {
   if (max === undefined || max >= openFilesNeeded) return undefined;
   const found = `this process may have ${max} open`;
@@ -95,7 +95,10 @@ type Read = {
   readonly database?: DatabaseConfig;
 };
 
-/** Where it has faults, the database is still looked at if its own part has none. */
+/**
+ * Checks the configuration. If it has faults, the database is still checked, unless the faults are
+ * in its own part.
+ */
 function checkConfig(readEnvironment: () => Environment, tell: (check: Check) => void): Read {
   const name = "config";
   let environment: Environment | undefined;
@@ -113,7 +116,7 @@ function checkConfig(readEnvironment: () => Environment, tell: (check: Check) =>
   try {
     return environment === undefined ? {} : { database: readDatabaseConfig(environment) };
   } catch (error) {
-    // Its faults are among those that were told.
+    // The database part's faults were reported above.
     if (error instanceof UsageError) return {};
     throw error;
   }
@@ -137,7 +140,9 @@ function checkAccountsFile(
   if (path && warnings.length === 0) tell(ok(name, `${path} shows no credential to other users`));
 }
 
-/** No sync asks for what is retired or paused, whose key may be gone. */
+/**
+ * The accounts whose keys to try. No sync reads what is retired or paused, and its key may be gone.
+ */
 async function accountsToTry(
   wanted: Config,
   db: Database | undefined,
@@ -149,12 +154,12 @@ async function accountsToTry(
   return read.config;
 }
 
-/** What is wrong with the database was told. */
+/** Ignores errors of the database, which were reported. */
 function ignoreDatabase(error: unknown): undefined {
   if (error instanceof UsageError) throw error;
 }
 
-/** A database whose tables can be read. */
+/** The database, if its tables can be read. */
 async function migrated(database: CommandDatabase | undefined) {
   if (database === undefined) return undefined;
   const state = await migrationState(database.db).catch(() => undefined);

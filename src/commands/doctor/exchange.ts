@@ -31,10 +31,10 @@ import { type KeyRights, keyCheck } from "./key-check.ts";
 
 type Tell = (check: Check) => void;
 
-/** Checks that the exchange answers, its clock, and what each account's key may read there. */
+/** Checks that the exchange answers, the clock, and what each account's key may read. */
 export async function checkExchange(
   config: Config,
-  /** Migrated; undefined where it is not, or away. */
+  /** A migrated database; undefined if it is not migrated or cannot be reached. */
   db: Database | undefined,
   tell: Tell,
   signal: AbortSignal,
@@ -44,7 +44,7 @@ export async function checkExchange(
   try {
     await ask(client, symbols, { symbol: "BTCUSDT" }, { signal });
   } catch (error) {
-    // Each account would only say the same again.
+    // Every account's check would fail with the same error.
     tell(failed("exchange", error));
     return;
   }
@@ -63,7 +63,7 @@ export async function checkExchange(
 
 const skewMax = 5 * secondMs;
 
-/** @param offsetMs exchange time less this machine's. */
+/** @param offsetMs the exchange's time minus this machine's. */
 export function clockCheck(offsetMs: number | undefined): Check {
   const name = "clock";
   if (offsetMs === undefined) {
@@ -93,7 +93,10 @@ async function checkAccount(deps: AccountDeps, account: Account): Promise<readon
 
 const ltvRemedy = "where the account has no institutional loan, do not ask for its loan-to-value";
 
-/** Tries the key beside no sync: neither one that is at work nor one that begins meanwhile. */
+/**
+ * Tries an account's key. Never at the same time as a sync: not while one runs, and none can begin
+ * meanwhile.
+ */
 async function checkKey(deps: AccountDeps, account: Account): Promise<Check> {
   const { db, exchange, signal } = deps;
   const { name, credentials } = account;
@@ -102,7 +105,7 @@ async function checkKey(deps: AccountDeps, account: Account): Promise<Check> {
     const named = { account: name, key: credentials.key };
     await refuseTakenKey(db, named);
     const holder = await syncLeaseHolder(db, name, signal);
-    // Two requests beside those of a sync got 38 of the sync's refused.
+    // Two requests beside a running sync got 38 of the sync's requests refused.
     if (holder !== undefined) {
       const why = `${holder} holds the account and may use all of its rate limit`;
       return notTried(name, why, "run doctor again when that has ended");
@@ -127,7 +130,7 @@ async function checkKey(deps: AccountDeps, account: Account): Promise<Check> {
 
 type Tried = { readonly check: Check; readonly read: ReadAccount };
 
-/** Asks for the account's mode, and for one bill of each product type that is to be read. */
+/** Asks for the account's mode, and for one bill of each product type to read. */
 async function tryKey(deps: AccountDeps, account: Account, lease?: VerifyLease): Promise<Tried> {
   const { db, exchange, signal } = deps;
   const { name, readsAll = false } = account;
@@ -168,8 +171,9 @@ async function tryKey(deps: AccountDeps, account: Account, lease?: VerifyLease):
 }
 
 /**
- * What the exchange says of the key; undefined where it does not. The classic API has no such question.
- * Whether that of unified accounts answers it of a classic account's key is not known, so it is asked.
+ * What the exchange says about the key; undefined if it does not answer that. The classic API has
+ * no such request. Whether the unified API answers it for a classic account's key is not known, so
+ * it is tried.
  */
 async function rightsOf(client: Client, signal: AbortSignal): Promise<KeyRights | undefined> {
   const asked = ask(client, accountInfo, {}, { signal });
@@ -178,7 +182,10 @@ async function rightsOf(client: Client, signal: AbortSignal): Promise<KeyRights 
   return refusal === undefined ? (await asked).data : undefined;
 }
 
-/** What was refused so, and is no reason to end; undefined where it was not. */
+/**
+ * The refusal of a request, if it is of an expected kind; undefined if the request succeeds. Throws
+ * other errors.
+ */
 async function refusalOf(
   asked: Promise<unknown>,
   isExpected: (kind: ExchangeErrorKind) => boolean,
@@ -210,14 +217,14 @@ async function checkLoanToValue(
   return ok(`ltv ${name}`, `its key reads the loan-to-value record of ${units}`);
 }
 
-/** By the API that serves the account. */
+/** Asks the API that serves the account: classic first, then unified. */
 async function askLoanToValue(client: Client, query: Query, signal: AbortSignal): Promise<void> {
   const asked = ask(client, loanToValue, query, { signal });
   const refusal = await refusalOf(asked, (kind) => kind === "other-mode");
   if (refusal !== undefined) await ask(client, unifiedLoanToValue, query, { signal });
 }
 
-/** Asks once: `doctor` reports an exchange that is away, or a ban, and does not wait for its end. */
+/** Asks once: `doctor` reports an exchange that is away or a ban, and does not wait for its end. */
 const ask = <Op extends Operation>(
   client: Client,
   operation: Op,

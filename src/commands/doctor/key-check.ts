@@ -4,14 +4,17 @@ import { printableLine } from "../../printable.ts";
 import type { AccountMode } from "../../sync/account-state.ts";
 import type { Check } from "./check.ts";
 
-/** What came of trying an account's key. */
+/** The result of trying an account's key. */
 export type TriedKey = {
   readonly mode: AccountMode;
-  /** Whether no product type was named: what the key may not read is no failure. */
+  /**
+   * Whether the configuration names no product type: a type that the key may not read is then no
+   * failure.
+   */
   readonly readsAll: boolean;
   readonly read: readonly ProductType[];
   readonly refused: ReadonlyMap<ProductType, ExchangeError>;
-  /** What the exchange says of the key; undefined where it does not. */
+  /** What the exchange says about the key; undefined if it says nothing. */
   readonly rights?: KeyRights | undefined;
 };
 
@@ -22,7 +25,7 @@ export type KeyRights = {
   readonly ips: readonly string[];
 };
 
-/** Product types that are refused alike are named together. */
+/** The check of an account's key. Product types with equal refusals are named together. */
 export function keyCheck(account: string, tried: TriedKey): Check {
   const { mode, readsAll, read, refused, rights } = tried;
   const name = `account ${account}`;
@@ -47,7 +50,10 @@ export function keyCheck(account: string, tried: TriedKey): Check {
 const notTold =
   "the exchange did not tell whether it may do more than read, nor its IP addresses: see the key on its site";
 
-/** `read-only` and `read_and_write` were both seen with either sign between the words. */
+/**
+ * Whether a key can only read. `read-only` and `read_and_write` were both seen with either
+ * separator.
+ */
 const readsOnly = ({ permType, permissions }: KeyRights): boolean =>
   permType === null
     ? !permissions.some((one) => /trade|transfer|withdraw/i.test(one))

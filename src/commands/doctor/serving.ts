@@ -7,7 +7,10 @@ import { type Check, checked, ok } from "./check.ts";
 
 const name = "serve";
 
-/** Told where clients were given keys: whether their file is safe, and what a server may do there. */
+/**
+ * Checks of serving, if there are keys: whether their file is safe, and what a server may do in the
+ * database.
+ */
 export async function checkServing(
   keysFile: string,
   isEmbedded: boolean,

@@ -9,13 +9,15 @@ import { formatCounted, formatDuration } from "../../terminal/format.ts";
 import { type Check, ok } from "./check.ts";
 
 const name = "days";
-// Enough for some hundred thousand bills on a machine at rest.
+// Enough to compare some hundred thousand bills on an idle machine.
 const compareMaxMs = 2 * secondMs;
 const shownMax = 3;
 
 const remedy = "reconcile --full stores them anew";
 
-/** Whether the days that views read are what the bills say; undefined where nothing is stored. */
+/**
+ * Whether the stored days that views read equal what the bills say. Undefined if nothing is stored.
+ */
 export async function checkStoredDays(db: Database): Promise<Check | undefined> {
   const accounts = new Set((await readCountedStreams(db)).map(({ account }) => account));
   if (accounts.size === 0) return undefined;
@@ -42,7 +44,7 @@ export async function checkStoredDays(db: Database): Promise<Check | undefined> 
   return { status: "warn", name, found, remedy };
 }
 
-/** Undefined where it takes longer. */
+/** Undefined if comparing takes longer than the time left. */
 async function findInTime(
   db: Database,
   account: string,

@@ -8,13 +8,16 @@ import { streamName } from "../../terminal/stream-names.ts";
 import { type Check, ok } from "./check.ts";
 
 const name = "times";
-// Enough for some thousand accounts.
+// Enough to compare some thousand accounts.
 const compareMaxMs = 2 * secondMs;
 const shownMax = 3;
 
 const remedy = "reconcile --full stores them anew";
 
-/** Whether the times that status shows are those of the windows; undefined where nothing is stored. */
+/**
+ * Whether the stored times that status shows equal those of the windows. Undefined if nothing is
+ * stored.
+ */
 export async function checkStoredTimes(db: Database): Promise<Check | undefined> {
   const accounts = new Set((await readCountedStreams(db)).map(({ account }) => account));
   if (accounts.size === 0) return undefined;
@@ -35,7 +38,7 @@ export async function checkStoredTimes(db: Database): Promise<Check | undefined>
   return { status: "warn", name, found, remedy };
 }
 
-/** Undefined where it takes longer. */
+/** Undefined if comparing takes longer than the time left. */
 async function findInTime(
   db: Database,
   account: string,

@@ -11,7 +11,9 @@ import { type Check, ok } from "./check.ts";
 const nameOf = ({ host, egress }: WorkerSession): string =>
   printableLine(egress === undefined ? host : `${host} (${egress})`);
 
-/** Whether workers that run now share an address without sharing its limit; nothing where none runs. */
+/**
+ * Whether running workers share an address without sharing its limit. Undefined if no worker runs.
+ */
 export async function checkWorkers(db: Queryable): Promise<Check | undefined> {
   const name = "workers";
   const sessions = await readWorkerSessions(db);

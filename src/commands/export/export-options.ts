@@ -16,7 +16,7 @@ export type ExportWords = {
   readonly month?: string;
   readonly timeZone?: string;
   readonly changedSince?: string;
-  /** True where no time was typed after it. */
+  /** True if the option was typed without a time. */
   readonly continue?: string | true;
   readonly demo?: boolean;
   readonly output?: string;
@@ -27,21 +27,24 @@ export type ExportOptions = Selection & {
   readonly format: FormatName;
   readonly from: EpochMs | undefined;
   readonly to: EpochMs | undefined;
-  /** Of the IANA's list: what a date is a day of, and a journal's days. */
+  /**
+   * A name of the IANA time zones. It says which days typed dates and a journal's entries belong
+   * to.
+   */
   readonly zone: string;
   /** Only bills whose content was stored at or after this time of the database's clock. */
   readonly changedSince: EpochMs | undefined;
-  /** Since when the bills before `from` are in files that this one continues. */
+  /** Set if this export continues earlier files. `since` is where those files begin. */
   readonly continues: { readonly since: EpochMs | undefined } | undefined;
-  /** Whether demo trading is wanted where it would pass for money. */
+  /** Whether to include demo trading in formats where it would pass for real money. */
   readonly demo: boolean;
-  /** Standard output where there is none. */
+  /** Undefined for standard output. */
   readonly output: string | undefined;
-  /** Whether a file that exists may be replaced. */
+  /** Whether an existing file may be replaced. */
   readonly force: boolean;
 };
 
-/** @throws UsageError for a word that cannot be meant, with the nearest that can. */
+/** @throws UsageError for an invalid word, with the nearest valid one. */
 export function exportOptions(words: ExportWords): ExportOptions {
   const zone = zoneOf(words.timeZone);
   const { from, to } = spanOf(words, zone);

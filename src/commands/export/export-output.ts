@@ -3,20 +3,20 @@ import { basename, dirname, join } from "node:path";
 import type { Io } from "../../app/io.ts";
 import { messageOf, ReportableError, UsageError } from "../../errors.ts";
 
-/** Where an export goes. Before its commit there is no file, but for one under another name. */
+/** Where an export is written to. Until commit, the file exists under another name only. */
 export type Output = AsyncDisposable & {
   write(chunk: string | Uint8Array): Promise<void>;
   commit(): Promise<void>;
 };
 
-/** The reader of standard output has gone, or it takes nothing more: cli.ts tells which. */
+/** The reader of standard output is gone, or it accepts no more data: cli.ts tells which. */
 export class OutputClosedError extends Error {
   override name = "OutputClosedError";
 }
 
 /**
  * @param shown the path as the user typed it, for messages.
- * @throws UsageError for a file that exists, or is none, before anything is done.
+ * @throws UsageError if a file exists or the path is no file, before anything is done.
  */
 export async function refuseTakenOutput(
   path: string,
@@ -33,8 +33,8 @@ export async function refuseTakenOutput(
 }
 
 /**
- * Standard output. A terminal is shown text with what it would act on spelled out.
- * @param spell of the format: JSON stays JSON.
+ * Standard output. On a terminal, characters that would control it are spelled out.
+ * @param spell spells them out in a way that fits the format, so that JSON stays JSON.
  */
 export function standardOutput(io: Io, spell: (text: string) => string): Output {
   const shown = (chunk: string | Uint8Array) =>
@@ -53,7 +53,7 @@ export function standardOutput(io: Io, spell: (text: string) => string): Output 
   };
 }
 
-/** A file that is there as a whole or not at all, whatever ends this process. */
+/** A file that appears complete or not at all, however this process ends. */
 export async function fileOutput(
   path: string,
   { shown = `--output ${path}`, mode = 0o666 } = {},
@@ -85,14 +85,14 @@ export async function fileOutput(
   };
 }
 
-/** So that the new name outlives a power cut, where the file system lets folders be synced. */
+/** Makes the new name survive a power cut, if the file system can sync folders. */
 async function syncFolder(path: string): Promise<void> {
   let folder: FileHandle | undefined;
   try {
     folder = await open(path);
     await folder.sync();
   } catch {
-    // The file itself is on the disk.
+    // The file itself is already on the disk.
   } finally {
     await folder?.close();
   }

@@ -20,10 +20,10 @@ import { streamName } from "../../terminal/stream-names.ts";
 import type { ExportOptions } from "./export-options.ts";
 import { exportNotes, exportWarnings } from "./export-warnings.ts";
 
-/** What an export reads, how it is written, and what is said beside it, a line each. */
+/** What an export reads, and the lines that are printed beside it. */
 export type ExportPlan = {
   readonly selection: BillSelection;
-  /** Of a journal, the bills that stand in files which it continues. */
+  /** For a journal that continues earlier files: the bills in those files. */
   readonly before: BillSelection | undefined;
   readonly said: readonly string[];
 };
@@ -67,7 +67,10 @@ export async function planExport(
   };
 }
 
-/** What is demo trading, would be taken for money in this format, and was not asked for. */
+/**
+ * Finds streams of demo trading that nobody asked for, if the format would pass them off as real
+ * money.
+ */
 function unaskedDemo(
   { accounts }: Config,
   { format, demo, ...asked }: ExportOptions,
@@ -85,7 +88,10 @@ function unaskedDemo(
   };
 }
 
-/** @throws UsageError for a part of a unified account's product types: a journal asserts balances. */
+/**
+ * @throws UsageError if only some of a unified account's product types are selected: a journal
+ * asserts the wallet's balance, which is over all of them.
+ */
 function refuseHalfWallets({ format, ...asked }: ExportOptions, stored: readonly Stream[]): void {
   const { productTypes } = asked;
   if (!productTypes?.some(isUnified)) return;
@@ -103,7 +109,7 @@ function refuseHalfWallets({ format, ...asked }: ExportOptions, stored: readonly
   );
 }
 
-/** Asked for by name, and never synced. */
+/** The names that were asked for and never synced. */
 function missingOf(
   options: ExportOptions,
   stored: readonly Stream[],
@@ -122,7 +128,10 @@ function missingOf(
   );
 }
 
-/** A wallet's balance is one over all of its product types: none goes on where another one ends. */
+/**
+ * The ends of the exported times. A wallet has one balance over all its product types, so all of
+ * them end where the first one does.
+ */
 function endsOf(times: readonly ExportedTime[]) {
   const ends = times.flatMap(({ stream, through, isClosed }) =>
     through === undefined ? [] : [{ ...stream, isClosed, to: through }],
@@ -134,10 +143,10 @@ function endsOf(times: readonly ExportedTime[]) {
   });
 }
 
-// What a transaction has stored before this moment is seen when it ends: none lasts so long.
+// A transaction that began before this moment may commit after it, but none lasts longer than this.
 const underWayMaxMs = 10 * minuteMs;
 
-/** The time that the next increment has to begin with, by the database's clock. */
+/** The time with which the next incremental export has to begin, by the database's clock. */
 async function nextChangedSince(tx: Transaction): Promise<string> {
   const { rows } = await tx.execute<{ now: string }>(
     sql`select extract(epoch from transaction_timestamp()) * 1000 as now`,

@@ -7,14 +7,14 @@ import { streamName } from "../../terminal/stream-names.ts";
 
 const holesShownMax = 5;
 
-/** What an export may lack, one line each. */
+/** A line for each thing that the export may lack. */
 export function exportWarnings({
   missing,
   times,
   quarantined,
   unreconciled,
 }: {
-  /** Account and product type, or an account of which nothing is stored. */
+  /** Names as account/product type, or accounts of which nothing is stored. */
   readonly missing: readonly string[];
   readonly times: readonly ExportedTime[];
   readonly quarantined: readonly RejectedCount[];
@@ -47,17 +47,17 @@ function holesOf({ stream, holes }: ExportedTime): readonly string[] {
   ];
 }
 
-/** What an export is, beside what it may lack. */
+/** Lines that describe the export, other than what it may lack. */
 export function exportNotes({
   leftOut,
   through,
   next,
 }: {
-  /** Ledgers of demo trading. */
+  /** Ledgers of demo trading that are left out. */
   readonly leftOut: readonly Stream[];
-  /** Where no end was asked for, the one of each ledger. */
+  /** The end of each ledger, if no end was asked for. */
   readonly through: readonly EpochMs[];
-  /** Where an increment was asked for. */
+  /** When the next increment begins, if an increment was asked for. */
   readonly next: string | undefined;
 }): readonly string[] {
   const [first, ...others] = [...new Set(through.toSorted((a, b) => a - b).map(formatMinute))];

@@ -24,8 +24,8 @@ import {
 import { type ExportPlan, planExport } from "./export-plan.ts";
 
 /**
- * `export`: the stored bills in another program's format, as they are at one moment. What they may
- * lack is told on standard error, and is no failure: they are all that is stored.
+ * `export`: the stored bills in another program's format, as of one moment. What the bills may lack
+ * is reported on standard error. It is no failure, because the export has all that is stored.
  */
 export async function exportCommand(
   config: Config,
@@ -54,7 +54,7 @@ export async function exportCommand(
   return 0;
 }
 
-/** @returns how many were written to a file; undefined for standard output. */
+/** @returns the number of bills written to a file; undefined for standard output. */
 async function writeBills(
   tx: Transaction,
   io: Io,

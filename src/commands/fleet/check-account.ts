@@ -7,8 +7,9 @@ import type { JobEnd } from "../../fleet/task.ts";
 import { reconcileAccount } from "../../reconciliation/reconcile.ts";
 
 /**
- * Checks what changed of one account, as `reconcile` does. A break is no failure: `status` tells of it.
- * @throws where the database fails.
+ * Checks what changed in one account, as `reconcile` does. A break is no failure: `status` reports
+ * it.
+ * @throws if the database fails.
  */
 export async function checkAccount(
   db: Database,
@@ -21,7 +22,7 @@ export async function checkAccount(
       { account, productTypes: undefined },
       { isFull: false },
     );
-    // As the command does: bills may have been deleted by hand.
+    // `reconcile` does the same: bills may have been deleted by hand.
     if (isWhole) await recount(db, await readCountedStreams(db, [account]));
     const counts = { isWhole, chains: chains.length, breaks: breaks.length };
     const isOpen = breaks.length > 0;

@@ -11,7 +11,7 @@ import { Queue } from "../../fleet/queue.ts";
 import { queuedChecks, queuedTasks } from "../../fleet/queued-tasks.ts";
 import { formatCount, formatCounted } from "../../terminal/format.ts";
 
-/** What is queued of each account: its sync, or its check. */
+/** Whether to queue a check of each account instead of its sync. */
 export type EnqueueOptions = { readonly reconcile: boolean };
 
 /** `enqueue`: queues every account once, for the workers. */
@@ -28,7 +28,7 @@ export async function enqueueCommand(
   return enqueued.unreachable.length === 0 ? 0 : 1;
 }
 
-/** The queue for those who put in, and do not take out; beside tables of this version. */
+/** The queue for commands that add jobs and take none. Migrates the tables first. */
 export async function openFilledQueue(
   database: CommandDatabase,
   notify: (message: string) => void,
@@ -43,11 +43,14 @@ export async function openFilledQueue(
 export type Enqueued = {
   readonly wanted: number;
   readonly queued: number;
-  /** Left out. */
+  /** Accounts that were left out. */
   readonly unreachable: readonly Unreachable[];
 };
 
-/** Queues the configured accounts that are neither retired nor paused; with their syncs the public lists. */
+/**
+ * Queues the configured accounts that are neither retired nor paused. With syncs it also queues the
+ * public lists.
+ */
 export async function enqueueAccounts(
   { db }: CommandDatabase,
   queue: Queue,

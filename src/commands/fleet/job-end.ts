@@ -10,8 +10,9 @@ import type { JobEnd } from "../../fleet/task.ts";
 import { errorsOf, type SyncResult } from "../sync/sync-result.ts";
 
 /**
- * What becomes of the job whose run ended so. An account that another run holds is being synced, and what
- * is open although nothing failed is for `status` to tell: both are done.
+ * How a sync's job ends. Two cases without success count as done: an account that another run
+ * holds, since that run syncs it, and a run without errors that left something open, which `status`
+ * reports.
  */
 export const jobEndOf = (result: SyncResult): JobEnd => jobEndOfErrors(errorsOf(result));
 
@@ -25,7 +26,7 @@ function jobEndOfErrors(thrown: readonly unknown[]): JobEnd {
   return { is: errors.every(isHopeless) ? "hopeless" : "failed", why };
 }
 
-/** What the exchange refuses it refuses again, and what is configured wrong stays so. */
+/** A refused request is refused again, and a wrong configuration stays wrong. */
 function isHopeless(error: unknown): boolean {
   if (error instanceof UsageError) return true;
   if (!(error instanceof ExchangeError)) return false;

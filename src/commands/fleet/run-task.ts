@@ -8,17 +8,17 @@ import type { SyncResult } from "../sync/sync-result.ts";
 import { checkAccount } from "./check-account.ts";
 import { jobEndOf, jobEndOfThrown } from "./job-end.ts";
 
-/** Configurations as they are when they are asked for: an account that was added is found. */
+/** Reads the configuration at each call, so that added accounts are found. */
 export type ReadConfigs = {
-  /** Without credentials. */
+  /** All accounts, without credentials. */
   readonly all: () => Config;
-  /** @throws UsageError where the account is not configured, or a credential of it is missing. */
+  /** @throws UsageError if the account is not configured, or lacks a credential. */
   readonly of: (account: string) => Config;
 };
 
 export type TaskDeps = {
   readonly session: SyncSession;
-  /** Its statements may take as long as a check of millions of bills. */
+  /** Allows statements as long as a check of millions of bills takes. */
   readonly checksDb: Database;
   readonly configs: ReadConfigs;
   readonly reporter: Reporter;
@@ -28,7 +28,7 @@ export type TaskDeps = {
 const ofAccounts: Targets = new Set(["bills", "ltv"]);
 const ofLists: Targets = new Set(["symbols", "contracts"]);
 
-/** Does one task as `sync`, or `reconcile`, does it. Never throws. */
+/** Does one task as the command `sync` or `reconcile` would. Never throws. */
 export async function runTask(
   { session, checksDb, configs, reporter, signal }: TaskDeps,
   task: Task,

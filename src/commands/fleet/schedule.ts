@@ -6,12 +6,12 @@ import { openCommandDatabase } from "../../db/open.ts";
 import { messageOf, ReportableError, StoppedError, UsageError } from "../../errors.ts";
 import { enqueueAccounts, enqueuedText, openFilledQueue } from "./enqueue.ts";
 
-/** Where a round could not be queued, it is tried again after this. */
+/** How long to wait after a round that could not be queued. */
 const againMs = minuteMs;
 
 /**
- * `schedule`: queues every account once in each period, until Ctrl-C. The configuration is read anew each
- * time. An account that still waits, or is at work, is not queued again.
+ * `schedule`: queues every account once in each period, until Ctrl-C. Reads the configuration anew
+ * for each round. An account that still waits or is at work is not queued again.
  */
 export async function scheduleCommand(
   readConfig: () => Config,
@@ -28,7 +28,8 @@ export async function scheduleCommand(
       try {
         const enqueued = await enqueueAccounts(database, queue, readConfig(), { reconcile: false });
         printSummary(io, enqueuedText(enqueued));
-        // By the first round's time, however long each takes; rounds that were slept through are left out.
+        // Rounds keep the first round's schedule, however long each takes. Rounds missed during
+        // sleep are skipped.
         while (dueAt <= systemClock.now()) dueAt += everyMs;
         waitMs = dueAt - systemClock.now();
       } catch (error) {

@@ -4,9 +4,9 @@ import { type JobEnd, type Task, taskName } from "../../fleet/task.ts";
 import type { Log } from "../../log.ts";
 import { logReporter, type Reporter } from "../sync/reporter.ts";
 
-/** What a worker tells: what failed, and each minute how many jobs it did. */
+/** A worker's log: failures, and each minute the number of jobs since the start. */
 export type WorkerLog = Disposable & {
-  /** For one run. What is ordinary of it is told at the level debug. */
+  /** A reporter for one run. Ordinary events are logged at the level debug. */
   readonly reporter: () => Reporter;
   readonly count: (task: Task, end: JobEnd) => void;
 };

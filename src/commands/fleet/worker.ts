@@ -21,7 +21,7 @@ export type WorkerOptions = {
   readonly egress?: string;
 };
 
-/** `worker`: syncs the accounts that are queued, and checks those that are queued for it, until Ctrl-C. */
+/** `worker`: works off the queued syncs and checks of accounts, until Ctrl-C. */
 export async function workerCommand(
   configs: ReadConfigs,
   io: Io,
@@ -50,7 +50,7 @@ export async function workerCommand(
     using reporter = told.reporter();
     const end = await runTask({ session, checksDb: checks.db, configs, reporter, signal }, task);
     if (session.ban() !== undefined) {
-      // The next account would be refused as well: other addresses go on.
+      // The exchange would refuse the next account as well. Workers at other addresses go on.
       stop.abort(new StoppedError("this address is banned"));
       return { is: "given back" };
     }
@@ -66,7 +66,7 @@ export async function workerCommand(
   return 0;
 }
 
-/** @throws UsageError where no connection can begin at this address. */
+/** @throws UsageError if no connection can start from this address. */
 async function refuseForeign(address: string): Promise<void> {
   const server = createServer();
   const { promise, resolve, reject } = Promise.withResolvers<void>();

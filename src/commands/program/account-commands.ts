@@ -12,7 +12,7 @@ import {
   productOption,
 } from "./options.ts";
 
-/** `accounts` and what it can do. */
+/** `accounts` and its subcommands. */
 export function addAccountCommands(
   program: Command,
   { io, readEnvironment }: ProgramDeps,

@@ -5,7 +5,7 @@ import { type ExitWith, jsonOption, type ProgramDeps } from "./options.ts";
 
 type BackupFlags = { readonly check: boolean; readonly force: boolean; readonly json: boolean };
 
-/** What takes the whole ledger out of a database, and puts it into another. */
+/** The commands that copy the whole ledger to a file and back into a database. */
 export function addBackupCommands(
   program: Command,
   { io, readEnvironment }: ProgramDeps,

@@ -13,7 +13,7 @@ import {
   reporting,
 } from "./options.ts";
 
-/** What holds the stored against what was served. */
+/** The commands that compare what is stored with what the exchange serves. */
 export function addRepairCommands(
   program: Command,
   { io, readEnvironment }: ProgramDeps,
@@ -53,7 +53,7 @@ type Accepting = { readonly accept?: string; readonly note?: string };
 
 type VerifyRange = { readonly from: string; readonly to: string; readonly heal: boolean };
 
-/** What holds the ledger against itself. */
+/** The command that checks the ledger against itself. */
 export function addReconcileCommand(
   program: Command,
   { io, readEnvironment }: ProgramDeps,
@@ -96,7 +96,7 @@ type ReconcileFlags = {
   readonly by?: string;
 };
 
-/** A month's close. */
+/** The command for a month's close. */
 export function addReportCommand(
   program: Command,
   { io, readEnvironment }: ProgramDeps,

@@ -6,10 +6,10 @@ import type { WorkerOptions } from "../fleet/worker.ts";
 import { distributeHelp, workerHelp } from "./help.ts";
 import { durationOf, type ExitWith, type ProgramDeps } from "./options.ts";
 
-/** Twice as many as use up the limit of an address. */
+/** Twice as many accounts as use up the limit of an address. */
 const concurrencyUsual = 18;
 
-/** `worker`, and what gives it work. */
+/** `worker`, and the commands that give it work. */
 export function addFleetCommands(
   program: Command,
   { io, readEnvironment }: ProgramDeps,

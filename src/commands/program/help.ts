@@ -1,6 +1,6 @@
 import { aboutFormat, formatNames } from "../../export/formats.ts";
 
-// What --help says below the options.
+// Shown by --help below the options.
 
 export const programHelp = `
 Exit codes: 0 done and complete, 1 not complete, 2 wrong usage or configuration,

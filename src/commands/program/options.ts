@@ -6,18 +6,21 @@ import { dayMs, hourMs, minuteMs } from "../../contract/time.ts";
 
 export type ProgramDeps = {
   readonly io: Io;
-  /** npm keeps options for itself that are typed before two dashes. */
+  /** npm takes options before two dashes for itself. */
   readonly isRunByNpm: boolean;
-  /** Read only by a command that needs it: help is shown whatever the environment holds. */
+  /**
+   * Called only by a command that needs the environment: help is shown even if the environment is
+   * invalid.
+   */
   readonly readEnvironment: () => Environment;
 };
 
-/** Runs a command, and keeps its exit code. */
+/** Runs a command and keeps its exit code. */
 export type ExitWith = <Args extends unknown[]>(
   command: (...args: Args) => Promise<ExitCode>,
 ) => (...args: Args) => Promise<void>;
 
-/** The options of a command that reports. */
+/** The options of a reporting command. */
 export type Reporting = {
   readonly json: boolean;
   readonly account?: string[];
@@ -33,7 +36,7 @@ export const productOption = () => new Option("--product <type...>", "these prod
 export const jsonOption = (otherwise: string) =>
   new Option("--json", "print the result as JSON").default(false, otherwise);
 
-/** The configuration, for the accounts and product types that were named. */
+/** The configuration, narrowed to the accounts and product types that were typed. */
 export const narrowedConfig = (
   readEnvironment: ProgramDeps["readEnvironment"],
   credentials: boolean,
@@ -57,7 +60,7 @@ export const maxAgeOption = (what: string) =>
     .argParser(durationOf)
     .default(3 * hourMs, "3h");
 
-/** A ratio above 0, as 0.8. */
+/** A ratio above 0, such as 0.8. */
 export function ratioOf(text: string): number {
   const ratio = Number(text);
   if (/^\d{1,3}(\.\d{1,6})?$/.test(text) && ratio > 0) return ratio;
@@ -74,7 +77,7 @@ export function durationOf(text: string): number {
 
 const pageMax = 10_000;
 
-/** How many ledgers are shown at once. */
+/** How many ledgers to show at once. */
 export function pageOf(text: string): number {
   const count = Number(text);
   if (/^\d{1,5}$/.test(text) && count >= 1 && count <= pageMax) return count;

@@ -35,8 +35,8 @@ import { addServingCommands } from "./serving-commands.ts";
 import { addTypesCommands } from "./types-commands.ts";
 
 /**
- * Runs what was typed.
- * @throws whatever stopped the command; wrong usage is told and comes back as its exit code.
+ * Runs the typed command.
+ * @throws any error that stopped the command. Wrong usage is printed, and its exit code returned.
  */
 export async function runProgram(args: readonly string[], deps: ProgramDeps): Promise<ExitCode> {
   let exitCode: ExitCode = 0;
@@ -57,7 +57,7 @@ export async function runProgram(args: readonly string[], deps: ProgramDeps): Pr
   return exitCode;
 }
 
-/** All that can be typed: commands, arguments and options. Nothing runs until it parses. */
+/** The definition of all commands, arguments and options. No command runs before it has parsed. */
 export function programOf(deps: ProgramDeps, exitWith: ExitWith): Command {
   const program = openProgram(deps);
   addLedgerCommands(program, deps, exitWith);
@@ -81,7 +81,7 @@ function openProgram({ io, isRunByNpm }: ProgramDeps): Command {
     .version(programVersion(), "--version", "print the version")
     .exitOverride()
     .configureOutput({
-      // commander ends each text with a line end, and so do these.
+      // commander ends each text with a line end; print and tell add their own.
       writeOut: (text) => print(io, text.replace(/\n$/, "")),
       writeErr: (text) => tell(io, withShortWords(text).replace(/\n$/, "")),
     })
@@ -91,8 +91,8 @@ function openProgram({ io, isRunByNpm }: ProgramDeps): Command {
 
 const npmHint = "; options go behind two dashes: npm run verify -- --help";
 
-// Each command is loaded when it is run: all of them take half a second, which help and a
-// wrong word need not wait for.
+// Each command is imported when it runs: importing all takes half a second, for which help and a
+// mistyped word need not wait.
 
 function addLedgerCommands(
   program: Command,

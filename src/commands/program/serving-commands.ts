@@ -14,7 +14,7 @@ import {
   productOption,
 } from "./options.ts";
 
-/** `serve`, and what goes with it. */
+/** `serve`, and the commands that belong to it. */
 export function addServingCommands(
   program: Command,
   { io, readEnvironment }: ProgramDeps,

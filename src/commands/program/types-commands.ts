@@ -3,7 +3,7 @@ import { readConfig } from "../../config/config.ts";
 import { typesHelp } from "./help.ts";
 import { type ExitWith, jsonOption, type ProgramDeps } from "./options.ts";
 
-/** What says what each kind of bill is about. */
+/** The commands that map business types to categories. */
 export function addTypesCommands(
   program: Command,
   { io, readEnvironment }: ProgramDeps,

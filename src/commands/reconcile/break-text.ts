@@ -5,7 +5,7 @@ import { printableLine } from "../../printable.ts";
 import { type Break, breakKinds } from "../../reconciliation/breaks.ts";
 import type { ListedBreak, PastDecision } from "../../reconciliation/sign-off.ts";
 
-/** A break, and whether no sync reads its ledger any more, which keeps its breaks. */
+/** A break, and whether its ledger is retired: breaks of retired ledgers stay. */
 export type Marked<Entry extends Break> = Entry & { readonly isRetired: boolean };
 
 export function markRetired(retirements: readonly Retirement[]) {
@@ -16,7 +16,7 @@ export function markRetired(retirements: readonly Retirement[]) {
   });
 }
 
-/** A break, on a few lines. */
+/** A break in a few lines. */
 export function breakText(entry: Marked<Break>): string {
   const where = [entry.account, entry.productType].filter((part) => part !== "").join("/");
   const amounts =
@@ -39,11 +39,11 @@ export function breakText(entry: Marked<Break>): string {
   ].join("\n");
 }
 
-/** Of a unified account's wallet, with the category that it stands in. */
+/** A bill's name. In a unified account's wallet it includes the bill's category. */
 const billName = (productType: string | null, billId: string | null): string =>
   [productType, billId ?? "none"].filter((part) => part !== null).join("/");
 
-/** The same with its state, and with who decided what about it. */
+/** A break in a few lines, with its state and the decisions on it. */
 export function listedText(entry: Marked<ListedBreak>): string {
   const state = {
     open: [],
@@ -59,7 +59,7 @@ const decisionText = ({ decision, decidedAt, decidedBy, note }: PastDecision): s
   return `   ${printableLine(`${decision} ${decidedAt}${by}${why}`)}`;
 };
 
-/** A break for programs: its times in whole seconds, as everywhere. */
+/** A break for programs. Its times are in whole seconds, as in all JSON. */
 export function breakJson<Entry extends Marked<Break>>({
   happenedAt,
   firstSeenAt,
@@ -77,7 +77,7 @@ export function breakJson<Entry extends Marked<Break>>({
 const secondsOf = (time: string | null): string | null =>
   time === null ? null : jsonTime(epochMs(Date.parse(time)));
 
-/** The same with who decided what about it. */
+/** A break for programs, with the decisions on it. */
 export const listedJson = (entry: Marked<ListedBreak>): object => ({
   ...breakJson(entry),
   signedOffAt: secondsOf(entry.signedOffAt),

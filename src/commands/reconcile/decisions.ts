@@ -4,7 +4,7 @@ import { UsageError } from "../../errors.ts";
 import { type Decision, reopenBreaks, signOffBreaks } from "../../reconciliation/sign-off.ts";
 import { formatCounted } from "../../terminal/format.ts";
 
-/** What is to be signed off and reopened; undefined where nothing is. */
+/** The breaks to sign off and to reopen. Undefined if there are none. */
 export type Decisions = {
   readonly accept: Decision | undefined;
   readonly reopen: Decision | undefined;
@@ -17,7 +17,7 @@ type Words = {
   readonly by?: string;
 };
 
-/** @throws UsageError where the words do not belong together. */
+/** @throws UsageError if the options do not go together. */
 export function decisionsOf({ accept, reopen, note, by }: Words): Decisions {
   if (accept === undefined && reopen === undefined) {
     if (note !== undefined)
@@ -38,7 +38,7 @@ export function decisionsOf({ accept, reopen, note, by }: Words): Decisions {
 
 const isBlank = (text: string | undefined): boolean => text === undefined || text.trim() === "";
 
-// A longer list is a slip of the finger, and no ledger was seen with a thousand breaks to sign off.
+// A longer list is a typing error: no ledger was seen with a thousand breaks to sign off.
 const numbersMax = 10_000;
 
 /** The numbers of a list such as "3, 4, #7-9", each once. */
@@ -63,15 +63,15 @@ function numbersOf(option: string, list: string): readonly number[] {
   return [...numbers];
 }
 
-/** @throws UsageError for --all alone. */
+/** @throws UsageError for --all without --list. */
 export function listingOf({ list, all }: { readonly list: boolean; readonly all: boolean }) {
   if (all && !list) throw new UsageError("--all goes with --list");
   return list ? { isAll: all } : undefined;
 }
 
 /**
- * Signs off and reopens what was named, and says so.
- * @throws UsageError where a number is not that of such a break; then none of its list was changed.
+ * Signs off and reopens the named breaks, and says so.
+ * @throws UsageError if a number is not that of such a break. Nothing of that list is then changed.
  */
 export async function decide(io: Io, db: Database, { accept, reopen }: Decisions): Promise<void> {
   if (reopen !== undefined) {

@@ -41,15 +41,15 @@ import { type Decisions, decide } from "./decisions.ts";
 export type ReconcileOptions = {
   readonly selection: Selection;
   readonly json: boolean;
-  /** All bills again, not only those that changed. */
+  /** Checks all bills again, not only changed ones. */
   readonly full: boolean;
-  /** Read the time around each break again, write what differs, and look once more. */
+  /** Reads the time around each break again, writes what differs, and checks once more. */
   readonly repair: boolean;
-  /** List what the last check left, and check nothing. */
+  /** Lists the breaks of the last check, and checks nothing. */
   readonly list: { readonly isAll: boolean } | undefined;
 } & Decisions;
 
-/** `reconcile`: holds the ledger against itself. Exit code 0 only where nothing is open. */
+/** `reconcile`: checks the ledger against itself. The exit code is 0 only if nothing is open. */
 export async function reconcileCommand(
   config: Config,
   io: Io,
@@ -64,14 +64,14 @@ export async function reconcileCommand(
     return 0;
   }
   const { list, selection } = options;
-  // Refuses names that nothing is known of.
+  // Refuses unknown names.
   selectedStreams(selection, config, await readSyncedStreams(db));
   await decide(io, db, options);
   if (list !== undefined) return await listBreaksOf(io, db, { ...options, ...list });
   return await loggedRun(db, "reconcile", () => check(config, io, db, options), io.signal);
 }
 
-/** Exit code 0 only where nothing is open, as after a check. */
+/** The exit code is 0 only if nothing is open, as after a check. */
 async function listBreaksOf(
   io: Io,
   db: Database,
@@ -87,7 +87,7 @@ async function listBreaksOf(
 const nothingListed = (isAll: boolean): string =>
   isAll ? "no break was ever found" : "nothing is open; --all lists what is signed off or resolved";
 
-/** What a check came to, with the breaks of retired ledgers marked. */
+/** The result of a check, with the breaks of retired ledgers marked. */
 type Checked = Omit<Reconciliation, "breaks" | "wholeAccounts"> & {
   readonly breaks: readonly Marked<Break>[];
 };
@@ -104,7 +104,8 @@ async function check(
   const isRepaired = isRepair && first.breaks.length > 0;
   if (isRepaired) await repair({ db, config, io }, await readBrokenSpans(db, selection));
   const result = isRepaired ? await reconcile(db, selection, { isFull }) : first;
-  // What made a check look at all of an account's bills may be that some were deleted by hand.
+  // A check may have read all of an account's bills because some were deleted by hand, so their
+  // counts are checked too.
   const whole = new Set([...first.wholeAccounts, ...result.wholeAccounts]);
   const counted = (await readCountedStreams(db, [...whole])).filter((stream) =>
     isSelected(selection, stream),
@@ -136,7 +137,7 @@ async function check(
   };
 }
 
-/** Reads the spans again, as `verify --heal` does, which tells on standard error what it wrote. */
+/** Reads the spans again, as `verify --heal` does. What it wrote is reported on standard error. */
 async function repair(
   { db, config, io }: { readonly db: Database; readonly config: Config; readonly io: Io },
   spans: readonly BrokenSpan[],
@@ -161,15 +162,15 @@ async function repair(
       ...whole,
       accounts: wanted.map((one) => ({ ...one, productTypes: [productType], readsAll: false })),
     };
-    // The exchange's clock, which dated the bills, may be ahead of this machine's.
+    // The exchange's clock dated the bills and may be ahead of this machine's.
     const span = { from: isoTime(from), to: isoTime(epochMs(Math.min(to, now))) };
-    // What it says is not the result here: that it was lost is no failure.
+    // Its output is not this command's result: failing to write it is no failure.
     const beside = { ...io, out: io.err, lost: () => undefined };
     await verifyCommand(narrow, beside, { ...span, heal: true, json: false, counts: false });
   }
 }
 
-/** What was stored for quick answers otherwise than the rows say, and is stored anew. */
+/** Stored summaries that differed from the rows and were stored anew. */
 type SetRight = {
   readonly recounted: readonly BillCount[];
   readonly wrongDays: readonly WalletDay[];

@@ -2,13 +2,14 @@ import { createHash } from "node:crypto";
 import { csvLines, csvRow } from "../../export/csv.ts";
 import type { BillPages } from "../../export/exported-bill.ts";
 
-/** The number of bills and the SHA-256 over them, hexadecimal. */
+/** The number of bills, and the SHA-256 of their lines in hexadecimal. */
 export type Digest = { readonly bills: number; readonly sha256: string };
 
 /**
- * What anybody computes again from the exported CSV: its lines without the header and without their
- * last two columns, which are this database's own, sorted as bytes. It does not depend on when a bill
- * was stored, on how its type was mapped, or on the order in which balances chain.
+ * The command with which anybody computes the digest from the exported CSV: its lines without the
+ * header and without their last two columns, sorted as bytes. The last two columns are specific to
+ * this database. The digest does not depend on when a bill was stored, how its type was mapped, or
+ * the order in which balances chain.
  */
 export const digestCommand = (file: string): string =>
   `sed $'1d; s/,[^,]*Z,[a-z]*\\r$//' ${file} | LC_ALL=C sort | sha256sum`;
@@ -21,7 +22,7 @@ export async function digestOf(pages: BillPages): Promise<Digest> {
   for await (const bills of pages) {
     count += bills.length;
     const text = csvLines(bills.map(csvRow));
-    // By line, as sed and sort read it, though a field may hold a line's end.
+    // Splits by line, as sed and sort do, although a field may contain a line end.
     for (const line of text.split("\n").slice(0, -1))
       lines.push(bytesOf(line.replace(ownColumns, "")));
   }
@@ -30,5 +31,5 @@ export async function digestOf(pages: BillPages): Promise<Digest> {
   return { bills: count, sha256: hash.digest("hex") };
 }
 
-/** A character for each byte, which JavaScript sorts as `LC_ALL=C sort` does. */
+/** Makes one character of each byte, so that JavaScript sorts as `LC_ALL=C sort` does. */
 const bytesOf = (line: string): string => Buffer.from(line).toString("latin1");

@@ -19,7 +19,7 @@ const style = `
   @media print { body { margin: 0; max-width: none; } h2 { break-after: avoid; } tr { break-inside: avoid; } pre { border: 1px solid #bbb; } }
 `;
 
-/** A page of one file, without a script and without anything to load. */
+/** The report as a single file, without scripts and without anything to load. */
 export function reportHtml(report: MonthReport): string {
   const { month, generatedAt, versions, lacking, ledgers } = report;
   return `<!doctype html>

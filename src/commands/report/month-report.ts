@@ -3,10 +3,10 @@ import type { ReportedWallet } from "../../reports/reported-wallets.ts";
 import type { Interval } from "../../sync/intervals.ts";
 import type { Digest } from "./digest.ts";
 
-/** A list that is shown up to a bound, and how long it is. */
+/** The first items of a list, and the length of the whole list. */
 export type Listed<Item> = { readonly total: number; readonly shown: readonly Item[] };
 
-/** Opening, what moved it, and closing, of one coin: decimals as text. */
+/** Opening, movements and closing of one coin. Decimals are text. */
 export type Rollforward = Readonly<Record<Movement, string>> & {
   readonly coin: string;
   readonly bills: number;
@@ -16,11 +16,14 @@ export type Rollforward = Readonly<Record<Movement, string>> & {
 };
 
 export type Coverage = {
-  /** Time of the month that was read to its end, that is not, and that is lost. */
+  /** The month's time that was read to its end, that was not, and that is lost. */
   readonly complete: readonly Interval[];
   readonly missing: readonly Interval[];
   readonly expired: readonly Interval[];
-  /** Of the windows that prove it: how many, their pages and rows, and when the last one was read. */
+  /**
+   * The windows that prove the coverage: their number, their pages and rows, and the time of the
+   * last read.
+   */
   readonly windows: number;
   readonly pages: number;
   readonly rows: number;
@@ -39,7 +42,7 @@ export type Restatement = {
   readonly billId: string;
   readonly revision: number;
   readonly replacedAt: string;
-  /** What is another now: the column, the old and the new value. */
+  /** The changed columns, with old and new values. */
   readonly changes: readonly {
     readonly field: string;
     readonly old: string | null;
@@ -63,9 +66,9 @@ export type ReportedBreak = {
 export type LedgerMonth = {
   readonly wallet: ReportedWallet;
   readonly coverage: Coverage;
-  /** When a check last looked at the chain that was looked at first; null where one never was. */
+  /** The oldest of the chains' last checks; null if no chain was checked. */
   readonly reconciledAt: string | null;
-  /** Whether a check has looked at every bill of the month. */
+  /** Whether reconcile has checked every bill of the month. */
   readonly isReconciled: boolean;
   readonly rollforward: readonly Rollforward[];
   readonly digest: Digest;
@@ -75,7 +78,7 @@ export type LedgerMonth = {
 };
 
 export type MonthReport = {
-  /** 2026-10, of UTC. */
+  /** A month of UTC: 2026-10. */
   readonly month: string;
   readonly span: Interval;
   readonly generatedAt: string;
@@ -85,7 +88,9 @@ export type MonthReport = {
     readonly postgres: string;
     readonly schema: string;
   };
-  /** What the figures may lack or what is not settled, a sentence each. Empty where nothing is. */
+  /**
+   * A sentence for each thing that the figures lack or that is not settled. Empty if there is none.
+   */
   readonly lacking: readonly string[];
   readonly ledgers: readonly LedgerMonth[];
 };

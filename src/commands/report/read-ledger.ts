@@ -21,17 +21,17 @@ import type {
   Rollforward,
 } from "./month-report.ts";
 
-// A page for a person; the tables hold the rest.
+// A person reads one page; the tables have the rest.
 const shownMax = 100;
 
-/** All of a ledger's month, in one snapshot. */
+/** A ledger's month, in one snapshot. */
 export async function readLedgerMonth(
   tx: Transaction,
   known: ReportedWallet,
   span: Interval,
 ): Promise<LedgerMonth> {
   const { account, productTypes, closedAt } = known;
-  // What came after the month is not told in it.
+  // A closing after the month is not part of the report.
   const isClosed = closedAt !== undefined && closedAt < span.to;
   const wallet = { ...known, closedAt: isClosed ? closedAt : undefined };
   const selection = { accounts: [account], productTypes, ...span };
@@ -49,11 +49,11 @@ export async function readLedgerMonth(
   };
 }
 
-/** What is stored by the bills' own product types. */
+/** Selects rows by the bills' own product types. */
 const isOf = ({ account, productTypes }: ReportedWallet): SQL =>
   sql`account = ${account} and product_type = any(${textArray(productTypes)}::text[])`;
 
-/** What is stored under the wallet's name. */
+/** Selects rows that are stored under the wallet's name. */
 const isOfWallet = ({ account, productType }: ReportedWallet): SQL =>
   sql`account = ${account} and product_type = ${productType}`;
 
@@ -74,7 +74,7 @@ async function readCoverage(
     lost.push(...known.expired);
   }
   const expired = subtract(intersect([span], lost), complete);
-  // Behind its closing there is nothing to be read.
+  // After its closing, a ledger has nothing to read.
   const wanted = interval(span.from, Math.min(span.to, closedAt ?? span.to));
   const { rows } = await tx.execute<{
     windows: string;
@@ -138,7 +138,7 @@ async function readRollforward(
   return rows.map((row) => ({ ...row, bills: Number(row.bills) }));
 }
 
-/** What is not resolved: of which time a broken row is, nobody can tell, so all are shown. */
+/** The unresolved rejected rows. All are shown, because a broken row's month cannot be known. */
 async function readRejected(tx: Transaction, wallet: ReportedWallet): Promise<Listed<Rejected>> {
   const { rows } = await tx.execute<Rejected & { total: string }>(sql`
     select
@@ -161,7 +161,7 @@ const listed = <Item>(rows: readonly (Item & { readonly total: string })[]): Lis
   shown: rows.map(({ total: _, ...row }) => row as Item),
 });
 
-/** Contents that were replaced, of bills that are or were of the month. */
+/** Replaced contents of bills that are or were of the month. */
 async function readRestatements(
   tx: Transaction,
   wallet: ReportedWallet,
@@ -223,8 +223,8 @@ async function readRestatements(
 }
 
 /**
- * Open and signed-off breaks of the month. What happened later and speaks of it is in it, too:
- * restatements where it has some, and rejected rows, which may be of any month.
+ * The month's breaks, open or signed off. Later breaks that concern the month are included:
+ * restatements, if the month has some, and rejected rows, which may be of any month.
  */
 async function readBreaks(
   tx: Transaction,

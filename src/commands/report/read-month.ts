@@ -12,7 +12,7 @@ import { programVersion } from "../../version.ts";
 import type { LedgerMonth, MonthReport } from "./month-report.ts";
 import { readLedgerMonth } from "./read-ledger.ts";
 
-/** A month of these ledgers, as it is stored at one moment. */
+/** These ledgers' month, as stored at one moment. */
 export async function readMonthReport(
   tx: Transaction,
   wallets: readonly ReportedWallet[],
@@ -53,7 +53,7 @@ async function readVersions(tx: Transaction) {
   };
 }
 
-/** What stands between a ledger's figures and the whole month. */
+/** Sentences on what a ledger's figures lack for a complete month. */
 function lackingOf(ledger: LedgerMonth): readonly string[] {
   const { coverage, rollforward, rejected, breaks, isReconciled, reconciledAt } = ledger;
   const { wallet } = ledger;

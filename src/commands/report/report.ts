@@ -40,7 +40,7 @@ export type ReportOptions = {
   readonly selection: Selection;
 };
 
-/** @throws UsageError for a word that cannot be meant. */
+/** @throws UsageError for an invalid option. */
 export function reportOptions(words: ReportWords): ReportOptions {
   const format = formats.find((name) => name === words.format);
   if (format === undefined) {
@@ -50,7 +50,10 @@ export function reportOptions(words: ReportWords): ReportOptions {
   return { month: monthOf(words.month), format, selection: selectionOf(words) };
 }
 
-/** `report`: a month's close. Exit code 0 where it was written: what it lacks stands in it. */
+/**
+ * `report`: a month's close. The exit code is 0 once the report is written, and the report says
+ * what it lacks.
+ */
 export async function reportCommand(
   config: Config,
   io: Io,

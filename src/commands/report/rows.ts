@@ -2,7 +2,7 @@ import { isoTime } from "../../contract/time.ts";
 import type { ReportedWallet } from "../../reports/reported-wallets.ts";
 import type { Rejected, ReportedBreak, Restatement } from "./month-report.ts";
 
-// The tables below the figures, as rows of text: the same for a terminal and for a page.
+// The tables below the figures, as rows of text. Text and HTML share them.
 
 export const titles = {
   rejected: ["rejected", "bill", "where", "fault", "digest"],
@@ -45,7 +45,7 @@ export const breakRow = (row: ReportedBreak): readonly string[] => [
     : "-",
 ];
 
-/** The command that exports the bills of the digest, to be typed in a POSIX shell. */
+/** The command that exports the bills of the digest, for a POSIX shell. */
 export const exportOf = ({ account, productTypes }: ReportedWallet, month: string): string =>
   [
     `npm run --silent export -- --format csv --account ${quoted(account)}`,
@@ -53,7 +53,7 @@ export const exportOf = ({ account, productTypes }: ReportedWallet, month: strin
     `--month ${month}`,
   ].join(" ");
 
-/** Of a wallet that is read no more; empty of any other. */
+/** A sentence on a wallet that is no longer read; empty for any other. */
 export const closedText = ({ closedAt }: ReportedWallet): string =>
   closedAt === undefined
     ? ""

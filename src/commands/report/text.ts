@@ -5,7 +5,7 @@ import { digestCommand } from "./digest.ts";
 import type { LedgerMonth, Listed, MonthReport } from "./month-report.ts";
 import { breakRow, closedText, exportOf, rejectedRow, restatementRow, titles } from "./rows.ts";
 
-/** The report for a terminal or a file of text. */
+/** The report as text. */
 export function reportText(report: MonthReport): string {
   const { month, generatedAt, versions, lacking, ledgers } = report;
   return [

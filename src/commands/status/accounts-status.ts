@@ -4,7 +4,7 @@ import { printableLine } from "../../printable.ts";
 import type { AccountStatus, StreamStatus } from "../../reports/status.ts";
 import { closedLines, notAvailableLines } from "../../terminal/account-remarks.ts";
 
-// What status says of accounts: their modes, what their keys may not read, and streams that are closed.
+// Status of accounts: their modes, what their keys may not read, and closed streams.
 
 export const closedRemarks = (streams: readonly StreamStatus[], now: EpochMs): readonly string[] =>
   closedLines(
@@ -23,7 +23,7 @@ export const accountRemarks = ({
   ...notAvailableLines(account, notAvailable),
 ];
 
-/** The same for programs. */
+/** The accounts' status for programs. */
 export const accountsJson = (accounts: readonly AccountStatus[]): readonly object[] =>
   accounts.map(({ account, mode, notAvailable }) => ({
     account,

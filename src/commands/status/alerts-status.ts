@@ -4,7 +4,7 @@ import type { Alert, AlertReason } from "../../reports/alerts.ts";
 import type { BreakCount } from "../../reports/break-counts.ts";
 import { formatCounted, formatDuration, formatTime } from "../../terminal/format.ts";
 
-// What status says of breaks, and of the alert rules that fire.
+// Status of breaks, and of alert rules that fire.
 
 const nameOf = (parts: readonly (string | undefined)[]): string =>
   printableLine(parts.filter((part) => part !== undefined && part !== "").join("/"));
@@ -19,7 +19,7 @@ export const breaksLines = (breaks: readonly BreakCount[]): readonly string[] =>
         "npm run reconcile -- --list shows what does not add up",
     );
 
-/** A line for each rule that fires, and for whom. */
+/** A line for each rule that fires, with its subject. */
 export const alertsText = (alerts: readonly Alert[]): string =>
   alerts.length === 0 ? "no alert" : alerts.map(alertLine).join("\n");
 
@@ -57,7 +57,7 @@ function reasonText(why: AlertReason): string {
   }
 }
 
-/** The same for programs. */
+/** The firing rules for programs. */
 export const alertsJson = (alerts: readonly Alert[]): readonly object[] =>
   alerts.map(({ name, on, why }) => ({
     name,

@@ -19,7 +19,7 @@ import { recordsJson, recordsText, wantedRiskUnits } from "./records-status.ts";
 import type { StatusDeps, StatusOptions, Told } from "./status-options.ts";
 import { statusJson, statusText } from "./streams-status.ts";
 
-/** `status` of more ledgers than somebody reads: what they come to, and the worst of them. */
+/** `status` of more ledgers than a person reads: totals, and the worst ledgers. */
 export async function readFleetStatus(
   { db, configOf }: StatusDeps,
   options: StatusOptions & { readonly limit: number },
@@ -42,7 +42,7 @@ export async function readFleetStatus(
   const riskUnits = wantedRiskUnits(config.accounts);
   const alerts = limits && [
     ...fleetAlerts(totals, unread.length).filter(({ ledgers }) => ledgers > 0),
-    // Of runs and loans; those of the ledgers are counted.
+    // Alerts of runs and loans are listed; alerts of ledgers are counted.
     ...alertsOf(withoutLedgers(all), limits).map((alert) => ({ alert })),
   ];
   const page = { limit, offset, ledgers: totals.ledgers };

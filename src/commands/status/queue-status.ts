@@ -3,10 +3,10 @@ import { printableLine } from "../../printable.ts";
 import type { FailedJob, QueueStatus } from "../../reports/queue.ts";
 import { formatCount, formatCounted, formatTime } from "../../terminal/format.ts";
 
-/** What a person is shown of the failed; JSON has all. */
+/** How many failed jobs a person is shown. JSON has all. */
 const shownMax = 10;
 
-/** The queue of the workers; nothing where there has been none. */
+/** The workers' queue; no lines if there never was one. */
 export function queueLines(queue: QueueStatus | undefined): readonly string[] {
   if (queue === undefined) return [];
   const { waiting, atWork, failed } = queue;

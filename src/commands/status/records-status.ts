@@ -6,11 +6,11 @@ import { riskUnitsOf } from "../../sync/sync-loan-to-value.ts";
 import { formatCounted, formatDuration, formatMinute } from "../../terminal/format.ts";
 import { riskUnitName } from "../../terminal/stream-names.ts";
 
-// What status says of symbols, of contracts and of loan-to-value.
+// Status of symbols, contracts and loan-to-value.
 
 type RiskUnit = Pick<LoanToValueStatus, "account" | "riskUnitId">;
 
-/** The risk units that these accounts ask for. */
+/** The risk units that these accounts are configured to read. */
 export const wantedRiskUnits = (
   accounts: readonly Pick<Account, "name" | "ltv" | "riskUnitIds">[],
 ): readonly RiskUnit[] =>
@@ -20,7 +20,10 @@ export const wantedRiskUnits = (
       riskUnitsOf(riskUnitIds).map((riskUnitId) => ({ account: name, riskUnitId })),
     );
 
-/** A line for the pairs, one for the contracts and one for each risk unit, stored or wanted: how old each is. */
+/**
+ * A line each for the pairs, the contracts, and every stored or wanted risk unit, with the age of
+ * each.
+ */
 export function recordsText(
   { symbols, contracts, loanToValue }: RecordsStatus,
   wanted: readonly RiskUnit[],
@@ -35,7 +38,7 @@ export function recordsText(
   const sum = (counts: readonly number[]) => counts.reduce((total, count) => total + count, 0);
   const listed = formatCounted(sum(contracts.map(({ pairs }) => pairs)), "contract");
   const gone = sum(contracts.map((list) => list.gone));
-  // Of several lists the oldest.
+  // The oldest of the lists.
   const readAt = epochMs(Math.min(...contracts.map((list) => list.readAt)));
   return [
     `symbols: ${symbolsLine}`,
@@ -58,7 +61,7 @@ const isSame = (a: RiskUnit, b: RiskUnit): boolean =>
 const ageText = (time: EpochMs, now: EpochMs): string =>
   `${formatMinute(time)}, ${formatDuration(Math.max(0, now - time))} ago`;
 
-/** The same for programs. */
+/** The records' status for programs. */
 export const recordsJson = (
   { symbols, contracts, loanToValue }: RecordsStatus,
   wanted: readonly RiskUnit[],

@@ -6,9 +6,12 @@ import type { AlertLimits } from "../../reports/alerts.ts";
 export type StatusOptions = {
   readonly json: boolean;
   readonly selection: Selection;
-  /** Where the alert rules are to be judged. */
+  /** The limits of the alert rules; undefined if they are not to be evaluated. */
   readonly limits?: AlertLimits | undefined;
-  /** At most so many ledgers, the worst first. Default 10,000 in JSON, and of a person a hundred. */
+  /**
+   * The most ledgers to show, worst first. Default 10,000 in JSON or for named accounts, and
+   * otherwise 100.
+   */
   readonly limit?: number | undefined;
   readonly offset?: number | undefined;
 };
@@ -18,10 +21,10 @@ export type StatusDeps = {
   readonly configOf: (accounts: readonly string[] | undefined) => Config;
 };
 
-/** What a status has to say. */
+/** A status to print. */
 export type Told = {
   readonly document: () => object;
   readonly text: () => string;
-  /** How many rules fire; none where they are not to be judged. */
+  /** The number of firing rules; 0 if they are not to be evaluated. */
   readonly alerts: number;
 };

@@ -26,17 +26,17 @@ import { recordsJson, recordsText, wantedRiskUnits } from "./records-status.ts";
 import type { StatusDeps, StatusOptions, Told } from "./status-options.ts";
 import { nothingStored, statusJson, statusText } from "./streams-status.ts";
 
-/** More than these nobody reads: their sums, and the worst of them, say more. */
+/** Nobody reads more ledgers than this: totals and the worst ledgers say more. */
 const shownMax = 100;
-/** More than these no program reads at once: `page` says what comes after them. */
+/** No program reads more at once: `page` says what follows. */
 const listedMax = 10_000;
 
 /**
- * `status`: what is stored, through when it is complete, and what is missing or lost. With limits it
- * ends with 1 where an alert rule would fire.
+ * `status`: what is stored, through when it is complete, and what is missing or lost. With limits,
+ * it exits with 1 if an alert rule would fire.
  *
- * @param configOf the configuration with these accounts; undefined for all. One that names them without
- *   reading each may leave out the others.
+ * @param configOf the configuration with these accounts; undefined for all. A configuration that
+ * lists accounts without reading each may leave out the others.
  */
 export async function statusCommand(
   configOf: StatusDeps["configOf"],
@@ -81,9 +81,9 @@ function show(
   return isWrong || unreachable.length > 0 ? 1 : 0;
 }
 
-/** Before the first migration. */
+/** The status before the first migration. */
 function nothingTold(config: Config, selection: Selection, isChecked: boolean): Told {
-  // A name that is wrong is said at once.
+  // Refuses unknown names before anything else.
   knownStreams(selection, config, { stored: [], states: noStates });
   const alerts = isChecked ? [noSync] : [];
   const nothing = { now: undefined, lastRun: undefined, streams: [], accounts: [] };
@@ -100,7 +100,7 @@ function nothingTold(config: Config, selection: Selection, isChecked: boolean): 
   };
 }
 
-/** Ledger by ledger. */
+/** The status of each ledger. */
 async function readWholeStatus(
   { db, configOf }: StatusDeps,
   { selection, limits }: StatusOptions,
@@ -135,13 +135,19 @@ async function readWholeStatus(
   };
 }
 
-/** Every account that is configured or was ever synced. The coordinator has their names. */
+/**
+ * Every account that is configured or was ever synced. In a distributed database, the coordinator
+ * has these names.
+ */
 async function everyName(db: Database, config: Config): Promise<readonly string[]> {
   const added = await readAddedNames(db, config);
   return [...new Set([...config.accountNames, ...added, ...(await readLeasedNames(db))])];
 }
 
-/** Of these names, those that are configured or have rows. The lease of an account that was renamed stays. */
+/**
+ * The names that are configured or have rows. A renamed account's lease stays under its old name,
+ * which is neither.
+ */
 async function knownAmong(
   db: Database,
   config: Config,
@@ -164,11 +170,17 @@ async function hasMoreThan(
   return inTable > limit || (await countLedgers(db, { accounts, productTypes })) > limit;
 }
 
-/** Of accounts that are named, those that were added; one that is stored only is no fault. */
+/**
+ * For named accounts, the configuration with those of them that were added. An account that is only
+ * stored is no fault.
+ */
 const withAddedAmong = (db: Database, config: Config, { accounts }: Selection): Promise<Config> =>
   accounts === undefined ? withAdded(db, config) : configuredAmong(db, config, accounts);
 
-/** Of accounts that are named, their ledgers; all where one is unknown, whose message names what is known. */
+/**
+ * The ledgers of the named accounts. All ledgers if a name is unknown, because its error lists the
+ * known ones.
+ */
 async function storedAmong(db: Database, config: Config, { accounts }: Selection) {
   const stored = await readSyncedStreams(db, accounts);
   const names = new Set([...config.accountNames, ...stored.map(accountOf)]);
@@ -177,7 +189,7 @@ async function storedAmong(db: Database, config: Config, { accounts }: Selection
 
 const accountOf = ({ account }: { readonly account: string }): string => account;
 
-/** Breaks and loan-to-value of the accounts and product types that were chosen. */
+/** Breaks and loan-to-value of the selected accounts and product types. */
 const ofSelection = (
   { breaks, records }: Observations,
   { accounts, productTypes }: Selection,

@@ -20,7 +20,7 @@ import { streamColumn, streamName } from "../../terminal/stream-names.ts";
 import { accountRemarks, accountsJson, closedRemarks } from "./accounts-status.ts";
 import { breaksLines } from "./alerts-status.ts";
 
-// What status says of ledgers.
+// Status of ledgers.
 
 export const nothingStored = "nothing is stored yet; run sync";
 
@@ -29,7 +29,7 @@ const titles = [
   "expires in",
 ];
 
-/** @param configured the names of the streams that the configuration asks for. */
+/** @param configured the names of the configured streams. */
 export function statusText(
   { now, lastRun, streams: all, accounts }: Status,
   configured: ReadonlySet<string>,
@@ -68,7 +68,7 @@ function streamCells(status: StreamStatus, now: EpochMs): readonly string[] {
   ];
 }
 
-/** Whether any run ever set out to read it. */
+/** Whether any run ever began to read the stream. */
 const isRead = ({ coverage, settling, unproven, unread, expired }: StreamStatus): boolean =>
   [coverage, settling, unproven, unread, expired].some((times) => times.length > 0);
 
@@ -77,7 +77,7 @@ function untilText(ms: number): string {
   return ms < minuteMs ? "now" : formatDuration(ms);
 }
 
-/** What a person is shown of each stream's gaps; JSON has all. */
+/** How many gaps of each stream a person is shown. JSON has all. */
 const gapsShownMax = 5;
 
 function streamRemarks(status: StreamStatus, configured: ReadonlySet<string>): readonly string[] {
@@ -105,7 +105,7 @@ function streamRemarks(status: StreamStatus, configured: ReadonlySet<string>): r
   ];
 }
 
-/** A line for each account that has them. */
+/** A line for each account with retired streams. */
 function retiredLines(streams: readonly StreamStatus[]): readonly string[] {
   const retired = streams.filter(({ retiredAt }) => retiredAt !== undefined);
   return [...Map.groupBy(retired, ({ stream }) => stream.account)].map(([account, own]) => {
@@ -115,7 +115,7 @@ function retiredLines(streams: readonly StreamStatus[]): readonly string[] {
   });
 }
 
-/** A line for each account that is paused: what it loses by that. */
+/** A line for each paused account, with what the pause costs. */
 function pausedLines(streams: readonly StreamStatus[], now: EpochMs): readonly string[] {
   const paused = streams.filter(({ pausedAt }) => pausedAt !== undefined);
   return [...Map.groupBy(paused, ({ stream }) => stream.account)].map(([account, own]) => {
@@ -137,10 +137,10 @@ function lastRunText(run: Status["lastRun"]): string {
   return `${start} to ${formatTime(finishedAt)}: ${outcome}${error === null ? "" : ` (${error})`}`;
 }
 
-/** Before the first migration, nothing tells the time. */
+/** Without a time: before the first migration none is known. */
 type JsonStatus = Omit<Status, "now"> & { readonly now: EpochMs | undefined };
 
-/** What of it not even switching the account back brings. */
+/** The part that is lost even if the account changes back. */
 const closedLost = (unread: readonly Interval[], now: EpochMs | undefined) =>
   now === undefined ? [] : behindHorizon(unread, now);
 

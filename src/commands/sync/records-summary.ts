@@ -8,11 +8,11 @@ import type { SymbolsReport } from "../../sync/sync-symbols.ts";
 import { formatCounted } from "../../terminal/format.ts";
 import { riskUnitName } from "../../terminal/stream-names.ts";
 
-// What a sync says of symbols, of contracts and of loan-to-value.
+// A sync's summary of symbols, contracts and loan-to-value.
 
 const brokenShownMax = 5;
 
-/** What came of the pairs; why nothing came of them stands among the failures. */
+/** The result for pairs. Errors are listed among the failures. */
 export const symbolsLines = ({ stored, broken }: SymbolsReport): readonly string[] => [
   ...(stored === undefined ? [] : [`symbols: ${storedText(stored, "pair")}`]),
   ...brokenLines("symbols", broken),
@@ -21,7 +21,7 @@ export const symbolsLines = ({ stored, broken }: SymbolsReport): readonly string
 export const contractsName = ({ productType }: ContractsReport): string =>
   `contracts of ${productType}`;
 
-/** The same of the contracts: one line for the product types whose lists were stored. */
+/** The result for contracts: one line for all product types whose lists were stored. */
 export function contractsLines(lists: readonly ContractsReport[]): readonly string[] {
   const taken = lists.flatMap(({ stored }) => (stored?.isOutdated === false ? [stored] : []));
   const sum = (pick: (counts: Stored) => number) =>
@@ -73,7 +73,7 @@ const changeText = {
   outdated: "not stored: a newer record is",
 } as const;
 
-/** What came of a risk unit; nothing where it failed. */
+/** The result for a risk unit; no line if it failed. */
 export function loanToValueLine(report: LoanToValueReport): readonly string[] {
   if (report.stored === undefined) return [];
   const { record, change } = report.stored;
@@ -85,7 +85,7 @@ export function loanToValueLine(report: LoanToValueReport): readonly string[] {
   return [`${riskUnitName(report)}: ${values} (${changeText[change]})`];
 }
 
-/** The same for programs. */
+/** A list's result, for programs. */
 export const symbolsJson = ({ stored, broken, requests, error }: ListReport): object => ({
   ...(stored === undefined ? {} : { ...stored, readAt: jsonTime(stored.readAt) }),
   requests,

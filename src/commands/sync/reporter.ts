@@ -12,12 +12,15 @@ import { openHeartbeat } from "../../terminal/heartbeat.ts";
 import { openProgress } from "../../terminal/progress.ts";
 import { errorsOf, type SyncResult } from "./sync-result.ts";
 
-/** How a run is watched: bars on a terminal; NDJSON lines elsewhere, one a minute at least. */
+/** How a run is shown: bars on a terminal, elsewhere NDJSON lines, at least one a minute. */
 export type Reporter = Disposable & {
   readonly progress: (progress: BillsProgress) => void;
   readonly notice: (message: string) => void;
   readonly warn: (message: string) => void;
-  /** How it ended. Nothing more is shown; what follows on the terminal is not overwritten. */
+  /**
+   * Shows how the run ended. Nothing more is shown, and later output on the terminal is not
+   * overwritten.
+   */
   readonly end: (result: SyncResult) => void;
 };
 
@@ -29,7 +32,7 @@ export function openReporter(level: LogLevel, io: Io, clock: Clock = systemClock
   return logReporter(openLog(level), clock);
 }
 
-/** Lines in a log. */
+/** Reports to a log. */
 export function logReporter(log: Log, clock: Clock): Reporter {
   const heartbeat = openHeartbeat(clock, (beat) => log.info(beat, "at work"));
   return {
@@ -76,7 +79,7 @@ function logEnd(log: Log, result: SyncResult): void {
 
 const counted = ["pages", "requests", "new", "unchanged", "restated", "rejected"] as const;
 
-/** Over all product types of all accounts. */
+/** Totals over all product types of all accounts. */
 function totalsOf({ reports }: SyncResult): Readonly<Record<(typeof counted)[number], number>> {
   const totals = { pages: 0, requests: 0, new: 0, unchanged: 0, restated: 0, rejected: 0 };
   for (const stream of reports.flatMap(({ streams }) => streams)) {

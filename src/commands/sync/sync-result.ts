@@ -7,23 +7,23 @@ import type { SymbolsReport } from "../../sync/sync-symbols.ts";
 /** What a run did. */
 export type SyncRun = {
   readonly runId: string;
-  /** Undefined where symbols were not asked for. */
+  /** Undefined if symbols were not a target. */
   readonly symbols: SymbolsReport | undefined;
-  /** One a product type; undefined where contracts were not asked for. */
+  /** One for each product type; undefined if contracts were not a target. */
   readonly contracts: readonly ContractsReport[] | undefined;
   readonly reports: readonly AccountReport[];
   /**
-   * The rejected rows by now, those of earlier runs among them; or why they could not be
-   * looked up, without which nobody knows whether the ledger is complete.
+   * All unresolved rejected rows, those of earlier runs included. Or the error that prevented
+   * reading them: without them, nobody knows whether the ledger is complete.
    */
   readonly quarantined: readonly RejectedCount[] | { readonly error: unknown };
   readonly elapsedMs: number;
 };
 
-/** And what came of it. */
+/** What a run did, and its outcome. */
 export type SyncResult = SyncRun & RunExit;
 
-/** Only what this run set out to sync counts: those of another stream are left out. */
+/** Computes the outcome. Rejected rows of streams that this run did not sync are left out. */
 export function syncResult(given: SyncRun): SyncResult {
   const { reports } = given;
   const quarantined =
@@ -40,7 +40,7 @@ export function syncResult(given: SyncRun): SyncResult {
   return { ...run, ...exitOf({ errors: errorsOf(run), ...factsOf(run) }) };
 }
 
-/** All that failed in a run. */
+/** All errors of a run. */
 export const errorsOf = ({
   symbols,
   contracts = [],
@@ -62,7 +62,7 @@ function factsOf({ symbols, contracts = [], reports, quarantined }: SyncRun) {
   const wholeReports = reports.filter(({ error }) => error === undefined);
   return {
     isOpen:
-      // A rejected row is not among the bills: without it, the ledger is not complete.
+      // A rejected row is not among the bills, so the ledger is not complete.
       (!("error" in quarantined) && quarantined.length > 0) ||
       lists.some(({ broken }) => broken.length > 0) ||
       !wholeReports.every(isComplete),

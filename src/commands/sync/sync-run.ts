@@ -36,18 +36,18 @@ import { errorsOf, type SyncResult, type SyncRun, syncResult } from "./sync-resu
 import { countsOf } from "./sync-summary.ts";
 
 /**
- * Twice as many as use up the limit of this machine's address: more would only hold leases, and
+ * Twice as many as use up the limit of this machine's address. More would only hold leases, and
  * pages that wait for the database.
  */
 export const accountsAtOnce = 2 * Math.ceil(addressLimit.requests / accountBills.limit.requests);
 
-/** One run: the accounts of a configuration, side by side. */
+/** Runs one sync of a configuration's accounts, side by side. */
 export async function sync(deps: SyncDeps): Promise<LoggedEnd> {
   const { config, unreachable, reporter, db, runId, targets, onResult } = deps;
   const startedAt = performance.now();
   const turns = new PQueue({ concurrency: accountsAtOnce });
   const inTurn = afterThoseOfOneUser((account) => turns.add(() => syncOne(deps, account)));
-  // Symbols and contracts begin first, and where they fail, nobody waits for them.
+  // Symbols and contracts begin first. If they fail, nothing waits for them.
   const [symbols, contracts, ...own] = await Promise.all([
     targets.has("symbols") ? syncPairs(deps) : undefined,
     targets.has("contracts") ? syncOwnContracts(deps) : undefined,
@@ -65,7 +65,7 @@ export async function sync(deps: SyncDeps): Promise<LoggedEnd> {
   return { outcome, exitCode, counts: countsOf(result), errors: errorsOf(result) };
 }
 
-/** Begins with an account once those before it are done that are of the same user of the exchange. */
+/** Begins an account once all earlier accounts of the same exchange user are done. */
 function afterThoseOfOneUser(
   begin: (account: Account) => Promise<AccountReport>,
 ): (account: Account) => Promise<AccountReport> {
@@ -88,7 +88,7 @@ const lookUpRejected = (
 
 export type SyncDeps = {
   readonly config: Config;
-  /** Those that were to be synced, too. */
+  /** Accounts that should be synced, but whose rows cannot be reached. */
   readonly unreachable: readonly Unreachable[];
   readonly signal: AbortSignal;
   readonly reporter: Reporter;
@@ -104,7 +104,7 @@ export type SyncDeps = {
   readonly lockWaits: LockWaits;
 };
 
-/** Symbols are public: this client has no key that it could send along. */
+/** Symbols are public: this client has no key that it could send. */
 function syncPairs({ config, signal, reporter, db, access }: SyncDeps) {
   return syncSymbols({
     client: exchangeOf(config, {}, access).client,
@@ -160,7 +160,10 @@ async function syncOne(deps: SyncDeps, wanted: Account): Promise<AccountReport> 
   );
 }
 
-/** The account's lease and tables. A key that is stored under another name writes nothing. */
+/**
+ * Takes the account's lease and opens its tables. A key that is stored under another name writes
+ * nothing.
+ */
 async function hold(deps: SyncDeps, account: AccountWithCredentials, exchange: AccountExchange) {
   const { db, signal, reporter, runId, renewals, holder, lockWaits } = deps;
   const { name } = account;
@@ -196,7 +199,7 @@ type Proving = {
   readonly held: HeldAccount;
 };
 
-/** A key that reads another account's ledger writes nothing. */
+/** Proves that the key reads this account: a key of another account writes nothing. */
 async function prove(
   { db, signal, reporter, newKey }: SyncDeps,
   account: AccountWithCredentials,

@@ -40,14 +40,14 @@ const outcomeWords: Readonly<Record<Outcome, string>> = {
   held: "NOT begun",
 };
 
-/** What a run did, for a person. */
+/** A run's summary for a person. */
 export function summaryText(result: SyncResult): string {
   const { symbols, contracts = [], reports, quarantined, outcome, elapsedMs } = result;
   const streams = reports.flatMap((report) => report.streams);
   const { title, nameOf } = streamColumn(streams.map(({ stream }) => stream));
   const rows = streams.map((report) => [nameOf(report.stream), ...streamCells(report)]);
   const total = streams.length > 1 ? [["all", ...totalCells(streams)]] : [];
-  // Closer together than other tables: a million bills still fit on 80 columns.
+  // Narrower gaps than in other tables: a million bills still fit into 80 columns.
   const table = formatTable([title, ...titles], [...rows, ...total], " ");
   return [
     ...(streams.length === 0 ? [] : [table, ""]),
@@ -63,7 +63,7 @@ export function summaryText(result: SyncResult): string {
   ].join("\n");
 }
 
-/** How many accounts are done, where there are several and not all are. */
+/** How many accounts are complete, if there are several and not all are. */
 function shareText(reports: readonly AccountReport[], outcome: Outcome): string {
   if (outcome === "complete" || reports.length < 2) return "";
   return ` (${reports.filter(isComplete).length} of ${reports.length} accounts are complete)`;
@@ -105,7 +105,7 @@ function allThrough(streams: readonly StreamReport[]): EpochMs | undefined {
 
 type Failure = { readonly message: string; readonly names: readonly string[] };
 
-/** Each message once, with all that it ended. What the user stopped has not failed. */
+/** Each error once, with everything that it ended. Work that the user stopped has not failed. */
 function failures({ symbols, contracts = [], reports, quarantined }: SyncRun): readonly Failure[] {
   const named = [
     { name: "symbols", error: symbols?.error },
@@ -127,7 +127,7 @@ function failures({ symbols, contracts = [], reports, quarantined }: SyncRun): r
   }));
 }
 
-/** An account's streams, those that failed for one reason under one name. */
+/** An account's streams; those with the same error are listed under one name. */
 const failedAlike = (streams: readonly StreamReport[]) =>
   [...Map.groupBy(streams, ({ error }) => error && messageOf(error)).values()].map((those) => ({
     name: streamNames(those.map(({ stream }) => stream)),
@@ -150,7 +150,7 @@ function streamRemarks({ stream, windows, expired }: StreamReport): readonly str
   ];
 }
 
-/** What a run found out of an account's mode, and of its key. */
+/** What a run learned of an account's mode and key. */
 const accountRemarks = ({ account, closed = [], notAvailable = [] }: AccountReport) => [
   ...closedLines(closed),
   ...notAvailableLines(account, notAvailable),
@@ -161,7 +161,7 @@ const rejectedRemark = ({ rows, ...stream }: RejectedCount): string =>
   "rejected_bills and not among the bills; each says how it broke the API's contract, and after an " +
   "upgrade npm run replay tries them again";
 
-/** What a run did, for a program. */
+/** A run's summary for programs. */
 export const summaryJson = (result: SyncResult): object => ({
   runId: result.runId,
   outcome: result.outcome,

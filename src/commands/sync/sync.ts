@@ -22,17 +22,17 @@ import { summaryJson, summaryText } from "./sync-summary.ts";
 
 export type SyncOptions = {
   readonly json: boolean;
-  /** Default all. Which targets of which accounts, the configuration says. */
+  /** Default all. The configuration says which accounts have which targets. */
   readonly targets?: Targets;
-  /** Whose contracts are read. Default those of the configuration. */
+  /** The product types whose contracts are read. Default those of the configuration. */
   readonly contractTypes?: readonly ContractProductType[];
-  /** Takes keys that were not used for their accounts before as they are. Default false. */
+  /** Whether to accept keys that are new for their accounts without proof. Default false. */
   readonly newKey?: boolean;
 };
 
 /**
- * `sync`: brings the symbols and contracts, and every account's loan-to-value and bills, up to now. Never throws
- * for what a single one of them did.
+ * `sync`: brings symbols, contracts, and every account's loan-to-value and bills up to date. An
+ * error of one account or list does not make it throw.
  */
 export async function syncCommand(given: Config, io: Io, options: SyncOptions): Promise<ExitCode> {
   using reporter = openReporter(given.logLevel, io);
@@ -55,7 +55,10 @@ export type SyncRunDeps = Pick<
   readonly contractTypes?: readonly ContractProductType[];
 };
 
-/** The whole of a sync. Its result is told before it is written down, which may fail. */
+/**
+ * A whole sync. Its result is reported before it is written to the run log, because writing may
+ * fail.
+ */
 export async function runSync(given: Config, deps: SyncRunDeps): Promise<ExitCode> {
   const { database, reporter, signal } = deps;
   for (const warning of given.warnings) reporter.warn(warning);
@@ -80,11 +83,13 @@ export type SyncSessionDeps = {
 
 const dirtyDaysMaxMs = 10 * secondMs;
 
-/** What the syncs of one process share: tables of this version, and the way to the exchange. */
+/** What the syncs of one process share: a migrated database, and access to the exchange. */
 export type SyncSession = AsyncDisposable & {
-  /** Syncs the accounts of a configuration, which has a row in the run log. */
+  /** Syncs the accounts of a configuration, as one row in the run log. */
   run(config: Config, deps: Omit<SyncRunDeps, "database">): Promise<ExitCode>;
-  /** Why nothing is asked any more: the exchange banned this machine's address. */
+  /**
+   * The error after which no more requests are sent: the exchange banned this machine's address.
+   */
   ban(): ExchangeError | undefined;
 };
 
@@ -93,7 +98,7 @@ export async function openSyncSession(given: SyncSessionDeps): Promise<SyncSessi
   const { db } = database;
   const migrated = migratedText(await migrate(database.url.reveal()));
   if (migrated !== undefined) notice(migrated);
-  // Where a node hangs, sync goes on after this limit: each account's own sync stores its days.
+  // If a node hangs, sync continues after this limit: each account's own sync stores its days.
   await storeDays(db, signal, notice, { statementMaxMs: dirtyDaysMaxMs }).catch(() => undefined);
   await using stack = new AsyncDisposableStack();
   const access = stack.use(openExchangeAccess(egress));

@@ -20,14 +20,14 @@ import { streamColumn, streamName, streamNames } from "../../terminal/stream-nam
 export type AccountVerification = {
   readonly account: string;
   readonly streams: readonly StreamVerification[];
-  /** Whose number of bills was kept wrongly. */
+  /** The streams whose stored number of bills was wrong. */
   readonly recounted: readonly BillCount[];
-  /** What ended the whole account. */
+  /** The error that ended the whole account. */
   readonly error: unknown;
 };
 
 export type Verification = {
-  /** As it was asked for. */
+  /** The requested span. */
   readonly span: Interval;
   readonly reports: readonly AccountVerification[];
   readonly findings: Findings;
@@ -37,7 +37,7 @@ const kinds = ["missing", "changed", "extra", "rejected"] as const;
 type Kind = Finding["kind"];
 type Counts = { [kind in Kind]: number } & { healed: number; remaining: number };
 
-/** What was found: exact counts, and of each kind and stream as many as somebody reads. */
+/** The findings: exact counts, and for each kind and stream as many findings as a person reads. */
 export class Findings {
   readonly #keptMax: number;
   readonly #streams = new Map<string, { counts: Counts; kept: { [kind in Kind]: Finding[] } }>();
@@ -79,7 +79,7 @@ export class Findings {
 const isHealed = (finding: Finding): boolean =>
   (finding.kind === "missing" || finding.kind === "changed") && finding.isHealed;
 
-/** What has expired, or came meanwhile, is as it should be. */
+/** Whether a finding is wrong. Extra bills that expired or arrived meanwhile are as expected. */
 function isDifference(finding: Finding): boolean {
   switch (finding.kind) {
     case "missing":
@@ -121,7 +121,7 @@ export function endOfVerification(
 
 const titles = ["compared", ...kinds, "healed"];
 
-/** For a person. */
+/** The result for a person. */
 export function verificationText(verification: Verification): string {
   const { reports, findings } = verification;
   const streams = streamsOf(verification);
@@ -143,7 +143,7 @@ export function verificationText(verification: Verification): string {
   ].join("\n");
 }
 
-/** Each reason once, with all product types that were not read to their end. */
+/** Each error once, with all product types that were not read to their end. */
 function unreadLines(streams: readonly StreamVerification[]): readonly string[] {
   const unread = streams.filter(({ error }) => error !== undefined);
   return [...Map.groupBy(unread, ({ error }) => messageOf(error))].map(
@@ -195,7 +195,7 @@ const extraReasons = {
   unknown: "unknown, the exchange does not serve it in this span",
 } as const;
 
-/** From where on the span could be read, where that is not all of it. */
+/** The start of the part that could be read, if that is not the whole span. */
 function cutAt({ span, reports }: Verification): EpochMs | undefined {
   const starts = reports.flatMap(({ streams }) => streams.flatMap((one) => one.span[0] ?? []));
   const servedFrom = starts.map(({ from }) => from).sort((a, b) => b - a)[0];
@@ -225,7 +225,7 @@ function lastLine(verification: Verification): string {
   return `${formatInterval(span)}${cut}: ${unread}${differences}`;
 }
 
-/** For a program: all that was found. */
+/** The result for a program: all findings. */
 export const verificationJson = (verification: Verification): object => ({
   ...jsonInterval(verification.span),
   wasCut: cutAt(verification) !== undefined,

@@ -6,9 +6,10 @@ import { horizonAt } from "../../sync/plan.ts";
 const iso = /^(\d{4}-\d\d-\d\d)(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d))?$/;
 
 /**
- * The span that is to be read, from what was typed.
+ * Parses the span to read.
  * @param now this machine's time.
- * @throws UsageError for what is no time, is empty, lies in the future or is all forgotten.
+ * @throws UsageError if a text is no time, or the span is empty, in the future or older than the
+ * exchange serves.
  */
 export function readSpan(
   typed: { readonly from: string; readonly to: string },
@@ -42,7 +43,7 @@ export function readSpan(
 function timeOf(option: string, text: string): EpochMs {
   const [, date] = iso.exec(text) ?? [];
   const time = date === undefined ? Number.NaN : Date.parse(text);
-  // Date.parse takes 2026-02-30 for 2 March.
+  // Date.parse reads 2026-02-30 as 2 March.
   const isDay = date !== undefined && !Number.isNaN(Date.parse(date)) && dayOf(date) === date;
   if (isDay && !Number.isNaN(time)) return epochMs(time);
   throw new UsageError(

@@ -46,16 +46,16 @@ export type VerifyOptions = {
   readonly to: string;
   readonly heal: boolean;
   readonly json: boolean;
-  /** Whether the bills of what was read are counted anew. Default true. */
+  /** Whether to count the bills of the streams that were read. Default true. */
   readonly counts?: boolean;
 };
 
-/** What a person is shown of each kind; JSON has all. */
+/** How many findings of each kind a person is shown. JSON has all. */
 const shownMax = 100;
 
 /**
- * `verify`: reads a span from the exchange again, under the verify lease, beside a sync, and
- * compares it with what is stored; with `heal` it writes what differs.
+ * `verify`: reads a span from the exchange again and compares it with what is stored. It holds the
+ * verify lease, beside a sync. With `heal` it writes what differs.
  */
 export async function verifyCommand(
   config: Config,
@@ -77,12 +77,15 @@ export async function verifyCommand(
 
 export type VerificationDeps = Pick<Deps, "notice" | "signal" | "span" | "heal" | "counts"> & {
   readonly database: CommandDatabase;
-  /** How many findings of each kind and stream are kept; all are counted. */
+  /** The most findings to keep for each kind and stream. All are counted. */
   readonly keptMax: number;
   readonly onResult: (verification: Verification) => void;
 };
 
-/** The whole of a verification. Its result is told before it is written down, which may fail. */
+/**
+ * A whole verification. Its result is reported before it is written to the run log, because writing
+ * may fail.
+ */
 export async function runVerification(wanted: Config, given: VerificationDeps): Promise<ExitCode> {
   const { database, notice, span, heal, keptMax, onResult } = given;
   for (const warning of wanted.warnings) notice(warning);
@@ -102,7 +105,7 @@ export async function runVerification(wanted: Config, given: VerificationDeps): 
     onResult(verification);
     return { ...endOfVerification(verification), counts: countsOf(verification) };
   };
-  // What writes nothing leaves no row.
+  // A verification that writes nothing needs no row in the run log.
   if (heal) return await loggedRun(db, "verify", verify, given.signal);
   return (await verify(randomUUID())).exitCode;
 }
@@ -122,7 +125,7 @@ type Deps = {
   readonly lockWaits: LockWaits;
 };
 
-/** Never throws: what stopped it is in the report. */
+/** Never throws: the report contains the error that stopped it. */
 async function verifyOne(deps: Deps, wanted: Account): Promise<AccountVerification> {
   const { config, signal, notice, db, access, runId, span, heal, findings } = deps;
   const { renewals, lockWaits } = deps;
@@ -177,7 +180,7 @@ async function verifyOne(deps: Deps, wanted: Account): Promise<AccountVerificati
   }
 }
 
-/** The account's mode, and what of it can be read: not what its key was refused. */
+/** The account's mode and its readable product types, without those that its key was refused. */
 async function readAccount(db: Database, deps: MeetDeps, account: Account): Promise<ReadAccount> {
   const { name, readsAll = false } = account;
   const state = (await readAccountStates(db, name)).of(name);
@@ -195,7 +198,7 @@ async function readAccount(db: Database, deps: MeetDeps, account: Account): Prom
   return { mode, productTypes: productTypes.filter((type) => !readsAll || !isRefused(type)) };
 }
 
-/** What is stored of an account's other mode, which the exchange does not serve any more. */
+/** A notice on what is stored of the account's other mode, which the exchange no longer serves. */
 function notCompared(
   stored: readonly Stream[],
   { name, productTypes }: Account,
