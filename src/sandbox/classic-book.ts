@@ -12,25 +12,26 @@ import { snowflake } from "./snowflake.ts";
 /** The ledger of one product type of a classic account. */
 export type ClassicBook = {
   readonly bills: readonly LedgerBill[];
-  /** Books what happens in `[from, to)`, ms since the Unix epoch. */
+  /** Books the bills of `[from, to)`, in ms since the Unix epoch. */
   play(from: number, to: number): void;
-  /** The account is classic again: what it has of each coin comes in. */
+  /** Books what the account brings of each coin when it becomes classic again. */
   enter(at: number, amounts: ReadonlyMap<string, Units>): void;
-  /** Takes out all that there is, just before `at`; says how much of each coin. */
+  /** Takes out everything just before `at`. @returns how much of each coin. */
   leave(at: number): ReadonlyMap<string, Units>;
 };
 
 type ClassicBookOptions = Omit<ScheduleOptions, "random" | "profile" | "productType"> & {
   readonly seed: string | number;
   readonly productType: ClassicProductType;
-  /** Makes the counter of an id the account's own. */
+  /** Makes an id's counter specific to the account. */
   readonly counterOf: (counter: number) => number;
 };
 
-/** Carries the balance of each coin along. */
+/** Makes a book that carries each coin's balance along. */
 export function classicBook({ seed, counterOf, ...options }: ClassicBookOptions): ClassicBook {
   const { productType, now, from, to } = options;
-  // Its own sequence: which other types are wanted changes nothing in this one.
+  // Each product type has its own random sequence: which other types are wanted changes nothing in
+  // this one.
   const random = seededRandom(`${seed}/${productType}`);
   const profile = profiles[productType];
   const moments = schedule({ ...options, random, profile });
@@ -56,7 +57,8 @@ export function classicBook({ seed, counterOf, ...options }: ClassicBookOptions)
     const balance = (before ?? 0n) + moved;
     balances.set(coin, balance);
     const drawn = isEvent ? 0 : nextCounter(cTime);
-    // An account that becomes unified moves all coins out in one millisecond, maybe a drawn bill's.
+    // An account that becomes unified moves all coins out in one millisecond, possibly that of a
+    // drawn bill.
     const counter = last.cTime === cTime ? Math.max(drawn, last.counter + 1) : drawn;
     last = { cTime, counter };
     const billId = snowflake(cTime, counterOf(counter));
@@ -70,7 +72,7 @@ export function classicBook({ seed, counterOf, ...options }: ClassicBookOptions)
     });
   }
 
-  /** A transfer of the account's own, which no sequence is drawn for. */
+  /** A transfer that is not drawn from a random sequence. */
   const transfer = (cTime: number, coin: string, amount: Units): void =>
     book({
       cTime,
@@ -103,8 +105,8 @@ export function classicBook({ seed, counterOf, ...options }: ClassicBookOptions)
 }
 
 /**
- * Counters within a millisecond. Half of them begin at 0, so that product types share ids
- * where they share a millisecond: whether real ids are unique across types is not known.
+ * Counters within a millisecond. Half of them begin at 0, so that product types share ids where
+ * they share a millisecond: it is not known whether real ids are unique across types.
  */
 function counters(random: Random): (cTime: number) => number {
   let last = { cTime: Number.NaN, counter: 0 };

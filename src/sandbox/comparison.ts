@@ -6,9 +6,9 @@ export type Comparison = {
   readonly expected: number;
   readonly equal: number;
   readonly missing: readonly string[];
-  /** Stored, and in no ledger. */
+  /** Ids that are stored but in no ledger. */
   readonly extra: readonly string[];
-  /** Bill id, field, what the ledger says and what is stored. */
+  /** A line for each difference: bill id, field, the ledger's value and the stored one. */
   readonly different: readonly string[];
 };
 
@@ -22,7 +22,7 @@ const fieldsOfBoth: Fields = [
   ["balance", "balance"],
 ];
 
-/** Each field of a row and the column that it is stored in; of others, `extra`. */
+/** The fields of a row, each with its column. Other fields are stored in `extra`. */
 const classicFields: Fields = [
   ...fieldsOfBoth,
   ["billId", "billId"],
@@ -41,8 +41,8 @@ const unifiedFields: Fields = [
 ];
 
 /**
- * Holds what was stored against the ledger that was served, letter for letter, by the rows as
- * they went over the wire: nothing of the way in between is used.
+ * Compares what was stored with the served ledger, letter for letter. The ledger's side are the
+ * rows as they were sent: nothing that the program made of them is used.
  */
 export function compareWithLedger(
   ledger: readonly LedgerBill[],
@@ -79,7 +79,7 @@ function differences(row: Record<string, unknown>, bill: BillText): readonly str
   const extra = JSON.parse(bill.extra ?? "{}", exactNumber) as Record<string, unknown>;
   const sent = canonical(unlisted(isUnified ? withoutKnownCategory(row) : row, fields));
   const stored = canonical(unlisted(extra, fields));
-  // What a column cannot spell as it was sent stands in `extra` under the field's own name.
+  // A value that its column cannot spell as it was sent is in `extra` under the field's own name.
   const wrong = fields
     .map(([wire, column]) => ({ wire, text: extra[wire] ?? bill[column] }))
     .filter(({ wire, text }) => (row[wire] ?? "") !== (text ?? ""))
@@ -92,7 +92,7 @@ function differences(row: Record<string, unknown>, bill: BillText): readonly str
     : [...wrong, ...filled, `${bill.billId} extra: ${sent} is stored as ${stored}`];
 }
 
-/** Columns that bills of one kind of account have nothing in. */
+/** Columns that are empty for bills of one kind of account. */
 const columns = ["feeByCoupon", "positionType", "positionAmount", "positionBalance"] as const;
 
 const unlisted = (row: Record<string, unknown>, fields: Fields): Record<string, unknown> => {
@@ -100,14 +100,16 @@ const unlisted = (row: Record<string, unknown>, fields: Fields): Record<string, 
   return Object.fromEntries(Object.entries(row).filter(([name]) => !listed.has(name)));
 };
 
-/** The ledger that a row lies in tells its category, but for another spelling of it. */
+/** Leaves out the category, which the row's ledger implies, unless it is spelled differently. */
 const withoutKnownCategory = ({
   category,
   ...row
 }: Record<string, unknown>): Record<string, unknown> =>
   category === String(category).toUpperCase() ? row : { category, ...row };
 
-/** JSON with sorted keys, since the order of fields means nothing, and every number digit by digit. */
+/**
+ * JSON with sorted keys, since the order of fields has no meaning, and with numbers digit by digit.
+ */
 function canonical(value: unknown): string {
   return JSON.stringify(JSON.parse(JSON.stringify(value), exactNumber), (_key, member) =>
     typeof member === "object" && member !== null && !Array.isArray(member)

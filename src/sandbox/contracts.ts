@@ -6,13 +6,14 @@ type ContractRecord = { readonly symbol: string } & Readonly<
   Record<string, string | readonly string[]>
 >;
 
-/** What is left of a contract's name where its base coin is taken away. */
+/** The part of a contract's name after its base coin. */
 const quotes = /(USDT|SUSDT|USDC|PERP|SPERP|USD|SUSD)$/;
 const openedDaysAgo = 900;
 
 /**
- * Settings of every contract that a product type's bills name, with the oddities of the exchange's own:
- * a rate with zeros at its end, lists, times that are empty or -1, and a field without a column.
+ * The settings of every contract that a product type's bills name. They have the oddities of the
+ * exchange's own settings: a rate with trailing zeros, lists, times that are empty or -1, and a
+ * field without a column.
  */
 export const makeContracts = (
   productType: ClassicProductType,
@@ -31,7 +32,7 @@ function contract(
   return {
     symbol,
     baseCoin: base,
-    // A coin's own contracts are priced in US dollars.
+    // Contracts margined in their own coin are priced in US dollars.
     quoteCoin: coin === base ? "USD" : coin,
     buyLimitPriceRatio: "0.05",
     sellLimitPriceRatio: "0.05",
@@ -65,7 +66,7 @@ function contract(
     openTime: "",
     maxMarketOrderQty: "220",
     maxOrderQty: "1200",
-    // Not in the documentation.
+    // Not documented by the exchange.
     isRwa: "NO",
   };
 }

@@ -5,7 +5,7 @@ import { decimalText, drawUnits, type Units } from "./money.ts";
 import { integer, pick, type Random } from "./random.ts";
 import type { Moment } from "./schedule.ts";
 
-/** A bill as the exchange sends it: all values are text, except in fields that it does not document. */
+/** A bill as the exchange sends it. All values are text, except in undocumented fields. */
 export type WireBill = Readonly<Record<string, unknown>>;
 
 type Movement = { readonly amount: Units; readonly fee: Units; readonly feeByCoupon: Units };
@@ -17,13 +17,15 @@ const categories = new Map<string, Category>(
 const incoming = /^trans_from_|_issue$|^tracking_follow_back$|^tracking_trader_income$/;
 const outgoing = /^trans_to_|_recycle$|^bonus_expired$|^tracking_follow_pay$/;
 
-/** Whether an entry of this kind moves the balance: margin moves shift money inside the account. */
+/**
+ * Whether an entry of this type moves the balance. Margin entries shift money inside the account.
+ */
 export const movesBalance = (businessType: string): boolean =>
   categories.get(businessType) !== "margin";
 
 /**
- * Draws what the entry moves. The balance after it is `balance + amount + fee` to the last
- * digit, and never negative; what a coupon paid never was in the balance.
+ * Draws what an entry moves. The balance after it is exactly `balance + amount + fee`, and never
+ * negative. What a coupon paid was never in the balance.
  *
  * @param opening the coin's first transfer in: entries are some thousandths of it.
  */
@@ -65,7 +67,7 @@ function drawFees(random: Random, category: Category, opening: Units): Omit<Move
   return { fee: draw < 0.14 ? cost / 4n : -cost, feeByCoupon: 0n };
 }
 
-/** The entry as a row of an answer, with the oddities that real answers show. */
+/** The entry as a row of an answer, with oddities that real answers show. */
 export function wireBill(
   random: Random,
   moment: Moment,
@@ -94,14 +96,14 @@ const spelled = (random: Random, amount: Units): string =>
 
 const noCoupon = (random: Random): string => (random() < 0.3 ? "0" : "");
 
-/** Answers of 2023 and 2024 lacked the balance. */
+/** In 2023 and 2024 some answers lacked the balance. */
 function shownBalance(random: Random, balance: Units): { balance?: string } {
   const draw = random();
   if (draw < 0.008) return {};
   return { balance: draw < 0.014 ? "" : spelled(random, balance) };
 }
 
-/** Of few rows: fields that a program must keep digit by digit without knowing them. */
+/** Adds undocumented fields to few rows. A program must keep them digit by digit. */
 export function undocumentedFields(random: Random): Readonly<Record<string, unknown>> {
   if (random() >= 0.02) return {};
   const orderId = String(10n ** 18n + drawUnits(random, 10n ** 17n));

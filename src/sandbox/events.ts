@@ -14,9 +14,9 @@ type EventOptions = {
 };
 
 /**
- * The moments, and bills that belong to others: the insurance fund's sweep some seconds after a
- * liquidation, and transfers of margin whose other leg is in another product type. They draw from
- * a sequence of their own, so that they change no other bill but for its balance.
+ * The moments, plus bills that depend on others: the insurance fund's sweep some seconds after a
+ * liquidation, and margin transfers whose other leg is in another product type. They are drawn from
+ * their own sequence, so that of other bills they change only the balance.
  */
 export function withEvents(moments: readonly Moment[], options: EventOptions): Moment[] {
   const taken = new Set(moments.map(({ cTime }) => cTime));
@@ -45,12 +45,16 @@ function sweeps(moments: readonly Moment[], { seed, productType }: EventOptions)
     }));
 }
 
-// Coin-margined bitcoin serves as margin of the USDC contracts for some days, and comes back.
+// Bitcoin of the coin-margined account serves as margin of the USDC contracts for some days, then
+// returns.
 const [lender, borrower] = ["COIN-FUTURES", "USDC-FUTURES"] as const;
 const daysAgo = [80, 60, 40, 20];
 const largest: Units = units("0.2");
 
-/** The legs on this side; both sides are drawn alike, whichever product types have bills. */
+/**
+ * This product type's legs. Both sides are drawn from one sequence, whichever product types have
+ * bills.
+ */
 function transferLegs({ seed, productType, now, from, to }: EventOptions): Moment[] {
   if (productType !== lender && productType !== borrower) return [];
   const random = seededRandom(`${seed}/transfers`);

@@ -10,15 +10,18 @@ import {
 import { integer, pick, type Random } from "./random.ts";
 
 export type DrawOptions = {
-  /** The faults begin at one of so many requests. */
+  /** Each fault begins at one of this many requests. */
   readonly requests: number;
-  /** How many faults. */
+  /** The number of faults. */
   readonly count: number;
-  /** Default all that a client can come through. */
+  /** Default all kinds that a client can recover from. */
   readonly kinds?: readonly FaultKind[];
 };
 
-/** Draws faults, by the request that they begin at. Any part of a schedule is one too. */
+/**
+ * Draws a schedule of faults, ordered by the request at which each begins. Every subset of a
+ * schedule is a valid schedule too.
+ */
 export function drawFaultSchedule(
   random: Random,
   { requests, count, kinds = survivableKinds }: DrawOptions,
@@ -27,14 +30,15 @@ export function drawFaultSchedule(
     const atRequest = integer(random, 1, requests);
     const fault = draw[pick(random, kinds)](random);
     const times = integer(random, 1, 3);
-    // What tells the same lie to every question cannot be seen through.
+    // A client cannot detect an exchange that repeats the same false end, so this fault occurs
+    // once.
     return { ...fault, atRequest, times: fault.kind === "false-end" ? 1 : times };
   }).toSorted((a, b) => a.atRequest - b.atRequest);
 }
 
 const sign = (random: Random): number => (random() < 0.5 ? -1 : 1);
 
-/** The parameters of each kind. What is not drawn from `random` does not vary. */
+/** The parameters of each kind. A parameter that is not drawn from `random` is constant. */
 const draw: { readonly [Kind in FaultKind]: (random: Random) => Fault & { kind: Kind } } = {
   "too-many-requests": (random) => ({
     kind: "too-many-requests",
@@ -61,11 +65,12 @@ const draw: { readonly [Kind in FaultKind]: (random: Random) => Fault & { kind: 
   drip: (random) => ({
     kind: "drip",
     dripMs: secondMs,
-    // Some take longer than any client waits, some do not.
+    // Some take longer than any client waits, and some do not.
     ...(random() < 0.5 && { bytes: integer(random, 1, 20) }),
   }),
   "late-answer": (random) => ({ kind: "late-answer", holdMs: integer(random, 1, 60) * secondMs }),
-  // Shorter than a client waits: a request that it gave up would arrive beside its successor.
+  // Shorter than a client's timeout: a request that the client gave up would arrive beside its
+  // retry.
   "late-request": (random) => ({ kind: "late-request", holdMs: integer(random, 1, 10) * secondMs }),
   "page-again": () => ({ kind: "page-again" }),
   "rows-reordered": (random) => ({

@@ -10,25 +10,25 @@ import { spoilPages } from "./spoiled-pages.ts";
 
 export type FaultOptions = {
   readonly schedule: readonly ScheduledFault[];
-  /** How a request is held up. Default a real timer. */
+  /** How a request is delayed. Default a real timer. */
   readonly sleep?: (delayMs: number) => Promise<unknown>;
-  /** Told of each fault whenever it changes an answer. */
+  /** Called each time that a fault changes an answer. */
   readonly onFault?: (fault: ScheduledFault, request: number) => void;
 };
 
-/** The places at which a schedule takes hold of an exchange. */
+/** The hooks by which a schedule changes an exchange. */
 export type FaultyExchange = {
-  /** What the exchange takes for the time, of the request that it is serving. */
+  /** The time by the exchange's clock for the request that it is serving. */
   readonly clock: () => number;
   readonly wrapSource: (source: Source) => Source;
   readonly wrapAnswer: (answer: Answer) => Answer;
 };
 
 /**
- * An exchange that is faulty by a schedule. Every request still arrives, and counts against
- * the limits; an answer that is a refusal already stays as it is.
+ * An exchange with scheduled faults. Every request still arrives and counts against the limits. An
+ * answer that is already a refusal stays as it is.
  *
- * @param now the exchange's right time, milliseconds since the Unix epoch.
+ * @param now the exchange's right time, in milliseconds since the Unix epoch.
  */
 export function faultyExchange(now: () => number, options: FaultOptions): FaultyExchange {
   const { schedule, sleep = sleepFor, onFault = () => undefined } = options;

@@ -18,7 +18,7 @@ const refusal =
 
 const half = (body: string): number => Math.floor(body.length / 2);
 
-/** What can happen to a good answer on its way. All of it is worth another attempt. */
+/** What can happen to a good answer on its way. Each is worth a retry. */
 export const faults = {
   "html-500": () => html(500, "Internal Server Error"),
   "html-503": () => html(503, "Service Unavailable"),
@@ -51,17 +51,17 @@ export type NamedFault = keyof typeof faults;
 export const faultNames = Object.keys(faults) as readonly NamedFault[];
 
 export type FaultOptions = {
-  /** Which fault meets this request; undefined for none. */
+  /** The fault of a request; undefined for none. */
   readonly decide: (request: ApiRequest) => NamedFault | undefined;
-  /** How long a slow answer takes, ms. Default 2,000. */
+  /** How long a slow answer takes, in ms. Default 2,000. */
   readonly slowMs?: number;
   /** How a slow answer waits. Default a real timer. */
   readonly sleep?: (delayMs: number) => Promise<unknown>;
 };
 
 /**
- * Spoils some of the answers. Each request still arrives, so it counts against the limits;
- * an answer that is a refusal already stays as it is.
+ * Spoils some answers. Each request still arrives and counts against the limits. An answer that is
+ * already a refusal stays as it is.
  */
 export function withFaults(answer: Answer, options: FaultOptions): Answer {
   const { decide, slowMs = 2_000, sleep = sleepFor } = options;
@@ -76,15 +76,15 @@ export function withFaults(answer: Answer, options: FaultOptions): Answer {
 
 export type RandomFaults = {
   readonly random: Random;
-  /** The share of requests that meet a fault, 0 to 1. */
+  /** The share of requests with a fault, 0 to 1. */
   readonly rate: number;
   /** Default all. */
   readonly kinds?: readonly NamedFault[];
-  /** Most faults in a row for one request, so that bounded retries get through. Default 3. */
+  /** The most faults in a row for one request, so that bounded retries succeed. Default 3. */
   readonly inARowMax?: number;
 };
 
-/** Decides by chance; the same sequence of requests meets the same faults. */
+/** Draws faults at random. The same sequence of requests gets the same faults. */
 export function randomFaults({
   random,
   rate,
@@ -106,7 +106,7 @@ export function randomFaults({
   };
 }
 
-/** Refuses some product types for good, as a key without the permission would be. */
+/** Refuses some product types permanently, as for a key without the permission. */
 export function withRefusedProducts(
   answer: Answer,
   productTypes: readonly string[],
@@ -120,13 +120,13 @@ export function withRefusedProducts(
 }
 
 export type Latency = {
-  /** How long the request is under way before it arrives, and the answer after, ms. */
+  /** How long the request takes to arrive, and the answer to return, in ms. */
   readonly there: () => number;
   readonly back: () => number;
   readonly sleep?: (delayMs: number) => Promise<unknown>;
 };
 
-/** Puts a way between client and server: a request arrives, and is counted, only at its end. */
+/** Adds latency between client and server. A request arrives, and is counted, only after it. */
 export function withLatency(answer: Answer, { there, back, sleep = sleepFor }: Latency): Answer {
   return async (request) => {
     await sleep(boundedDelay(there()));

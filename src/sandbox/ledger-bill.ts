@@ -1,7 +1,7 @@
 import type { EpochMs } from "../contract/time.ts";
 import type { WireBill } from "./entry.ts";
 
-/** A bill of the ledger: the row as it is served, and what the sandbox knows of it. */
+/** A bill of the ledger: its row as served, and what the sandbox knows about it. */
 export type LedgerBill = {
   readonly billId: string;
   readonly cTime: EpochMs;
@@ -9,10 +9,10 @@ export type LedgerBill = {
   readonly visibleAt: EpochMs;
   readonly businessType: string;
   readonly coin: string;
-  /** An object as the API sends it; anything at all where the row was broken on purpose. */
+  /** An object as the API sends it; any value if the row was broken on purpose. */
   readonly row: unknown;
-  /** Set where the row was broken on purpose, with how. */
+  /** How the row was broken on purpose; undefined if it was not. */
   readonly broken?: string;
-  /** Another content, served from a time on. */
+  /** Other content that is served from a time on. */
   readonly restated?: { readonly at: EpochMs; readonly row: WireBill };
 };

@@ -6,7 +6,10 @@ import type { LedgerBill } from "./ledger-bill.ts";
 import { integer, type Random, seededRandom, shuffled } from "./random.ts";
 import { snowflake } from "./snowflake.ts";
 
-/** The ways a row can break the contract. Each must be set aside without stopping its page. */
+/**
+ * The ways in which a row can break the contract. A client must set each aside without stopping its
+ * page.
+ */
 export const brokenRows = {
   "amount-not-decimal": (row: WireBill) => ({ ...row, amount: "abc" }),
   "no-id": ({ billId: _, id: __, ...row }: WireBill) => row,
@@ -25,7 +28,7 @@ export type BrokenRow = keyof typeof brokenRows;
 
 const isWireBill = (row: unknown): row is WireBill => typeof row === "object" && row !== null;
 
-/** The ledger with so many rows of each product type broken, the kinds in turn. */
+/** The ledger with `count` rows of each product type broken, in each of the ways in turn. */
 export function withBrokenRows(
   ledger: Ledger,
   {
@@ -45,8 +48,8 @@ export function withBrokenRows(
 }
 
 /**
- * The ledger with so many bills of each product type served with another content from a time
- * on: the same id, another symbol and coupon fee.
+ * The ledger with `count` bills of each product type served with other content from a time on: the
+ * same id, with another symbol and coupon fee.
  *
  * @param at milliseconds since the Unix epoch.
  */
@@ -65,8 +68,8 @@ export function withRestatements(
 }
 
 /**
- * The ledger with so many bills of each product type whose decimals are spelled in ways that a
- * database does not print: the value is a decimal's, the letters are not what it gives back.
+ * The ledger with `count` bills of each product type whose decimals are spelled unusually. A
+ * database stores their value, but prints it with another spelling.
  */
 export function withOddDecimals(
   ledger: Ledger,
@@ -80,8 +83,8 @@ export function withOddDecimals(
 }
 
 /**
- * The ledger with so many bills of each product type served only this long after their time.
- * They are chosen among those that show up after the ledger was opened, future ones too.
+ * The ledger with `count` bills of each product type served only `lateMs` after their time. They
+ * are chosen among bills that appear after the ledger was opened, future ones included.
  */
 export function withLateBills(
   ledger: Ledger,
@@ -96,7 +99,9 @@ export function withLateBills(
   return changed(ledger, random, count, late, ({ cTime }) => cTime > ledger.now - lateMs);
 }
 
-/** The ledger with the id of each bill up to so much time beside its own: ids do not follow the times. */
+/**
+ * The ledger with each bill's id up to `jitterMs` off its time, so that ids do not rise with times.
+ */
 export function withDisorderedIds(
   ledger: Ledger,
   { seed, jitterMs }: { readonly seed: string | number; readonly jitterMs: number },
@@ -110,7 +115,10 @@ export function withDisorderedIds(
   return { ...ledger, bills };
 }
 
-/** Ids up to so much time beside a bill's own, none of them twice: each has a number from the first on. */
+/**
+ * Ids up to `jitterMs` off a bill's time, all different: each contains a number, counted from
+ * `first`.
+ */
 export function disorderedIds(
   seed: string,
   jitterMs: number,
@@ -133,13 +141,18 @@ function renamed(bill: LedgerBill, nextId: (cTime: number) => string): LedgerBil
   };
 }
 
-/** The row under another id, where it has one: a field that a unified account's rows name otherwise. */
+/**
+ * The row with another id, if it has one. A unified account's rows have another name for the field.
+ */
 export const withId = (row: WireBill, id: string): WireBill => {
   if ("billId" in row) return { ...row, billId: id };
   return "id" in row ? { ...row, id } : row;
 };
 
-/** How late the bills of {@link withLateAndRestated} are: within every settle lag, and far behind it. */
+/**
+ * How late the bills of {@link withLateAndRestated} are: from shorter than every settle lag to much
+ * longer.
+ */
 const latenessMs = [secondMs, hourMs, 8 * dayMs] as const;
 
 /** The ledger with bills of each product type that come late, and some that are restated soon. */
@@ -152,7 +165,10 @@ export function withLateAndRestated(ledger: Ledger, seed: string): Ledger {
   );
 }
 
-/** Changes so many bills of each product type, by default of those that stay for a day yet. */
+/**
+ * Changes `count` bills of each product type. By default it chooses bills that stay within the 90
+ * days for another day.
+ */
 function changed(
   ledger: Ledger,
   random: Random,

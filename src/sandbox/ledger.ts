@@ -17,38 +17,43 @@ import { moveIn, moveOut } from "./unified/move-money.ts";
 
 export type Ledger = {
   readonly now: EpochMs;
-  /** By product type, oldest first: in the order in which the balance moved. */
+  /** Bills by product type, oldest first, in the order in which the balance moved. */
   readonly bills: Readonly<Record<ProductType, readonly LedgerBill[]>>;
 };
 
 export type LedgerOptions = {
   readonly seed: string | number;
-  /** When the ledger is opened, milliseconds since the Unix epoch. */
+  /** When the ledger is opened, in milliseconds since the Unix epoch. */
   readonly now: number;
-  /** Those that have bills, in the time in which the account is of their kind. Default all. */
+  /**
+   * The product types with bills, for the time in which the account is of their kind. Default all.
+   */
   readonly productTypes?: readonly ProductType[];
-  /** How far the ledger reaches back, and on into the future. Default 100 and 2. */
+  /** How many days the ledger reaches back, and into the future. Default 100 and 2. */
   readonly days?: number;
   readonly futureDays?: number;
   /** Factor on the number of trades. Default 1: see profiles.ts. */
   readonly density?: number;
   /**
-   * Moments that have a bill each, and one in the millisecond before and after. Default every
+   * Moments with a bill each, and one bill in the millisecond before and after. Default every
    * seventh day from the horizon on, every thirtieth in a unified account.
    */
   readonly edges?: readonly number[];
-  /** Which of an exchange's accounts it is of, below 1,024: no two of them share an id. Default 0. */
+  /**
+   * The account's number within the exchange, below 1,024: accounts of different numbers share no
+   * id. Default 0.
+   */
   readonly account?: number;
-  /** What the account is, and when, oldest first. Default classic at all times. */
+  /** The account's modes over time, oldest first. Default classic at all times. */
   readonly modes?: readonly ModeChange[];
   readonly unified?: UnifiedKind;
 };
 
 /**
- * A ledger that adds up, to the last digit. In a classic account each balance of a product type
- * and coin is the one before plus amount plus fee. In a unified one a coin has one balance over all
- * categories, and whether an amount contains its fee depends on the category. The same options give
- * the same ledger, letter for letter.
+ * Makes a ledger that adds up to the last digit. In a classic account, each balance of a product
+ * type and coin is the previous one plus amount plus fee. In a unified account, a coin has one
+ * balance over all categories, and whether an amount contains its fee depends on the category. The
+ * same options give the same ledger, letter for letter.
  */
 export function makeLedger(options: LedgerOptions): Ledger {
   const { days = 100, futureDays = 2, modes = alwaysClassic } = options;
@@ -100,9 +105,9 @@ function booksOf(options: LedgerOptions, span: Span): Books {
   };
 }
 
-/** The account's money goes from its ledgers of one kind into those of the other. */
+/** Moves the account's money from its ledgers of one kind to those of the other. */
 function changeKind({ classic, unified }: Books, before: Phase | undefined, phase: Phase): void {
-  // Simulated trading has coins of its own, which stay where they are.
+  // Demo trading has its own coins, which stay where they are.
   const real = [...classic].flatMap(([productType, book]) =>
     isDemoProductType(productType) ? [] : [book],
   );

@@ -1,20 +1,22 @@
 import type { AccountMode } from "../server/source.ts";
 
-/** What an account is from a time on, milliseconds since the Unix epoch. */
+/** The account's mode from a time on, in milliseconds since the Unix epoch. */
 export type ModeChange = { readonly at: number; readonly mode: AccountMode };
 
 export const alwaysClassic: readonly ModeChange[] = [
   { at: Number.NEGATIVE_INFINITY, mode: "classic" },
 ];
 
-/** @param changes oldest first; the first mode is also that of the time before it. */
+/** @param changes oldest first. The first mode also applies to the time before it. */
 export const modeAt = (changes: readonly ModeChange[], time: number): AccountMode =>
   (changes.findLast(({ at }) => at <= time) ?? changes[0])?.mode ?? "classic";
 
-/** A stretch of time in which an account's ledger is of one kind, `[from, to)`. */
+/** An interval `[from, to)` in which an account's ledger is of one kind. */
 export type Phase = { readonly isUnified: boolean; readonly from: number; readonly to: number };
 
-/** When bills are booked at all, and into which ledger: in transit nothing is. */
+/**
+ * The intervals in which bills are booked, and the kind of ledger. In transit no bill is booked.
+ */
 export function phasesOf(changes: readonly ModeChange[], from: number, to: number): Phase[] {
   return changes
     .map(({ at, mode }, index) => ({
@@ -26,6 +28,9 @@ export function phasesOf(changes: readonly ModeChange[], from: number, to: numbe
     .map((phase) => ({ ...phase, isUnified: phase.mode !== "classic" }));
 }
 
-/** The modes in which an account is served by one of the two APIs; any other is on the way to one. */
+/**
+ * Whether the account is on its way between the two APIs. In the modes classic, unified and hybrid,
+ * one of the APIs serves it.
+ */
 export const isInTransit = (mode: AccountMode): boolean =>
   mode !== "classic" && mode !== "unified" && mode !== "hybrid";

@@ -2,23 +2,23 @@ import type { Random } from "./random.ts";
 
 const classicPlaces = 8;
 
-/** Decimal places of a unified account's amounts. Source: answers of the exchange. */
+/** The decimal places of a unified account's amounts. Source: answers of the exchange. */
 export const unifiedPlaces = 16;
 
 /**
- * An amount of coin in units of 1e-8, or of 1e-16 in a unified account: money of the sandbox never
- * passes through a number.
+ * An amount of a coin in units of 1e-8, or of 1e-16 in a unified account. The sandbox's money never
+ * passes through a JavaScript number.
  */
 export type Units = bigint;
 
-/** @param coins a decimal of at most so many places, such as "0.5". */
+/** @param coins a decimal with at most `scale` places, such as "0.5". */
 export function units(coins: string, scale = classicPlaces): Units {
   const [whole = "0", fraction = ""] = coins.split(".");
   const magnitude = BigInt(whole.replace("-", "") + fraction.padEnd(scale, "0"));
   return coins.startsWith("-") ? -magnitude : magnitude;
 }
 
-/** With all places, or without the zeros at the end. */
+/** The amount as text, with all places or without trailing zeros. */
 export function decimalText(
   amount: Units,
   places: "all" | "needed" = "needed",
@@ -32,11 +32,11 @@ export function decimalText(
   return `${amount < 0n ? "-" : ""}${whole}${shown === "" ? "" : `.${shown}`}`;
 }
 
-/** Rounded down, as the exchange's conversions are. */
+/** The product, rounded down as in the exchange's conversions. */
 export const product = (left: Units, right: Units, scale = classicPlaces): Units =>
   (left * right) / 10n ** BigInt(scale);
 
-/** The ratio as a decimal of so many places, rounded half up. Both are positive. */
+/** The ratio as a decimal with this many places, rounded half up. Both arguments are positive. */
 export function ratioText(part: Units, whole: Units, places: number): string {
   const twice = (2n * part * 10n ** BigInt(places)) / whole;
   const digits = String((twice + 1n) / 2n).padStart(places + 1, "0");
@@ -45,6 +45,6 @@ export function ratioText(part: Units, whole: Units, places: number): string {
 
 const randomSteps = 2 ** 32;
 
-/** From 1 unit to `most`, evenly. */
+/** Draws uniformly from 1 unit to `most`. */
 export const drawUnits = (random: Random, most: Units): Units =>
   1n + (BigInt(Math.floor(random() * randomSteps)) * most) / BigInt(randomSteps);

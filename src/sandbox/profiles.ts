@@ -3,7 +3,7 @@ import { type Units, units } from "./money.ts";
 
 export type CoinProfile = {
   readonly coin: string;
-  /** The first transfer in. Entries are some thousandths of it. */
+  /** The coin's first transfer in. Entries are some thousandths of it. */
   readonly opening: Units;
   readonly symbols: readonly string[];
 };
@@ -12,11 +12,11 @@ export type CoinProfile = {
 export type Profile = {
   readonly coins: readonly CoinProfile[];
   readonly bills: number;
-  /** Of them, in the busiest week. */
+  /** How many of `bills` fall into the busiest week. */
   readonly heavyWeekBills: number;
-  /** How many in a hundred of the three funding times a day find a position open. */
+  /** The percentage of the three daily funding times at which a position is open. */
   readonly fundingPercent: number;
-  /** Bills of the largest cluster in one millisecond. */
+  /** The number of bills in the largest cluster within one millisecond. */
   readonly largestCluster: number;
 };
 
@@ -31,7 +31,8 @@ const calm = { bills: 560, heavyWeekBills: 210, fundingPercent: 30, largestClust
 const slow = { bills: 360, heavyWeekBills: 120, fundingPercent: 20, largestCluster: 40 };
 const demo = { bills: 120, heavyWeekBills: 40, fundingPercent: 6, largestCluster: 20 };
 
-// About 170 requests fetch 90 days of all of them: some 17 s at the API's 10 requests a second.
+// All product types together take about 170 requests for 90 days: some 17 s at the API's 10
+// requests a second.
 export const profiles: Readonly<Record<ClassicProductType, Profile>> = {
   "USDT-FUTURES": {
     ...busy,

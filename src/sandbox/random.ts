@@ -1,7 +1,10 @@
-/** The next number of a sequence, in [0, 1). */
+/** Returns the next number of a sequence, in [0, 1). */
 export type Random = () => number;
 
-/** The same sequence for the same seed (sfc32, started from an FNV-1a hash of the seed's text). */
+/**
+ * A pseudorandom sequence that depends only on the seed (sfc32, started from an FNV-1a hash of the
+ * seed's text).
+ */
 export function seededRandom(seed: string | number): Random {
   const text = String(seed);
   let a = hash(`${text}/a`);
@@ -16,7 +19,7 @@ export function seededRandom(seed: string | number): Random {
     c = (((c << 21) | (c >>> 11)) + sum) | 0;
     return (sum >>> 0) / 0x1_0000_0000;
   };
-  // The first numbers of close seeds are alike; the state has mixed after a dozen.
+  // The first numbers of similar seeds are similar; a dozen steps mix the state.
   for (let discarded = 0; discarded < 12; discarded++) next();
   return next;
 }
@@ -32,7 +35,7 @@ function hash(text: string): number {
 export const integer = (random: Random, least: number, most: number): number =>
   least + Math.floor(random() * (most - least + 1));
 
-/** @throws RangeError where there is nothing to pick from. */
+/** @throws RangeError if `items` is empty. */
 export function pick<Item>(random: Random, items: readonly Item[]): Item {
   const index = integer(random, 0, items.length - 1);
   if (index < 0) throw new RangeError("nothing to pick from");

@@ -11,7 +11,7 @@ const statuses = ["online", "online", "online", "online", "online", "gray", "hal
 
 export type SymbolRecord = { readonly symbol: string } & Readonly<Record<string, string>>;
 
-/** Settings of 60 spot pairs, with the oddities of the exchange's own. */
+/** Settings of 60 spot pairs, with oddities of the exchange's own. */
 export function makeSymbols(random: Random, now: number): readonly SymbolRecord[] {
   return bases.flatMap((base) =>
     ["USDT", "USDC"].map((quote) => {
@@ -22,7 +22,7 @@ export function makeSymbols(random: Random, now: number): readonly SymbolRecord[
         baseCoin: base,
         quoteCoin: quote,
         minTradeAmount: "0",
-        // As the exchange sends it: more than a bigint of Postgres holds.
+        // The exchange sends this value: it exceeds a Postgres bigint.
         maxTradeAmount: "900000000000000000000",
         takerFeeRate: "0.002",
         makerFeeRate: "0.00200000",
@@ -37,7 +37,7 @@ export function makeSymbols(random: Random, now: number): readonly SymbolRecord[
         orderQuantity: "500",
         openTime: String(opened),
         offTime: status === "offline" ? String(now - integer(random, 1, 90) * dayMs) : "",
-        // Not in the documentation.
+        // Not documented by the exchange.
         maxLimitOrderValue: "10000000",
         maxMarketOrderValue: "1000000.5000",
       };
@@ -57,9 +57,9 @@ const debts = [
 const ltvPlaces = 4;
 
 /**
- * The loan-to-value record of a risk unit. It agrees with itself: total assets are the sum of
- * the converted ones, each of which is price times amount less a haircut, and the rate is debt
- * over assets, rounded half up.
+ * A risk unit's loan-to-value record. It is consistent: total assets are the sum of the converted
+ * ones, each converted asset is price times amount less a haircut, and the rate is debt over
+ * assets, rounded half up.
  */
 export function makeLoanToValue(random: Random, subAccountUids: readonly string[]): object {
   const assets = margin.map(({ coin, price, most }) => {

@@ -12,7 +12,7 @@ import { seededRandom } from "./random.ts";
 import { makeLoanToValue, makeSymbols } from "./records.ts";
 import { type Quirks, type SandboxSourceOptions, sandboxSource } from "./source.ts";
 
-/** One account of the sandbox: what its owner knows, and what the exchange has of it. */
+/** An account of the sandbox: what its owner knows, and what the exchange knows about it. */
 export type SandboxAccount = {
   readonly name: string;
   readonly uid: string;
@@ -24,38 +24,38 @@ export type SandboxAccount = {
 };
 
 export type SandboxOptions = Omit<LedgerOptions, "now" | "account"> & {
-  /** The exchange's clock, milliseconds since the Unix epoch. Default the machine's. */
+  /** The exchange's clock, in milliseconds since the Unix epoch. Default the machine's clock. */
   readonly now?: () => number;
-  /** Each has a ledger and keys of its own. Default `["main"]`. */
+  /** The accounts' names. Each account has its own ledger and keys. Default `["main"]`. */
   readonly accountNames?: readonly string[];
-  /** What each of the accounts is, and when. Default `modes`, and else classic at all times. */
+  /** Each account's modes over time. Default `modes`, or else classic at all times. */
   readonly modesOf?: (name: string) => readonly ModeChange[];
-  /** Whose keys are of demo trading. Default no one's. */
+  /** Whether an account's keys are for demo trading. Default none are. */
   readonly isDemoKey?: (name: string) => boolean;
   readonly quirks?: Quirks;
   readonly pastHorizon?: PastHorizon;
-  /** Of v3: see api.ts. */
+  /** For v3: see api.ts. */
   readonly longSpans?: LongSpans;
   readonly numericCursor?: boolean;
   readonly retryAfter?: boolean;
   /** Changes a ledger before it is served: see ledger-faults.ts. */
   readonly alterLedger?: (ledger: Ledger) => Ledger;
-  /** Changes what the exchange lets an account do. */
+  /** Changes what the exchange permits an account. */
   readonly alterCredential?: (credential: Credential) => Credential;
-  /** What goes wrong, and when: see fault-kinds.ts. */
+  /** The faults and when they happen: see fault-kinds.ts. */
   readonly faults?: FaultOptions;
   /** Wraps the answers. */
   readonly wrapAnswer?: (answer: Answer) => Answer;
   /** Default 60 pairs that never change. */
   readonly symbols?: SandboxSourceOptions["symbols"];
-  /** Default those that the ledgers' bills name. */
+  /** Default the contracts that the ledgers' bills name. */
   readonly contracts?: SandboxSourceOptions["contracts"];
   /** Whether the accounts must name a risk unit. Default false. */
   readonly isParent?: boolean;
 };
 
 export type Sandbox = {
-  /** In process, for simulations: a `delivery` is the caller's to act on. */
+  /** Answers in process, for simulations. The caller has to carry out a `delivery`. */
   readonly answer: Answer;
   readonly accounts: readonly SandboxAccount[];
   /** The first account. */
@@ -65,7 +65,7 @@ export type Sandbox = {
 
 export type OpenSandbox = Sandbox & AsyncDisposable & { readonly url: string };
 
-/** A sandbox exchange without a network: everything in it follows from the seed and the clock. */
+/** A sandbox exchange without a network. The seed and the clock determine everything in it. */
 export function createSandbox(options: SandboxOptions): Sandbox {
   const { seed, now = machineClock, accountNames = ["main"], quirks, symbols, contracts } = options;
   const openedAt = Math.floor(now());
@@ -102,7 +102,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
   };
 }
 
-/** The sandbox exchange on a port of this machine, until it is disposed of. */
+/** The sandbox exchange on a port of this machine, until it is disposed. */
 export async function openSandbox(
   options: SandboxOptions & { readonly host?: string; readonly port?: number },
 ): Promise<OpenSandbox> {
@@ -119,7 +119,7 @@ export async function openSandbox(
   };
 }
 
-/** The lines of an `.env` that point at a sandbox and its first account. */
+/** The lines of an `.env` for a sandbox and its first account. */
 export const sandboxEnvironment = ({
   url,
   account,
@@ -132,7 +132,7 @@ export const sandboxEnvironment = ({
     "",
   ].join("\n");
 
-// Finer than Date.now(), whose whole milliseconds would blur the edge of a rolling second.
+// More precise than Date.now(), whose whole milliseconds would blur the edges of a rolling second.
 const machineClock = (): number => performance.timeOrigin + performance.now();
 
 function makeAccount(
@@ -182,7 +182,7 @@ function credential(
     uid,
     name,
     permissions: ["bills", "loan-to-value", "uta-mgt"],
-    // By the true time, whatever the clock says that a fault sets.
+    // Uses the true time, even while a fault sets the clock wrong.
     accountMode: () => modeAt(modes, now()),
     environment: options.isDemoKey?.(name) ? "demo" : "live",
   };

@@ -5,7 +5,7 @@ import type { Units } from "./money.ts";
 import type { Profile } from "./profiles.ts";
 import { integer, pick, type Random } from "./random.ts";
 
-/** One bill to be: when, and what is already decided about it. */
+/** A future bill: its time, and what is already decided about it. */
 export type Moment = {
   readonly cTime: number;
   readonly businessType: string;
@@ -13,9 +13,9 @@ export type Moment = {
   readonly symbol: string;
   /** How long after its cTime the exchange begins to serve it. */
   readonly lateMs: number;
-  /** It belongs to another bill, and is drawn from a sequence of its own: see events.ts. */
+  /** The bill belongs to another bill and is drawn from its own sequence: see events.ts. */
   readonly isEvent?: boolean;
-  /** Set where it is not to be drawn. */
+  /** The amount, if it is not to be drawn. */
   readonly amount?: Units;
 };
 
@@ -23,19 +23,19 @@ export type ScheduleOptions = {
   readonly random: Random;
   readonly productType: ProductType;
   readonly profile: Profile;
-  /** All in milliseconds since the Unix epoch: `now` is when the ledger is opened. */
+  /** All in milliseconds since the Unix epoch. `now` is when the ledger is opened. */
   readonly now: number;
   readonly from: number;
   readonly to: number;
   /** Factor on the number of trades. */
   readonly density: number;
-  /** Whether every known kind of bill occurs; otherwise only what an ordinary account sees. */
+  /** Whether every known business type occurs. Otherwise only those of an ordinary account do. */
   readonly everyType: boolean;
-  /** Moments that have a bill each, and one in the millisecond before and after. */
+  /** Moments with a bill each, and one bill in the millisecond before and after. */
   readonly edges?: readonly number[];
 };
 
-/** Kinds that no list knows: a program must keep what it cannot name. */
+/** Types that are in no list: a program must keep bills of unknown types. */
 export const unheardOfTypes = ["pre_market_vault_adjust_v3", "Loyalty-Yield"] as const;
 
 const fundingTimesApartMs = 8 * hourMs;
@@ -46,7 +46,7 @@ const heavyWeek = 8;
 
 type Draft = { cTime: number; businessType: string; lateMs?: number; clustered?: boolean };
 
-/** When the bills of a product type happen and what kind they are, in true order. */
+/** The times and types of a product type's bills, in their true order. */
 export function schedule(options: ScheduleOptions): Moment[] {
   const { random, profile, now, from, to } = options;
   const fixed = [
@@ -80,7 +80,7 @@ export function schedule(options: ScheduleOptions): Moment[] {
 const weekOf = (time: number, now: number): number =>
   Math.floor((time - (now - historyMs)) / intervalMaxMs);
 
-/** 00, 08 and 16 o'clock UTC, sometimes on the very millisecond. */
+/** At 00, 08 and 16 o'clock UTC, sometimes on the exact millisecond. */
 function fundingDrafts({ random, profile, now, from, to }: ScheduleOptions): Draft[] {
   const drafts: Draft[] = [];
   const first = Math.ceil(from / fundingTimesApartMs) * fundingTimesApartMs;
@@ -94,7 +94,7 @@ function fundingDrafts({ random, profile, now, from, to }: ScheduleOptions): Dra
   return drafts;
 }
 
-/** Bills where mistakes about bounds show: around the edges of windows, and at the horizon. */
+/** Bills that reveal mistakes about bounds: around the edges of windows, and at the horizon. */
 function edgeDrafts({ random, now, edges = weeksFrom(now - historyMs) }: ScheduleOptions): Draft[] {
   const horizon = now - historyMs;
   const atHorizon = [-hourMs, -secondMs, 10 * secondMs, minuteMs, hourMs].map(
@@ -109,7 +109,7 @@ function edgeDrafts({ random, now, edges = weeksFrom(now - historyMs) }: Schedul
 const weeksFrom = (start: number): readonly number[] =>
   Array.from({ length: weeks }, (_, week) => start + week * intervalMaxMs);
 
-/** One bill of each kind, somewhere in the 90 days. */
+/** One bill of each type, somewhere in the 90 days. */
 function typeDrafts({ random, now, everyType }: ScheduleOptions): Draft[] {
   const ordinary = ["trans_to_exchange", "trans_from_exchange", "append_margin", "bonus_issue"];
   const kinds = everyType
@@ -124,7 +124,7 @@ function typeDrafts({ random, now, everyType }: ScheduleOptions): Draft[] {
   });
 }
 
-/** A bill that comes late just now, and new ones while somebody looks. */
+/** Bills that arrive late at the opening, and new bills afterwards. */
 function recentDrafts({ random, now, to, productType }: ScheduleOptions): Draft[] {
   const apartMs = isDemoProductType(productType) ? 20 * minuteMs : 90 * secondMs;
   const drafts: Draft[] = [

@@ -6,46 +6,46 @@ import type { Ledger } from "./ledger.ts";
 import type { LedgerBill } from "./ledger-bill.ts";
 import { integer, type Random, shuffled } from "./random.ts";
 
-/** What the API's documentation leaves open: each way of it is one the real exchange may have. */
+/** Behaviours that the API's documentation leaves open. The real exchange may show any of them. */
 export type Quirks = {
   /** Which of startTime and endTime include their own millisecond. Default both. */
   readonly bounds?: "both" | "start" | "end" | "neither";
-  /** How an empty page looks. Default `{"bills":[],"endId":""}`. */
+  /** The form of an empty page. Default `{"bills":[],"endId":""}`. */
   readonly lastPage?: "empty-string" | "null-id" | "no-id" | "null-bills" | "same-id";
-  /** Whether the last page that has bills comes without an endId. Default false. */
+  /** Whether the last page with bills lacks an endId. Default false. */
   readonly shortLastPage?: boolean;
-  /** Whether any page may hold fewer bills than asked for. Default false. */
+  /** Whether any page may have fewer bills than requested. Default false. */
   readonly shortPages?: boolean;
-  /** How many bills a page has at most, whatever is asked for. Default as many as are asked for. */
+  /** The most bills on a page, whatever is requested. Default as many as requested. */
   readonly pageRows?: number;
   /**
-   * What decides which bills are on a page. Where ids rise with times it is all one. Default time,
-   * and the id in a unified account, whose ids do not rise with its times.
+   * What decides which bills are on a page. It makes no difference where ids rise with times.
+   * Default time; id in a unified account, whose ids do not rise with its times.
    */
   readonly sortedBy?: "time" | "id";
-  /** Whether idLessThan, or the cursor of v3, takes the bill of that id for below it. Default false. */
+  /** Whether idLessThan, or the cursor of v3, includes the bill of that id. Default false. */
   readonly inclusiveCursor?: boolean;
-  /** The order inside a page; endId is the oldest row's in any order. Default newest-first. */
+  /** The order inside a page. endId is the oldest row's in any order. Default newest-first. */
   readonly pageOrder?: "newest-first" | "oldest-first" | "shuffled";
 };
 
-/** What one account of the sandbox answers from. */
+/** One account's data. */
 export type AccountData = {
   readonly ledger: Ledger;
-  /** The records that the account may ask for; the first is its own, served without an id. */
+  /** The records that the account may request. The first is its own, served without an id. */
   readonly riskUnits: ReadonlyMap<string, object>;
-  /** A parent account must name a unit. Default false. */
+  /** Whether requests must name a unit, as for a parent account. Default false. */
   readonly isParent?: boolean;
 };
 
 type Listed = readonly { readonly symbol: string }[];
 
 export type SandboxSourceOptions = {
-  /** By user ID. */
+  /** Accounts by user ID. */
   readonly accounts: ReadonlyMap<string, AccountData>;
-  /** Called anew for each request, so that settings may change. */
+  /** Called for each request, so that settings may change. */
   readonly symbols: () => Listed;
-  /** Likewise. Default none. */
+  /** Called for each request. Default none. */
   readonly contracts?: (productType: ClassicProductType) => Listed;
   readonly random: Random;
   readonly quirks?: Quirks;
@@ -80,7 +80,7 @@ export function sandboxSource(options: SandboxSourceOptions): Source {
   };
 }
 
-/** All of a list, or what it says of one symbol. */
+/** A whole list, or its rows for one symbol. */
 function named(list: Listed, symbol: string | undefined): Listed | Refusal {
   if (symbol === undefined) return list;
   const found = list.filter((row) => row.symbol === symbol);
@@ -97,7 +97,7 @@ function page(
     return new Refusal(400, "40020", "Parameter idLessThan error");
   const most = Math.min(request.limit, quirks.pageRows ?? request.limit);
   const size = quirks.shortPages ? integer(random, Math.ceil(most / 4), most) : most;
-  // One more than fits: whether there is a next page.
+  // One more than fits: it shows whether there is a next page.
   const found = newestFirst(ledger.bills[request.productType], request, quirks, size + 1);
   const bills = found.slice(0, size);
   const oldest = bills.at(-1);
@@ -148,7 +148,7 @@ function lastPage(
   }
 }
 
-/** The bills that match, at most so many, newest first or by falling ids. */
+/** The matching bills, at most `most`, newest first or by descending id. */
 function newestFirst(
   ledger: readonly LedgerBill[],
   request: BillsRequest,
@@ -194,7 +194,10 @@ type Sorted = {
 
 const sortedLedgers = new WeakMap<readonly LedgerBill[], Partial<Record<"time" | "id", Sorted>>>();
 
-/** A ledger in the order of its pages, oldest or lowest first. Simulations add bills to it. */
+/**
+ * A ledger in the order of its pages, oldest or lowest first. Sorted anew when a simulation has
+ * added bills.
+ */
 function sorted(ledger: readonly LedgerBill[], by: "time" | "id"): Sorted {
   const known = sortedLedgers.get(ledger);
   const before = known?.[by];
@@ -221,7 +224,7 @@ function matches(
   return !(request.onlyFunding && nonFinancialTypes.some((code) => code === businessType));
 }
 
-/** Where the bills from some point on are beyond a bound. */
+/** The index from which all bills are beyond a bound. */
 function firstIndex(bills: readonly LedgerBill[], isBeyond: (bill: LedgerBill) => boolean): number {
   let low = 0;
   let high = bills.length;
@@ -234,7 +237,7 @@ function firstIndex(bills: readonly LedgerBill[], isBeyond: (bill: LedgerBill) =
   return low;
 }
 
-/** What a client that misses nothing ends up with: the bills served by now, oldest first. */
+/** The bills that a client has if it misses none: all served by now, oldest first. */
 export const servedBills = (
   ledger: Ledger,
   productType: ProductType,

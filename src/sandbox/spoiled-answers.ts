@@ -16,7 +16,7 @@ const html = (status: keyof typeof titles): ApiAnswer => ({
   body: `<html><head><title>${status} ${titles[status]}</title></head><body></body></html>`,
 });
 
-/** What a good answer becomes by a fault; itself where the fault is not one of answers. */
+/** The answer that a fault makes of a good one. Unchanged if the fault does not affect answers. */
 export function spoiledAnswer(answer: ApiAnswer, fault: ScheduledFault): ApiAnswer {
   switch (fault.kind) {
     case "too-many-requests":
@@ -48,7 +48,7 @@ export function spoiledAnswer(answer: ApiAnswer, fault: ScheduledFault): ApiAnsw
   }
 }
 
-/** What a whole exchange says while it serves nothing. */
+/** The answer of an exchange that serves nothing for now. */
 export const refused = (says: "40200" | "503", answer: ApiAnswer): ApiAnswer =>
   says === "503" ? html(503) : refusal(answer, 400, says);
 
@@ -66,7 +66,7 @@ const tooMany = (answer: ApiAnswer, seconds: number | undefined): ApiAnswer =>
     envelope(answer).requestTime,
   );
 
-// JSON leaves out what is undefined.
+// JSON leaves out undefined members.
 const noData = {
   missing: { data: undefined },
   null: { data: null },
@@ -78,7 +78,7 @@ const dripOf = ({ dripMs, bytes }: ScheduledFault & { readonly kind: "drip" }) =
 
 const bytesOf = ({ body }: ApiAnswer): Buffer => Buffer.from(body);
 
-/** The byte at a share of the body; never behind its last one, so that one is always missing. */
+/** The byte at a share of the body. At most the last byte, so that at least one is missing. */
 const at = (answer: ApiAnswer, share: number): number => {
   const { length } = bytesOf(answer);
   return Math.min(Math.floor(share * length), length - 1);

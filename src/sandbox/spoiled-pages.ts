@@ -3,14 +3,14 @@ import { epochMs, historyMs, hourMs, unifiedIntervalMaxMs } from "../contract/ti
 import { type BillsRequest, Refusal, type Source, type WirePage } from "../server/source.ts";
 import type { Meeting, ScheduledFault } from "./fault-kinds.ts";
 
-/** A page with bills and the cursor behind them. */
+/** A page with bills, and the cursor for the page after it. */
 type FullPage = { readonly bills: readonly unknown[]; readonly endId: string };
 
-// As many walks as a busy sandbox has at once, and more pages back than any fault goes.
+// More walks than a busy sandbox has at once, and more pages than any fault goes back.
 const walksMax = 1_000;
 const cursorsMax = 10;
 
-/** A source whose pages lie where a fault says so. */
+/** A source that falsifies pages where a fault says so. */
 export function spoilPages(
   source: Source,
   meeting: () => Meeting | undefined,
@@ -36,12 +36,12 @@ export function spoilPages(
 
 type Served = {
   readonly request: BillsRequest;
-  /** The cursors that this walk asked with, this one last. */
+  /** The cursors of this walk's requests, the current one last. */
   readonly cursors: readonly (string | undefined)[];
   readonly page: WirePage | Refusal;
 };
 
-/** Another page in place of the right one; undefined where the fault cannot strike here. */
+/** The false page; undefined if the fault cannot apply here. */
 async function spoiledPage(
   source: Source,
   { request, cursors, page }: Served,
@@ -73,7 +73,7 @@ async function spoiledPage(
     case "end-id-cycles":
       return withEndId(cursors.at(-1 - fault.pagesBack));
     case "end-id-foreign":
-      // A row without an id might be the one that is meant.
+      // Without an id, a row might be the one that the endId means.
       return withEndId(page.bills.every(hasId) ? muchOlder(page.endId) : undefined);
     case "end-id-null":
       return { ...page, endId: null };
@@ -95,7 +95,7 @@ const fullOrNone = (page: WirePage | Refusal): FullPage | undefined =>
 async function pageOfAnotherTime(source: Source, request: BillsRequest, olderMs: number) {
   const { startTime, endTime } = request;
   if (startTime === undefined || endTime === undefined) return undefined;
-  // Of another time it is only outside of all that was asked for: the longest spans are 30 days.
+  // The page must be outside of everything that was requested: the longest spans are 30 days.
   const shiftMs = isUnified(request.productType)
     ? Math.sign(olderMs) * (Math.abs(olderMs) + unifiedIntervalMaxMs)
     : olderMs;
@@ -133,17 +133,17 @@ function newestId(rows: readonly unknown[]): string | undefined {
   return ids.toSorted((a, b) => Number(BigInt(b) - BigInt(a)))[0];
 }
 
-/** An id of an hour before: ids count milliseconds above their lowest 22 bits. */
+/** An id from an hour before: ids count milliseconds above their lowest 22 bits. */
 const muchOlder = (id: string): string => String(BigInt(id) - (BigInt(hourMs) << 22n));
 
-/** The cursors of each walk: of one product type and one end of time. */
+/** Remembers the cursors of each walk. A walk is one product type and one end of time. */
 function rememberedCursors() {
   const walks = new Map<string, readonly (string | undefined)[]>();
   return ({ caller, productType, endTime, idLessThan }: BillsRequest) => {
     const walk = `${caller.uid} ${productType} ${endTime}`;
-    // A question without a cursor begins a walk: no page comes before it.
+    // A request without a cursor begins a walk: no page comes before it.
     const before = idLessThan === undefined ? [] : (walks.get(walk) ?? []);
-    // A retry is not another page.
+    // A retry asks for the same page again.
     const isRetry = before.length > 0 && before.at(-1) === idLessThan;
     const cursors = isRetry ? before : [...before, idLessThan].slice(-cursorsMax);
     const [oldest] = walks.keys();

@@ -12,37 +12,39 @@ import { snowflake } from "../snowflake.ts";
 import { type Happening, type HappeningOptions, happenings as happeningsOf } from "./happenings.ts";
 import { type Row, rowsOf } from "./rows.ts";
 
-/** What is not known of unified accounts: each way of it is one the real exchange may have. */
+/** Behaviours of unified accounts that are not known. The real exchange may show any of them. */
 export type UnifiedKind = {
-  /** Whether the amount of a futures row contains its fee. Default false. */
+  /** Whether a futures row's amount contains its fee. Default false. */
   readonly isFuturesFeeInside?: boolean;
-  /** Whether categories may use an id that another one has. Default false. */
+  /** Whether two categories may use the same id. Default false. */
   readonly areIdsReused?: boolean;
-  /** Rows before it have no position fields, ms since the epoch. Default all have. */
+  /**
+   * Rows before this time have no position fields, in ms since the epoch. Default all have them.
+   */
   readonly positionsSince?: number;
-  /** Factor on the number of trades. Default that of the whole ledger. */
+  /** Factor on the number of trades. Default the whole ledger's density. */
   readonly density?: number;
 };
 
 type UnifiedBills = Record<UnifiedProductType, LedgerBill[]>;
 
-/** The ledgers of a unified account, and its one balance a coin. */
+/** A unified account's ledgers, and its one balance for each coin. */
 export type UnifiedBook = {
   readonly bills: Readonly<UnifiedBills>;
-  /** Of each coin, over all categories. */
+  /** The balance of each coin over all categories. */
   readonly balances: ReadonlyMap<string, Units>;
-  /** Books what happens in `[from, to)`, ms since the Unix epoch. */
+  /** Books the bills of `[from, to)`, in ms since the Unix epoch. */
   play(span: { readonly from: number; readonly to: number }): void;
-  /** Books what happened, in the order in which it was booked. */
+  /** Books happenings, in the order in which they were booked. */
   book(happenings: readonly Happening[]): void;
 };
 
 type UnifiedBookOptions = UnifiedKind &
   Pick<HappeningOptions, "now" | "density" | "edges"> & {
     readonly seed: string | number;
-    /** Those in which something happens. */
+    /** The product types with happenings. */
     readonly productTypes: readonly UnifiedProductType[];
-    /** Makes the counter of an id the account's own. */
+    /** Makes an id's counter specific to the account. */
     readonly counterOf: (counter: number) => number;
   };
 
@@ -100,7 +102,10 @@ export function unifiedBook(options: UnifiedBookOptions): UnifiedBook {
 const billsOfEach = (): UnifiedBills =>
   Object.fromEntries(unifiedProductTypes.map((productType) => [productType, []])) as never;
 
-/** Ids of one sequence, or of one a category, so that two may have the same. */
+/**
+ * Ids from one sequence, or from one for each category, so that two categories may have the same
+ * id.
+ */
 function ids({ areIdsReused = false, counterOf }: UnifiedBookOptions) {
   const last = new Map<string, number>();
   return (productType: UnifiedProductType, bookedAt: number): string => {
@@ -138,7 +143,7 @@ function wireRecord(
   };
 }
 
-/** The documentation's own sample writes "Margin". */
+/** The documentation's sample writes "Margin". */
 function spelledCategory(random: Random, productType: UnifiedProductType): string {
   const category = categoryOf(productType);
   return productType === "UTA-MARGIN" && random() < 0.3 ? "Margin" : category;

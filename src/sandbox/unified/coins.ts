@@ -1,12 +1,12 @@
 import type { UnifiedProductType } from "../../contract/product-types.ts";
 import { type Units, unifiedPlaces, units } from "../money.ts";
 
-/** In a unified account's units of 1e-16. */
+/** Amounts in a unified account's units of 1e-16. */
 export const exactUnits = (coins: string): Units => units(coins, unifiedPlaces);
 
 /**
- * What a unified account has of each coin when it opens. There is one balance a coin, whichever
- * category moves it; what is not listed here is only ever bought.
+ * A unified account's opening balances. Each coin has one balance, whichever category moves it.
+ * Coins that are not listed here are only ever bought.
  */
 export const unifiedOpenings: ReadonlyMap<string, Units> = new Map(
   Object.entries({
@@ -28,7 +28,7 @@ export type Pair = {
 };
 
 const pair = (base: string, quote: string, price: string): Pair => ({
-  // Names of coins keep their case, those of pairs do not.
+  // Coin names keep their case; pair names are in upper case.
   symbol: `${base}${quote}`.toUpperCase(),
   base,
   quote,
@@ -43,10 +43,10 @@ export const pairs: readonly Pair[] = [
   pair("ETH", "BTC", "0.048571"),
 ];
 
-/** What the fees in it are paid with, by those who wish. */
+/** The coin in which fees can be paid by choice. */
 export const feeCoin = "BGB";
 
-/** A contract, and the coin that its profits and losses are in. */
+/** A contract, and the coin of its profits and losses. */
 export type Contract = { readonly symbol: string; readonly coin: string };
 
 export type FuturesProductType = Extract<UnifiedProductType, `${string}-FUTURES`>;

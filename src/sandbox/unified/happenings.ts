@@ -11,11 +11,14 @@ import { unifiedBusinessTypes } from "../../contract/unified-business-types.ts";
 import type { Units } from "../money.ts";
 import { integer, pick, type Random } from "../random.ts";
 
-/** What makes rows of a unified account's ledger: most make one, a spot fill two or three. */
+/**
+ * An event that makes rows of a unified account's ledger. Most make one row, a spot fill two or
+ * three.
+ */
 export type Happening = {
   /** The `ts` of its rows. */
   readonly at: number;
-  /** How much later it is booked, which its ids tell; ms. */
+  /** How much later it is booked, in ms. Its ids show the time of booking. */
   readonly bookedMs: number;
   /** How long after `at` the exchange begins to serve it, ms. */
   readonly lateMs: number;
@@ -25,7 +28,7 @@ export type Happening = {
 
 export type Act =
   | { readonly kind: "spot-fill" | "conversion" }
-  /** A row of the type that the exchange gives it; coin and amount where they are decided. */
+  /** A row of a given type. Coin and amount are given if they are decided. */
   | {
       readonly kind: "row";
       readonly type: string;
@@ -36,21 +39,21 @@ export type Act =
 export type HappeningOptions = {
   readonly random: Random;
   readonly productType: UnifiedProductType;
-  /** All in milliseconds since the Unix epoch: `now` is when the ledger is opened. */
+  /** All in milliseconds since the Unix epoch. `now` is when the ledger is opened. */
   readonly now: number;
   readonly from: number;
   readonly to: number;
   /** Factor on the number of trades. */
   readonly density: number;
-  /** Moments that have a row each, and one in the millisecond before and after. */
+  /** Moments with a row each, and one row in the millisecond before and after. */
   readonly edges?: readonly number[];
 };
 
 type UnifiedProfile = {
-  /** In 90 days, before what happens in any case. */
+  /** The number of happenings in 90 days, not counting those that happen in any case. */
   readonly happenings: number;
   readonly fundingPercent: number;
-  /** Of the largest cluster in one millisecond. */
+  /** The number of happenings in the largest cluster within one millisecond. */
   readonly largestCluster: number;
   readonly acts: readonly Act[];
 };
@@ -63,7 +66,7 @@ const futures = [...orders, ...orders, ...orders, ...rarer].map(rowOf);
 const loans = ["BORROW", "REPAYMENT", "INTEREST_SETTLEMENT_OUT", "LIQ_FEE"].map(rowOf);
 const transfers = ["TRANSFER_IN", "TRANSFER_OUT", "BONUS_GRANT_USER_IN"].map(rowOf);
 
-/** Some 60 pages of 100 in 90 days. */
+/** 90 days make some 60 pages of 100. */
 export const unifiedProfiles: Readonly<Record<UnifiedProductType, UnifiedProfile>> = {
   "UTA-SPOT": { happenings: 700, fundingPercent: 0, largestCluster: 60, acts: [spotFill] },
   "UTA-MARGIN": {
@@ -88,11 +91,11 @@ export const unifiedProfiles: Readonly<Record<UnifiedProductType, UnifiedProfile
   },
 };
 
-/** Types that no list knows: a program must keep what it cannot name. */
+/** Types that are in no list: a program must keep bills of unknown types. */
 export const unheardOfUnifiedTypes = ["PRE_MARKET_VAULT_ADJUST", "Loyalty-Yield-UTA"] as const;
 
 const fundingTimesApartMs = 8 * hourMs;
-// The rows of funding say when it was due, and their ids that it was booked after that.
+// A funding row is dated by when funding was due; its id shows that it was booked later.
 const fundingBooked = { leastMs: secondMs, mostMs: 2 * secondMs };
 const lateMaxMs = 9 * minuteMs;
 
@@ -115,14 +118,14 @@ export function happenings(options: HappeningOptions): Happening[] {
 
 type Draft = { readonly at: number; readonly act: Act; readonly lateMs?: number };
 
-/** Most rows are served at once, some only seconds later, and a few minutes later. */
+/** Most rows are served at once, some after seconds, a few after minutes. */
 function lateness(random: Random): number {
   const draw = random();
   if (draw < 0.003) return integer(random, secondMs, lateMaxMs);
   return draw < 0.03 ? integer(random, secondMs, 5 * secondMs) : 0;
 }
 
-/** 00, 08 and 16 o'clock UTC, on the very millisecond. */
+/** At 00, 08 and 16 o'clock UTC, on the exact millisecond. */
 function funding(options: HappeningOptions): Happening[] {
   const { random, productType, from, to } = options;
   const { fundingPercent } = unifiedProfiles[productType];
@@ -141,7 +144,7 @@ function funding(options: HappeningOptions): Happening[] {
   return found;
 }
 
-/** Of those who trade when funding is due, some rows are booked before it and dated after it. */
+/** Trades while funding is due: some rows are booked before the funding and dated after it. */
 function besideFunding({ random, productType, density }: HappeningOptions, due: number) {
   if (random() >= 0.25 * density) return [];
   const { acts } = unifiedProfiles[productType];
@@ -151,7 +154,7 @@ function besideFunding({ random, productType, density }: HappeningOptions, due: 
   });
 }
 
-/** Where mistakes about bounds show: around the edges of windows, and at the horizon. */
+/** Times that reveal mistakes about bounds: around the edges of windows, and at the horizon. */
 function edgeTimes({ now, edges }: HappeningOptions): readonly number[] {
   const horizon = now - historyMs;
   const windows = Array.from({ length: 4 }, (_, index) => horizon + index * unifiedIntervalMaxMs);
@@ -167,7 +170,7 @@ const inOther =
 const inMargin = /BORROW|REPAYMENT|INTEREST|^LIQ_|Loyalty/;
 const inSpot = /^ORDER_/;
 
-/** Which category a type's one row is put into: transfers stand in OTHER only. */
+/** The category for a type's one row. Transfers are in OTHER only. */
 function productTypeOf(type: string): UnifiedProductType {
   if (inOther.test(type)) return "UTA-OTHER";
   if (inMargin.test(type)) return "UTA-MARGIN";
@@ -185,7 +188,7 @@ function namedActs({ random, productType, now }: HappeningOptions): readonly Dra
     }));
 }
 
-/** Rows that come late just now, and new ones while somebody looks. */
+/** Rows that arrive late at the opening, and new rows afterwards. */
 function recentActs({ random, productType, now, to }: HappeningOptions): readonly Draft[] {
   const { acts } = unifiedProfiles[productType];
   const drafts: Draft[] = [
@@ -198,7 +201,7 @@ function recentActs({ random, productType, now, to }: HappeningOptions): readonl
   return drafts;
 }
 
-/** What happens in one millisecond with others of its kind. */
+/** Happenings that share a millisecond with others of their kind. */
 function clusters({ random, productType, from, to, density }: HappeningOptions): readonly Draft[] {
   const { happenings, largestCluster, acts } = unifiedProfiles[productType];
   const drafts: Draft[] = [];

@@ -3,14 +3,15 @@ import type { UnifiedBook } from "./book.ts";
 import { unifiedOpenings } from "./coins.ts";
 import type { Happening } from "./happenings.ts";
 
-/** What one unit of a classic account's 1e-8 is in those of a unified one. */
+/** How many unified units of 1e-16 make a classic unit of 1e-8. */
 const finer: Units = 10n ** 8n;
 
 /**
- * The account is unified from now on: all that it has comes in by one transfer a coin, in one
+ * Books what comes in when the account becomes unified: one transfer for each coin, all in one
  * millisecond.
  *
- * @param amounts what it had as a classic one, in units of 1e-8; of other coins, what every one has.
+ * @param amounts what the account had as a classic one, in units of 1e-8. An account that opens
+ * also gets the usual opening balances of other coins.
  */
 export function moveIn(book: UnifiedBook, at: number, amounts: ReadonlyMap<string, Units>): void {
   const brought = [...amounts].map(([coin, amount]) => [coin, amount * finer] as const);
@@ -19,7 +20,7 @@ export function moveIn(book: UnifiedBook, at: number, amounts: ReadonlyMap<strin
   book.book([...all].map(([coin, amount]) => transfer(at, coin, amount)));
 }
 
-/** Takes out all that there is, just before `at`; says how much of each coin, in units of 1e-8. */
+/** Takes out everything just before `at`. @returns how much of each coin, in units of 1e-8. */
 export function moveOut(book: UnifiedBook, at: number): ReadonlyMap<string, Units> {
   const taken = [...book.balances]
     .map(([coin, balance]) => [coin, balance / finer] as const)

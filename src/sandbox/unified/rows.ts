@@ -13,28 +13,28 @@ import {
 } from "./coins.ts";
 import type { Happening } from "./happenings.ts";
 
-/** What a row says and does, before it has an id. */
+/** A row's content and effect, before it has an id. */
 export type Row = {
   readonly type: string;
   readonly coin: string;
   readonly symbol: string;
-  /** As they are told; which of them the balance follows is `moved`. */
+  /** Amount and fee as the row states them. `moved` is what they change the balance by. */
   readonly amount: Units;
   readonly fee: Units;
   readonly moved: Units;
 };
 
-/** The account's one balance of each coin. */
+/** The account's one balance for each coin. */
 export type Balances = (coin: string) => Units;
 
 export type RowOptions = {
   readonly random: Random;
   readonly balances: Balances;
-  /** Whether the amount of a futures row contains its fee, as that of a spot row does. */
+  /** Whether a futures row's amount contains its fee, as a spot row's does. */
   readonly isFuturesFeeInside: boolean;
 };
 
-/** The rows that a happening makes, in the order in which they move the balances. */
+/** The rows of a happening, in the order in which they move the balances. */
 export function rowsOf({ productType, act }: Happening, options: RowOptions): readonly Row[] {
   switch (act.kind) {
     case "spot-fill":
@@ -59,7 +59,10 @@ const plain = (type: string, coin: string, amount: Units, symbol = ""): Row => (
   moved: amount,
 });
 
-/** Of the opening balance; of what is only ever bought, some coins. */
+/**
+ * The size of a coin's entries: its opening balance, or a fixed amount for coins that are only ever
+ * bought.
+ */
 const sizeOf = (coin: string): Units => unifiedOpenings.get(coin) ?? exactUnits("40");
 
 /** Orders have some ten places; their costs and fees have more. */
@@ -68,14 +71,16 @@ const drawSize = (random: Random, most: Units): Units => {
   return size - (size % exactUnits("0.0000000001"));
 };
 
-/** At most so much that a balance stays where it was or above nothing. */
+/** Limits an amount so that the balance does not become negative. */
 const affordable = (balance: Units, wanted: Units): Units =>
   wanted <= balance ? wanted : balance / 2n;
 
 const times = (left: Units, right: Units): Units => product(left, right, unifiedPlaces);
 const share = (amount: Units, tenThousandths: bigint): Units => (amount * tenThousandths) / 10_000n;
 
-/** A pair's two coins move in one millisecond. The fee is told beside the amount that contains it. */
+/**
+ * A pair's two coins move in one millisecond. The fee is stated beside the amount that contains it.
+ */
 function spotFill(options: RowOptions): readonly Row[] {
   const { random, balances } = options;
   const pair = pick(random, pairs);
@@ -86,7 +91,7 @@ function spotFill(options: RowOptions): readonly Row[] {
   const isPaidBeside = random() < 0.15 && balances(feeCoin) > sizeOf(feeCoin) / 100n;
   const rate = isPaidBeside ? 0n : 10n;
   const rows = isBuy ? bought(pair, options, wanted, rate) : sold(pair, wanted, rate);
-  // In either order: balances are of different coins.
+  // Either order is possible: the two balances are of different coins.
   const shown = random() < 0.5 ? rows : rows.toReversed();
   return isPaidBeside ? [...shown, feeRow(random, pair.symbol)] : shown;
 }
@@ -117,7 +122,7 @@ function sold({ symbol, base, quote, price }: Pair, wanted: Units, rate: bigint)
   ];
 }
 
-/** A fee in a coin of its own is a row of its own: the amount is the charge, the fee is 0. */
+/** A fee in a separate coin is its own row: the amount is the charge, and the fee is 0. */
 const feeRow = (random: Random, symbol: string): Row =>
   plain("ORDER_PLF_FEE_OUT", feeCoin, -drawSize(random, sizeOf(feeCoin) / 90_000n), symbol);
 
@@ -139,7 +144,7 @@ const opens = /OPEN_(LONG|SHORT)$/;
 const loses = /FORCE|BURST/;
 const isTrade = /_(LONG|SHORT)$|_DEAL$|_SSM$/;
 
-/** A row of a type whose name tells all that is known of it. */
+/** A row of a type of which only the name is known. */
 function namedRow(
   productType: UnifiedProductType,
   type: string,
@@ -156,7 +161,7 @@ function namedRow(
   return [movesBalance(type) ? row : { ...row, moved: 0n }];
 }
 
-/** By the sign that the type's name has, or else any. */
+/** A move with the sign that the type's name implies, or with any sign. */
 function affordableMove(
   type: string,
   coin: string,
@@ -167,7 +172,10 @@ function affordableMove(
   return isOut ? -affordable(balances(coin), size) : size;
 }
 
-/** An order's fill: the profit or loss of what it closes, and a fee, or one paid in a coin apart. */
+/**
+ * An order's fill: the profit or loss of the closed position, with a fee or with one paid in a
+ * separate coin.
+ */
 function contractRows(
   type: string,
   { symbol, coin }: { readonly symbol: string; readonly coin: string },
