@@ -16,7 +16,7 @@ const forSeveral: readonly (readonly [pattern: RegExp, why: string])[] = [
   [/ from stream_states where /, "what is retired or refused, of the accounts of a command"],
   [/ from rejected_bills where resolved_at is null/, "which rows are rejected, for all to see"],
   [/^select distinct account, product_type as "productType" from checkpoints/, "what there is"],
-  [/^select account, product_type from bill_counts union /, "whose bills are to be counted"],
+  [/^select account, product_type from bill_counts where /, "whose bills are to be counted"],
   [/^select account from "bill_counts" union /, "whom to reconcile: account by account, then"],
   [/ from stream_times where told_at /, "what time it is at the exchange"],
   [/^select count\(\*\) as ledgers from stream_times /, "status: how many ledgers there are"],

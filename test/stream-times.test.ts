@@ -53,6 +53,12 @@ describe("after a complete sync", () => {
     expect(coverageShare(times)).toBe(1);
   });
 
+  test("nothing before its start is a gap where the estimate of the time is late", () => {
+    const times = streamTimes(known(), walksBegan(0), after(-600));
+    expect(times).toMatchObject({ completeThrough: settledTo, gaps: [] });
+    expect(coverageShare(times)).toBe(1);
+  });
+
   test("nothing is called lost that no run found lost, however late a clock says it is", () => {
     const times = streamTimes(known(), walksBegan(0), after(historyMs + 40 * dayMs));
     expect(times).toMatchObject({ expired: [], gaps: [], expiresAt: settledTo + historyMs });

@@ -1,6 +1,12 @@
-import { type EpochMs, epochMs, historyMs } from "../contract/time.ts";
+import { type EpochMs, epochMs, historyMs, minuteMs } from "../contract/time.ts";
 import { type Interval, interval, lengthMs, subtract, union } from "../sync/intervals.ts";
-import { completeThrough, historyStart, horizonAt, startSlackMs } from "../sync/plan.ts";
+import {
+  completeThrough,
+  edgeMarginMs,
+  historyStart,
+  horizonAt,
+  startSlackMs,
+} from "../sync/plan.ts";
 import type { KnownTime } from "../sync/store.ts";
 
 /** A stream's time, sorted by how well it is known. No two of the lists overlap. */
@@ -38,12 +44,13 @@ export type Reading = {
 export function streamTimes(
   known: KnownTime,
   { parts, startedAt }: Reading,
-  { now, settleLagMs }: { readonly now: EpochMs; readonly settleLagMs: number },
+  { now: estimated, settleLagMs }: { readonly now: EpochMs; readonly settleLagMs: number },
 ): StreamTimes {
   const { coverage, expired, open } = known;
-  const horizon = horizonAt(now);
   const recorded = [...coverage, ...expired];
   const planned = [...recorded, ...open.map(({ window }) => window)];
+  const now = sinceStart(estimated, planned);
+  const horizon = horizonAt(now);
   const times = { completeThrough: completeThrough(known, now), coverage, expired };
   if (planned.length === 0) {
     const gaps = interval(horizon, now);
@@ -71,6 +78,19 @@ export function streamTimes(
     unread,
     expiresAt: oldest && epochMs(oldest.from + slackMs + historyMs),
   };
+}
+
+// Far more than a window takes, by which the estimate may be late.
+const lateMaxMs = minuteMs;
+
+/**
+ * A history that has just begun starts at the horizon, and so tells the exchange's time. The estimate may be
+ * older. By it, time before the start could still be read, and would count as a gap.
+ */
+function sinceStart(estimated: EpochMs, planned: readonly Interval[]): EpochMs {
+  const start = Math.min(...planned.map(({ from }) => from));
+  const then = start + historyMs - edgeMarginMs;
+  return then > estimated && then - estimated <= lateMaxMs ? epochMs(then) : estimated;
 }
 
 const newest = (intervals: readonly Interval[]): number =>

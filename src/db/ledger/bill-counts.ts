@@ -121,6 +121,7 @@ export async function readCountedStreams(
   db: Queryable,
   accounts?: readonly string[],
 ): Promise<readonly Stream[]> {
+  if (accounts?.length === 0) return [];
   return withDatabaseErrors(async () => {
     const { rows } = await db.execute<{ account: string; product_type: Stream["productType"] }>(sql`
       select account, product_type from bill_counts where ${isOneOf(accounts)}
