@@ -13,7 +13,7 @@ export function withAccount(history: History): History {
   const draw = random();
   if (draw < 0.5) return history;
   const account = drawAccount(random, history, draw < 0.7);
-  const steps = history.steps.map((step) => withEmptyBodies(random, step));
+  const steps = history.steps.map((step) => withEmptyBodies(random, withoutEmptyObjects(step)));
   return { ...history, account, steps };
 }
 
@@ -67,6 +67,17 @@ function changeTimes(random: Random, steps: readonly Step[]): readonly number[] 
     .toSorted((a, b) => a - b);
   return chosen.filter((time, index) => time - (chosen[index - 1] ?? -dayMs) >= dayMs / 24);
 }
+
+/**
+ * An empty object is one of the ends that the API of unified accounts may have. Told to both questions about
+ * a window's end, it is a false end that no client can see through.
+ */
+const withoutEmptyObjects = (step: Step): Step => ({
+  ...step,
+  exchange: step.exchange.map((fault) =>
+    fault.kind === "no-data" && fault.data === "empty" ? { ...fault, data: "null" } : fault,
+  ),
+});
 
 /** The exchange was seen to answer without a byte for a while. */
 function withEmptyBodies(random: Random, step: Step): Step {
