@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { openDatabase } from "../src/db/connect.ts";
 import { Connections, connectionsMax, spareConnections } from "../src/db/connections.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
-import { entryOf, writeAccounts } from "./support/accounts-file.ts";
+import { accountsEnvironment } from "./support/accounts-file.ts";
 import { runCli, temporaryFolder } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
 import { exactly, heldAgainstLedger } from "./support/sandbox-ledger.ts";
@@ -29,9 +29,7 @@ describe.concurrent("a role that may have few connections", { timeout: maxMs }, 
       await using role = await limitedRole(admin.db, database.url, limit);
       const env = {
         DATABASE_URL: role.url,
-        EXCHANGE_BASE_URL: sandbox.url,
-        ACCOUNTS_FILE: await writeAccounts(folder.path, sandbox.accounts.map(entryOf)),
-        PRODUCT_TYPES: productType,
+        ...(await accountsEnvironment(folder.path, sandbox, productType)),
       };
       const syncedAt = Date.now();
       expect(await runCli(["sync"], { env, maxMs })).toMatchObject({ code: 0 });

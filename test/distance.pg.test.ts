@@ -2,7 +2,7 @@ import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { openDatabase } from "../src/db/connect.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
-import { entryOf, writeAccounts } from "./support/accounts-file.ts";
+import { accountsEnvironment } from "./support/accounts-file.ts";
 import { environmentFor, runCli, temporaryFolder } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
 import { distantServer, type Link } from "./support/distant-server.ts";
@@ -53,9 +53,7 @@ describe.concurrent("the first sync into a database that is far away", { timeout
     await using far = await distantServer(database.url, { roundTripMs: 100 });
     const env = {
       DATABASE_URL: far.url,
-      EXCHANGE_BASE_URL: sandbox.url,
-      ACCOUNTS_FILE: await writeAccounts(folder.path, sandbox.accounts.map(entryOf)),
-      PRODUCT_TYPES: productType,
+      ...(await accountsEnvironment(folder.path, sandbox, productType)),
     };
     const end = await runCli(["sync"], { env, maxMs });
     expect({ code: end.code, said: end.stdout.split("\n\n")[1] }).toEqual({

@@ -9,7 +9,7 @@ import { readQueue } from "../src/reports/queue.ts";
 import { compareWithLedger } from "../src/sandbox/comparison.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { rollingWindow } from "../src/server/arrivals.ts";
-import { entryOf, writeAccounts } from "./support/accounts-file.ts";
+import { accountsEnvironment, entryOf, writeAccounts } from "./support/accounts-file.ts";
 import { runCli, startCli, temporaryFolder } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
 import { coverUpTo } from "./support/fleet.ts";
@@ -173,9 +173,7 @@ test("schedule queues a round, and a worker that is asked to stop gives back wha
   });
   const env = {
     DATABASE_URL: database.url,
-    EXCHANGE_BASE_URL: sandbox.url,
-    ACCOUNTS_FILE: await writeAccounts(folder.path, sandbox.accounts.map(entryOf)),
-    PRODUCT_TYPES: productType,
+    ...(await accountsEnvironment(folder.path, sandbox, productType)),
   };
   await using schedule = await startCli(["schedule", "--every", "1h"], { env });
   await schedule.seen("stdout", /^queued 3 of 3 jobs$/m);

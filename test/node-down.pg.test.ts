@@ -5,7 +5,7 @@ import { openDatabase } from "../src/db/connect.ts";
 import { readReachable } from "../src/db/distribution/reachable.ts";
 import { countLedgers } from "../src/reports/fleet.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
-import { entryOf, writeAccounts } from "./support/accounts-file.ts";
+import { accountsEnvironment } from "./support/accounts-file.ts";
 import { runCli, temporaryFolder } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
 import { divideTables } from "./support/divided-tables.ts";
@@ -44,9 +44,7 @@ test("a node that hangs holds up its own account: sync, status and enqueue do th
   await using folder = await temporaryFolder();
   const env = {
     DATABASE_URL: database.url,
-    EXCHANGE_BASE_URL: sandbox.url,
-    ACCOUNTS_FILE: await writeAccounts(folder.path, sandbox.accounts.map(entryOf)),
-    PRODUCT_TYPES: "USDT-FUTURES",
+    ...(await accountsEnvironment(folder.path, sandbox, "USDT-FUTURES")),
   };
   expect(await runCli(["sync"], { env })).toMatchObject({ code: 0 });
   expect(await runCli(["enqueue"], { env })).toMatchObject({ code: 0 });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { dayMs, hourMs } from "../src/contract/time.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
-import { entryOf, writeAccounts } from "./support/accounts-file.ts";
+import { accountsEnvironment } from "./support/accounts-file.ts";
 import { runCli, temporaryFolder } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
 import { divideTables, type SeenStatement, seenStatement } from "./support/divided-tables.ts";
@@ -42,9 +42,7 @@ test("each statement that writes touches one account's rows alone, and few that 
   await using folder = await temporaryFolder();
   const env = {
     DATABASE_URL: proxy.url,
-    EXCHANGE_BASE_URL: sandbox.url,
-    ACCOUNTS_FILE: await writeAccounts(folder.path, sandbox.accounts.map(entryOf)),
-    PRODUCT_TYPES: "USDT-FUTURES",
+    ...(await accountsEnvironment(folder.path, sandbox, "USDT-FUTURES")),
   };
   const run = async (...args: readonly string[]) => {
     const end = await runCli(args, { env });

@@ -5,7 +5,7 @@ import { readExchangeTime } from "../db/exchange-time.ts";
 import { readSyncedStreams } from "../db/ledger/checkpoints.ts";
 import { maxAgeDefaultMs } from "../reports/alerts.ts";
 import { openBreakAccounts } from "../reports/break-counts.ts";
-import { countLedgers, readFleet, unreadAccounts } from "../reports/fleet.ts";
+import { readFleet, unreadAccounts } from "../reports/fleet.ts";
 import { type Observations, readObservations } from "../reports/observations.ts";
 import type { LoanToValueStatus } from "../reports/records.ts";
 import type { Stream } from "../sync/store.ts";
@@ -40,7 +40,7 @@ export async function readMetrics(
   const question = { now, maxAgeMs: maxAgeDefaultMs, limit: limits.worst };
   const { totals, worst } = await readFleet(db, question);
   const unread = await unreadAccounts(db, names);
-  const isListed = Math.max(await countLedgers(db, {}), names.length) <= limits.all;
+  const isListed = Math.max(totals.ledgers, names.length) <= limits.all;
   const { streams, observations } = isListed
     ? await readAll(db, { configured, settleLagMs })
     : await readWorst(db, { configured, settleLagMs, worst, unread, limit: limits.worst });

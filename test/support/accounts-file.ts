@@ -1,6 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { SandboxAccount } from "../../src/sandbox/sandbox.ts";
+import type { ProductType } from "../../src/contract/product-types.ts";
+import type { OpenSandbox, SandboxAccount } from "../../src/sandbox/sandbox.ts";
 
 /** An account's entry in an accounts file. */
 export const entryOf = ({ name, apiKey, apiSecret, apiPassphrase }: SandboxAccount) => ({
@@ -20,3 +21,14 @@ export async function writeAccounts(
   await writeFile(path, JSON.stringify({ accounts }), { mode });
   return path;
 }
+
+/** The environment in which the program reads one product type of a sandbox's accounts. */
+export const accountsEnvironment = async (
+  folder: string,
+  { url, accounts }: Pick<OpenSandbox, "url" | "accounts">,
+  productType: ProductType,
+) => ({
+  EXCHANGE_BASE_URL: url,
+  ACCOUNTS_FILE: await writeAccounts(folder, accounts.map(entryOf)),
+  PRODUCT_TYPES: productType,
+});

@@ -8,10 +8,12 @@ import type { Environment } from "../../config/environment.ts";
 import { envFileExposure } from "../../config/exposed-files.ts";
 import { secondMs } from "../../contract/time.ts";
 import type { Database } from "../../db/connect.ts";
+import { readCountedStreams } from "../../db/ledger/bill-counts.ts";
 import { migrationState } from "../../db/migrate.ts";
 import type { CommandDatabase } from "../../db/open.ts";
 import { UsageError } from "../../errors.ts";
 import { openFilesMax, openFilesNeeded, openFilesRemedy } from "../../open-files.ts";
+import type { Stream } from "../../sync/store.ts";
 import { formatCounted } from "../../terminal/format.ts";
 import { type Check, checked, ok } from "./check.ts";
 import { checkCounts } from "./counts.ts";
@@ -63,12 +65,7 @@ async function examine(
   await using database =
     where && (await checkDatabase(where, tell, (message) => tellUser(io, message)));
   const db = await migrated(database);
-  const counts = db && (await checked("counts", () => checkCounts(db)));
-  if (counts !== undefined) tell(counts);
-  const days = db && (await checked("days", () => checkStoredDays(db)));
-  if (days !== undefined) tell(days);
-  const times = db && (await checked("times", () => checkStoredTimes(db)));
-  if (times !== undefined) tell(times);
+  if (db !== undefined) await checkStored(db, tell);
   const workers = db && (await checked("workers", () => checkWorkers(db)));
   if (workers !== undefined) tell(workers);
   const serving = config && (await checkServing(config.keysFile, "dataDir" in config.database, db));
@@ -78,6 +75,24 @@ async function examine(
   const isWell = checks.every(({ status }) => status !== "FAIL");
   if (json) printJson(io, { outcome: isWell ? "ok" : "FAIL", checks });
   return isWell ? 0 : 1;
+}
+
+/** Compares what is stored for quick answers with the rows that it sums up. Reports nothing if there are none. */
+async function checkStored(db: Database, tell: (check: Check) => void): Promise<void> {
+  const stored = readCountedStreams(db);
+  const accountsOf = (streams: readonly Stream[]) => new Set(streams.map(({ account }) => account));
+  const checks = {
+    counts: (streams: readonly Stream[]) => checkCounts(db, streams),
+    days: (streams: readonly Stream[]) => checkStoredDays(db, accountsOf(streams)),
+    times: (streams: readonly Stream[]) => checkStoredTimes(db, accountsOf(streams)),
+  };
+  for (const [name, check] of Object.entries(checks)) {
+    const found = await checked(name, async () => {
+      const streams = await stored;
+      return streams.length === 0 ? undefined : await check(streams);
+    });
+    if (found !== undefined) tell(found);
+  }
 }
 
 /** Reports the limit only if it is too low, which is rare. */

@@ -104,7 +104,7 @@ async function readContracts({
         and day between ${from}::date and ${to}::date
         and categories && ${textArray(otherResults)}::text[]
       union
-      -- Nobody knows what is on them.
+      -- The categories of a dirty day are unknown.
       select wallet, day
       from dirty_days
       where account = ${account}
