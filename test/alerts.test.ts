@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { alertsText } from "../src/commands/status/alerts-status.ts";
+import { alertsText, shownAlert } from "../src/commands/status/alerts-status.ts";
 import { dayMs, type EpochMs, epochMs, hourMs, minuteMs } from "../src/contract/time.ts";
 import { registryOf } from "../src/metrics/registry.ts";
 import { type AlertName, alertNames, alertsOf } from "../src/reports/alerts.ts";
@@ -215,12 +215,20 @@ test("the rules of ops/alerts.yaml fire for the same", async () => {
       firing,
     })),
   );
+  for (const [unreachable, firing] of [
+    [[], []],
+    [["north", "south"], [["BillSyncUnreachable", {}]]],
+  ] as const) {
+    const counts = { totals: noTotals, unread: 0, listed: 1, unreachable };
+    const name = `${unreachable.length} accounts cannot be read`;
+    judged.push({ name, text: await registryOf(healthy, counts).metrics(), firing });
+  }
   expect(await judgeRules(judged, now / 1_000, alertNames)).toBe("as expected");
 });
 
 test("each alert is a line that says whose and why", () => {
   const [, , , , behind, never, , , , expires, rejected, , breaks, , high, , stale] = cases.map(
-    ([, observations]) => alertsText(alertsOf(observations, limits)),
+    ([, observations]) => alertsText(alertsOf(observations, limits).map(shownAlert)),
   );
   expect([behind, never, expires, rejected, breaks, high, stale]).toEqual([
     "ALERT BillSyncStale: main/USDT-FUTURES is complete through 3 h 6 m ago, and no later",
@@ -321,7 +329,7 @@ describe("docs/metrics.md and ops/", () => {
       },
       readingOf: (): LastReading => ({ succeededAt: ago(hourMs), lostAt: ago(hourMs) }),
     };
-    const counts = { totals: noTotals, unread: 0, listed: 1 };
+    const counts = { totals: noTotals, unread: 0, listed: 1, unreachable: ["south"] };
     const metrics = await registryOf(all, counts).getMetricsAsJSON();
     const printed = metrics.map(({ name, values }) => [
       name,

@@ -6,10 +6,11 @@ import { readReachable } from "../src/db/distribution/reachable.ts";
 import { countLedgers } from "../src/reports/fleet.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { accountsEnvironment } from "./support/accounts-file.ts";
-import { runCli, temporaryFolder } from "./support/cli.ts";
+import { runCli, startCli, temporaryFolder } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
 import { divideTables } from "./support/divided-tables.ts";
 import { coverUpTo } from "./support/fleet.ts";
+import { seriesOf } from "./support/promtool.ts";
 import { query } from "./support/query.ts";
 
 const accountNames = ["east", "north", "south", "west"];
@@ -32,7 +33,7 @@ async function hangNode(url: string, account: string) {
   return { [Symbol.asyncDispose]: () => client.end() };
 }
 
-test("a node that hangs holds up its own account: sync, status and enqueue do the others, name it and end with 1", async () => {
+test("a node that hangs holds up its own account: each command does the others, names it and ends with 1", async () => {
   await using database = await testDatabase();
   await divideTables(database.url);
   await using sandbox = await openSandbox({
@@ -67,11 +68,19 @@ test("a node that hangs holds up its own account: sync, status and enqueue do th
 
   await using _ = await hangNode(database.url, hanging);
   const run = (...args: readonly string[]) => runCli(args, { env, maxMs: 120_000 });
-  const [synced, status, shown, queued] = await Promise.all([
+  await using serving = await startCli(["serve", "--port", "0"], { env });
+  const [url] = await serving.seen("stdout", /^http:\/\/127\.0\.0\.1:\d+/);
+  const get = async (path: string) => {
+    const answer = await fetch(`${url}${path}`);
+    return { status: answer.status, text: await answer.text() };
+  };
+  const [synced, status, shown, queued, metrics, served] = await Promise.all([
     run("sync", "--json"),
     run("status", "--json"),
-    run("status", "--limit", "2"),
+    run("status", "--check", "--limit", "2"),
     run("enqueue"),
+    run("metrics"),
+    get("/metrics"),
   ]);
   const others = accountNames.filter((name) => name !== hanging);
   const reason = expect.stringMatching(/^its rows cannot be read \(.*statement timeout/);
@@ -92,9 +101,23 @@ test("a node that hangs holds up its own account: sync, status and enqueue do th
   expect(shown, shown.stderr).toMatchObject({ code: 1 });
   expect(shown.stdout).toMatch(/^3 accounts, 3 ledgers, /);
   expect(shown.stdout).toMatch(/^south: its rows cannot be read /m);
+  expect(shown.stdout.match(/^ALERT .*/gm)).toEqual(["ALERT BillSyncUnreachable: 1 account"]);
 
   expect(queued, queued.stderr).toMatchObject({ code: 1 });
   expect(queued.stdout).toMatch(/^queued 4 of 4 jobs\nnot queued: south: its rows cannot /);
+
+  expect(metrics, metrics.stderr).toMatchObject({ code: 1 });
+  expect(metrics.stderr).toMatch(/^left out: south: its rows cannot be read /m);
+  expect(served.status).toBe(200);
+  for (const text of [metrics.stdout, served.text]) {
+    const values = (name: string) => seriesOf(text, `bill_sync_${name}`);
+    expect(values("accounts_unreachable")).toEqual({ "": 1 });
+    expect(values("unreachable_info")).toEqual({ [`account="${hanging}"`]: 1 });
+    expect(values("accounts")).toEqual({ "": others.length });
+    expect(Object.keys(values("complete_through_timestamp_seconds"))).toEqual(
+      others.map((account) => `account="${account}",product_type="USDT-FUTURES"`),
+    );
+  }
 }, 240_000);
 
 /** What the extension has of its nodes: two parts of each table lie on each of four. */

@@ -9,6 +9,7 @@ import { createApp } from "../src/serve/app.ts";
 import { fileDatabase } from "./support/database.ts";
 import { aMirrorKey, type Mirror, openMirror } from "./support/mirror.ts";
 import { hasPromtool, promtool, seriesOf } from "./support/promtool.ts";
+import { readWhole } from "./support/read-whole.ts";
 import { coverStream } from "./support/small-ledger.ts";
 
 const now = Date.UTC(2026, 5, 1);
@@ -122,6 +123,7 @@ const depsOf = () => {
   const take = () => undefined;
   return {
     readAtOnce: readOnlyAtOnce(tables.db, { keepsPlans: true }),
+    readReachable: readWhole,
     keys: () => new Map(),
     now: () => now,
     settleLagMs: 600_000,

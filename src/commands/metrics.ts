@@ -1,9 +1,17 @@
+import { everyName } from "../app/account-names.ts";
 import { type ExitCode, type Io, tell } from "../app/io.ts";
 import { readableStreams } from "../app/readable.ts";
+import { unreachableLines } from "../app/unreachable-text.ts";
 import type { Config } from "../config/config.ts";
+import type { Database } from "../db/connect.ts";
+import { readReachable } from "../db/distribution/reachable.ts";
 import { hasSchema } from "../db/migrate.ts";
 import { openCommandDatabase } from "../db/open.ts";
-import { readMetrics } from "../metrics/read-metrics.ts";
+import {
+  type ReachableMetrics,
+  readMetrics,
+  readReachableMetrics,
+} from "../metrics/read-metrics.ts";
 import { registryOf } from "../metrics/registry.ts";
 import { fileOutput, refuseTakenOutput, standardOutput } from "./export/export-output.ts";
 
@@ -11,7 +19,8 @@ import { fileOutput, refuseTakenOutput, standardOutput } from "./export/export-o
 const readableByAll = 0o644;
 
 /**
- * `metrics`: writes what is stored in the format of Prometheus.
+ * `metrics`: writes what is stored in the format of Prometheus. The exit code is 1 where accounts
+ * had to be left out.
  * @param textfile the file to replace; undefined or - for standard output.
  */
 export async function metricsCommand(
@@ -24,17 +33,26 @@ export async function metricsCommand(
   if (isFile) await refuseTakenOutput(textfile, true, shown);
   await using database = await openCommandDatabase(config.database, (message) => tell(io, message));
   const { db } = database;
-  const registry = (await hasSchema(db))
-    ? await readMetrics(db, {
-        configured: (states) => readableStreams(config, states),
-        settleLagMs: config.settleLagMs,
-      })
-    : registryOf();
+  const { registry, unreachable } = (await hasSchema(db))
+    ? await readStored(db, config)
+    : { registry: registryOf(), unreachable: [] };
   const text = await registry.metrics();
   await using output = isFile
     ? await fileOutput(textfile, { shown, mode: readableByAll })
     : standardOutput(io, (words) => words);
   await output.write(text);
   await output.commit();
-  return 0;
+  for (const line of unreachableLines(unreachable)) tell(io, `left out: ${line}`);
+  return unreachable.length === 0 ? 0 : 1;
 }
+
+const readStored = (db: Database, config: Config): Promise<ReachableMetrics> =>
+  readReachableMetrics(
+    (read) => readReachable(db, () => everyName(db, config), read),
+    (accounts) =>
+      readMetrics(db, {
+        configured: (states) => readableStreams(config, states),
+        settleLagMs: config.settleLagMs,
+        accounts,
+      }),
+  );

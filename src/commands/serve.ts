@@ -1,9 +1,11 @@
+import { everyName } from "../app/account-names.ts";
 import { type ExitCode, type Io, print, tell } from "../app/io.ts";
 import { readableStreams } from "../app/readable.ts";
 import { stopped } from "../app/stopped.ts";
 import type { Config } from "../config/config.ts";
 import { secondMs } from "../contract/time.ts";
 import { openDatabase } from "../db/connect.ts";
+import { readReachable } from "../db/distribution/reachable.ts";
 import { hasSchema } from "../db/migrate.ts";
 import { type CommandDatabase, openCommandDatabase } from "../db/open.ts";
 import { detectPooler } from "../db/pooler.ts";
@@ -47,6 +49,7 @@ export async function serveCommand(
   const app = createApp({
     read: readOnly(reader.db),
     readAtOnce: readOnlyAtOnce(reader.db, { keepsPlans: pooler === "none" }),
+    readReachable: (work) => readReachable(reader.db, () => everyName(reader.db, config), work),
     keys,
     now: Date.now,
     settleLagMs: config.settleLagMs,

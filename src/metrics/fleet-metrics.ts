@@ -9,9 +9,15 @@ export type FleetCounts = {
   readonly unread: number;
   /** Ledgers that have series of their own. */
   readonly listed: number;
+  /** Accounts whose rows cannot be read: the other counts are without them. */
+  readonly unreachable: readonly string[];
 };
 
-export function fleetMetrics({ totals, unread, listed }: FleetCounts): readonly Metric[] {
+/** Of very many unreachable accounts, so many are named. */
+const namedMax = 1_000;
+
+export function fleetMetrics(counts: FleetCounts): readonly Metric[] {
+  const { totals, unread, listed, unreachable } = counts;
   const { wanted, paused, retired, closed } = totals;
   const one = (name: string, help: string, value: number): Metric => ({
     ...{ name, help, labels: [] },
@@ -43,5 +49,16 @@ export function fleetMetrics({ totals, unread, listed }: FleetCounts): readonly 
       })),
     },
     one("stored_bills", "Bills that are stored, of all ledgers.", totals.bills),
+    one(
+      "accounts_unreachable",
+      "Accounts whose rows cannot be read, so that all other metrics leave them out.",
+      unreachable.length,
+    ),
+    {
+      name: "unreachable_info",
+      help: "Always 1. An account whose rows cannot be read. Of very many, a thousand are named.",
+      labels: ["account"],
+      samples: unreachable.slice(0, namedMax).map((account) => ({ labels: { account }, value: 1 })),
+    },
   ];
 }

@@ -6,6 +6,7 @@ import type { StreamStatus } from "./status.ts";
 /** The alert rules of `ops/alerts.yaml`, evaluated without Prometheus. */
 export const alertNames = [
   "BillSyncAbsent",
+  "BillSyncUnreachable",
   "BillSyncStale",
   "BillSyncExpires",
   "BillSyncLost",

@@ -16,12 +16,17 @@ export type BreakCount = {
   readonly breaks: number;
 };
 
-/** Accounts that have open breaks. */
-export async function openBreakAccounts(db: Queryable, limit: number): Promise<readonly string[]> {
+/** Accounts that have open breaks. @param accounts only these; default all. */
+export async function openBreakAccounts(
+  db: Queryable,
+  limit: number,
+  accounts?: readonly string[],
+): Promise<readonly string[]> {
   const { rows } = await db.execute<{ account: string }>(sql`
     select account
     from ledger_breaks
     where state = 'open'
+      and ${isOneOf(accounts)}
     group by account
     order by account
     limit ${limit}`);

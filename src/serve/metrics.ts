@@ -1,5 +1,5 @@
 import { Registry } from "prom-client";
-import { readMetrics } from "../metrics/read-metrics.ts";
+import { readMetrics, readReachableMetrics } from "../metrics/read-metrics.ts";
 import type { RouteGroup } from "./routes.ts";
 
 /**
@@ -7,14 +7,17 @@ import type { RouteGroup } from "./routes.ts";
  * that arrive while an answer is computed get that answer.
  */
 export const metrics: RouteGroup = (app, deps) => {
-  const { read, settleLagMs, configured = () => [], http } = deps;
-  const readStored = () => read((tx) => readMetrics(tx, { configured, settleLagMs }));
+  const { read, readReachable, settleLagMs, configured = () => [], http } = deps;
+  const readStored = () =>
+    readReachableMetrics(readReachable, (accounts) =>
+      read((tx) => readMetrics(tx, { configured, settleLagMs, accounts })),
+    );
   let underWay: ReturnType<typeof readStored> | undefined;
   app.get("/metrics", async (_request, reply) => {
     underWay ??= readStored().finally(() => {
       underWay = undefined;
     });
-    const all = Registry.merge([await underWay, http.registry]);
+    const all = Registry.merge([(await underWay).registry, http.registry]);
     return reply.type(all.contentType).send(await all.metrics());
   });
 };

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import type { AccountStates } from "../db/accounts/account-states.ts";
+import type { ReadReachable } from "../db/distribution/reachable.ts";
 import type { Read, ReadAtOnce } from "../db/read-only.ts";
 import type { Log } from "../log.ts";
 import type { HttpMetrics } from "../metrics/http-metrics.ts";
@@ -10,6 +11,7 @@ import type { KeyRing } from "./keys/key-ring.ts";
 export type ServeDeps = {
   readonly read: Read;
   readonly readAtOnce: ReadAtOnce;
+  readonly readReachable: ReadReachable;
   /** The server's own keys, as currently in the file. */
   readonly keys: KeyRing;
   /** The machine's time, in ms since the Unix epoch. */

@@ -5,6 +5,7 @@ import { readOnly, readOnlyAtOnce } from "../../src/db/read-only.ts";
 import type { Log } from "../../src/log.ts";
 import { createApp } from "../../src/serve/app.ts";
 import { type MirrorKey, newKey } from "../../src/serve/keys/key-file.ts";
+import { readWhole } from "./read-whole.ts";
 
 export type MirrorAnswer = {
   readonly status: number;
@@ -62,6 +63,7 @@ export function openMirror(
   const app = createApp({
     read: readOnly(database.db),
     readAtOnce: readOnlyAtOnce(database.db, { keepsPlans: true }),
+    readReachable: readWhole,
     ...{ keys: () => ring, now: clock, settleLagMs, maxAgeMs, log },
   });
   return {

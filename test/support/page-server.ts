@@ -2,6 +2,7 @@ import { inTransaction, type OpenDatabase } from "../../src/db/connect.ts";
 import { createApp } from "../../src/serve/app.ts";
 import { listen } from "../../src/serve/listen.ts";
 import type { ServeDeps } from "../../src/serve/routes.ts";
+import { readWhole } from "./read-whole.ts";
 
 export type PageServer = AsyncDisposable & {
   readonly url: string;
@@ -24,6 +25,7 @@ export async function openPageServer(
       return inTransaction(shown.db, work, { isolation: "repeatable read read only" });
     },
     readAtOnce: () => Promise.reject(new Error("the page reads by transactions")),
+    readReachable: readWhole,
     keys: () => new Map(),
     now: Date.now,
     settleLagMs: 600_000,

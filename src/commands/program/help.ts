@@ -173,7 +173,9 @@ missing time expires, its gaps, bills, rejected rows and breaks; and the runs,
 by what the database knows, whoever ran them. What is not known has no sample.
 --textfile replaces the file whole or not at all, for node_exporter's textfile
 collector; its name must end in .prom. Where the database is away, the file
-stays as it was, and the exit code is 1. serve has the same at /metrics.`;
+stays as it was, and the exit code is 1. Where only some accounts' rows cannot
+be read, it is written without them, names them, and the exit code is 1, too.
+serve has the same at /metrics.`;
 
 export const workerHelp = `
 A worker takes accounts from the queue that enqueue and schedule fill, and syncs

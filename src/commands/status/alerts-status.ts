@@ -1,7 +1,8 @@
 import { jsonTime } from "../../app/json-times.ts";
 import { printableLine } from "../../printable.ts";
-import type { Alert, AlertReason } from "../../reports/alerts.ts";
+import type { Alert, AlertName, AlertReason } from "../../reports/alerts.ts";
 import type { BreakCount } from "../../reports/break-counts.ts";
+import type { CountedAlert } from "../../reports/fleet-alerts.ts";
 import { formatCounted, formatDuration, formatTime } from "../../terminal/format.ts";
 
 // Status of breaks, and of alert rules that fire.
@@ -19,9 +20,31 @@ export const breaksLines = (breaks: readonly BreakCount[]): readonly string[] =>
         "npm run reconcile -- --list shows what does not add up",
     );
 
+/** A rule that fires, for people and for programs. */
+export type ShownAlert = { readonly text: string; readonly json: object };
+
 /** A line for each rule that fires, with its subject. */
-export const alertsText = (alerts: readonly Alert[]): string =>
-  alerts.length === 0 ? "no alert" : alerts.map(alertLine).join("\n");
+export const alertsText = (alerts: readonly ShownAlert[]): string =>
+  alerts.length === 0 ? "no alert" : alerts.map(({ text }) => text).join("\n");
+
+export function shownAlert(alert: Alert): ShownAlert {
+  const { name, on, why } = alert;
+  const text = alertLine(alert);
+  const json = why.is === "lost" ? { ...why, at: jsonTime(why.at) } : why;
+  return { text, json: { name, ...on, why: json, text } };
+}
+
+export const shownCount = ({ name, ledgers }: CountedAlert): ShownAlert =>
+  counted(name, { ledgers }, formatCounted(ledgers, "ledger"));
+
+/** @param accounts how many have rows that cannot be read. */
+export const unreachableAlert = (accounts: number): ShownAlert =>
+  counted("BillSyncUnreachable", { accounts }, formatCounted(accounts, "account"));
+
+function counted(name: AlertName, counts: object, words: string): ShownAlert {
+  const text = `ALERT ${name}: ${words}`;
+  return { text, json: { name, ...counts, text } };
+}
 
 function alertLine({ name, on, why }: Alert): string {
   const isLoan = on.riskUnitId !== undefined;
@@ -56,12 +79,3 @@ function reasonText(why: AlertReason): string {
       return why satisfies never;
   }
 }
-
-/** The firing rules for programs. */
-export const alertsJson = (alerts: readonly Alert[]): readonly object[] =>
-  alerts.map(({ name, on, why }) => ({
-    name,
-    ...on,
-    why: why.is === "lost" ? { ...why, at: jsonTime(why.at) } : why,
-    text: alertLine({ name, on, why }),
-  }));

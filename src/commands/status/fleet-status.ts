@@ -8,12 +8,12 @@ import { readExchangeTime } from "../../db/exchange-time.ts";
 import { printableLine } from "../../printable.ts";
 import { alertsOf, maxAgeDefaultMs } from "../../reports/alerts.ts";
 import { type FleetTotals, readFleet, unreadAccounts } from "../../reports/fleet.ts";
-import { type CountedAlert, fleetAlerts } from "../../reports/fleet-alerts.ts";
+import { fleetAlerts } from "../../reports/fleet-alerts.ts";
 import { type Observations, readObservations } from "../../reports/observations.ts";
 import { readQueue } from "../../reports/queue.ts";
 import { formatCount, formatCounted, formatDuration, formatMinute } from "../../terminal/format.ts";
 import { streamName } from "../../terminal/stream-names.ts";
-import { alertsJson, alertsText } from "./alerts-status.ts";
+import { shownAlert, shownCount } from "./alerts-status.ts";
 import { queueJson, queueLines } from "./queue-status.ts";
 import { recordsJson, recordsText, wantedRiskUnits } from "./records-status.ts";
 import type { StatusDeps, StatusOptions, Told } from "./status-options.ts";
@@ -41,9 +41,11 @@ export async function readFleetStatus(
   const records = { ...all.records, loanToValue: all.records.loanToValue.filter(isShown) };
   const riskUnits = wantedRiskUnits(config.accounts);
   const alerts = limits && [
-    ...fleetAlerts(totals, unread.length).filter(({ ledgers }) => ledgers > 0),
+    ...fleetAlerts(totals, unread.length)
+      .filter(({ ledgers }) => ledgers > 0)
+      .map(shownCount),
     // Alerts of runs and loans are listed; alerts of ledgers are counted.
-    ...alertsOf(withoutLedgers(all), limits).map((alert) => ({ alert })),
+    ...alertsOf(withoutLedgers(all), limits).map(shownAlert),
   ];
   const page = { limit, offset, ledgers: totals.ledgers };
   const queue = await readQueue(db);
@@ -55,7 +57,6 @@ export async function readFleetStatus(
       ...recordsJson(records, riskUnits),
       breaks,
       ...queueJson(queue),
-      ...(alerts && { alerts: alerts.flatMap(alertJson) }),
     }),
     text: () =>
       [
@@ -65,9 +66,8 @@ export async function readFleetStatus(
         statusText(status, configured, breaks),
         recordsText(records, riskUnits, now),
         ...queueLines(queue),
-        ...(alerts ? [alerts.length === 0 ? "no alert" : alerts.map(alertText).join("\n")] : []),
       ].join("\n"),
-    alerts: alerts?.length ?? 0,
+    alerts,
   };
 }
 
@@ -76,16 +76,6 @@ const withoutLedgers = (all: Observations): Observations => ({
   status: { ...all.status, streams: [] },
   breaks: [],
 });
-
-type FleetAlert = CountedAlert | { readonly alert: ReturnType<typeof alertsOf>[number] };
-
-const alertText = (one: FleetAlert): string =>
-  "alert" in one
-    ? alertsText([one.alert])
-    : `ALERT ${one.name}: ${formatCounted(one.ledgers, "ledger")}`;
-
-const alertJson = (one: FleetAlert): readonly object[] =>
-  "alert" in one ? alertsJson([one.alert]) : [{ ...one, text: alertText(one) }];
 
 const unreadShownMax = 10;
 

@@ -2,6 +2,7 @@ import type { Selection } from "../../app/selection.ts";
 import type { Config } from "../../config/config.ts";
 import type { Database } from "../../db/connect.ts";
 import type { AlertLimits } from "../../reports/alerts.ts";
+import type { ShownAlert } from "./alerts-status.ts";
 
 export type StatusOptions = {
   readonly json: boolean;
@@ -21,10 +22,10 @@ export type StatusDeps = {
   readonly configOf: (accounts: readonly string[] | undefined) => Config;
 };
 
-/** A status to print. */
+/** A status to print. The document and the text are without the alerts. */
 export type Told = {
   readonly document: () => object;
   readonly text: () => string;
-  /** The number of firing rules; 0 if they are not to be evaluated. */
-  readonly alerts: number;
+  /** The firing rules; undefined if they are not to be evaluated. */
+  readonly alerts: readonly ShownAlert[] | undefined;
 };

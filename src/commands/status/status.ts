@@ -1,3 +1,4 @@
+import { everyName, knownNames } from "../../app/account-names.ts";
 import { configuredAmong, withAdded } from "../../app/accounts-to-read.ts";
 import { type ExitCode, type Io, print, printJson, tell } from "../../app/io.ts";
 import { knownStreams, readable } from "../../app/readable.ts";
@@ -6,10 +7,9 @@ import { unreachableJson, unreachableLines } from "../../app/unreachable-text.ts
 import type { Config } from "../../config/config.ts";
 import { walletOf } from "../../contract/product-types.ts";
 import { noStates, readAccountStates } from "../../db/accounts/account-states.ts";
-import { countAdded, readAddedNames } from "../../db/accounts/added-accounts.ts";
+import { countAdded } from "../../db/accounts/added-accounts.ts";
 import type { Database } from "../../db/connect.ts";
 import { readReachable, type Unreachable } from "../../db/distribution/reachable.ts";
-import { readLeasedNames } from "../../db/lease/leased-names.ts";
 import { readSyncedStreams } from "../../db/ledger/checkpoints.ts";
 import { hasSchema } from "../../db/migrate.ts";
 import { openCommandDatabase } from "../../db/open.ts";
@@ -19,7 +19,7 @@ import { type Observations, readObservations } from "../../reports/observations.
 import { readQueue } from "../../reports/queue.ts";
 import type { RecordsStatus } from "../../reports/records.ts";
 import { streamName } from "../../terminal/stream-names.ts";
-import { alertsJson, alertsText } from "./alerts-status.ts";
+import { alertsText, shownAlert, unreachableAlert } from "./alerts-status.ts";
 import { readFleetStatus } from "./fleet-status.ts";
 import { queueJson, queueLines } from "./queue-status.ts";
 import { recordsJson, recordsText, wantedRiskUnits } from "./records-status.ts";
@@ -49,21 +49,21 @@ export async function statusCommand(
   const { db } = database;
   if (!(await hasSchema(db))) {
     const given = selection.accounts ? some : configOf(undefined);
-    return show(io, options, nothingTold(given, selection, limits !== undefined), []);
+    return show(io, json, nothingTold(given, selection, limits !== undefined), []);
   }
   const limit = options.limit ?? usualLimit(json, selection);
   const namesOf = async () => selection.accounts ?? (await everyName(db, some));
   const { result, unreachable } = await readReachable(db, namesOf, async (reachable) => {
     const accounts =
       selection.accounts === undefined && reachable !== undefined
-        ? await knownAmong(db, some, reachable)
+        ? await knownNames(db, some, reachable)
         : (reachable ?? selection.accounts);
     const own = { ...options, selection: { ...selection, accounts } };
     return (await hasMoreThan(limit, db, some, own.selection))
       ? await readFleetStatus({ db, configOf }, { ...own, limit })
       : await readWholeStatus({ db, configOf }, own);
   });
-  return show(io, options, result, unreachable);
+  return show(io, json, result, unreachable);
 }
 
 const usualLimit = (json: boolean, { accounts }: Selection): number =>
@@ -71,21 +71,26 @@ const usualLimit = (json: boolean, { accounts }: Selection): number =>
 
 function show(
   io: Io,
-  { json, limits }: Pick<StatusOptions, "json" | "limits">,
-  { document, text, alerts }: Told,
+  isJson: boolean,
+  { document, text, alerts: found }: Told,
   unreachable: readonly Unreachable[],
 ): ExitCode {
-  if (json) printJson(io, { ...document(), ...unreachableJson(unreachable) });
-  else print(io, [text(), ...unreachableLines(unreachable)].join("\n"));
-  const isWrong = limits !== undefined && alerts > 0;
-  return isWrong || unreachable.length > 0 ? 1 : 0;
+  const isAnyAway = unreachable.length > 0;
+  const alerts = found && [...(isAnyAway ? [unreachableAlert(unreachable.length)] : []), ...found];
+  if (isJson) {
+    const told = alerts && { alerts: alerts.map(({ json }) => json) };
+    printJson(io, { ...document(), ...told, ...unreachableJson(unreachable) });
+  } else {
+    const told = alerts ? [alertsText(alerts)] : [];
+    print(io, [text(), ...told, ...unreachableLines(unreachable)].join("\n"));
+  }
+  return isAnyAway || (alerts ?? []).length > 0 ? 1 : 0;
 }
 
 /** The status before the first migration. */
 function nothingTold(config: Config, selection: Selection, isChecked: boolean): Told {
   // Refuses unknown names before anything else.
   knownStreams(selection, config, { stored: [], states: noStates });
-  const alerts = isChecked ? [noSync] : [];
   const nothing = { now: undefined, lastRun: undefined, streams: [], accounts: [] };
   return {
     document: () => ({
@@ -93,10 +98,9 @@ function nothingTold(config: Config, selection: Selection, isChecked: boolean): 
       ...recordsJson(noRecords, []),
       breaks: [],
       ...queueJson(undefined),
-      ...(isChecked && { alerts: alertsJson(alerts) }),
     }),
-    text: () => [nothingStored, ...(isChecked ? [alertsText(alerts)] : [])].join("\n"),
-    alerts: alerts.length,
+    text: () => nothingStored,
+    alerts: isChecked ? [shownAlert(noSync)] : undefined,
   };
 }
 
@@ -122,41 +126,15 @@ async function readWholeStatus(
       ...recordsJson(records, riskUnits),
       breaks,
       ...queueJson(queue),
-      ...(alerts && { alerts: alertsJson(alerts) }),
     }),
     text: () =>
       [
         statusText(status, configured, breaks),
         recordsText(records, riskUnits, status.now),
         ...queueLines(queue),
-        ...(alerts ? [alertsText(alerts)] : []),
       ].join("\n"),
-    alerts: alerts?.length ?? 0,
+    alerts: alerts?.map(shownAlert),
   };
-}
-
-/**
- * Every account that is configured or was ever synced. In a distributed database, the coordinator
- * has these names.
- */
-async function everyName(db: Database, config: Config): Promise<readonly string[]> {
-  const added = await readAddedNames(db, config);
-  return [...new Set([...config.accountNames, ...added, ...(await readLeasedNames(db))])];
-}
-
-/**
- * The names that are configured or have rows. A renamed account's lease stays under its old name,
- * which is neither.
- */
-async function knownAmong(
-  db: Database,
-  config: Config,
-  names: readonly string[],
-): Promise<readonly string[]> {
-  const added = await readAddedNames(db, config);
-  const stored = await readSyncedStreams(db, names);
-  const known = new Set([...config.accountNames, ...added, ...stored.map(accountOf)]);
-  return names.filter((name) => known.has(name));
 }
 
 async function hasMoreThan(

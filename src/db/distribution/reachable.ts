@@ -11,10 +11,18 @@ import { onlyRow } from "../sql/only-row.ts";
 /** An account whose rows cannot be read: the node that holds them is down, or hangs. */
 export type Unreachable = { readonly account: string; readonly error: DatabaseError };
 
+/**
+ * Reads several accounts at once, without those whose rows cannot be read.
+ * @param read is called with undefined for all accounts, and perhaps again with the reachable ones.
+ */
+export type ReadReachable = <T>(
+  read: (accounts: readonly string[] | undefined) => Promise<T>,
+) => Promise<{ readonly result: T; readonly unreachable: readonly Unreachable[] }>;
+
 // Reading the state of a hundred thousand accounts takes some seconds. After this long, nodes are probed.
-const patienceMs = 5 * secondMs;
+const patienceMs = 3 * secondMs;
 // A node that works counts the ledgers of its accounts in milliseconds.
-const probeMaxMs = 5 * secondMs;
+const probeMaxMs = 3 * secondMs;
 /** Without nodes, up to this many accounts are probed one by one. */
 const aloneMax = 100;
 
@@ -31,7 +39,8 @@ export async function readReachable<T>(
   read: (accounts: readonly string[] | undefined) => Promise<T>,
 ): Promise<{ readonly result: T; readonly unreachable: readonly Unreachable[] }> {
   const over = new AbortController();
-  const whole = read(undefined).then((result) => ({ result, unreachable: [] }));
+  const readSome = (accounts?: readonly string[]) => withDatabaseErrors(() => read(accounts));
+  const whole = readSome().then((result) => ({ result, unreachable: [] }));
   const isLate = delay(patienceMs, true, { signal: over.signal }).catch(() => true);
   const mayBeNode = await Promise.race([whole.then(() => false, isOfDatabase), isLate]);
   over.abort();
@@ -43,7 +52,7 @@ export async function readReachable<T>(
   if (answered !== undefined) return answered;
   if (unreachable.length === 0 || unreachable.length === accounts.length) return whole;
   const silent = new Set(unreachable.map(({ account }) => account));
-  const result = await read(accounts.filter((account) => !silent.has(account)));
+  const result = await readSome(accounts.filter((account) => !silent.has(account)));
   return { result, unreachable };
 }
 

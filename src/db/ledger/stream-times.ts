@@ -3,6 +3,7 @@ import type { Stream } from "../../sync/store.ts";
 import { type Database, inTransaction, type Queryable, type Transaction } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
 import { textArray } from "../sql/array-literal.ts";
+import { isOneOf } from "../sql/one-of.ts";
 import { takeTurn } from "./turns.ts";
 
 /**
@@ -32,12 +33,16 @@ export async function refreshStreamTimes(
       told_at = excluded.told_at`);
 }
 
-/** Every account that has a ledger, in the order of their names. */
-export async function readTimedAccounts(db: Queryable): Promise<readonly string[]> {
+/** The accounts that have a ledger, in the order of their names. @param accounts only these; default all. */
+export async function readTimedAccounts(
+  db: Queryable,
+  accounts?: readonly string[],
+): Promise<readonly string[]> {
   return withDatabaseErrors(async () => {
     const { rows } = await db.execute<{ account: string }>(sql`
       select distinct account
       from stream_times
+      where ${isOneOf(accounts)}
       order by account`);
     return rows.map(({ account }) => account);
   });
