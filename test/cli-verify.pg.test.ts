@@ -214,7 +214,7 @@ test("is refused with code 3 where another verification is there", async () => {
   lease.assertHeld();
 });
 
-test("says that not all was read where the exchange refuses, with code 1", async () => {
+test("says that not all was read where the exchange refuses, with code 1, and asks once", async () => {
   await using at = await house({
     alterCredential: (credential) => ({ ...credential, permissions: [] }),
   });
@@ -223,4 +223,5 @@ test("says that not all was read where the exchange refuses, with code 1", async
   expect(end.code).toBe(1);
   expect(end.stdout).toMatch(/USDT-FUTURES: not read to its end: .*40014/);
   expect(end.stdout).toMatch(/NOT everything was read/);
+  expect(at.sandbox.statistics().refusals).toEqual({ 40014: 1 });
 });

@@ -1,7 +1,6 @@
 import PQueue from "p-queue";
 import { type BillsApi, billsApiOf } from "../contract/bills-api.ts";
 import type { RowFault } from "../contract/json.ts";
-import type { ProductType } from "../contract/product-types.ts";
 import { type EpochMs, isoTime, secondMs } from "../contract/time.ts";
 import { type ExchangeError, ReportableError } from "../errors.ts";
 import type { Client } from "../exchange/client.ts";
@@ -12,7 +11,7 @@ import type { PageCommit, PageCounts, RejectedRow, Stream } from "./store.ts";
 import { probeAccount, StreamReader } from "./stream-reader.ts";
 import { VerifiedWindow } from "./verified-window.ts";
 import type { DifferingBill, FieldChange, VerifyStore } from "./verify-store.ts";
-import { PageHabits } from "./walk/page-habits.ts";
+import type { PageHabits } from "./walk/page-habits.ts";
 import { walkWindow } from "./walk/walk.ts";
 
 export type VerifyDeps = {
@@ -81,22 +80,20 @@ const walksAtOnce = 4;
 
 /**
  * Reads a span of an account's streams again, and compares each page with what is stored. The ids of the
- * windows under way and the findings are kept in memory.
+ * windows under way and the findings are kept in memory. A stream that was asked for already, and so refused
+ * or served, is not asked for once more before its windows are.
  *
  * @throws ExchangeError where the account itself is refused, or cannot be asked at all.
  */
 export async function verifyBills(
-  deps: VerifyDeps,
-  account: string,
-  productTypes: readonly ProductType[],
+  streams: readonly StreamVerify[],
   span: Interval,
 ): Promise<readonly StreamVerification[]> {
-  const pageHabits = new PageHabits();
-  const streams = productTypes.map(
-    (productType) => new StreamVerify(deps, { account, productType }, pageHabits),
-  );
-  await probeAccount(streams.map(({ reader }) => reader));
-  for (const { reader } of streams) reader.acceptRefusal();
+  const readers = streams.map(({ reader }) => reader);
+  if (!readers.some(({ hasAnswered }) => hasAnswered)) {
+    await probeAccount(readers.filter(({ refusal }) => refusal === undefined));
+  }
+  for (const reader of readers) reader.acceptRefusal();
   const queue = new PQueue({ concurrency: walksAtOnce });
   const accountStopped = new AbortController();
   for (const stream of streams.filter(({ reader }) => !reader.hasFailed)) {
@@ -113,7 +110,8 @@ export async function verifyBills(
   return streams.map((stream) => stream.report());
 }
 
-class StreamVerify {
+/** The verification of one stream. */
+export class StreamVerify {
   readonly stream: Stream;
   readonly reader: StreamReader;
   readonly #deps: VerifyDeps;
@@ -126,7 +124,8 @@ class StreamVerify {
   #span: readonly Interval[] = [];
   #compared = 0;
 
-  constructor(deps: VerifyDeps, stream: Stream, pageHabits: PageHabits) {
+  /** @param pageHabits shared by the account's streams. */
+  constructor(deps: VerifyDeps, stream: Stream, pageHabits?: PageHabits) {
     const { client, assertHeld, signal, onFailure } = deps;
     const onAttempt = (failure: ExchangeError | undefined) => {
       if (failure !== undefined) onFailure(stream, failure);

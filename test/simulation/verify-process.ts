@@ -4,8 +4,15 @@ import type { ProductType } from "../../src/contract/product-types.ts";
 import { takeVerifyLease } from "../../src/db/lease/verify-lease.ts";
 import { openVerifyStore } from "../../src/db/ledger/verification-store.ts";
 import type { Interval } from "../../src/sync/intervals.ts";
-import { type Finding, type StreamVerification, verifyBills } from "../../src/sync/verify.ts";
+import {
+  type Finding,
+  type StreamVerification,
+  StreamVerify,
+  type VerifyDeps,
+  verifyBills,
+} from "../../src/sync/verify.ts";
 import type { Repair, VerifyStore } from "../../src/sync/verify-store.ts";
+import { PageHabits } from "../../src/sync/walk/page-habits.ts";
 import type { WrittenBill } from "./committed.ts";
 import type { ProcessDatabase } from "./database.ts";
 import { type OutsideOptions, outsideOf } from "./outside.ts";
@@ -62,21 +69,20 @@ export function startVerify(options: VerifyProcessOptions): VerifyProcess {
     try {
       await using lease = await takeVerifyLease(db, account.name, { clock, signal });
       await exchange.useVerifyShare();
-      const streams = await verifyBills(
-        {
-          client: exchange.client,
-          exchangeNow: exchange.exchangeNow,
-          assertHeld: lease.assertHeld,
-          store: noting(openVerifyStore(db, lease, randomUUID()), repairs),
-          heal,
-          signal,
-          onFinding: (finding) => findings.push(finding),
-          onFailure: () => undefined,
-        },
-        account.name,
-        productTypes,
-        span,
-      );
+      const deps: VerifyDeps = {
+        client: exchange.client,
+        exchangeNow: exchange.exchangeNow,
+        assertHeld: lease.assertHeld,
+        store: noting(openVerifyStore(db, lease, randomUUID()), repairs),
+        heal,
+        signal,
+        onFinding: (finding) => findings.push(finding),
+        onFailure: () => undefined,
+      };
+      const pageHabits = new PageHabits();
+      const streamOf = (productType: ProductType) =>
+        new StreamVerify(deps, { account: account.name, productType }, pageHabits);
+      const streams = await verifyBills(productTypes.map(streamOf), span);
       return { findings, streams, error: undefined };
     } catch (error) {
       return { findings, streams: [], error };

@@ -5,8 +5,15 @@ import type { Database } from "../../src/db/connect.ts";
 import { takeVerifyLease } from "../../src/db/lease/verify-lease.ts";
 import { openVerifyStore } from "../../src/db/ledger/verification-store.ts";
 import type { Interval } from "../../src/sync/intervals.ts";
-import { type Finding, type StreamVerification, verifyBills } from "../../src/sync/verify.ts";
+import {
+  type Finding,
+  type StreamVerification,
+  StreamVerify,
+  type VerifyDeps,
+  verifyBills,
+} from "../../src/sync/verify.ts";
 import type { StoredBill, VerifyStore } from "../../src/sync/verify-store.ts";
+import { PageHabits } from "../../src/sync/walk/page-habits.ts";
 import { accountOf, type Simulation, transportOf } from "./simulation.ts";
 
 export type VerificationOptions = {
@@ -55,21 +62,20 @@ export async function verifyIn(
       accepted: (...given) => time.hold(() => real.accepted(...given)),
       heal: (...given) => time.hold(() => real.heal(...given)),
     };
-    const streams = await verifyBills(
-      {
-        client,
-        exchangeNow,
-        assertHeld: lease.assertHeld,
-        store,
-        heal,
-        signal,
-        onFinding: (finding) => findings.push(finding),
-        onFailure: () => undefined,
-      },
-      account.name,
-      wanted,
-      span,
-    );
+    const deps: VerifyDeps = {
+      client,
+      exchangeNow,
+      assertHeld: lease.assertHeld,
+      store,
+      heal,
+      signal,
+      onFinding: (finding) => findings.push(finding),
+      onFailure: () => undefined,
+    };
+    const pageHabits = new PageHabits();
+    const streamOf = (productType: ProductType) =>
+      new StreamVerify(deps, { account: account.name, productType }, pageHabits);
+    const streams = await verifyBills(wanted.map(streamOf), span);
     await time.hold(async () => lease[Symbol.asyncDispose]());
     return { findings, streams };
   };

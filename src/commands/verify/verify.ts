@@ -23,13 +23,18 @@ import { migrate } from "../../db/migrate.ts";
 import { type CommandDatabase, openCommandDatabase } from "../../db/open.ts";
 import { type ExchangeError, firstThrown } from "../../errors.ts";
 import { printableLine } from "../../printable.ts";
-import { type MeetDeps, meetAccount, refuseNothing } from "../../sync/account-mode.ts";
+import { type MeetDeps, type Met, meetAccount, refuseNothing } from "../../sync/account-mode.ts";
 import type { ReadAccount } from "../../sync/account-proof.ts";
 import { modeOf } from "../../sync/account-state.ts";
 import type { Interval } from "../../sync/intervals.ts";
 import type { Stream } from "../../sync/store.ts";
-import { StreamReader } from "../../sync/stream-reader.ts";
-import { type StreamVerification, verifyBills } from "../../sync/verify.ts";
+import {
+  type StreamVerification,
+  StreamVerify,
+  type VerifyDeps,
+  verifyBills,
+} from "../../sync/verify.ts";
+import { PageHabits } from "../../sync/walk/page-habits.ts";
 import { streamName } from "../../terminal/stream-names.ts";
 import {
   type AccountVerification,
@@ -148,30 +153,23 @@ async function verifyOne(deps: Deps, wanted: Account): Promise<AccountVerificati
     const onFailure = ({ message }: ExchangeError) =>
       notice(`${name}: a request failed: ${message}`);
     const asking = { client, exchangeNow, assertHeld, signal, onFailure };
-    const read = await readAccount(db, asking, account);
+    const opened = openVerifyStore(db, lease, runId, { lockWaits });
+    const verifying: VerifyDeps = {
+      ...asking,
+      store: { ...opened, heal: rememberingKey(db, named)(opened.heal) },
+      heal,
+      onFinding: (finding) => findings.add(finding),
+      onFailure: (stream, { message }) =>
+        notice(`${streamName(stream)}: a request failed: ${message}`),
+    };
+    const met = await meetStreams(db, { asking, verifying }, account);
+    const read = { mode: met.mode, productTypes: met.streams.map(productTypeOf) };
     const apart = notCompared(await readSyncedStreams(db), account, read);
     if (apart !== undefined) notice(apart);
     const proof = await proveKey({ db, exchange, assertHeld, signal, onFailure }, named, read);
     const text = proofText(proof);
     if (text !== undefined) notice(`${name}: ${text}`);
-    const opened = openVerifyStore(db, lease, runId, { lockWaits });
-    const store = { ...opened, heal: rememberingKey(db, named)(opened.heal) };
-    streams = await verifyBills(
-      {
-        client,
-        exchangeNow,
-        assertHeld,
-        store,
-        heal,
-        signal,
-        onFinding: (finding) => findings.add(finding),
-        onFailure: (stream, { message }) =>
-          notice(`${streamName(stream)}: a request failed: ${message}`),
-      },
-      name,
-      read.productTypes,
-      span,
-    );
+    streams = await verifyBills(met.streams, span);
     const verified = streams.map(({ stream }) => stream);
     const recounted = deps.counts ? await recount(db, verified) : [];
     return { account: name, streams, recounted, error: undefined };
@@ -180,22 +178,27 @@ async function verifyOne(deps: Deps, wanted: Account): Promise<AccountVerificati
   }
 }
 
-/** The account's mode and its readable product types, without those that its key was refused. */
-async function readAccount(db: Database, deps: MeetDeps, account: Account): Promise<ReadAccount> {
+const productTypeOf = ({ stream }: StreamVerify): ProductType => stream.productType;
+
+/** The account's mode and its streams in it, without those that were refused to its key before. */
+async function meetStreams(
+  db: Database,
+  { asking, verifying }: { readonly asking: MeetDeps; readonly verifying: VerifyDeps },
+  account: Account,
+): Promise<Met<StreamVerify>> {
   const { name, readsAll = false } = account;
   const state = (await readAccountStates(db, name)).of(name);
-  const { mode, streams } = await meetAccount(deps, account, state, (productType) => ({
-    productType,
-    reader: new StreamReader(
-      { ...deps, onAttempt: () => undefined },
-      { account: name, productType },
-    ),
-  }));
-  const productTypes = streams.map(({ productType }) => productType);
-  if (productTypes.length === 0) refuseNothing(account, mode);
-  const isRefused = (type: ProductType) =>
-    state.notAvailable.some(({ productType }) => productType === type);
-  return { mode, productTypes: productTypes.filter((type) => !readsAll || !isRefused(type)) };
+  const pageHabits = new PageHabits();
+  const { mode, streams } = await meetAccount(
+    asking,
+    account,
+    state,
+    (productType) => new StreamVerify(verifying, { account: name, productType }, pageHabits),
+  );
+  if (streams.length === 0) refuseNothing(account, mode);
+  const isRefused = (stream: StreamVerify) =>
+    state.notAvailable.some(({ productType }) => productType === productTypeOf(stream));
+  return { mode, streams: streams.filter((stream) => !readsAll || !isRefused(stream)) };
 }
 
 /** A notice on what is stored of the account's other mode, which the exchange no longer serves. */
