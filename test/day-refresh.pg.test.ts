@@ -8,7 +8,7 @@ import { findWrongDays } from "../src/db/days/compare-days.ts";
 import { markMeaningOf } from "../src/db/days/mark-days.ts";
 import { holdMeaning } from "../src/db/days/meaning-turns.ts";
 import { refreshAllDays, refreshDaysOf, refreshSomeDays } from "../src/db/days/refresh-days.ts";
-import { takeTurn } from "../src/db/ledger/turns.ts";
+import { takeTurn } from "../src/db/ledger/account-turn.ts";
 import { upsertBills } from "../src/db/ledger/upsert-bills.ts";
 import { migrate } from "../src/db/migrate.ts";
 import { aBill, aStream } from "./support/bills.ts";

@@ -3,7 +3,7 @@ import { type ExportWords, exportOptions } from "../src/commands/export/export-o
 import { exportNotes, exportWarnings } from "../src/commands/export/export-warnings.ts";
 import { dayMs, epochMs, hourMs, isoTime } from "../src/contract/time.ts";
 import { holesIn } from "../src/export/completeness.ts";
-import { dayIn } from "../src/export/days.ts";
+import { dayIn } from "../src/export/time-zone.ts";
 
 const fromOf = (from: string) => exportOptions({ format: "csv", from }).from;
 

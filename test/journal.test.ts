@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { walletChange } from "../src/export/balance-change.ts";
 import { toBeancount } from "../src/export/beancount.ts";
 import { add, decimalOf, decimalText } from "../src/export/decimal.ts";
 import type { BillPages, ExportedBill } from "../src/export/exported-bill.ts";
 import { toHledger } from "../src/export/hledger.ts";
-import { walletChange } from "../src/export/wallet-change.ts";
 import { anExportedBill } from "./support/bills.ts";
 import { exactUnits, refusalOf, type Sums, verifiedSums } from "./support/journal.ts";
 

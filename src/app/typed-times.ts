@@ -1,6 +1,6 @@
 import { type EpochMs, epochMs } from "../contract/time.ts";
 import { UsageError } from "../errors.ts";
-import { isZone, startOfDay } from "../export/days.ts";
+import { isZone, startOfDay } from "../export/time-zone.ts";
 
 const isoPattern =
   /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?(?:Z|[+-]\d{2}:\d{2}))?$/;

@@ -2,6 +2,7 @@ import type { Category } from "../contract/business-types.ts";
 import { parseExactJson } from "../contract/json.ts";
 import { categoryOf, isUnified, walletOf } from "../contract/product-types.ts";
 import { isoTime } from "../contract/time.ts";
+import { walletChange } from "./balance-change.ts";
 import {
   type Decimal,
   decimalOf,
@@ -12,7 +13,6 @@ import {
   subtract,
 } from "./decimal.ts";
 import type { BillPages, Chunks, ExportedBill } from "./exported-bill.ts";
-import { walletChange } from "./wallet-change.ts";
 
 /**
  * A JSON array of ccxt's unified ledger entries, one a line. Numbers are text, as with ccxt's

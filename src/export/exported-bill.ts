@@ -1,7 +1,7 @@
 import type { Bill } from "../contract/bill.ts";
 import { type Category, isCategory } from "../contract/business-types.ts";
 import type { EpochMs } from "../contract/time.ts";
-import type { DayOf } from "./days.ts";
+import type { DayOf } from "./time-zone.ts";
 
 /** A stored bill, each decimal as the text that Postgres prints. */
 export type ExportedBill = Omit<Bill, "extra"> & {

@@ -1,5 +1,6 @@
 import { walletOf } from "../contract/product-types.ts";
 import { type EpochMs, isoTime } from "../contract/time.ts";
+import { walletChange } from "./balance-change.ts";
 import {
   type Booking,
   bookings,
@@ -9,7 +10,6 @@ import {
   roundingBooking,
   unexplainedBooking,
 } from "./bookings.ts";
-import { type DayOf, utcDay } from "./days.ts";
 import {
   add,
   type Decimal,
@@ -22,7 +22,7 @@ import {
   zero,
 } from "./decimal.ts";
 import type { BillPages, Closing, ExportedBill, FormatOptions } from "./exported-bill.ts";
-import { walletChange } from "./wallet-change.ts";
+import { type DayOf, utcDay } from "./time-zone.ts";
 
 /** An account's name in parts: the first is one of the five roots, the others are anyone's words. */
 export type AccountName = readonly string[];

@@ -28,7 +28,7 @@ import {
   findUnsigned,
   isAnyIdNew,
 } from "./checks.ts";
-import { collectCoverage } from "./coverage.ts";
+import { collectCoverage } from "./covered-wallets.ts";
 import { markDaysOfBreaks } from "./days-of-breaks.ts";
 import { hasUnlearnedCategory, inferWalletRules } from "./infer-wallet-rules.ts";
 import { findLoanToValueBreaks } from "./loan-to-value-breaks.ts";

@@ -1,7 +1,7 @@
 import { drizzle } from "drizzle-orm/node-postgres";
 import pg from "pg";
 import type { Connection, Database, Transaction } from "../../src/db/connect.ts";
-import { takeTurn } from "../../src/db/ledger/turns.ts";
+import { takeTurn } from "../../src/db/ledger/account-turn.ts";
 
 /** A process that stands still in the middle of a COPY, with its turn and a share of the lease. */
 export async function freezeInCopy(db: Database, account: string) {

@@ -2,8 +2,8 @@ import { type Selection, selectionOf } from "../../app/selection.ts";
 import { monthOf, timeOf, zoneOf } from "../../app/typed-times.ts";
 import type { EpochMs } from "../../contract/time.ts";
 import { UsageError } from "../../errors.ts";
-import { dayIn, monthIn } from "../../export/days.ts";
 import { type FormatName, formatNames, isJournal } from "../../export/formats.ts";
+import { dayIn, monthIn } from "../../export/time-zone.ts";
 import { didYouMean } from "../../nearest.ts";
 
 /** The options that were typed after `export`. */

@@ -3,7 +3,7 @@ import { isoTime } from "../../contract/time.ts";
 import type { Transaction } from "../../db/connect.ts";
 import { onlyRow } from "../../db/sql/only-row.ts";
 import { timeText } from "../../db/sql/time-text.ts";
-import { monthIn } from "../../export/days.ts";
+import { monthIn } from "../../export/time-zone.ts";
 import type { ReportedWallet } from "../../reports/reported-wallets.ts";
 import type { Interval } from "../../sync/intervals.ts";
 import { formatCounted, formatInterval } from "../../terminal/format.ts";

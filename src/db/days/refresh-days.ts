@@ -8,7 +8,7 @@ import {
   type Transaction,
 } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
-import { takeTurn } from "../ledger/turns.ts";
+import { takeTurn } from "../ledger/account-turn.ts";
 import { textArray } from "../sql/array-literal.ts";
 import { productTypesOf } from "../sql/wallet.ts";
 import { type DayTable, dayTables } from "./day-views.ts";

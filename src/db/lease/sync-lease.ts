@@ -3,7 +3,7 @@ import { systemClock } from "../../clock.ts";
 import { LeaseLostError } from "../../errors.ts";
 import type { Database, Transaction } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
-import { takeTurn } from "../ledger/turns.ts";
+import { takeTurn } from "../ledger/account-turn.ts";
 import { timeText } from "../sql/time-text.ts";
 import { type LeaseInUse, type LeaseKind, leaseTiming, type RenewableLease } from "./lease-kind.ts";
 import { type LeaseOptions, takeLease } from "./renewable-lease.ts";

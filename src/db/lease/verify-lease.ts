@@ -4,7 +4,7 @@ import { minuteMs, secondMs } from "../../contract/time.ts";
 import { AccountHeldError, LeaseLostError } from "../../errors.ts";
 import type { Database, Transaction } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
-import { takeTurn } from "../ledger/turns.ts";
+import { takeTurn } from "../ledger/account-turn.ts";
 import { timeText } from "../sql/time-text.ts";
 import { type LeaseInUse, type LeaseKind, leaseTiming, type RenewableLease } from "./lease-kind.ts";
 import { type LeaseOptions, type LeaseState, RenewalWatch, takeLease } from "./renewable-lease.ts";

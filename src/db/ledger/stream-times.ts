@@ -4,7 +4,7 @@ import { type Database, inTransaction, type Queryable, type Transaction } from "
 import { withDatabaseErrors } from "../database-errors.ts";
 import { textArray } from "../sql/array-literal.ts";
 import { isOneOf } from "../sql/one-of.ts";
-import { takeTurn } from "./turns.ts";
+import { takeTurn } from "./account-turn.ts";
 
 /**
  * Stores the sums of an account's checkpoints, one row a stream, which is what status reads of a hundred

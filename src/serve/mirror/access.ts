@@ -5,7 +5,7 @@ import { sentQueryOf } from "../../server/http.ts";
 import { type Credential, Refusal } from "../../server/source.ts";
 import { keyPrefix, type MirrorKey } from "../keys/key-file.ts";
 import type { KeyRing } from "../keys/key-ring.ts";
-import { type Budget, createBudget } from "./budget.ts";
+import { type Budget, createBudget } from "./rolling-limit.ts";
 
 /** Requests of a key in a second. */
 const requestsMax = 100;

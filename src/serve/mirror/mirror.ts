@@ -15,10 +15,10 @@ import type { RouteGroup } from "../routes.ts";
 import { accessBy, exceeded, type Query } from "./access.ts";
 import { serveSettings } from "./account-settings.ts";
 import { type Asked, type Served, serveBills, serveRecords } from "./bills.ts";
-import { createBudget } from "./budget.ts";
 import { knownLedgers } from "./ledger-times.ts";
 import { serveLoanToValue } from "./loan-to-value.ts";
 import { serveContracts, serveSymbols } from "./public-lists.ts";
+import { createBudget } from "./rolling-limit.ts";
 
 /** The exchange's own API, answered from the stored tables. */
 export const mirror: RouteGroup = (app, deps) => {
