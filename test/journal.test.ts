@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { walletChange } from "../src/export/balance-change.ts";
+import { balanceChange } from "../src/export/balance-change.ts";
 import { toBeancount } from "../src/export/beancount.ts";
 import { add, decimalOf, decimalText } from "../src/export/decimal.ts";
 import type { BillPages, ExportedBill } from "../src/export/exported-bill.ts";
@@ -33,7 +33,7 @@ function ledger(changes: readonly Partial<ExportedBill>[]): ExportedBill[] {
       cTime: anExportedBill().cTime,
       ...but,
     });
-    balance = add(balance, walletChange(bill));
+    balance = add(balance, balanceChange(bill));
     return {
       ...bill,
       cTime: (1_700_000_000_000 + index * 5 * hourMs) as ExportedBill["cTime"],

@@ -2,7 +2,7 @@ import { add, type Decimal, decimalOf } from "./decimal.ts";
 import type { ExportedBill } from "./exported-bill.ts";
 
 /** By how much a bill changes the balance of its coin. */
-export const walletChange = ({
+export const balanceChange = ({
   walletAmount,
   walletFee,
 }: Pick<ExportedBill, "walletAmount" | "walletFee">): Decimal =>

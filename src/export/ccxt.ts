@@ -2,7 +2,7 @@ import type { Category } from "../contract/business-types.ts";
 import { parseExactJson } from "../contract/json.ts";
 import { categoryOf, isUnified, walletOf } from "../contract/product-types.ts";
 import { isoTime } from "../contract/time.ts";
-import { walletChange } from "./balance-change.ts";
+import { balanceChange } from "./balance-change.ts";
 import {
   type Decimal,
   decimalOf,
@@ -50,7 +50,7 @@ function ledgerEntry(bill: ExportedBill): object {
   const fee = decimalOf(bill.fee);
   const sign = amount.units === 0n ? fee.units : amount.units;
   const before =
-    balance === null ? null : decimalText(subtract(decimalOf(balance), walletChange(bill)));
+    balance === null ? null : decimalText(subtract(decimalOf(balance), balanceChange(bill)));
   return {
     id: billId,
     timestamp: cTime,
@@ -72,7 +72,7 @@ function ledgerEntry(bill: ExportedBill): object {
 
 /** The amount without the fee, which a unified account's amount may contain: ccxt shows fees separately. */
 function amountOf(bill: ExportedBill): Decimal {
-  const isMoved = isUnified(bill.productType) && !isZero(walletChange(bill));
+  const isMoved = isUnified(bill.productType) && !isZero(balanceChange(bill));
   return decimalOf(isMoved ? bill.walletAmount : bill.amount);
 }
 

@@ -1,6 +1,6 @@
 import { walletOf } from "../contract/product-types.ts";
 import { type EpochMs, isoTime } from "../contract/time.ts";
-import { walletChange } from "./balance-change.ts";
+import { balanceChange } from "./balance-change.ts";
 import {
   type Booking,
   bookings,
@@ -200,7 +200,7 @@ function bookBill(
   bill: ExportedBill,
   day: string,
 ): readonly JournalEntry[] {
-  const change = walletChange(bill);
+  const change = balanceChange(bill);
   const entry: JournalEntry = {
     kind: "bill",
     day,
@@ -250,7 +250,7 @@ function adjustment(
 
 function billPostings(coinBalance: CoinBalance, bill: ExportedBill): readonly Posting[] {
   const { coin, category, walletAmount, walletFee } = bill;
-  const postings: Posting[] = [{ account: coinBalance.account, coin, amount: walletChange(bill) }];
+  const postings: Posting[] = [{ account: coinBalance.account, coin, amount: balanceChange(bill) }];
   for (const [text, booking] of [
     [walletAmount, bookings[category]],
     [walletFee, feeBooking],

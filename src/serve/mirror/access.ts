@@ -5,7 +5,7 @@ import { sentQueryOf } from "../../server/http.ts";
 import { type Credential, Refusal } from "../../server/source.ts";
 import { keyPrefix, type MirrorKey } from "../keys/key-file.ts";
 import type { KeyRing } from "../keys/key-ring.ts";
-import { type Budget, createBudget } from "./rolling-limit.ts";
+import { createRollingLimit, type RollingLimit } from "./rolling-limit.ts";
 
 /** Requests of a key in a second. */
 const requestsMax = 100;
@@ -35,8 +35,8 @@ export function accessBy(
   /** Called with the code of every refused key or signature, even if the client is told less. */
   onFailure: (code: string) => void,
 ): Access {
-  const failures = createBudget(failuresMax, minuteMs);
-  const uses = createBudget(requestsMax);
+  const failures = createRollingLimit(failuresMax, minuteMs);
+  const uses = createRollingLimit(requestsMax);
   return (request, query) => {
     const at = now();
     const name = headerOf(request, "access-key") ?? "";
@@ -93,8 +93,8 @@ const credentialOf = (key: MirrorKey): Credential => ({
 });
 
 /** Takes one use of a name; returns a refusal if none is left. */
-export function exceeded(budget: Budget, name: string, at: number): Refusal | undefined {
-  const waitMs = budget.take(name, at);
+export function exceeded(limit: RollingLimit, name: string, at: number): Refusal | undefined {
+  const waitMs = limit.take(name, at);
   if (waitMs === undefined) return undefined;
   return new Refusal(429, "429", "Too Many Requests", {
     "retry-after": String(Math.max(1, Math.ceil(waitMs / secondMs))),

@@ -18,7 +18,7 @@ import { type Asked, type Served, serveBills, serveRecords } from "./bills.ts";
 import { knownLedgers } from "./ledger-times.ts";
 import { serveLoanToValue } from "./loan-to-value.ts";
 import { serveContracts, serveSymbols } from "./public-lists.ts";
-import { createBudget } from "./rolling-limit.ts";
+import { createRollingLimit } from "./rolling-limit.ts";
 
 /** The exchange's own API, answered from the stored tables. */
 export const mirror: RouteGroup = (app, deps) => {
@@ -26,7 +26,7 @@ export const mirror: RouteGroup = (app, deps) => {
   const access = accessBy(keys, now, http.authFailed);
   const bills = { ...deps, ledgers: knownLedgers(deps.settleLagMs) };
   // Public lists are limited by address, as at the exchange.
-  const asked = createBudget(symbols.limit.requests, symbols.limit.perMs);
+  const asked = createRollingLimit(symbols.limit.requests, symbols.limit.perMs);
 
   const send = (reply: FastifyReply, { data, headers }: Served) =>
     sendEnvelope(reply, data, headers, Math.floor(now()));

@@ -3,7 +3,7 @@ import { secondMs } from "../../contract/time.ts";
 // Beyond this many names the oldest are forgotten: a server may see any number of addresses.
 const namesMax = 10_000;
 
-export type Budget = {
+export type RollingLimit = {
   /** Takes one use of a name. @returns undefined, or in how many ms the next use is free. */
   take(name: string, at: number): number | undefined;
 };
@@ -12,7 +12,7 @@ export type Budget = {
  * Allows each name at most this many uses in any rolling span of `perMs`. Refused uses do not
  * count.
  */
-export function createBudget(requests: number, perMs: number = secondMs): Budget {
+export function createRollingLimit(requests: number, perMs: number = secondMs): RollingLimit {
   const uses = new Map<string, number[]>();
   return {
     take(name, at) {
