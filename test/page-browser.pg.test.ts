@@ -4,7 +4,7 @@ import { sql } from "drizzle-orm";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openDatabase } from "../src/db/connect.ts";
-import { type Verdict, verdicts } from "../src/page/trust/headline.ts";
+import { type Headline, headlines } from "../src/page/trust/headline.ts";
 import { openBrowser } from "./support/browser.ts";
 import { testDatabase } from "./support/database.ts";
 import { openPageServer, type PageServer } from "./support/page-server.ts";
@@ -75,9 +75,9 @@ async function violations(page: Page, options: object): Promise<readonly string[
 const isWiderThanScreen = (page: Page): Promise<boolean> =>
   page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth");
 
-describe.each(Object.keys(states) as Verdict[])("a database in the state %s", (verdict) => {
+describe.each(Object.keys(states) as Headline[])("a database in the state %s", (headline) => {
   test("has its headline, and reads well in light, dark, narrow and without scripts", async () => {
-    await using state = await stateDatabase(states[verdict] ?? (async () => {}));
+    await using state = await stateDatabase(states[headline] ?? (async () => {}));
     // Contrast goes by the colours, all else by the size.
     const colours = { runOnly: ["color-contrast"] };
     const allElse = { rules: { "color-contrast": { enabled: false } } };
@@ -88,7 +88,7 @@ describe.each(Object.keys(states) as Verdict[])("a database in the state %s", (v
       { viewport: narrow, colorScheme: "light", options: colours },
     ] as const;
     // The others have nothing that these do not show: a check takes a second.
-    const isChecked = ["nothing", "at work", "breaks", "good"].includes(verdict);
+    const isChecked = ["nothing", "at work", "breaks", "good"].includes(headline);
     await using opened = await open({ viewport: wide, bypassCSP: true });
     const { page, errors } = opened;
     await page.evaluate(axe);
@@ -98,13 +98,13 @@ describe.each(Object.keys(states) as Verdict[])("a database in the state %s", (v
     for (const { viewport, colorScheme, options } of isChecked ? looks : looks.slice(2)) {
       await page.setViewportSize(viewport);
       await page.emulateMedia({ colorScheme });
-      expect(await page.locator("h1").innerText()).toBe(verdicts[verdict].title);
+      expect(await page.locator("h1").innerText()).toBe(headlines[headline].title);
       expect(await violations(page, options)).toEqual([]);
       expect(await isWiderThanScreen(page)).toBe(false);
     }
     expect(errors).toEqual([]);
     await using plain = await open({ javaScriptEnabled: false });
-    expect(await plain.page.locator("h1").innerText()).toBe(verdicts[verdict].title);
+    expect(await plain.page.locator("h1").innerText()).toBe(headlines[headline].title);
     expect(await plain.page.locator("footer").count()).toBe(1);
     expect(server.complaints).toEqual([]);
     void state;
@@ -116,14 +116,14 @@ test("a sync from elsewhere is seen while it reads, and the whole page when it e
   await using opened = await open();
   const { page } = opened;
   const headline = page.locator("h1");
-  expect(await headline.innerText()).toBe(verdicts.unreconciled.title);
+  expect(await headline.innerText()).toBe(headlines.unreconciled.title);
   await page.locator("summary").first().click();
   const runs = page.locator("#runs .about");
   const runsBefore = await runs.innerText();
   const runId = await logRun(state.db, { agoMs: 1_000, outcome: "running" });
   await expect
     .poll(() => headline.innerText(), { timeout: 30_000 })
-    .toBe(verdicts["at work"].title);
+    .toBe(headlines["at work"].title);
   const isOpen = () => page.locator("details").first().getAttribute("open");
   expect(await isOpen()).toBe("");
   const progress = page.locator(".progress");
@@ -144,7 +144,7 @@ test("a sync from elsewhere is seen while it reads, and the whole page when it e
     update sync_runs
     set outcome = 'complete', finished_at = clock_timestamp()
     where run_id = ${runId}`);
-  await expect.poll(() => headline.innerText(), { timeout: 30_000 }).toBe(verdicts.missing.title);
+  await expect.poll(() => headline.innerText(), { timeout: 30_000 }).toBe(headlines.missing.title);
   // No event has the runs: the page was loaded anew.
   await expect.poll(() => runs.innerText(), { timeout: 30_000 }).not.toBe(runsBefore);
 });
@@ -167,7 +167,7 @@ test("names and notes of all kinds are text, never markup", async () => {
   expect(await page.locator("#breaks").innerText()).toContain(hostile);
   expect(await page.locator("#runs").innerText()).toContain(hostile);
   expect(await page.locator("main img, main script").count()).toBe(0);
-  expect(await page.title()).toBe(`${verdicts.breaks.title} – bill-sync`);
+  expect(await page.title()).toBe(`${headlines.breaks.title} – bill-sync`);
   // A link to a break shows it with all that is folded about it: one that is open, one that is signed off.
   const links = await page
     .locator('a[href^="#break-"]')

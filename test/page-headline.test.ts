@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { hourMs } from "../src/contract/time.ts";
-import { type Trust, type Verdict, verdictOf, verdicts } from "../src/page/trust/headline.ts";
+import { type Headline, headlineOf, headlines, type Trust } from "../src/page/trust/headline.ts";
+import { nextCommands } from "../src/page/trust/next-commands.ts";
 
 const good: Trust = {
   ledgers: 3,
@@ -8,16 +9,20 @@ const good: Trust = {
   isSyncAtWork: false,
   openBreaks: 0,
   unreadBreaks: 0,
+  repairableBreaks: 0,
+  lastingBreaks: [],
   lostMs: 0,
   missingMs: 0,
+  readableMs: 0,
   neverRead: 0,
   behindMs: 26 * hourMs,
+  paused: [],
   rejectedRows: 0,
   isReconciled: true,
 };
 
 /** From the first that holds to the last: each hides those below it. */
-const rule: readonly (readonly [Verdict, Partial<Trust>])[] = [
+const rule: readonly (readonly [Headline, Partial<Trust>])[] = [
   ["nothing", { ledgers: 0, demoLedgers: 0 }],
   ["at work", { isSyncAtWork: true }],
   ["breaks", { openBreaks: 1 }],
@@ -29,29 +34,79 @@ const rule: readonly (readonly [Verdict, Partial<Trust>])[] = [
   ["good", {}],
 ];
 
-test.each(rule)("the headline is %s where that is the worst that holds", (verdict, facts) => {
-  expect(verdictOf({ ...good, ...facts })).toBe(verdict);
-  const place = rule.findIndex(([name]) => name === verdict);
+test.each(rule)("the headline is %s where that is the worst that holds", (headline, facts) => {
+  expect(headlineOf({ ...good, ...facts })).toBe(headline);
+  const place = rule.findIndex(([name]) => name === headline);
   const below: Partial<Trust> = Object.assign({}, ...rule.slice(place).map(([, more]) => more));
-  expect(verdictOf({ ...good, ...below, ...facts })).toBe(verdict);
+  expect(headlineOf({ ...good, ...below, ...facts })).toBe(headline);
 });
 
 test("it is green only where a reconcile ran and looked at everything", () => {
-  expect(verdictOf({ ...good, openBreaks: undefined })).toBe("unreconciled");
-  expect(verdictOf({ ...good, openBreaks: undefined, isReconciled: false })).toBe("unreconciled");
-  const green = Object.values(verdicts).filter(({ tone }) => tone === "good");
-  expect(green).toEqual([verdicts.good]);
+  expect(headlineOf({ ...good, openBreaks: undefined })).toBe("unreconciled");
+  expect(headlineOf({ ...good, openBreaks: undefined, isReconciled: false })).toBe("unreconciled");
+  const green = Object.values(headlines).filter(({ tone }) => tone === "good");
+  expect(green).toEqual([headlines.good]);
 });
 
 test("a break beside time that was not read is that time's, and a break where there is none", () => {
   const beside = { ...good, openBreaks: 1, unreadBreaks: 1 };
-  expect(verdictOf({ ...beside, lostMs: 1 })).toBe("lost");
-  expect(verdictOf({ ...beside, missingMs: 1 })).toBe("missing");
-  expect(verdictOf(beside)).toBe("breaks");
-  expect(verdictOf({ ...beside, openBreaks: 2, missingMs: 1 })).toBe("breaks");
+  expect(headlineOf({ ...beside, lostMs: 1 })).toBe("lost");
+  expect(headlineOf({ ...beside, missingMs: 1 })).toBe("missing");
+  expect(headlineOf(beside)).toBe("breaks");
+  expect(headlineOf({ ...beside, openBreaks: 2, missingMs: 1 })).toBe("breaks");
 });
 
 test("a category that was never read is a hole, and demo trading alone is no ledger", () => {
-  expect(verdictOf({ ...good, neverRead: 1 })).toBe("missing");
-  expect(verdictOf({ ...good, ledgers: 0 })).toBe("demo only");
+  expect(headlineOf({ ...good, neverRead: 1 })).toBe("missing");
+  expect(headlineOf({ ...good, ledgers: 0 })).toBe("demo only");
+});
+
+const sync = "npm run sync";
+const replay = "npm run replay";
+const reconcile = "npm run reconcile";
+const repair = "npm run reconcile -- --repair";
+
+/** What the first card tells to type, by what is known. */
+const typed: readonly (readonly [string, Partial<Trust>, readonly string[]])[] = [
+  ["nothing is stored", { ledgers: 0, demoLedgers: 0 }, [sync]],
+  ["only demo trading is stored", { ledgers: 0 }, []],
+  ["a sync is at work", { isSyncAtWork: true, missingMs: 1, readableMs: 1 }, []],
+  ["time is missing that can be read", { missingMs: 1, readableMs: 1 }, [sync, reconcile]],
+  ["time is missing that no sync can read", { missingMs: 1 }, []],
+  ["a ledger was never read", { neverRead: 1 }, [sync, reconcile]],
+  ["nothing was read since yesterday", { behindMs: 26 * hourMs + 1 }, [sync, reconcile]],
+  ["rows were rejected", { rejectedRows: 1 }, [replay, reconcile]],
+  ["reconcile never ran", { openBreaks: undefined, isReconciled: false }, [reconcile]],
+  ["a break can be read again", { openBreaks: 1, repairableBreaks: 1 }, [repair]],
+  [
+    "a break may be time that is missing",
+    { openBreaks: 2, repairableBreaks: 1, missingMs: 1, readableMs: 1 },
+    [sync, repair],
+  ],
+  [
+    "breaks are too old to be read again",
+    { openBreaks: 2, lastingBreaks: [3, 5] },
+    ['npm run reconcile -- --accept 3,5 --note "why"'],
+  ],
+  [
+    "a check may resolve what is too old",
+    { openBreaks: 1, lastingBreaks: [3], isReconciled: false },
+    [reconcile],
+  ],
+  ["time is lost, and all else is well", { lostMs: 1 }, []],
+  [
+    "time is lost, and other time can be read",
+    { lostMs: 1, missingMs: 1, readableMs: 1 },
+    [sync, reconcile],
+  ],
+  [
+    "an account is paused",
+    { behindMs: 27 * hourMs, paused: ["main desk"] },
+    ["npm run accounts -- resume 'main desk'", sync, reconcile],
+  ],
+  ["all is well", {}, []],
+];
+
+test.each(typed)("what to type where %s", (_what, facts, commands) => {
+  expect(nextCommands({ ...good, ...facts })).toEqual(commands);
 });

@@ -13,6 +13,7 @@ import {
   withMinus,
 } from "../src/page/format.ts";
 import { html, joined } from "../src/page/html.ts";
+import { closeOf } from "../src/page/money/books.ts";
 import { queryOf, selectionOf, type Wallet } from "../src/page/selection.ts";
 
 const shown = { coin: "USDT", isExact: false };
@@ -135,4 +136,15 @@ test("a selection is the same when its own address is read, whatever its names a
     }),
   );
   expect(selectionOf(new URLSearchParams(), [], now)).toBeUndefined();
+});
+
+test.each([
+  ["a month that is over", "2026-10-01", "2026-10-31", "2026-10", true],
+  ["a part of one", "2026-09-03", "2026-10-05", "2026-10", true],
+  ["days that reach into the running month", "2026-08-25", "2026-11-23", "2026-10", true],
+  ["the running month", "2026-11-01", "2026-11-30", "2026-11", false],
+  ["the last days of it", "2026-11-17", "2026-11-23", "2026-11", false],
+  ["a year that is not over", "2026-01-01", "2026-12-31", "2026-10", true],
+])("the month's close that %s offers", (_what, from, to, month, isOver) => {
+  expect(closeOf({ from, to }, "2026-11-23")).toEqual({ month, isOver });
 });

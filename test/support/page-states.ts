@@ -142,7 +142,7 @@ export async function losesBill(db: Database, productType: ProductType, share: n
     on conflict do nothing`);
 }
 
-/** Every state that the headline names, by its verdict. */
+/** Every state that the headline names, by its headline. */
 export const states: Readonly<Record<string, (db: Database) => Promise<void>>> = {
   nothing: async () => undefined,
   "at work": async (db) => {

@@ -4,7 +4,7 @@ import { formatCounted } from "../../terminal/format.ts";
 import { html, joined } from "../html.ts";
 import { icon } from "../icons.ts";
 import { card, type WalletSection } from "../section.ts";
-import { daysBefore, type PageSelection, queryOf } from "../selection.ts";
+import { type Day, daysBefore, type PageSelection, queryOf } from "../selection.ts";
 import { daysBehind } from "./chart-stretches.ts";
 import { exportNames } from "./exports.ts";
 import { unreadDays } from "./parts.ts";
@@ -24,7 +24,7 @@ export const books: WalletSection = {
     const today = isoTime(now).slice(0, 10);
     const behind = daysBehind(days, context).filter((day) => day < today);
     const unread = unreadDays(days, now) + behind.length;
-    const month = closedMonth(selection, today);
+    const { month, isOver } = closeOf(selection, today);
     const files = Object.entries(exportNames).map(
       ([format, title]) =>
         html`<a href="${exportAddress(selection, format)}" download>${title}</a>`,
@@ -34,8 +34,8 @@ export const books: WalletSection = {
       html`<p>The bills of these days, with all digits:</p>
 <p class="exports">${joined(files, " ")}</p>
 ${unread === 0 ? "" : html`<p class="not-read">${icon("warn")} ${formatCounted(unread, "day")} not all read: a file may lack bills, too</p>`}
-<p>A month’s close for an auditor: what was read, rollforward, breaks with their notes, and digests to check the rows by:</p>
-<pre tabindex="0">npm run report -- --month ${month} --account ${shellWord(account)} --format html</pre>`,
+<p>The close of ${month} for an auditor: what was read, rollforward, breaks with their notes, and digests to check the rows by${isOver ? "" : ". This month is not over: the report says so, and has the bills so far"}:</p>
+<pre tabindex="0">npm run --silent report -- --month ${month} --account ${shellWord(account)} --format html &gt; ${month}.html</pre>`,
     );
   },
 };
@@ -43,9 +43,21 @@ ${unread === 0 ? "" : html`<p class="not-read">${icon("warn")} ${formatCounted(u
 const exportAddress = (selection: PageSelection, format: string): string =>
   `/export${queryOf(selection)}&${new URLSearchParams({ format })}`;
 
-/** The month in which the selection ends, or the last month that has ended. */
-function closedMonth({ to }: PageSelection, today: string): string {
-  const end = to < today ? to : today;
-  const first = `${end.slice(0, 7)}-01`;
-  return end.slice(0, 7) < today.slice(0, 7) ? end.slice(0, 7) : daysBefore(first, 1).slice(0, 7);
+/** A month's close that the selection asks for. */
+export type Close = { readonly month: string; readonly isOver: boolean };
+
+/**
+ * The last selected month that is over. A selection of nothing but the running month has the
+ * running one.
+ */
+export function closeOf({ from, to }: Pick<PageSelection, "from" | "to">, today: Day): Close {
+  const running = monthOf(today);
+  const last = monthOf(to);
+  if (last < running) return { month: last, isOver: true };
+  const before = monthOf(daysBefore(`${running}-01`, 1));
+  return monthOf(from) <= before
+    ? { month: before, isOver: true }
+    : { month: running, isOver: false };
 }
+
+const monthOf = (day: Day): string => day.slice(0, 7);

@@ -3,7 +3,6 @@ import type { Transaction } from "../../db/connect.ts";
 import { shellWord } from "../../printable.ts";
 import { breakKinds } from "../../reconciliation/breaks.ts";
 import type { ListedBreak, PastDecision } from "../../reconciliation/sign-off.ts";
-import { horizonAt } from "../../sync/plan.ts";
 import { formatCount, formatCounted } from "../../terminal/format.ts";
 import { allDigits, timeTag, withMinus } from "../format.ts";
 import { type Html, type HtmlPart, html } from "../html.ts";
@@ -11,6 +10,7 @@ import { chip } from "../icons.ts";
 import { card } from "../section.ts";
 import { type ChainedBill, readBreakBills } from "./break-bills.ts";
 import { type Facts, openBreaksOf } from "./facts.ts";
+import { remedyOf } from "./remedy.ts";
 
 // How many breaks are shown, and how many of them with their bills. Each of those reads a day of
 // bills.
@@ -103,20 +103,30 @@ ${repair(entry, facts)}
 <pre tabindex="0">npm run reconcile -- --accept ${entry.breakId} --note "why"</pre>
 </details>`;
 
-function repair(
-  { account, productType, firstBadBill, happenedAt, kind }: ListedBreak,
-  { now }: Facts,
-): HtmlPart {
-  if (kind === "quarantine") {
-    return html`<p>Read the rejected rows again, after an upgrade:</p><pre tabindex="0">npm run replay</pre>`;
-  }
-  if (firstBadBill === null || happenedAt === null) return "";
-  if (Date.parse(happenedAt) <= horizonAt(now)) {
-    return html`<p>It lies behind the exchange’s 90 days: its bills cannot be read again.</p>`;
-  }
-  const product = productType === "UTA" ? "" : ` --product ${productType}`;
-  return html`<p>Read the time around it again, write what differs, and check once more:</p>
+/** What can be done before a sign-off. */
+function repair(entry: ListedBreak, facts: Facts): HtmlPart {
+  const { account, productType, firstBadBill, kind } = entry;
+  const remedy = remedyOf(entry, facts);
+  switch (remedy) {
+    case "sync":
+      return html`<p>Read what is missing, and check once more:</p><pre tabindex="0">npm run sync -- --account ${shellWord(account)}
+npm run reconcile</pre>`;
+    case "replay":
+      return html`<p>Read the rejected rows again, after an upgrade:</p><pre tabindex="0">npm run replay</pre>`;
+    case "repair": {
+      const product = productType === "UTA" ? "" : ` --product ${productType}`;
+      return html`<p>Read the time around it again, write what differs, and check once more:</p>
 <pre tabindex="0">npm run reconcile -- --repair --account ${shellWord(account)}${product}</pre>`;
+    }
+    case "sign off":
+      if (kind === "unread")
+        return html`<p>The bills beside it are lost: no command brings them back.</p>`;
+      return firstBadBill === null
+        ? ""
+        : html`<p>It lies behind the exchange’s 90 days: its bills cannot be read again.</p>`;
+    default:
+      return remedy satisfies never;
+  }
 }
 
 const billTable = (

@@ -9,11 +9,10 @@ import { type Reconciled, type ReconciledChain, readReconciled } from "../../rep
 import { readReportedWallets } from "../../reports/reported-wallets.ts";
 import { isSyncAtWork } from "../../reports/runs.ts";
 import { readStatus, type Status, type StreamStatus } from "../../reports/status.ts";
-import { type Interval, lengthMs, union } from "../../sync/intervals.ts";
+import { type Interval, union } from "../../sync/intervals.ts";
 import type { Stream } from "../../sync/store.ts";
 import { streamName } from "../../terminal/stream-names.ts";
 import { type CoinName, readCoinNames } from "../wallets.ts";
-import type { Trust } from "./headline.ts";
 
 /** What the page knows of all ledgers at one moment. */
 export type Facts = {
@@ -111,6 +110,10 @@ async function readNeverRead(
 export const missingOf = ({ gaps, unproven, closedUnread }: StreamStatus): readonly Interval[] =>
   union([...gaps, ...unproven, ...closedUnread]);
 
+/** The missing time that a sync can still read: none of an account that changed to the other kind. */
+export const readableOf = (stream: StreamStatus): readonly Interval[] =>
+  stream.closedAt === undefined ? missingOf(stream) : [];
+
 /** A ledger's time that is lost. */
 export const lostOf = ({ expired }: StreamStatus): readonly Interval[] => union(expired);
 
@@ -140,27 +143,6 @@ export function isReconciled(facts: Facts): boolean {
     at !== undefined && billsSince === 0 && !isOutdated;
   const { lastRunAt, isAnyDayDirty } = facts.reconciled;
   return lastRunAt !== undefined && !isAnyDayDirty && facts.chains.every(isLookedAt);
-}
-
-export function trustOf(facts: Facts): Trust {
-  const { streams, demoStreams, neverRead, now, reconciled } = facts;
-  const behind = streams.filter(isLive).map(({ unread }) => now - (unread[0]?.from ?? now));
-  return {
-    ledgers: streams.length,
-    demoLedgers: demoStreams.length,
-    isSyncAtWork: facts.isSyncAtWork,
-    openBreaks:
-      reconciled.lastRunAt === undefined && facts.breaks.length === 0
-        ? undefined
-        : openBreaksOf(facts).length,
-    unreadBreaks: openBreaksOf(facts).filter(({ kind }) => kind === "unread").length,
-    lostMs: lengthMs(union(streams.flatMap(lostOf))),
-    missingMs: lengthMs(union(streams.flatMap(missingOf))),
-    neverRead: neverRead.reduce((sum, { productTypes }) => sum + productTypes.length, 0),
-    behindMs: behind.reduce((most, each) => Math.max(most, each), 0),
-    rejectedRows: streams.reduce((sum, { rejected }) => sum + rejected, 0),
-    isReconciled: isReconciled(facts),
-  };
 }
 
 /** The earliest time; undefined if any time is unknown, or if there is none. */

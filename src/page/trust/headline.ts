@@ -11,14 +11,22 @@ export type Trust = {
   readonly openBreaks: number | undefined;
   /** The open breaks that lie beside unread time, which explains them. */
   readonly unreadBreaks: number;
+  /** The open breaks whose bills the exchange still serves, so that they can be read again. */
+  readonly repairableBreaks: number;
+  /** The numbers of the open breaks that only a sign-off closes. */
+  readonly lastingBreaks: readonly number[];
   /** Time that the exchange deleted before it was read, in ms. */
   readonly lostMs: number;
   /** Time that runs set out to read and did not, in ms. Lost time is not included. */
   readonly missingMs: number;
+  /** The missing time that a sync can still read, in ms. */
+  readonly readableMs: number;
   /** The number of product types that no run has begun to read. */
   readonly neverRead: number;
   /** How long the ledger that is furthest behind has not been read, in ms. */
   readonly behindMs: number;
+  /** The paused accounts with time that a sync would read. */
+  readonly paused: readonly string[];
   readonly rejectedRows: number;
   /** Whether reconcile has checked everything that is stored. */
   readonly isReconciled: boolean;
@@ -26,7 +34,7 @@ export type Trust = {
 
 export type Tone = "none" | "work" | "bad" | "warn" | "good";
 
-export const verdicts = {
+export const headlines = {
   nothing: { tone: "none", title: "Nothing is stored yet" },
   "demo only": { tone: "none", title: "Only demo trading is stored" },
   "at work": { tone: "work", title: "Reading the exchange" },
@@ -39,13 +47,13 @@ export const verdicts = {
   good: { tone: "good", title: "Complete, and it adds up" },
 } as const satisfies Readonly<Record<string, { readonly tone: Tone; readonly title: string }>>;
 
-export type Verdict = keyof typeof verdicts;
+export type Headline = keyof typeof headlines;
 
 /** A daily sync may take two hours longer than usual. */
 export const behindMaxMs = 26 * hourMs;
 
-/** The first verdict that applies, from worst to best. A worse one hides the others. */
-export function verdictOf(trust: Trust): Verdict {
+/** The first headline that applies, from worst to best. A worse one hides the others. */
+export function headlineOf(trust: Trust): Headline {
   if (trust.ledgers === 0) return trust.demoLedgers === 0 ? "nothing" : "demo only";
   if (trust.isSyncAtWork) return "at work";
   const { openBreaks = 0, unreadBreaks } = trust;

@@ -1,0 +1,130 @@
+import { formatCount, formatCounted } from "../../terminal/format.ts";
+import { streamName } from "../../terminal/stream-names.ts";
+import { allDigits, timeTag } from "../format.ts";
+import { type HtmlPart, html } from "../html.ts";
+import { earliest, type Facts, lostOf, missingOf, openBreaksOf } from "./facts.ts";
+import { behindMaxMs, type Headline, type Trust } from "./headline.ts";
+import { coarse, expiryText, firstExpiry, listOf } from "./tiles.ts";
+
+/** What the headline means here, in a sentence or two. What to type stands below it. */
+export function sentenceOf(headline: Headline, facts: Facts, trust: Trust): HtmlPart {
+  switch (headline) {
+    case "nothing":
+      return html`This database has its tables and no bill. <code>npm run doctor</code> checks the key first.`;
+    case "demo only":
+      return "Its coins are no money, so nothing is said of them here, and nothing is left to do.";
+    case "at work":
+      return "Figures below are of what is stored so far, and change while it reads.";
+    case "breaks":
+      return html`${breaksText(facts, trust)}${alsoText(trust)}`;
+    case "lost":
+      return html`${lostText(facts, trust)}${alsoText({ ...trust, lostMs: 0 })}`;
+    case "missing":
+      return html`${missingText(facts, trust)}${pausedText(trust)}`;
+    case "behind":
+      return `All was read up to ${coarse(trust.behindMs)} ago, and nothing since.${pausedText(trust)}`;
+    case "rejected":
+      return `${formatCounted(trust.rejectedRows, "row")} of the exchange broke its contract. They are kept as they came, and are in no figure below. A newer version of this program may be able to read them.`;
+    case "unreconciled":
+      return unreconciledText(facts);
+    case "good":
+      return goodText(facts);
+    default:
+      return headline satisfies never;
+  }
+}
+
+function breaksText(facts: Facts, { repairableBreaks }: Trust): HtmlPart {
+  const open = openBreaksOf(facts);
+  // A hole explains the breaks beside it.
+  const first = open.find(({ kind }) => kind !== "unread") ?? open[0];
+  const link = html`<a href="#break-${first?.breakId}">#${first?.breakId}</a>`;
+  const off =
+    first?.difference == null
+      ? ""
+      : html` ${link} is off by ${allDigits(first.difference, "+")} ${first.coin}.`;
+  const beside = open.filter(({ kind }) => kind === "unread").length;
+  const own = open.length - beside;
+  const more =
+    own === 0
+      ? `${formatCounted(beside, "balance")} beside time that was not read ${beside === 1 ? "does" : "do"} not follow.`
+      : `${formatCounted(own, "break")} ${own === 1 ? "is" : "are"} open${beside === 0 ? "." : `, and ${formatCount(beside)} more beside time that was not read.`}`;
+  const lasting =
+    repairableBreaks === 0
+      ? " The exchange cannot be asked about it again: sign off what is understood."
+      : "";
+  return html`${more}${off}${lasting}`;
+}
+
+function lostText({ streams }: Facts, { lostMs, lastingBreaks }: Trust): string {
+  const lost = streams.filter((stream) => lostOf(stream).length > 0);
+  const names = listOf(lost.map(({ stream }) => streamName(stream)));
+  const breaks =
+    lastingBreaks.length === 0
+      ? ""
+      : ` Sign off the balances beside them, which do not follow from their bills.`;
+  return `${coarse(lostMs)} of ${names} were never read, and the exchange has deleted their bills. No command brings them back. Balances across them are right; what moved them is not known.${breaks}`;
+}
+
+/** What else is wrong, beside what the headline names. */
+function alsoText(trust: Trust): string {
+  const { lostMs, missingMs, behindMs, rejectedRows } = trust;
+  return [
+    lostMs > 0 ? ` ${coarse(lostMs)} are lost for good.` : "",
+    missingMs > 0 ? ` ${coarse(missingMs)} are not read yet.` : "",
+    behindMs > behindMaxMs ? ` Nothing was read for ${coarse(behindMs)}.` : "",
+    rejectedRows > 0 ? ` ${formatCounted(rejectedRows, "row")} could not be read.` : "",
+    pausedText(trust),
+  ].join("");
+}
+
+const pausedText = ({ paused }: Trust): string =>
+  paused.length === 0
+    ? ""
+    : ` No sync reads ${listOf(paused)} while ${paused.length === 1 ? "it is" : "they are"} paused.`;
+
+function missingText(facts: Facts, { missingMs, readableMs }: Trust): string {
+  const { streams, neverRead, now } = facts;
+  const missing = streams.filter((stream) => missingOf(stream).length > 0);
+  const names = missing.map(({ stream }) => streamName(stream));
+  const first = firstExpiry(missing);
+  const time =
+    missing.length === 0
+      ? ""
+      : // All of it is of accounts that changed to the other kind.
+        readableMs === 0
+        ? `${coarse(missingMs)} of ${listOf(names)} were not read before the account became of another kind. No sync can read them, unless it is switched back.`
+        : `${coarse(missingMs)} of ${listOf(names)} were not read yet.`;
+  const never = neverRead.flatMap(({ account, productTypes }) =>
+    productTypes.map((productType) => streamName({ account, productType })),
+  );
+  const neverText =
+    never.length === 0
+      ? ""
+      : ` ${listOf(never)} ${never.length === 1 ? "was" : "were"} never read.`;
+  const expiry = first === undefined ? "" : ` The oldest of it ${expiryText(first, now)}.`;
+  return `${time}${neverText}${expiry}`;
+}
+
+function unreconciledText(facts: Facts): HtmlPart {
+  const chains = facts.chains;
+  const since = chains.reduce((sum, { billsSince }) => sum + billsSince, 0);
+  const at = earliest(chains.map((chain) => chain.at));
+  if (at === undefined || facts.reconciled.lastRunAt === undefined) {
+    return "All of the time was read. Whether its balances follow from its bills was not checked yet.";
+  }
+  const what = since === 0 ? "what bills mean was changed" : `${formatCounted(since, "bill")} came`;
+  return html`All of the time was read. Since it was last checked, ${timeTag(at)}, ${what}.`;
+}
+
+function goodText(facts: Facts): HtmlPart {
+  const tested = facts.chains.reduce((sum, chain) => sum + chain.tested, 0);
+  const known = facts.streams.flatMap(({ coverage }) => coverage.map(({ from }) => from));
+  const since = known.length === 0 ? "" : html` since ${timeTag(earliest(known))}`;
+  const bills = facts.streams.reduce((sum, stream) => sum + stream.bills, 0);
+  const others =
+    bills > tested
+      ? ` With the other ${formatCounted(bills - tested, "bill")} the exchange shows no balance, or none before it.`
+      : "";
+  return html`Every moment${since} was read, and ${formatCount(tested)} balances follow from the bills before them.${others}`;
+}
