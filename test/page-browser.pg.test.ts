@@ -75,6 +75,17 @@ async function violations(page: Page, options: object): Promise<readonly string[
 const isWiderThanScreen = (page: Page): Promise<boolean> =>
   page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth");
 
+/** What the first card tells to type in each state. */
+const commands: Readonly<Partial<Record<Headline, readonly string[]>>> = {
+  nothing: ["npm run sync"],
+  breaks: ["npm run sync", "npm run reconcile -- --repair"],
+  lost: ['npm run reconcile -- --accept 1 --note "why"'],
+  missing: ["npm run sync", "npm run reconcile"],
+  behind: ["npm run sync", "npm run reconcile"],
+  rejected: ["npm run replay", "npm run reconcile"],
+  unreconciled: ["npm run reconcile"],
+};
+
 describe.each(Object.keys(states) as Headline[])("a database in the state %s", (headline) => {
   test("has its headline, and reads well in light, dark, narrow and without scripts", async () => {
     await using state = await stateDatabase(states[headline] ?? (async () => {}));
@@ -106,6 +117,9 @@ describe.each(Object.keys(states) as Headline[])("a database in the state %s", (
     await using plain = await open({ javaScriptEnabled: false });
     expect(await plain.page.locator("h1").innerText()).toBe(headlines[headline].title);
     expect(await plain.page.locator("footer").count()).toBe(1);
+    expect(await plain.page.locator(".command code").allInnerTexts()).toEqual(
+      commands[headline] ?? [],
+    );
     expect(server.complaints).toEqual([]);
     void state;
   });
