@@ -6,8 +6,9 @@ import {
   isUnified,
   type ProductType,
   unifiedProductTypes,
+  walletOf,
 } from "../src/contract/product-types.ts";
-import { dayMs, epochMs, hourMs, isoTime, minuteMs } from "../src/contract/time.ts";
+import { dayMs, type EpochMs, epochMs, hourMs, isoTime, minuteMs } from "../src/contract/time.ts";
 import { openDatabase } from "../src/db/connect.ts";
 import { readStoredBills } from "../src/db/ledger/stored-bills.ts";
 import { compareWithLedger } from "../src/sandbox/comparison.ts";
@@ -94,9 +95,64 @@ async function house(options: Partial<SandboxOptions> = {}) {
       }
       return expected;
     },
+    /** All that is written of an account, but for its runs. */
+    async written(name: string) {
+      const { rows } = await db.execute(sql`
+        select
+          (select string_agg(bills::text, ',' order by product_type, bill_id) from bills where account = ${name}),
+          (select string_agg(checkpoints::text, ',' order by product_type, window_start) from checkpoints where account = ${name}),
+          (select string_agg(stream_states::text, ',' order by product_type) from stream_states where account = ${name})`);
+      return rows;
+    },
+    /** How many of the ledgers' own bills are stored, by the wallet and coin that the ledger has for them. */
+    async storedByWallet() {
+      const counts = new Map<string, number>();
+      for (const { name, ledger } of sandbox.accounts) {
+        for (const productType of [...liveTypes, ...unifiedProductTypes]) {
+          const stored = await readStoredBills(db, { account: name, productType });
+          const ids = new Set(stored.map(({ billId }) => billId));
+          for (const { billId, coin } of ledger.bills[productType]) {
+            if (!ids.has(billId)) continue;
+            const chain = chainOf({ account: name, productType: walletOf(productType), coin });
+            counts.set(chain, (counts.get(chain) ?? 0) + 1);
+          }
+        }
+      }
+      return counts;
+    },
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
 }
+
+/** The product types that are read of an account, once the upgrade is over. */
+const typesNow = (name: string): readonly ProductType[] =>
+  name === "unified" || name === "upgraded" ? unifiedProductTypes : liveTypes;
+
+/** How many bills `verify --json` compared, by account and product type. */
+function comparedIn(json: string): readonly (readonly [string, number])[] {
+  type Verified = {
+    readonly accounts: readonly {
+      readonly account: string;
+      readonly streams: readonly { readonly productType: string; readonly compared: number }[];
+    }[];
+  };
+  const { accounts }: Verified = JSON.parse(json);
+  return accounts.flatMap(({ account, streams }) =>
+    streams.map(({ productType, compared }) => [`${account}/${productType}`, compared] as const),
+  );
+}
+
+type Chain = Readonly<Record<"account" | "productType" | "coin", string>>;
+type Reconciled = {
+  readonly breaks: readonly (Chain & { readonly kind: string })[];
+  readonly chains: readonly (Chain & {
+    readonly bills: number;
+    readonly days: { broken: number };
+  })[];
+};
+
+const chainOf = ({ account, productType, coin }: Chain): string =>
+  `${account}/${productType} ${coin}`;
 
 const accountNamed = (accounts: readonly SandboxAccount[], name: string): SandboxAccount => {
   const account = accounts.find((one) => one.name === name);
@@ -107,8 +163,11 @@ const accountNamed = (accounts: readonly SandboxAccount[], name: string): Sandbo
 test("one accounts file with a classic, a unified, a demo and an upgraded account: one command each, and every bill is the exchange's own", async () => {
   await using at = await house();
   const of = (name: string) => accountNamed(at.sandbox.accounts, name);
+  const planned = await at.run("plan", "--only", "bills");
+  expect(planned.stderr).toMatch(/^4 accounts were never synced: planned as classic; /);
   const first = at.now();
   const synced = await at.run("sync", "--only", "bills");
+  const firstEnded = at.now();
   expect(synced.code, synced.stdout + synced.stderr).toBe(0);
   expect(synced.stdout).toMatch(
     /^classic: not available to its key: SUSDT-FUTURES, SCOIN-FUTURES, SUSDC-FUTURES: .*400172/m,
@@ -118,10 +177,25 @@ test("one accounts file with a classic, a unified, a demo and an upgraded accoun
   expect(await at.compare(of("unified"), unifiedProductTypes, first)).toBeGreaterThan(50);
   expect(await at.compare(of("upgraded"), liveTypes, first)).toBeGreaterThan(50);
 
-  // The exchange moves one of them meanwhile.
+  // The exchange moves one of them meanwhile: it is left alone, and the others are read.
+  at.clock.aheadMs = hourMs + minuteMs / 3;
+  const before = await at.written("upgraded");
+  const inTransit = at.now();
+  const transit = await at.run("sync", "--only", "bills");
+  expect(transit.code).toBe(1);
+  expect(transit.stdout).toMatch(
+    /^upgraded: account upgraded is on its way between classic and unified \(the exchange calls its mode "upgrading"\)/m,
+  );
+  expect(transit.stdout).toMatch(/^NOT complete \(3 of 4 accounts are complete\)/m);
+  expect(await at.written("upgraded")).toEqual(before);
+  await at.compare(of("classic"), liveTypes, inTransit);
+  await at.compare(of("demo"), liveTypes, inTransit);
+  await at.compare(of("unified"), unifiedProductTypes, inTransit);
+
   at.clock.aheadMs = 2 * hourMs;
   const second = at.now();
   const moved = await at.run("sync", "--only", "bills");
+  const secondEnded = at.now();
   // What was not read before the upgrade is out of reach, and this run says so.
   expect(moved.code, moved.stdout + moved.stderr).toBe(1);
   expect(await at.compare(of("upgraded"), liveTypes, first)).toBeGreaterThan(50);
@@ -153,18 +227,52 @@ test("one accounts file with a classic, a unified, a demo and an upgraded accoun
   );
   for (const one of closed) {
     expect(one).toMatchObject({ gaps: [], expiresAt: null, behindMs: 0, closedUnread: [{}] });
+    // Exactly from ten minutes before the last run that could read them to the run that found them closed.
+    const [{ fromMs, toMs }] = one["closedUnread"] as [Record<"fromMs" | "toMs", number>];
+    expect(fromMs).toBeGreaterThanOrEqual(Math.floor(first) - 10 * minuteMs);
+    expect(fromMs).toBeLessThanOrEqual(firstEnded - 10 * minuteMs);
+    expect(toMs).toBeGreaterThanOrEqual(Math.floor(second));
+    expect(toMs).toBeLessThanOrEqual(secondEnded);
+  }
+  for (const { account, productType, bills } of streams) {
+    expect([account, productType, bills]).toEqual([
+      account,
+      productType,
+      (await readStoredBills(at.db, { account, productType })).length,
+    ]);
   }
   expect(streams.filter(({ account }) => account === "demo")).toHaveLength(3);
 
-  const span = [20, 1].map((days) => isoTime(epochMs(first - days * dayMs)));
-  const verified = await at.run("verify", "--from", span[0] ?? "", "--to", span[1] ?? "");
+  const [from20, to1] = [20, 1].map((days) => epochMs(Math.floor(first - days * dayMs))) as [
+    EpochMs,
+    EpochMs,
+  ];
+  const span = ["--from", isoTime(from20), "--to", isoTime(to1)];
+  const verified = await at.run("verify", ...span, "--json");
   expect(verified.code, verified.stdout + verified.stderr).toBe(0);
+  const inSpan = { from: from20, to: to1, servedBy: second };
+  expect(comparedIn(verified.stdout)).toEqual(
+    at.sandbox.accounts.flatMap((account) =>
+      typesNow(account.name).map((productType) => [
+        `${account.name}/${productType}`,
+        idsIn(account, [productType], inSpan).length,
+      ]),
+    ),
+  );
   expect(verified.stderr).toMatch(
     /^upgraded: not compared: .*USDT-FUTURES.*: the account is unified now/m,
   );
   const reconciled = await at.run("reconcile", "--json");
-  const { breaks }: { breaks: readonly { account: string; kind: string }[] } = JSON.parse(
-    reconciled.stdout,
+  const { breaks, chains }: Reconciled = JSON.parse(reconciled.stdout);
+  const checked = chains.map((one) => [
+    `${one.account}/${one.productType} ${one.coin}`,
+    one.bills,
+    one.days.broken > 0,
+  ]);
+  expect(checked.toSorted()).toEqual(
+    [...(await at.storedByWallet())]
+      .map(([chain, bills]) => [chain, bills, breaks.some((one) => chainOf(one) === chain)])
+      .toSorted(),
   );
   // A bill that showed up late, just before the upgrade, is out of reach as well.
   const outOfReach = breaks.filter((one) => one.account === "upgraded" && one.kind === "unread");

@@ -53,7 +53,9 @@ export async function planCommand(
     ? { config: given, notices: [] }
     : await accountsToRead(database.db, given);
   const config = readable(wanted, states);
-  for (const line of [...notices, ...refusals(given, states)]) tell(io, line);
+  for (const line of [...notices, ...refusals(given, states), ...unmet(wanted, states)]) {
+    tell(io, line);
+  }
   const plans: StreamPlan[] = [];
   for (const { name, productTypes } of config.accounts) {
     for (const productType of productTypes) {
@@ -78,6 +80,20 @@ const refusals = ({ accounts }: Config, states: AccountStates): readonly string[
     const { mode } = states.of(account.name);
     return (mode && nothingToRead(account, mode.is)) ?? [];
   });
+
+/** A line on accounts of unknown mode, which a plan takes for classic ones. */
+function unmet({ accounts }: Config, states: AccountStates): readonly string[] {
+  const names = accounts
+    .filter(({ name, readsAll = false }) => readsAll && states.of(name).mode === undefined)
+    .map(({ name }) => name);
+  const [first, ...others] = names;
+  if (first === undefined) return [];
+  const who = others.length === 0 ? `account ${first} was` : `${names.length} accounts were`;
+  return [
+    `${who} never synced: planned as classic; a unified account, as the exchange makes them today, ` +
+      "has other product types and fewer windows, and its first sync finds that out",
+  ];
+}
 
 /**
  * Every public answer carries the exchange's time, and the answer for one symbol is the smallest.

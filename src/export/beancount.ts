@@ -14,7 +14,7 @@ import {
 } from "./journal.ts";
 import { endsLikeFingerprint, fingerprint, joinParts, namesBy, spellParts } from "./names.ts";
 
-const heading = `; the bills of an exchange's futures account: export --format beancount
+const heading = `; an exchange's bills: export --format beancount
 `;
 const title = `option "title" "bill-sync"
 `;

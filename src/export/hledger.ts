@@ -13,7 +13,7 @@ import {
 } from "./journal.ts";
 import { endsLikeFingerprint, fingerprint, joinParts, namesBy, spellParts } from "./names.ts";
 
-const heading = `; the bills of an exchange's futures account: export --format hledger
+const heading = `; an exchange's bills: export --format hledger
 decimal-mark .
 `;
 

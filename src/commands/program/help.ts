@@ -66,9 +66,10 @@ For each format:
 ${formatNames.map((name) => `  ${name.padEnd(10)} ${aboutFormat(name)}`).join("\n")}
 
 The bills are those of one moment, in the order of account, product type, time
-and, within a millisecond, of the balance. --from is inclusive, --to exclusive;
-a date is its midnight in UTC, or in --time-zone. Without --to an export ends
-where each ledger was read completely. A file is there as a whole or not at all.
+and, within a millisecond, of the balance; a unified account's product types go
+together, as one wallet. --from is inclusive, --to exclusive; a date is its
+midnight in UTC, or in --time-zone. Without --to an export ends where each
+ledger was read completely. A file is there as a whole or not at all.
 
 --continue TIME writes a journal to be appended to earlier ones, the first of
 which began at TIME, or with the first bill: together they are one journal.
@@ -121,9 +122,9 @@ exchange again and compared field by field with those that are stored:
   rejected  rows that broke the API's contract
 Times are ISO 8601; a date alone is midnight UTC. --heal writes what is missing,
 restates what is changed and keeps rejected rows in rejected_bills; it deletes
-nothing. It may run beside a sync of the account: it takes 2 of the 10 requests
-a second, which the sync leaves free. It also counts the stored bills of what it
-read, and corrects the number that status shows.
+nothing. It may run beside a sync of the account: it takes a fifth of the
+account's requests a second, which the sync leaves free. It also counts the
+stored bills of what it read, and corrects the number that status shows.
 Exit code 0 where all bills are equal or healed, 1 where a difference remains.`;
 
 export const replayHelp = `
