@@ -160,7 +160,7 @@ const accountNamed = (accounts: readonly SandboxAccount[], name: string): Sandbo
   return account;
 };
 
-test("one accounts file with a classic, a unified, a demo and an upgraded account: one command each, and every bill is the exchange's own", async () => {
+test("one accounts file with a classic, a unified, a demo and an upgrading account: one command each, and every bill is the exchange's own", async () => {
   await using at = await house();
   const of = (name: string) => accountNamed(at.sandbox.accounts, name);
   const planned = await at.run("plan", "--only", "bills");
