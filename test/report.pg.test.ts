@@ -253,6 +253,23 @@ test("a month of which nothing was read, or that is not over, is told as that", 
   expect(later).toContain("2999-01 is not over yet: it ends 2999-02-01T00:00:00.000Z");
 });
 
+test("all open breaks are counted, though no more than a hundred are listed", async () => {
+  await db.execute(sql`
+    insert into ledger_breaks (
+      account, break_id, kind, product_type, coin, anchor, happened_at, explanation, state,
+      first_seen_at, last_seen_at
+    )
+    select
+      'main', 1000 + n, 'chain', 'COIN-FUTURES', '', 'day ' || n, timestamptz '2026-03-04Z', '', 'open',
+      now(), now()
+    from generate_series(1, 120) as n`);
+  const { lacking, ledgers } = await reported("--product", "COIN-FUTURES");
+  const { open, shown } = ledgers[0].breaks;
+  expect(shown).toHaveLength(100);
+  expect(open).toBeGreaterThanOrEqual(120);
+  expect(lacking).toContain(`main/COIN-FUTURES: ${open} open breaks`);
+});
+
 test.each([
   [["--month", "2026-13"], '--month "2026-13" is not a month: write 2026-10\n'],
   [

@@ -49,6 +49,33 @@ async function wronglyMoved(account: string, bills: readonly UnifiedBill[]) {
   });
 }
 
+/** What the liquidations of each coin come to, without their fees, and their fees. */
+async function liquidated(account: string): Promise<readonly (readonly string[])[]> {
+  const { rows } = await db.execute<{ coin: string; amount: string; fee: string }>(sql`
+    select
+      coin,
+      trim_scale(sum(amount + coalesce(swept, 0)))::text as amount,
+      trim_scale(sum(fee + coalesce(sweep_fee, 0)))::text as fee
+    from analytics.liquidations
+    where account = ${account}
+    group by coin
+    having sum(amount + coalesce(swept, 0) + fee + coalesce(sweep_fee, 0)) = sum(net)
+    order by coin collate "C"`);
+  return rows.map(({ coin, amount, fee }) => [coin, amount, fee]);
+}
+
+function liquidatedOf(bills: readonly UnifiedBill[]): readonly (readonly string[])[] {
+  const exact = (units: bigint) => decimalText(units, "needed", unifiedPlaces);
+  const own = bills.filter(({ category }) => category === "liquidation");
+  return [...Map.groupBy(own, ({ coin }) => coin)]
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([coin, of]) => [
+      coin,
+      exact(of.reduce((sum, { movedAmount }) => sum + movedAmount, 0n)),
+      exact(of.reduce((sum, { movedFee }) => sum + movedFee, 0n)),
+    ]);
+}
+
 const habits: Readonly<Record<string, UnifiedHabits>> = {
   "all fees inside the amount": {},
   "fees of futures beside the amount": { feesBeside: ["trade", "liquidation"] },
@@ -82,6 +109,7 @@ describe("a unified account's balances chain over all categories, whatever its h
     expect(rules.filter(({ isTestable }) => !isTestable)).toEqual([]);
     // A type of two bills or fewer may not show which rule it has; nor does one without a fee.
     expect(await wronglyMoved(name, bills)).toEqual([]);
+    expect(await liquidated(name)).toEqual(liquidatedOf(bills));
   });
 });
 

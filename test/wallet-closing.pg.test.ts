@@ -240,3 +240,22 @@ test.each(["hledger", "beancount"] as const)(
     expect(stdout).not.toMatch(/unexplained/i);
   },
 );
+
+test("a closed wallet of which no bill shows a balance has an unknown closing, and nothing known is left in it", async () => {
+  const blind = { account: "blind", productType: "USDT-FUTURES" } as const;
+  const bill = aBill({ cTime: epochMs(start), billId: snowflake(start, 0), balance: null });
+  await storeBills(db, blind, [bill]);
+  await inTransaction(db, async (tx) => {
+    await coverStream(tx, blind, start, closedAt);
+    await tx.execute(sql`
+      insert into stream_states (account, product_type, closed_at)
+      values (${blind.account}, ${blind.productType}, ${isoTime(epochMs(closedAt))})`);
+  });
+  const { rows } = await db.execute(sql`
+    select day::text, reported_closing as closing, closed_out::text as out
+    from analytics.daily_rollforward
+    where account = ${blind.account}
+    order by daily_rollforward.day desc
+    limit 1`);
+  expect(rows).toEqual([{ day: "2026-11-02", closing: null, out: "0" }]);
+});

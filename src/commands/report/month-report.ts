@@ -63,6 +63,9 @@ export type ReportedBreak = {
   readonly signedOffAt: string | null;
 };
 
+/** Open ones come first, so that the first of a long list may hide how many are open. */
+export type ListedBreaks = Listed<ReportedBreak> & { readonly open: number };
+
 export type LedgerMonth = {
   readonly wallet: ReportedWallet;
   readonly coverage: Coverage;
@@ -74,7 +77,7 @@ export type LedgerMonth = {
   readonly digest: Digest;
   readonly rejected: Listed<Rejected>;
   readonly restatements: Listed<Restatement>;
-  readonly breaks: Listed<ReportedBreak>;
+  readonly breaks: ListedBreaks;
 };
 
 export type MonthReport = {

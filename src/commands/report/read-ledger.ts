@@ -15,6 +15,7 @@ import type {
   Coverage,
   LedgerMonth,
   Listed,
+  ListedBreaks,
   Rejected,
   ReportedBreak,
   Restatement,
@@ -231,8 +232,10 @@ async function readBreaks(
   wallet: ReportedWallet,
   span: Interval,
   isRestated: boolean,
-): Promise<Listed<ReportedBreak>> {
-  const { rows } = await tx.execute<ReportedBreak & { breakId: string; total: string }>(sql`
+): Promise<ListedBreaks> {
+  const { rows } = await tx.execute<
+    ReportedBreak & { breakId: string; total: string; open: string }
+  >(sql`
     select
       break_id::text as "breakId",
       kind,
@@ -244,6 +247,7 @@ async function readBreaks(
       note,
       signed_off_by as "signedOffBy",
       ${timeText(sql`signed_off_at`)} as "signedOffAt",
+      count(*) filter (where state = 'open') over () as open,
       count(*) over () as total
     from ledger_breaks
     where account = ${wallet.account}
@@ -257,6 +261,10 @@ async function readBreaks(
       )
     order by state desc, happened_at, break_id
     limit ${shownMax}`);
-  const { total, shown } = listed<ReportedBreak>(rows);
-  return { total, shown: shown.map((row) => ({ ...row, breakId: Number(row.breakId) })) };
+  const { total, shown } = listed(rows);
+  return {
+    total,
+    open: Number(rows[0]?.open ?? 0),
+    shown: shown.map(({ open: _, ...row }) => ({ ...row, breakId: Number(row.breakId) })),
+  };
 }

@@ -60,7 +60,6 @@ function lackingOf(ledger: LedgerMonth): readonly string[] {
   const name = streamName(wallet);
   const times = (what: string, spans: readonly Interval[]) =>
     spans.map((span) => `${name}: ${what}, ${formatInterval(span)}`);
-  const open = breaks.shown.filter(({ state }) => state === "open").length;
   const isOff = rollforward.filter((coin) => !isZero(coin.difference) || !isZero(coin.unsettled));
   return [
     ...(wallet.unread.length === 0
@@ -88,7 +87,7 @@ function lackingOf(ledger: LedgerMonth): readonly string[] {
     ...(rejected.total === 0
       ? []
       : [`${name}: ${formatCounted(rejected.total, "rejected row")} of unknown time`]),
-    ...(open === 0 ? [] : [`${name}: ${formatCounted(open, "open break")}`]),
+    ...(breaks.open === 0 ? [] : [`${name}: ${formatCounted(breaks.open, "open break")}`]),
   ];
 }
 

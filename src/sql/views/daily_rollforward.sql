@@ -106,7 +106,8 @@ days as (
     case when day_offset = 0 then (own).difference + step_difference else 0 end as difference,
     case when day_offset = 0 then dated.unsettled else 0 end as unsettled,
     case when day_offset = 0 then (own).bills else 0 end as bills,
-    is_last_of_closed and day_offset = dated.until - dated.day as is_closing
+    -- A balance that no bill shows stays unknown.
+    is_last_of_closed and day_offset = dated.until - dated.day and reported_closing is not null as is_closing
   from dated
   -- Wrapped in an array so that the planner expects 10 rows, not 1,000: at 1,000 it JIT-compiles
   -- the statement, which takes longer than running it.
