@@ -9,6 +9,7 @@ const good: Trust = {
   isSyncAtWork: false,
   openBreaks: 0,
   unreadBreaks: 0,
+  signedOffBreaks: 0,
   repairableBreaks: 0,
   lastingBreaks: [],
   lostMs: 0,
@@ -31,6 +32,7 @@ const rule: readonly (readonly [Headline, Partial<Trust>])[] = [
   ["behind", { behindMs: 26 * hourMs + 1 }],
   ["rejected", { rejectedRows: 1 }],
   ["unreconciled", { isReconciled: false }],
+  ["signed off", { signedOffBreaks: 1 }],
   ["good", {}],
 ];
 
@@ -45,7 +47,7 @@ test("it is green only where a reconcile ran and looked at everything", () => {
   expect(headlineOf({ ...good, openBreaks: undefined })).toBe("unreconciled");
   expect(headlineOf({ ...good, openBreaks: undefined, isReconciled: false })).toBe("unreconciled");
   const green = Object.values(headlines).filter(({ tone }) => tone === "good");
-  expect(green).toEqual([headlines.good]);
+  expect(green).toEqual([headlines["signed off"], headlines.good]);
 });
 
 test("a break beside time that was not read is that time's, and a break where there is none", () => {

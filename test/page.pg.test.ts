@@ -152,6 +152,13 @@ test("it is never green where reconcile did not look at what is stored by now", 
     await check(own.db);
     expect(await headline()).toBe("Complete, and it adds up");
   }
+  await own.db.execute(sql`
+    insert into ledger_breaks (
+      account, break_id, kind, product_type, coin, anchor, explanation, state, first_seen_at, last_seen_at
+    )
+    values ('main', 900, 'chain', 'USDT-FUTURES', 'USDT', '1', '', 'explained', now(), now())`);
+  expect(await headline()).toBe("Complete, and what does not add up is signed off");
+  expect((await ask(`${server.url}/`)).text).toContain("but for 1 break that is signed off.");
 });
 
 test("a database that is away is told, and the page comes back with it", async () => {

@@ -134,12 +134,15 @@ describe("what the exchange sent forges no line", () => {
       state: "open",
       note: null,
     };
-    const text = reconciliationText({
-      isWhole: true,
-      chains: [{ ...chain, days }],
-      rules: [],
-      breaks: [{ ...found, isRetired: false }],
-    });
+    const text = reconciliationText(
+      {
+        isWhole: true,
+        chains: [{ ...chain, days }],
+        rules: [],
+        breaks: [{ ...found, isRetired: false }],
+      },
+      0,
+    );
     expect(text.match(/^main: /gm)).toBe(null);
     expect(text.match(/1\\nmain: all equal/g)).toHaveLength(6);
   });

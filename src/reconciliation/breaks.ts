@@ -27,6 +27,18 @@ export const breakKinds = {
 
 export type BreakKind = keyof typeof breakKinds;
 
+/** The kinds of which a sign-off leaves something that does not add up: amounts of bills and balances. */
+export const amountKinds: readonly BreakKind[] = [
+  "chain",
+  "balance",
+  "duplicate",
+  "fee-sign",
+  "rounding",
+  "unread",
+  "rollforward",
+  "transfer",
+];
+
 /** One place where the ledger does not add up. Amounts are decimals as text. */
 export type FoundBreak = {
   readonly kind: BreakKind;

@@ -5,7 +5,7 @@ import { holdMeanings } from "../db/days/meaning-turns.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import { timeText } from "../db/sql/time-text.ts";
 import { type Scope, within, withWholeWallets } from "./bills-to-check.ts";
-import { type Break, breakText } from "./breaks.ts";
+import { amountKinds, type Break, breakText } from "./breaks.ts";
 
 /** Somebody's decision about breaks. */
 export type Decision = {
@@ -117,6 +117,16 @@ async function withoutState(
   const found = new Set(rows.map(({ break_id }) => Number(break_id)));
   return breakIds.filter((id) => !found.has(id));
 }
+
+/** How many breaks are signed off of which something still does not add up. */
+export async function countSignedOff(db: Queryable, scope: Scope): Promise<number> {
+  const signed = (await listBreaks(db, scope, { isAll: true })).filter(isSignedOff);
+  return signed.length;
+}
+
+/** Whether a break is signed off and something of it still does not add up. */
+export const isSignedOff = ({ state, kind }: Pick<Break, "state" | "kind">): boolean =>
+  state === "explained" && amountKinds.includes(kind);
 
 /** A sign-off or a reopening. */
 export type PastDecision = {

@@ -20,7 +20,7 @@ import { expectedRule } from "../../db/sql/expected-rule.ts";
 import type { Break } from "../../reconciliation/breaks.ts";
 import { type BrokenSpan, readBrokenSpans } from "../../reconciliation/broken-spans.ts";
 import { type Reconciliation, reconcile, statementMaxMs } from "../../reconciliation/reconcile.ts";
-import { listBreaks } from "../../reconciliation/sign-off.ts";
+import { countSignedOff, listBreaks } from "../../reconciliation/sign-off.ts";
 import type { ChainSummary, RuleSummary } from "../../reconciliation/summary.ts";
 import { movesText } from "../../reconciliation/wallet-rules.ts";
 import { horizonAt } from "../../sync/plan.ts";
@@ -128,7 +128,10 @@ async function check(
     ...wrongTimes.map(wrongTimesText),
   ];
   if (json) printJson(io, reconciliationJson(checked, { recounted, wrongDays, wrongTimes }));
-  else print(io, [...told, reconciliationText(checked)].join("\n"));
+  else {
+    const signedOff = await countSignedOff(db, selection);
+    print(io, [...told, reconciliationText(checked, signedOff)].join("\n"));
+  }
   const errors = io.signal.aborted ? [io.signal.reason] : [];
   return {
     ...exitOf({ errors, isOpen: breaks.length > 0, isAnythingDone: true }),
@@ -189,15 +192,25 @@ const reconciliationJson = (result: Checked, setRight: SetRight): object => ({
   ...setRight,
 });
 
-export function reconciliationText({ chains, rules, breaks, isWhole }: Checked): string {
+/** @param signedOff how many breaks are signed off of which something does not add up. */
+export function reconciliationText(
+  { chains, rules, breaks, isWhole }: Checked,
+  signedOff: number,
+): string {
   const odd = rules.filter(
     ({ category, businessType, moves, tested, fitting }) =>
       tested !== fitting || businessType !== null || moves !== movesText(expectedRule(category)),
   );
   const isTestable = rules.every((rule) => rule.isTestable);
+  const exceptions = [
+    ...(isTestable ? [] : ["what is untestable"]),
+    ...(signedOff === 0
+      ? []
+      : [`${formatCounted(signedOff, "break")} that ${signedOff === 1 ? "is" : "are"} signed off`]),
+  ].join(" and ");
   const end =
     breaks.length === 0
-      ? `nothing is open: ${isTestable ? "" : "but for what is untestable, "}the ledger adds up`
+      ? `nothing is open: ${exceptions === "" ? "" : `but for ${exceptions}, `}the ledger adds up`
       : `${formatCounted(breaks.length, "break")} open; ` +
         'sign one off with: reconcile --accept NUMBER --note "…"';
   return [

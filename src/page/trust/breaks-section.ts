@@ -11,6 +11,7 @@ import { card } from "../section.ts";
 import { type ChainedBill, readBreakBills } from "./break-bills.ts";
 import { type Facts, openBreaksOf } from "./facts.ts";
 import { remedyOf } from "./remedy.ts";
+import { balancesText } from "./sentence.ts";
 
 // How many breaks are shown, and how many of them with their bills. Each of those reads a day of
 // bills.
@@ -49,8 +50,7 @@ const none = (facts: Facts, isChecked: boolean): Html => {
   if (!isChecked) {
     return html`<p>They were not looked for yet: <code>npm run reconcile</code> holds each balance against the one before it and its bill.</p>`;
   }
-  const tested = facts.chains.reduce((sum, chain) => sum + chain.tested, 0);
-  return html`<p>${chip("good", "nothing is open")} ${formatCount(tested)} balances follow from the ones before them.</p>`;
+  return html`<p>${chip("good", "nothing is open")} ${balancesText(facts)}</p>`;
 };
 
 const breakTable = (rows: readonly Html[]): Html => html`

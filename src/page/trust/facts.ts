@@ -4,7 +4,7 @@ import { type AccountStates, readAccountStates } from "../../db/accounts/account
 import { readRetirements, retirementsBy } from "../../db/accounts/retirement.ts";
 import type { Transaction } from "../../db/connect.ts";
 import { readSyncedStreams } from "../../db/ledger/checkpoints.ts";
-import { type ListedBreak, listBreaks } from "../../reconciliation/sign-off.ts";
+import { isSignedOff, type ListedBreak, listBreaks } from "../../reconciliation/sign-off.ts";
 import { type Reconciled, type ReconciledChain, readReconciled } from "../../reports/reconciled.ts";
 import { readReportedWallets } from "../../reports/reported-wallets.ts";
 import { isSyncAtWork } from "../../reports/runs.ts";
@@ -124,6 +124,10 @@ export const isLive = ({ retiredAt, closedAt }: StreamStatus): boolean =>
 /** The open breaks of real money, breaks without a product type included. */
 export const openBreaksOf = ({ breaks }: Pick<Facts, "breaks">): readonly ListedBreak[] =>
   breaks.filter(({ state, productType }) => state === "open" && !isDemoProductType(productType));
+
+/** The breaks of real money that are signed off and of which something still does not add up. */
+export const signedOffOf = ({ breaks }: Pick<Facts, "breaks">): readonly ListedBreak[] =>
+  breaks.filter((entry) => isSignedOff(entry) && !isDemoProductType(entry.productType));
 
 function chainsOf(names: readonly CoinName[], { chains }: Reconciled): readonly ReconciledChain[] {
   const keyOf = (...names: readonly string[]) => JSON.stringify(names);

@@ -11,6 +11,8 @@ export type Trust = {
   readonly openBreaks: number | undefined;
   /** The open breaks that lie beside unread time, which explains them. */
   readonly unreadBreaks: number;
+  /** The breaks that are signed off and of which something still does not add up. */
+  readonly signedOffBreaks: number;
   /** The open breaks whose bills the exchange still serves, so that they can be read again. */
   readonly repairableBreaks: number;
   /** The numbers of the open breaks that only a sign-off closes. */
@@ -44,6 +46,7 @@ export const headlines = {
   behind: { tone: "warn", title: "Out of date" },
   rejected: { tone: "warn", title: "Some rows could not be read" },
   unreconciled: { tone: "warn", title: "Complete, not yet reconciled" },
+  "signed off": { tone: "good", title: "Complete, and what does not add up is signed off" },
   good: { tone: "good", title: "Complete, and it adds up" },
 } as const satisfies Readonly<Record<string, { readonly tone: Tone; readonly title: string }>>;
 
@@ -64,5 +67,6 @@ export function headlineOf(trust: Trust): Headline {
   if (openBreaks > 0) return "breaks";
   if (trust.behindMs > behindMaxMs) return "behind";
   if (trust.rejectedRows > 0) return "rejected";
-  return trust.isReconciled && trust.openBreaks === 0 ? "good" : "unreconciled";
+  if (!trust.isReconciled || trust.openBreaks === undefined) return "unreconciled";
+  return trust.signedOffBreaks > 0 ? "signed off" : "good";
 }

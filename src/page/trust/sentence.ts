@@ -2,7 +2,7 @@ import { formatCount, formatCounted } from "../../terminal/format.ts";
 import { streamName } from "../../terminal/stream-names.ts";
 import { allDigits, timeTag } from "../format.ts";
 import { type HtmlPart, html } from "../html.ts";
-import { earliest, type Facts, lostOf, missingOf, openBreaksOf } from "./facts.ts";
+import { earliest, type Facts, lostOf, missingOf, openBreaksOf, signedOffOf } from "./facts.ts";
 import { behindMaxMs, type Headline, type Trust } from "./headline.ts";
 import { coarse, expiryText, firstExpiry, listOf } from "./tiles.ts";
 
@@ -27,6 +27,7 @@ export function sentenceOf(headline: Headline, facts: Facts, trust: Trust): Html
       return `${formatCounted(trust.rejectedRows, "row")} of the exchange broke its contract. They are kept as they came, and are in no figure below. A newer version of this program may be able to read them.`;
     case "unreconciled":
       return unreconciledText(facts);
+    case "signed off":
     case "good":
       return goodText(facts);
     default:
@@ -126,5 +127,15 @@ function goodText(facts: Facts): HtmlPart {
     bills > tested
       ? ` With the other ${formatCounted(bills - tested, "bill")} the exchange shows no balance, or none before it.`
       : "";
-  return html`Every moment${since} was read, and ${formatCount(tested)} balances follow from the bills before them.${others}`;
+  return html`Every moment${since} was read, and ${balancesText(facts)}${others}`;
+}
+
+/** How many balances were checked, and what of them does not follow though no break is open. */
+export function balancesText(facts: Facts): string {
+  const tested = facts.chains.reduce((sum, chain) => sum + chain.tested, 0);
+  const signedOff = signedOffOf(facts).length;
+  const balances = `${formatCounted(tested, "balance")} ${tested === 1 ? "follows" : "follow"}`;
+  return signedOff === 0
+    ? `${balances} from the bills before them.`
+    : `${balances} from the bills before them, but for ${formatCounted(signedOff, "break")} that ${signedOff === 1 ? "is" : "are"} signed off.`;
 }

@@ -8,6 +8,7 @@ import {
   missingOf,
   openBreaksOf,
   readableOf,
+  signedOffOf,
 } from "./facts.ts";
 import { behindMaxMs, type Trust } from "./headline.ts";
 import { type Remedy, remedyOf } from "./remedy.ts";
@@ -31,6 +32,7 @@ export function trustOf(facts: Facts): Trust {
     openBreaks:
       reconciled.lastRunAt === undefined && facts.breaks.length === 0 ? undefined : open.length,
     unreadBreaks: open.filter(({ kind }) => kind === "unread").length,
+    signedOffBreaks: signedOffOf(facts).length,
     repairableBreaks: breaksWith("repair").length,
     lastingBreaks: breaksWith("sign off").map(({ breakId }) => breakId),
     lostMs: lengthMs(union(streams.flatMap(lostOf))),
