@@ -9,6 +9,7 @@ import { reconcile } from "../src/reconciliation/reconcile.ts";
 import { type Units, unifiedPlaces, units } from "../src/sandbox/money.ts";
 import { seededRandom } from "../src/sandbox/random.ts";
 import type { Stream } from "../src/sync/store.ts";
+import { aBill } from "./support/bills.ts";
 import { runCli } from "./support/cli.ts";
 import { fileDatabase } from "./support/database.ts";
 import { exported, storeBills } from "./support/export.ts";
@@ -168,6 +169,30 @@ describe("a unified account's entries", () => {
       }
     }
   });
+});
+
+test("a category of which nothing was read to its end yet ends where the others do", async () => {
+  const account = "begun";
+  const [first, ...others] = ["UTA-SPOT", "UTA-MARGIN", "UTA-OTHER"] as const;
+  const end = Date.UTC(2026, 9, 2);
+  const at = (time: number) => aBill({ cTime: epochMs(time), billId: String(time) });
+  for (const productType of [first, ...others]) {
+    await storeBills(db, { account, productType }, [at(end - hourMs), at(end + hourMs)]);
+  }
+  await inTransaction(db, async (tx) => {
+    await coverStream(tx, { account, productType: first }, end - dayMs, end);
+    await tx.execute(sql`update checkpoints set state = 'open' where account = ${account}`);
+    for (const productType of others)
+      await coverStream(tx, { account, productType }, end - dayMs, end);
+  });
+  const { stdout, stderr } = await runCli(["export", "--format", "csv", "--account", account], {
+    env,
+  });
+  const rows: Record<string, string>[] = parse(stdout, { columns: true });
+  expect(rows.map(({ c_time }) => c_time)).toEqual(
+    [first, ...others].map(() => isoTime(epochMs(end - hourMs))),
+  );
+  expect(stderr).toMatch(/warning: begun\/UTA-SPOT: bills may be missing/);
 });
 
 describe("a spot trade for Koinly", () => {

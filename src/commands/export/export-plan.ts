@@ -130,16 +130,17 @@ function missingOf(
 
 /**
  * The ends of the exported times. A wallet has one balance over all its product types, so all of
- * them end where the first one does.
+ * them end where the first one does, those of which nothing was read completely included.
  */
 function endsOf(times: readonly ExportedTime[]) {
-  const ends = times.flatMap(({ stream, through, isClosed }) =>
-    through === undefined ? [] : [{ ...stream, isClosed, to: through }],
-  );
   const nameOf = ({ account, productType }: Stream) => `${account} ${walletOf(productType)}`;
-  return ends.map((end) => {
-    const shared = ends.filter((other) => nameOf(other) === nameOf(end));
-    return { ...end, to: epochMs(Math.min(...shared.map(({ to }) => to))) };
+  return times.flatMap(({ stream, isClosed }) => {
+    const throughs = times
+      .filter((other) => nameOf(other.stream) === nameOf(stream))
+      .flatMap(({ through }) => through ?? []);
+    return throughs.length === 0
+      ? []
+      : [{ ...stream, isClosed, to: epochMs(Math.min(...throughs)) }];
   });
 }
 
