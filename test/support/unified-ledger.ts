@@ -22,7 +22,7 @@ export type UnifiedHabits = {
   readonly feesBeside?: readonly (Category | string)[];
   /** Categories, or types, whose rows move no balance. Default margin moves. */
   readonly still?: readonly (Category | string)[];
-  /** Some rows are dated one to two seconds before they are booked, while others are booked. */
+  /** Some rows are dated seconds before they are booked, up to 13, while others are booked. */
   readonly areSomeLate?: boolean;
   /** Each product type counts its ids by itself. */
   readonly areIdsReused?: boolean;
@@ -128,7 +128,8 @@ function schedule(random: Random, { areIdsReused = false, areSomeLate = false }:
   return groups.flatMap((group) => {
     const isSoon = areSomeLate && random() < 0.6;
     cTime += isSoon ? integer(random, 1, 900) : integer(random, 1_000, hourMs / 2);
-    const dated = areSomeLate && random() < 0.25 ? cTime - integer(random, 1_000, 2_000) : cTime;
+    const lateMs = integer(random, 1_000, random() < 0.2 ? 13_000 : 2_000);
+    const dated = areSomeLate && random() < 0.25 ? cTime - lateMs : cTime;
     // Funding is due when a day begins, and not before it ends.
     const isSameDay = Math.floor(dated / dayMs) === Math.floor(cTime / dayMs);
     const counters = shuffled(
