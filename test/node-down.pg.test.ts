@@ -1,6 +1,7 @@
 import { sql } from "drizzle-orm";
 import pg from "pg";
 import { expect, test } from "vitest";
+import { dayMs } from "../src/contract/time.ts";
 import { openDatabase } from "../src/db/connect.ts";
 import { readReachable } from "../src/db/distribution/reachable.ts";
 import { countLedgers } from "../src/reports/fleet.ts";
@@ -66,6 +67,9 @@ test("a node that hangs holds up its own account: each command does the others, 
      values ('old-name', '', 1, now(), now())`,
   );
 
+  // The view that pairs transfers plans for all accounts' parts, and here that waits for their locks.
+  await query(database.url, "delete from bills where business_type like 'trans_%_contract'");
+
   await using _ = await hangNode(database.url, hanging);
   const run = (...args: readonly string[]) => runCli(args, { env, maxMs: 120_000 });
   await using serving = await startCli(["serve", "--port", "0"], { env });
@@ -74,13 +78,26 @@ test("a node that hangs holds up its own account: each command does the others, 
     const answer = await fetch(`${url}${path}`);
     return { status: answer.status, text: await answer.text() };
   };
-  const [synced, status, shown, queued, metrics, served] = await Promise.all([
+  const day = (ago: number) => new Date(Date.now() - ago * dayMs).toISOString().slice(0, 10);
+  // A few at a time: each asks for all accounts first, and then account by account.
+  const [reconciled, listed, planned, exported, refused] = await Promise.all([
+    run("reconcile", "--json"),
+    run("accounts", "list", "--json"),
+    run("plan", "--json"),
+    run("export", "--format", "hledger", "--account", "west", "north"),
+    run("export", "--format", "csv"),
+  ]);
+  const [synced, status, shown, queued] = await Promise.all([
     run("sync", "--json"),
     run("status", "--json"),
     run("status", "--check", "--limit", "2"),
     run("enqueue"),
+  ]);
+  const [metrics, served, replayed, verified] = await Promise.all([
     run("metrics"),
     get("/metrics"),
+    run("replay", "--json"),
+    run("verify", "--json", "--heal", "--from", day(20), "--to", day(2)),
   ]);
   const others = accountNames.filter((name) => name !== hanging);
   const reason = expect.stringMatching(/^its rows cannot be read \(.*statement timeout/);
@@ -101,10 +118,40 @@ test("a node that hangs holds up its own account: each command does the others, 
   expect(shown, shown.stderr).toMatchObject({ code: 1 });
   expect(shown.stdout).toMatch(/^3 accounts, 3 ledgers, /);
   expect(shown.stdout).toMatch(/^south: its rows cannot be read /m);
-  expect(shown.stdout.match(/^ALERT .*/gm)).toEqual(["ALERT BillSyncUnreachable: 1 account"]);
+  expect(shown.stdout.match(/^ALERT .*/gm)).toEqual([
+    "ALERT BillSyncUnreachable: 1 account",
+    "ALERT BillSyncBreak: 3 ledgers",
+  ]);
 
   expect(queued, queued.stderr).toMatchObject({ code: 1 });
   expect(queued.stdout).toMatch(/^queued 4 of 4 jobs\nnot queued: south: its rows cannot /);
+
+  const away = [{ account: hanging, error: reason }];
+  const accountsIn = (told: readonly object[]) => told.map((one) => Reflect.get(one, "account"));
+  const checked = JSON.parse(reconciled.stdout);
+  expect(reconciled, reconciled.stderr).toMatchObject({ code: 1 });
+  expect(checked.unreachable).toMatchObject(away);
+  expect([...new Set(accountsIn(checked.chains))]).toEqual(others);
+  expect(accountsIn(checked.breaks)).not.toContain(hanging);
+  expect(replayed, replayed.stderr).toMatchObject({ code: 1 });
+  expect(JSON.parse(replayed.stdout).accounts).toMatchObject(away);
+  expect(listed, listed.stderr).toMatchObject({ code: 1 });
+  expect(JSON.parse(listed.stdout).unreachable).toMatchObject(away);
+  expect(accountsIn(JSON.parse(listed.stdout).streams)).toEqual(others);
+  expect(planned, planned.stderr).toMatchObject({ code: 1 });
+  expect(JSON.parse(planned.stdout).unreachable).toMatchObject(away);
+  expect(verified, verified.stderr).toMatchObject({ code: 1 });
+  expect(JSON.parse(verified.stdout).accounts).toMatchObject([
+    ...others.map((account) => ({ account, streams: [{ missing: [] }] })),
+    ...away,
+  ]);
+  // A file has all accounts that were asked for, or is not written.
+  expect(refused).toMatchObject({ code: 1, stdout: "" });
+  expect(refused.stderr).toMatch(
+    /^nothing was written: south: its rows cannot be read .*--account$/m,
+  );
+  expect(exported, exported.stderr).toMatchObject({ code: 0 });
+  expect([...new Set(exported.stdout.match(/\b(?:north|west)\b/g))]).toEqual(["north", "west"]);
 
   expect(metrics, metrics.stderr).toMatchObject({ code: 1 });
   expect(metrics.stderr).toMatch(/^left out: south: its rows cannot be read /m);

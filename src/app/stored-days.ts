@@ -1,6 +1,11 @@
-import type { Database, StatementLimit } from "../db/connect.ts";
+import type { Database } from "../db/connect.ts";
 import { findWrongDays, markWrongDays } from "../db/days/compare-days.ts";
-import { type DaysProgress, refreshAllDays, type WalletDay } from "../db/days/refresh-days.ts";
+import {
+  type DaysProgress,
+  type DirtyAccounts,
+  refreshAllDays,
+  type WalletDay,
+} from "../db/days/refresh-days.ts";
 import { printableLine } from "../printable.ts";
 import { formatCount, formatCounted } from "../terminal/format.ts";
 
@@ -16,7 +21,7 @@ export async function storeDays(
   db: Database,
   signal: AbortSignal,
   notify: (message: string) => void,
-  limit: StatementLimit = {},
+  scope: DirtyAccounts = {},
 ): Promise<void> {
   let told = 0;
   const onProgress = ({ stored, of }: DaysProgress) => {
@@ -24,7 +29,7 @@ export async function storeDays(
     told = stored;
     notify(`stored ${formatCount(stored)} of ${formatCounted(of, "day")} for quick answers`);
   };
-  await refreshAllDays(db, signal, onProgress, limit);
+  await refreshAllDays(db, signal, onProgress, scope);
 }
 
 /** Corrects the stored days of these accounts. @returns the days that were wrong. */
@@ -39,7 +44,7 @@ export async function setDaysRight(
     if (days.length > 0) await markWrongDays(db, account, days);
     wrong.push(...days);
   }
-  if (wrong.length > 0) await refreshAllDays(db, signal);
+  if (wrong.length > 0) await refreshAllDays(db, signal, undefined, { accounts });
   return wrong;
 }
 

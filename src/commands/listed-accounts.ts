@@ -1,27 +1,31 @@
+import { everyName, knownNames } from "../app/account-names.ts";
 import { configuredAmong } from "../app/accounts-to-read.ts";
 import { type ExitCode, type Io, print, printJson, tell } from "../app/io.ts";
 import { jsonTimeOrNull } from "../app/json-times.ts";
 import { readable } from "../app/readable.ts";
 import { configuredStreams, everyLedger, selectedStreams } from "../app/selection.ts";
+import { unreachableJson, unreachableLines } from "../app/unreachable-text.ts";
 import type { Config } from "../config/config.ts";
 import { readAccountStates } from "../db/accounts/account-states.ts";
-import { readAddedNames } from "../db/accounts/added-accounts.ts";
 import type { Database } from "../db/connect.ts";
+import { readReachable } from "../db/distribution/reachable.ts";
 import { readSyncedStreams } from "../db/ledger/checkpoints.ts";
-import { readTimedAccounts } from "../db/ledger/stream-times.ts";
 import { hasSchema } from "../db/migrate.ts";
 import { openCommandDatabase } from "../db/open.ts";
 import { readStatus, type StreamStatus } from "../reports/status.ts";
 import { becameText } from "../terminal/account-remarks.ts";
-import { formatCount, formatMinute, formatTable } from "../terminal/format.ts";
+import { formatCount, formatCounted, formatMinute, formatTable } from "../terminal/format.ts";
 import { streamName } from "../terminal/stream-names.ts";
 
 export type ListOptions = {
   readonly json: boolean;
-  /** The most accounts to list. Default all. */
+  /** The most accounts to list. Default 10,000 in JSON, and otherwise 1,000. */
   readonly limit?: number | undefined;
   readonly offset?: number | undefined;
 };
+
+/** Nobody reads more accounts than this, and no program at once: `page` says what follows. */
+const usualLimit = (json: boolean) => (json ? 10_000 : 1_000);
 
 /** How many accounts are read at once. All windows of each are read. */
 const readAtOnce = 1_000;
@@ -30,34 +34,46 @@ const readAtOnce = 1_000;
 export async function listAccounts(
   config: Config,
   io: Io,
-  { json, limit, offset = 0 }: ListOptions,
+  { json, limit = usualLimit(json), offset = 0 }: ListOptions,
 ): Promise<ExitCode> {
   await using database = await openCommandDatabase(config.database, (line) => tell(io, line));
   const { db } = database;
   if (!(await hasSchema(db))) {
-    if (json) printJson(io, { streams: [] });
+    if (json) printJson(io, { streams: [], page: { limit, offset, accounts: 0 } });
     else print(io, "nothing is stored yet; run sync");
     return 0;
   }
-  const names = (await everyName(db, config)).slice(offset, limit && offset + limit);
-  const objects: object[] = [];
-  const rows: (readonly string[])[] = [];
-  for (let at = 0; at < names.length; at += readAtOnce) {
-    for (const one of await readLedgers(db, config, names.slice(at, at + readAtOnce))) {
-      if (json) objects.push(ledgerJson(one));
-      else rows.push(ledgerCells(one));
-    }
+  const namesOf = () => everyName(db, config);
+  const { result, unreachable } = await readReachable(db, namesOf, async (among) => {
+    const names = await knownNames(db, config, among);
+    const shown = names.slice(offset, offset + limit);
+    const ledgers: Ledger[] = [];
+    for (let at = 0; at < shown.length; at += readAtOnce)
+      ledgers.push(...(await readLedgers(db, config, shown.slice(at, at + readAtOnce))));
+    return { ledgers, shown: shown.length, page: { limit, offset, accounts: names.length } };
+  });
+  const { ledgers, shown, page } = result;
+  if (json) {
+    const streams = ledgers.map(ledgerJson);
+    printJson(io, { streams, page, ...unreachableJson(unreachable) });
+  } else {
+    const table = formatTable(titles, ledgers.map(ledgerCells));
+    print(io, [table, ...pageLines(page, shown), ...unreachableLines(unreachable)].join("\n"));
   }
-  if (json) printJson(io, { streams: objects });
-  else print(io, formatTable(["account/product type", "bills", "complete through", "state"], rows));
-  return 0;
+  return unreachable.length === 0 ? 0 : 1;
 }
 
-/** The configured accounts, the added ones, and those that are only stored. */
-async function everyName(db: Database, config: Config): Promise<readonly string[]> {
-  const added = await readAddedNames(db, config);
-  const stored = await readTimedAccounts(db);
-  return [...new Set([...config.accountNames, ...added.toSorted(), ...stored])];
+const titles = ["account/product type", "bills", "complete through", "state"];
+
+type Page = { readonly [name in "limit" | "offset" | "accounts"]: number };
+
+/** A line that says which accounts are shown, where not all are. */
+function pageLines({ limit, offset, accounts }: Page, shown: number): readonly string[] {
+  if (shown === accounts) return [];
+  const next = offset + shown;
+  const rest = next < accounts ? `; --limit ${limit} --offset ${next} shows the next` : "";
+  const after = offset === 0 ? "" : ` after the first ${formatCount(offset)}`;
+  return [`${formatCount(shown)} of ${formatCounted(accounts, "account")}${after}${rest}`];
 }
 
 type Ledger = StreamStatus & { readonly isConfigured: boolean };

@@ -1,9 +1,10 @@
-import { accountsToRead } from "../app/accounts-to-read.ts";
+import { reachableToRead } from "../app/accounts-to-read.ts";
 import { type ExchangeAccess, exchangeOf, openExchangeAccess } from "../app/exchange-session.ts";
 import { type ExitCode, type Io, print, printJson, tell } from "../app/io.ts";
 import { jsonInterval, jsonTime } from "../app/json-times.ts";
 import { readable } from "../app/readable.ts";
 import { allTargets, contractTypesOf, type Targets } from "../app/targets.ts";
+import { unreachableJson, unreachableLines } from "../app/unreachable-text.ts";
 import type { Config } from "../config/config.ts";
 import { pageSizeMax } from "../contract/account-bills.ts";
 import { billsApiOf } from "../contract/bills-api.ts";
@@ -48,12 +49,17 @@ export async function planCommand(
   await using access = openExchangeAccess();
   const now = await exchangeTime(given, access, io.signal);
   const isNew = !(await hasSchema(database.db));
-  const states = isNew ? noStates : await readAccountStates(database.db);
-  const { config: wanted, notices } = isNew
-    ? { config: given, notices: [] }
-    : await accountsToRead(database.db, given);
+  const {
+    config: wanted,
+    notices,
+    unreachable,
+  } = isNew
+    ? { config: given, notices: [], unreachable: [] }
+    : await reachableToRead(database.db, given);
+  const names = wanted.accounts.map(({ name }) => name);
+  const states = isNew ? noStates : await readAccountStates(database.db, names);
   const config = readable(wanted, states);
-  for (const line of [...notices, ...refusals(given, states), ...unmet(wanted, states)]) {
+  for (const line of [...notices, ...refusals(wanted, states), ...unmet(wanted, states)]) {
     tell(io, line);
   }
   const plans: StreamPlan[] = [];
@@ -66,9 +72,10 @@ export async function planCommand(
   }
   const { targets = allTargets, contractTypes = contractTypesOf(given) } = options;
   const records = recordRequests(config, targets, contractTypes);
-  if (options.json) printJson(io, planJson(plans, now, records));
-  else print(io, planText(plans, records));
-  return 0;
+  if (options.json)
+    printJson(io, { ...planJson(plans, now, records), ...unreachableJson(unreachable) });
+  else print(io, [planText(plans, records), ...unreachableLines(unreachable)].join("\n"));
+  return unreachable.length === 0 ? 0 : 1;
 }
 
 /**

@@ -1,12 +1,12 @@
 import { exitOf } from "../app/exit-code.ts";
 import { type ExitCode, type Io, print, printJson, tell } from "../app/io.ts";
 import { type LoggedEnd, loggedRun } from "../app/logged-run.ts";
+import { type ReachableSelection, reachableSelection, storedAmong } from "../app/reachable.ts";
 import { isSelected, type Selection, selectedStreams } from "../app/selection.ts";
 import { storeDays } from "../app/stored-days.ts";
 import type { Config } from "../config/config.ts";
 import type { Database } from "../db/connect.ts";
 import { takeSyncLease } from "../db/lease/sync-lease.ts";
-import { readSyncedStreams } from "../db/ledger/checkpoints.ts";
 import { type ReplayCursor, replayBatch, type StillRejected } from "../db/ledger/replay-rows.ts";
 import { type RejectedSignOff, signOffRejected } from "../db/ledger/sign-off-rejected.ts";
 import { migrate } from "../db/migrate.ts";
@@ -59,14 +59,16 @@ export async function replayCommand(
   const { db } = database;
   await migrate(database.url.reveal());
   if (options.accept !== undefined) await signOffRejected(db, options.accept);
-  const wanted = await streamsWithRejected(db, config, options.selection);
+  const reachable = await reachableSelection(db, config, options.selection);
+  const wanted = await streamsWithRejected(db, config, reachable);
   const rowsMax = options.json ? Number.POSITIVE_INFINITY : rowsShownMax;
   const replay = async (): Promise<LoggedEnd> => {
     const reports: AccountReplay[] = [];
     for (const [account, own] of Map.groupBy(wanted, (stream) => stream.account)) {
       reports.push(await replayAccount({ db, notice, signal: io.signal, rowsMax }, account, own));
     }
-    await storeDays(db, io.signal, notice);
+    for (const one of reachable.unreachable) reports.push({ ...one, streams: [] });
+    await storeDays(db, io.signal, notice, reachable.selection);
     if (options.json) printJson(io, replayJson(reports));
     else print(io, replayText(reports));
     return endOfReplay(reports);
@@ -117,11 +119,11 @@ export function signOffOf(
 async function streamsWithRejected(
   db: Database,
   config: Config,
-  selection: Selection,
+  { selection, typed }: ReachableSelection,
 ): Promise<readonly Stream[]> {
-  const stored = await countRejected(db);
-  const synced = await readSyncedStreams(db);
-  selectedStreams(selection, config, [...synced, ...stored]);
+  const stored = await countRejected(db, selection.accounts);
+  const synced = await storedAmong(db, config, selection.accounts);
+  selectedStreams(typed, config, [...synced, ...stored]);
   return stored
     .filter((stream) => isSelected(selection, stream))
     .map(({ account, productType }) => ({ account, productType }));

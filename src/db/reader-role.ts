@@ -9,8 +9,8 @@ const reader = "bill_sync_reader";
 const ofKeys = ["account_keys", "account_leases", "account_guests", "key_salt"];
 
 /**
- * Makes a role that may read all tables but those about keys, and write none. A role that exists is
- * granted its rights again. Its password is derived from the owner's, so that the address stays the same.
+ * Makes a role that may read all tables but those about keys, and write none. Of the leases it may read
+ * whose they are: see leased-names.ts. A role that exists is granted its rights again. Its password is derived from the owner's, so that the address stays the same.
  *
  * @param ownerUrl of a migrated database, with the password of a role that may make roles.
  * @returns the same database's address for the reader.
@@ -32,6 +32,7 @@ export async function addReader(db: Database, ownerUrl: string): Promise<string>
         grant usage on schema public, analytics, drizzle to ${reader};
         grant select on all tables in schema public, analytics, drizzle to ${reader};
         revoke all on ${ofKeys.join(", ")} from ${reader};
+        grant select (account) on account_leases to ${reader};
         alter default privileges in schema public, analytics grant select on tables to ${reader}`);
     }),
   );

@@ -2,6 +2,7 @@ import { sql } from "drizzle-orm";
 import { epochMs } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
+import { isOneOf } from "../db/sql/one-of.ts";
 import { walletOf } from "../db/sql/wallet.ts";
 import type { Closing } from "./exported-bill.ts";
 import type { BillSelection } from "./read-bills.ts";
@@ -19,16 +20,12 @@ export function readClosings(
         extract(epoch from max(closed_at)) * 1000 as at
       from stream_states
       where product_type <> ''
+        and ${isOneOf(accounts)}
       group by account, 2
       having bool_or(closed_at is not null)
       order by account, 2`);
     return rows
       .map(({ account, wallet, at }) => ({ account, wallet, at: epochMs(Number(at)) }))
-      .filter(
-        ({ account, at }) =>
-          (accounts === undefined || accounts.includes(account)) &&
-          (from === undefined || at >= from) &&
-          (to === undefined || at < to),
-      );
+      .filter(({ at }) => (from === undefined || at >= from) && (to === undefined || at < to));
   });
 }

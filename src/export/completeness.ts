@@ -3,7 +3,8 @@ import { type EpochMs, epochMs } from "../contract/time.ts";
 import { readAccountStates } from "../db/accounts/account-states.ts";
 import type { Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
-import { readKnownTime } from "../db/ledger/known-time.ts";
+import { accountsOf, readKnownTime } from "../db/ledger/known-time.ts";
+import { isOneOf } from "../db/sql/one-of.ts";
 import { walletOf } from "../db/sql/wallet.ts";
 import { type Interval, interval, subtract } from "../sync/intervals.ts";
 import type { KnownTime, Stream } from "../sync/store.ts";
@@ -29,7 +30,7 @@ export async function readExportedTimes(
   now: EpochMs,
 ): Promise<readonly ExportedTime[]> {
   const found: ExportedTime[] = [];
-  const states = await readAccountStates(tx);
+  const states = await readAccountStates(tx, accountsOf(streams));
   for (const stream of streams) {
     const known = await withDatabaseErrors(() => readKnownTime(tx, stream));
     const { account, productType } = stream;
@@ -81,13 +82,17 @@ export async function readUnreconciled(
     tx.execute<Stream>(sql`
       select bills.account, bills.product_type as "productType"
       from bills
-      left join reconciled_chains
-        on reconciled_chains.account = bills.account
-        and reconciled_chains.product_type = ${walletOf("bills.product_type")}
-        and reconciled_chains.coin = bills.coin
+      left join (
+        select account, product_type, coin, ingested_before, reconciled_at
+        from reconciled_chains
+        where ${isOneOf(selection.accounts)}
+      ) as chains
+        on chains.account = bills.account
+        and chains.product_type = ${walletOf("bills.product_type")}
+        and chains.coin = bills.coin
       where ${isSelected(selection)}
         and (
-          reconciled_chains.account is null
+          chains.account is null
           -- A mapping was changed by the command types, and reconcile has not run since.
           or ingested_before = '-infinity'
           -- ingested_before may be earlier than the last check, which left bills to be judged later.

@@ -39,10 +39,21 @@ type Row = BillText & {
 
 /**
  * The selected bills, a page at a time, through a cursor: never all in memory. The transaction must not be
- * used for anything else until the iteration has ended.
+ * used for anything else until the iteration has ended. Named accounts are read one after the other, which is
+ * also the order of bills: in a distributed database each is on its own node, and another may be down.
  */
 export async function* readBills(tx: Transaction, selection: BillSelection): BillPages {
-  await withDatabaseErrors(() => tx.execute(declareCursor(selection)));
+  if (selection.accounts === undefined) return yield* readThrough(tx, selection);
+  for (const account of [...new Set(selection.accounts)].toSorted())
+    yield* readThrough(tx, { ...selection, accounts: [account] }, account);
+}
+
+async function* readThrough(
+  tx: Transaction,
+  selection: BillSelection,
+  account?: string,
+): BillPages {
+  await withDatabaseErrors(() => tx.execute(declareCursor(selection, account)));
   const fetch = sql.raw(`fetch ${pageBills} from exported`);
   for (;;) {
     const { rows } = await withDatabaseErrors(() => tx.execute<Row>(fetch));
@@ -63,7 +74,8 @@ function billOf({ cTimeMs, ingestedAtMs, category, ...row }: Row): ExportedBill 
 
 const moves = walletMoves("bills");
 
-const declareCursor = (selection: BillSelection): SQL => sql`
+/** @param account to which all selected bills belong. */
+const declareCursor = (selection: BillSelection, account: string | undefined): SQL => sql`
   declare exported no scroll cursor for
   select
     bills.account,
@@ -74,8 +86,8 @@ const declareCursor = (selection: BillSelection): SQL => sql`
     ${moves.amount}::text as "walletAmount",
     ${moves.fee}::text as "walletFee"
   from bills
-  ${joinRules("bills")}
-  ${joinOrder("bills")}
+  ${joinRules("bills", account)}
+  ${joinOrder("bills", account)}
   where ${isSelected(selection)}
   order by
     bills.account,

@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import type { Queryable } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
-import { textArray } from "../db/sql/array-literal.ts";
+import { isOneOf } from "../db/sql/one-of.ts";
 import type { Stream } from "../sync/store.ts";
 
 /** How many unresolved rejected rows a stream has. */
@@ -22,7 +22,7 @@ export async function countRejected(
       select account, product_type, count(*) as rows
       from rejected_bills
       where resolved_at is null
-        ${accounts === undefined ? sql`` : sql`and account = any(${textArray(accounts)}::text[])`}
+        and ${isOneOf(accounts)}
       group by account, product_type
       order by account, product_type`);
     return rows.map((row) => ({

@@ -7,6 +7,8 @@ import {
 } from "../contract/product-types.ts";
 import { type EpochMs, epochMs } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
+import { accountsOf } from "../db/ledger/known-time.ts";
+import { isOneOf } from "../db/sql/one-of.ts";
 import type { Stream } from "../sync/store.ts";
 
 /** A wallet: it has one balance for each coin. */
@@ -36,7 +38,8 @@ export async function readReportedWallets(
   const keyOf = ({ account, productType }: Stream) =>
     JSON.stringify([account, walletOf(productType)]);
   const wanted = new Set(stored.filter(isWanted).map(keyOf));
-  const states = Map.groupBy(await readStates(tx), ({ account }) => account);
+  const accounts = accountsOf(stored.filter(isWanted));
+  const states = Map.groupBy(await readStates(tx, accounts), ({ account }) => account);
   const byWallet = Map.groupBy(
     stored.filter((stream) => wanted.has(keyOf(stream))),
     keyOf,
@@ -70,7 +73,7 @@ function walletFrom(
   };
 }
 
-async function readStates(tx: Transaction): Promise<readonly State[]> {
+async function readStates(tx: Transaction, accounts: readonly string[]): Promise<readonly State[]> {
   const { rows } = await tx.execute<{
     account: string;
     product_type: ProductType;
@@ -83,7 +86,8 @@ async function readStates(tx: Transaction): Promise<readonly State[]> {
       not_available_since is not null as is_refused,
       extract(epoch from closed_at) * 1000 as closed_at
     from stream_states
-    where product_type <> ''`);
+    where product_type <> ''
+      and ${isOneOf(accounts)}`);
   return rows.map((row) => ({
     account: row.account,
     productType: row.product_type,

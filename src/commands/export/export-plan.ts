@@ -1,11 +1,11 @@
 import { sql } from "drizzle-orm";
+import { storedAmong } from "../../app/reachable.ts";
 import { isSelected, refuseUnknownAccounts } from "../../app/selection.ts";
 import { systemClock } from "../../clock.ts";
 import type { Config } from "../../config/config.ts";
 import { isDemoProductType, isUnified, walletOf } from "../../contract/product-types.ts";
 import { epochMs, isoTime, minuteMs } from "../../contract/time.ts";
 import type { Transaction } from "../../db/connect.ts";
-import { readSyncedStreams } from "../../db/ledger/checkpoints.ts";
 import { UsageError } from "../../errors.ts";
 import {
   type ExportedTime,
@@ -33,7 +33,7 @@ export async function planExport(
   config: Config,
   options: ExportOptions,
 ): Promise<ExportPlan> {
-  const stored = await readSyncedStreams(tx);
+  const stored = await storedAmong(tx, config, options.accounts);
   refuseUnknownAccounts(options, config, stored);
   const isLeftOut = unaskedDemo(config, options);
   const chosen = stored.filter((stream) => isSelected(options, stream));
@@ -53,7 +53,7 @@ export async function planExport(
       ...exportWarnings({
         missing: missingOf(options, stored, synced),
         times,
-        quarantined: (await countRejected(tx)).filter((row) =>
+        quarantined: (await countRejected(tx, options.accounts)).filter((row) =>
           synced.some((stream) => streamName(stream) === streamName(row)),
         ),
         unreconciled: showsWallets(options.format) ? await readUnreconciled(tx, selection) : [],

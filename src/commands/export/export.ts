@@ -1,4 +1,5 @@
 import { type ExitCode, type Io, tell } from "../../app/io.ts";
+import { refuseUnreachable } from "../../app/reachable.ts";
 import type { Config } from "../../config/config.ts";
 import type { Transaction } from "../../db/connect.ts";
 import { withDatabaseErrors } from "../../db/database-errors.ts";
@@ -43,6 +44,7 @@ export async function exportCommand(
   if (!(await withDatabaseErrors(() => hasSchema(database.db)))) {
     throw new ReportableError("nothing is stored yet; run sync");
   }
+  await refuseUnreachable(database.db, config, options);
   await withDatabaseErrors(() =>
     inSnapshot(database.db, async (tx) => {
       const plan = await planExport(tx, config, options);

@@ -2,9 +2,11 @@ import { withAdded } from "../../app/accounts-to-read.ts";
 import { exitOf } from "../../app/exit-code.ts";
 import { type ExitCode, type Io, print, printJson, tell } from "../../app/io.ts";
 import { type LoggedEnd, loggedRun } from "../../app/logged-run.ts";
+import { type ReachableSelection, reachableSelection, storedAmong } from "../../app/reachable.ts";
 import { recount, recountText } from "../../app/recount.ts";
 import { isSelected, type Selection, selectedStreams } from "../../app/selection.ts";
 import { setDaysRight, storeDays, wrongDayText } from "../../app/stored-days.ts";
+import { unreachableJson, unreachableLines } from "../../app/unreachable-text.ts";
 import { systemClock } from "../../clock.ts";
 import type { Config } from "../../config/config.ts";
 import { epochMs, isoTime } from "../../contract/time.ts";
@@ -12,7 +14,6 @@ import { readRetirements } from "../../db/accounts/retirement.ts";
 import type { Database } from "../../db/connect.ts";
 import type { WalletDay } from "../../db/days/refresh-days.ts";
 import { type BillCount, readCountedStreams } from "../../db/ledger/bill-counts.ts";
-import { readSyncedStreams } from "../../db/ledger/checkpoints.ts";
 import { setTimesRight } from "../../db/ledger/stream-times.ts";
 import { hasSchema } from "../../db/migrate.ts";
 import { openCommandDatabase } from "../../db/open.ts";
@@ -59,30 +60,39 @@ export async function reconcileCommand(
   await using database = await openCommandDatabase(config.database, notify, { statementMaxMs });
   const { db } = database;
   if (!(await hasSchema(db))) {
-    if (options.json) printJson(io, reconciliationJson(nothingStored, nothingWrong));
+    const nothing = { ...reconciliationJson(nothingStored, nothingWrong), ...unreachableJson([]) };
+    if (options.json) printJson(io, nothing);
     else print(io, "nothing is stored yet; run sync");
     return 0;
   }
-  const { list, selection } = options;
+  const { list } = options;
+  const reachable = await reachableSelection(db, config, options.selection);
   // Refuses unknown names.
-  selectedStreams(selection, config, await readSyncedStreams(db));
+  const stored = await storedAmong(db, config, reachable.selection.accounts);
+  selectedStreams(reachable.typed, config, stored);
   await decide(io, db, options);
-  if (list !== undefined) return await listBreaksOf(io, db, { ...options, ...list });
-  return await loggedRun(db, "reconcile", () => check(config, io, db, options), io.signal);
+  if (list !== undefined) return await listBreaksOf(io, db, { ...options, ...reachable, ...list });
+  const run = () => check(config, io, db, { ...options, ...reachable });
+  return await loggedRun(db, "reconcile", run, io.signal);
 }
 
 /** The exit code is 0 only if nothing is open, as after a check. */
 async function listBreaksOf(
   io: Io,
   db: Database,
-  { selection, json, isAll }: Pick<ReconcileOptions, "selection" | "json"> & { isAll: boolean },
+  { selection, unreachable, json, isAll }: Reachable & { readonly isAll: boolean },
 ): Promise<ExitCode> {
   const listed = await listBreaks(db, selection, { isAll });
-  const breaks = listed.map(markRetired(await readRetirements(db)));
-  if (json) printJson(io, { breaks: breaks.map(listedJson) });
-  else print(io, breaks.length === 0 ? nothingListed(isAll) : breaks.map(listedText).join("\n"));
-  return breaks.some(({ state }) => state === "open") ? 1 : 0;
+  const breaks = listed.map(markRetired(await readRetirements(db, selection.accounts)));
+  if (json) printJson(io, { breaks: breaks.map(listedJson), ...unreachableJson(unreachable) });
+  else {
+    const told = breaks.length === 0 ? [nothingListed(isAll)] : breaks.map(listedText);
+    print(io, [...told, ...unreachableLines(unreachable)].join("\n"));
+  }
+  return unreachable.length > 0 || breaks.some(({ state }) => state === "open") ? 1 : 0;
 }
+
+type Reachable = ReconcileOptions & ReachableSelection;
 
 const nothingListed = (isAll: boolean): string =>
   isAll ? "no break was ever found" : "nothing is open; --all lists what is signed off or resolved";
@@ -98,7 +108,7 @@ async function check(
   config: Config,
   io: Io,
   db: Database,
-  { selection, full: isFull, repair: isRepair, json }: ReconcileOptions,
+  { selection, unreachable, full: isFull, repair: isRepair, json }: Reachable,
 ): Promise<LoggedEnd> {
   const first = await reconcile(db, selection, { isFull });
   const isRepaired = isRepair && first.breaks.length > 0;
@@ -111,7 +121,7 @@ async function check(
     isSelected(selection, stream),
   );
   const recounted = await recount(db, counted);
-  await storeDays(db, io.signal, (message) => tell(io, message));
+  await storeDays(db, io.signal, (message) => tell(io, message), selection);
   const accounts = new Set(isFull ? counted.map(({ account }) => account) : []);
   const wrongDays = await setDaysRight(db, [...accounts], {
     signal: io.signal,
@@ -120,19 +130,26 @@ async function check(
   const wrongTimes: Stream[] = [];
   for (const account of accounts) wrongTimes.push(...(await setTimesRight(db, account)));
   const { isWhole, chains, rules } = result;
-  const breaks = result.breaks.map(markRetired(await readRetirements(db)));
+  const breaks = result.breaks.map(markRetired(await readRetirements(db, selection.accounts)));
   const checked = { isWhole, chains, rules, breaks };
   const told = [
     ...recounted.map(recountText),
     ...wrongDays.map(wrongDayText),
     ...wrongTimes.map(wrongTimesText),
   ];
-  if (json) printJson(io, reconciliationJson(checked, { recounted, wrongDays, wrongTimes }));
-  else {
+  const left = unreachableLines(unreachable).map((line) => `not checked: ${line}`);
+  if (json) {
+    const setRight = { recounted, wrongDays, wrongTimes };
+    printJson(io, { ...reconciliationJson(checked, setRight), ...unreachableJson(unreachable) });
+  } else {
     const signedOff = await countSignedOff(db, selection);
-    print(io, [...told, reconciliationText(checked, signedOff)].join("\n"));
+    const text = reconciliationText(checked, signedOff, { areAll: left.length === 0 });
+    print(io, [...told, text, ...left].join("\n"));
   }
-  const errors = io.signal.aborted ? [io.signal.reason] : [];
+  const errors = [
+    ...(io.signal.aborted ? [io.signal.reason] : []),
+    ...unreachable.map(({ error }) => error),
+  ];
   return {
     ...exitOf({ errors, isOpen: breaks.length > 0, isAnythingDone: true }),
     counts: { isWhole, chains: chains.length, breaks: breaks.length },
@@ -192,10 +209,14 @@ const reconciliationJson = (result: Checked, setRight: SetRight): object => ({
   ...setRight,
 });
 
-/** @param signedOff how many breaks are signed off of which something does not add up. */
+/**
+ * @param signedOff how many breaks are signed off of which something does not add up.
+ * @param areAll whether all accounts were checked that were asked for.
+ */
 export function reconciliationText(
   { chains, rules, breaks, isWhole }: Checked,
   signedOff: number,
+  { areAll } = { areAll: true },
 ): string {
   const odd = rules.filter(
     ({ category, businessType, moves, tested, fitting }) =>
@@ -208,9 +229,10 @@ export function reconciliationText(
       ? []
       : [`${formatCounted(signedOff, "break")} that ${signedOff === 1 ? "is" : "are"} signed off`]),
   ].join(" and ");
+  const whole = areAll ? "the ledger" : "what was checked";
   const end =
     breaks.length === 0
-      ? `nothing is open: ${exceptions === "" ? "" : `but for ${exceptions}, `}the ledger adds up`
+      ? `nothing is open: ${exceptions === "" ? "" : `but for ${exceptions}, `}${whole} adds up`
       : `${formatCounted(breaks.length, "break")} open; ` +
         'sign one off with: reconcile --accept NUMBER --note "…"';
   return [

@@ -1,5 +1,6 @@
 import { type ExitCode, type Io, print, printJson, tell } from "../../app/io.ts";
 import { jsonInterval, jsonTimeOrNull } from "../../app/json-times.ts";
+import { refuseUnreachable, storedAmong } from "../../app/reachable.ts";
 import {
   isSelected,
   refuseUnknownAccounts,
@@ -9,7 +10,6 @@ import {
 import { monthOf } from "../../app/typed-times.ts";
 import type { Config } from "../../config/config.ts";
 import { withDatabaseErrors } from "../../db/database-errors.ts";
-import { readSyncedStreams } from "../../db/ledger/checkpoints.ts";
 import { hasSchema } from "../../db/migrate.ts";
 import { openCommandDatabase } from "../../db/open.ts";
 import { inSnapshot } from "../../db/snapshot.ts";
@@ -63,9 +63,10 @@ export async function reportCommand(
   if (!(await withDatabaseErrors(() => hasSchema(database.db)))) {
     throw new ReportableError("nothing is stored yet; run sync");
   }
+  await refuseUnreachable(database.db, config, selection);
   const report = await withDatabaseErrors(() =>
     inSnapshot(database.db, async (tx) => {
-      const stored = await readSyncedStreams(tx);
+      const stored = await storedAmong(tx, config, selection.accounts);
       refuseUnknownAccounts(selection, config, stored);
       const isWanted = (stream: Stream) => isSelected(selection, stream);
       return readMonthReport(tx, await readReportedWallets(tx, stored, isWanted), month);

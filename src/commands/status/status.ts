@@ -1,6 +1,6 @@
-import { everyName, knownNames } from "../../app/account-names.ts";
 import { configuredAmong, withAdded } from "../../app/accounts-to-read.ts";
 import { type ExitCode, type Io, print, printJson, tell } from "../../app/io.ts";
+import { askedAmong, namesToProbe, storedAmong } from "../../app/reachable.ts";
 import { knownStreams, readable } from "../../app/readable.ts";
 import { configuredStreams, type Selection } from "../../app/selection.ts";
 import { unreachableJson, unreachableLines } from "../../app/unreachable-text.ts";
@@ -10,7 +10,6 @@ import { noStates, readAccountStates } from "../../db/accounts/account-states.ts
 import { countAdded } from "../../db/accounts/added-accounts.ts";
 import type { Database } from "../../db/connect.ts";
 import { readReachable, type Unreachable } from "../../db/distribution/reachable.ts";
-import { readSyncedStreams } from "../../db/ledger/checkpoints.ts";
 import { hasSchema } from "../../db/migrate.ts";
 import { openCommandDatabase } from "../../db/open.ts";
 import { alertsOf, noSync } from "../../reports/alerts.ts";
@@ -52,12 +51,9 @@ export async function statusCommand(
     return show(io, json, nothingTold(given, selection, limits !== undefined), []);
   }
   const limit = options.limit ?? usualLimit(json, selection);
-  const namesOf = async () => selection.accounts ?? (await everyName(db, some));
+  const namesOf = () => namesToProbe(db, some, selection);
   const { result, unreachable } = await readReachable(db, namesOf, async (reachable) => {
-    const accounts =
-      selection.accounts === undefined && reachable !== undefined
-        ? await knownNames(db, some, reachable)
-        : (reachable ?? selection.accounts);
+    const accounts = await askedAmong(db, some, selection, reachable);
     const own = { ...options, selection: { ...selection, accounts } };
     return (await hasMoreThan(limit, db, some, own.selection))
       ? await readFleetStatus({ db, configOf }, { ...own, limit })
@@ -110,7 +106,7 @@ async function readWholeStatus(
   { selection, limits }: StatusOptions,
 ): Promise<Told> {
   const config = await withAddedAmong(db, configOf(selection.accounts), selection);
-  const stored = await storedAmong(db, config, selection);
+  const stored = await storedAmong(db, config, selection.accounts);
   const states = await readAccountStates(db, selection.accounts);
   const streams = knownStreams(selection, config, { stored, states });
   const configured = new Set(configuredStreams(readable(config, states)).map(streamName));
@@ -154,18 +150,6 @@ async function hasMoreThan(
  */
 const withAddedAmong = (db: Database, config: Config, { accounts }: Selection): Promise<Config> =>
   accounts === undefined ? withAdded(db, config) : configuredAmong(db, config, accounts);
-
-/**
- * The ledgers of the named accounts. All ledgers if a name is unknown, because its error lists the
- * known ones.
- */
-async function storedAmong(db: Database, config: Config, { accounts }: Selection) {
-  const stored = await readSyncedStreams(db, accounts);
-  const names = new Set([...config.accountNames, ...stored.map(accountOf)]);
-  return accounts?.every((name) => names.has(name)) === false ? readSyncedStreams(db) : stored;
-}
-
-const accountOf = ({ account }: { readonly account: string }): string => account;
 
 /** Breaks and loan-to-value of the selected accounts and product types. */
 const ofSelection = (

@@ -5,6 +5,7 @@ import { type ExchangeAccess, exchangeOf, openExchangeAccess } from "../../app/e
 import { type ExitCode, type Io, print, printJson, tell } from "../../app/io.ts";
 import { proofText, proveKey } from "../../app/key-proof.ts";
 import { type LoggedEnd, loggedRun } from "../../app/logged-run.ts";
+import { reachableSelection } from "../../app/reachable.ts";
 import { recount } from "../../app/recount.ts";
 import { storeDays } from "../../app/stored-days.ts";
 import { systemClock } from "../../clock.ts";
@@ -97,6 +98,12 @@ export async function runVerification(wanted: Config, given: VerificationDeps): 
   const { db } = database;
   await migrate(database.url.reveal());
   const config = await withAdded(db, wanted);
+  const accounts = config.accounts.map(({ name }) => name);
+  const { selection, unreachable } = await reachableSelection(db, config, {
+    accounts,
+    productTypes: undefined,
+  });
+  const reachable = config.accounts.filter(({ name }) => selection.accounts?.includes(name));
   await using access = openExchangeAccess();
   using _share = await shareAddress(db, access.addressLimits, access.clock);
   const renewals = verifyLeaseRenewals(db);
@@ -104,8 +111,9 @@ export async function runVerification(wanted: Config, given: VerificationDeps): 
   const verify = async (runId: string): Promise<LoggedEnd> => {
     const findings = new Findings(keptMax);
     const deps = { ...given, config, db, access, runId, findings, renewals, lockWaits };
-    const reports = await Promise.all(config.accounts.map((account) => verifyOne(deps, account)));
-    if (heal) await storeDays(db, deps.signal, notice);
+    const read = await Promise.all(reachable.map((account) => verifyOne(deps, account)));
+    const reports = [...read, ...unreachable.map((one) => ({ ...one, ...nothingRead }))];
+    if (heal) await storeDays(db, deps.signal, notice, selection);
     const verification = { span, reports, findings };
     onResult(verification);
     return { ...endOfVerification(verification), counts: countsOf(verification) };
@@ -114,6 +122,8 @@ export async function runVerification(wanted: Config, given: VerificationDeps): 
   if (heal) return await loggedRun(db, "verify", verify, given.signal);
   return (await verify(randomUUID())).exitCode;
 }
+
+const nothingRead = { streams: [], recounted: [] };
 
 type Deps = {
   readonly config: Config;
@@ -164,7 +174,7 @@ async function verifyOne(deps: Deps, wanted: Account): Promise<AccountVerificati
     };
     const met = await meetStreams(db, { asking, verifying }, account);
     const read = { mode: met.mode, productTypes: met.streams.map(productTypeOf) };
-    const apart = notCompared(await readSyncedStreams(db), account, read);
+    const apart = notCompared(await readSyncedStreams(db, [name]), account, read);
     if (apart !== undefined) notice(apart);
     const proof = await proveKey({ db, exchange, assertHeld, signal, onFailure }, named, read);
     const text = proofText(proof);

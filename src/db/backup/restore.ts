@@ -6,6 +6,7 @@ import { hourMs } from "../../contract/time.ts";
 import { AccountHeldError, DatabaseError, UsageError } from "../../errors.ts";
 import { inTransaction, openDatabase, type Transaction } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
+import { nameRestored } from "../lease/leased-names.ts";
 import { appliedMigrations, lockMigrations, migrate, migrateTo } from "../migrate.ts";
 import { refuseUnfitServer } from "../server-settings.ts";
 import { countOf, keptTables, readColumns, tableMaxMs, usePlainText } from "./backup.ts";
@@ -60,7 +61,12 @@ export async function restore(
       { statementMaxMs: tableMaxMs, idleMaxMs: hourMs, isPipelined: false },
     );
   });
-  return { ...reading, migrated: (await migrate(databaseUrl)).migrations };
+  const { migrations: migrated } = await migrate(databaseUrl);
+  await withDatabaseErrors(async () => {
+    await using database = openDatabase(databaseUrl);
+    await nameRestored(database.db);
+  });
+  return { ...reading, migrated };
 }
 
 /** Numbers new breaks after the backup's. The sequence may be missing: the backup may be older than it. */

@@ -10,6 +10,7 @@ import {
 import { withDatabaseErrors } from "../database-errors.ts";
 import { takeTurn } from "../ledger/account-turn.ts";
 import { textArray } from "../sql/array-literal.ts";
+import { isOneOf } from "../sql/one-of.ts";
 import { productTypesOf } from "../sql/wallet.ts";
 import { type DayTable, dayTables } from "./day-views.ts";
 import { keepMeaning } from "./meaning-turns.ts";
@@ -195,17 +196,19 @@ export async function refreshDaysOf(
 /** Progress of storing all days. */
 export type DaysProgress = { readonly stored: number; readonly of: number };
 
-/**
- * Stores the dirty days of all accounts anew.
- * @param limit of the query that finds the accounts with dirty days.
- */
+/** The accounts whose dirty days to store, default all, and the limit of the query that finds them. */
+export type DirtyAccounts = StatementLimit & {
+  readonly accounts?: readonly string[] | undefined;
+};
+
+/** Stores the dirty days of all accounts anew, or of some. */
 export async function refreshAllDays(
   db: Database,
   signal: AbortSignal,
   onProgress: (progress: DaysProgress) => void = () => undefined,
-  limit: StatementLimit = {},
+  scope: DirtyAccounts = {},
 ): Promise<void> {
-  const accounts = await withDatabaseErrors(() => readDirtyAccounts(db, limit));
+  const accounts = await withDatabaseErrors(() => readDirtyAccounts(db, scope));
   const of = accounts.reduce((sum, { days }) => sum + days, 0);
   let stored = 0;
   const refresh = async (scope: DirtyScope): Promise<Refreshed> =>
@@ -220,11 +223,12 @@ export async function refreshAllDays(
 
 async function readDirtyAccounts(
   db: Database,
-  limit: StatementLimit,
+  { accounts, ...limit }: DirtyAccounts,
 ): Promise<readonly { readonly account: string; readonly days: number }[]> {
   const marked = sql`
     select account, count(distinct (wallet, day))::int as days
     from dirty_days
+    where ${isOneOf(accounts)}
     group by account
     order by account`;
   const { rows } = await executeAtOnce<{ account: string; days: number }>(db, marked, limit);

@@ -31,7 +31,7 @@ const aloneMax = 100;
  * accounts cannot be read, and reads the others without them.
  * @param accountsOf is called only for probing: a role that may not read the names reads all accounts or none.
  * @param read is called with undefined for all accounts, and a second time with the reachable ones.
- * @throws what `read` throws, where all accounts are reachable or none is.
+ * @throws what `read` throws, where all accounts are reachable; where none is, that or why not.
  */
 export async function readReachable<T>(
   db: Database,
@@ -50,7 +50,11 @@ export async function readReachable<T>(
   // A database that is merely slow may have answered meanwhile.
   const answered = await Promise.race([whole, undefined]).catch(() => undefined);
   if (answered !== undefined) return answered;
-  if (unreachable.length === 0 || unreachable.length === accounts.length) return whole;
+  const [first] = unreachable;
+  if (first === undefined) return whole;
+  // Where the whole has failed by now, its error is the one to report.
+  if (unreachable.length === accounts.length)
+    return Promise.race([whole, Promise.reject(first.error)]);
   const silent = new Set(unreachable.map(({ account }) => account));
   const result = await readSome(accounts.filter((account) => !silent.has(account)));
   return { result, unreachable };
