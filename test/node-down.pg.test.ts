@@ -1,6 +1,7 @@
 import { sql } from "drizzle-orm";
 import pg from "pg";
 import { expect, test } from "vitest";
+import { accountBills } from "../src/contract/account-bills.ts";
 import { dayMs } from "../src/contract/time.ts";
 import { openDatabase } from "../src/db/connect.ts";
 import { readReachable } from "../src/db/distribution/reachable.ts";
@@ -11,6 +12,7 @@ import { runCli, startCli, temporaryFolder } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
 import { divideTables } from "./support/divided-tables.ts";
 import { coverUpTo } from "./support/fleet.ts";
+import { aMirrorKey, openMirror } from "./support/mirror.ts";
 import { seriesOf } from "./support/promtool.ts";
 import { query } from "./support/query.ts";
 
@@ -80,12 +82,13 @@ test("a node that hangs holds up its own account: each command does the others, 
   };
   const day = (ago: number) => new Date(Date.now() - ago * dayMs).toISOString().slice(0, 10);
   // A few at a time: each asks for all accounts first, and then account by account.
-  const [reconciled, listed, planned, exported, refused] = await Promise.all([
+  const [reconciled, listed, planned, exported, refused, examined] = await Promise.all([
     run("reconcile", "--json"),
     run("accounts", "list", "--json"),
     run("plan", "--json"),
     run("export", "--format", "hledger", "--account", "west", "north"),
     run("export", "--format", "csv"),
+    run("doctor", "--json"),
   ]);
   const [synced, status, shown, queued] = await Promise.all([
     run("sync", "--json"),
@@ -93,9 +96,13 @@ test("a node that hangs holds up its own account: each command does the others, 
     run("status", "--check", "--limit", "2"),
     run("enqueue"),
   ]);
-  const [metrics, served, replayed, verified] = await Promise.all([
+  const key = aMirrorKey("west", { gaps: "allow" });
+  const distributed = { keepsPlans: false };
+  await using mirror = openMirror(database.url, { ...distributed, keys: [key], now: Date.now });
+  const [metrics, served, mirrored, replayed, verified] = await Promise.all([
     run("metrics"),
     get("/metrics"),
+    mirror.ask(key, accountBills.path, { productType: "USDT-FUTURES" }),
     run("replay", "--json"),
     run("verify", "--json", "--heal", "--from", day(20), "--to", day(2)),
   ]);
@@ -142,9 +149,21 @@ test("a node that hangs holds up its own account: each command does the others, 
   expect(JSON.parse(planned.stdout).unreachable).toMatchObject(away);
   expect(verified, verified.stderr).toMatchObject({ code: 1 });
   expect(JSON.parse(verified.stdout).accounts).toMatchObject([
-    ...others.map((account) => ({ account, streams: [{ missing: [] }] })),
+    ...others.map((account) => ({ account, streams: [{ productType: "USDT-FUTURES" }] })),
     ...away,
   ]);
+  const { checks } = JSON.parse(examined.stdout);
+  expect(examined, examined.stderr).toMatchObject({ code: 1 });
+  expect(checks.filter(({ status }: { status: string }) => status === "FAIL")).toMatchObject([
+    { name: "rows", found: expect.stringMatching(/^south: its rows cannot be read /) },
+  ]);
+  for (const name of ["times", ...others.map((account) => `account ${account}`)])
+    expect(checks).toContainEqual(expect.objectContaining({ name, status: "ok" }));
+  // The bills that were deleted.
+  expect(checks).toContainEqual(
+    expect.objectContaining({ name: "counts", found: expect.stringMatching(/east.*north.*west/) }),
+  );
+
   // A file has all accounts that were asked for, or is not written.
   expect(refused).toMatchObject({ code: 1, stdout: "" });
   expect(refused.stderr).toMatch(
@@ -155,6 +174,7 @@ test("a node that hangs holds up its own account: each command does the others, 
 
   expect(metrics, metrics.stderr).toMatchObject({ code: 1 });
   expect(metrics.stderr).toMatch(/^left out: south: its rows cannot be read /m);
+  expect(mirrored).toMatchObject({ status: 200, body: { code: "00000" } });
   expect(served.status).toBe(200);
   for (const text of [metrics.stdout, served.text]) {
     const values = (name: string) => seriesOf(text, `bill_sync_${name}`);
@@ -172,6 +192,10 @@ const standIn = `
   create schema citus;
   create table citus.pg_dist_placement (shardid bigint, groupid int);
   insert into citus.pg_dist_placement select part, part / 2 from generate_series(0, 7) as part;
+  create table citus.pg_dist_node (groupid int, nodename text, nodeport int, noderole text);
+  insert into citus.pg_dist_node
+  select node, 'node-' || node, 5432, role
+  from generate_series(0, 3) as node, unnest(array['primary', 'secondary']) as role;
   create function citus.get_shard_id_for_distribution_column(named regclass, account text)
     returns bigint language sql as $$
       select part
@@ -204,5 +228,8 @@ test("of very many accounts each node is asked once, and those of one that is do
     (accounts) => countLedgers(db, { accounts }),
   );
   expect(unreachable.map(({ account }) => account).toSorted()).toEqual(ofNode);
+  expect(new Set(unreachable.map(({ error }) => /node (\S+)/.exec(error.message)?.[1]))).toEqual(
+    new Set(["node-2:5432"]),
+  );
   expect(result).toBe(names.length - ofNode.length);
 }, 60_000);

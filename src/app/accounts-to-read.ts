@@ -12,10 +12,15 @@ export type ToRead = { readonly config: Config; readonly notices: readonly strin
 
 /**
  * The accounts to read: configured and added ones, without retired and paused ones.
+ * @param among only these; default all.
  * @throws UsageError if a requested account does not exist.
  */
-export async function accountsToRead(db: Queryable, given: Config): Promise<ToRead> {
-  return withoutIdle(db, await withAdded(db, given));
+export async function accountsToRead(
+  db: Queryable,
+  given: Config,
+  among?: readonly string[],
+): Promise<ToRead> {
+  return withoutIdle(db, onlyThose(await withAdded(db, given), among));
 }
 
 /**
@@ -29,15 +34,16 @@ export async function reachableToRead(
   const all = await withAdded(db, given);
   const namesOf = async () => all.accounts.map(({ name }) => name);
   const { result, unreachable } = await readReachable(db, namesOf, (some) =>
-    withoutIdle(db, some === undefined ? all : onlyThose(all, new Set(some))),
+    withoutIdle(db, onlyThose(all, some)),
   );
   return { ...result, unreachable };
 }
 
-const onlyThose = (config: Config, names: ReadonlySet<string>): Config => ({
-  ...config,
-  accounts: config.accounts.filter(({ name }) => names.has(name)),
-});
+function onlyThose(config: Config, among: readonly string[] | undefined): Config {
+  if (among === undefined) return config;
+  const names = new Set(among);
+  return { ...config, accounts: config.accounts.filter(({ name }) => names.has(name)) };
+}
 
 async function withoutIdle(db: Queryable, all: Config): Promise<ToRead> {
   const names = all.accounts.map(({ name }) => name);

@@ -5,7 +5,7 @@ import { stopped } from "../app/stopped.ts";
 import type { Config } from "../config/config.ts";
 import { secondMs } from "../contract/time.ts";
 import { openDatabase } from "../db/connect.ts";
-import { readReachable } from "../db/distribution/reachable.ts";
+import { hasNodes, readReachable } from "../db/distribution/reachable.ts";
 import { hasSchema } from "../db/migrate.ts";
 import { type CommandDatabase, openCommandDatabase } from "../db/open.ts";
 import { detectPooler } from "../db/pooler.ts";
@@ -44,11 +44,13 @@ export async function serveCommand(
   // Only a direct connection certainly keeps prepared statements. Detecting a pooler takes a second
   // connection, which may fail.
   const pooler = await detectPooler(reader.db).catch(() => undefined);
+  // A plan that is kept knows no account, and so not its node.
+  const keepsPlans = pooler === "none" && !(await hasNodes(reader.db));
   const log = openLog(config.logLevel);
   const keys = openKeyRing(config.keysFile, Date.now, log);
   const app = createApp({
     read: readOnly(reader.db),
-    readAtOnce: readOnlyAtOnce(reader.db, { keepsPlans: pooler === "none" }),
+    readAtOnce: readOnlyAtOnce(reader.db, { keepsPlans }),
     readReachable: (work) => readReachable(reader.db, () => everyName(reader.db, config), work),
     keys,
     now: Date.now,

@@ -41,11 +41,13 @@ export function openMirror(
     now,
     maxAgeMs = 3 * hourMs,
     settleLagMs = 600_000,
+    keepsPlans = true,
   }: {
     readonly keys: readonly MirrorKey[];
     readonly now: () => number;
     readonly maxAgeMs?: number;
     readonly settleLagMs?: number;
+    readonly keepsPlans?: boolean;
   },
 ): Mirror {
   const database = openDatabase(url);
@@ -62,7 +64,7 @@ export function openMirror(
   const ring = new Map(keys.map((key) => [key.apiKey, key]));
   const app = createApp({
     read: readOnly(database.db),
-    readAtOnce: readOnlyAtOnce(database.db, { keepsPlans: true }),
+    readAtOnce: readOnlyAtOnce(database.db, { keepsPlans }),
     readReachable: readWhole,
     ...{ keys: () => ring, now: clock, settleLagMs, maxAgeMs, log },
   });

@@ -1,6 +1,9 @@
 import { accountsToRead } from "../../app/accounts-to-read.ts";
 import { type ExitCode, type Io, print, printJson, tell as tellUser } from "../../app/io.ts";
+import { reachableSelection } from "../../app/reachable.ts";
+import { everyLedger } from "../../app/selection.ts";
 import { stopped } from "../../app/stopped.ts";
+import { unreachableLines } from "../../app/unreachable-text.ts";
 import { systemClock } from "../../clock.ts";
 import { type Config, narrowed, readConfig, readDatabaseConfig } from "../../config/config.ts";
 import type { DatabaseConfig } from "../../config/database-url.ts";
@@ -15,7 +18,7 @@ import { UsageError } from "../../errors.ts";
 import { openFilesMax, openFilesNeeded, openFilesRemedy } from "../../open-files.ts";
 import type { Stream } from "../../sync/store.ts";
 import { formatCounted } from "../../terminal/format.ts";
-import { type Check, checked, ok } from "./check.ts";
+import { type Check, checked, failed, ok } from "./check.ts";
 import { checkCounts } from "./counts.ts";
 import { checkDatabase } from "./database.ts";
 import { checkExchange } from "./exchange.ts";
@@ -65,21 +68,51 @@ async function examine(
   await using database =
     where && (await checkDatabase(where, tell, (message) => tellUser(io, message)));
   const db = await migrated(database);
-  if (db !== undefined) await checkStored(db, tell);
+  const accounts = db && (await checkRows(db, config, tell));
+  if (db !== undefined) await checkStored(db, tell, accounts);
   const workers = db && (await checked("workers", () => checkWorkers(db)));
   if (workers !== undefined) tell(workers);
   const serving = config && (await checkServing(config.keysFile, "dataDir" in config.database, db));
   for (const check of serving ?? []) tell(check);
-  const configured = wanted && (await accountsToTry(wanted, db, tell));
+  const configured = wanted && (await accountsToTry(wanted, db, accounts, tell));
   if (configured !== undefined) await checkExchange(configured, db, tell, io.signal);
   const isWell = checks.every(({ status }) => status !== "FAIL");
   if (json) printJson(io, { outcome: isWell ? "ok" : "FAIL", checks });
   return isWell ? 0 : 1;
 }
 
-/** Compares what is stored for quick answers with the rows that it sums up. Reports nothing if there are none. */
-async function checkStored(db: Database, tell: (check: Check) => void): Promise<void> {
-  const stored = readCountedStreams(db);
+/**
+ * Looks for accounts whose rows cannot be read, and reports those alone.
+ * @returns the other accounts, which the next checks are for; undefined for all.
+ */
+async function checkRows(
+  db: Database,
+  config: Config | undefined,
+  tell: (check: Check) => void,
+): Promise<readonly string[] | undefined> {
+  try {
+    const names = config ?? { accountNames: [] };
+    const { selection, unreachable } = await reachableSelection(db, names, everyLedger);
+    const remedy = "see to that node; until then nothing below speaks of these accounts";
+    for (const found of unreachableLines(unreachable))
+      tell({ status: "FAIL", name: "rows", found, remedy });
+    return selection.accounts;
+  } catch (error) {
+    tell(failed("rows", error));
+    return undefined;
+  }
+}
+
+/**
+ * Compares what is stored for quick answers with the rows that it sums up. Reports nothing if there
+ * are none.
+ */
+async function checkStored(
+  db: Database,
+  tell: (check: Check) => void,
+  accounts: readonly string[] | undefined,
+): Promise<void> {
+  const stored = readCountedStreams(db, accounts);
   const accountsOf = (streams: readonly Stream[]) => new Set(streams.map(({ account }) => account));
   const checks = {
     counts: (streams: readonly Stream[]) => checkCounts(db, streams),
@@ -161,9 +194,10 @@ function checkAccountsFile(
 async function accountsToTry(
   wanted: Config,
   db: Database | undefined,
+  accounts: readonly string[] | undefined,
   tell: (check: Check) => void,
 ): Promise<Config> {
-  const read = db && (await accountsToRead(db, wanted).catch(ignoreDatabase));
+  const read = db && (await accountsToRead(db, wanted, accounts).catch(ignoreDatabase));
   if (read === undefined) return wanted;
   for (const found of read.notices) tell(ok("not read", found));
   return read.config;

@@ -78,47 +78,67 @@ async function findUnreachable(
   const found = await Promise.all(
     groups.map(async (group) => {
       const error = await probe(db, group);
-      return error === undefined ? [] : group.map((account) => ({ account, error }));
+      return error === undefined ? [] : group.accounts.map((account) => ({ account, error }));
     }),
   );
   return { accounts, unreachable: found.flat() };
 }
 
-const oneByOne = (accounts: readonly string[]) =>
-  accounts.length > aloneMax ? [] : accounts.map((account) => [account]);
+/** Accounts that are probed together, and their node as "host:port"; null where it is not known. */
+type Group = { readonly node: string | null; readonly accounts: readonly string[] };
+
+const oneByOne = (accounts: readonly string[]): readonly Group[] =>
+  accounts.length > aloneMax
+    ? []
+    : accounts.map((account) => ({ node: null, accounts: [account] }));
+
+/** Whether the database is one that lays rows on nodes. */
+export function hasNodes(db: Queryable): Promise<boolean> {
+  return withDatabaseErrors(async () => {
+    const { rows } = await db.execute<{ has_nodes: boolean }>(sql`
+      select to_regclass('pg_dist_placement') is not null as has_nodes`);
+    return onlyRow(rows, "whether there are nodes").has_nodes;
+  });
+}
 
 /** The accounts of each node; undefined where the database is not distributed. */
 async function readNodes(
   db: Queryable,
   accounts: readonly string[],
-): Promise<readonly (readonly string[])[] | undefined> {
+): Promise<readonly Group[] | undefined> {
   return withDatabaseErrors(async () => {
-    const { rows } = await db.execute<{ has_nodes: boolean }>(sql`
-      select to_regclass('pg_dist_placement') is not null as has_nodes`);
-    if (!onlyRow(rows, "whether there are nodes").has_nodes) return undefined;
-    const { rows: nodes } = await db.execute<{ accounts: readonly string[] }>(sql`
-      select array_agg(account) as accounts
-      from unnest(${textArray(accounts)}::text[]) as given (account)
-      join pg_dist_placement
-        on shardid = get_shard_id_for_distribution_column('public.stream_times', account)
-      group by groupid`);
-    return nodes.map((node) => node.accounts);
+    if (!(await hasNodes(db))) return undefined;
+    const { rows: nodes } = await db.execute<Group>(sql`
+      select
+        (
+          select min(nodename || ':' || nodeport)
+          from pg_dist_node
+          where pg_dist_node.groupid = placed.groupid
+            and noderole = 'primary'
+        ) as node,
+        accounts
+      from (
+        select groupid, array_agg(account) as accounts
+        from unnest(${textArray(accounts)}::text[]) as given (account)
+        join pg_dist_placement
+          on shardid = get_shard_id_for_distribution_column('public.stream_times', account)
+        group by groupid
+      ) as placed`);
+    return nodes;
   });
 }
 
 /** Why the rows of these accounts cannot be read; undefined where they can. */
-async function probe(
-  db: Database,
-  accounts: readonly string[],
-): Promise<DatabaseError | undefined> {
+async function probe(db: Database, { node, accounts }: Group): Promise<DatabaseError | undefined> {
   try {
     const count = sql`select count(*) from stream_times where ${isOneOf(accounts)}`;
     await executeAtOnce(db, count, { statementMaxMs: probeMaxMs });
     return undefined;
   } catch (cause) {
     return new DatabaseError(
-      `its rows cannot be read (${messageOf(cause)}): the database's node that holds them is down or ` +
-        "hangs, or another session has them locked; the next run tries the account again",
+      `its rows cannot be read (${messageOf(cause)}): the database's node ${node === null ? "" : `${node} `}` +
+        "that holds them is down or hangs, or another session has them locked; the next run tries the " +
+        "account again",
       { cause },
     );
   }
