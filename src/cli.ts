@@ -97,8 +97,9 @@ function keepTlsVerified(): void {
   delete process.env["NODE_TLS_REJECT_UNAUTHORIZED"];
   tell(
     io,
-    "NODE_TLS_REJECT_UNAUTHORIZED=0 is ignored, certificates are verified: name an authority by " +
-      "NODE_EXTRA_CA_CERTS=FILE for the exchange, and by sslrootcert=FILE in DATABASE_URL for Postgres",
+    "NODE_TLS_REJECT_UNAUTHORIZED=0 is ignored: certificates are verified. To trust another " +
+      "authority, set NODE_EXTRA_CA_CERTS=FILE for the exchange, and sslrootcert=FILE in " +
+      "DATABASE_URL for Postgres",
   );
 }
 

@@ -44,8 +44,8 @@ export class AccountInTransitError extends ReportableError {
 
   constructor(account: string, why: string) {
     super(
-      `account ${account} is on its way between classic and unified (${withShortWords(why)}): nothing ` +
-        "of it was read or written; run it again in some minutes",
+      `account ${account} is changing between classic and unified (${withShortWords(why)}): ` +
+        "nothing of it was read or written; run again in a few minutes",
     );
   }
 }
@@ -74,9 +74,9 @@ export class CommitsLostError extends DatabaseError {
 
   constructor(place: string) {
     super(
-      `the database lost what it had confirmed of ${place}: it crashed with synchronous_commit ` +
-        "off, was restored, or a replica that was behind took over; run sync again, which reads " +
-        "it anew",
+      `the database lost confirmed commits of ${place}: it crashed with synchronous_commit ` +
+        "off, was restored, or a lagging replica took over; run sync again, which reads the " +
+        "lost time again",
     );
   }
 }

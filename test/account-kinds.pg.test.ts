@@ -207,7 +207,7 @@ test("one accounts file with a classic, a unified, a demo and an upgrading accou
   for (const text of [moved.stdout, status.stdout]) {
     // Streams that ended in different minutes have lines of their own.
     expect(text).toMatch(
-      /^(?:upgraded\/[A-Z, -]+: closed .*: became unified, complete through .*\n)+(?:upgraded\/[A-Z, -]+: not read .* to .*; it can be had only by switching the account back\n?)+$/m,
+      /^(?:upgraded\/[A-Z, -]+: closed .*: became unified, complete through .*\n)+(?:upgraded\/[A-Z, -]+: not read .* to .*; it can be read only after the account is switched back\n?)+$/m,
     );
   }
   const json = JSON.parse((await at.run("status", "--json")).stdout);

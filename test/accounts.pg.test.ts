@@ -99,7 +99,7 @@ test("an account is retired whole, and what is not known is refused", async () =
   expect(await at.run(syncBills, { EXCHANGE_ACCOUNT: "old" })).toMatchObject({ code: 0 });
   const retire = (...words: readonly string[]) => at.run(["accounts", ...words]);
   expect((await at.run(["status"])).stdout).toContain(
-    "old/COIN-FUTURES: not configured, so no sync reads it; if it has ended: " +
+    "old/COIN-FUTURES: not configured, so no sync reads it; if that is intended: " +
       "bill-sync accounts retire old --product COIN-FUTURES\n",
   );
   expect(await retire("retire", "od")).toMatchObject({
@@ -140,7 +140,7 @@ test("an account is renamed in all tables at once; two ledgers are never put int
   await elsewhere[Symbol.asyncDispose]();
   expect(await rename("old", "main")).toMatchObject({
     code: 0,
-    stdout: "what was stored as account old is stored as main\n",
+    stdout: "account old is now stored as main\n",
   });
   // What is read on is the same ledger: its newest time alone, and under the same key.
   const before = at.requests();
@@ -195,7 +195,7 @@ test("an account that is added is read with credentials that a command tells, an
   const synced = await run("sync", "--only", "bills");
   expect(synced).toMatchObject({
     code: 0,
-    stderr: expect.stringContaining("second: paused, so not read"),
+    stderr: expect.stringContaining("second: not read, since it is paused"),
   });
   const list = async () => (await run("accounts", "list")).stdout;
   expect(await list()).toMatch(/^first\/USDT-FUTURES .* synced$/m);

@@ -122,7 +122,7 @@ test("a page that fails in a group fails alone, and the others are stored once",
   );
   expect(countsOf(results)).toEqual([twoNew, twoNew, "failed", twoNew, twoNew]);
   expect(results[2]).toMatchObject({
-    reason: { message: expect.stringMatching("lost what it had confirmed") },
+    reason: { message: expect.stringMatching("lost confirmed commits") },
   });
   expect(await checkpoints(tables.db, held.stream)).toEqual(moved.with(3, "30-40 open 0p 0b"));
   const ids = (await readStoredBills(tables.db, held.stream)).map(({ billId }) => billId);

@@ -92,6 +92,6 @@ test("--repair leaves out what no clock has reached yet, and says so", async () 
     limit 1`);
   expect(await runCli(["reconcile", "--repair"], { env })).toMatchObject({
     code: 1,
-    stderr: expect.stringMatching(/ lies ahead of this machine's clock: it cannot be read again\n/),
+    stderr: expect.stringMatching(/ is later than this machine's clock: it cannot be read again\n/),
   });
 });

@@ -55,7 +55,7 @@ describe.concurrent("credentials that are refused are refused once, and told apa
       "a wrong secret",
       {},
       { EXCHANGE_API_SECRET: "other" },
-      /40009: .* the signature does not fit; check EXCHANGE_API_SECRET, or its apiSecret in ACCOUNTS_FILE$/,
+      /40009: .* the signature is wrong; check EXCHANGE_API_SECRET, or its apiSecret in ACCOUNTS_FILE$/,
     ],
     [
       "a wrong passphrase",
@@ -103,7 +103,7 @@ test("an address that is banned in the middle of a sync asks nothing more, keeps
   // Ten were on their way when the first of them was told.
   expect(arrivals).toBeLessThanOrEqual(30 + accountBills.limit.requests);
   expect(end.stdout).toMatch(
-    /HTTP 403 "<html>.*this machine's address is banned .*; wait at least/,
+    /HTTP 403 "<html>.*has banned this machine's address.*; wait at least/,
   );
   const { rows } = await at.db.execute(sql`select outcome from sync_runs`);
   expect(rows).toEqual([{ outcome: "incomplete" }]);

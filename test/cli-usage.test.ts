@@ -145,7 +145,8 @@ describe.concurrent("what was typed", () => {
   });
 
   test("to npm, which keeps options for itself, is missed with the way to type it", async () => {
-    const hint = /not specified\n\(.*; options go behind two dashes: npm run verify -- --help\)\n$/;
+    const hint =
+      /not specified\n\(.*; options come after two dashes: npm run verify -- --help\)\n$/;
     const byNpm = await runCli(["verify"], { env: { npm_lifecycle_event: "verify" } });
     expect(byNpm).toMatchObject({ code: 2, stderr: expect.stringMatching(hint) });
     expect((await runCli(["verify"])).stderr).not.toMatch(hint);
@@ -230,7 +231,7 @@ test("missing credentials are named all at once, with what to do, and nothing is
   const end = await runCli(["sync"]);
   expect(end).toMatchObject({ code: 2, stdout: "" });
   expect(end.stderr.split("\n")).toEqual([
-    "the configuration has faults:",
+    "the configuration has errors:",
     ...Object.keys(credentials).map(
       (name) => `  ${name} is missing; the exchange gives it when you create an API key`,
     ),

@@ -173,9 +173,9 @@ describe("an answer that is none", () => {
       { status: 403, body: "<p>Just a moment" },
       "banned",
       1,
-      /HTTP 403 "<p>Just a moment".*address is banned/,
+      /HTTP 403 "<p>Just a moment".*banned this machine.s address/,
     ],
-    ["HTTP 418", { status: 418, body: "" }, "banned", 1, /HTTP 418 .*address is banned/],
+    ["HTTP 418", { status: 418, body: "" }, "banned", 1, /HTTP 418 .*banned this machine.s address/],
     ["HTTP 403 with a code", refusal("40014", "no", 403), "refused-permission", 1, /40014: no/],
     ["HTTP 407", { status: 407, body: "" }, "unknown-code", 4, /HTTP 407.*prox/],
     ...[301, 302, 303, 307, 308].map(
@@ -289,7 +289,7 @@ describe("another attempt", () => {
   test("is not made where Retry-After asks for more than a run waits, and the message says so", async () => {
     await using server = await serveAnswers({ ...slowDown, headers: { "retry-after": "300" } });
     await using asking = openClient(server.url);
-    await expect(asking.askBills()).rejects.toThrow("come back in 300 s");
+    await expect(asking.askBills()).rejects.toThrow("retry after 300 s");
     expect(server.requests).toHaveLength(1);
   });
 

@@ -161,7 +161,7 @@ test.each(failures)(
     expect(error).toBeInstanceOf(UsageError);
     const { message, stack } = error as UsageError;
     expect(message).toContain(
-      `account main: the command ${node}, which tells its credentials, ${what}`,
+      `account main: the command ${node}, which prints its credentials, ${what}`,
     );
     expect(`${message}${stack}${JSON.stringify(error)}`).not.toContain(secret);
   },

@@ -25,8 +25,8 @@ test("demo of a unified account reads all of it, each bill is the sandbox's own,
   expect(status).toMatch(/^demo: a unified account$/m);
   expect(reconciled.match(/^demo\/UTA \w+ /gm)?.length).toBeGreaterThan(5);
   expect(reconciled).toContain("nothing is open: the ledger adds up");
-  const [, equal, expected] = /ledger: ([\d,]+) of ([\d,]+) bills equal/.exec(stdout) ?? [];
+  const [, equal, expected] = /ledger: ([\d,]+) of ([\d,]+) bills are equal/.exec(stdout) ?? [];
   expect(equal).toBe(expected);
   expect(Number(expected?.replace(",", ""))).toBeGreaterThan(3_000);
-  expect(stdout).toMatch(/\n0 stored that it does not have\n$/);
+  expect(stdout).toMatch(/\n0 stored bills are not in it\n$/);
 }, 120_000);

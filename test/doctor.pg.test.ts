@@ -305,14 +305,14 @@ const broken: readonly [string, House, 0 | 1, readonly RegExp[]][] = [
     "an account in transit",
     { sandbox: revoked("a", { accountMode: "upgrading" }) },
     1,
-    [/^FAIL {2}account a .*on its way between classic and unified .*mode "upgrading"/],
+    [/^FAIL {2}account a .*is changing between classic and unified .*mode "upgrading"/],
   ],
   [
     "a demo key that is not called one",
     { sandbox: revoked("a", { environment: "demo" }) },
     1,
     [
-      /^FAIL {2}account a +a classic account; its key reads no bills; refused are .*: .*40099.*"demo": true in ACCOUNTS_FILE/,
+      /^FAIL {2}account a +a classic account; its key reads no bills; refused: .*: .*40099.*"demo": true in ACCOUNTS_FILE/,
     ],
   ],
   [

@@ -75,7 +75,8 @@ test("product types that are refused alike are named together, and those that ar
     status: "FAIL",
     name: "account a",
     found:
-      "a classic account; its key reads bills of USDT-FUTURES; refused are COIN-FUTURES and USDC-FUTURES: no right; SUSDT-FUTURES: no such product",
+      "a classic account; its key reads bills of USDT-FUTURES; refused: COIN-FUTURES and " +
+      "USDC-FUTURES: no right; SUSDT-FUTURES: no such product",
   });
   expect(keyCheck("a", { ...tried, readsAll: true })).toEqual({
     status: "ok",

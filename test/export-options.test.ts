@@ -109,7 +109,8 @@ describe("what an export may lack", () => {
       ...[12, 13, 14, 15].map((day) => expect.stringContaining(`, 2026-11-${day} 12:00:00Z to`)),
       "main/USDT-FUTURES: and at 2 other times; see status",
       "main/USDT-FUTURES: 2 rows in rejected_bills broke the API's contract and cannot be exported",
-      "main/COIN-FUTURES: no reconcile has checked the newest bills yet; until then, balances may seem not to follow",
+      "main/COIN-FUTURES: no reconcile has checked the newest bills yet; until then, some " +
+        "balances may seem wrong",
     ]);
   });
 

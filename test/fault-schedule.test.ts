@@ -88,7 +88,7 @@ const badAnswers: readonly (readonly [Fault, { kind: string; message: RegExp }])
   [{ kind: "too-many-requests" }, { kind: "rate-limited", message: /after 10 attempts/ }],
   [
     { kind: "too-many-requests", retryAfterSeconds: 3 },
-    { kind: "rate-limited", message: /come back in 3 s.*after 10 attempts/ },
+    { kind: "rate-limited", message: /retry after 3 s.*after 10 attempts/ },
   ],
   ...([500, 502, 503, 504] as const).map(
     (status) => [{ kind: "server-error", status }, unavailable] as const,

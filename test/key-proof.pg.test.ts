@@ -113,7 +113,7 @@ test("a key is taken without proof if no stored bill is within reach, and that i
   await at.db.execute(sql`update bills set c_time = c_time - interval '200 days'`);
   const taken = await at.run(at.other, sync);
   expect(taken.code).toBe(0);
-  expect(taken.stderr).toMatch(/main: its API key is new and is taken without proof/);
+  expect(taken.stderr).toMatch(/main: its API key is new and is accepted without proof/);
 });
 
 test("two keys of one account under two names are refused, where the first is stored", async () => {

@@ -101,7 +101,7 @@ test("a server that crashes without synchronous commits, while no statement is u
   const held = (until: number) => heldAgainstLedger(open.db, sandbox, productType, until);
   // Whichever it is that notices first: a page, the lease's renewal, or a connection that is used again.
   const noticed =
-    /: (?:the database lost what it had confirmed|this run lost account|the database failed)/;
+    /: (?:the database lost confirmed commits|this run lost account|the database failed)/;
   if (end.code === 1) expect(end.stdout).toMatch(noticed);
   // A crash that lost nothing may go unnoticed, and then everything is there.
   else

@@ -147,7 +147,7 @@ describe("time that was not read", () => {
     await given([window(10, 96)]);
     const stale = await ask("refuse", {});
     expect([stale.status, stale.body.code]).toEqual([503, "40725"]);
-    expect(stale.body.msg).toContain("no sync came for long");
+    expect(stale.body.msg).toContain("no sync has run for long");
     expect((await ask("refuse", spanOf(90, 95))).status).toBe(200);
   });
 

@@ -40,7 +40,7 @@ test("the plan names each product type's windows, and the least that they cost",
     "",
     "main/USDT-FUTURES: lost 2026-10-29 03:24:59Z to 2026-11-01 03:24:59Z",
     "13 windows, 27 requests at least, 2.7 s at the exchange's limits",
-    "and a request more for every page of up to 100 bills",
+    "plus a request for every page of up to 100 bills",
   ]);
 });
 
@@ -52,7 +52,7 @@ test("symbols, contracts and loan-to-value are counted, and named beside the bil
   expect(planText(plans, records).split("\n").slice(3)).toEqual([
     "1 request for symbols, 3 requests for contracts, 2 requests for loan-to-value",
     "1 window, 9 requests at least, 0.7 s at the exchange's limits",
-    "and a request more for every page of up to 100 bills",
+    "plus a request for every page of up to 100 bills",
   ]);
 });
 

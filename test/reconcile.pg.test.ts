@@ -278,7 +278,7 @@ test("a category whose bills fit nothing is untestable, and no break", async () 
   expect(
     reconciliationText({ ...result, breaks: result.breaks.map(markRetired([])) }, 2),
   ).toContain(
-    "nothing is open: but for what is untestable and 2 breaks that are signed off, the ledger adds up",
+    "nothing is open: apart from what is untestable and 2 breaks that are signed off, the ledger adds up",
   );
   expect(rules.filter(({ isTestable }) => !isTestable)).toMatchObject([
     { category: "interest", fitting: 0 },

@@ -101,7 +101,8 @@ describe("the summary says", () => {
     const broken = Array.from({ length: 8 }, (_, index) => ({ name: `PAIR${index}`, fault }));
     const lines = linesOf({ symbols: symbols({ broken }) });
     expect(lines[1]).toBe(
-      "symbols: PAIR0 was not stored, it broke the API's contract: takerFeeRate is not a decimal number",
+      "symbols: PAIR0 was not stored: it broke the API's contract: takerFeeRate is not a " +
+        "decimal number",
     );
     expect(lines.slice(5)).toEqual([
       expect.stringContaining("PAIR4"),
@@ -122,7 +123,8 @@ describe("the summary says", () => {
     ];
     expect(linesOf({ contracts })).toEqual([
       "contracts: 6,408 contracts, 4 new, 2 changed, 0 returned, 6 gone",
-      "contracts of COIN-FUTURES: BTCUSD was not stored, it broke the API's contract: takerFeeRate is not a decimal number",
+      "contracts of COIN-FUTURES: BTCUSD was not stored: it broke the API's contract: " +
+        "takerFeeRate is not a decimal number",
       "contracts of USDC-FUTURES: 3,204 contracts, not stored: another run has stored a newer list",
       "NOT complete, after 5.2 s",
     ]);

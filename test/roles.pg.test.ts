@@ -240,35 +240,39 @@ describe("the roles of docs/operations.md", () => {
     }
   });
 
-  test("doctor says of serve whether its user may only select, and whether others may read its keys", async () => {
-    await using sandbox = await openSandbox({ seed: "roles", density: 0 });
-    await using folder = await temporaryFolder();
-    const serveLines = async (role: RoleName) => {
-      const env = environmentFor(sandbox, { url: urlOf(role, database) });
-      const { stdout } = await runCli(["doctor"], { env, cwd: folder.path });
-      return stdout.match(/^(?:ok|warn|FAIL) +serve .*(?:\n {2,}.*)?/gm) ?? [];
-    };
-    expect(await serveLines("analyst")).toEqual([]);
-    const path = join(folder.path, "mirror-keys.json");
-    const what = { account: "main", productTypes: undefined, gaps: "refuse" } as const;
-    const keys = ["bot", "tax"].map((name) => newKey({ name, ...what }, new Date(0)));
-    await writeKeys(path, keys);
-    const safe = expect.stringMatching(/^ok +serve +2 keys, for their owner's eyes alone$/);
-    expect(await serveLines("analyst")).toEqual([
-      safe,
-      expect.stringMatching(/^ok +serve +its user may only select$/),
-    ]);
-    expect(await serveLines("writer")).toEqual([
-      safe,
-      expect.stringMatching(
-        /^warn +serve .* a user who may write[\s\S]*docs\/operations\.md, Roles/,
-      ),
-    ]);
-    await chmod(path, 0o640);
-    const [open = ""] = await serveLines("analyst");
-    expect(open).toMatch(/^FAIL +serve .*mirror-keys\.json[\s\S]*run chmod 600/);
-    expect(open).not.toContain(keys[0]?.apiSecret);
-  });
+  test(
+    "doctor says of serve whether its database user may only select, and whether others may " +
+      "read its keys",
+    async () => {
+      await using sandbox = await openSandbox({ seed: "roles", density: 0 });
+      await using folder = await temporaryFolder();
+      const serveLines = async (role: RoleName) => {
+        const env = environmentFor(sandbox, { url: urlOf(role, database) });
+        const { stdout } = await runCli(["doctor"], { env, cwd: folder.path });
+        return stdout.match(/^(?:ok|warn|FAIL) +serve .*(?:\n {2,}.*)?/gm) ?? [];
+      };
+      expect(await serveLines("analyst")).toEqual([]);
+      const path = join(folder.path, "mirror-keys.json");
+      const what = { account: "main", productTypes: undefined, gaps: "refuse" } as const;
+      const keys = ["bot", "tax"].map((name) => newKey({ name, ...what }, new Date(0)));
+      await writeKeys(path, keys);
+      const safe = expect.stringMatching(/^ok +serve +2 keys, readable by their owner only$/);
+      expect(await serveLines("analyst")).toEqual([
+        safe,
+        expect.stringMatching(/^ok +serve +its database user may only select$/),
+      ]);
+      expect(await serveLines("writer")).toEqual([
+        safe,
+        expect.stringMatching(
+          /^warn +serve .* a database user who may write[\s\S]*Roles in docs\/operations\.md/,
+        ),
+      ]);
+      await chmod(path, 0o640);
+      const [open = ""] = await serveLines("analyst");
+      expect(open).toMatch(/^FAIL +serve .*mirror-keys\.json[\s\S]*run chmod 600/);
+      expect(open).not.toContain(keys[0]?.apiSecret);
+    },
+  );
 
   test("make a writer that finds a migration due say who is to run it, and change nothing", async () => {
     const owner = urlOf("owner", database);

@@ -230,7 +230,7 @@ describe("a rejected row", () => {
     const [billId, received] = rowOf(missing);
     await rejectedAs(account, billId, received);
     expect(await chainBreak(account)).toMatch(
-      /; a row of rejected_bills lies between the two bills \((?:bill \d+, )?digest digest-of-be…, amount: is no decimal\): replay may put it in$/,
+      /; a row of rejected_bills lies between the two bills \((?:bill \d+, )?digest digest-of-be…, amount: is no decimal\): replay may store it$/,
     );
   });
 

@@ -116,7 +116,7 @@ test("what is retired is a line an account, and what is not configured is told h
     "old/USDC-FUTURES",
   ]);
   expect(lines.slice(4, 6)).toEqual([
-    "old/USDC-FUTURES: not configured, so no sync reads it; if it has ended: " +
+    "old/USDC-FUTURES: not configured, so no sync reads it; if that is intended: " +
       "bill-sync accounts retire old --product USDC-FUTURES",
     "old: retired: USDT-FUTURES, COIN-FUTURES, 2,468 bills kept",
   ]);
@@ -148,7 +148,7 @@ describe("the last run", () => {
     [
       "without an end may be at work",
       { outcome: "running", finishedAt: undefined },
-      "last run: sync, 2026-11-21 11:00:00Z: still at work, or killed",
+      "last run: sync, 2026-11-21 11:00:00Z: still running, or killed",
     ],
   ];
   test.each(runs)("%s", (_title, changes, expected) => {
@@ -189,7 +189,8 @@ test("streams of an account that were closed alike are one line, and what differ
   );
   expect(lines.slice(5, -1)).toEqual([
     "main/USDT-FUTURES, COIN-FUTURES, USDC-FUTURES: closed 2026-11-21 11:59Z: became unified, complete through 2026-11-21 11:49Z",
-    "main/USDT-FUTURES, COIN-FUTURES: not read 2026-11-21 11:49:00Z to 2026-11-21 11:59:00Z; it can be had only by switching the account back",
+    "main/USDT-FUTURES, COIN-FUTURES: not read 2026-11-21 11:49:00Z to 2026-11-21 11:59:00Z; it " +
+      "can be read only after the account is switched back",
   ]);
 });
 
@@ -202,8 +203,10 @@ test("what was not read of a closed stream, and is behind the 90 days by now, is
     closedUnread: [between(120 * dayMs, 60 * dayMs)],
   });
   expect(linesOf([closed], null).slice(4, -1)).toEqual([
-    "main/USDT-FUTURES: not read 2026-07-24 12:00:00Z to 2026-08-23 12:00:01Z: lost, it is older than the exchange's 90 days",
-    "main/USDT-FUTURES: not read 2026-08-23 12:00:01Z to 2026-09-22 12:00:00Z; it can be had only by switching the account back",
+    "main/USDT-FUTURES: not read 2026-07-24 12:00:00Z to 2026-08-23 12:00:01Z: lost, since it " +
+      "is older than the exchange's 90 days",
+    "main/USDT-FUTURES: not read 2026-08-23 12:00:01Z to 2026-09-22 12:00:00Z; it can be read " +
+      "only after the account is switched back",
   ]);
 });
 
@@ -229,7 +232,8 @@ test("a stream that is closed says why, up to when it is complete and what was n
     "USDT-FUTURES  1,234  2026-11-21 11:49Z     99.9%         -       -     -     -           -",
     "",
     "main/USDT-FUTURES: closed 2026-11-21 11:59Z: became unified, complete through 2026-11-21 11:49Z",
-    "main/USDT-FUTURES: not read 2026-11-21 11:49:00Z to 2026-11-21 11:59:00Z; it can be had only by switching the account back",
+    "main/USDT-FUTURES: not read 2026-11-21 11:49:00Z to 2026-11-21 11:59:00Z; it can be read " +
+      "only after the account is switched back",
     "main: a unified account",
     "main: not available to its key: UTA-MARGIN, UTA-OTHER: 40014: no",
     "no run yet",

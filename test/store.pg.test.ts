@@ -114,7 +114,7 @@ describe("a page", () => {
     await planned([0, 10]);
     const page = commit(5, 10, next, { bills: bills(1), rejected: [rejected({ billId: "x" })] });
     await expect(page).rejects.toThrow(
-      /^the database lost what it had confirmed of \S+ \S+T12:39:56\.789Z to /,
+      /^the database lost confirmed commits of \S+ \S+T12:39:56\.789Z to /,
     );
     expect(await rows()).toEqual(["0-10 open 0p 0b"]);
     expect(await readStoredBills(tables.db, stream)).toEqual([]);
@@ -217,9 +217,9 @@ describe("a page", () => {
     const { store } = await planned([0, 10]);
     const divide = (from: number, to: number) =>
       store.divideWindow(stream, minutes(from, to), [minutes(3, 6).from]);
-    await expect(divide(0, 9)).rejects.toThrow("lost what it had confirmed");
+    await expect(divide(0, 9)).rejects.toThrow("lost confirmed commits");
     await finish(0, 10);
-    await expect(divide(0, 10)).rejects.toThrow("lost what it had confirmed");
+    await expect(divide(0, 10)).rejects.toThrow("lost confirmed commits");
     expect(await rows()).toEqual(["0-10 complete 1p 0b"]);
   });
 

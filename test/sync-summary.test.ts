@@ -111,7 +111,7 @@ describe("below its table, the summary says", () => {
       "what was lost",
       account([stream({ expired: [{ from: epochMs(at - dayMs), to: at }] })]),
       [
-        "main/USDT-FUTURES: 1 d is lost, it fell behind the exchange's 90 days before it was " +
+        "main/USDT-FUTURES: 1 d is lost: it was older than the exchange's 90 days before it was " +
           "read: 2026-11-20 03:24:59Z to 2026-11-21 03:24:59Z",
       ],
     ],
@@ -248,7 +248,7 @@ test("the last line says whether the ledger is complete", () => {
     last(account([], refused)),
   ]).toEqual([
     "complete, after 5.2 s",
-    "NOT complete; the lost time cannot be had any more, after 5.2 s",
+    "NOT complete; the exchange no longer serves the lost time, after 5.2 s",
     "NOT complete, after 5.2 s",
     "stopped before the end; run sync again to go on, after 5.2 s",
     "FAILED, after 5.2 s",

@@ -37,11 +37,11 @@ describe("an answer", () => {
     await using server = await serve((response, { url }) =>
       response.writeHead(url === "/error" ? 502 : 200).end(body),
     );
-    const message = expect.stringMatching(/^the answer \(HTTP 200\) is no UTF-8: /);
+    const message = expect.stringMatching(/^the answer \(HTTP 200\) is not UTF-8: /);
     await expect(get(server.url)).rejects.toMatchObject({ kind: "malformed", message });
     expect((await get(`${server.url}/error`)).body).toContain("BTC\ufffd");
     await using asking = openClient(server.url);
-    const told = /is no UTF-8: .*after 6 attempts/;
+    const told = /is not UTF-8: .*after 6 attempts/;
     await expect(asking.askBills()).rejects.toThrow(told);
   });
 
@@ -91,12 +91,8 @@ describe("an answer", () => {
   });
 
   test.each([
-    ["before its head", () => undefined, /nothing was answered within 0\.2 s$/],
-    [
-      "in its body",
-      (response) => response.write("x"),
-      /the answer stopped in its middle for 0\.2 s$/,
-    ],
+    ["before its head", () => undefined, /no answer came within 0\.2 s$/],
+    ["in its body", (response) => response.write("x"), /the answer stalled for 0\.2 s$/],
   ] satisfies [string, Responder, RegExp][])(
     "that falls silent %s is given up",
     async (_title, respond, message) => {

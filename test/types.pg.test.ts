@@ -132,12 +132,12 @@ describe("is refused, with the remedy, and changes nothing", () => {
     [
       "a category that there is not",
       ["set", "lucky_draw", "bonuses"],
-      /^"bonuses" is no category, did you mean bonus\?: transfer, trade, .*unknown$/m,
+      /^"bonuses" is not a category, did you mean bonus\?: transfer, trade, .*unknown$/m,
     ],
     [
       "a type that was never met",
       ["set", "luky_draw", "bonus"],
-      /^"luky_draw" is no business type .*, did you mean lucky_draw\?; "types" lists them$/m,
+      /^"luky_draw" is neither a listed business type .*, did you mean lucky_draw\?; "types" lists them$/m,
     ],
     ["a type without its category", ["set", "lucky_draw"], /missing required argument 'category'/],
     ["a word that is no subcommand", ["map"], /too many arguments|unknown command/],

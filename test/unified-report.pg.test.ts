@@ -132,7 +132,7 @@ describe("the month of an account that became unified", () => {
       JSON.parse(await report("--format", "json", "--account", account)).lacking;
     expect(await lacking()).toEqual(
       expect.arrayContaining([
-        "partial/UTA: never read, though its balances are of all categories: UTA-MARGIN",
+        "partial/UTA: not every category of its balances was read: UTA-MARGIN",
       ]),
     );
     await db.execute(sql`

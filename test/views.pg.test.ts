@@ -169,7 +169,7 @@ test("doctor tells of views of another version, and migrate of having made them 
   );
   expect(await runCli(["migrate"], { env })).toMatchObject({
     code: 0,
-    stdout: "made the views of schema analytics anew\n",
+    stdout: "recreated the views of schema analytics\n",
   });
   expect(await runCli(["migrate"], { env })).toMatchObject({
     stdout: "the schema is up to date\n",

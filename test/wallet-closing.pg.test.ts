@@ -208,7 +208,7 @@ describe("the rollforward of an account that became unified", () => {
         .concat(0n),
     );
     expect(stdout).toMatch(
-      /closed 2026-11-02T15:00:00.*: the account is of the other kind since then/,
+      /closed 2026-11-02T15:00:00.*: the account changed its kind then/,
     );
   });
 });

@@ -101,8 +101,8 @@ function withoutPaused(config: Config, pauses: Pauses): ToRead {
     config: { ...config, accounts: config.accounts.filter(({ name }) => !pauses.has(name)) },
     notices: paused.map(
       ({ name }) =>
-        `${name}: paused, so not read, and the exchange forgets meanwhile; to go on: bill-sync ` +
-        `accounts resume ${name}`,
+        `${name}: not read, since it is paused; the exchange deletes its bills after 90 days ` +
+        `even so; to read it again: bill-sync accounts resume ${name}`,
     ),
   };
 }

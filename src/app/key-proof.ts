@@ -48,10 +48,10 @@ const proofTexts: Readonly<Record<Proof | "known", string | undefined>> = {
   known: undefined,
   // A new ledger has nothing to compare.
   "nothing-stored": undefined,
-  served: "its API key is new and serves bills that are stored, so the account is the same",
+  served: "its API key is new and serves bills that are stored, so it belongs to the same account",
   "out-of-reach":
-    "its API key is new and is taken without proof: none of the stored bills is " +
-    "within the exchange's 90 days",
+    "its API key is new and is accepted without proof: all stored bills are older than the " +
+    "exchange's 90 days",
 };
 
 /** What a user should know about the proof; undefined if there is nothing. */

@@ -4,5 +4,5 @@ import { formatCounted } from "../terminal/format.ts";
 /** @returns undefined if nothing was done. */
 export function migratedText({ migrations, areViewsNew }: Migrated): string | undefined {
   if (migrations > 0) return `applied ${formatCounted(migrations, "migration")}`;
-  return areViewsNew ? "made the views of schema analytics anew" : undefined;
+  return areViewsNew ? "recreated the views of schema analytics" : undefined;
 }

@@ -18,5 +18,5 @@ export async function recount(
 }
 
 export const recountText = ({ counted, stored, ...stream }: BillCount): string =>
-  `${streamName(stream)}: status showed ${formatCount(counted)} bills; ${formatCount(stored)} are ` +
-  "stored, and shown from now on";
+  `${streamName(stream)}: status showed ${formatCount(counted)} bills; ${formatCount(stored)} ` +
+  "are stored, and status shows these from now on";

@@ -49,5 +49,5 @@ export async function setDaysRight(
 }
 
 export const wrongDayText = ({ account, wallet, day }: WalletDay): string =>
-  `${printableLine(`${account}/${wallet} ${day}`)}: what was stored of the day is not what its bills say; ` +
-  "it is computed from them from now on";
+  `${printableLine(`${account}/${wallet} ${day}`)}: the stored day did not agree with its ` +
+  "bills; views compute it from the bills now";

@@ -57,7 +57,7 @@ export async function unretireAccount(config: Config, io: Io, named: Named): Pro
   print(
     io,
     isRetired
-      ? `${nameOf(named)} is no longer retired: the next sync reads it, where it is configured`
+      ? `${nameOf(named)} is no longer retired: the next sync reads it if it is configured`
       : `${nameOf(named)} was not retired`,
   );
   return 0;
@@ -91,7 +91,7 @@ export async function renameStored(
   const isConfigured = config.accounts.some(({ name }) => name === to);
   print(
     io,
-    `what was stored as account ${from} is stored as ${to}` +
+    `account ${from} is now stored as ${to}` +
       (isConfigured ? "" : `; name it ${to} in the configuration, too, before the next sync`),
   );
   await renameInKeys(config, { from, to });

@@ -45,7 +45,7 @@ export async function addAccountCommand(
   if (config.added === undefined) {
     tell(
       io,
-      "nothing says yet how to look up the credentials of accounts that are added: set ACCOUNTS_FILE " +
+      "nothing says yet how to look up the credentials of added accounts: set ACCOUNTS_FILE " +
         'to a file with {"credentials": {"command": ["PROGRAM", "{account}"]}}',
     );
   }
@@ -61,8 +61,8 @@ export async function pauseAccount(config: Config, io: Io, name: string): Promis
   await pause(database.db, name);
   print(
     io,
-    `account ${name} is paused: no sync reads it until bill-sync accounts resume ${name}; the exchange ` +
-      "forgets its bills after 90 days all the same",
+    `account ${name} is paused: no sync reads it until bill-sync accounts resume ${name}; the ` +
+      "exchange deletes its bills after 90 days even so",
   );
   return 0;
 }
@@ -75,7 +75,7 @@ export async function resumeAccount(config: Config, io: Io, name: string): Promi
   print(
     io,
     wasPaused
-      ? `account ${name} is no longer paused: the next sync reads it, where it is configured`
+      ? `account ${name} is no longer paused: the next sync reads it if it is configured`
       : `account ${name} was not paused`,
   );
   return 0;

@@ -60,7 +60,7 @@ export async function checkCommand(
     },
   });
   if (json) printJson(io, { file: path, ...contentOf(header), tables, sha256 });
-  else print(io, `${path} is as it was written: ${describe(header)}`);
+  else print(io, `${path} is intact: ${describe(header)}`);
   return 0;
 }
 

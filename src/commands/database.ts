@@ -44,7 +44,9 @@ export async function databaseCommand(
     return 0;
   }
   print(io, withKnownScheme(write ? url : await addReader(database.db, url)));
-  const rights = write ? "may change everything" : "only reads (--write prints one that writes)";
+  const rights = write
+    ? "may change everything"
+    : "only reads (--write prints one that may also write)";
   tell(io, `this address ${rights}; the embedded Postgres is up until Ctrl-C`);
   await stopped(io.signal);
   return 0;

@@ -130,8 +130,8 @@ async function printComparison(
   const extra = sum((comparison) => comparison.extra.length);
   print(
     io,
-    `\nheld against the sandbox's own ledger: ${formatCount(equal)} of ${formatCount(expected)} ` +
-      `bills equal to the last digit,\n${formatCount(extra)} stored that it does not have`,
+    `\ncompared with the sandbox's own ledger: ${formatCount(equal)} of ${formatCount(expected)} ` +
+      `bills are equal to the last digit,\n${formatCount(extra)} stored bills are not in it`,
   );
   return equal === expected && extra === 0;
 }

@@ -39,7 +39,10 @@ export async function addKey(config: Config, io: Io, options: NewKeyOptions): Pr
   const { apiKey, apiSecret, apiPassphrase } = key;
   if (json) printJson(io, { apiKey, apiSecret, apiPassphrase });
   else print(io, `apiKey=${apiKey}\napiSecret=${apiSecret}\napiPassphrase=${apiPassphrase}`);
-  tell(io, `reads ${account}; it is not shown again, and a server that runs takes it in a second`);
+  tell(
+    io,
+    `reads ${account}; it is not shown again, and a running server accepts it within a second`,
+  );
   return 0;
 }
 
@@ -62,7 +65,7 @@ async function accountOf(config: Config, io: Io, named: readonly string[]): Prom
   const [account, ...others] = named;
   if (others.length > 0)
     throw new UsageError(
-      "a key reads one account, as a key of the exchange does; add one for each",
+      "a key reads one account, as a key of the exchange does; add a key for each account",
     );
   const configured = config.accounts.map(({ name }) => name);
   if (account === undefined) {
@@ -108,6 +111,6 @@ export async function removeKey(config: Config, io: Io, name: string): Promise<E
     const names = keys.map((key) => key.name);
     throw new UsageError(`there is no key ${name}${didYouMean(name, names)}`);
   });
-  print(io, `${name} is removed; a server that runs refuses it within a second`);
+  print(io, `${name} is removed; a running server refuses it within a second`);
   return 0;
 }

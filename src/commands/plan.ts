@@ -225,7 +225,7 @@ export function planText(
     ...recordsLine(records),
     `${formatCounted(windows, "window")}, ${formatCounted(requestsMin, "request")} at least, ` +
       `${formatDuration(durationMs)} at the exchange's limits`,
-    ...(windows === 0 ? [] : [`and a request more for every page of up to ${pageSizeMax} bills`]),
+    ...(windows === 0 ? [] : [`plus a request for every page of up to ${pageSizeMax} bills`]),
   ].join("\n");
 }
 

@@ -142,7 +142,8 @@ function faultsOf(
   const count = Math.round(faultRate * faultyRequests);
   tell(
     io,
-    "of each product type some bills are restated in a minute, and some appear late: by a second, an hour, 8 days",
+    "some bills of each product type are restated in a minute, and some appear late: by a " +
+      "second, an hour or 8 days",
   );
   return {
     alterLedger: (ledger) => withLateAndRestated(ledger, faults),

@@ -64,7 +64,11 @@ export async function serveCommand(
   await using server = await listen(app, { host, port });
   print(io, server.url);
   if (await mayWrite(reader.db))
-    tell(io, "its database user may write: give serve one who may only select (doctor says how)");
+    tell(
+      io,
+      "its database user may write, and serve only needs to read: use one who may only " +
+        "select (doctor says how)",
+    );
   if (keys().size === 0) tell(io, "no client has a key yet: bill-sync keys add NAME makes one");
   tell(io, "serving what is stored until Ctrl-C");
   await stopped(io.signal);

@@ -51,14 +51,14 @@ export async function mapTypeCommand(
 function categoryOf(word: string): Category {
   if (isCategory(word)) return word;
   throw new UsageError(
-    `"${word}" is no category${didYouMean(word, categories)}: ${categories.join(", ")}`,
+    `"${word}" is not a category${didYouMean(word, categories)}: ${categories.join(", ")}`,
   );
 }
 
 async function unknownType(db: Database, code: string): Promise<UsageError> {
   const codes = (await readMappedTypes(db)).map((type) => type.code);
   return new UsageError(
-    `"${code}" is no business type that is listed or was met in a bill` +
+    `"${code}" is neither a listed business type nor one of a stored bill` +
       `${didYouMean(code, codes)}; "types" lists them`,
   );
 }
@@ -79,7 +79,7 @@ function typesText(types: readonly MappedType[]): string {
   return [
     ...flushLeft([["business type", "category", "by", "meaning"], ...rows]),
     ...(hasUnmapped
-      ? ["", "what is unknown counts as unmapped; map it with: types set CODE CATEGORY"]
+      ? ["", "an unknown type counts as unmapped; map it with: types set CODE CATEGORY"]
       : []),
   ].join("\n");
 }

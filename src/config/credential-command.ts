@@ -23,13 +23,14 @@ export async function outputOf(
   const [program = "", ...args] = command;
   const failed = (what: string) =>
     new UsageError(
-      `account ${account}: the command ${printableLine(program)}, which tells its credentials, ${what}; ` +
-        "run it by hand to see its output, which is not shown here since it may hold a secret",
+      `account ${account}: the command ${printableLine(program)}, which prints its credentials, ` +
+        `${what}; ` +
+        "run it by hand to see its output, which is not shown here because it may hold a secret",
     );
   // What is no program may be a secret that was put where one belongs.
   const notStarted = (error: unknown) =>
     new UsageError(
-      `account ${account}: the command that tells its credentials cannot be started ` +
+      `account ${account}: the command that prints its credentials cannot be started ` +
         `(${codeOf(error)}); correct its first word, which is a program's name or path`,
     );
   signal.throwIfAborted();

@@ -75,7 +75,7 @@ export class EnvironmentReader {
     const path = this.get("ACCOUNTS_FILE");
     const ofFile = path === undefined ? "" : ` What is wrong with ACCOUNTS_FILE is in ${path}.`;
     throw new UsageError(
-      `the configuration has faults:\n${list}\nSet these variables in the environment or in ` +
+      `the configuration has errors:\n${list}\nSet these variables in the environment or in ` +
         `.env; .env.example describes each.${ofFile}`,
       this.#faults,
     );

@@ -42,7 +42,7 @@ export function failureOf(
   const shownCode = code === undefined ? undefined : startOf(scrub(code));
   const name = shownCode === undefined ? start : `${shownCode}: ${said}`;
   const pauseMs = retryAfterMs(answer.retryAfter, now);
-  const pause = pauseMs === undefined ? "" : `, come back in ${Math.ceil(pauseMs / secondMs)} s`;
+  const pause = pauseMs === undefined ? "" : `, retry after ${Math.ceil(pauseMs / secondMs)} s`;
   return new ExchangeError(kind, `the exchange refused (${name}${pause}): ${remedy}`, {
     code: shownCode ?? `HTTP ${answer.status}`,
     retryAfterMs: pauseMs,

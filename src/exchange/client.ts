@@ -183,7 +183,7 @@ function refuseEcho(data: unknown, secrets: readonly string[]): void {
   throw new ExchangeError(
     "refused-credentials",
     "the answer repeats this account's API key, secret, passphrase or signature, and nothing of it " +
-      "was stored; see what stands between this machine and the exchange, and make a new key",
+      "was stored; check the proxies between this machine and the exchange, and make a new key",
   );
 }
 
@@ -201,7 +201,7 @@ function refuseImpossibleTime(
   if (offByMs <= clockSkewMaxMs + (answeredAt - sentAt)) return;
   throw new ExchangeError(
     "malformed",
-    `the answer's requestTime ${requestTime} is ${offByMs} ms from that of the request it took`,
+    `the answer's requestTime ${requestTime} is ${offByMs} ms off the time of the signed request`,
   );
 }
 

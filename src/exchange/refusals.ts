@@ -7,11 +7,11 @@ const otherMode = (remedy: string): Refusal => ({ kind: "other-mode", remedy });
 const permission = (remedy: string): Refusal => ({ kind: "refused-permission", remedy });
 const clock: Refusal = {
   kind: "clock",
-  remedy: "the exchange's time was taken over; if that does not help, set this machine's clock",
+  remedy: "this run now uses the exchange's time; if that does not help, set this machine's clock",
 };
 const request: Refusal = {
   kind: "refused-request",
-  remedy: "the exchange no longer takes this request; look for a newer version of this program",
+  remedy: "the exchange no longer accepts this request; look for a newer version of this program",
 };
 const timeRange: Refusal = {
   kind: "time-range",
@@ -28,9 +28,9 @@ const slower: Refusal = {
 const banned: Refusal = {
   kind: "banned",
   remedy:
-    "this machine's address is banned by the exchange's firewall, and nothing more is " +
-    "asked from it; wait at least five minutes before you run it again, stop other programs that " +
-    "ask from this address, and check proxies and whether the exchange serves this machine's place",
+    "the exchange's firewall has banned this machine's address, and no more requests are sent " +
+    "from it; wait at least five minutes before you run again, stop other programs that use " +
+    "this address, and check proxies and whether the exchange serves this machine's country",
 };
 
 const toCheck = {
@@ -40,8 +40,8 @@ const toCheck = {
 };
 
 const notUnified = otherMode(
-  "this is a classic account, which the exchange's v3 API does not serve; run again, and it is " +
-    "read by the v2 API",
+  "this is a classic account, which the exchange's v3 API does not serve; run again, which " +
+    "reads it by the v2 API",
 );
 const lacksRight = permission(
   "the API key lacks a permission; give it the right to read futures, and that of a unified " +
@@ -57,7 +57,7 @@ const refusals: Readonly<Record<string, Refusal>> = {
   "40002": credentials(`the signature is empty; ${toCheck.secret}`),
   "40003": credentials(`the signature is empty; ${toCheck.secret}`),
   "40006": credentials(`the API key is not valid; ${toCheck.key}`),
-  "40009": credentials(`the signature does not fit; ${toCheck.secret}`),
+  "40009": credentials(`the signature is wrong; ${toCheck.secret}`),
   "40011": credentials(`the passphrase is empty; ${toCheck.passphrase}`),
   "40012": credentials(
     `the API key or its passphrase is wrong; ${toCheck.key}; ${toCheck.passphrase}`,
@@ -72,17 +72,17 @@ const refusals: Readonly<Record<string, Refusal>> = {
   "40084": notUnified,
   "25245": notUnified,
   "40085": otherMode(
-    "this is a unified account, which the exchange's v2 API does not serve; run again, and it is " +
-      "read by the v3 API",
+    "this is a unified account, which the exchange's v2 API does not serve; run again, which " +
+      "reads it by the v3 API",
   ),
   "40731": otherMode(
-    "this is the key of an elite trader, which is read as that of a unified account; run again, and " +
-      "it is read by the v3 API",
+    "this is the key of an elite trader, which is read as that of a unified account; run again, " +
+      "which reads it by the v3 API",
   ),
   "40014": lacksRight,
   "25620": lacksRight,
   "40099": permission(
-    "a demo key was used as a live one, or a live key as a demo one; a demo key is told by " +
+    "a demo key was used as a live one, or a live key as a demo one; a demo key needs " +
       '"demo": true in ACCOUNTS_FILE, and reads no product type that begins with S',
   ),
   "40004": clock,
@@ -118,7 +118,7 @@ const refusals: Readonly<Record<string, Refusal>> = {
 };
 
 const unknown = (remedy: string): Refusal => ({ kind: "unknown-code", remedy });
-const unknownCode = unknown("the code is not a known one; see its message");
+const unknownCode = unknown("this code is not known; see its message");
 
 /** The statuses with which a firewall refuses. Its answers carry no code, while the exchange's own do. */
 const bans: readonly number[] = [403, 451];
@@ -138,12 +138,14 @@ function withoutCode(status: number): Refusal {
   if (status >= 300 && status < 400) {
     return {
       kind: "refused-request",
-      remedy: "redirects are not followed, since the key would go along; check EXCHANGE_BASE_URL",
+      remedy:
+        "redirects are not followed, since they could send the key elsewhere; check " +
+        "EXCHANGE_BASE_URL",
     };
   }
   if (status === 404) return unknown("this is not the exchange's API; check EXCHANGE_BASE_URL");
   return unknown(
-    "something before the exchange refused; check proxies and firewalls, and whether the " +
-      "exchange serves this machine's place",
+    "a proxy or firewall in front of the exchange refused the request; check proxies and " +
+      "firewalls, and whether the exchange serves this machine's country",
   );
 }

@@ -98,8 +98,8 @@ function textOf(status: number, body: Buffer): string {
   if (isSuccess && !isUtf8(body)) {
     throw new ExchangeError(
       "malformed",
-      `the answer (HTTP ${status}) is no UTF-8: it was damaged on its way or packed, and nothing ` +
-        "of it was taken in",
+      `the answer (HTTP ${status}) is not UTF-8: it was damaged or compressed on its way, and ` +
+        "nothing of it was stored",
     );
   }
   return new TextDecoder().decode(body);
@@ -111,9 +111,9 @@ const ownHeaders = { "accept-encoding": "identity", "user-agent": "bill-sync" };
 /** The codes with which OpenSSL and Node refuse a certificate. */
 const untrusted = /CERT|^UNABLE_TO_|SELF_SIGNED/;
 const certificateRemedy =
-  "its certificate does not prove that it is the exchange, and the key was not sent; check " +
-  "EXCHANGE_BASE_URL, this machine's clock and what stands in between. A proxy's own authority " +
-  "is named by NODE_EXTRA_CA_CERTS=FILE";
+  "its certificate does not prove that it is the exchange, so the key was not sent; check " +
+  "EXCHANGE_BASE_URL, this machine's clock and any proxy in between. To trust a proxy's own " +
+  "authority, set NODE_EXTRA_CA_CERTS=FILE";
 
 const codeOf = (error: unknown): unknown =>
   error instanceof Error && "code" in error ? error.code : undefined;
@@ -142,13 +142,13 @@ function reasonOf(error: unknown, limits: TransportLimits): string {
     case "UND_ERR_RES_EXCEEDED_MAX_SIZE":
       return `the body is larger than ${limits.bodyMaxBytes} bytes`;
     case "UND_ERR_CONNECT_TIMEOUT":
-      return `no connection came about within ${limits.connectMaxMs / secondMs} s`;
+      return `no connection was made within ${limits.connectMaxMs / secondMs} s`;
     case "UND_ERR_HEADERS_TIMEOUT":
-      return `nothing was answered within ${silent}`;
+      return `no answer came within ${silent}`;
     case "UND_ERR_BODY_TIMEOUT":
-      return `the answer stopped in its middle for ${silent}`;
+      return `the answer stalled for ${silent}`;
     case "UND_ERR_SOCKET":
-      return "the connection was closed before the whole answer was here";
+      return "the connection was closed before the answer was complete";
     default: {
       // Node appends the local address even where it does not know it.
       const message = messageOf(error).replace(" - Local (undefined:undefined)", "");

@@ -217,7 +217,7 @@ function besideRejected({ rejected_digest, rejected_bill_id, rejected_fault }: R
   const what = rejected_bill_id === null ? "" : `bill ${rejected_bill_id}, `;
   return (
     `; a row of rejected_bills lies between the two bills (${what}digest ` +
-    `${rejected_digest.slice(0, digestShown)}…, ${rejected_fault}): replay may put it in`
+    `${rejected_digest.slice(0, digestShown)}…, ${rejected_fault}): replay may store it`
   );
 }
 

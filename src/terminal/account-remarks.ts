@@ -41,10 +41,10 @@ function remarksOf(
 ): readonly string[] {
   const lost = behindHorizon(unread, now);
   const notRead = [
-    ...lost.map((time) => ({ time, why: ": lost, it is older than the exchange's 90 days" })),
+    ...lost.map((time) => ({ time, why: ": lost, since it is older than the exchange's 90 days" })),
     ...subtract(unread, lost).map((time) => ({
       time,
-      why: "; it can be had only by switching the account back",
+      why: "; it can be read only after the account is switched back",
     })),
   ];
   const more = notRead.length - unreadShownMax;

@@ -73,7 +73,7 @@ export function migrationsCheck({ applied, pending, areViewsOld }: MigrationStat
   const remedy = "run sync, which applies them first, or migrate";
   if (areViewsOld) {
     const found = "the views of schema analytics are of another version of bill-sync";
-    return { status: "warn", name, found, remedy: "run sync, which makes them anew, or migrate" };
+    return { status: "warn", name, found, remedy: "run sync, which recreates them, or migrate" };
   }
   if (pending === 0) return ok(name, `up to date (${applied} applied)`);
   const found =

@@ -67,7 +67,7 @@ const skewMax = 5 * secondMs;
 export function clockCheck(offsetMs: number | undefined): Check {
   const name = "clock";
   if (offsetMs === undefined) {
-    const remedy = "see that EXCHANGE_BASE_URL is the exchange";
+    const remedy = "check that EXCHANGE_BASE_URL is the exchange's address";
     return { status: "warn", name, found: "the exchange's answer has no time", remedy };
   }
   const duration = formatDuration(Math.abs(offsetMs));

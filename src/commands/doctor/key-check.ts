@@ -36,14 +36,13 @@ export function keyCheck(account: string, tried: TriedKey): Check {
   );
   const found = `a ${mode} account; its key ${able}`;
   if (refusals.length > 0 && (read.length === 0 || !readsAll)) {
-    return { status: "FAIL", name, found: `${found}; refused are ${refusals.join("; ")}` };
+    return { status: "FAIL", name, found: `${found}; refused: ${refusals.join("; ")}` };
   }
   const parts = [found, ...refusals.map((text) => `not available to it: ${text}`)];
   if (rights === undefined) return { status: "ok", name, found: [...parts, notTold].join("; ") };
   const all = [...parts, rightsText(rights), addressText(rights)].join("; ");
   if (readsOnly(rights)) return { status: "ok", name, found: all };
-  const remedy =
-    "make a key that may only read: nothing here needs more, and whoever finds it could";
+  const remedy = "make a key that may only read: bill-sync needs no more";
   return { status: "warn", name, found: all, remedy };
 }
 

@@ -18,7 +18,7 @@ export async function checkServing(
 ): Promise<readonly Check[]> {
   if (!existsSync(keysFile)) return [];
   const keys = await checked(name, async () =>
-    ok(name, `${formatCounted(readKeys(keysFile).length, "key")}, for their owner's eyes alone`),
+    ok(name, `${formatCounted(readKeys(keysFile).length, "key")}, readable by their owner only`),
   );
   const role =
     db && (await checked(name, async () => roleCheck(!isEmbedded && (await mayWrite(db)))));
@@ -31,8 +31,10 @@ const roleCheck = (isWriter: boolean): Check =>
         status: "warn",
         name,
         found:
-          "with this DATABASE_URL serve would run as a user who may write, though it only reads",
+          "with this DATABASE_URL serve would run as a database user who may write, and it only " +
+          "needs to read",
         remedy:
-          "give it the address of one who may only select: docs/operations.md, Roles, the analyst",
+          "give serve the address of a user who may only select, such as the analyst under " +
+          "Roles in docs/operations.md",
       }
-    : ok(name, "its user may only select");
+    : ok(name, "its database user may only select");

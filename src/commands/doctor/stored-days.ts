@@ -11,7 +11,7 @@ const name = "days";
 const compareMaxMs = 2 * secondMs;
 const shownMax = 3;
 
-const remedy = "reconcile --full stores them anew";
+const remedy = "reconcile --full stores them again";
 
 /** Whether the stored days that views read equal what the bills say. */
 export async function checkStoredDays(db: Database, accounts: ReadonlySet<string>): Promise<Check> {
@@ -24,13 +24,14 @@ export async function checkStoredDays(db: Database, accounts: ReadonlySet<string
       `not checked: adding the bills up takes more than ${formatDuration(compareMaxMs)}; reconcile --full does it`,
     );
   }
-  if (wrong.length === 0) return ok(name, "what is stored of days is what their bills say");
+  if (wrong.length === 0) return ok(name, "the stored days agree with their bills");
   const shown = wrong
     .slice(0, shownMax)
     .map(({ account, wallet, day }) => printableLine(`${account}/${wallet} ${day}`));
   const more = wrong.length > shownMax ? ` and ${wrong.length - shownMax} more` : "";
   const found =
-    `what is stored of ${formatCounted(wrong.length, "day")} is not what the bills say ` +
+    `${formatCounted(wrong.length, "stored day")} ${wrong.length === 1 ? "does" : "do"} not ` +
+    `agree with the bills ` +
     `(${shown.join(", ")}${more}): rows were changed by hand`;
   return { status: "warn", name, found, remedy };
 }

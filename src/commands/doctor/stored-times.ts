@@ -11,7 +11,7 @@ const name = "times";
 const compareMaxMs = 2 * secondMs;
 const shownMax = 3;
 
-const remedy = "reconcile --full stores them anew";
+const remedy = "reconcile --full stores them again";
 
 /** Whether the stored times that status shows equal those of the windows. */
 export async function checkStoredTimes(
@@ -22,9 +22,10 @@ export async function checkStoredTimes(
     inTransaction(db, (tx) => findWrongTimes(tx, account), limit),
   );
   if (wrong === undefined) {
-    return ok(name, `not checked, there are too many windows to add up in passing; ${remedy}`);
+    return ok(name, `not checked: adding up so many windows takes too long here; ${remedy}`);
   }
-  if (wrong.length === 0) return ok(name, "status shows the times of the windows that were read");
+  if (wrong.length === 0)
+    return ok(name, "the times that status shows agree with the windows that were read");
   const more = wrong.length > shownMax ? ` and ${wrong.length - shownMax} more` : "";
   const found =
     `what status shows of the time of ${wrong.slice(0, shownMax).map(streamName).join(", ")}${more} is not ` +

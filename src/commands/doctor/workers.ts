@@ -26,8 +26,8 @@ export async function checkWorkers(db: Queryable): Promise<Check | undefined> {
     status: "warn",
     name,
     found:
-      `${nameOf(first[0])} and ${nameOf(first[1])}${more} seem to send from one address, each with ` +
-      "the whole limit of it",
-    remedy: "start them with the same --egress NAME, or ignore this where their addresses differ",
+      `${nameOf(first[0])} and ${nameOf(first[1])}${more} seem to send from one address, and ` +
+      "each uses its whole rate limit",
+    remedy: "start them with the same --egress NAME, or ignore this if their addresses differ",
   };
 }

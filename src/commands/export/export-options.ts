@@ -101,7 +101,9 @@ function continuesOf(
     throw new UsageError(`--continue is for journals only: a file of ${format} continues no other`);
   }
   if (from === undefined) {
-    throw new UsageError("--continue needs --from or --month: the end of the file before it");
+    throw new UsageError(
+      "--continue needs --from or --month: the time at which the file before it ends",
+    );
   }
   const dayOf = dayIn(zone);
   if (dayOf(from) === dayOf((from - 1) as EpochMs)) {

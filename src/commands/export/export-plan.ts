@@ -104,8 +104,8 @@ function refuseHalfWallets({ format, ...asked }: ExportOptions, stored: readonly
   if (others.length === 0) return;
   const missing = [...new Set(others.map(({ productType }) => productType))];
   throw new UsageError(
-    `--format ${format} asserts balances, and a unified account has one of each coin over all its ` +
-      `product types; add ${missing.map((name) => `--product ${name}`).join(" ")}`,
+    `--format ${format} asserts balances, and all product types of a unified account share one ` +
+      `balance of each coin; add ${missing.map((name) => `--product ${name}`).join(" ")}`,
   );
 }
 

@@ -30,8 +30,8 @@ export function exportWarnings({
     ),
     ...unreconciled.map(
       (stream) =>
-        `${streamName(stream)}: no reconcile has checked the newest bills yet; until then, balances may ` +
-        "seem not to follow",
+        `${streamName(stream)}: no reconcile has checked the newest bills yet; until then, some ` +
+        "balances may seem wrong",
     ),
   ];
 }

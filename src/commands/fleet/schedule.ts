@@ -34,7 +34,7 @@ export async function scheduleCommand(
         waitMs = dueAt - systemClock.now();
       } catch (error) {
         if (!(error instanceof ReportableError) || error instanceof UsageError) throw error;
-        notify(`nothing was queued, the next try is in a minute: ${messageOf(error)}`);
+        notify(`nothing was queued; trying again in a minute: ${messageOf(error)}`);
       }
       await systemClock.sleep(waitMs, io.signal);
     }

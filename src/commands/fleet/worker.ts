@@ -62,7 +62,7 @@ export async function workerCommand(
   await workOff({ queue, concurrency, work, clock: systemClock, signal, onTrouble });
   const ban = session.ban();
   if (ban !== undefined) throw ban;
-  notice("stopped; what was not done is left to other workers");
+  notice("stopped; other workers take the jobs that were not done");
   return 0;
 }
 

@@ -56,40 +56,46 @@ export function addAccountCommands(
     .description("list, add, pause, retire or rename accounts");
   accounts
     .command("list")
-    .description("every account and product type that is configured or stored")
+    .description("list every account and product type that is configured or stored")
     .addOption(jsonOption("a table"))
-    .option("--limit <number>", "at most so many accounts", pageOf)
-    .option("--offset <number>", "the ones after so many", offsetOf)
+    .option("--limit <number>", "show at most this many accounts", pageOf)
+    .option("--offset <number>", "skip this many", offsetOf)
     .action(exitWith(list));
   accounts
     .command("add <name>")
-    .description("read it from the next sync on; ACCOUNTS_FILE says where its secrets are")
+    .description(
+      "add an account, which the next sync reads; ACCOUNTS_FILE says where its secrets are",
+    )
     .addOption(productOption())
-    .option("--demo", "its key is one of demo trading", false)
+    .option("--demo", "its key is for demo trading", false)
     .option("--ltv", "read its loan-to-value", false)
-    .option("--risk-unit <id...>", "of a parent account, its risk units")
+    .option("--risk-unit <id...>", "the risk units of a parent account")
     .action(exitWith(add));
   accounts
     .command("pause <name>")
-    .description("leave it out for now; the exchange forgets its bills all the same")
+    .description(
+      "stop reading an account for now; the exchange deletes its bills after 90 days even so",
+    )
     .action(exitWith(pause));
   accounts
     .command("resume <name>")
-    .description("read it again, from where the last sync ended")
+    .description("read an account again, from where its last sync ended")
     .action(exitWith(resume));
   accounts
     .command("retire <name>")
-    .description("keep its history, and read it no more: nothing of it counts as missing")
+    .description(
+      "stop reading an account for good; its history stays, and nothing counts as missing",
+    )
     .addOption(oneProduct())
     .action(exitWith(retire));
   accounts
     .command("unretire <name>")
-    .description("read it again, from where the last sync ended")
+    .description("read an account again, from where its last sync ended")
     .addOption(oneProduct())
     .action(exitWith(unretire));
   accounts
     .command("rename <old> <new>")
-    .description("give all that is stored of an account another name")
+    .description("rename an account in all tables")
     .action(exitWith(rename));
 }
 

@@ -25,16 +25,16 @@ export function addBackupCommands(
   program
     .command("backup")
     .argument("<file>", "the file to write")
-    .description("write the whole ledger to one file, whatever Postgres it is in")
-    .option("--check", "read such a file again instead, and compare its digests", false)
+    .description("write the whole ledger to one file, from any Postgres")
+    .option("--check", "read an existing file instead, and compare its digests", false)
     .option("--force", "replace the file if it exists", false)
     .addOption(jsonOption("a line"))
     .addHelpText("after", backupHelp)
     .action(exitWith(backup));
   program
     .command("restore")
-    .argument("<file>", "what backup wrote")
-    .description("put such a file into an empty database, of any Postgres")
+    .argument("<file>", "a file that backup wrote")
+    .description("restore such a file into an empty database of any Postgres")
     .addOption(jsonOption("a line"))
     .addHelpText("after", restoreHelp)
     .action(exitWith(restore));

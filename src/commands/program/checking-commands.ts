@@ -34,17 +34,17 @@ export function addRepairCommands(
   reporting(
     program
       .command("verify")
-      .requiredOption("--from <time>", "since when, inclusive: 2026-11-01, or 2026-11-01T12:00Z")
-      .requiredOption("--to <time>", "until when, exclusive")
-      .option("--heal", "write what is missing, and restate what is changed", false),
+      .requiredOption("--from <time>", "the start, inclusive: 2026-11-01, or 2026-11-01T12:00Z")
+      .requiredOption("--to <time>", "the end, exclusive")
+      .option("--heal", "store missing bills, and restate changed ones", false),
   )
     .description("read a span again and compare it with what is stored")
     .addHelpText("after", verifyHelp)
     .action(exitWith(verify));
   reporting(program.command("replay"))
-    .description("try the rows of rejected_bills again, after an upgrade")
-    .option("--accept <digests>", "resolve these rows as they are; with commas between")
-    .option("--note <text>", "why they are as they are; goes with --accept")
+    .description("try the rows of rejected_bills again after an upgrade")
+    .option("--accept <digests>", "accept these rows for good: their digests, separated by commas")
+    .option("--note <text>", "why they are accepted; required with --accept")
     .addHelpText("after", replayHelp)
     .action(exitWith(replay));
 }
@@ -73,14 +73,14 @@ export function addReconcileCommand(
     });
   };
   reporting(program.command("reconcile"))
-    .description("hold the ledger against itself, and list what does not add up")
+    .description("check the ledger against itself, and list what does not add up")
     .option("--full", "check and count all bills again, not only what changed", false)
     .option("--repair", "read the time around each break again, and write what differs", false)
     .option("--list", "list the open breaks and check nothing", false)
-    .option("--all", "with --list: those signed off or resolved, too", false)
-    .option("--accept <numbers>", "sign breaks off: 3 or 3,4,7-9; records stay")
+    .option("--all", "with --list: include breaks that are signed off or resolved", false)
+    .option("--accept <numbers>", "sign breaks off: 3 or 3,4,7-9; they stay on record")
     .option("--reopen <numbers>", "take sign-offs back")
-    .option("--note <text>", "why; --accept needs one")
+    .option("--note <text>", "the reason; required with --accept")
     .option("--by <name>", "who signs off or reopens")
     .action(exitWith(reconcile));
 }
@@ -109,8 +109,8 @@ export function addReportCommand(
   };
   program
     .command("report")
-    .description("a month's close: coverage, rollforward, breaks and digests, for an auditor")
-    .requiredOption("--month <month>", "of UTC: 2026-10")
+    .description("write a month's close for an auditor: coverage, rollforward, breaks and digests")
+    .requiredOption("--month <month>", "the month, in UTC: 2026-10")
     .addOption(accountOption())
     .addOption(productOption())
     .option("--format <format>", "text, html or json", "text")

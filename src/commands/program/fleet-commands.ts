@@ -35,21 +35,26 @@ export function addFleetCommands(
   };
   program
     .command("worker")
-    .description("sync the accounts that are queued, until Ctrl-C; on as many machines as wanted")
-    .option("--concurrency <number>", "accounts side by side", countOf, concurrencyUsual)
+    .description("sync queued accounts until Ctrl-C; may run on any number of machines")
+    .option(
+      "--concurrency <number>",
+      "how many accounts to sync at once",
+      countOf,
+      concurrencyUsual,
+    )
     .option("--address <local-ip>", "send from this address of this machine")
-    .option("--egress <name>", "share one limit with all workers of this name", egressOf)
+    .option("--egress <name>", "share one rate limit with all workers of this name", egressOf)
     .addHelpText("after", workerHelp)
     .action(exitWith(worker));
   program
     .command("enqueue")
     .description("queue every account once, for the workers; run it from cron")
-    .option("--reconcile", "their checks, as reconcile does them, instead of their syncs", false)
+    .option("--reconcile", "queue checks, as reconcile does them, instead of syncs", false)
     .action(exitWith(enqueue));
   program
     .command("schedule")
     .description("queue every account once in each period, until Ctrl-C")
-    .requiredOption("--every <duration>", "the period, as 30m or 1h", periodOf)
+    .requiredOption("--every <duration>", "the period, such as 30m or 1h", periodOf)
     .action(exitWith(schedule));
   addDistribute(program, { io, all }, exitWith);
 }
@@ -65,8 +70,8 @@ function addDistribute(
   };
   program
     .command("distribute")
-    .description("lay each account's rows on one node of a database that has Citus")
-    .option("--dry-run", "print the statements, and run none", false)
+    .description("put each account's rows on one node of a database that has Citus")
+    .option("--dry-run", "print the statements without running them", false)
     .addHelpText("after", distributeHelp)
     .action(exitWith(distribute));
 }

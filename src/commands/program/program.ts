@@ -89,7 +89,7 @@ function openProgram({ io, isRunByNpm }: ProgramDeps): Command {
     .addHelpText("after", programHelp);
 }
 
-const npmHint = "; options go behind two dashes: npm run verify -- --help";
+const npmHint = "; options come after two dashes: npm run verify -- --help";
 
 // Each command is imported when it runs: importing all takes half a second, for which help and a
 // mistyped word need not wait.
@@ -129,7 +129,7 @@ function addLedgerCommands(
   };
   reporting(program.command("sync"))
     .addOption(only())
-    .option("--new-key", "take API keys that cannot be proven to belong to their accounts", false)
+    .option("--new-key", "accept API keys without proof that they belong to their accounts", false)
     .description("fetch what is missing, up to now; run it from cron")
     .addHelpText("after", syncHelp)
     .action(exitWith(sync));
@@ -139,8 +139,8 @@ function addLedgerCommands(
     .action(exitWith(plan));
   reporting(program.command("status"))
     .description("show through when each ledger is complete, and what is missing or lost")
-    .option("--limit <number>", "at most so many ledgers, the worst first", pageOf)
-    .option("--offset <number>", "the ones after so many", offsetOf)
+    .option("--limit <number>", "show at most this many ledgers, the worst first", pageOf)
+    .option("--offset <number>", "skip this many", offsetOf)
     .option("--check", "exit with 1 where an alert rule would fire, and name it", false)
     .addOption(maxAgeOption("with --check: how old the newest complete time may be"))
     .option("--max-ltv <ratio>", "with --check: the highest loan to value", ratioOf, 0.8)
@@ -180,16 +180,19 @@ function addExport(
     .option("--from <time>", "from this time on, inclusive: 2026-01-31 or 2026-01-31T09:30Z")
     .option(
       "--to <time>",
-      "bills before this time, exclusive; default: as far as was read completely",
+      "bills before this time, exclusive; default: the end of what was read completely",
     )
-    .option("--month <month>", "2026-10, instead of both")
+    .option("--month <month>", "a whole month, 2026-10, instead of --from and --to")
     .option(
       "--time-zone <zone>",
-      "of these dates and a journal's days: Europe/Berlin; default: UTC",
+      "the zone of these dates and of a journal's days: Europe/Berlin; default: UTC",
     )
-    .option("--continue [time]", "a journal to append to earlier ones; the first began then")
-    .option("--changed-since <time>", "only what was stored, or restated, since then")
-    .option("--demo", "demo trading too, in journals and for Koinly")
+    .option(
+      "--continue [time]",
+      "write a journal to append to earlier ones, the first of which began at this time",
+    )
+    .option("--changed-since <time>", "only bills that were stored or restated since then")
+    .option("--demo", "include demo trading in journals and for Koinly")
     .option("--output <file>", "a new file instead of standard output")
     .option("--force", "replace the file if it exists")
     .addHelpText("after", exportHelp)
@@ -218,7 +221,7 @@ function addDatabaseCommands(
   };
   program
     .command("doctor")
-    .description("check all that sync needs; say what is wrong and what to do")
+    .description("check everything that sync needs; say what is wrong and what to do")
     .addOption(accountOption())
     .addOption(jsonOption("lines"))
     .addHelpText("after", doctorHelp)
@@ -251,16 +254,19 @@ function addSandboxCommands(
   program
     .command("sandbox")
     .description("run a sandbox exchange until Ctrl-C; prints the lines for .env")
-    .option("--port <port>", "0 takes a free one", portOf, 0)
+    .option("--port <port>", "0 for any free port", portOf, 0)
     .option("--seed <text>", "the same seed gives the same ledger", "1")
-    .option("--faults <seed>", "make it a faulty exchange; the same seed, the same faults")
+    .option("--faults <seed>", "make the exchange faulty; the same seed gives the same faults")
     .option(
       "--fault-rate <share>",
       "share of the requests for bills that fail; default 0.05",
       shareOf,
     )
     .addOption(
-      new Option("--mode <mode...>", "an account of each; several are printed for ACCOUNTS_FILE")
+      new Option(
+        "--mode <mode...>",
+        "one account of each kind; several are printed for ACCOUNTS_FILE",
+      )
         .choices(["classic", "unified", "upgrading", "demo"] satisfies SandboxMode[])
         .default(["classic"], "classic"),
     )
@@ -280,7 +286,7 @@ function addSandboxCommands(
         .choices(["classic", "unified"] satisfies DemoOptions["mode"][])
         .default("classic"),
     )
-    .option("--open", "serve the page of it until Ctrl-C, as on a terminal")
+    .option("--open", "serve its page until Ctrl-C, as on a terminal")
     .action(exitWith(demo));
 }
 

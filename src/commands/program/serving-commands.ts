@@ -32,14 +32,14 @@ export function addServingCommands(
   };
   program
     .command("metrics")
-    .description("print what is stored as Prometheus reads it")
-    .option("--textfile <file>", "replace this file, for node_exporter; - is standard output")
+    .description("print metrics of what is stored, in the format of Prometheus")
+    .option("--textfile <file>", "write to this file, for node_exporter; - is standard output")
     .addHelpText("after", metricsHelp)
     .action(exitWith(metrics));
   program
     .command("serve")
     .description("answer the exchange's API from what is stored, until Ctrl-C")
-    .option("--port <port>", "0 takes a free one", portOf, 8787)
+    .option("--port <port>", "0 for any free port", portOf, 8787)
     .option("--host <address>", "where to listen; 0.0.0.0 is every address", "127.0.0.1")
     .addOption(maxAgeOption("how old the newest reading may be"))
     .option("--page-host <name...>", "show the page under the name of a proxy that authenticates")
@@ -80,24 +80,27 @@ function addKeyCommands(
   const keys = program.command("keys").description("the keys with which clients read from serve");
   keys
     .command("add <name>")
-    .description("make a key that reads one account, and show it this once")
-    .option("--account <name...>", "its account; may be left out where there is one")
+    .description("make a key that reads one account; it is shown only once")
+    .option("--account <name...>", "the account that it reads; optional if there is only one")
     .addOption(productOption())
     .addOption(
-      new Option("--trim", "spans may begin before the history; that part is left out")
+      new Option(
+        "--trim",
+        "answer requests that begin before the stored history, without that part",
+      )
         .default(false, "refuse them")
         .conflicts("allowGaps"),
     )
-    .option("--allow-gaps", "answer also where time was lost or is not read yet", false)
+    .option("--allow-gaps", "answer even if time was lost or is not read yet", false)
     .addOption(jsonOption("lines"))
     .action(exitWith(add));
   keys
     .command("list")
-    .description("what keys there are, without their secrets")
+    .description("list the keys, without their secrets")
     .addOption(jsonOption("a table"))
     .action(exitWith(list));
   keys
     .command("remove <name>")
-    .description("take a key away; a server that runs refuses it within a second")
+    .description("remove a key; a running server refuses it within a second")
     .action(exitWith(remove));
 }

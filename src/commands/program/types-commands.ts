@@ -22,15 +22,15 @@ export function addTypesCommands(
   };
   const types = program
     .command("types")
-    .description("list what each business type is taken for, or map one yourself")
+    .description("list the category of each business type, or map one yourself")
     .addOption(jsonOption("a table"))
     .addHelpText("after", typesHelp)
     .action(exitWith(list));
   types
     .command("set")
     .argument("<code>", "the business type, as the exchange names it")
-    .argument("<category>", "what its bills are about")
-    .description("map a business type; this wins over the program's list, in every version")
+    .argument("<category>", "the category of its bills")
+    .description("map a business type; this overrides the program's list, also after updates")
     .action(exitWith((code: string, category: string) => map(code, category)));
   types
     .command("unset")

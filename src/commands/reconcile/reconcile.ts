@@ -171,8 +171,8 @@ async function repair(
       (known) => known.name === account && known.productTypes.includes(productType),
     );
     const obstacle =
-      (to <= horizon && "lies behind the exchange's 90 days") ||
-      (from >= now && "lies ahead of this machine's clock") ||
+      (to <= horizon && "is older than the exchange's 90 days") ||
+      (from >= now && "is later than this machine's clock") ||
       (wanted.length === 0 && "is not configured");
     if (obstacle) {
       tell(io, `${name} ${obstacle}: it cannot be read again`);
@@ -232,7 +232,7 @@ export function reconciliationText(
   const whole = areAll ? "the ledger" : "what was checked";
   const end =
     breaks.length === 0
-      ? `nothing is open: ${exceptions === "" ? "" : `but for ${exceptions}, `}${whole} adds up`
+      ? `nothing is open: ${exceptions === "" ? "" : `apart from ${exceptions}, `}${whole} adds up`
       : `${formatCounted(breaks.length, "break")} open; ` +
         'sign one off with: reconcile --accept NUMBER --note "…"';
   return [

@@ -59,7 +59,7 @@ function ledgerHtml(ledger: LedgerMonth, month: string): string {
   return `<h2>${escaped(streamName(wallet))}${demo}</h2>
 ${wallet.closedAt === undefined ? "" : `<p>${escaped(closedText(wallet))}.</p>\n`}<h3>Coverage</h3>
 ${table(["time", "from and to"], spans)}
-<p>Proven by ${formatCount(coverage.windows)} windows that were walked to their ends, ${formatCount(coverage.pages)} pages
+<p>Proven by ${formatCount(coverage.windows)} windows that were read to their ends, ${formatCount(coverage.pages)} pages
 and ${formatCount(coverage.rows)} rows; last read ${escaped(coverage.lastReadAt ?? "never")}. Reconciled
 ${escaped(reconciledAt ?? "never")}.</p>
 <h3>Rollforward</h3>

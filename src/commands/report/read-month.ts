@@ -64,11 +64,9 @@ function lackingOf(ledger: LedgerMonth): readonly string[] {
   return [
     ...(wallet.unread.length === 0
       ? []
-      : [
-          `${name}: never read, though its balances are of all categories: ${wallet.unread.join(", ")}`,
-        ]),
+      : [`${name}: not every category of its balances was read: ${wallet.unread.join(", ")}`]),
     ...times("not read completely", coverage.missing),
-    ...times("lost behind the exchange's 90 days", coverage.expired),
+    ...times("lost, older than the exchange's 90 days before it was read", coverage.expired),
     ...(isReconciled
       ? []
       : [

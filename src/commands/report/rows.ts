@@ -57,8 +57,8 @@ export const exportOf = ({ account, productTypes }: ReportedWallet, month: strin
 export const closedText = ({ closedAt }: ReportedWallet): string =>
   closedAt === undefined
     ? ""
-    : `closed ${isoTime(closedAt)}: the account is of the other kind since then; what was left in this ` +
-      "wallet is carried over to no other wallet";
+    : `closed ${isoTime(closedAt)}: the account changed its kind then; what was left in this ` +
+      "wallet is not carried over to another wallet";
 
 const quoted = (word: string): string =>
   /^[\w.-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;

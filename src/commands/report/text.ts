@@ -32,13 +32,15 @@ function ledgerText(ledger: LedgerMonth, month: string): string {
     `== ${streamName(wallet)}`,
     ...(wallet.closedAt === undefined ? [] : [`  ${closedText(wallet)}`]),
     ...spans,
-    `  proven by ${formatCount(windows)} windows walked to their ends, ${formatCount(pages)} pages, ` +
+    `  proven by ${formatCount(windows)} windows that were read to their ends, ` +
+      `${formatCount(pages)} pages, ` +
       `${formatCount(rows)} rows; last read ${lastReadAt ?? "never"}`,
     `  reconciled ${reconciledAt ?? "never"}`,
     "",
     rollforwardText(ledger),
     "",
-    `  ${formatCount(digest.bills)} bills, SHA-256 ${digest.sha256}, the same as of:`,
+    `  ${formatCount(digest.bills)} bills, SHA-256 ${digest.sha256}, which these commands ` +
+      `compute, too:`,
     `    ${exportOf(wallet, month)} > bills.csv`,
     `    ${digestCommand("bills.csv")}`,
     ...section("rejected rows, not resolved", titles.rejected, ledger.rejected, rejectedRow),

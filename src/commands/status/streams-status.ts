@@ -90,7 +90,7 @@ function streamRemarks(status: StreamStatus, configured: ReadonlySet<string>): r
     ...(configured.has(name) || status.closedAt !== undefined
       ? []
       : [
-          `${name}: not configured, so no sync reads it; if it has ended: ` +
+          `${name}: not configured, so no sync reads it; if that is intended: ` +
             `bill-sync accounts retire ${printableLine(shellWord(account))} --product ${productType}`,
         ]),
     ...missing.slice(0, gapsShownMax).map((gap) => `${name}: missing ${formatInterval(gap)}`),
@@ -133,7 +133,7 @@ function lastRunText(run: Status["lastRun"]): string {
   if (run === undefined) return "no run yet";
   const { command, startedAt, finishedAt, outcome, error } = run;
   const start = `last run: ${command}, ${formatTime(startedAt)}`;
-  if (finishedAt === undefined) return `${start}: still at work, or killed`;
+  if (finishedAt === undefined) return `${start}: still running, or killed`;
   return `${start} to ${formatTime(finishedAt)}: ${outcome}${error === null ? "" : ` (${error})`}`;
 }
 

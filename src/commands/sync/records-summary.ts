@@ -63,7 +63,7 @@ function brokenLines(list: string, broken: readonly BrokenRow[]): readonly strin
 }
 
 const brokenLine = (list: string, { name, fault: { path, reason } }: BrokenRow): string =>
-  `${list}: ${printableLine(name)} was not stored, it broke the API's contract: ` +
+  `${list}: ${printableLine(name)} was not stored: it broke the API's contract: ` +
   printableLine(`${path} ${reason}`);
 
 const changeText = {

@@ -70,7 +70,9 @@ function shareText(reports: readonly AccountReport[], outcome: Outcome): string 
 }
 
 const lossText = (streams: readonly StreamReport[]): string =>
-  streams.some(({ expired }) => expired.length > 0) ? "; the lost time cannot be had any more" : "";
+  streams.some(({ expired }) => expired.length > 0)
+    ? "; the exchange no longer serves the lost time"
+    : "";
 
 type Counts = Pick<StreamReport, "new" | "unchanged" | "restated" | "rejected" | "requests">;
 
@@ -144,8 +146,8 @@ function streamRemarks({ stream, windows, expired }: StreamReport): readonly str
       : [`${streamName(stream)}: ${missing} of ${windows.planned} windows were not finished`]),
     ...expired.map(
       (time) =>
-        `${streamName(stream)}: ${formatDuration(lengthMs([time]))} is lost, it fell behind the ` +
-        `exchange's 90 days before it was read: ${formatInterval(time)}`,
+        `${streamName(stream)}: ${formatDuration(lengthMs([time]))} is lost: it was older than ` +
+        `the exchange's 90 days before it was read: ${formatInterval(time)}`,
     ),
   ];
 }

@@ -63,7 +63,9 @@ export async function runSync(given: Config, deps: SyncRunDeps): Promise<ExitCod
   const { database, reporter, signal } = deps;
   for (const warning of given.warnings) reporter.warn(warning);
   const sayStopping = () =>
-    reporter.notice("stopping after the pages in hand; once more stops at once, which is safe too");
+    reporter.notice(
+      "stopping after the pages in hand; a second signal stops at once, which is safe, too",
+    );
   signal.addEventListener("abort", sayStopping);
   try {
     await using session = await openSyncSession({ database, notice: reporter.notice, signal });

@@ -223,8 +223,8 @@ function notCompared(
     .map(({ productType }) => productType);
   if (apart.length === 0) return undefined;
   return (
-    `${printableLine(name)}: not compared: ${apart.join(", ")}: the account is ${mode} now, and the exchange ` +
-    "serves their bills only to an account that is switched back"
+    `${printableLine(name)}: not compared: ${apart.join(", ")}: the account is ${mode} now, and ` +
+    "the exchange serves their bills only after it is switched back"
   );
 }
 

@@ -120,7 +120,8 @@ async function openAlone(path: string): Promise<FileHandle> {
     }
   }
   throw new UsageError(
-    `${path} is there: another command changes the keys, or was killed in the middle; remove it where none runs`,
+    `${path} exists: another command is changing the keys, or was killed while it did; remove ` +
+      `the file if no such command runs`,
   );
 }
 
@@ -128,4 +129,6 @@ const othersMaxMs = 5 * secondMs;
 const retryMs = 20;
 
 const cannotWrite = (path: string, error: unknown) =>
-  new UsageError(`${path} cannot be written (${messageOf(error)}); correct its folder's rights`);
+  new UsageError(
+    `${path} cannot be written (${messageOf(error)}); correct its folder's permissions`,
+  );

@@ -76,8 +76,8 @@ function unknownKey(name: string): Refusal {
     "40037",
     name.startsWith(keyPrefix)
       ? "Apikey does not exist: it was removed, or is another server's"
-      : "Apikey is not of this server: it takes its own keys, made by bill-sync keys add, and never " +
-          "one of the exchange",
+      : "Apikey is not a key of this server: use one made by bill-sync keys add, never one of " +
+          "the exchange",
   );
 }
 

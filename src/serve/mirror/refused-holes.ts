@@ -37,7 +37,7 @@ function reasonOf({ kind, span }: Hole): string {
     case "unread":
       return `${name} is not read yet; a sync reads it, try again after the next`;
     case "stale":
-      return `${name} is not read yet, and no sync came for long; let sync run, and try again`;
+      return `${name} is not read yet, and no sync has run for long; run sync, and try again`;
     case "rejected":
       return (
         `a row of ${name} broke the contract and is not among the bills; run replay, or sign it off ` +
