@@ -290,7 +290,7 @@ const broken: readonly [string, House, 0 | 1, readonly RegExp[]][] = [
     1,
     [
       /^ok {4}account a/,
-      /^FAIL {2}account b +a classic account; its key reads no bills; refused .*40014.*give it the right/,
+      /^FAIL {2}account b +a classic account; its key reads no bills; refused: .*40014.*give it the right/,
     ],
   ],
   [
