@@ -14,9 +14,9 @@ comment on view analytics.break_history is
   'Every sign-off and reopening of a break. Rows are only added.';
 comment on column analytics.break_history.break_id is 'The break''s number.';
 comment on column analytics.break_history.account is 'The account''s name in the configuration.';
-comment on column analytics.break_history.place is 'From 1 for each break.';
+comment on column analytics.break_history.place is 'The number of the decision, from 1 for each break.';
 comment on column analytics.break_history.decision is 'signed off or reopened.';
-comment on column analytics.break_history.decided_at is 'When.';
-comment on column analytics.break_history.decided_by is 'Who, as the name was given; null where none was, and where reconcile reopened a break whose difference had changed.';
-comment on column analytics.break_history.note is 'Why.';
+comment on column analytics.break_history.decided_at is 'When it was decided.';
+comment on column analytics.break_history.decided_by is 'The name that was given. Null if none was given, and if reconcile reopened the break because its difference had changed.';
+comment on column analytics.break_history.note is 'The reason that was given.';
 comment on column analytics.break_history.difference is 'The break''s difference at that time.';

@@ -34,10 +34,10 @@ from (
 ) as spans;
 
 comment on view analytics.coverage is
-  'Which time of a product type was read: one row a stretch, apart from each other.';
+  'Which time of a product type was read: one row for each stretch of time. No two stretches overlap.';
 comment on column analytics.coverage.account is 'The account''s name in the configuration.';
-comment on column analytics.coverage.product_type is 'USDT-FUTURES, COIN-FUTURES, USDC-FUTURES, or the one of demo trading with an S before it.';
-comment on column analytics.coverage.state is 'complete: proven to be read. expired: lost behind the exchange''s 90 days. missing: not read yet.';
-comment on column analytics.coverage.covered_from is 'Where the stretch begins; it belongs to it.';
-comment on column analytics.coverage.covered_to is 'Where it ends; the moment itself does not belong to it.';
-comment on column analytics.coverage.length is 'How long it is.';
+comment on column analytics.coverage.product_type is 'USDT-FUTURES, COIN-FUTURES or USDC-FUTURES, with an S before it in demo trading.';
+comment on column analytics.coverage.state is 'complete: proven to be read. expired: lost, older than the exchange''s 90 days before it was read. missing: not read yet.';
+comment on column analytics.coverage.covered_from is 'The start of the stretch, inclusive.';
+comment on column analytics.coverage.covered_to is 'The end of the stretch, exclusive.';
+comment on column analytics.coverage.length is 'The length of the stretch.';

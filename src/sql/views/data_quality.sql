@@ -64,11 +64,11 @@ from checks
 group by account, product_type, "check";
 
 comment on view analytics.data_quality is
-  'What is odd about the data: one row a product type and check that found something.';
+  'What is odd about the data: one row for each product type and check that found something.';
 comment on column analytics.data_quality.account is 'The account''s name in the configuration.';
-comment on column analytics.data_quality.product_type is 'USDT-FUTURES, COIN-FUTURES, USDC-FUTURES, or the one of demo trading with an S before it; of a unified account UTA where balances are off, which it has one of.';
-comment on column analytics.data_quality.is_demo is 'Whether it is demo trading, which is not money.';
+comment on column analytics.data_quality.product_type is 'USDT-FUTURES, COIN-FUTURES or USDC-FUTURES, with an S before it in demo trading; UTA for the balances of a unified account.';
+comment on column analytics.data_quality.is_demo is 'Whether this is demo trading, which is not money.';
 comment on column analytics.data_quality."check" is 'What was found.';
 comment on column analytics.data_quality."rows" is 'How often.';
-comment on column analytics.data_quality.first_at is 'When for the first time, by the exchange''s clock or, for quarantine and restatements, the database''s.';
-comment on column analytics.data_quality.last_at is 'When for the last time.';
+comment on column analytics.data_quality.first_at is 'When it was found first, by the exchange''s clock or, for quarantine and restatements, the database''s clock.';
+comment on column analytics.data_quality.last_at is 'When it was found last.';

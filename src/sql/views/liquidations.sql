@@ -141,22 +141,22 @@ from members
 group by account, product_type, coin, is_demo, event;
 
 comment on view analytics.liquidations is
-  'Liquidations: bills of one contract within ten seconds of each other, and the insurance fund''s sweeps, of the contract or of none, within ten seconds after one of them. Sweeps that follow none are a row of their own. Every bill of the category is in exactly one row.';
+  'Liquidations. One row has the bills of one contract within ten seconds of each other, and the sweeps by the insurance fund, for this contract or for none, within ten seconds after one of them. Sweeps that follow no such bill have a row of their own. Every bill of the category is in exactly one row.';
 comment on column analytics.liquidations.account is 'The account''s name in the configuration.';
-comment on column analytics.liquidations.product_type is 'USDT-FUTURES, COIN-FUTURES, USDC-FUTURES, or the one of demo trading with an S before it.';
-comment on column analytics.liquidations.coin is 'The coin that all amounts of the row are in. Amounts of different coins are never added up.';
-comment on column analytics.liquidations.is_demo is 'Whether it is demo trading, which is not money.';
-comment on column analytics.liquidations.symbol is 'The contract, as the exchange names it; empty where a bill has none.';
-comment on column analytics.liquidations.started_at is 'The first bill''s time; of sweeps where there are only these.';
-comment on column analytics.liquidations.ended_at is 'The last bill''s time, likewise.';
+comment on column analytics.liquidations.product_type is 'USDT-FUTURES, COIN-FUTURES or USDC-FUTURES, with an S before it in demo trading.';
+comment on column analytics.liquidations.coin is 'The coin of all amounts of the row. Amounts of different coins are never added up.';
+comment on column analytics.liquidations.is_demo is 'Whether this is demo trading, which is not money.';
+comment on column analytics.liquidations.symbol is 'The contract, as the exchange names it; empty if the bill has none.';
+comment on column analytics.liquidations.started_at is 'The time of the first bill, or of the first sweep if there are only sweeps.';
+comment on column analytics.liquidations.ended_at is 'The time of the last bill, or of the last sweep if there are only sweeps.';
 comment on column analytics.liquidations.amount is 'Profit and loss of its bills, without the sweeps.';
-comment on column analytics.liquidations.fee is 'Their fees.';
-comment on column analytics.liquidations.bills is 'How many bills it has, without the sweeps; 0 where there are only these.';
-comment on column analytics.liquidations.balance_after is 'The balance after its last bill, before what was swept then; null where there are only sweeps.';
-comment on column analytics.liquidations.sweep_bill_id is 'The first bill by which the insurance fund took what was left, or paid what was missing; null where there is none.';
+comment on column analytics.liquidations.fee is 'The fees of its bills, without the sweeps.';
+comment on column analytics.liquidations.bills is 'How many bills it has, without the sweeps; 0 if there are only sweeps.';
+comment on column analytics.liquidations.balance_after is 'The balance after its last bill, before the sweeps; null if there are only sweeps.';
+comment on column analytics.liquidations.sweep_bill_id is 'The first bill by which the insurance fund took what was left, or paid what was missing; null if there is none.';
 comment on column analytics.liquidations.swept_at is 'That bill''s time.';
-comment on column analytics.liquidations.swept is 'The amounts of all its sweeps; null where there is none.';
+comment on column analytics.liquidations.swept is 'The amounts of all its sweeps; null if there is none.';
 comment on column analytics.liquidations.balance_left is 'The balance after all of its bills.';
 comment on column analytics.liquidations.sweeps is 'How many sweeps it has.';
-comment on column analytics.liquidations.sweep_fee is 'Their fees; null where there is none.';
-comment on column analytics.liquidations.net is 'Everything added up: amounts and fees of its bills and its sweeps.';
+comment on column analytics.liquidations.sweep_fee is 'The fees of its sweeps; null if there is none.';
+comment on column analytics.liquidations.net is 'The sum of all amounts and fees, of its bills and its sweeps.';
