@@ -175,7 +175,13 @@ describe("an answer that is none", () => {
       1,
       /HTTP 403 "<p>Just a moment".*banned this machine.s address/,
     ],
-    ["HTTP 418", { status: 418, body: "" }, "banned", 1, /HTTP 418 .*banned this machine.s address/],
+    [
+      "HTTP 418",
+      { status: 418, body: "" },
+      "banned",
+      1,
+      /HTTP 418 .*banned this machine.s address/,
+    ],
     ["HTTP 403 with a code", refusal("40014", "no", 403), "refused-permission", 1, /40014: no/],
     ["HTTP 407", { status: 407, body: "" }, "unknown-code", 4, /HTTP 407.*prox/],
     ...[301, 302, 303, 307, 308].map(

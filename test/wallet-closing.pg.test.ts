@@ -207,9 +207,7 @@ describe("the rollforward of an account that became unified", () => {
         .map((drawn) => -leftAt(drawn))
         .concat(0n),
     );
-    expect(stdout).toMatch(
-      /closed 2026-11-02T15:00:00.*: the account changed its kind then/,
-    );
+    expect(stdout).toMatch(/closed 2026-11-02T15:00:00.*: the account changed its kind then/);
   });
 });
 
