@@ -187,10 +187,7 @@ function addExport(
       "--time-zone <zone>",
       "the zone of these dates and of a journal's days: Europe/Berlin; default: UTC",
     )
-    .option(
-      "--continue [time]",
-      "write a journal to append to earlier ones, the first of which began at this time",
-    )
+    .option("--continue [time]", "continue earlier journals, the first of which began at this time")
     .option("--changed-since <time>", "only bills that were stored or restated since then")
     .option("--demo", "include demo trading in journals and for Koinly")
     .option("--output <file>", "a new file instead of standard output")
@@ -263,10 +260,7 @@ function addSandboxCommands(
       shareOf,
     )
     .addOption(
-      new Option(
-        "--mode <mode...>",
-        "one account of each kind; several are printed for ACCOUNTS_FILE",
-      )
+      new Option("--mode <mode...>", "kind of its account; several are printed for ACCOUNTS_FILE")
         .choices(["classic", "unified", "upgrading", "demo"] satisfies SandboxMode[])
         .default(["classic"], "classic"),
     )
