@@ -1,3 +1,4 @@
+import { inTurn } from "../../app/accounts-in-turn.ts";
 import {
   type AccountExchange,
   exchangeOf,
@@ -33,7 +34,7 @@ type Tell = (check: Check) => void;
 
 /** Checks that the exchange answers, the clock, and what each account's key may read. */
 export async function checkExchange(
-  config: Config,
+  config: Pick<Config, "baseUrl" | "locale" | "accounts">,
   /** A migrated database; undefined if it is not migrated or cannot be reached. */
   db: Database | undefined,
   tell: Tell,
@@ -50,14 +51,13 @@ export async function checkExchange(
   }
   tell(ok("exchange", `${config.baseUrl.origin} answers`));
   tell(clockCheck(exchangeClock.offsetMs()));
-  const found = await Promise.all(
-    config.accounts.map(async (wanted) => {
-      const account = await withCredentials(wanted, signal).catch((error: unknown) => ({ error }));
-      if ("error" in account) return [failed(`account ${wanted.name}`, account.error)];
-      const exchange = exchangeOf(config, account, access);
-      return checkAccount({ exchange, db, signal }, account);
-    }),
-  );
+  const check = async (wanted: Account): Promise<readonly Check[]> => {
+    const account = await withCredentials(wanted, signal).catch((error: unknown) => ({ error }));
+    if ("error" in account) return [failed(`account ${wanted.name}`, account.error)];
+    const exchange = exchangeOf(config, account, access);
+    return checkAccount({ exchange, db, signal }, account);
+  };
+  const found = await inTurn(config.accounts, check, { clock: access.clock, signal });
   for (const check of found.flat()) tell(check);
 }
 

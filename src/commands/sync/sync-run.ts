@@ -1,4 +1,4 @@
-import PQueue from "p-queue";
+import { inTurn } from "../../app/accounts-in-turn.ts";
 import {
   type AccountExchange,
   type ExchangeAccess,
@@ -13,7 +13,6 @@ import {
   withCredentials,
 } from "../../config/account.ts";
 import type { Config } from "../../config/config.ts";
-import { accountBills } from "../../contract/account-bills.ts";
 import type { ContractProductType } from "../../contract/product-types.ts";
 import { type NamedKey, refuseTakenKey, rememberingKey } from "../../db/accounts/account-keys.ts";
 import type { Database } from "../../db/connect.ts";
@@ -24,7 +23,6 @@ import { takeSyncLease } from "../../db/lease/sync-lease.ts";
 import { openStore } from "../../db/ledger/ledger-store.ts";
 import { commitContracts, commitSymbols } from "../../db/reference/stored-symbols.ts";
 import { DatabaseError, type ExchangeError } from "../../errors.ts";
-import { addressLimit } from "../../exchange/address-limits.ts";
 import { countRejected } from "../../reports/rejected-rows.ts";
 import type { ReadAccount } from "../../sync/account-proof.ts";
 import { type AccountReport, syncAccount } from "../../sync/run.ts";
@@ -35,23 +33,16 @@ import type { Reporter } from "./reporter.ts";
 import { errorsOf, type SyncResult, type SyncRun, syncResult } from "./sync-result.ts";
 import { countsOf } from "./sync-summary.ts";
 
-/**
- * Twice as many as use up the limit of this machine's address. More would only hold leases, and
- * pages that wait for the database.
- */
-export const accountsAtOnce = 2 * Math.ceil(addressLimit.requests / accountBills.limit.requests);
-
 /** Runs one sync of a configuration's accounts, side by side. */
 export async function sync(deps: SyncDeps): Promise<LoggedEnd> {
-  const { config, unreachable, reporter, db, runId, targets, onResult } = deps;
+  const { config, unreachable, signal, reporter, db, runId, targets, onResult } = deps;
+  const { clock } = deps.access;
   const startedAt = performance.now();
-  const turns = new PQueue({ concurrency: accountsAtOnce });
-  const inTurn = afterThoseOfOneUser((account) => turns.add(() => syncOne(deps, account)));
   // Symbols and contracts begin first. If they fail, nothing waits for them.
-  const [symbols, contracts, ...own] = await Promise.all([
+  const [symbols, contracts, own] = await Promise.all([
     targets.has("symbols") ? syncPairs(deps) : undefined,
     targets.has("contracts") ? syncOwnContracts(deps) : undefined,
-    ...config.accounts.map(inTurn),
+    inTurn(config.accounts, (account) => syncOne(deps, account), { clock, signal }),
   ]);
   const reports = [...own, ...unreachable.map(({ account, error }) => unread(account, error))];
   const answered = reports.filter(({ error }) => !(error instanceof DatabaseError));
@@ -63,21 +54,6 @@ export async function sync(deps: SyncDeps): Promise<LoggedEnd> {
   onResult(result);
   const { outcome, exitCode } = result;
   return { outcome, exitCode, counts: countsOf(result), errors: errorsOf(result) };
-}
-
-/** Begins an account once all earlier accounts of the same exchange user are done. */
-function afterThoseOfOneUser(
-  begin: (account: Account) => Promise<AccountReport>,
-): (account: Account) => Promise<AccountReport> {
-  const last = new Map<string, Promise<AccountReport>>();
-  return (account) => {
-    const { uid } = account;
-    if (uid === undefined) return begin(account);
-    const before = last.get(uid) ?? Promise.resolve();
-    const own = before.then(() => begin(account));
-    last.set(uid, own);
-    return own;
-  };
 }
 
 const lookUpRejected = (

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { inTurn } from "../../app/accounts-in-turn.ts";
 import { withAdded } from "../../app/accounts-to-read.ts";
 import { shareAddress } from "../../app/address-share.ts";
 import { type ExchangeAccess, exchangeOf, openExchangeAccess } from "../../app/exchange-session.ts";
@@ -111,7 +112,8 @@ export async function runVerification(wanted: Config, given: VerificationDeps): 
   const verify = async (runId: string): Promise<LoggedEnd> => {
     const findings = new Findings(keptMax);
     const deps = { ...given, config, db, access, runId, findings, renewals, lockWaits };
-    const read = await Promise.all(reachable.map((account) => verifyOne(deps, account)));
+    const turns = { clock: access.clock, signal: given.signal };
+    const read = await inTurn(reachable, (account) => verifyOne(deps, account), turns);
     const reports = [...read, ...unreachable.map((one) => ({ ...one, ...nothingRead }))];
     if (heal) await storeDays(db, deps.signal, notice, selection);
     const verification = { span, reports, findings };
