@@ -38,6 +38,6 @@ export async function loggedRun(
   });
   await finishRun(db, runId, { outcome, counts, error: errorText(errors) });
   // The run is complete even if old runs cannot be deleted; tomorrow's run tries again.
-  await forgetOldRuns(db, signal).catch(() => undefined);
+  await forgetOldRuns(db, runId, signal).catch(() => undefined);
   return exitCode;
 }

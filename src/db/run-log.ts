@@ -27,3 +27,28 @@ export async function finishRun(
       .where(eq(syncRuns.runId, runId)),
   );
 }
+
+/**
+ * A recursive table expression named `last`: the last run of each command and outcome in the log. Each step
+ * looks up the next pair in the index. Queried by equality, Postgres scanned the whole log for each outcome
+ * that was not in it: 13 s for a year's runs.
+ */
+export const lastRuns = sql`
+  last as (
+    (
+      select command, outcome, run_id
+      from sync_runs
+      order by command desc, outcome desc, started_at desc
+      limit 1
+    )
+    union all
+    select before.command, before.outcome, before.run_id
+    from last
+    cross join lateral (
+      select command, outcome, run_id
+      from sync_runs
+      where (command, outcome) < (last.command, last.outcome)
+      order by command desc, outcome desc, started_at desc
+      limit 1
+    ) as before
+  )`;

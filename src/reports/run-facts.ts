@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import { type EpochMs, epochMs } from "../contract/time.ts";
 import type { Queryable } from "../db/connect.ts";
-import type { Outcome } from "../db/run-log.ts";
+import { lastRuns, type Outcome } from "../db/run-log.ts";
 
 /** The last run of a command with some outcome; "running" is one. */
 export type RunFacts = {
@@ -15,11 +15,7 @@ export type RunFacts = {
   readonly requests: number | undefined;
 };
 
-/**
- * The last run of each command and outcome in the log. Each step of the recursion looks up the next pair in
- * the index. Queried by equality, Postgres scanned the whole log for each outcome that was not in it: 13 s
- * for a year's runs.
- */
+/** The last run of each command and outcome in the log. */
 export async function readRunFacts(db: Queryable): Promise<readonly RunFacts[]> {
   const { rows } = await db.execute<{
     command: string;
@@ -28,24 +24,7 @@ export async function readRunFacts(db: Queryable): Promise<readonly RunFacts[]> 
     duration: string | null;
     requests: string | null;
   }>(sql`
-    with recursive last as (
-      (
-        select command, outcome, run_id
-        from sync_runs
-        order by command desc, outcome desc, started_at desc
-        limit 1
-      )
-      union all
-      select before.command, before.outcome, before.run_id
-      from last
-      cross join lateral (
-        select command, outcome, run_id
-        from sync_runs
-        where (command, outcome) < (last.command, last.outcome)
-        order by command desc, outcome desc, started_at desc
-        limit 1
-      ) as before
-    )
+    with recursive ${lastRuns}
     select
       run.command,
       run.outcome,
