@@ -6,7 +6,12 @@ import { inspect } from "node:util";
 import { sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readDatabaseConfig } from "../src/config/config.ts";
-import { inTransaction, type OpenDatabase, openDatabase } from "../src/db/connect.ts";
+import {
+  inTransaction,
+  inTransactionAfter,
+  type OpenDatabase,
+  openDatabase,
+} from "../src/db/connect.ts";
 import { explained, withDatabaseErrors } from "../src/db/database-errors.ts";
 import { openStore } from "../src/db/ledger/ledger-store.ts";
 import { readStoredBills } from "../src/db/ledger/stored-bills.ts";
@@ -352,14 +357,28 @@ describe("a pool", () => {
   const terminate = (pid: number | undefined) =>
     tables.db.execute(sql`select pg_terminate_backend(${pid}, 5000)`);
 
-  test("survives a connection that ends between two statements of a transaction", async () => {
+  test("survives a connection that ends between two statements of a transaction, and tells the server's reason", async () => {
     await using pool = openDatabase(database.url);
     const work = inTransaction(pool.db, async (tx) => {
       await terminate((await pidOf(tx))?.pid);
       await new Promise((settle) => setTimeout(settle, 50));
       await tx.execute("select 1");
     });
-    expect(await failureOf(withDatabaseErrors(() => work))).toMatch(/run again/);
+    expect(await failureOf(withDatabaseErrors(() => work))).toMatch(
+      /57P01\): the server was shut down; run again when it is up/,
+    );
+    expect(await pidOf(pool.db)).toMatchObject({ is_idle: true });
+  });
+
+  // BEGIN, sent before it, fails too, which would end the process if nothing handled that.
+  test("survives a read that throws before it has asked anything", async () => {
+    await using pool = openDatabase(database.url);
+    const odd = () => {
+      throw new Error("an odd read");
+    };
+    await expect(inTransactionAfter(pool.db, odd, odd, { lockMaxMs: -1 })).rejects.toThrow(
+      "an odd read",
+    );
     expect(await pidOf(pool.db)).toMatchObject({ is_idle: true });
   });
 

@@ -165,7 +165,8 @@ export function inTransactionAfter<T, Read>(
     const tx = transactionOn(client);
     // In this order: Drizzle sends a statement only once it is awaited, and BEGIN must be sent first.
     const beginning = client.query({ text: beginText(options) });
-    const [, found] = await Promise.all([beginning, read(tx)]);
+    // Where the read throws before it returns a promise, BEGIN's failure is handled all the same.
+    const [, found] = await Promise.all([beginning, Promise.try(read, tx)]);
     const result = await work(tx, found);
     const { command } = await tx.execute("commit");
     // The server answers ROLLBACK where a statement failed and the work went on regardless.
@@ -183,8 +184,10 @@ async function lent<T>(
   const client = await connecting;
   const connection = connectionOf(client);
   let first: unknown;
-  const onFailure = (failure: unknown) => {
+  let lastWords: unknown;
+  const onFailure = (failure: pg.DatabaseError) => {
     first ??= failure;
+    if (failure.severity === "FATAL") lastWords = failure;
   };
   connection.on("errorMessage", onFailure);
   pipeline(client, isPipelined);
@@ -196,7 +199,9 @@ async function lent<T>(
   } catch (error) {
     client.release(true);
     // Statements sent after a failed one fail too, and their error may be the first to be caught here.
-    throw isAborted(error) ? first : error;
+    if (isAborted(error)) throw first;
+    // A server that ends a connection says why, to no statement where none is under way.
+    throw isEnded(error) ? (lastWords ?? error) : error;
   } finally {
     connection.off("errorMessage", onFailure);
   }
@@ -206,6 +211,12 @@ async function lent<T>(
 function isAborted(error: unknown): boolean {
   const cause = error instanceof DrizzleQueryError ? error.cause : error;
   return cause instanceof pg.DatabaseError && cause.code === "25P02";
+}
+
+/** Whether a statement failed because its connection had ended: the error is then the driver's own. */
+function isEnded(error: unknown): boolean {
+  const cause = error instanceof DrizzleQueryError ? error.cause : error;
+  return cause instanceof Error && /connection terminated|not queryable/i.test(cause.message);
 }
 
 /**
