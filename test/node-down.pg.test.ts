@@ -99,9 +99,10 @@ test("a node that hangs holds up its own account: each command does the others, 
   const key = aMirrorKey("west", { gaps: "allow" });
   const distributed = { keepsPlans: false };
   await using mirror = openMirror(database.url, { ...distributed, keys: [key], now: Date.now });
-  const [metrics, served, mirrored, replayed, verified] = await Promise.all([
+  const [metrics, served, ready, mirrored, replayed, verified] = await Promise.all([
     run("metrics"),
     get("/metrics"),
+    get("/readyz"),
     mirror.ask(key, accountBills.path, { productType: "USDT-FUTURES" }),
     run("replay", "--json"),
     run("verify", "--json", "--heal", "--from", day(20), "--to", day(2)),
@@ -175,6 +176,8 @@ test("a node that hangs holds up its own account: each command does the others, 
   expect(metrics, metrics.stderr).toMatchObject({ code: 1 });
   expect(metrics.stderr).toMatch(/^left out: south: its rows cannot be read /m);
   expect(mirrored).toMatchObject({ status: 200, body: { code: "00000" } });
+  expect(ready.status).toBe(200);
+  expect(JSON.parse(ready.text)).toMatchObject({ status: "ready", unreachable: 1 });
   expect(served.status).toBe(200);
   for (const text of [metrics.stdout, served.text]) {
     const values = (name: string) => seriesOf(text, `bill_sync_${name}`);

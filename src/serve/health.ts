@@ -1,6 +1,7 @@
 import { sql } from "drizzle-orm";
 import { epochMs } from "../contract/time.ts";
 import type { Queryable } from "../db/connect.ts";
+import { isOneOf } from "../db/sql/one-of.ts";
 import { messageOf } from "../errors.ts";
 import type { RouteGroup } from "./routes.ts";
 
@@ -8,16 +9,19 @@ import type { RouteGroup } from "./routes.ts";
  * `/healthz`: whether the process is up. `/readyz`: whether it can answer from the database.
  * Neither needs a key.
  */
-export const health: RouteGroup = (app, { read, now, maxAgeMs, log }) => {
+export const health: RouteGroup = (app, { read, readReachable, now, maxAgeMs, log }) => {
   app.get("/healthz", async () => ({ status: "up" }));
   app.get("/readyz", async (_request, reply) => {
     try {
-      const settledTo = await read(newestReading);
+      const { result: settledTo, unreachable } = await readReachable((accounts) =>
+        read((tx) => newestReading(tx, accounts)),
+      );
       const isFresh = settledTo !== undefined && now() - settledTo <= maxAgeMs;
       const freshness = settledTo === undefined ? "empty" : isFresh ? "fresh" : "stale";
-      return reply
-        .code(isFresh ? 200 : 503)
-        .send({ status: statusOf(isFresh), database: "up", freshness });
+      return reply.code(isFresh ? 200 : 503).send({
+        ...{ status: statusOf(isFresh), database: "up", freshness },
+        unreachable: unreachable.length,
+      });
     } catch (error) {
       log.warn({ error: messageOf(error) }, "the database does not answer");
       return reply.code(503).send({ status: statusOf(false), database: "away" });
@@ -31,10 +35,11 @@ const statusOf = (isReady: boolean) => (isReady ? "ready" : "not ready");
  * The newest time that was read of any ledger. A single ledger that lags does not count: its own
  * requests are refused.
  */
-async function newestReading(tx: Queryable) {
+async function newestReading(tx: Queryable, accounts: readonly string[] | undefined) {
   const { rows } = await tx.execute<{ newest: string | null }>(sql`
     select extract(epoch from max(upper(covered))) * 1000 as newest
-    from stream_times`);
+    from stream_times
+    where ${isOneOf(accounts)}`);
   const newest = rows[0]?.newest ?? null;
   return newest === null ? undefined : epochMs(Number(newest));
 }
