@@ -9,10 +9,10 @@ import { runProgram } from "./backfill/run-program.ts";
 import type { BenchOptions, BenchResult } from "./result.ts";
 
 /*
- * A first sync against the exchange's limit, ten requests a second of a classic account and twenty of
- * a unified one, over ways of several lengths: the real program, from its start to its end, on a real
- * Postgres. It cannot take less than its necessary requests at the limit; which share of its time that
- * is, is the utilisation.
+ * First syncs at the exchange's rate limit: 10 requests a second for a classic account, 20 for a
+ * unified one, at several round trips. Each runs the real program, from start to end, on a real
+ * Postgres. Utilisation is the shortest time that the necessary requests can take, as a share of
+ * the measured time.
  */
 
 const program = fileURLToPath(new URL("../src/bin.js", import.meta.url));
@@ -30,24 +30,24 @@ const cases: readonly Omit<ExchangeOptions, "bills">[] = [
 const operationOf = (kind: Kind) =>
   billsApiOf(kind === "classic" ? "USDT-FUTURES" : "UTA-SPOT").operation;
 
-/** How long so many requests take at least. */
+/** The shortest time in which this many requests can be sent. */
 const leastSeconds = (kind: Kind, requests: number): number => {
   const { limit } = operationOf(kind);
   return (requests / limit.requests) * (limit.perMs / secondMs);
 };
 
-/** What one backfill took, and what the exchange saw of it. */
+/** What one backfill took, and what the exchange counted. */
 export type Backfill = {
   readonly necessary: number;
   readonly sent: number;
   readonly refused: number;
   /** The most arrivals in any rolling second. */
   readonly peak: number;
-  /** Of the whole process, from its start to its end. */
+  /** The time of the whole process, from its start to its end. */
   readonly seconds: number;
-  /** The necessary requests' shortest time, as a share of the seconds. */
+  /** The shortest time of the necessary requests, as a share of the seconds. */
   readonly utilisation: number;
-  /** From the first request's sending to the last answer. */
+  /** From sending the first request to the last answer. */
   readonly askingSeconds: number;
   readonly load: number | undefined;
 };

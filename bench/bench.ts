@@ -13,7 +13,7 @@ import type { Bench, BenchResult } from "./result.ts";
  * Prints a table for each and writes its figures to bench/results/NAME.json.
  */
 
-/** Each is loaded when it is run: some of them need packages that others do not. */
+/** Each is imported only when it is run: some need packages that others do not. */
 const benches: Readonly<Record<string, () => Promise<{ readonly run: Bench }>>> = {
   backfill: () => import("./backfill.ts"),
   distance: () => import("./distance.ts"),
@@ -62,7 +62,7 @@ async function runOne(name: string): Promise<void> {
     cpus: availableParallelism(),
     model: cpus()[0]?.model,
     node: process.version,
-    // Above zero, others were at work: timings are then too long.
+    // Above zero, the machine has other work, so timings are too long.
     loadBefore,
   };
   const at = isoTime(epochMs(Date.now()));
@@ -70,7 +70,7 @@ async function runOne(name: string): Promise<void> {
   await writeFile(file, `${JSON.stringify(record, undefined, 2)}\n`);
 }
 
-/** A table whose first column is names and whose others are figures. */
+/** A table whose first column has names and whose other columns have figures. */
 function print({ title, rows, notes = [] }: BenchResult): void {
   const widths = (rows[0] ?? []).map((_, column) =>
     Math.max(...rows.map((row) => row[column]?.length ?? 0)),

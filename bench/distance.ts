@@ -11,9 +11,9 @@ import { runProgram } from "./backfill/run-program.ts";
 import type { BenchOptions, BenchResult } from "./result.ts";
 
 /*
- * First syncs into a database that is far away: every one must end complete, under one lease an
- * account. The line delays each byte by half a round trip and, where it is narrow, is shared by all
- * connections packet by packet.
+ * First syncs into a database that is far away. Each must end complete, with one lease for each
+ * account. The line delays each byte by half a round trip. If its bandwidth is limited, all
+ * connections share it packet by packet.
  */
 
 const program = fileURLToPath(new URL("../src/bin.js", import.meta.url));

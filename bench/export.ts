@@ -9,8 +9,8 @@ import { openTestServer } from "../test/support/postgres-server.ts";
 import { nodeFlags } from "./support/node-flags.ts";
 
 /*
- * What an export costs: the real program, in a process of its own, writes a seeded ledger to a
- * pipe that is read at once. Its memory is what /proc says, so Linux alone has it.
+ * What an export costs. The real program, in a process of its own, writes a seeded ledger to a pipe
+ * that is read at once. Memory is read from /proc, so it is measured on Linux only.
  */
 
 const sizes = { long: [100_000, 1_000_000], short: [2_000] };
@@ -22,9 +22,9 @@ type Figures = {
   readonly bills: number;
   readonly seconds: number;
   readonly outputBytes: number;
-  /** From the first byte on, the most at any moment that was looked at; in MiB. */
+  /** The largest sample after the first byte, in MiB. */
   readonly writingRssMiB: number;
-  /** Of the whole process, loading its packages included. */
+  /** The peak of the whole process, including loading its packages. */
   readonly peakRssMiB: number;
 };
 
@@ -75,8 +75,8 @@ async function seededDatabase(serverUrl: string, bills: number) {
   return { url: url.href, [Symbol.asyncDispose]: drop };
 }
 
-// Trades with a fee, each balance the one before plus both; two coins, a bill every 25 s, which
-// makes a year of 1.3 million; every 10th bill shares its millisecond with the one before.
+// Trades with a fee, in two coins; each balance is the one before plus amount and fee. One bill
+// every 25 s makes 1.3 million a year; every 10th bill shares its millisecond with the one before.
 const seed = `
   with drawn as (
     select
@@ -133,7 +133,7 @@ async function measure(url: string, format: string, bills: number): Promise<Figu
   return { format, bills, seconds, outputBytes, writingRssMiB, peakRssMiB };
 }
 
-/** What a process has of memory, and the most that it ever had; 0 where it has ended. */
+/** A process's memory now, and its peak; 0 if it has ended. */
 function memoryOf(pid: number | undefined): { readonly rssMiB: number; readonly peakMiB: number } {
   try {
     const status = readFileSync(`/proc/${pid}/status`, "utf8");

@@ -13,9 +13,9 @@ import type { Bench } from "./result.ts";
 import { type BenchDatabase, type BenchServer, openBenchServer } from "./support/postgres.ts";
 
 /*
- * Workers: how many accounts that have nothing new one and two of them sync in a second, each with an
- * address of its own and the whole limit of it; the CPU that it takes; how long the accounts of one that is
- * killed lie still; and what the queue alone costs, by jobs that do nothing.
+ * Workers: how many accounts without new bills one and two of them sync in a second, each with an
+ * address of its own and so a whole rate limit; how much CPU that takes; how long the accounts of a
+ * killed worker wait; and what the queue alone costs, with jobs that do nothing.
  */
 
 const addresses = ["127.0.0.2", "127.0.0.3"];
@@ -64,7 +64,7 @@ type Measured = {
   readonly nodeMs: number;
   readonly postgresMs: number;
   readonly requests: number;
-  /** Of one run in the run log, its indexes included. */
+  /** The size of one run in the run log, including indexes. */
   readonly runBytes: number;
 };
 
@@ -116,7 +116,7 @@ const openQueue = ({ url }: BenchDatabase): Promise<Queue> =>
 const lookEveryMs = 50;
 /** As many as a worker has. */
 const places = 18;
-/** So long that a worker is found at work. */
+/** Long enough that a worker is in the middle of its work. */
 const slowMs = 5_000;
 
 const waitedMaxMs = 15 * 60_000;
@@ -144,7 +144,7 @@ async function measure(
 ): Promise<Measured> {
   await using fleet = await openFleet(server, exchange);
   await using workers = await startWorkers(from, fleet.env);
-  // The first round finds out what an account is and which product types it has.
+  // The first round learns an account's kind and its product types.
   await fleet.fill();
   await untilDrained(fleet.database);
   const before = (await exchange.counts()).requests;
@@ -175,7 +175,10 @@ async function measure(
   };
 }
 
-/** From the death of a worker in mid-work until another one, which has room, has begun with all of its accounts. */
+/**
+ * The time from a worker's death until another one, which has room, has begun with all of its
+ * accounts.
+ */
 async function measureKill(server: BenchServer, exchange: FleetExchange) {
   await using fleet = await openFleet(server, exchange);
   const { client } = fleet.database;

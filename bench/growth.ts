@@ -12,8 +12,9 @@ import { type BenchDatabase, openBenchServer } from "./support/postgres.ts";
 import { syncProcess } from "./support/sync.ts";
 
 /*
- * What an hourly sync, status and plan cost where little and where much is stored, and what a sync
- * every five minutes leaves behind. The bills stored are seeded; the hour's come from an exchange.
+ * What an hourly sync, status and a plan cost with few and with many stored bills, and what a sync
+ * every five minutes leaves behind. The stored bills are seeded; those of the last hour come from
+ * an exchange.
  */
 
 const stream = { account: "bench-0", productType: "USDT-FUTURES" } as const;
@@ -27,7 +28,7 @@ export const run: Bench = async ({ short }) => {
   await using stack = new AsyncDisposableStack();
   const server = stack.use(await openBenchServer());
   const exchange = stack.use(await openPageExchange(90 * 24 * billsAnHour));
-  // The exchange serves up to the last full hour.
+  // The exchange serves bills up to the last full hour.
   const hourStart = (Math.floor(Date.now() / hourMs) - 1) * hourMs;
   const stores: { bills: number; given: BenchDatabase; db: Database; costs: Costs }[] = [];
   for (const bills of sizes) {
@@ -62,7 +63,7 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
   return performance.now() - startedAt;
 }
 
-/** Bills of 90 days up to a time, all of it covered. */
+/** Bills of the 90 days before a time, all of it covered. */
 async function seed({ client }: BenchDatabase, bills: number, to: number): Promise<void> {
   const { account, productType } = stream;
   await client.query(
@@ -98,7 +99,7 @@ async function seed({ client }: BenchDatabase, bills: number, to: number): Promi
   await client.query("vacuum analyze");
 }
 
-/** Undoes the last hour's sync. */
+/** Undoes the sync of the last hour. */
 async function forgetSince({ client }: BenchDatabase, time: number): Promise<void> {
   const since = [isoTime(epochMs(time))];
   await client.query("delete from bills where c_time >= $1", since);
@@ -107,7 +108,10 @@ async function forgetSince({ client }: BenchDatabase, time: number): Promise<voi
   await client.query("delete from account_leases");
 }
 
-/** What syncs every five minutes leave, and how long it takes to read; a year of runs beside it. */
+/**
+ * What syncs every five minutes leave, and how long it takes to read, with a year of runs in the
+ * run log.
+ */
 async function aYear(given: BenchDatabase, days: number) {
   await using opened = openDatabase(given.url);
   const { db } = opened;

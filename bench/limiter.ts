@@ -8,23 +8,22 @@ import { virtualClock } from "../test/support/virtual-clock.ts";
 import type { BenchOptions, BenchResult } from "./result.ts";
 
 /*
- * What a rate limiter costs and what it risks: simulated requests over one-way delays that differ,
- * each counted by the exchange when it arrives. Prints how many of 10,000 are refused and
- * which share of the limit brings answers. No real time is involved: equal runs print equal
- * numbers.
+ * What a rate limiter costs and what it risks. Simulated requests have varying one-way delays, and
+ * the exchange counts each when it arrives. Prints how many of 10,000 are refused, and which share
+ * of the limit brings answers. Time is simulated, so equal runs print equal numbers.
  */
 
 const limit = { requests: 10, perMs: secondMs };
-// As many as walks of a sync: more than the limit has slots, each waiting for its answer.
+// As many as the walks of a sync. More than the limit has slots; each waits for its answer.
 const senders = 16;
 const startedAt = Date.UTC(2025, 0, 1);
 
-/** What is known of a request when its answer is here. */
+/** What is known of a request when its answer has arrived. */
 type Answer = Arrival & { readonly answeredAt: number };
 type Send = (arrived: (arrival: Arrival) => void) => Promise<Answer>;
 type Limiter = (send: Send) => Promise<Answer>;
 type Delays = { readonly there: number; readonly back: number };
-/** What a server's clock shows, less the true time, at a true time. */
+/** The error of a server's clock at a true time. */
 type ServerClock = (random: Random, at: number) => number;
 
 const roundTrips = [
@@ -38,19 +37,19 @@ const roundTrips = [
 /** How a round trip is split into its two one-way delays. */
 const splits = {
   even: (least, extra) => ({ there: (least + extra) / 2, back: (least + extra) / 2 }),
-  // Each direction has a least delay of its own; what comes on top falls anywhere.
+  // Each direction has a minimum delay; the rest is split at random.
   jitter: (least, extra, random) => {
     const there = least / 2 + extra * random();
     return { there, back: least + extra - there };
   },
-  // No direction has a least delay, as if every request took another route.
+  // No direction has a minimum delay, as if every request took another route.
   routes: (least, extra, random) => {
     const there = (least + extra) * random();
     return { there, back: least + extra - there };
   },
 } satisfies Record<string, (least: number, extra: number, random: Random) => Delays>;
 
-/** One slot for each request of the limit, free again some time after the answer in it. */
+/** One slot for each request of the limit. A slot is free again some time after its answer. */
 function slots(clock: Clock, waitAfterMs: (answer: Answer) => number): Limiter {
   const queue = new PQueue({ concurrency: limit.requests });
   return (send) => {
@@ -67,7 +66,7 @@ function slots(clock: Clock, waitAfterMs: (answer: Answer) => number): Limiter {
 const answersTrusted = 20;
 const marginMs = 2;
 
-/** Slots that are freed a period after the answer, less the fastest round trip so far. */
+/** A slot is free one period after its answer, less the fastest round trip so far. */
 function earlierByRoundTrip(clock: Clock): Limiter {
   let fastestMs = Number.POSITIVE_INFINITY;
   let answers = 0;
@@ -78,7 +77,10 @@ function earlierByRoundTrip(clock: Clock): Limiter {
   });
 }
 
-/** By the exchange's time of arrivals, believing that no one-way delay is below the shortest so far. */
+/**
+ * By the exchange's time of arrivals, assuming that no one-way delay is shorter than the shortest
+ * so far.
+ */
 function byShortestDelay(clock: Clock): Limiter {
   let leastMs = Number.POSITIVE_INFINITY;
   let answers = 0;
@@ -104,7 +106,7 @@ const limiters: Readonly<Record<string, (clock: Clock) => Limiter>> = {
   "p-queue, strict window": () => window(true),
 };
 
-/** Counts like the mildest exchange: what it refuses does not count against the limit. */
+/** Counts like the most lenient exchange: refused requests do not count against the limit. */
 function exchange() {
   let served: number[] = [];
   let refused = 0;
@@ -118,13 +120,13 @@ function exchange() {
   };
 }
 
-/** Timers that are whole milliseconds long and fire up to one early or late, as Node's do. */
+/** Timers with whole milliseconds that fire up to one millisecond early or late, as Node's do. */
 const nodeTimers = ({ now, sleep }: Clock, random: Random): Clock => ({
   now,
   sleep: (ms, signal) => sleep(Math.max(1, Math.trunc(ms)) - 1 + 2 * random(), signal),
 });
 
-/** p-queue's windows read the machine's clock: while it runs, that is the simulated one. */
+/** p-queue's windows read the machine's clock, so that clock is the simulated one meanwhile. */
 function replaceGlobalTimers({ now, sleep }: Clock): Disposable {
   const { setTimeout, clearTimeout, setInterval, clearInterval } = globalThis;
   const realNow = Date.now;
@@ -154,7 +156,7 @@ function replaceGlobalTimers({ now, sleep }: Clock): Disposable {
   };
 }
 
-/** How many of 10,000 were refused, and which share of the limit brought answers. */
+/** How many of 10,000 requests were refused, and which share of the limit brought answers. */
 type Figures = { readonly refused: number; readonly used: number };
 
 async function simulate(
@@ -208,7 +210,7 @@ const cells: readonly Cell[] = roundTrips.flatMap(({ meanMs, spreadMs }) =>
   })),
 );
 
-/** Clocks that are not to be trusted, over 300 ± 30 ms. */
+/** Clocks that are wrong, at 300 ± 30 ms. */
 const clockCells: readonly Cell[] = Object.entries({
   "40 s fast": () => 40 * secondMs,
   "3 servers": (random) => 25 * integer(random, 0, 2),

@@ -4,8 +4,8 @@ import { openBenchServer } from "./support/postgres.ts";
 import { syncProcess } from "./support/sync.ts";
 
 /*
- * The most memory that the process of a backfill ever has resident: one account, as many pages at
- * once as it takes, from an exchange without limit. It must not grow with the bills.
+ * The peak resident memory of a backfill's process: one account, with as many pages at once as it
+ * takes, from an exchange without a rate limit. It must not grow with the number of bills.
  */
 
 const productTypesEach = 2;

@@ -12,16 +12,17 @@ import { type Bench, median } from "./result.ts";
 import { nodeFlags } from "./support/node-flags.ts";
 
 /*
- * How long the page takes at a million bills in one ledger, from the real program over HTTP: to its
- * first bytes and as a whole; and so the pages of bills that its figures lead to. Each is the median of
- * the rounds after a first one. Beside it, how long the smallest answer takes that asks the database: so
- * it shows how busy the machine was.
+ * How long the page takes with a million bills in one ledger, from the real program over HTTP: to
+ * its first bytes, and as a whole. The same for the pages of bills behind its figures. Each figure
+ * is the median of the rounds after the first. The smallest answer that needs the database is
+ * measured, too: it shows how busy the machine was.
  */
 
 const goalFirstMs = 100;
 const goalWholeMs = 300;
 
-// Ten kinds of bills over a year up to a quarter of an hour ago; each balance follows from the one before.
+// Ten kinds of bills in the year up to a quarter of an hour ago; each balance follows from the one
+// before.
 const seed = `
   insert into bills (
     account, product_type, bill_id, symbol, amount, fee, business_type, coin, balance, c_time,
@@ -62,7 +63,7 @@ const covered = `
     gen_random_uuid(), now()
   )`;
 
-// As reconcile leaves it, which takes minutes at so many bills.
+// As `reconcile` leaves it. Running it would take minutes with so many bills.
 const reconciled = `
   insert into reconciled_chains (
     account, product_type, coin, ingested_before, tested, rounded, reconciled_at, reconciled_through
@@ -204,7 +205,7 @@ async function measureOne(
 function ask(url: string): Promise<Answer> {
   const { promise, resolve, reject } = Promise.withResolvers<Answer>();
   const startedAt = performance.now();
-  // As a browser asks on this machine.
+  // The headers of a browser on this machine.
   get(url, { headers: { "accept-encoding": "br" } }, (answer) => {
     const chunks: Buffer[] = [];
     let firstMs = Number.NaN;

@@ -8,9 +8,9 @@ import { backfill, billsOf } from "./backfill.ts";
 import type { BenchOptions, BenchResult } from "./result.ts";
 
 /*
- * The backfill, and what a user would do instead: two clients of the exchange, each looped by
- * hand over windows and pages, into the same Postgres. They stop at a short page and prove
- * nothing: one request a window less. The packages are dependencies of bench/ alone.
+ * The backfill, compared with what a user would write instead: loops over windows and pages with
+ * two clients of the exchange, into the same Postgres. They stop at a short page, so they prove
+ * nothing and need one request less for each window. The packages are dependencies of bench/ alone.
  */
 
 const bench = fileURLToPath(new URL(".", import.meta.url));
@@ -19,7 +19,7 @@ const peers = { "ccxt fetchLedger": "ccxt", "bitget-api SDK": "bitget-api" };
 type Figure = {
   readonly name: string;
   readonly seconds: number;
-  /** Of them, those from the first request to the last answer. */
+  /** The seconds from the first request to the last answer. */
   readonly askingSeconds: number;
   readonly requests: number;
   readonly refused: number;
@@ -75,7 +75,7 @@ export async function run(options: BenchOptions): Promise<BenchResult> {
   };
 }
 
-/** As the lockfile says, and no install script is run. */
+/** By the lockfile, without install scripts. */
 function installPeers(): void {
   if (Object.values(peers).every((name) => existsSync(`${bench}node_modules/${name}`))) return;
   execFileSync("npm", ["ci", "--prefix", bench, "--ignore-scripts", "--no-audit", "--no-fund"], {

@@ -6,16 +6,16 @@ import { type BenchOptions, type BenchResult, median } from "./result.ts";
 import { chainedLedger } from "./support/chained-ledger.ts";
 
 /*
- * A whole check of a ledger, against the least that any such check has to do: to sort the bills
- * into their chains and to hold each balance against the one before. The two take turns, so that
- * what else the machine does falls on both. Besides, ledgers with more and more breaks: a check goes
- * by its bills, and each break costs the same.
+ * A whole check of a ledger, compared with the least that any such check has to do: sort the bills
+ * into their chains, and compare each balance with the one before. The two take turns, so that
+ * other work of the machine affects both. It also checks ledgers with more and more breaks: a check
+ * depends on the number of bills, and each break should cost the same.
  */
 
 const rounds = 7;
 const billsOf = ({ short }: BenchOptions): number => (short ? 20_000 : 1_000_000);
 
-// Bills of which some are taken out: each of them leaves a break.
+// Bills, some of which are removed; each removal leaves a break.
 const brokenBillsOf = ({ short }: BenchOptions): number => (short ? 4_000 : 120_000);
 const breaksWanted = ({ short }: BenchOptions) => (short ? [10, 40] : [1, 330, 1_320, 5_280]);
 const wholeAccount = { accounts: ["main"], productTypes: undefined };
@@ -63,14 +63,14 @@ export async function run(options: BenchOptions): Promise<BenchResult> {
 
 type Broken = { readonly bills: number; readonly breaks: number; readonly ms: number };
 
-/** A whole check of a ledger that lacks so many bills here and there. */
+/** A whole check of a ledger that lacks this many bills. */
 async function checkBroken(url: string, bills: number, wanted: number): Promise<Broken> {
   await using tables = openDatabase(url);
   const client = new Client({ connectionString: url });
   await client.connect();
   try {
     await client.query(chainedLedger(bills));
-    // Four ledgers take turns: of each the bills that are taken out are evenly apart.
+    // The four ledgers alternate, so the removed bills are evenly spread over each.
     await client.query(`
       delete from bills
       using (
@@ -94,7 +94,7 @@ async function checkBroken(url: string, bills: number, wanted: number): Promise<
 type Measured = { readonly scanMs: readonly number[]; readonly checkMs: readonly number[] };
 
 async function inTurns(scan: () => Promise<void>, check: () => Promise<void>): Promise<Measured> {
-  // The first ones read from the disk.
+  // The first round reads from the disk.
   await scan();
   await check();
   const scanMs: number[] = [];

@@ -1,18 +1,21 @@
 export type BenchOptions = {
-  /** A small form that takes seconds: says that the measurement works, not how fast the program is. */
+  /**
+   * A short form that takes seconds. It shows that the measurement works, not how fast the program
+   * is.
+   */
   readonly short: boolean;
 };
 
 /** What one benchmark measured. */
 export type BenchResult = {
   readonly name: string;
-  /** One line: what the table's figures are. */
+  /** One line: what the figures of the table are. */
   readonly title: string;
-  /** The table as it is printed; its first row names the columns. */
+  /** The table as it is printed; its first row has the names of the columns. */
   readonly rows: readonly (readonly string[])[];
-  /** What must be known to read the table, a line each. */
+  /** Notes that are needed to read the table, one line each. */
   readonly notes?: readonly string[];
-  /** What was to be measured and failed, a line each. The command then ends with 1. */
+  /** Measurements that failed, one line each. The command then ends with 1. */
   readonly failures?: readonly string[];
   /** The figures themselves, for programs. */
   readonly json: unknown;
@@ -20,7 +23,7 @@ export type BenchResult = {
 
 export type Bench = (options: BenchOptions) => Promise<BenchResult>;
 
-/** The middle one of the figures; of an even number of them the mean of the two in the middle. */
+/** The median. */
 export function median(figures: readonly number[]): number {
   const sorted = figures.toSorted((a, b) => a - b);
   const middle = Math.floor(sorted.length / 2);

@@ -4,10 +4,10 @@ import { type Serving, startServe } from "./support/mirror-process.ts";
 import { type BenchDatabase, type BenchServer, openBenchServer } from "./support/postgres.ts";
 
 /*
- * Pages of 100 bills from the mirror, over HTTP and signed, beside a bare query of the same page from this
- * process, which reads its rows. The two take turns, so that what else the machine does falls on both. The
- * time of the processors that a page takes says more where the machine has other work: the mirror's is its
- * own process's, the bare query's this one's, each with Postgres's.
+ * Pages of 100 bills from the mirror, over HTTP and signed, compared with a bare query of the same
+ * page from this process, which reads its rows. The two take turns, so that other work of the
+ * machine affects both. On a busy machine the CPU time of a page says more: that of the mirror's
+ * process, or of this one for the bare query, each plus Postgres's.
  */
 
 const pageSize = 100;
@@ -17,12 +17,12 @@ const spacingSeconds = 30;
 const sizesOf = ({ short }: BenchOptions): readonly number[] =>
   short ? [2_000, 10_000] : [10_000, 5_000_000];
 
-/** For one client a round, and for 64 together. */
+/** Rounds for one client, and for 64 clients together. */
 const requestsOf = ({ short }: BenchOptions): readonly [number, number] =>
   short ? [40, 200] : [200, 1_000];
 
-// As syncs leave it behind: a checkpoint of each week. The log that a crash would need is not written, and
-// no vacuum but the bench's own takes processors meanwhile.
+// As syncs leave it: a checkpoint for each week. The tables are unlogged and have no autovacuum, so
+// that nothing else takes CPU meanwhile.
 const ledger = (bills: number): string => `
   alter table bills set unlogged;
   alter table bills set (autovacuum_enabled = off);
@@ -65,7 +65,7 @@ type Figures = {
   readonly p50: number;
   readonly p99: number;
   readonly perSecond: number;
-  /** Of the processors for a page, in ms: the client's or the mirror's, and Postgres's. */
+  /** CPU ms of a page: of the client or the mirror, and of Postgres. */
   readonly cpuMs: { readonly own: number; readonly postgres: number };
 };
 
@@ -153,7 +153,7 @@ async function measure(
 type Cpu = Figures["cpuMs"];
 type Driven = { readonly ms: readonly number[]; readonly tookMs: number; readonly cpu: Cpu };
 
-/** So many requests, by so many clients that each wait for their answer. */
+/** Sends this many requests by so many clients, each of which waits for its answer. */
 async function drive(
   act: () => Promise<void>,
   clients: number,
@@ -222,7 +222,10 @@ function resultOf(rows: readonly Row[], memory: readonly string[], version: stri
   };
 }
 
-/** How many times the CPU of a page with the most bills is that with the fewest, beside the bare query's. */
+/**
+ * The ratio of a page's CPU with the most bills to that with the fewest, and the same for the bare
+ * query.
+ */
 function growthText(rows: readonly Row[]): string {
   const [least, most] = [rows[0]?.bills, rows.at(-1)?.bills];
   const wholeMs = ({ cpuMs }: Figures) => cpuMs.own + cpuMs.postgres;

@@ -11,8 +11,8 @@ import { nodeFlags } from "./support/node-flags.ts";
 import { openBenchServer } from "./support/postgres.ts";
 
 /*
- * What the program's process takes of the CPU where there is next to nothing to do: all of it, from
- * the start of Node on, without the server's part.
+ * The CPU of the program's process when there is almost nothing to do: all of it, from the start of
+ * Node, without the server's part.
  */
 
 const program = fileURLToPath(new URL("../src/bin.js", import.meta.url));

@@ -7,9 +7,9 @@ import { nodeFlags } from "./support/node-flags.ts";
 import { openBenchServer } from "./support/postgres.ts";
 
 /*
- * How long `status` takes, from the start of its process to its end, where there are few accounts and
- * where there are very many, each with one to six ledgers and 90 days of checkpoints. `--version` beside
- * it is a process that asks the database nothing: so it shows how busy the machine was.
+ * How long `status` takes, from start to end of its process, with few accounts and with very many,
+ * each with one to six ledgers and 90 days of checkpoints. `--version` is a process without a
+ * database query: it shows how busy the machine was.
  */
 
 const program = fileURLToPath(new URL("../src/cli.ts", import.meta.url));

@@ -10,11 +10,11 @@ import { type BenchServer, openBenchServer } from "./support/postgres.ts";
 import { syncProcess } from "./support/sync.ts";
 
 /*
- * Rows a second without the exchange's limit: many accounts, pages from another process's memory,
- * the real client, walks and tables; beside it one \copy of the same rows into the same table with
- * its indexes, once sorted by their key and once in the order in which the sync stored them, which
- * puts them in all places of the indexes at once. Postgres's and Node's CPU are printed too: they do not depend on what else the
- * machine does.
+ * Rows a second without the exchange's rate limit: many accounts, pages from another process's
+ * memory, the real client, walks and tables. Compared with one \copy of the same rows into the same
+ * table with its indexes: once sorted by key, and once in the order in which the sync stored them,
+ * which writes to all places of the indexes at once. The CPU of Postgres and Node is printed, too:
+ * it does not depend on other work of the machine.
  */
 
 const accounts = 8;

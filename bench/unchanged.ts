@@ -4,8 +4,8 @@ import { type BenchDatabase, openBenchServer } from "./support/postgres.ts";
 import { syncProcess } from "./support/sync.ts";
 
 /*
- * What it costs to read again what has not changed: rows written and WAL of a first load, and of
- * two readings of the same ledger, each after its checkpoints were thrown away.
+ * What it costs to read unchanged bills again: rows written and WAL of a first load, and of two
+ * more readings of the same ledger. Its checkpoints are deleted before each of them.
  */
 
 const accounts = 2;

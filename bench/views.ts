@@ -4,10 +4,10 @@ import { DaySubject, type Taken } from "./support/day-subject.ts";
 import { markCost } from "./support/mark-cost.ts";
 
 /*
- * How long it takes to read the views over stored days: all rows of four ledgers, those of one, and
- * what a BI tool asks for; how that grows with the years; and what marking and storing days costs those
- * who write. The server's CPU stands beside each time, and its ratio to that of a look-up of one bill
- * by its key: both tell what the program costs while others use the machine, too.
+ * How long the views over stored days take: all rows of four ledgers, those of one, and typical
+ * queries of a BI tool; how that grows with the years; and what marking and storing days costs the
+ * writers. Each time comes with the server's CPU, and its ratio to a look-up of one bill by its
+ * key. These two show the cost even if others use the machine.
  */
 
 const oneLedger = "where account = 'main' and product_type = 'chain-1'";
@@ -82,7 +82,7 @@ export const run: Bench = async ({ short }) => {
 async function readViews(subject: DaySubject, rounds: number): Promise<readonly Row[]> {
   const rows: Row[] = [];
   for (const view of views) {
-    // It puts every bill of a ledger in its place, whatever is stored of days.
+    // It orders every bill of a ledger, whatever days are stored.
     const isWhole = view === "activity";
     const times = isWhole ? 1 : rounds;
     const select = `select * from analytics.${view}`;
@@ -98,7 +98,7 @@ async function readDays(subject: DaySubject, rounds: number): Promise<readonly R
   const day = `select * from analytics.activity ${oneLedger} and day`;
   const one = await subject.timeOf(`${day} = '2025-01-02'`, rounds);
   const thirty = await subject.timeOf(`${day} between '2025-01-02' and '2025-01-31'`, rounds);
-  // Days that are marked are computed: here the last thirty of one ledger.
+  // Marked days are computed from bills: here the last thirty of one ledger.
   await subject.run(`
     insert into dirty_days
     select account, wallet, day, 'bills'
@@ -117,9 +117,9 @@ async function readDays(subject: DaySubject, rounds: number): Promise<readonly R
   ];
 }
 
-/** How much longer the newest month of one ledger takes to read with five years than with one. */
+/** How much longer the newest month of one ledger takes with five years than with one. */
 async function growthOf(databases: Databases, short: boolean): Promise<number> {
-  // As many days as years have, with fewer bills a day: only days are read.
+  // As many days as so many years have, with fewer bills a day: only days are read.
   const everySeconds = short ? 2_500 : 250;
   const query = `
     select *
@@ -136,7 +136,7 @@ async function growthOf(databases: Databases, short: boolean): Promise<number> {
   return five / one;
 }
 
-/** What BI tools ask for, over five times as many bills. */
+/** Typical queries of BI tools, with five times as many bills. */
 async function askAsTools(
   databases: Databases,
   short: boolean,

@@ -4,11 +4,14 @@ import { openTestServer } from "../../test/support/postgres-server.ts";
 
 export type Databases = AsyncDisposable & {
   readonly version: string;
-  /** A new database with the program's tables. @returns its address. */
+  /**
+   * Creates a database with the program's tables.
+   * @returns its address.
+   */
   fresh(): Promise<string>;
 };
 
-/** A real Postgres as the tests find one: TEST_DATABASE_URL, Docker, or the embedded one. */
+/** A real Postgres, found as the tests find one: TEST_DATABASE_URL, Docker, or the embedded one. */
 export async function openDatabases(): Promise<Databases> {
   const server = await openTestServer();
   const names: string[] = [];

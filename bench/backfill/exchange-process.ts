@@ -6,9 +6,9 @@ import type { ExchangeFacts, ExchangeOptions } from "./exchange.ts";
 import { makeBills, necessaryRequests } from "./ledger.ts";
 
 /*
- * The exchange of the backfill benchmarks, in a process of its own: half of a round trip lies
- * before a request arrives, and is counted, and half behind. It refuses the arrival past the
- * limit in any rolling second, and counts what it refuses.
+ * The exchange of the backfill benchmarks, in a process of its own. It waits half of a round trip
+ * before a request arrives and is counted, and the other half after that. In any rolling second it
+ * refuses arrivals past the limit, and counts them.
  */
 
 const { kind, shape, bills, meanMs, spreadMs } = JSON.parse(

@@ -8,7 +8,7 @@ export type ExchangeOptions = {
   readonly kind: Kind;
   readonly shape: Shape;
   readonly bills: number;
-  /** Of the round trip; each half of it is drawn evenly from its half of mean ± spread. */
+  /** Of the round trip. Each half is drawn uniformly from half of mean ± spread. */
   readonly meanMs: number;
   readonly spreadMs: number;
 };
@@ -23,13 +23,16 @@ export type ExchangeFacts = {
 
 export type Exchange = AsyncDisposable &
   ExchangeFacts & {
-    /** What arrived so far, and how long it took from the first request's sending to the last answer. */
+    /** The arrivals so far, and the time from sending the first request to the last answer. */
     statistics(): Promise<Statistics & { readonly seconds: number }>;
   };
 
 const program = fileURLToPath(new URL("exchange-process.ts", import.meta.url));
 
-/** The sandbox exchange in another process, so that its work is not on the program's clock. */
+/**
+ * The sandbox exchange in another process, so that its work does not slow down the measured
+ * program.
+ */
 export async function startExchange(options: ExchangeOptions): Promise<Exchange> {
   const child = fork(program, [JSON.stringify(options)]);
   const [facts] = (await once(child, "message")) as [ExchangeFacts];

@@ -17,10 +17,10 @@ import { horizonAt } from "../../src/sync/plan.ts";
 
 export type BillsOf = Readonly<Record<ProductType, readonly LedgerBill[]>>;
 
-/** An account's six product types have 13 windows each, and those of a unified one 3. */
+/** Each product type of a classic account has 13 windows, one of a unified account 3. */
 export type Kind = "classic" | "unified";
 
-/** How a ledger's bills lie in its windows. */
+/** How a ledger's bills are spread over its windows. */
 export type Shape = "uneven" | "one heavy window";
 
 export const productTypesOf = (kind: Kind): readonly ProductType[] =>
@@ -31,7 +31,7 @@ export const windowsAt = (now: EpochMs, kind: Kind = "classic"): readonly Interv
   return interval(horizonAt(now), now).flatMap((span) => split(span, windowMaxMs));
 };
 
-/** So many bills, the same for the same shape, count and time. */
+/** Makes this many bills, the same ones for the same shape, count and time. */
 export function makeBills(kind: Kind, shape: Shape, count: number, now: EpochMs): BillsOf {
   const random = seededRandom(`${shape} ${count}`);
   const windows = windowsAt(now, kind);
@@ -64,8 +64,8 @@ export function makeBills(kind: Kind, shape: Shape, count: number, now: EpochMs)
 }
 
 /**
- * What no client can do without, that proves what it reads: the pages with bills, and for each
- * window the two answers, to two questions, that say that nothing is left.
+ * The number of requests that any client needs to prove what it reads: one for each page with
+ * bills, and two for each window, whose answers show that nothing is left.
  */
 export function necessaryRequests(kind: Kind, bills: BillsOf, now: EpochMs): number {
   let requests = 0;
@@ -78,7 +78,7 @@ export function necessaryRequests(kind: Kind, bills: BillsOf, now: EpochMs): num
   return requests;
 }
 
-/** Half of them in a tenth of the window, some with others in their millisecond. */
+/** Half of the bills are in a tenth of the window, some of them in the same millisecond. */
 function billsIn(
   random: Random,
   productType: ProductType,

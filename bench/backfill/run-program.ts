@@ -9,9 +9,9 @@ import { secondMs } from "../../src/contract/time.ts";
 export type Ended = { readonly seconds: number; readonly stdout: string };
 
 /**
- * Runs a program of Node in a process of its own, in an empty folder, and takes the time from
- * its start to its end.
- * @throws Error with what it wrote, where it ends with another code than 0.
+ * Runs a Node program in a process of its own, in an empty folder, and measures its time from start
+ * to end.
+ * @throws Error with its output, if it ends with another code than 0.
  */
 export async function runProgram(
   args: readonly string[],

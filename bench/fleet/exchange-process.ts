@@ -4,8 +4,8 @@ import { rollingWindow } from "../../src/server/arrivals.ts";
 import type { FleetExchangeFacts } from "./exchange.ts";
 
 /*
- * An exchange with many accounts that have nothing new, in a process of its own. It answers at once, and
- * counts what comes from each address in a rolling second.
+ * An exchange with many accounts without new bills, in a process of its own. It answers at once,
+ * and counts the requests from each address in a rolling second.
  */
 
 const { accounts } = JSON.parse(process.argv[2] ?? "") as { readonly accounts: number };

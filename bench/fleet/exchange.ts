@@ -10,7 +10,9 @@ export type FleetExchangeFacts = {
 export type FleetCounts = {
   readonly requests: number;
   readonly refusals: Readonly<Record<string, number>>;
-  /** The most that came from one address, and of one user for one operation, in a rolling second. */
+  /**
+   * The most requests in any rolling second from one address, and of one user for one operation.
+   */
   readonly addressPeak: number;
   readonly uidPeak: number;
 };
@@ -18,7 +20,7 @@ export type FleetCounts = {
 export type FleetExchange = AsyncDisposable &
   FleetExchangeFacts & {
     counts(): Promise<FleetCounts>;
-    /** Each answer waits so long from now on. */
+    /** Delays each answer by this time from now on. */
     delay(ms: number): void;
   };
 

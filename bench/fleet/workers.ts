@@ -4,16 +4,16 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 export type Workers = AsyncDisposable & {
-  /** CPU seconds of all of them so far, their start included. */
+  /** The CPU seconds of all workers so far, including their start. */
   cpuSeconds(): number;
-  /** Ends the first at once, as a machine that goes away does. */
+  /** Kills the first worker, as if its machine went away. */
   killFirst(): Promise<void>;
 };
 
 const bin = fileURLToPath(new URL("../../src/bin.js", import.meta.url));
 const ticksASecond = 100;
 
-/** The real `worker`, one for each address, each in a process of its own. Resolves when they work. */
+/** The real `worker`, one process for each address. Resolves once all of them are working. */
 export async function startWorkers(
   addresses: readonly string[],
   env: Readonly<Record<string, string>>,

@@ -1,7 +1,7 @@
 import { pageSizeMax } from "../../src/contract/account-bills.ts";
 import { loopByHand } from "./store-page.ts";
 
-/* The bitget-api SDK, looped by hand. It has no limiter: one request after the other. */
+/* A loop with the bitget-api SDK. It has no rate limiter, so the requests are sequential. */
 
 type Bill = {
   readonly billId: string;
@@ -16,7 +16,7 @@ type RestClient = {
 };
 
 const { env } = process;
-// Not the root's dependency: its types are not there where the benchmark is not run.
+// Not a dependency of the root package, so its types are missing unless the benchmark is run.
 const { RestClientV2 } = (await import("bitget-api" as string)) as {
   RestClientV2: new (options: object) => RestClient;
 };

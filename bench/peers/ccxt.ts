@@ -1,7 +1,7 @@
 import { pageSizeMax } from "../../src/contract/account-bills.ts";
 import { loopByHand } from "./store-page.ts";
 
-/* ccxt's fetchLedger, looped by hand. Its own limiter is on, as it is by default. */
+/* A loop with ccxt's fetchLedger. Its own rate limiter is on, as it is by default. */
 
 type Entry = {
   readonly id: string;
@@ -22,7 +22,7 @@ type Bitget = {
 };
 
 const { env } = process;
-// Not the root's dependency: its types are not there where the benchmark is not run.
+// Not a dependency of the root package, so its types are missing unless the benchmark is run.
 const { bitget } = (await import("ccxt" as string)) as { bitget: new (options: object) => Bitget };
 const exchange = new bitget({
   apiKey: env["EXCHANGE_API_KEY"],
@@ -31,7 +31,7 @@ const exchange = new bitget({
 });
 const baseUrl = env["EXCHANGE_BASE_URL"] ?? "";
 exchange.urls.api = { mix: baseUrl, spot: baseUrl, common: baseUrl };
-// Bills need none, and the sandbox does not serve them.
+// Bills need no markets, and the sandbox does not serve them.
 exchange.markets = {};
 
 await loopByHand(async ({ productType, from, to }, idLessThan) => {

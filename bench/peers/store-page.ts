@@ -3,7 +3,7 @@ import { classicProductTypes } from "../../src/contract/product-types.ts";
 import { epochMs } from "../../src/contract/time.ts";
 import { windowsAt } from "../backfill/ledger.ts";
 
-/** A bill as a short script stores it: what it looks for in columns, and the rest as JSON. */
+/** A bill as a short script would store it: some fields as columns, and the rest as JSON. */
 export type Row = {
   readonly id: string;
   readonly time: number;
@@ -12,15 +12,18 @@ export type Row = {
   readonly raw: unknown;
 };
 
-/** One page of a window. @returns where the next one begins, or undefined after a short page. */
+/**
+ * One page of a window.
+ * @returns where the next page begins; undefined after a short page.
+ */
 export type ReadPage = (
   window: { readonly productType: string; readonly from: number; readonly to: number },
   idLessThan: string | undefined,
 ) => Promise<{ readonly rows: readonly Row[]; readonly next: string | undefined }>;
 
 /**
- * What somebody writes who has a client of the exchange and wants its bills in Postgres: one
- * window after the other, page by page until one is short, each inserted with one statement.
+ * What a user would write to store the bills of a client in Postgres: one window after the other,
+ * page by page until one is short, and one insert statement for each page.
  */
 export async function loopByHand(readPage: ReadPage): Promise<void> {
   const pool = new Pool({ connectionString: process.env["DATABASE_URL"] });

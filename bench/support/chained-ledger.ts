@@ -1,7 +1,8 @@
 /**
- * The statement that stores bills of four product types, `chain-0` to `chain-3`, so many seconds apart
- * in turns. Each balance is the one before plus amount and fee; one bill of a hundred shows none. One of
- * ten is funding, and one of some thousands a transfer, a liquidation or a bonus.
+ * The statement that stores bills of four product types, `chain-0` to `chain-3`, in turns, this
+ * many seconds apart. Each balance is the one before plus amount and fee; one bill of a hundred has
+ * no balance. One of ten is funding, and one of some thousands a transfer, a liquidation or a
+ * bonus.
  */
 export const chainedLedger = (bills: number, everySeconds = 25): string => `
   insert into bills (

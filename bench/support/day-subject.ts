@@ -6,13 +6,13 @@ import { median } from "../result.ts";
 import { chainedLedger } from "./chained-ledger.ts";
 import { backendOf, serverCpuMs } from "./server-cpu.ts";
 
-/** How long a query took, and of that the server's CPU; NaN where the server is elsewhere. */
+/** How long a query took, and the server's CPU for it; NaN if the server is on another machine. */
 export type Taken = { readonly ms: number; readonly cpuMs: number };
 
-/** A database with bills and their days, stored, and how long its statements take. */
+/** A database with bills and their stored days, and how long its statements take. */
 export class DaySubject implements AsyncDisposable {
   readonly db: Database;
-  /** What storing all days took. */
+  /** The cost of storing all days. */
   readonly storedIn: Taken;
   readonly #client: Client;
   readonly #open: OpenDatabase;
@@ -26,7 +26,7 @@ export class DaySubject implements AsyncDisposable {
     this.storedIn = storedIn;
   }
 
-  /** @param everySeconds one of the four ledgers has a bill. */
+  /** @param everySeconds the time between two bills of the four ledgers together. */
   static async open(databases: Databases, bills: number, everySeconds = 25): Promise<DaySubject> {
     const url = await databases.fresh();
     const client = new Client({ connectionString: url });
@@ -58,7 +58,7 @@ export class DaySubject implements AsyncDisposable {
     await this.#client.query(statement);
   }
 
-  /** The middle one of some rounds. All columns are made, and no row is sent. */
+  /** The median round. All columns are computed, and no row is sent. */
   async timeOf(query: string, rounds: number): Promise<Taken> {
     const taken: Taken[] = [];
     for (let round = 0; round < rounds; round++) {

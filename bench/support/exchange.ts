@@ -6,7 +6,7 @@ export type PageExchange = AsyncDisposable & { readonly url: string };
 
 const script = fileURLToPath(new URL("page-exchange.ts", import.meta.url));
 
-/** Starts an exchange without limit and latency, whose every stream holds so many bills. */
+/** Starts an exchange without rate limit and latency, each stream of which has this many bills. */
 export async function openPageExchange(billsAStream: number): Promise<PageExchange> {
   const child = fork(script, [String(billsAStream)]);
   const [port] = await once(child, "message");

@@ -1,6 +1,9 @@
 import type { BenchDatabase } from "./postgres.ts";
 
-/** What the tables hold of a fleet: accounts of one to six ledgers with 90 days in windows of a week. */
+/**
+ * Fills the tables with many accounts of one to six ledgers each, with 90 days in windows of a
+ * week.
+ */
 export async function seedFleet(
   { client }: Pick<BenchDatabase, "client">,
   accounts: number,
@@ -58,7 +61,7 @@ const openWindows = `
   from ${ledgers}
   where n % 1000 = 3`;
 
-/** As the migration fills it, and each run keeps it. */
+/** As the migration fills it, and each run keeps it up to date. */
 const times = `
   insert into stream_times (
     account, product_type, covered, lost, open, settled_to, read_at, lost_at, told_at

@@ -16,8 +16,8 @@ const pageSize = 100;
 const beginning = Date.UTC(2026, 0, 1);
 
 /**
- * CPU milliseconds a page: of storing it whole, in a transaction of its own, and of marking its days.
- * The share is the middle one of the rounds', of which each measures both.
+ * CPU milliseconds of a page: for storing it in a transaction of its own, and for marking its days.
+ * The share is the median of the rounds, each of which measures both.
  */
 export type MarkCost = {
   readonly pageCpuMs: number;
@@ -25,7 +25,7 @@ export type MarkCost = {
   readonly share: number;
 };
 
-/** What the server and this process take together. Their reading of the page is not in it. */
+/** The CPU of the server and of this process together, without reading the page. */
 export async function markCost(
   url: string,
   { rounds, pages }: { readonly rounds: number; readonly pages: number },
@@ -62,7 +62,7 @@ export async function markCost(
           after = next.cursor;
         }
       });
-    // The statement that marks days does something else besides: the difference is what it costs.
+    // The statement that marks days does other work, too: the difference is the cost of marking.
     const counted = (first: number, isMarked: boolean) =>
       measured(() =>
         inTransaction(db, async (tx) => {
@@ -77,7 +77,7 @@ export async function markCost(
     for (let round = 0; round < rounds; round++) {
       const first = round * pages;
       const pageCpuMs = await stored(first);
-      // In turns, the other one first each time.
+      // In turns; each time the other one begins.
       const isMarkedFirst = round % 2 === 0;
       const one = await counted(first, isMarkedFirst);
       const other = await counted(first, !isMarkedFirst);

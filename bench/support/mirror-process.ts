@@ -11,11 +11,14 @@ import { nodeFlags } from "./node-flags.ts";
 import type { BenchDatabase } from "./postgres.ts";
 import { processCpuMs } from "./server-cpu.ts";
 
-// A key has 100 requests a second: the requests go round.
+// A key has 100 requests a second, so the requests rotate over the keys.
 const keyCount = 200;
 
 export type Serving = AsyncDisposable & {
-  /** Takes a page of USDT-FUTURES. @throws where it is none. */
+  /**
+   * Reads a page of USDT-FUTURES.
+   * @throws if the answer is not a page.
+   */
   askPage(page: { readonly limit: number; readonly idLessThan: string | undefined }): Promise<void>;
   residentMiB(): Promise<number>;
   cpuMs(): number;

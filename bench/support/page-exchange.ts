@@ -11,12 +11,12 @@ import { historyMs, hourMs } from "../../src/contract/time.ts";
 
 const count = Number(process.argv[2]);
 const pageSize = 100;
-// Bills are served by the hour's start: a run that begins later in the same hour finds no new ones.
+// Serves bills up to the start of the hour, so that a later run in the same hour finds no new ones.
 const newest = Math.floor(Date.now() / hourMs) * hourMs;
 const stepMs = (historyMs - 2 * hourMs) / count;
 const idEpoch = 1_435_725_920_677n;
 
-/** Newest first; no two bills in one millisecond. */
+/** Newest first; no two bills in the same millisecond. */
 const timeOf = (index: number): number => newest - Math.ceil((index + 1) * stepMs);
 const idOf = (index: number): string => String((BigInt(timeOf(index)) - idEpoch) << 22n);
 const types = ["open_long", "close_long", "open_short", "close_short", "contract_settle_fee"];
@@ -24,7 +24,7 @@ const types = ["open_long", "close_long", "open_short", "close_short", "contract
 const money = (seed: number, digits: number): string =>
   (((seed * 7_919) % 1_000_003) / 997).toFixed(digits);
 
-/** A row as text; that of a real exchange is as long. */
+/** A row as text, as long as one of the real exchange. */
 const rowOf = (index: number): string =>
   `{"billId":"${idOf(index)}","symbol":"BTCUSDT","amount":"${index % 2 === 0 ? "-" : ""}` +
   `${money(index, 8)}","fee":"-${money(index + 3, 8)}","feeByCoupon":"","businessType":` +
@@ -41,7 +41,7 @@ for (let index = 0; index < count; index++) {
 const ledger = Buffer.concat(pieces);
 pieces.length = 0;
 
-/** The first index whose bill is no later than this. */
+/** The first index whose bill is not later than this time. */
 const indexAt = (time: number): number => {
   let index = Math.max(0, Math.floor((newest - time) / stepMs) - 2);
   while (index < count && timeOf(index) > time) index += 1;

@@ -7,15 +7,18 @@ import { migrate } from "../../src/db/migrate.ts";
 
 export type BenchServer = AsyncDisposable & {
   readonly version: string;
-  /** CPU seconds of all its processes so far; undefined where it is not on this machine. */
+  /** The CPU seconds of all its processes so far; undefined if it is on another machine. */
   cpuSeconds(): Promise<number | undefined>;
-  /** Makes a migrated database of its own, dropped with its scope. */
+  /** Creates a migrated database, which is dropped with its scope. */
   database(): Promise<BenchDatabase>;
 };
 
 export type BenchDatabase = AsyncDisposable & { readonly url: string; readonly client: pg.Client };
 
-/** BENCH_DATABASE_URL's server, else an embedded one as users have it: every commit on disk. */
+/**
+ * The server of BENCH_DATABASE_URL, else an embedded one with the settings that users have: every
+ * commit goes to disk.
+ */
 export async function openBenchServer(): Promise<BenchServer> {
   const given = process.env["BENCH_DATABASE_URL"];
   const stack = new AsyncDisposableStack();
@@ -37,7 +40,7 @@ export async function openBenchServer(): Promise<BenchServer> {
 
 async function embedded(stack: AsyncDisposableStack): Promise<string> {
   const dataDir = await mkdtemp(join(tmpdir(), "bill-sync-bench-"));
-  // For root, whose server runs as another user.
+  // If this runs as root, the server runs as another user.
   await chmod(dataDir, 0o755);
   stack.defer(() => rm(dataDir, { recursive: true, force: true }));
   return stack.use(await openEmbedded({ dataDir })).url;
@@ -45,7 +48,7 @@ async function embedded(stack: AsyncDisposableStack): Promise<string> {
 
 const ticksASecond = 100;
 
-/** Of a backend's parent and all its children, those that have ended included. */
+/** Of the postmaster and all its children, including those that have ended. */
 async function serverCpuSeconds(backend: number): Promise<number | undefined> {
   try {
     const statOf = async (pid: number | string) => {
@@ -61,7 +64,7 @@ async function serverCpuSeconds(backend: number): Promise<number | undefined> {
       await statOf(parent);
     let ticks = user + system + endedUser + endedSystem;
     for (const child of children.trim().split(" ")) {
-      // One may end in the meantime.
+      // A process may end meanwhile.
       const stat = await statOf(child).catch(() => []);
       ticks += (stat[11] ?? 0) + (stat[12] ?? 0);
     }

@@ -4,9 +4,9 @@ import type { Client } from "pg";
 const nsAMs = 1e6;
 
 /**
- * Milliseconds of CPU that those of the server's processes have taken so far which serve this
- * connection's database, this one included: what others do on the machine adds nothing to them. NaN
- * where the server is not on this machine.
+ * CPU milliseconds so far of the server processes that serve this connection's database, including
+ * this connection's own. Other work of the machine is not included. NaN if the server is on another
+ * machine.
  */
 export async function serverCpuMs(client: Client): Promise<number> {
   const { rows } = await client.query<{ pid: number }>(
@@ -15,7 +15,7 @@ export async function serverCpuMs(client: Client): Promise<number> {
   return rows.reduce((sum, { pid }) => sum + cpuMsOf(pid), 0);
 }
 
-/** Of the process that serves this connection alone; no question is asked for it. */
+/** Of the process that serves this connection; needs no query. */
 export async function backendOf(client: Client): Promise<() => number> {
   const { rows } = await client.query<{ pid: number }>("select pg_backend_pid() as pid");
   const pid = rows[0]?.pid ?? 0;
@@ -32,11 +32,11 @@ function cpuMsOf(pid: number): number {
 
 const ticksASecond = 100;
 
-/** Of all threads of a process, to 10 ms. NaN where it is not on this machine. */
+/** Of all threads of a process, to 10 ms. NaN if it is on another machine. */
 export function processCpuMs(pid: number | undefined): number {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, "utf8");
-    // Behind the name: the 12th and the 13th, in the kernel's and in its own code.
+    // The 12th and 13th field after the name: the time in user mode and in the kernel.
     const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
     return ((Number(fields[11]) + Number(fields[12])) / ticksASecond) * 1_000;
   } catch {

@@ -15,8 +15,8 @@ import { Secret } from "../../src/secret.ts";
 import { syncAccount } from "../../src/sync/run.ts";
 
 /*
- * The real sync of many accounts, but for the exchange's limit, in a process of its own. Prints
- * what it did and took. Run by syncProcess.
+ * The real sync of many accounts, without the exchange's rate limit, in a process of its own.
+ * Prints its result and cost. Run by syncProcess.
  */
 
 type Job = {

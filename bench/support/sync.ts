@@ -23,7 +23,10 @@ const script = fileURLToPath(new URL("sync-process.ts", import.meta.url));
 
 const fastStart = new URL("../../src/fast-start.js", import.meta.url).href;
 
-/** Runs the sync in a process of its own. @throws where it is not complete. */
+/**
+ * Runs the sync in a process of its own.
+ * @throws if the sync is not complete.
+ */
 export async function syncProcess(job: SyncJob): Promise<SyncResult> {
   const { stdout, stderr } = await promisify(execFile)(process.execPath, [
     ...nodeFlags,
