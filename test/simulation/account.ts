@@ -4,14 +4,14 @@ import { alwaysClassic, isInTransit, type ModeChange, modeAt } from "../../src/s
 import type { AccountMode } from "../../src/sync/account-state.ts";
 import type { AccountKind, History } from "./history.ts";
 
-/** What the exchange has the account for, and when. */
+/** The exchange's record of the account: its modes, and since when. */
 export type SimulatedAccount = {
-  /** All that it ever has bills of. */
+  /** All product types of which it ever has bills. */
   readonly productTypes: readonly ProductType[];
   readonly changes: readonly ModeChange[];
-  /** What it is; undefined while it is on its way from one to the other. */
+  /** Its mode; undefined while it changes from one to the other. */
   modeAt(time: number): AccountMode | undefined;
-  /** Whether its mode is one and the same in this time, which both ends are of. */
+  /** Whether its mode stays the same in this span of time, including both ends. */
   isSteady(from: number, to: number): boolean;
   /** Whether it has bills of the product type at that time. */
   has(productType: ProductType, time: number): boolean;

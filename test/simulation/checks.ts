@@ -36,7 +36,7 @@ import {
 import type { PromiseName } from "./verdicts.ts";
 import { accountName, requestsForBills, type World } from "./world.ts";
 
-/** A page is asked for only when all that came before it is committed. */
+/** A page is requested only when everything before it is committed. */
 export function checkAsked(world: World, run: Run, behind: ServedPage | undefined): void {
   if (behind !== undefined) checkServed(world, run, [behind], "was served, and the walk went on");
 }
@@ -61,7 +61,7 @@ function checkServed(
   }
 }
 
-/** Looks at what is settled when a run is about to record what it sets out to do. */
+/** Checks what is settled when a run is about to record its plan. */
 export async function lookAtPlan(world: World, run: Run, plan: StreamPlan): Promise<void> {
   const { io, pool, now, tolerance } = world;
   const { productType } = plan.stream;
@@ -72,7 +72,7 @@ export async function lookAtPlan(world: World, run: Run, plan: StreamPlan): Prom
   );
 }
 
-/** What the server committed, in the moment in which it did. */
+/** What the server committed, at the moment of the commit. */
 export function checkCommitted(world: World, run: Run, write: Write): void {
   const { verdicts, committed, ledger, history } = world;
   world.trace(`${world.time.now()} ${run.name} commits a ${write.kind}`);
@@ -101,7 +101,7 @@ export function checkCommitted(world: World, run: Run, write: Write): void {
   }
 }
 
-/** What is stored of days is what the bills say, but of days that are marked. */
+/** Stored days must agree with the bills, except days that are marked. */
 async function checkDays({ pool, verdicts }: World, days?: readonly WalletDay[]): Promise<void> {
   const wrong = await findWrongDays(drizzle(pool) as Database, accountName, days && { days });
   verdicts.check(
@@ -111,13 +111,13 @@ async function checkDays({ pool, verdicts }: World, days?: readonly WalletDay[])
   );
 }
 
-/** The days that were written since they were looked at last. */
+/** The days that were written since the last check. */
 export async function checkDaysWritten(world: World): Promise<void> {
   const days = await world.daysWritten();
   if (days.length > 0) await checkDays(world, days);
 }
 
-/** All of them, whether or not anything is known to have been written. */
+/** All days, whether or not a write is known. */
 export const checkAllDays = (world: World): Promise<void> => checkDays(world);
 
 /** The tables between two steps. */
@@ -192,7 +192,7 @@ function expiredFaults(world: World, before: StreamTables, after: StreamTables) 
   return { count: found.length, wrong };
 }
 
-/** Time that was wanted once, and is neither settled nor open any more. */
+/** Time that was once wanted, and is neither settled nor open any more. */
 function forgottenTime(
   { wantedFrom }: CommittedStream,
   checkpoints: readonly Checkpoint[],
@@ -204,17 +204,17 @@ function forgottenTime(
   return isKnown ? [] : [`is known from ${oldest} on, and was wanted from ${wantedFrom} on`];
 }
 
-// How much of the time that the first sync wanted may be gone when it is taken up.
+// How much of the time that the first sync wanted may have expired when it is resumed.
 const slackMs = 2 * hourMs;
 
-/** What a run says of itself. */
+/** What a run reports. */
 export function checkRun(world: World, run: Run, before: Tables, after: Tables): void {
   const { verdicts, account } = world;
   const { report, name } = run;
   if (report === undefined) throw new Error(`${name} did not end`);
   if (report === "killed") return;
   const wrong: string[] = [];
-  // One that found time lost is not complete, and has read all the rest.
+  // A run that found lost time is not complete, but has read everything else.
   if (isComplete(report) || run.isFaultless) {
     for (const productType of account.productTypes) {
       if (modeOfType(productType) !== report.mode) continue;
@@ -276,7 +276,7 @@ function falseSuccess(
     ...missing.map(
       ({ billId, cTime }) => `${productType} ${billId} of ${timeText(cTime)} is missing`,
     ),
-    // What is open may be a later run's of the same step.
+    // An open window may belong to a later run of the same step.
     ...holesBehind(isOvertaken ? settledOf(tables.checkpoints) : tables.checkpoints, {
       from: horizon,
       to: beganAt - settleLagMs - behindMs,
@@ -284,7 +284,7 @@ function falseSuccess(
   ];
 }
 
-/** A report's counts, where nothing went wrong, are what became of the tables. */
+/** If nothing went wrong, the counts of a report equal the changes of the tables. */
 function countFaults(
   { committed }: World,
   before: Tables,

@@ -6,7 +6,7 @@ import { mutants } from "./mutants.ts";
 import { readHistory } from "./read-history.ts";
 import type { Origin } from "./worker.ts";
 
-/** What is wanted of the simulation. */
+/** The options of the simulation. */
 export type Wanted =
   | { readonly kind: "histories"; readonly seeds: readonly number[]; readonly workers: number }
   | { readonly kind: "one"; readonly origin: Origin; readonly isTraced: boolean }
@@ -35,7 +35,7 @@ it was stopped; 2 wrong usage.`;
 
 const seedMax = 999_999_999;
 const historiesMax = 1_000_000;
-// Each takes some 400 MB and most of a core.
+// Each worker takes some 400 MB and most of a core.
 const workersMax = 16;
 
 type Typed = {
@@ -50,7 +50,7 @@ type Typed = {
 };
 
 /**
- * @returns undefined where help was asked for, and given to `tell`.
+ * @returns undefined if help was requested; it is passed to `tell`.
  * @throws UsageError of one line that names what was typed.
  */
 export function wantedBy(

@@ -7,29 +7,29 @@ import type { PageCommit, StreamPlan } from "../../src/sync/store.ts";
 import { restatedMark, type SimulatedLedger } from "./ledger.ts";
 import type { Healed } from "./verify-process.ts";
 
-/** Which of its two contents a bill was served with. */
+/** With which of its two contents a bill was served. */
 export type Version = "original" | "restated";
 
-/** Time that a run calls complete, and when it began to read it, by its own reckoning. */
+/** Time that a run calls complete, and when it began to read it, by the run's own clock. */
 export type Proof = { readonly proven: Interval; readonly startedAt: EpochMs };
 
-/** All that the server has committed of a stream, by what the sync handed over. */
+/** All that the server has committed of a stream, as the sync passed it on. */
 export type CommittedStream = {
   readonly versions: Map<string, Version>;
-  /** The contents that others replaced, oldest first. */
+  /** The contents that were replaced, oldest first. */
   readonly replaced: Map<string, Version[]>;
   /** Rejected rows, as JSON. */
   readonly rejected: Set<string>;
   readonly proofs: Proof[];
-  /** The oldest time that a plan ever wanted. */
+  /** The oldest time that any plan wanted. */
   wantedFrom: number;
-  /** Bills whose content a commit of the run changed or brought. */
+  /** Bills that a commit of the run added or changed. */
   readonly touched: Set<string>;
-  /** Bills that no ledger has. */
+  /** Bills that are in no ledger. */
   readonly invented: string[];
 };
 
-/** What tells one content of a bill from the other. */
+/** Distinguishes two contents of a bill. */
 export type WrittenBill = {
   readonly productType: ProductType;
   readonly billId: string;
@@ -43,7 +43,7 @@ export type Write =
   | { readonly kind: "mode"; readonly mode: AccountMode }
   | { readonly kind: "availability" };
 
-/** Keeps count of what is committed, stream by stream. */
+/** Records what is committed, for each stream. */
 export function committedStreams(ledger: SimulatedLedger) {
   const streams = new Map<ProductType, CommittedStream>();
   const streamOf = (productType: ProductType): CommittedStream => {
@@ -102,7 +102,7 @@ export function committedStreams(ledger: SimulatedLedger) {
 export const versionOf = ({ symbol }: Pick<WrittenBill, "symbol">): Version =>
   symbol === restatedMark.symbol ? "restated" : "original";
 
-/** @returns whether it is an older content than the one that it replaces. */
+/** @returns whether this content is older than the one that it replaces. */
 function store(
   { versions, replaced, touched }: CommittedStream,
   id: string,

@@ -10,7 +10,7 @@ export type ProcessDatabaseOptions = {
   /** Real connections to a real server. */
   readonly pool: pg.Pool;
   readonly io: SerialIo;
-  /** Those of all processes. */
+  /** The connections of all processes. */
   readonly transactions: OpenTransactions;
   readonly process: SimulatedProcess;
   /** The server's clock. */
@@ -20,18 +20,21 @@ export type ProcessDatabaseOptions = {
   /** May look at what a transaction has written, before it is committed. */
   readonly beforeCommit?: (client: pg.PoolClient) => Promise<void>;
   /**
-   * Told when the server has committed, whether or not anybody hears of it, with the values of the
-   * transaction's statements, behind their texts.
+   * Called when the server has committed, even if the client never hears of it, with the values of
+   * the transaction's statements by their texts.
    */
   readonly onCommit: (statements: Statements) => void;
-  /** May look at the tables behind it, before anybody writes again. */
+  /** May look at the tables after the commit, before anybody writes again. */
   readonly afterCommit?: (statements: Statements) => Promise<void>;
 };
 
-/** The text and the values of each of a transaction's statements, one after the other. */
+/** The text and the values of each statement of a transaction, in order. */
 export type Statements = readonly (readonly unknown[])[];
 
-/** Real I/O, one after the other, while the simulated time stands still: its order is the same each time. */
+/**
+ * Runs real I/O sequentially while the simulated time stands still, so that its order is always the
+ * same.
+ */
 export type SerialIo = <T>(io: () => Promise<T>) => Promise<T>;
 
 export function serialIo(time: VirtualClock): SerialIo {
@@ -45,8 +48,8 @@ export function serialIo(time: VirtualClock): SerialIo {
 }
 
 /**
- * The transactions that are under way at the server. A statement that had to wait for a lock of one
- * would hold up all I/O, that of the transaction too: so each waits here until there is none.
+ * The transactions in progress at the server. A statement that waited for a lock of one would block
+ * all I/O, including that of the transaction. So each statement waits here until there is none.
  */
 export class OpenTransactions {
   readonly #sessions = new Set<object>();
@@ -56,7 +59,10 @@ export class OpenTransactions {
     return this.#sessions.has(session);
   }
 
-  /** Resolves when no other session is in a transaction; then this one is, where it `begins` one. */
+  /**
+   * Resolves when no other session is in a transaction. If it `begins` a transaction, this session
+   * is in one then.
+   */
   async turnOf(session: object, begins: boolean): Promise<void> {
     while (!this.has(session) && this.#sessions.size > 0) await this.#ended.promise;
     if (begins) this.#sessions.add(session);
@@ -69,12 +75,12 @@ export class OpenTransactions {
   }
 }
 
-/** The statement as drizzle hands it over. */
+/** The statement, as drizzle passes it on. */
 type Statement = string | pg.QueryConfig | pg.Submittable;
 
 /**
- * A process's connections: those of a real pool, cut and failing where the history says so.
- * `clock_timestamp()` and `statement_timestamp()` are the simulated time, since the server's own cannot be.
+ * A process's connections: those of a real pool, cut and failing as the history says.
+ * `clock_timestamp()` and `statement_timestamp()` are replaced by the simulated time.
  */
 export class ProcessDatabase {
   readonly #options: ProcessDatabaseOptions;
@@ -84,13 +90,13 @@ export class ProcessDatabase {
 
   constructor(options: ProcessDatabaseOptions) {
     this.#options = options;
-    // What a killed process had open, the operating system closes.
+    // The operating system closes what a killed process had open.
     void options.process.died.then(() => options.io(async () => this.closeAll()));
   }
 
-  /** As the program knows it. */
+  /** The pool, as the program sees it. */
   asDatabase(): Database {
-    // All that the program calls of a pool are the two methods that this class has.
+    // The program calls only these two methods of a pool.
     return drizzle(this as unknown as pg.Pool) as Database;
   }
 
@@ -99,7 +105,7 @@ export class ProcessDatabase {
     for (const session of this.#sessions) session.release(true);
   }
 
-  /** The server closes those that have been idle in a transaction for too long. */
+  /** The server closes sessions that have been idle in a transaction for too long. */
   closeIdle(): void {
     const { transactions } = this.#options;
     for (const session of this.#sessions) if (transactions.has(session)) session.release(true);
@@ -129,7 +135,7 @@ export class ProcessDatabase {
     this.#endTransaction(session);
   }
 
-  /** Sends one statement, or does what happens to it instead. */
+  /** Sends one statement, unless a fault replaces it. */
   send(session: Session, client: pg.PoolClient, statement: Statement, values?: unknown[]) {
     const { io, process, now, transactions, beforeCommit, onCommit, afterCommit } = this.#options;
     const text = textOf(statement);
@@ -184,7 +190,7 @@ class Session {
     this.#database = database;
   }
 
-  /** What the program looks for the server's errors on. */
+  /** The fields by which the program recognises the server's errors. */
   get connection(): unknown {
     return "connection" in this.#client ? this.#client.connection : undefined;
   }
@@ -204,7 +210,7 @@ class Session {
 const textOf = (statement: Statement): string =>
   typeof statement === "string" ? statement : ((statement as pg.QueryConfig).text ?? "");
 
-/** Sends a statement at the simulated time. COPY is an object that the driver runs by itself. */
+/** Sends a statement at the simulated time. A COPY is an object that the driver runs itself. */
 function sendTo(
   client: pg.PoolClient,
   statement: Statement,
@@ -238,7 +244,7 @@ function submitted(client: pg.PoolClient, copy: Copy): Promise<undefined> {
 
 const literal = (now: EpochMs): string => `timestamptz '${isoTime(now)}'`;
 
-// A full disk: one of the errors that a statement of any kind can end with.
+// A full disk: an error with which any statement can end.
 const failing = "do $$ begin raise 'no space left on device' using errcode = '53100'; end $$";
 
 const connectionLost = (): Error => new Error("Connection terminated unexpectedly");

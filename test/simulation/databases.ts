@@ -3,22 +3,22 @@ import { migrate } from "../../src/db/migrate.ts";
 import { openTestServer } from "../support/postgres-server.ts";
 
 export type Databases = AsyncDisposable & {
-  /** The Postgres, in words. */
+  /** The Postgres, described in words. */
   readonly server: string;
-  /** An empty database for a worker; gone with the others. */
+  /** Creates an empty database for a worker; dropped with all others. */
   create(name: string): Promise<string>;
 };
 
-// Of all processes together: one alone has 10, and frozen ones hold theirs. Simulated time stands
-// still while a connection is waited for, and with it whoever would give one back.
+// The connections of all processes together: one process has 10, and frozen ones keep theirs.
+// Simulated time stands still while a process waits for a connection, so nobody could release one.
 const connectionsMax = 40;
 const connectMaxMs = 30_000;
 
-/** The connections of a worker's simulated processes, without the program's own limit on them. */
+/** The connections of a worker's simulated processes, without the program's own limit. */
 export function openPool(connectionString: string): Pool {
   const limits = { max: connectionsMax, connectionTimeoutMillis: connectMaxMs };
   const pool = new Pool({ connectionString, ...limits });
-  // One that breaks while it is idle is none that a history needs.
+  // A connection that breaks while it is idle is no fault of a history.
   pool.on("error", () => undefined);
   return pool;
 }

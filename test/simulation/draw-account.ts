@@ -5,8 +5,8 @@ import { unifiedProfiles } from "../../src/sandbox/unified/happenings.ts";
 import type { AccountKind, History, Step } from "./history.ts";
 
 /**
- * The history with the account of its seed: half of them stay classic, and as they were drawn; others
- * are unified, or change their mode between runs and within them.
+ * The history with the account of its seed. Half of the accounts stay classic, and their histories
+ * stay as drawn. The others are unified, or change their mode between runs and during runs.
  */
 export function withAccount(history: History): History {
   const random = seededRandom(`account ${history.seed}`);
@@ -33,7 +33,10 @@ function drawAccount(random: Random, { steps }: History, isUnified: boolean): Ac
 
 const drawUnified = (random: Random): string => (random() < 0.8 ? "unified" : "hybrid");
 
-/** To the other kind, and maybe back, each by way of a time in which neither API serves it. */
+/**
+ * Changes to the other mode, and maybe back. Between two modes there is a time in which neither API
+ * serves the account.
+ */
 function drawModes(random: Random, steps: readonly Step[]): AccountKind["modes"] {
   const isClassicFirst = random() < 0.8;
   const first = isClassicFirst ? "classic" : drawUnified(random);
@@ -51,7 +54,10 @@ function drawModes(random: Random, steps: readonly Step[]): AccountKind["modes"]
   return [{ atMs: 0, mode: first }, ...changes];
 }
 
-/** Within a run, most of which take less than a minute, or before the next one; days apart. */
+/**
+ * Some changes come during a run, which mostly takes less than a minute, or right before the next
+ * run; others come days apart.
+ */
 function changeTimes(random: Random, steps: readonly Step[]): readonly number[] {
   const count = random() < 0.6 ? 1 : 2;
   let beganMs = 0;
@@ -69,8 +75,8 @@ function changeTimes(random: Random, steps: readonly Step[]): readonly number[] 
 }
 
 /**
- * An empty object is one of the ends that the API of unified accounts may have. Told to both questions about
- * a window's end, it is a false end that no client can see through.
+ * The last page of a unified account's API may be an empty object. As a fault in both answers about
+ * a window's end, it would be a false end that no client can detect.
  */
 const withoutEmptyObjects = (step: Step): Step => ({
   ...step,
@@ -79,7 +85,7 @@ const withoutEmptyObjects = (step: Step): Step => ({
   ),
 });
 
-/** The exchange was seen to answer without a byte for a while. */
+/** The real exchange was seen to send empty answers for a while. */
 function withEmptyBodies(random: Random, step: Step): Step {
   if (random() < 0.8) return step;
   const atRequest = integer(random, 1, 30);

@@ -39,7 +39,7 @@ const pageOrders: readonly NonNullable<Quirks["pageOrder"]>[] = [
 const sortings: readonly NonNullable<Quirks["sortedBy"]>[] = ["time", "id"];
 const pastHorizons: readonly PastHorizon[] = ["trim", "refuse", "serve"];
 
-/** Everything that the documentation leaves open, in every combination: 2,160. */
+/** Every combination of what the documentation leaves open: 2,160. */
 export const exchangeKinds: readonly ExchangeKind[] = bounds.flatMap((bounds) =>
   lastPages.flatMap((lastPage) =>
     shortPages.flatMap((short) =>
@@ -57,10 +57,10 @@ export const exchangeKinds: readonly ExchangeKind[] = bounds.flatMap((bounds) =>
   ),
 );
 
-/** The history of a seed; always the same. */
+/** The history of a seed, which is always the same. */
 export function drawHistory(seed: number): History {
   const random = seededRandom(`history ${seed}`);
-  // 101 and 2,160 share no factor: the seeds take all combinations in turn.
+  // 101 and 2,160 have no common factor, so successive seeds take all combinations in turn.
   const kind = exchangeKinds[(seed * 101) % exchangeKinds.length];
   if (kind === undefined) throw new RangeError(`a seed is a whole number from 0, not ${seed}`);
   const steps = drawSteps(random);
@@ -80,8 +80,9 @@ export function drawHistory(seed: number): History {
 }
 
 /**
- * One exchange in twenty has pages of at most three rows, of ledgers that take the fewer. A row that breaks
- * the contract, and is all that a page has, may leave nothing to go on by: there are none.
+ * One exchange in twenty has pages of at most three rows; its ledger has fewer bills, since they
+ * take so many requests. It has no rows that break the contract: a page with only such a row may
+ * have no id from which the walk can continue.
  */
 function withTinyPages(history: History): History {
   const random = seededRandom(`pages ${history.seed}`);
@@ -107,7 +108,7 @@ function withTinyPages(history: History): History {
 function drawLedger(random: Random, seed: number, spanMs: number): LedgerKind {
   const wanted = shuffled(random, classicProductTypes).slice(0, random() < 0.7 ? 1 : 2);
   const futureDays = Math.ceil(spanMs / dayMs) + 3;
-  // Some 60 to 400 trades in 90 days, beside what each product type has in any case.
+  // Some 60 to 400 trades in 90 days, in addition to what each product type always has.
   const most = Math.max(...wanted.map((productType) => profiles[productType].bills));
   const bursts = Array.from({ length: integer(random, 0, 3) }, () => ({
     atMs: integer(random, -80 * dayMs, Math.max(0, spanMs - dayMs)),
@@ -126,7 +127,9 @@ function drawLedger(random: Random, seed: number, spanMs: number): LedgerKind {
   };
 }
 
-/** Half of the exchanges have ids that rise with the times; the others' lie up to an hour beside them. */
+/**
+ * In half of the exchanges, ids rise with the times; in the others they deviate by up to an hour.
+ */
 const drawIdJitter = (random: Random): number =>
   random() < 0.5 ? 0 : Math.round(hourMs ** random());
 
@@ -134,7 +137,7 @@ function drawSteps(random: Random): readonly Step[] {
   const machineAheadMs = random() < 0.7 ? 0 : integer(random, -6 * hourMs, 6 * hourMs);
   return Array.from({ length: integer(random, 2, 6) }, (_, index): Step => {
     const isFirst = index === 0;
-    // The 13 windows of a first run take many more requests than those of a later one.
+    // The 13 windows of a first run take many more requests than those of a later run.
     const requests = isFirst ? 40 : 10;
     const effects = isFirst ? 600 : 120;
     const isFaulty = random() < 0.7;
@@ -157,7 +160,7 @@ function drawSteps(random: Random): readonly Step[] {
   });
 }
 
-/** What a walk's cursor meets: only where a window has several pages does it matter. */
+/** Faults of a walk's cursor: they matter only if a window has several pages. */
 const cursorFaults = [
   "end-id-foreign",
   "end-id-repeats",
@@ -173,7 +176,7 @@ function drawExchangeFaults(random: Random, requests: number): readonly Schedule
     return drawFaultSchedule(random, { requests, count: 10, kinds: cursorFaults });
   if (random() < 0.1) {
     const edge = drawFaultSchedule(random, { requests: 1, count: 1, kinds: ["edge-refuses"] });
-    // Whichever request it is that asks for the oldest time.
+    // It strikes whichever request asks for the oldest time.
     return edge.map((fault) => ({ ...fault, times: requests }));
   }
   // The first request is the one that proves the clock.
@@ -182,12 +185,12 @@ function drawExchangeFaults(random: Random, requests: number): readonly Schedule
   return drawFaultSchedule(random, { requests: among, count, kinds: firstKinds });
 }
 
-// Those that there were first: another one among them would change every history that was drawn.
+// The kinds of the first version. A new kind among them would change every history.
 const firstKinds = survivableKinds.filter((kind) => kind !== "empty-body");
 
 const isNoFalseEnd = ({ kind }: ScheduledFault): boolean => kind !== "false-end";
 
-/** A second one might tell the same lie to a second question. */
+/** A second fault might repeat a false answer to a second question. */
 function withOneFalseEnd(
   random: Random,
   faults: readonly ScheduledFault[],
@@ -211,12 +214,12 @@ function drawPause(random: Random): number {
   return integer(random, least, most);
 }
 
-// Within the settle lag, and far behind it.
+// Within the settle lag, and long after it.
 const lateness = [0, 0, secondMs, minuteMs, 8 * minuteMs, hourMs, 8 * dayMs];
 
 const restatedWithin = [secondMs, 20 * secondMs, 9 * minuteMs, dayMs];
 
-// They are added when the sync begins, so no earlier one may have called their time complete.
+// They are added when the sync begins, so no earlier sync can have called their time complete.
 const recentMs = 7 * minuteMs;
 
 function drawRecent(random: Random): readonly RecentBill[] {
@@ -235,7 +238,7 @@ function drawRecent(random: Random): readonly RecentBill[] {
 
 function drawDatabaseFault(random: Random, effects: number): DatabaseFault {
   const of = random() < 0.6 ? "commit" : "statement";
-  // A page takes five statements, each two effects.
+  // A page takes five statements, and each statement has two effects.
   return {
     of,
     at: integer(random, 1, of === "commit" ? effects / 10 : effects / 2),
@@ -257,7 +260,7 @@ function drawVerify(random: Random, effects: number): ProcessFault {
 function drawVerifyFault(random: Random): ProcessFault {
   const effects = 60;
   if (random() < 0.3) return drawProcessFault(random, effects);
-  // Not for as long as its place lasts: it goes on with what it read before.
+  // Shorter than its verify lease: afterwards the process continues with what it has read.
   const forMs = integer(random, 1, 12) * secondMs;
   return { kind: "freeze", at: integer(random, 1, effects), forMs };
 }

@@ -5,18 +5,18 @@ import type { Quirks } from "../../src/sandbox/source.ts";
 import type { PastHorizon } from "../../src/server/routes.ts";
 
 /**
- * All that is decided about a history before it is played: plain data, so that it can be
- * printed, shrunk and played again. All times in ms.
+ * Everything that is decided about a history before it is played. It is plain data, so that it can
+ * be printed, shrunk and played again. All times are in ms.
  */
 export type History = {
   readonly seed: number;
   readonly exchange: ExchangeKind & {
-    /** One way to the exchange: from the least, by as much again as the jitter. */
+    /** The one-way delay to the exchange: at least the minimum, and at most the jitter more. */
     readonly wayMs: number;
     readonly jitterMs: number;
   };
   readonly ledger: LedgerKind;
-  /** Default an account that is classic at all times. */
+  /** Default an account that is always classic. */
   readonly account?: AccountKind;
   readonly steps: readonly Step[];
 };
@@ -27,29 +27,35 @@ export type ExchangeKind = { readonly quirks: Quirks; readonly pastHorizon: Past
 export type LedgerKind = {
   readonly seed: number;
   readonly productTypes: readonly ProductType[];
-  /** Beyond the moment at which the history begins. */
+  /** How long the ledger goes on after the start of the history. */
   readonly futureDays: number;
   readonly density: number;
-  /** So many bills within some minutes, so long after the history began; before it where negative. */
+  /**
+   * This many bills within some minutes, at this time after the start of the history; negative
+   * times are before it.
+   */
   readonly bursts: readonly { readonly atMs: number; readonly bills: number }[];
   readonly oddDecimals: number;
   readonly brokenRows: number;
-  /** How far an id may lie beside its bill's time; 0: ids rise with the times. */
+  /** How far an id may deviate from its bill's time. With 0, ids rise with the times. */
   readonly idJitterMs: number;
   /** Whether every new window has bills on its first and its last millisecond. */
   readonly edgeBills: boolean;
 };
 
-/** An account that is unified, at least for a time. */
+/** An account that is unified, at least for some time. */
 export type AccountKind = {
-  /** What it is since when, after the history began, oldest first; the first also before. */
+  /**
+   * Its modes and since when, after the start of the history, oldest first. The first one also
+   * holds before.
+   */
   readonly modes: readonly { readonly atMs: number; readonly mode: string }[];
-  /** Of the unified account; while it is classic, it has those of the ledger. */
+  /** The quirks while it is unified. While it is classic, it has those of the ledger. */
   readonly productTypes: readonly UnifiedProductType[];
   readonly density: number;
   readonly isFuturesFeeInside: boolean;
   readonly areIdsReused: boolean;
-  /** Before it, rows have no fields of a position. */
+  /** Before this time, rows have no position fields. */
   readonly positionsSinceMs: number;
   readonly numericCursor: boolean;
 };
@@ -72,32 +78,38 @@ export type RecentBill = {
   readonly agoMs: number;
   /** How long after its own time the exchange begins to serve it. */
   readonly lateMs: number;
-  /** How long after the sync begins it is served with other content. */
+  /** How long after the start of the sync it is served with other content. */
   readonly restatedAfterMs?: number;
   readonly broken?: BrokenRow;
 };
 
 export type DatabaseFault = {
-  /** Of the statements, or of the commits, of this step: the how many-eth, from 1. */
+  /** The number of the statement or commit of this step, from 1. */
   readonly of: "statement" | "commit";
   readonly at: number;
-  /** `cut-after`: the server did it, and the answer is never seen. */
+  /** `cut-after`: the server executed it, but its answer is lost. */
   readonly kind: "fails" | "cut-before" | "cut-after";
 };
 
-/** Each at an effect of the process: before and after each request and each statement. From 1. */
+/**
+ * Each strikes at an effect of the process, which are counted from 1: before and after each request
+ * and each statement.
+ */
 export type ProcessFault =
-  /** SIGKILL: nothing of the process ever happens again. */
+  /** SIGKILL: the process does nothing any more. */
   | { readonly kind: "kill"; readonly at: number }
   /** SIGTERM. */
   | { readonly kind: "stop"; readonly at: number }
-  /** SIGSTOP; another sync starts soon after, and takes the account where that takes long enough. */
+  /**
+   * SIGSTOP. Another sync starts soon after, and takes the account if the first one is stopped long
+   * enough.
+   */
   | { readonly kind: "freeze"; readonly at: number; readonly forMs: number }
-  /** The machine sleeps: its clock stands still, the exchange's goes on. */
+  /** The machine sleeps: its clock stands still, and the exchange's goes on. */
   | { readonly kind: "suspend"; readonly at: number; readonly forMs: number }
   /** A second sync starts beside it. */
   | { readonly kind: "second"; readonly at: number }
-  /** `verify --heal` of so many days starts beside it, and may have its own faults. */
+  /** A `verify --heal` of this many days starts beside it, and may have faults of its own. */
   | {
       readonly kind: "verify";
       readonly at: number;

@@ -16,24 +16,24 @@ import type { Interval } from "../../src/sync/intervals.ts";
 import type { SimulatedAccount } from "./account.ts";
 import type { LedgerKind, RecentBill } from "./history.ts";
 
-/** What the exchange has: all that a right client must end up with is read from here. */
+/** The exchange's ledger: everything with which a correct client must end up. */
 export type SimulatedLedger = {
   bills(productType: ProductType): readonly LedgerBill[];
   bill(productType: ProductType, billId: string): LedgerBill | undefined;
-  /** Whether a verification has begun in this step: what it has read stays as it was. */
+  /** Whether a verification has begun in this step: what it has read must not change. */
   isVerified: boolean;
-  /** Gives each product type such bills in the minutes before `now`, but none before `since`. */
+  /** Adds such bills to each product type in the minutes before `now`, but none before `since`. */
   addRecent(since: number, now: number, recent: readonly RecentBill[]): void;
   /**
-   * Puts a bill on the first and one on the last millisecond of time that nobody has read yet,
-   * as if they had always been there.
+   * Adds a bill on the first and one on the last millisecond of time that nobody has read yet, as
+   * if they had always been there.
    */
   addEdges(productType: ProductType, window: Interval): void;
-  /** To be given to the sandbox. */
+  /** The ledger, for the sandbox. */
   readonly alter: (ledger: Ledger) => Ledger;
 };
 
-/** What every restated bill says: told apart from any that was served before. */
+/** What every restated bill says, so that it differs from every bill that was served before. */
 export const restatedMark = { symbol: "RESTATED", feeByCoupon: "-0.01" } as const;
 
 export function simulatedLedger(
@@ -54,7 +54,7 @@ export function simulatedLedger(
     const wantedId = jitterMs === 0 ? risingId : disorderedId(cTime);
     const billId = freeId(wantedId, (id) => byId.has(`${productType} ${id}`));
     const like = bills.find(({ broken }) => broken === undefined);
-    // An account that was not of that kind for long enough.
+    // An account that was not unified for long enough.
     if (like === undefined) return;
     const row = withTime(withId(like.row as WireBill, billId), cTime);
     const { restated: _, ...unchanged } = like;
@@ -124,19 +124,19 @@ const withTime = (row: WireBill, time: number): WireBill => ({
   ["ts" in row ? "ts" : "cTime"]: String(time),
 });
 
-/** The next id that no bill has: rows of one time may have ids of a later one. */
+/** The next id that no bill has: rows of one time may have ids of a later time. */
 function freeId(wanted: string, isTaken: (id: string) => boolean): string {
   let id = wanted;
   while (isTaken(id)) id = String(BigInt(id) + 1n);
   return id;
 }
 
-// Above the ids' counters of all bills that a ledger begins with.
+// Higher than the counters in the ids of a ledger's first bills.
 const addedFrom = 2 ** 20;
 
 type Made = Pick<LedgerBill, "row"> & Partial<LedgerBill>;
 
-/** The moments that the sandbox's ledger has three bills each at. */
+/** The milliseconds at which the sandbox's ledger has three bills each. */
 export const burstMoments = (bursts: LedgerKind["bursts"], start: EpochMs): readonly number[] =>
   bursts.flatMap(({ atMs, bills }) =>
     Array.from({ length: Math.ceil(bills / 3) }, (_, index) => start + atMs + index * secondMs),

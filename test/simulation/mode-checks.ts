@@ -6,14 +6,17 @@ import type { Tables } from "./tables.ts";
 import { seams, settledOf, timeText } from "./time-checks.ts";
 import type { World } from "./world.ts";
 
-/** Nothing is written by a run that began and goes on while the account is on its way. */
+/** A run that begins and ends while the account changes its mode writes nothing. */
 export function checkTransit({ account, verdicts, time }: World, run: Run, write: Write): void {
   const isInTransit = [run.beganAt, time.now()].every((at) => account.modeAt(at) === undefined);
   const what = `${run.name} committed a ${write.kind} while the account was in transit`;
   verdicts.check("mode", 1, isInTransit ? [what] : []);
 }
 
-/** What a run says of the account's mode was true while it ran, and without one it is not complete. */
+/**
+ * The mode that a run reports was the account's mode during the run. A run without a mode is not
+ * complete.
+ */
 export function checkMode(
   { account, verdicts }: World,
   { name, beganAt, endedAt }: Run,
@@ -31,8 +34,8 @@ export function checkMode(
 }
 
 /**
- * What a run says of the streams that it closed: when, and what was not read of them. With what was
- * settled before that, it is all the time since the oldest that was wanted.
+ * What a run reports of the streams that it closed: when, and which time was not read. Together
+ * with the time that was settled before, this is all the time since the oldest that was wanted.
  */
 export function checkUnread(
   { verdicts, tolerance }: World,
@@ -59,7 +62,10 @@ export function checkUnread(
   verdicts.check("mode", closed.length, wrong);
 }
 
-/** After a run that was told the mode, the streams of the other one are closed, and those of it are not. */
+/**
+ * After a run that learned the mode, the streams of the other mode are closed, and those of this
+ * mode are not.
+ */
 export function checkClosed(
   { account, verdicts, time }: World,
   { name, beganAt, isOvertaken }: Run,

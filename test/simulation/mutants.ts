@@ -147,7 +147,7 @@ export const mutants: readonly Mutant[] = [
     file: "src/db/ledger/ledger-store.ts",
     changes: [
       ["checkSyncLease(tx, lease), look(tx)", 'Promise.resolve("infinity"), look(tx)'],
-      // A run that was frozen sees it by its own clock, too; one that slept does not.
+      // A frozen run notices it by its own clock, too; a run whose machine slept does not.
       ["lease.assertHeld?.();", ""],
     ],
   },

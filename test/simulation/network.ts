@@ -8,20 +8,20 @@ import { carried } from "../support/carried-answer.ts";
 import type { VirtualClock } from "../support/virtual-clock.ts";
 import type { SimulatedProcess } from "./process.ts";
 
-/** A page as it reached the sync, row by row. */
+/** A page as the sync received it, row by row. */
 export type ServedPage = {
   readonly productType: ProductType;
   readonly rows: readonly { readonly billId: unknown; readonly text: string }[];
 };
 
 export type NetworkEvents = {
-  /** The page that holds the bill below which this request asks. */
+  /** The page with the bill below which this request asks. */
   readonly onRequest: (behind: ServedPage | undefined) => void;
   readonly onPage: (page: ServedPage) => void;
   readonly trace: (line: string) => void;
 };
 
-/** Carries a process's requests to the sandbox, and looks at what is asked and answered. */
+/** Carries a process's requests to the sandbox, and checks requests and answers. */
 export function networkOf(
   sandbox: Sandbox,
   time: VirtualClock,
@@ -52,7 +52,8 @@ export function networkOf(
       const page = isForBills(url) ? servedPage(query, arrived) : undefined;
       if (page !== undefined) {
         for (const { billId } of page.rows) {
-          // A cursor that is included comes with the page behind it, which may be asked for again.
+          // If cursors are inclusive, the cursor's bill comes with the next page, which may be
+          // requested again.
           if (billId !== below) pages.set(`${productType} ${endTime} ${billId}`, page);
         }
         onPage(page);
@@ -70,7 +71,7 @@ const productTypeOf = ({
   productType = `UTA-${category}`,
 }: Readonly<Record<string, string>>) => productType as ProductType;
 
-/** The page of a good answer to a walk; what is no such answer is nothing that could be stored. */
+/** The page of a good answer to a walk. Other answers have nothing that could be stored. */
 function servedPage(
   query: Readonly<Record<string, string>>,
   { status, body }: HttpAnswer,

@@ -29,7 +29,7 @@ export type OutsideOptions = {
   readonly wayMs: () => number;
   readonly faults: readonly DatabaseFault[];
   readonly onDatabaseFault: (fault: DatabaseFault) => void;
-  /** Looks whether the days that were written are stored as their bills say. */
+  /** Checks whether the written days agree with their bills. */
   readonly checkDays: () => Promise<void>;
 };
 
@@ -59,7 +59,7 @@ export function outsideOf(
     },
     onCommit,
     async afterCommit(statements) {
-      // A commit that stores no day, and marks those of its bills, leaves no other day to look at.
+      // A commit that stores no day, and marks the days of its bills, leaves no other day to check.
       if (isUnmarked || areDays(statements)) await options.checkDays();
     },
   });

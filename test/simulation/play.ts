@@ -14,17 +14,19 @@ export type HistoryResult = {
   readonly seed: number;
   readonly broken: readonly Broken[];
   readonly checked: Readonly<Record<PromiseName, number>>;
-  /** Of all requests, statements, answers and rows: equal where two plays were. */
+  /**
+   * The digest of all requests, statements, answers and rows: two equal plays have the same digest.
+   */
   readonly digest: string;
   readonly runs: number;
   readonly requests: number;
   readonly bills: number;
   readonly simulatedMs: number;
-  /** Those that struck, by kind. */
+  /** The faults that struck, by kind. */
   readonly faults: Readonly<Record<string, number>>;
 };
 
-// Before the first of them the longest maintenance is over.
+// Long enough that the longest maintenance is over before the first of them.
 const lastSteps: readonly Step[] = [hourMs, 3 * secondMs].map((passMs) => ({
   passMs,
   aheadMs: 0,
@@ -34,16 +36,16 @@ const lastSteps: readonly Step[] = [hourMs, 3 * secondMs].map((passMs) => ({
   process: [],
 }));
 
-/** The second one looks at what the first one did, where most of it was: in the last days. */
+/** The second one checks the first one, in the last days, where it had most to do. */
 const lastVerifications = [
   { name: "the last repair", days: 120 },
   { name: "a look at it", days: 8 },
 ];
 
 /**
- * Plays a history on empty tables: its steps, then two runs in which nothing goes wrong, then two
- * verifications of all that the exchange still has.
- * @param onTrace told of each request, answer, fault, commit and report, then of each row.
+ * Plays a history on empty tables: its steps, then two runs without faults, then two verifications
+ * of everything that the exchange still has.
+ * @param onTrace called with each request, answer, fault, commit and report, then with each row.
  */
 export async function play(
   history: History,
@@ -109,7 +111,7 @@ function resultOf(world: World, tables: Tables, runs: number): HistoryResult {
   };
 }
 
-/** What the exchange's ledger held that is hard to copy, as far as it ever showed it. */
+/** The parts of the ledger that are hard to copy, as far as the exchange ever served them. */
 function ledgerFaults({ account, ledger, time }: World, tables: Tables): HistoryResult["faults"] {
   const { productTypes } = account;
   const bills = productTypes

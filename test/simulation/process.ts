@@ -9,13 +9,13 @@ export type ProcessOptions = {
   /** How far the machine's clock is ahead of the exchange's, ms. */
   readonly aheadMs: number;
   readonly faults: readonly ProcessFault[];
-  /** Told of each fault when it strikes. */
+  /** Called for each fault when it strikes. */
   readonly onFault: (fault: ProcessFault) => void;
 };
 
 /**
- * A process that may be killed, stopped, frozen or put to sleep at any of its effects: before
- * and after each of its requests and statements. What it does in between is its own affair.
+ * A process that may be killed, stopped, frozen or suspended at any of its effects: before and
+ * after each of its requests and statements. Nothing interrupts it in between.
  */
 export type SimulatedProcess = {
   /** This machine's clock: it stands still while the machine sleeps, and never goes back. */
@@ -25,11 +25,11 @@ export type SimulatedProcess = {
   /** Resolves when the process is killed. */
   readonly died: Promise<void>;
   readonly effects: () => number;
-  /** Something that the process does to the world outside, between two of its points. */
+  /** Runs an effect on the outside world, with a point before it and one after it. */
   effect<T>(act: () => Promise<T>): Promise<T>;
   /**
-   * The same for what is handed to the operating system at once: a process that is frozen in that
-   * moment has done it, with all that its code does in one go.
+   * The same for an effect that is handed to the operating system at once. A process that is frozen
+   * at that moment has finished it, with all code that runs synchronously.
    */
   send<T>(act: () => Promise<T>): Promise<T>;
   thaw(): void;
@@ -67,7 +67,7 @@ export function startProcess(options: ProcessOptions): SimulatedProcess {
     onFault(fault);
   }
 
-  /** Goes on where the process does. */
+  /** Continues when the process does. */
   async function pass(): Promise<void> {
     while (!isDead && frozen !== undefined) await frozen.promise;
     if (isDead) await new Promise(() => undefined);

@@ -8,8 +8,8 @@ import { type BrokenRow, brokenRows } from "../../src/sandbox/ledger-faults.ts";
 import type { History, ProcessFault } from "./history.ts";
 
 /**
- * The history in a JSON file.
- * @throws UsageError that names the file, and the first thing in it that is wrong.
+ * Reads a history from a JSON file.
+ * @throws UsageError that names the file, and its first fault.
  */
 export function readHistory(file: string): History {
   const parsed = HistoryShape.safeParse(jsonOf(file));

@@ -10,7 +10,10 @@ type FindBill = (billId: string) => LedgerBill | undefined;
 
 const always = { from: epochMs(0), visibleAt: epochMs(Number.MAX_SAFE_INTEGER) };
 
-/** The table against what was committed, letter for letter: `wrong` content, and rows that differ. */
+/**
+ * Compares the table with what was committed, character for character: `wrong` contents, and rows
+ * that differ.
+ */
 export function rowFaults({ bills }: StreamTables, committed: CommittedStream, find: FindBill) {
   const expected = [...committed.versions].flatMap(([billId, version]) => {
     const bill = find(billId);
@@ -26,7 +29,7 @@ export function rowFaults({ bills }: StreamTables, committed: CommittedStream, f
   };
 }
 
-/** The contents that were replaced, in their order and letter for letter. */
+/** The replaced contents, in their order, character for character. */
 export function revisionFaults(
   { revisions }: StreamTables,
   { replaced }: CommittedStream,
@@ -54,7 +57,7 @@ const isKept = (
   rejected: ReadonlySet<string>,
 ): boolean => stored.has(billId) || rejected.has(JSON.stringify(row));
 
-/** Those bills of a ledger that are in no table. */
+/** The bills of a ledger that are in no table. */
 export function lostBills(
   bills: readonly LedgerBill[],
   tables: StreamTables,
@@ -65,8 +68,8 @@ export function lostBills(
 }
 
 /**
- * Whether a bill must be stored because its time is called complete: it came up within the
- * settle lag, or before the walk began that proved its time.
+ * Whether a bill must be stored because its time is called complete: it appeared within the settle
+ * lag, or before the walk began that proved its time.
  */
 export function isClaimed(
   { proofs }: CommittedStream,
@@ -83,7 +86,7 @@ export function isClaimed(
       ));
 }
 
-/** Whether a bill must be stored because a cursor has gone past it. */
+/** Whether a bill must be stored because a cursor has passed it. */
 export function isBehindCursor(
   checkpoints: readonly Checkpoint[],
   now: number,
@@ -102,7 +105,7 @@ export function isBehindCursor(
     );
 }
 
-/** Rows that were written again although nothing in them changed. */
+/** Rows that were rewritten although nothing in them changed. */
 export const rewritten = (
   before: StreamTables,
   after: StreamTables,

@@ -4,30 +4,30 @@ import type { AccountReport } from "../../src/sync/run.ts";
 import type { ServedPage } from "./network.ts";
 import type { VerifyOutcome } from "./verify-process.ts";
 
-/** One sync of a history, and what became of it. */
+/** One sync of a history, and its result. */
 export type Run = {
   readonly name: string;
-  /** Of those of its step. */
+  /** The faults of its step. */
   readonly isFirst: boolean;
   /** The exchange's time. */
   readonly beganAt: number;
   endedAt: number;
   report: AccountReport | "killed" | undefined;
-  /** Whether nothing went wrong around it. */
+  /** Whether there were no faults around it. */
   isFaultless: boolean;
   isOvertaken: boolean;
   /** What is wrong with the plan that it is about to record. */
   planFaults: readonly string[];
-  /** What reached it of its walks. */
+  /** The pages that its walks received. */
   readonly pages: ServedPage[];
 };
 
-/** One `verify --heal` of a history, and what became of it. */
+/** One `verify --heal` of a history, and its result. */
 export type Verification = {
   readonly name: string;
   readonly beganAt: number;
   readonly span: Interval;
-  /** Those that the account has while it begins. */
+  /** The account's product types when it begins. */
   readonly productTypes: readonly ProductType[];
   endedAt: number;
   outcome: VerifyOutcome | "killed" | undefined;

@@ -9,12 +9,12 @@ import type {
   Step,
 } from "./history.ts";
 
-// Each play takes some tenths of a second, of a small history less.
+// A play takes some tenths of a second, less with a small history.
 const playsMax = 400;
 
 /**
- * A smaller history that breaks a promise too: greedily without steps, faults and quirks, for
- * as long as it still does.
+ * Finds a smaller history that breaks the same promise: removes steps, faults and quirks greedily,
+ * as long as it still breaks.
  * @param stillBreaks plays a history; whether the same promise is broken.
  */
 export async function shrink(
@@ -38,7 +38,7 @@ export async function shrink(
 
 type Simpler = (history: History) => readonly History[];
 
-/** Takes each candidate that still breaks it. The next one is then in that one's place. */
+/** Tries all candidates, and keeps each that still breaks the promise. */
 async function reduced(
   history: History,
   simpler: Simpler,
@@ -79,7 +79,7 @@ function simplerHistories(history: History): readonly History[] {
   ];
 }
 
-/** Without some steps; or without one, whose time passes before the next. */
+/** Without some of the steps; or without one, whose time passes before the next step. */
 function fewerSteps(history: History): readonly History[] {
   const { steps } = history;
   const merged = steps.slice(1).map((next, index) => {
@@ -146,7 +146,7 @@ function simplerLedgers(history: History): readonly History[] {
   return buts.map((but) => ({ ...history, ledger: { ...ledger, ...but } }));
 }
 
-/** An account of fewer product types, of fewer modes, with fewer oddities. */
+/** An account with fewer product types, fewer modes and fewer quirks. */
 function simplerAccounts(history: History): readonly History[] {
   const { account } = history;
   if (account === undefined) return [];
@@ -164,7 +164,7 @@ function simplerAccounts(history: History): readonly History[] {
     .filter(({ account: { modes, productTypes } }) => modes.length > 0 && productTypes.length > 0);
 }
 
-/** A ledger that ends with the steps, or where they begin: nothing new happens any more. */
+/** A ledger that ends with the steps, or at their start, after which nothing new happens. */
 function nearerEnds(history: History): readonly History[] {
   const { ledger, steps } = history;
   const spanMs = steps.reduce((sum, { passMs }) => sum + passMs, 0);
@@ -173,7 +173,7 @@ function nearerEnds(history: History): readonly History[] {
     .map((futureDays) => ({ ...history, ledger: { ...ledger, futureDays } }));
 }
 
-/** None of them; each half; without each one. */
+/** No items; each half; all but one. */
 function fewer<Item>(items: readonly Item[]): readonly (readonly Item[])[] {
   const middle = Math.ceil(items.length / 2);
   return [
@@ -189,7 +189,7 @@ const oneOther = <Item>(
 ): readonly (readonly Item[])[] =>
   items.flatMap((item, index) => others(item).map((other) => items.with(index, other)));
 
-// An event in a simpler form may need the help of others: those go first.
+// A simpler event may depend on others, so these are tried first.
 const reductions: readonly Simpler[] = [
   simplerHistories,
   fewerSteps,

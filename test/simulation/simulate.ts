@@ -33,7 +33,10 @@ async function main(): Promise<number> {
   return failed.length === 0 ? 0 : 1;
 }
 
-/** @returns what broke a promise. Tells what all came to, where it is stopped too. */
+/**
+ * Plays the histories and reports the totals, even if it is stopped.
+ * @returns what broke a promise.
+ */
 async function playAll(
   pool: readonly Worker[],
   tasks: readonly Task[],
@@ -90,7 +93,7 @@ async function shrinkOne(
   console.log(`digest ${result.digest}, trace ${saved.trace}`);
 }
 
-/** How many histories each mutant takes until it is caught. */
+/** How many histories it takes to catch each mutant. */
 async function hunt(
   urls: readonly string[],
   { mutants, seeds }: Hunt,
@@ -124,12 +127,12 @@ async function hunt(
   return caught === mutants.length ? 0 : 1;
 }
 
-// npm passes on to us the Ctrl-C that the terminal has sent us already.
+// npm passes on a Ctrl-C that the terminal has sent to this process already.
 const sameKeyMs = 300;
 
 /**
  * Rejects at the first Ctrl-C, so that every scope ends: workers, databases, the embedded Postgres.
- * A second one ends the process at once, and leaves those behind.
+ * A second one ends the process at once, and leaves these behind.
  */
 function untilStopped(): Promise<never> {
   const { promise, reject } = Promise.withResolvers<never>();
@@ -142,7 +145,7 @@ function untilStopped(): Promise<never> {
       if (performance.now() - firstAt > sameKeyMs) process.exit(1);
     });
   }
-  // A reader such as head has all that it wanted.
+  // A reader such as head has read all that it wanted.
   process.stdout.on("error", (error) => reject(new StoppedError(`stopped: ${error.message}`)));
   return promise;
 }

@@ -11,11 +11,11 @@ import { checkHealed } from "./verification-checks.ts";
 import { startVerify, type VerifyOutcome } from "./verify-process.ts";
 import type { World } from "./world.ts";
 
-/** Told of a fault, and of what it struck. */
+/** Called with each fault, and what it struck. */
 export type OnFault = (fault: ProcessFault, struck: () => Struck) => void;
 type Struck = { readonly process: SimulatedProcess; readonly database: ProcessDatabase };
 
-/** A process with its faults, and all that it shares with the others of its world. */
+/** A process with its faults, and what it shares with the others of its world. */
 function openProcess(
   world: World,
   options: Pick<Step, "aheadMs"> & {
@@ -44,7 +44,7 @@ function openProcess(
   };
 }
 
-/** Starts a sync, and holds what it asks, gets and commits against the promises. */
+/** Starts a sync, and checks its requests, answers and commits against the promises. */
 export function startRun(
   world: World,
   { name, isFirst }: Pick<Run, "name" | "isFirst">,
@@ -99,7 +99,7 @@ type VerificationOptions = Pick<Step, "aheadMs"> & {
   readonly faults: readonly ProcessFault[];
 };
 
-/** Starts a `verify --heal`, and holds what it writes against the promises. */
+/** Starts a `verify --heal`, and checks its writes against the promises. */
 export function startVerification(world: World, options: VerificationOptions, onFault: OnFault) {
   const { time, ledger } = world;
   const { name, days } = options;

@@ -4,16 +4,16 @@ import type { Run, Verification } from "./run-record.ts";
 import { type OnFault, startRun, startVerification } from "./starts.ts";
 import type { World } from "./world.ts";
 
-/** What a run that never ends is given up after: retries of 30 s end long before. */
+/** A run that has not ended by then is given up: retries of 30 s end long before. */
 const runMaxMs = 30 * dayMs;
 
 /** What ran in a step. */
 type Played = { readonly runs: readonly Run[]; readonly verifications: readonly Verification[] };
 
-/** Lets time pass, then a sync runs, and what its faults start beside it. */
+/** Lets time pass, then runs a sync, and whatever its faults start beside it. */
 export async function playStep(world: World, step: Step, runsBefore: number): Promise<Played> {
   const { time, ledger } = world;
-  // What was there to be read by the runs before stays as it was.
+  // What earlier runs could read must not change.
   const since = runsBefore === 0 ? 0 : time.now();
   await time.run(time.clock.sleep(step.passMs));
   ledger.isVerified = false;
@@ -41,7 +41,7 @@ export async function playStep(world: World, step: Step, runsBefore: number): Pr
     pending.push(ended);
   };
   const verify = ({ days, process }: Extract<ProcessFault, { kind: "verify" }>): void => {
-    // On its way from one mode to the other it has nothing to verify.
+    // While it changes from one mode to the other, there is nothing to verify.
     if (world.account.modeAt(time.now()) === undefined) return;
     const name = `verification ${verifications.length + 1} beside ${runs[0]?.name}`;
     const options = { name, days, aheadMs: step.aheadMs, faults: process };
@@ -55,7 +55,7 @@ export async function playStep(world: World, step: Step, runsBefore: number): Pr
     if (fault.kind === "verify") later(0, () => verify(fault));
     if (fault.kind === "freeze") later(secondMs, () => start([], []));
     if (fault.kind !== "suspend" && fault.kind !== "freeze") return;
-    // The server ends a transaction in which nothing is said for 15 s.
+    // The server ends a transaction that is idle for 15 s.
     if (fault.forMs > idleMaxMs) later(idleMaxMs, () => struck().database.closeIdle());
     later(fault.forMs, () => struck().process.thaw());
   };
@@ -73,7 +73,7 @@ export async function playStep(world: World, step: Step, runsBefore: number): Pr
 
 const idleMaxMs = 15 * secondMs;
 
-/** Those that are added while it waits, too. */
+/** Including those that are added while this waits. */
 async function allOf(pending: readonly Promise<unknown>[]): Promise<void> {
   for (let index = 0; index < pending.length; index++) await pending[index];
 }

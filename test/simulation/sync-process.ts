@@ -15,7 +15,7 @@ export const settleLagMs = 10 * minuteMs;
 export type SyncProcessOptions = OutsideOptions & {
   readonly events: NetworkEvents & {
     readonly onHeld: (epoch: number) => void;
-    /** Called before the plan is recorded; the database's time stands still. */
+    /** Called before the plan is recorded; the database's time stands still meanwhile. */
     readonly onPlan: (write: Write & { kind: "plan" }) => Promise<void>;
     /** Called when the server has committed a write. */
     readonly onCommit: (write: Write) => void;
@@ -70,9 +70,8 @@ export function startSync(options: SyncProcessOptions): SyncProcess {
 }
 
 /**
- * Which of the writes that are under way a transaction held, told by its statements' values. Pages
- * that wait go together, each of another window; anything else goes alone, in the order in which it
- * was asked for.
+ * Which of the pending writes a transaction had, found by the values of its statements. Waiting
+ * pages of different windows go together; any other write goes alone, in the order of the requests.
  */
 function committedOf(writes: readonly Write[], statements: Statements): readonly Write[] {
   const [first] = writes;
@@ -85,7 +84,7 @@ function committedOf(writes: readonly Write[], statements: Statements): readonly
   });
 }
 
-/** The windows that a statement names in columns. */
+/** The windows that a statement names in its columns. */
 function windowsOf(values: readonly unknown[]): readonly string[] {
   const columns = values.flatMap((value) =>
     typeof value === "string" && value.startsWith("{") ? [value.slice(1, -1).split(",")] : [],
@@ -96,7 +95,7 @@ function windowsOf(values: readonly unknown[]): readonly string[] {
   return productTypes.map((name, row) => [name, starts[row], ends[row]].join(" "));
 }
 
-/** The store, with each write noted from when it is asked for until it is over. */
+/** The store. Each write is recorded from its request until it is over. */
 function watched(
   store: Store,
   writes: Write[],

@@ -3,7 +3,7 @@ import type { BillText } from "../../src/contract/bill.ts";
 import { type ProductType, productTypes } from "../../src/contract/product-types.ts";
 import { type EpochMs, epochMs } from "../../src/contract/time.ts";
 
-/** A stored row and where it lies in its table: elsewhere once it was rewritten. */
+/** A stored row and its physical place in the table, which changes when the row is rewritten. */
 export type StoredRow = BillText & { readonly version: string };
 
 export type Checkpoint = {
@@ -14,10 +14,10 @@ export type Checkpoint = {
   readonly startedAt: EpochMs | undefined;
 };
 
-/** What the tables hold of a stream, read without any of the program's own statements. */
+/** What the tables have of a stream, read without any of the program's own statements. */
 export type StreamTables = {
   readonly bills: readonly StoredRow[];
-  /** How many bills are said to be stored. */
+  /** The stored count of bills. */
   readonly counted: number;
   readonly revisions: readonly BillText[];
   readonly rejected: readonly string[];
@@ -94,7 +94,7 @@ export async function readTables(pool: pg.Pool, account: string): Promise<Tables
 
 const untold = ["productType", "version"];
 
-/** What the tables hold, a line for each row; not where it lies. */
+/** The contents of the tables, one line for each row, without physical places. */
 export const linesOf = (tables: Tables): readonly string[] =>
   Object.entries(tables).flatMap(([productType, stream]) =>
     Object.entries(stream).flatMap(([name, content]) =>
@@ -152,7 +152,10 @@ const written = [
   "dirty_days",
 ];
 
-/** Empties all that a history writes. By delete: a truncate of so little takes eight times as long. */
+/**
+ * Empties all tables that a history writes. Uses delete, since a truncate of so few rows takes
+ * eight times as long.
+ */
 export async function emptyTables(pool: pg.Pool): Promise<void> {
   await pool.query(written.map((table) => `delete from ${table};`).join(" "));
 }

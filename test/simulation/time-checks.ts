@@ -11,7 +11,10 @@ import type { Interval } from "../../src/sync/intervals.ts";
 import type { StreamPlan } from "../../src/sync/store.ts";
 import type { Checkpoint } from "./tables.ts";
 
-/** How far the sync's idea of the exchange's time may be off, by what its history does to clocks. */
+/**
+ * How far the sync's estimate of the exchange's time may be off, given what its history does to
+ * clocks.
+ */
 export type Tolerance = {
   readonly aheadMs: number;
   readonly behindMs: number;
@@ -19,10 +22,10 @@ export type Tolerance = {
   readonly edgeMs: number;
 };
 
-// The furthest that a Date goes, either way.
+// The largest time of a Date, in either direction.
 const dateMaxMs = 8.64e15;
 
-/** For a message: what a broken program takes for a time may be none. */
+/** For a message: a broken program may report a value that is not a time. */
 export const timeText = (time: number): string =>
   Math.abs(time) <= dateMaxMs ? isoTime(epochMs(time)) : String(time);
 
@@ -30,7 +33,10 @@ export const text = ({ from, to }: Interval): string => `${timeText(from)} to ${
 
 const byStart = (a: Interval, b: Interval): number => a.from - b.from || a.to - b.to;
 
-/** Where intervals that should touch end to end do not. Written anew: the sync's own may be wrong. */
+/**
+ * Finds where intervals that should be adjacent are not. Does not use the sync's own functions,
+ * which may be wrong.
+ */
 export function seams(intervals: readonly Interval[]): readonly string[] {
   const sorted = intervals.toSorted(byStart);
   return sorted.flatMap((next, index) => {
@@ -41,7 +47,7 @@ export function seams(intervals: readonly Interval[]): readonly string[] {
   });
 }
 
-/** The windows, with what is settled already, cover wanted time exactly once, up to now. */
+/** The windows and the settled time cover wanted time exactly once, up to now. */
 export function planFaults(
   { stream, walks, expired }: StreamPlan,
   settled: readonly Interval[],
@@ -68,7 +74,7 @@ export function planFaults(
   ];
 }
 
-/** Time that is called lost while the exchange still has it. */
+/** Time that is called lost while the exchange still serves it. */
 export const expiredTooEarly = (
   expired: readonly Interval[],
   at: number,
@@ -86,11 +92,11 @@ export const settledOf = (checkpoints: readonly Checkpoint[]): readonly Checkpoi
 export const covers = (intervals: readonly Interval[], time: number): boolean =>
   intervals.some(({ from, to }) => from <= time && time < to);
 
-/** Settled time lies side by side without an overlap. */
+/** Settled intervals do not overlap. */
 export const overlaps = (intervals: readonly Interval[]): readonly string[] =>
   seams(intervals).filter((seam) => seam.startsWith("overlap"));
 
-/** What a run that calls itself complete left out of the time that was wanted. */
+/** The wanted time that a run that calls itself complete left out. */
 export function holesBehind(
   checkpoints: readonly Checkpoint[],
   wanted: { readonly from: number; readonly to: number },

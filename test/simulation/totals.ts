@@ -2,7 +2,7 @@ import { dayMs, secondMs } from "../../src/contract/time.ts";
 import type { HistoryResult } from "./play.ts";
 import { type PromiseName, promises } from "./verdicts.ts";
 
-/** What many histories come to. */
+/** The totals of many histories. */
 export class Totals {
   histories = 0;
   runs = 0;

@@ -1,4 +1,4 @@
-/** What is checked, in the words of the table that the command prints. */
+/** What is checked, in the words of the printed table. */
 export const promises = [
   "tiling",
   "atomic pages",
@@ -22,15 +22,15 @@ export type PromiseName = (typeof promises)[number];
 
 export type Broken = { readonly promise: PromiseName; readonly what: string };
 
-/** Counts what was checked, and keeps what did not hold. */
+/** Counts what was checked, and keeps what was wrong. */
 export type Verdicts = {
   readonly checked: Readonly<Record<PromiseName, number>>;
   readonly broken: readonly Broken[];
-  /** So many things were looked at; these are wrong. */
+  /** This many things were checked; these are wrong. */
   check(promise: PromiseName, count: number, wrong: readonly string[]): void;
 };
 
-// A broken history breaks many promises at every look; the first few tell it all.
+// A broken history breaks many promises at every check; the first few say enough.
 const brokenMax = 8;
 
 export function verdicts(): Verdicts {

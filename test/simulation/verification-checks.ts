@@ -8,7 +8,7 @@ import type { StreamTables, Tables } from "./tables.ts";
 import type { Healed, VerifyOutcome } from "./verify-process.ts";
 import type { World } from "./world.ts";
 
-/** What a repair wrote, in the moment in which the server committed it. */
+/** What a repair wrote, at the moment of the server's commit. */
 export function checkHealed(
   { committed, verdicts, trace, time }: World,
   { name }: Verification,
@@ -25,7 +25,7 @@ export function checkHealed(
   ]);
 }
 
-/** Where a verification came to its end, what it read is stored as it was served. */
+/** If a verification came to its end, what it read is stored as it was served. */
 export function checkVerified(world: World, verification: Verification, after: Tables): void {
   const { ledger, verdicts, committed } = world;
   const { name, outcome } = verification;
@@ -50,7 +50,7 @@ export function checkVerified(world: World, verification: Verification, after: T
   }
 }
 
-/** Where nobody else is at work and nothing goes wrong, it names exactly what differed before. */
+/** If nothing else runs and there are no faults, it names exactly what differed before. */
 export function checkFindings(world: World, verification: Verification, before: Tables): void {
   const { ledger, verdicts, tolerance } = world;
   const { name, outcome, beganAt, endedAt } = verification;
@@ -118,14 +118,14 @@ const whyNot = (outcome: VerifyOutcome | "killed" | undefined): string =>
 const toldOf = ({ findings }: VerifyOutcome, productType: string): readonly Finding[] =>
   findings.filter(({ stream }) => stream.productType === productType);
 
-/** Which bills a verification must have been served, and which it may have been. */
+/** Which bills a verification must have been served, and which it may have been served. */
 function readBy({ tolerance }: World, { span, beganAt, endedAt }: Verification) {
   const { aheadMs, behindMs, edgeMs } = tolerance;
   const from = Math.max(span.from, endedAt - historyMs + edgeMs);
   return {
     certainly: ({ cTime, visibleAt }: LedgerBill) =>
       cTime >= from && cTime < span.to - behindMs && visibleAt <= beganAt - aheadMs,
-    // What breaks the contract may have no time of its own: it counts at the edges too.
+    // A row that breaks the contract may have no time of its own, so it counts at the edges, too.
     perhaps: ({ cTime, visibleAt, broken }: LedgerBill) => {
       const marginMs = broken === undefined ? 0 : 1;
       const isInside = cTime >= span.from - marginMs && cTime < span.to + marginMs;
@@ -143,7 +143,7 @@ const isStored = ({ bills }: StreamTables, { billId }: LedgerBill): boolean =>
 const isOriginal = ({ bills }: StreamTables, { billId }: LedgerBill): boolean =>
   bills.some((bill) => bill.billId === billId && versionOf(bill) === "original");
 
-/** Equal ones are one. */
+/** Equal ones count once. */
 const brokenRows = (bills: readonly LedgerBill[]): number =>
   new Set(bills.filter(({ broken }) => broken !== undefined).map(({ row }) => JSON.stringify(row)))
     .size;

@@ -19,7 +19,7 @@ import { type OutsideOptions, outsideOf } from "./outside.ts";
 
 export type Healed = {
   readonly repair: Repair;
-  /** The rows that the transaction wrote, by the database's own account. */
+  /** The rows that the transaction wrote, as the database reports them. */
   readonly written: readonly WrittenBill[];
 };
 
@@ -91,7 +91,7 @@ export function startVerify(options: VerifyProcessOptions): VerifyProcess {
   return { database, ended: Promise.race([verify(), process.died.then(() => "killed" as const)]) };
 }
 
-/** The store, with each repair noted from when it is asked for until it is over. */
+/** The store. Each repair is recorded from its request until it is over. */
 function noting(store: VerifyStore, repairs: Repair[]): VerifyStore {
   return {
     ...store,

@@ -1,5 +1,5 @@
-// A process that plays histories on a database of its own: asked and answered by messages. With
-// a mutant's name it is that program.
+// A process that plays histories on a database of its own, controlled by messages. With the name of
+// a mutant it runs that program.
 import { readFileSync } from "node:fs";
 import { registerHooks } from "node:module";
 import { fileURLToPath } from "node:url";
@@ -8,18 +8,18 @@ import { mutated } from "./mutant.ts";
 import { mutants } from "./mutants.ts";
 import type { HistoryResult } from "./play.ts";
 
-/** The history of a seed, or one that was written down. */
+/** The history of a seed, or one from a file. */
 export type Origin = { readonly seed: number } | { readonly history: History };
 
 export type Task = Origin & {
   readonly kind: "play" | "shrink";
-  /** Whether the trace is wanted; of what was shrunk it is given in any case. */
+  /** Whether the trace is wanted. A shrunk history always has one. */
   readonly isTraced?: boolean;
 };
 
 type Played = {
   readonly result: HistoryResult;
-  /** Empty where it is not wanted. */
+  /** Empty unless it is wanted. */
   readonly trace: readonly string[];
 };
 
@@ -42,7 +42,7 @@ if (mutantName !== undefined) {
   });
 }
 
-// After the hook: what is imported before it is not the mutant.
+// Imported after the hook: earlier imports would not be the mutant's.
 const { openPool } = await import("./databases.ts");
 const { play } = await import("./play.ts");
 const { drawHistory } = await import("./draw.ts");

@@ -5,15 +5,16 @@ import type { Done, Task } from "./worker.ts";
 
 const program = fileURLToPath(new URL("./worker.ts", import.meta.url));
 
-/** A process that does one task after the other; gone with its scope. */
+/** A process that does one task after the other; ends with its scope. */
 export type Worker = Disposable & { work(task: Task): Promise<Done> };
 
-/** @param mutant the name of the broken program that it shall be. */
+/** @param mutant the name of the broken program that it runs. */
 export function startWorker(databaseUrl: string, mutant?: string): Worker {
   const child: ChildProcess = fork(
     program,
     [databaseUrl, ...(mutant === undefined ? [] : [mutant])],
-    // In a group of its own: a Ctrl-C is for us, who end the workers in good order.
+    // In a process group of its own: a Ctrl-C goes to this process, which ends the workers in
+    // order.
     { execArgv: ["--no-warnings"], detached: true },
   );
   const died = once(child, "exit").then(([code]) => {
@@ -33,7 +34,7 @@ export function startWorker(databaseUrl: string, mutant?: string): Worker {
   };
 }
 
-/** Gives the tasks to the workers, each the next one when it is done, until told to stop. */
+/** Gives each worker the next task when it has finished one, until told to stop. */
 export async function workOff<T extends Task>(
   workers: readonly Worker[],
   tasks: Iterable<T>,

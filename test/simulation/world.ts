@@ -21,7 +21,7 @@ import { daysWritten } from "./written-days.ts";
 export const historyStart = epochMs(Date.UTC(2026, 3, 30, 23, 59, 58, 765));
 export const accountName = "simulated";
 
-/** Everything that a history is played in: the exchange, the time, and what is known of both. */
+/** Everything in which a history is played: the exchange, the time, and what is known of both. */
 export type World = {
   readonly history: History;
   readonly pool: pg.Pool;
@@ -36,24 +36,24 @@ export type World = {
   readonly verdicts: Verdicts;
   readonly tolerance: Tolerance;
   readonly wayMs: () => number;
-  /** The days that anything was written of since this was called last. */
+  /** The days of which anything was written since the last call. */
   readonly daysWritten: () => Promise<readonly WalletDay[]>;
-  /** Faults that struck, by kind. */
+  /** The faults that struck, by kind. */
   readonly faults: Map<string, number>;
   strike(kind: string): void;
-  /** How often anything struck: a fault of many requests at each of them. */
+  /** How often anything struck: a fault of many requests counts at each of them. */
   strikes(): number;
-  /** A run has the account now: those that had it before may write no more. */
+  /** A run holds the account now: earlier holders must not write any more. */
   overtake(run: Run, epoch: number): void;
   /** What the exchange does from its next request on. */
   schedule(faults: readonly ScheduledFault[]): void;
-  /** The exchange is sound from now on, but for a maintenance that has begun. */
+  /** The exchange has no more faults from now on, except a maintenance that has begun. */
   forgetSchedule(): void;
   trace(line: string): void;
   digest(): string;
 };
 
-/** @param onTrace told of each line that the digest is made of. */
+/** @param onTrace called with each line of which the digest is made. */
 export function openWorld(
   history: History,
   pool: pg.Pool,
@@ -76,7 +76,7 @@ export function openWorld(
   };
   const begun = new Set<ScheduledFault>();
   const onFault = (fault: ScheduledFault) => {
-    // One fault, however many requests it meets.
+    // One fault, however many requests it strikes.
     if (fault.kind === "maintenance" && begun.has(fault)) strikes += 1;
     else strike(`exchange: ${kindOf(fault)}`);
     begun.add(fault);
@@ -125,7 +125,7 @@ export function openWorld(
     strike,
     strikes: () => strikes,
     overtake(run, epoch) {
-      // A run that stood still while it took the account hears of it late.
+      // A run that stood still while another one took the account hears of it late.
       const isLate = holder !== undefined && epoch < holder.epoch;
       if (isLate) run.isOvertaken = true;
       else {
@@ -135,7 +135,7 @@ export function openWorld(
     },
     schedule(next) {
       const before = requestsForBills(sandbox);
-      // Two in a row might tell the same lie to two questions, which nobody can see.
+      // Two in a row might give the same false answer to two questions, which nobody can detect.
       const isLeft = ({ kind, atRequest }: ScheduledFault) =>
         kind !== "false-end" || atRequest <= before;
       schedule.splice(0, schedule.length, ...schedule.filter(isLeft));
@@ -171,13 +171,13 @@ function kindOf(fault: ScheduledFault): string {
 
 const clockFaults = ["wrong-time", "clock-jump", "late-answer", "late-request", "drip"];
 const edgeFaults = ["edge-refuses", "edge-trims", ...clockFaults];
-// A signed request is taken within 30 s of the exchange's clock, an answer is believed whose
-// time is within 30 s of that and the time it was under way, and a way may take a minute.
+// A signed request is accepted within 30 s of the exchange's clock. An answer's time is accepted
+// within 30 s of that, plus the time that the request took, which may be a minute.
 const clockOffMaxMs = 150 * secondMs;
-// Where the exchange refuses its oldest time, the sync tries ten minutes later at most.
+// If the exchange refuses its oldest time, the sync asks for time up to ten minutes later.
 const edgeLaterMaxMs = 10 * minuteMs;
 
-/** Those of the processes that faults start, too. */
+/** Including those of the processes that faults start. */
 const withNested = (faults: readonly ProcessFault[]): readonly ProcessFault[] =>
   faults.flatMap((fault) => [fault, ...(fault.kind === "verify" ? withNested(fault.process) : [])]);
 
@@ -188,7 +188,7 @@ function toleranceOf({ exchange, steps }: History): Tolerance {
     (sum, fault) => sum + ("forMs" in fault ? fault.forMs : 0),
     0,
   );
-  // Where the exchange's own clock is wrong for a while, nobody can know better.
+  // If the exchange's own clock is wrong for a while, nobody can know better.
   const jumpsMs = steps.flatMap((step) =>
     step.exchange.flatMap((fault) => (fault.kind === "clock-jump" ? [fault.offMs] : [])),
   );

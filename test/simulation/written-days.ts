@@ -4,8 +4,8 @@ import type { WalletDay } from "../../src/db/days/refresh-days.ts";
 import type { Statements } from "./database.ts";
 
 /**
- * Whether the transaction, which is about to commit, wrote bills of days that are not marked: of these
- * somebody has to look whether they are stored as their bills say. Of a bill that it replaced both
+ * Whether the transaction, which is about to commit, wrote bills of days that are not marked: for
+ * these it must be checked that the stored days agree with their bills. For a replaced bill, both
  * contents count.
  */
 export async function isDayUnmarked(client: pg.PoolClient): Promise<boolean> {
@@ -24,7 +24,7 @@ export async function isDayUnmarked(client: pg.PoolClient): Promise<boolean> {
   return rows[0]?.is_unmarked === true;
 }
 
-/** Tells which of an account's days anything was written of since it was asked last. */
+/** Reports of which days of an account anything was written since the last call. */
 export function daysWritten(pool: pg.Pool, account: string): () => Promise<readonly WalletDay[]> {
   let known = new Map<string, string>();
   return async () => {
@@ -44,7 +44,10 @@ const walletAndDay = `
     case when product_type like 'UTA-%' then 'UTA' else product_type end as wallet,
     (c_time at time zone 'UTC')::date as day`;
 
-/** Of each day, where its rows lie in each table: they lie elsewhere once they were written again. */
+/**
+ * For each day, the physical places of its rows in each table, which change when the rows are
+ * rewritten.
+ */
 const dayVersions = `
   select wallet, to_char(day, 'YYYY-MM-DD') as day, string_agg(version, ' ' order by version) as version
   from (
@@ -72,7 +75,7 @@ const notMarked = (table: string) => `
       and day = (${table}.c_time at time zone 'UTC')::date
   )`;
 
-/** Whether a transaction stored days, which the bills tell: nothing new. */
+/** Whether a transaction stored days, which changes no bills. */
 export const areDays = (statements: Statements): boolean =>
   statements.some(
     ([text]) => typeof text === "string" && text.includes('lock table "meaning_turns'),
