@@ -4,7 +4,7 @@ import { epochMs } from "../../src/contract/time.ts";
 import type { ExportedBill } from "../../src/export/exported-bill.ts";
 import type { Stream } from "../../src/sync/store.ts";
 
-/** A bill like any other, but for what the test is about. */
+/** An ordinary bill, with the fields that the test sets. */
 export const aBill = (but: Partial<Bill> = {}): Bill => ({
   billId: "1098396773329305606",
   symbol: "BTCUSDT",
@@ -29,7 +29,7 @@ export const bills = (count: number, but: Partial<Bill> = {}): Bill[] =>
 /** A stream that no other test writes. */
 export const aStream = (): Stream => ({ account: randomUUID(), productType: "USDT-FUTURES" });
 
-/** The same as it is read for an export. */
+/** The same bill as an export reads it. */
 export function anExportedBill(but: Partial<ExportedBill> = {}): ExportedBill {
   const { amount, fee } = { ...aBill(), ...but };
   const isMargin = but.category === "margin";

@@ -10,7 +10,7 @@ import { type UnifiedBill, unifiedLedger, unifiedStart } from "./unified-ledger.
 
 export const exact = (text: string) => units(text, unifiedPlaces);
 
-/** How often a shown balance is not the one before it and what the bills moved. */
+/** How often a served balance is not the one before plus what the bills moved. */
 function breaksOf(
   bills: readonly { coin: string; moved: bigint; balance: string | null }[],
 ): number {
@@ -34,7 +34,7 @@ export async function exportedOf(db: Database, account: string) {
   return found;
 }
 
-/** What views and exports make of an account's balances: how often they do not follow. */
+/** How often an account's balances do not follow in views and in exports. */
 export async function offsOf(db: Database, account: string) {
   const { rows } = await db.execute<{ activity: number; days: number }>(sql`
     select

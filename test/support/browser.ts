@@ -7,14 +7,14 @@ import { dirname, join } from "node:path";
 import { brotliDecompressSync } from "node:zlib";
 import { type Browser, chromium } from "playwright-core";
 
-// A browser that `npm ci` brought: the package holds Chromium for Linux x64, its libraries and fonts.
+// The browser of `npm ci`: the package has Chromium for Linux x64, its libraries and fonts.
 const { resolve } = createRequire(import.meta.url);
 const home = join(dirname(resolve("@sparticuz/chromium")), "..");
 const packed = join(home, "bin");
 const manifest = readFileSync(join(home, "package.json"), "utf8");
 const { version } = JSON.parse(manifest) as { readonly version: string };
 
-/** An installed browser, by TEST_BROWSER; else the one of `npm ci`. */
+/** The browser that TEST_BROWSER names, else the one of `npm ci`. */
 export async function openBrowser(): Promise<Browser> {
   const installed = process.env["TEST_BROWSER"];
   if (installed !== undefined) return await chromium.launch({ executablePath: installed });
@@ -24,7 +24,7 @@ export async function openBrowser(): Promise<Browser> {
   const folder = await unpacked();
   return await chromium.launch({
     executablePath: join(folder, "chromium"),
-    // It runs as root in a container, and reads pages of ours alone.
+    // It runs as root in a container, and opens only pages of the tests.
     args: ["--no-sandbox", "--disable-gpu", "--font-render-hinting=none"],
     env: {
       PATH: process.env["PATH"] ?? "",
@@ -35,7 +35,7 @@ export async function openBrowser(): Promise<Browser> {
   });
 }
 
-/** Unpacked once in a clone: it takes some seconds. */
+/** Unpacked once for each clone, since that takes some seconds. */
 async function unpacked(): Promise<string> {
   const folder = join(home, "..", "..", ".cache", `chromium-${version}`);
   if (existsSync(folder)) return folder;
@@ -46,7 +46,7 @@ async function unpacked(): Promise<string> {
     execFileSync("tar", ["-x", "-C", made], { input: read(name) });
   }
   await writeFile(join(made, "chromium"), read("chromium.br"), { mode: 0o700 });
-  // Without fonts no text is drawn, and whatever looks at the layout finds nothing wrong.
+  // Without fonts no text is drawn, and checks of the layout find nothing wrong.
   await writeFile(
     join(made, "fonts.conf"),
     `<fontconfig><dir>${folder}</dir><cachedir>${folder}/font-cache</cachedir></fontconfig>`,

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 
-/** A secret in all spellings under which it would still be of use, and the halves of each. */
+/** A secret in all spellings in which it could still be used, and its halves. */
 export function canariesOf(secret: string): readonly string[] {
   const whole = spellingsOf(secret);
   const halves = whole.flatMap((form) => [
@@ -10,7 +10,7 @@ export function canariesOf(secret: string): readonly string[] {
   return [...new Set([...whole, ...halves])];
 }
 
-/** Of a secret that holds no sign but letters and digits, many are the same. */
+/** Many spellings of a secret with only letters and digits are the same. */
 export const spellingsMax = 16;
 
 function spellingsOf(secret: string): readonly string[] {
@@ -31,7 +31,7 @@ function spellingsOf(secret: string): readonly string[] {
   ];
 }
 
-/** Base64 of a text that holds the secret behind so many bytes: what of it is the secret's alone. */
+/** In base64 of a text with the secret at this offset: the part that encodes only the secret. */
 function withinBase64(secret: Buffer, before: number): readonly string[] {
   const bytes = Buffer.concat([Buffer.alloc(before), secret]);
   const whole = (encoding: "base64" | "base64url") =>
@@ -39,14 +39,14 @@ function withinBase64(secret: Buffer, before: number): readonly string[] {
   return [whole("base64"), whole("base64url")];
 }
 
-/** With signs that each way of spelling changes, and nothing that two of them share. */
+/** With characters that each way of spelling changes; no two canaries have a part in common. */
 export const canaryPassword = (): string =>
   `${randomBytes(9).toString("base64url")}/%"&\\:${randomBytes(9).toString("base64url")}`;
 
-/** Bytes that no canary is shorter than: a shorter one would be found by chance. */
+/** The length in bytes of the shortest canary: a shorter one would be found by chance. */
 const lengthMin = 8;
 
-/** Finds canaries in any bytes, whichever case they are written in. */
+/** Finds canaries in any bytes, in upper and lower case. */
 export function canarySearch(canaries: readonly string[]): (place: Buffer) => readonly string[] {
   const byStart = new Map<number, { readonly canary: string; readonly bytes: Buffer }[]>();
   const mayStart = new Uint8Array(1 << 16);

@@ -16,7 +16,7 @@ import {
 import { type TestDatabase, testDatabase } from "./database.ts";
 import { serve } from "./exchange-client.ts";
 
-/** What an exchange, or a proxy before it, does with the headers of a signed request. */
+/** What an exchange, or a proxy in front of it, does with the headers of a signed request. */
 export type Echo = (response: ServerResponse, echoed: string, request: IncomingMessage) => void;
 
 export type CanaryRun = {
@@ -24,9 +24,9 @@ export type CanaryRun = {
   readonly failure?: string;
   readonly args: readonly string[];
   readonly echo?: Echo;
-  /** Changes the environment; undefined takes a variable away. */
+  /** Changes the environment; undefined removes a variable. */
   readonly env?: (given: CliEnvironment, secrets: Secrets) => CliEnvironment;
-  /** Files that its folder holds before, which are not searched. */
+  /** Files that its folder has before, which are not searched. */
   readonly files?: (secrets: Secrets) => Readonly<Record<string, string | Uint8Array>>;
   /** What is done to it while it runs. Default: SIGTERM after {@link patienceMs}. */
   readonly act?: (running: RunningCli) => Promise<unknown>;
@@ -39,14 +39,14 @@ export type Leak = { readonly run: string; readonly place: string; readonly cana
 
 export type CanaryHouse = AsyncDisposable & {
   readonly secrets: Secrets;
-  /** Runs the program and searches all that it leaves behind. */
+  /** Runs the program and searches everything that it leaves behind. */
   run(wanted: CanaryRun): Promise<{
     readonly leaks: readonly Leak[];
     readonly stdout: string;
     readonly stderr: string;
     readonly files: readonly string[];
   }>;
-  /** All of them the same each time: how many signatures and files there are hangs on chance. */
+  /** The same canaries each time: the number of signatures and files depends on chance. */
   readonly figures: () => {
     readonly secrets: number;
     readonly spellingsMax: number;
@@ -57,11 +57,11 @@ export type CanaryHouse = AsyncDisposable & {
   };
 };
 
-// Below the test's own limit: nothing that is run so takes that long.
+// Less than the time limit of a test: no such run takes that long.
 const patienceMs = 40_000;
 const afterEchoMs = 700;
 
-/** A sandbox exchange and a database role whose credentials nobody may see again. */
+/** A sandbox exchange and a database role, whose credentials must not be seen again. */
 export async function openCanaryHouse(): Promise<CanaryHouse> {
   const stack = new AsyncDisposableStack();
   const seed = randomBytes(8).toString("hex");
@@ -169,7 +169,9 @@ async function runWith(wanted: CanaryRun, { sandbox, secrets, role }: World) {
   return { stdout, stderr, files: written, places, signatures };
 }
 
-/** An echo is told again and again: once it was told, and perhaps stored, the run may end. */
+/**
+ * An echo is repeated in every answer: once it was printed, and perhaps stored, the run may end.
+ */
 const stopAfter =
   (echoed: Promise<void>) =>
   async (running: RunningCli): Promise<void> => {
@@ -210,7 +212,9 @@ async function filesIn(folder: string): Promise<readonly string[]> {
     .map((entry) => relative(folder, join(entry.parentPath, entry.name)));
 }
 
-/** Every row of every table as text, the journal's and the catalogue's comments included. */
+/**
+ * Every row of every table as text, including the migrations' journal and the catalogue's comments.
+ */
 async function tablesOf({ url }: TestDatabase): Promise<readonly Place[]> {
   const client = new Client({ connectionString: url });
   await client.connect();
@@ -233,7 +237,7 @@ async function tablesOf({ url }: TestDatabase): Promise<readonly Place[]> {
   }
 }
 
-/** A role with this password and with all the rights of the one that the tests run as. */
+/** A role with this password, and with all the rights of the role of the tests. */
 async function openRole(password: string): Promise<AsyncDisposable & { readonly name: string }> {
   const name = `canary_${process.pid}_${randomBytes(4).toString("hex")}`;
   const database = await testDatabase();

@@ -3,8 +3,8 @@ import { type HttpAnswer, transportLimits } from "../../src/exchange/transport.t
 import type { ApiAnswer } from "../../src/server/api.ts";
 
 /**
- * What a client in this process gets of an answer, when and how the real transport would.
- * @throws ExchangeError of kind `unavailable` where that would have given up.
+ * What a client in this process gets of an answer, as the real transport would give it, and when.
+ * @throws ExchangeError of kind `unavailable` if the transport would have given up.
  */
 export async function carried(
   { status, headers, body, delivery }: ApiAnswer,

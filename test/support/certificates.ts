@@ -1,4 +1,4 @@
-/** A certificate that nobody signed, for localhost and 127.0.0.1, valid until 2126. */
+/** A self-signed certificate for localhost and 127.0.0.1, valid until 2126. */
 export const certificate = `-----BEGIN CERTIFICATE-----
 MIIBmzCCAUGgAwIBAgIUF7gzwmEu9aYisNvTjz7ueXPsDZ8wCgYIKoZIzj0EAwIw
 FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyMTA3NTAwMVoYDzIxMjYxMDI4
@@ -12,7 +12,7 @@ zj0EAwIDSAAwRQIhAJaA0nxjYjgXFPg/T6DFbrPn84oW7a5LKJVwP3/X8FhYAiAi
 -----END CERTIFICATE-----
 `;
 
-/** The key of all of them: made for these tests, and known to everybody. */
+/** The key of all of them. It was made for these tests, and is public. */
 export const key = `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgk7sL2U7UZP7ADXc4
 WELVyPhlNFkt+T++NEF3/U5ErxmhRANCAARf6uc8Mahykna7tB16TAYKp9QaTUgI
@@ -20,7 +20,7 @@ JOMTGY6T19cFMcWV5JMteTQj3/wNHDhdtqRzKXPwYYFGYORomxyJq+bu
 -----END PRIVATE KEY-----
 `;
 
-/** The same for exchange.example, which no test listens as. */
+/** The same for exchange.example, under which no test listens. */
 export const certificateOfOther = `-----BEGIN CERTIFICATE-----
 MIIBqjCCAVCgAwIBAgIUCEgPt6Gmlq9Y6aHkVIKvGAW5OogwCgYIKoZIzj0EAwIw
 GzEZMBcGA1UEAwwQZXhjaGFuZ2UuZXhhbXBsZTAgFw0yNjExMjEwOTQ2MjBaGA8y

@@ -11,18 +11,24 @@ import { scratch } from "./scratch.ts";
 export type CliEnvironment = Readonly<Record<string, string | undefined>>;
 
 export type CliOptions = {
-  /** All that the program finds in its environment, beside the PATH. */
+  /** The program's whole environment, except the PATH. */
   readonly env?: CliEnvironment;
-  /** Default an empty folder of its own: no .env lies there, and what it writes goes with it. */
+  /**
+   * Default an empty folder of its own, without an .env; what the program writes there is removed
+   * with it.
+   */
   readonly cwd?: string;
-  /** Where what it writes goes to a disk without room, `/dev/full`. Default nowhere. */
+  /** Which output goes to a disk without room, `/dev/full`. Default none. */
   readonly full?: readonly ("stdout" | "stderr")[];
-  /** When it is killed as overdue. Default below a test's own limit, so that its output is shown. */
+  /**
+   * When it is killed as overdue. Default less than a test's own limit, so that its output is
+   * shown.
+   */
   readonly maxMs?: number;
 };
 
 export type CliEnd = {
-  /** Null where a signal ended it. */
+  /** Null if a signal ended it. */
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
   readonly stdout: string;
@@ -30,13 +36,13 @@ export type CliEnd = {
 };
 
 export type RunningCli = AsyncDisposable & {
-  /** What it has written so far. */
+  /** Its output so far. */
   readonly written: { readonly stdout: string; readonly stderr: string };
-  /** The first match in what it has written, or will write. Rejects where it ends without. */
+  /** The first match in its output, now or later. Rejects if it ends without a match. */
   seen(stream: "stdout" | "stderr", pattern: RegExp): Promise<RegExpExecArray>;
   readonly pid: number;
   kill(signal: NodeJS.Signals): void;
-  /** Closes our end of its output, as `head` does. */
+  /** Closes the reading end of its output, as `head` does. */
   close(stream: "stdout" | "stderr"): void;
   readonly ended: Promise<CliEnd>;
 };
@@ -50,7 +56,7 @@ export async function runCli(args: readonly string[], options: CliOptions = {}):
   return await running.ended;
 }
 
-/** Starts the real program in a process of its own; the end of the scope ends it too. */
+/** Starts the real program in a process of its own, which ends with its scope. */
 export async function startCli(
   args: readonly string[],
   { env = {}, cwd, full = [], maxMs = runMaxMs }: CliOptions = {},
@@ -114,15 +120,15 @@ async function seen(
   }
 }
 
-/** A folder that goes with its scope. */
+/** A folder that is removed with its scope. */
 export async function temporaryFolder(): Promise<AsyncDisposable & { readonly path: string }> {
   const path = await mkdtemp(join(scratch, "bill-sync-cli-"));
-  // For root, whose embedded Postgres runs as another user.
+  // If root runs the tests, the embedded Postgres runs as another user.
   await chmod(path, 0o755);
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
 }
 
-/** What points the program at a sandbox exchange and a test database. */
+/** The environment that points the program at a sandbox exchange and a test database. */
 export const environmentFor = (
   sandbox: Pick<OpenSandbox, "url" | "account">,
   database: Pick<TestDatabase, "url">,

@@ -1,7 +1,7 @@
 import { subscribe } from "node:diagnostics_channel";
 
-// Preloaded into the program: lets it crash at its first signed request, in the way that CRASH
-// names, with an error on which hangs what the program has in hand.
+// Preloaded into the program: makes it crash at its first signed request, in the way that CRASH
+// names, with an error that refers to everything that the program holds.
 
 type Request = { readonly headers: unknown; readonly origin: unknown };
 

@@ -10,7 +10,7 @@ const clonesTriedMax = 100;
 const retryMs = 100;
 const objectInUse = "55006";
 
-/** A migrated database of its own for the caller, or an empty one, gone with its scope. */
+/** A database for the caller, migrated or empty, dropped with its scope. */
 export async function testDatabase({ isEmpty = false } = {}): Promise<TestDatabase> {
   const name = `bill_sync_test_${process.pid}_${randomBytes(6).toString("hex")}`;
   const template = isEmpty ? "template0" : inject("templateName");
@@ -26,7 +26,7 @@ export async function testDatabase({ isEmpty = false } = {}): Promise<TestDataba
   };
 }
 
-/** A migrated database, and a pool on it, for all tests of the file that asks; gone after them. */
+/** A migrated database and a pool for all tests of a file, dropped after them. */
 export async function fileDatabase(): Promise<{ database: TestDatabase; tables: OpenDatabase }> {
   const database = await testDatabase();
   const tables = openDatabase(database.url);

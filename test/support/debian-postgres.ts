@@ -2,7 +2,7 @@ import { existsSync, globSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Binaries } from "../../src/db/embedded/embedded-binaries.ts";
 
-/** The newest Postgres of another major version that this machine's packages brought, if any. */
+/** The newest Postgres of another major version among this machine's packages, if any. */
 export function otherPostgres(
   bundledMajor: string,
 ): (Binaries & { readonly major: string }) | undefined {

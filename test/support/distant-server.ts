@@ -2,22 +2,22 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** How far away a server seems, and how fast its line is. */
+/** The distance of a server, and the bandwidth of its line. */
 export type Link = {
   readonly roundTripMs: number;
-  /** Of each direction, shared by all connections packet by packet. Default without a limit. */
+  /** For each direction, shared by all connections packet by packet. Default without a limit. */
   readonly bytesPerSecond?: number;
 };
 
 export type DistantServer = AsyncDisposable & {
   /** The server's URL, through this line. */
   readonly url: string;
-  /** How many connections are open, and were at the most. */
+  /** How many connections are open, and the most that were open. */
   readonly connections: () => { readonly now: number; readonly most: number };
 };
 
 const packetBytes = 1_400;
-// How much a sender may have in flight. It waits before it sends more, as TCP does.
+// How much a sender may have in flight before it waits, as with TCP.
 const windowBytes = 65_536;
 
 /** Proxies a Postgres server and delays each byte by half a round trip, in order. */
@@ -83,12 +83,12 @@ class Line {
       if (sending.bytes >= windowBytes) from.pause();
       if (!this.#isBusy) void this.#send();
     });
-    // After what is in flight.
+    // After everything that is in flight.
     from.on("end", () => setTimeout(() => to.end(), this.#delayMs));
     from.on("close", () => setTimeout(() => to.destroy(), this.#delayMs));
   }
 
-  /** A packet of each sender in turn, as fast as the line takes them. */
+  /** Takes a packet of each sender in turn, as fast as the line allows. */
   async #send(): Promise<void> {
     this.#isBusy = true;
     for (;;) {

@@ -5,7 +5,7 @@ import { migrate } from "../../src/db/migrate.ts";
 import { tables } from "../../src/db/schema/tables.ts";
 import { query } from "./query.ts";
 
-/** The tables that are divided by account once a database is distributed. */
+/** The tables that are distributed by account. */
 export const dividedTables: readonly string[] = Object.entries(placements)
   .filter(([, placement]) => placement === "account")
   .map(([name]) => getTableName(tables[name as keyof typeof tables]));
@@ -13,8 +13,8 @@ export const dividedTables: readonly string[] = Object.entries(placements)
 const parts = 8;
 
 /**
- * Divides those tables by account into partitions, as nodes would have them, and lets the server tell each client
- * by notices which plan a statement had and whose rows it wrote.
+ * Divides those tables by account into partitions, like the nodes of a distributed database. The
+ * server tells each client by notices which plan a statement had, and whose rows it wrote.
  */
 export async function divideTables(url: string): Promise<void> {
   const name = escapeIdentifier(new URL(url).pathname.slice(1));
@@ -22,7 +22,7 @@ export async function divideTables(url: string): Promise<void> {
     url,
     [
       ...dividedTables.map((table) => dividedText(table)),
-      // What was dropped with the tables is made anew.
+      // Recreates what was dropped with the tables.
       "update analytics_views set hash = ''",
     ].join(";\n"),
   );
@@ -77,14 +77,14 @@ const triggersText = (table: string): readonly string[] =>
   for each statement execute function note_accounts()`,
   );
 
-/** A statement of one of these tables: its text, and of whom it wrote or read. */
+/** A statement on one of these tables: its text, and the accounts whose rows it wrote or read. */
 export type SeenStatement = {
   readonly text: string;
-  /** Accounts of which it wrote rows. */
+  /** The accounts whose rows it wrote. */
   readonly written: ReadonlySet<string>;
   /** The tables of these rows. */
   readonly tables: ReadonlySet<string>;
-  /** The parts that were looked into. */
+  /** The partitions that it read. */
   readonly parts: ReadonlySet<string>;
 };
 

@@ -9,8 +9,9 @@ import { Client } from "pg";
 const folder = fileURLToPath(new URL("../../migrations", import.meta.url));
 
 /**
- * Brings an empty database to where an earlier program had left it: before the migration whose
- * name ends so. By Drizzle's migrator, since this program wants its own tables and views at once.
+ * Migrates an empty database to the state of an earlier program: before the migration whose name
+ * ends like this. It uses Drizzle's migrator, since this program also brings its present tables and
+ * views.
  */
 export async function migrateBefore(url: string, nameEnd: string): Promise<void> {
   const earlier = await mkdtemp(join(tmpdir(), "bill-sync-migrations-"));

@@ -23,11 +23,11 @@ const bill = (but: object) => ({
   cTime: String(Date.now()),
   ...but,
 });
-/** For bills and for loan-to-value alike. */
+/** For bills and for loan-to-value. */
 const page = (row: object, more: object = {}) =>
   envelope({ bills: [row], endId: null, ltv: "0.1", unpaidInfo: [row], ...more });
 
-/** Places in which an exchange, or a proxy before it, may repeat what it was sent. */
+/** Places in which an exchange, or a proxy in front of it, may repeat what it was sent. */
 export const echoes: Readonly<Record<string, Echo>> = {
   "a page with 200": (response, body) => give(response, { body }),
   "a page with 502": (response, body) => give(response, { status: 502, body }),

@@ -1,9 +1,9 @@
-/** As many as any figure has that a test adds up. */
+/** The most decimal places of any figure that a test adds up. */
 export const places = 18;
 
 /**
  * A decimal as a whole number of units in the last of {@link places}.
- * @throws where it has more places, or is no decimal.
+ * @throws if it has more places, or is not a decimal.
  */
 export const exact = (decimal: string): bigint => {
   const [, sign = "", whole = "", part = ""] = /^(-?)(\d+)(?:\.(\d+))?$/.exec(decimal) ?? [];

@@ -14,14 +14,14 @@ import { type VirtualClock, virtualClock } from "./virtual-clock.ts";
 
 export type TestServer = AsyncDisposable & {
   readonly url: string;
-  /** All that arrived, in order. */
+  /** Everything that arrived, in order. */
   readonly requests: readonly IncomingMessage[];
 };
 
 export type Responder = (
   response: ServerResponse,
   request: IncomingMessage,
-  /** How many arrived before. */
+  /** How many requests arrived before. */
   index: number,
 ) => void;
 
@@ -46,18 +46,18 @@ export async function serve(respond: Responder): Promise<TestServer> {
   };
 }
 
-/** An answer as a server of the test sends it. */
+/** An answer, as a server of the test sends it. */
 export type Given = {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Text as it is; anything else as JSON. */
+  /** Text is sent as it is, anything else as JSON. */
   readonly body: unknown;
 };
 
 export const give = (response: ServerResponse, { status = 200, headers = {}, body }: Given) =>
   response.writeHead(status, headers).end(typeof body === "string" ? body : JSON.stringify(body));
 
-/** These answers in their order, the last one again and again. */
+/** Gives these answers in their order, and then the last one again and again. */
 export const serveAnswers = (...answers: readonly Given[]): Promise<TestServer> =>
   serve((response, _request, index) => {
     const answer = answers[Math.min(index, answers.length - 1)];
@@ -81,7 +81,7 @@ export type TestClientOptions = {
   readonly time?: VirtualClock;
   readonly limits?: TransportLimits;
   readonly demo?: boolean;
-  /** Of each request, before it is sent. Default none. */
+  /** The delay of each request before it is sent. Default none. */
   readonly latencyMs?: () => number;
 };
 

@@ -38,7 +38,7 @@ export async function storeBills(
   await inTransaction(db, (tx) => upsertBills(tx, [{ stream, bills }]));
 }
 
-/** 80 real bills with their balances, in their true order; the ids are made up in that order. */
+/** 80 real bills with their balances, in their true order; their ids are made up, in that order. */
 export function realBills(): readonly Bill[] {
   const lines = readFileSync(
     new URL("../fixtures/real-ledger-2025-02.tsv", import.meta.url),
@@ -65,7 +65,7 @@ export function realBills(): readonly Bill[] {
   });
 }
 
-/** What the export of these bills is, as bytes. */
+/** The export of these bills, as bytes. */
 export async function exported(
   db: Database,
   format: FormatName,
@@ -79,7 +79,7 @@ export async function exported(
   });
 }
 
-/** What the command writes and says, run in this process. */
+/** The output and notices of the command, run in this process. */
 export async function exportedByCommand(
   env: Environment,
   words: ExportWords,
@@ -109,7 +109,7 @@ export async function exportedByCommand(
   return written;
 }
 
-/** The selected bills themselves. */
+/** The selected bills. */
 export async function selected(db: Database, selection: BillSelection): Promise<ExportedBill[]> {
   return inSnapshot(db, async (tx) => (await Array.fromAsync(readBills(tx, selection))).flat());
 }

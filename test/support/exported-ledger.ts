@@ -4,7 +4,7 @@ import type { LedgerBill } from "../../src/sandbox/ledger-bill.ts";
 import type { SandboxAccount } from "../../src/sandbox/sandbox.ts";
 import { exactUnits } from "./journal.ts";
 
-// Exported bills held against an exchange's own ledger, by the rows as it serves them.
+// Compares exported bills with an exchange's own ledger, by the rows as it serves them.
 
 export type ExportedRow = {
   readonly account: string;
@@ -20,7 +20,7 @@ export type ExportedRow = {
 
 export const csvRows = (text: string): readonly ExportedRow[] => parse(text, { columns: true });
 
-/** Fields as they go over the wire, in the names of either API. */
+/** The fields as they are sent, by the names of either API. */
 type Wire = Readonly<Partial<Record<string, string>>>;
 
 const wireOf = ({ row }: LedgerBill): Wire => row as Wire;
@@ -34,7 +34,7 @@ const figuresOf = (row: Wire) => [
   ...[row["amount"], row["fee"], row["balance"]].map(figure),
 ];
 
-/** Rows that the ledger has otherwise, or has not. */
+/** Rows that differ from the ledger's, or that the ledger does not have. */
 export function wrongRows(
   { ledger }: SandboxAccount,
   rows: readonly ExportedRow[],

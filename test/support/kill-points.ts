@@ -4,12 +4,12 @@ import { fileURLToPath } from "node:url";
 import { expect } from "vitest";
 import { type CliEnd, type CliEnvironment, temporaryFolder } from "./cli.ts";
 
-// Where a program can be killed: `kill-at.ts` counts these points, and kills at one.
+// The points at which a program can be killed: `kill-at.ts` counts them, and kills at one.
 
 export type KillPoints = {
-  /** Runs the program whole, so that its points are known. */
+  /** Runs the program to its end, so that its points are known. */
   readonly list: (preload: CliEnvironment) => Promise<CliEnd>;
-  /** Runs it, killed at one point, and looks at what follows. */
+  /** Runs it, killed at one point, and checks what follows. */
   readonly kill: (preload: CliEnvironment, point: string) => Promise<CliEnd>;
 };
 
@@ -17,10 +17,13 @@ const killer = fileURLToPath(new URL("kill-at.ts", import.meta.url));
 const compiled = fileURLToPath(new URL("../../node_modules/.cache/bill-sync", import.meta.url));
 const killsEach = process.env["KILL_POINTS"] === "all";
 const lanes = 3;
-// What a timer does is not in every run: not each point is reached again.
+// Work of a timer is not in every run, so not every point is reached again.
 const reachedMin = 0.8;
 
-/** Kills one run after the other at its points, a few at once; returns how many were killed. */
+/**
+ * Kills one run after the other at its points, a few at the same time.
+ * @returns how many were killed.
+ */
 export async function killAtPoints({ list, kill }: KillPoints): Promise<number> {
   const listed = await listPoints(list);
   const points = killsEach ? listed : oneOfEachKind(listed);
@@ -46,7 +49,7 @@ async function listPoints(list: KillPoints["list"]): Promise<readonly string[]> 
   return JSON.parse(await readFile(file, "utf8")) as string[];
 }
 
-// The killer is TypeScript, and loads pg: the cache spares each process what it takes to compile.
+// The killer is TypeScript, and loads pg: with the cache, no process has to compile them.
 const preload = (others: CliEnvironment): CliEnvironment => ({
   NODE_OPTIONS: `--import ${killer}`,
   NODE_COMPILE_CACHE: compiled,
@@ -54,9 +57,9 @@ const preload = (others: CliEnvironment): CliEnvironment => ({
 });
 
 /**
- * Of each statement that writes and of each request, the point at which it is under way or
- * answered, and those about a commit: the one in the middle of all of its kind. What the points
- * between them leave in the database is the same.
+ * For each statement that writes and each request, the point at which it is under way or answered,
+ * and the points around a commit: for each kind, the one in the middle. The points in between leave
+ * the same in the database.
  */
 function oneOfEachKind(points: readonly string[]): string[] {
   const kinds = Map.groupBy(points.filter(leavesItsMark), (point) => point.replace(/ #\d+$/, ""));

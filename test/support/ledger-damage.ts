@@ -5,9 +5,9 @@ import { integer, type Random } from "../../src/sandbox/random.ts";
 import type { TrueBill } from "./small-ledger.ts";
 
 export type Damaged = {
-  /** In true order; what a bill moves is what its changed numbers say. */
+  /** In true order; a bill moves what its changed numbers say. */
   readonly bills: readonly TrueBill[];
-  /** Which bill was damaged, of those that were there before. */
+  /** Which of the original bills was damaged. */
   readonly index?: number;
   /** Time that was not read. */
   readonly unread?: readonly [number, number];
@@ -15,7 +15,7 @@ export type Damaged = {
 
 export type Damage = {
   readonly does: (bills: readonly TrueBill[], random: Random) => Damaged;
-  /** What the break is called, the best name first. */
+  /** The kind of the expected break, the best one first. */
   readonly names: readonly BreakKind[];
 };
 
@@ -24,7 +24,7 @@ const exchanged = (bills: readonly TrueBill[], index: number, ...by: TrueBill[])
   index,
 });
 
-/** Changes one bill that has what it takes to be changed. */
+/** Changes one bill that is suitable. */
 const one =
   (
     change: (bill: TrueBill) => readonly TrueBill[],
@@ -53,7 +53,7 @@ export const damages = {
   },
   "amount + 1e-8": {
     does: one((bill) => [withAmount(bill, 1n)], moves),
-    // Two units where the bill is one that was rounded.
+    // Two units, if the bill is one that was rounded.
     names: ["rounding", "chain", "balance"],
   },
   "amount + 1": { does: one((bill) => [withAmount(bill, units("1"))], moves), names: ["chain"] },
@@ -71,8 +71,8 @@ export const damages = {
 } as const satisfies Record<string, Damage>;
 
 /**
- * One that is alone in its millisecond: among others, it may be the order that looks wrong. The
- * last one of a ledger is not undone by a next one.
+ * A bill that is alone in its millisecond: among others, the order might look wrong instead. Not
+ * the last one of a ledger, since no next balance shows that it is right again.
  */
 function withOneBalance(bills: readonly TrueBill[], random: Random): Damaged {
   const counts = Map.groupBy(bills, ({ cTime }) => cTime);
@@ -89,9 +89,9 @@ function withoutDay(bills: readonly TrueBill[], random: Random): Damaged {
 }
 
 /**
- * Where the balances, taken in true order, do not follow each other: what anybody could see who
- * knew the order and what each bill moves.
- * @param tolerance how far a bill's balance may be off, bill by bill.
+ * Where the balances, in true order, do not follow each other: what anybody could see who knew the
+ * order and what each bill moves.
+ * @param tolerance how far a balance may be off, for each bill.
  */
 export function visible(
   bills: readonly TrueBill[],

@@ -1,8 +1,8 @@
 import { basename } from "node:path";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-// A file is one worker's from start to end: one of these that begins last keeps the other
-// processors waiting for it. In the order of what each took on two of them, the longest first.
+// One worker runs a file from start to end. If a long file begins last, the other processors wait
+// for it. The list is in the order of what each took on two processors, the longest first.
 const longest: readonly string[] = [
   "simulation.pg.test.ts",
   "secrets.pg.test.ts",
@@ -26,7 +26,7 @@ const placeOf = ({ moduleId }: TestSpecification): number => {
   return place === -1 ? longest.length : place;
 };
 
-/** Begins with the longest test files, whatever earlier runs a machine remembers. */
+/** Begins with the longest test files, whatever a machine remembers of earlier runs. */
 export default class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);

@@ -16,11 +16,14 @@ export type MirrorAnswer = {
 
 export type Mirror = AsyncDisposable & {
   readonly app: ReturnType<typeof createApp>;
-  /** What was logged, line by line. */
+  /** The log, line by line. */
   readonly lines: readonly unknown[];
-  /** Lets 10 ms pass. @returns the server's time, ms since the Unix epoch. */
+  /**
+   * Lets 10 ms pass.
+   * @returns the server's time, in ms since the Unix epoch.
+   */
   tick(): number;
-  /** Asks with a good signature, without a network. */
+  /** Sends a request with a good signature, without a network. */
   ask(key: MirrorKey, path: string, query: Readonly<Record<string, string>>): Promise<MirrorAnswer>;
 };
 
@@ -52,7 +55,7 @@ export function openMirror(
 ): Mirror {
   const database = openDatabase(url);
   let asked = 0;
-  // As fast as a key may ask.
+  // As fast as a key may send.
   const clock = () => now() + 10 * asked;
   const tick = () => {
     asked++;

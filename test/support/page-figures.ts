@@ -1,13 +1,13 @@
-// What a page shows, read back from its markup.
+// Reads back what a page shows from its markup.
 
-/** A cell: its text without markup, and the decimal that it stands for; null where it is unknown. */
+/** A cell: its text without markup, and its decimal; null if that is unknown. */
 export type Cell = {
   readonly text: string;
   readonly value: string | null;
   readonly href: string | undefined;
 };
 
-/** A row's first cell, and the others. */
+/** The first cell of a row, and the others. */
 export type FigureRow = { readonly name: string; readonly cells: readonly Cell[] };
 
 export type FigureTable = {

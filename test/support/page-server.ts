@@ -6,13 +6,13 @@ import { readWhole } from "./read-whole.ts";
 
 export type PageServer = AsyncDisposable & {
   readonly url: string;
-  /** Which database it reads from now on. */
+  /** Sets the database that it reads from now on. */
   show(tables: OpenDatabase): void;
   /** The errors that it logged. */
   readonly complaints: readonly unknown[];
 };
 
-/** The server in this process, on a port of this machine, on one database after the other. */
+/** The server in this process, on a port of this machine, with one database after the other. */
 export async function openPageServer(
   options: Partial<Pick<ServeDeps, "pageNames" | "configured">> = {},
 ): Promise<PageServer> {

@@ -10,14 +10,14 @@ import { reconcile } from "../../src/reconciliation/reconcile.ts";
 import { signOffBreaks } from "../../src/reconciliation/sign-off.ts";
 import { makeLedger } from "../../src/sandbox/ledger.ts";
 
-// Databases in every state that the page tells of, of one ledger of three products and a demo one.
+// Databases in every state that the page shows, with one ledger of three products and a demo one.
 
 const everything = { accounts: undefined, productTypes: undefined };
 const products = ["USDT-FUTURES", "COIN-FUTURES", "USDC-FUTURES", "SUSDT-FUTURES"] as const;
 
 type Span = readonly [from: number, to: number];
 
-/** What of a product's time was read, and what was lost, in days before now. */
+/** Which time of a product was read, and which was lost, in days before now. */
 type Known = { readonly read: readonly Span[]; readonly lost?: readonly Span[] };
 
 const allRead: Known = { read: [[90, 0.01]] };
@@ -27,11 +27,11 @@ export type LedgerShape = {
   readonly known?: Partial<Record<ProductType, Known>>;
   readonly density?: number;
   readonly seed?: string;
-  /** How long ago the newest reading was, in ms. Default 14 minutes. */
+  /** The age of the newest reading, in ms. Default 14 minutes. */
   readonly agoMs?: number;
 };
 
-/** Stores an account as syncs would have done it. */
+/** Stores an account as syncs would have stored it. */
 export async function storeAccount(
   db: Database,
   { account = "main", known = {}, density = 0.25, seed = "page", agoMs = 0 }: LedgerShape = {},
@@ -96,7 +96,7 @@ export async function logRun(
   return runId;
 }
 
-/** Two weeks of a sync an hour; some of them failed. */
+/** Two weeks with a sync every hour; some of them failed. */
 export async function logRuns(db: Database, failures: ReadonlyMap<number, RunShape> = new Map()) {
   for (let hours = 14 * 24 - 8; hours > 0; hours--) {
     const agoMs = hours * hourMs + 12 * minuteMs;
@@ -105,7 +105,7 @@ export async function logRuns(db: Database, failures: ReadonlyMap<number, RunSha
   await logRun(db, { agoMs: 12 * minuteMs });
 }
 
-/** What `reconcile` does, with its row in the run log. */
+/** Does what `reconcile` does, including its row in the run log. */
 export async function check(db: Database): Promise<void> {
   const { breaks } = await reconcile(db, everything, { isFull: true });
   await refreshAllDays(db, new AbortController().signal);
@@ -119,7 +119,9 @@ export async function check(db: Database): Promise<void> {
   });
 }
 
-/** Takes a bill that moves a balance out of the middle of a ledger, as if it were never served. */
+/**
+ * Removes a bill that moves a balance from the middle of a ledger, as if it had never been served.
+ */
 export async function losesBill(db: Database, productType: ProductType, share: number) {
   await db.execute(sql`
     with moving as (
@@ -133,7 +135,7 @@ export async function losesBill(db: Database, productType: ProductType, share: n
     delete from bills
     where product_type = ${productType}
       and bill_id in (select bill_id from moving where place = floor(of * ${share}::numeric))`);
-  // As whoever changes bills does.
+  // As everyone does who changes bills.
   await db.execute(sql`
     insert into dirty_days
     select distinct account, wallet, day, 'bills'
@@ -142,7 +144,7 @@ export async function losesBill(db: Database, productType: ProductType, share: n
     on conflict do nothing`);
 }
 
-/** Every state that the headline names, by its headline. */
+/** Every state of the headline, by its headline. */
 export const states: Readonly<Record<string, (db: Database) => Promise<void>>> = {
   nothing: async () => undefined,
   "at work": async (db) => {

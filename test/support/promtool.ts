@@ -4,12 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** Whether Prometheus's own tool is installed: Debian has it in the package prometheus. */
+/** Whether Prometheus's own tool is installed; in Debian it is in the package prometheus. */
 export const hasPromtool = spawnSync("promtool", ["--version"]).error === undefined;
 
 export const alertRules = fileURLToPath(new URL("../../ops/alerts.yaml", import.meta.url));
 
-/** What promtool says, and how it ended. */
+/** The output of promtool, and its exit code. */
 export function promtool(
   args: readonly string[],
   input = "",
@@ -22,7 +22,7 @@ export function promtool(
   });
 }
 
-/** A sample of the text format, as it is written: its name and labels, and its value. */
+/** A sample of the text format: its name and labels, and its value. */
 export type Sample = { readonly series: string; readonly value: string };
 
 export const samplesOf = (text: string): readonly Sample[] =>
@@ -31,7 +31,7 @@ export const samplesOf = (text: string): readonly Sample[] =>
     return series === undefined || value === undefined ? [] : [{ series, value }];
   });
 
-/** One metric's values by its labels, as the text format writes them: `account="main"`. */
+/** The values of one metric by its labels, as the text format writes them: `account="main"`. */
 export const seriesOf = (text: string, name: string): Readonly<Record<string, number>> =>
   Object.fromEntries(
     samplesOf(text).flatMap(({ series, value }) => {
@@ -40,14 +40,16 @@ export const seriesOf = (text: string, name: string): Readonly<Record<string, nu
     }),
   );
 
-/** What is stored, as its metrics, and the alerts that are to fire for it: each name and its labels. */
+/**
+ * What is stored, as its metrics, and the alerts that should fire for it: each name and its labels.
+ */
 export type RuleCase = {
   readonly name: string;
   readonly text: string;
   readonly firing: readonly (readonly [string, Readonly<Record<string, string>>])[];
 };
 
-/** The rules without what they tell people, which promtool would compare too. */
+/** The rules without their annotations, which promtool would compare, too. */
 async function bareRules(): Promise<string> {
   const lines = (await readFile(alertRules, "utf8")).split("\n");
   let isLeftOut = false;
@@ -61,8 +63,9 @@ async function bareRules(): Promise<string> {
 }
 
 /**
- * Asks Prometheus's own engine which rules fire at `evalSeconds` since 1970, where the samples were the
- * same all the time before. @returns "as expected", or what promtool says.
+ * Asks Prometheus's own engine which rules fire at `evalSeconds` since 1970, if the samples were
+ * the same all the time before.
+ * @returns "as expected", or the output of promtool.
  */
 export async function judgeRules(
   cases: readonly RuleCase[],
@@ -88,7 +91,7 @@ export async function judgeRules(
           exp_alerts: firing
             .filter(([own]) => own === alertname)
             .map(([, labels]) => ({
-              // To Prometheus, an empty label is none.
+              // In Prometheus, an empty label is the same as none.
               exp_labels: Object.fromEntries(Object.entries(labels).filter(([, value]) => value)),
             })),
         })),

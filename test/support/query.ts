@@ -1,6 +1,6 @@
 import { Client } from "pg";
 
-/** What one statement answers, on a connection of its own. */
+/** The rows of one statement, on a connection of its own. */
 export async function query<Row = Record<string, unknown>>(
   url: string,
   statement: string,

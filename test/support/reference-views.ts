@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { type SQL, sql } from "drizzle-orm";
 import type { Database } from "../../src/db/connect.ts";
 
-// As they were when they read nothing but bills: in test/fixtures/views.
+// The views as they were when they read only bills: in test/fixtures/views.
 const kept = [
   "activity",
   "daily_rollforward",
@@ -15,13 +15,13 @@ const kept = [
   "bonuses",
   "transfers",
 ];
-// Their own text did not change; they read one of the others.
+// Their own text has not changed; they read one of the others.
 const derived = ["month_end_balances"];
 
-/** The views whose rows are held against those of the bills alone. */
+/** The views whose rows are compared with those from bills alone. */
 export const comparedViews: readonly string[] = [...kept, ...derived];
 
-/** Makes the views of schema `reference`: by their bills alone, without a day that is stored. */
+/** Creates the views of schema `reference`: from bills alone, without stored days. */
 export async function makeReferenceViews(db: Database): Promise<void> {
   const texts = [
     ...kept.map((name) => readFileSync(`test/fixtures/views/${name}.sql`, "utf8")),
@@ -35,7 +35,7 @@ export async function makeReferenceViews(db: Database): Promise<void> {
   await db.execute(sql.raw(texts.join("\n")));
 }
 
-/** Rows that a view has and its reference has not, or the other way round, by account. */
+/** Rows that a view has and its reference does not have, or the reverse, by account. */
 export async function differingRows(db: Database, name: string): Promise<readonly object[]> {
   const { rows: columns } = await db.execute<{ name: string }>(sql`
     select column_name as name

@@ -6,7 +6,7 @@ import { type Comparison, compareWithLedger } from "../../src/sandbox/comparison
 import type { Sandbox } from "../../src/sandbox/sandbox.ts";
 import { horizonAt } from "../../src/sync/plan.ts";
 
-/** What is stored of a product type, held against the sandbox's own ledger. */
+/** Compares what is stored of a product type with the sandbox's own ledger. */
 export async function heldAgainstLedger(
   db: Database,
   { account }: Pick<Sandbox, "account">,
@@ -24,5 +24,8 @@ export async function heldAgainstLedger(
   });
 }
 
-/** Of {@link heldAgainstLedger}: every bill is there, with every digit, and no other one. */
+/**
+ * The result of {@link heldAgainstLedger} if every bill is there, with every digit, and no other
+ * one.
+ */
 export const exactly = { missing: [], extra: [], different: [] };

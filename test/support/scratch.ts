@@ -2,12 +2,13 @@ import { readFileSync, statfsSync } from "node:fs";
 import { tmpdir } from "node:os";
 
 const inMemory = "/dev/shm";
-/** What the tests' server and the folders of a few tests at once stay below. */
+/** The most that the tests' server and the folders of a few tests at the same time need. */
 const roomMin = 4 * 1024 ** 3;
 
 /**
- * Where tests put what goes with them: in memory on Linux, unless TMPDIR names a place. A database
- * is three hundred files, and to clone one took the CPU 0.02 s there and 0.3 s on a disk (ext4).
+ * Where tests put files that are removed with them: in memory on Linux, unless TMPDIR names a
+ * place. A database has three hundred files; cloning one took 0.02 s of CPU there, and 0.3 s on a
+ * disk (ext4).
  */
 export const scratch: string =
   process.env["TMPDIR"] === undefined && canHoldTests() ? inMemory : tmpdir();

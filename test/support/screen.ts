@@ -1,12 +1,12 @@
 const esc = "\u001b";
-// Up, erase, return or new line, any character; an escape alone is one that is not known here.
+// Cursor up, erase, return or newline, and any character; a bare escape is an unknown sequence.
 const tokens = new RegExp(`${esc}\\[(\\d+)A|${esc}\\[([KJ])|([\\r\\n])|([^${esc}])|${esc}`, "gu");
 
-/** What a terminal of this size shows of what is written to it: as much of one as we use. */
+/** What a terminal of this size shows of its input, with the sequences that the program uses. */
 export class Screen {
   columns: number;
   readonly rows: number;
-  /** What has scrolled off its top, and then its rows. */
+  /** The lines that have scrolled off the top, and then the visible rows. */
   #lines: string[] = [""];
   #row = 0;
   #column = 0;
@@ -28,7 +28,7 @@ export class Screen {
     return true;
   }
 
-  /** Makes it narrower, with the cursor on the last line: lines that are too long are broken. */
+  /** Makes it narrower, with the cursor on the last line: lines that are too long are wrapped. */
   narrow(columns: number): void {
     const pieces = new RegExp(`.{1,${columns}}`, "gu");
     this.columns = columns;
@@ -38,7 +38,7 @@ export class Screen {
     this.#row = this.#lines.length - 1;
   }
 
-  /** All lines, without the blanks at their ends and without the last one if it is empty. */
+  /** All lines, without trailing blanks, and without the last one if it is empty. */
   get lines(): readonly string[] {
     const lines = this.#lines.map((line) => line.trimEnd());
     return lines.at(-1) === "" ? lines.slice(0, -1) : lines;

@@ -23,34 +23,37 @@ import { type VirtualClock, virtualClock } from "./virtual-clock.ts";
 export const simulationStart = Date.UTC(2026, 3, 30, 23, 59, 58, 765);
 
 export type SimulationOptions = Omit<SandboxOptions, "now" | "accountNames"> & {
-  /** Of the account, and of its rows. */
+  /** The account's name, also in its rows. */
   readonly name: string;
   readonly productTypes?: readonly ProductType[];
-  /** Whether only those of them are read that the account has and its key can read. Default false. */
+  /**
+   * Whether only those product types are read that the account has and its key can read. Default
+   * false.
+   */
   readonly readsAll?: boolean;
   readonly settleLagMs?: number;
   /** How far this machine's clock is ahead of the exchange's, ms. Default 0. */
   readonly aheadMs?: () => number;
-  /** One way, ms. Default 40 both ways. */
+  /** The one-way delay, ms. Default 40 in both directions. */
   readonly latencyMs?: () => number;
-  /** Between the sync and the tables: to make a page fail, or to look on. */
+  /** Between the sync and the tables: makes a page fail, or watches. */
   readonly wrapStore?: (store: Store) => Store;
 };
 
 export type Simulation = {
   readonly sandbox: Sandbox;
   readonly time: VirtualClock;
-  /** One whole run, as `sync` does it for one account, in exchange time that costs nothing. */
+  /** One whole run, as `sync` does it for one account, in simulated exchange time. */
   sync(signal?: AbortSignal): Promise<AccountReport>;
   /** Lets the exchange's time pass. */
   pass(ms: number): Promise<void>;
-  /** What is stored, against what the exchange served when the last run began. */
+  /** What is stored, compared with what the exchange served when the last run began. */
   compare(): Promise<readonly Comparison[]>;
 };
 
 /**
- * The real sync over a sandbox exchange in this process and a real Postgres: only the network
- * and the time are simulated.
+ * The real sync with a sandbox exchange in this process and a real Postgres: only the network and
+ * the time are simulated.
  */
 export function simulate(url: string, options: SimulationOptions): Simulation & AsyncDisposable {
   const { name, settleLagMs = 10 * minuteMs, aheadMs = () => 0 } = options;
@@ -113,7 +116,7 @@ export const accountOf = ({ account }: Sandbox, wanted: readonly ProductType[]) 
   },
 });
 
-/** Carries requests to the sandbox; what cannot be delivered never comes whole. */
+/** Carries requests to the sandbox; an answer that cannot be delivered never comes whole. */
 export function transportOf(
   sandbox: Sandbox,
   { clock }: VirtualClock,
@@ -137,7 +140,7 @@ export function transportOf(
   };
 }
 
-/** The account's real lease and tables; time stands still while they are at work. */
+/** The account's real lease and tables; time stands still while they work. */
 async function hold(
   db: Database,
   name: string,
@@ -163,7 +166,7 @@ async function hold(
   return { store, assertHeld: lease.assertHeld, [Symbol.asyncDispose]: release };
 }
 
-/** A stored row's identity in the table: another one once the row was rewritten. */
+/** A stored row's identity in the table, which changes when the row is rewritten. */
 export async function rowVersions(
   { db }: OpenDatabase,
   account: string,

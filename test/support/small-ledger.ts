@@ -12,19 +12,19 @@ import { unheardOfTypes } from "../../src/sandbox/schedule.ts";
 import { snowflake } from "../../src/sandbox/snowflake.ts";
 import type { Stream } from "../../src/sync/store.ts";
 
-/** What an exchange may do otherwise than the documentation lets one expect. */
+/** What an exchange may do differently from its documentation. */
 export type Habits = {
   /** Margin moves leave the balance, or come back to it. */
   readonly marginMoves?: boolean;
-  /** What a coupon paid leaves the balance too. */
+  /** What a coupon paid leaves the balance, too. */
   readonly couponMoves?: boolean;
-  /** One balance of five is printed one unit in the last place off. */
+  /** One balance of five is served one unit off in the last place. */
   readonly rounds?: boolean;
-  /** Of 100 bills, how many show no balance. Default 1. */
+  /** Of 100 bills, how many have no balance. Default 1. */
   readonly missingPercent?: number;
-  /** Bills of the largest cluster in one millisecond. Default 12. */
+  /** The number of bills in the largest cluster of one millisecond. Default 12. */
   readonly largestCluster?: number;
-  /** Bills of this kind move the balance by what no number of theirs tells. */
+  /** Bills of this kind move the balance by an amount that is in none of their numbers. */
   readonly erratic?: string;
 };
 
@@ -33,13 +33,13 @@ export type TrueBill = Bill & { readonly moved: Units };
 
 export const smallLedgerStart = Date.UTC(2026, 2, 1);
 const opening = units("25000");
-// Each of these, three times over and alone in its millisecond: enough to learn from.
+// Each of these occurs three times alone in its millisecond: enough to learn from.
 const told = ["append_margin", "open_long", "settle_interest"];
 
 /**
- * Bills of every kind that is known and of some that are not, in true order, many of them in one
- * millisecond with their ids out of order. The balance after each is the one before plus what
- * the bill moves, to the last digit.
+ * Bills of every known kind and of some unknown ones, in true order, many of them in one
+ * millisecond with their ids out of order. The balance after each is the one before plus what the
+ * bill moves, to the last digit.
  */
 export function smallLedger(random: Random, habits: Habits = {}): TrueBill[] {
   let balance = opening;
@@ -69,7 +69,7 @@ export function smallLedger(random: Random, habits: Habits = {}): TrueBill[] {
   return bills;
 }
 
-/** Where coupons count, they pay for every third trade, and for nothing else. */
+/** If coupons count, they pay for every third trade, and for nothing else. */
 function withCoupons(
   random: Random,
   businessType: string,
@@ -119,7 +119,10 @@ function schedule(random: Random, { largestCluster = 12 }: Habits): readonly Mom
 
 export const smallLedgerEnd = smallLedgerStart + 30 * dayMs;
 
-/** Stores ledgers as the sync does, each as an account, all of their time covered but what is not. */
+/**
+ * Stores ledgers as the sync does, each as an account. All of their time is covered, except the
+ * spans that are left out.
+ */
 export async function storeLedgers(
   db: Database,
   ledgers: ReadonlyMap<string, readonly Bill[]>,
@@ -140,11 +143,14 @@ export async function storeLedgers(
   });
 }
 
-/** Says that a span of an account's time was completely read, in milliseconds since the Unix epoch. */
+/**
+ * Records that a span of an account's time was read completely, in milliseconds since the Unix
+ * epoch.
+ */
 export const cover = (db: Transaction, account: string, from: number, to: number): Promise<void> =>
   coverStream(db, { account, productType: "USDT-FUTURES" }, from, to);
 
-/** The same of any of its streams. */
+/** The same for any of its streams. */
 export async function coverStream(
   db: Transaction,
   { account, productType }: Stream,

@@ -1,4 +1,7 @@
-/** What the server told of a statement by notices: its plan comes after its result, when it is put away. */
+/**
+ * What the server reported of a statement by notices: its plan comes after its result, when the
+ * statement is closed.
+ */
 export type ToldStatement = readonly string[];
 
 const [notice, readyForQuery] = ["N", "Z"];
@@ -26,7 +29,7 @@ export function statementNotices(onStatement: (told: ToldStatement) => void) {
   };
 }
 
-/** The field M of a notice, whose fields end with a zero each. */
+/** The field M of a notice; each field ends with a zero. */
 function messageOf(fields: Buffer): string {
   const message = fields
     .toString("utf8")

@@ -17,7 +17,7 @@ import { commitContracts, commitSymbols } from "../../src/db/reference/stored-sy
 import type { SandboxAccount } from "../../src/sandbox/sandbox.ts";
 import { coverStream } from "./small-ledger.ts";
 
-/** A ledger as it stands after syncs of a long time, without their requests. */
+/** A ledger as it is after syncs of a long time, without their requests. */
 export async function storeLedger(
   db: Database,
   { name, ledger }: SandboxAccount,
@@ -43,7 +43,7 @@ export async function storeLedger(
   });
 }
 
-/** What the exchange at a URL lists of pairs and contracts. */
+/** The pairs and contracts that the exchange at a URL lists. */
 export async function storeLists(db: Database, url: string, readAt: EpochMs): Promise<void> {
   const listOf = async (path: string): Promise<readonly unknown[]> => {
     const answer = (await (await fetch(`${url}${path}`)).json()) as { data: readonly unknown[] };

@@ -1,29 +1,29 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
-/** What becomes of a connection when its client sends something. */
+/** What happens to a connection when its client sends something. */
 export type Fate =
   | "pass"
-  /** Cut; the server never hears of it. */
+  /** It is cut; the server never receives it. */
   | "cut before"
-  /** Handed on, and cut before the answer. */
+  /** It is passed on, and cut before the answer. */
   | "cut in"
-  /** Handed on, and cut once the server has answered. */
+  /** It is passed on, and cut once the server has answered. */
   | "cut after";
 
 export type TcpProxy = AsyncDisposable & {
-  /** The server's URL, by way of this proxy. */
+  /** The server's URL, through this proxy. */
   readonly url: string;
   /** Cuts every connection, and every new one until {@link TcpProxy.resume}. */
   cutOff(): void;
   resume(): void;
 };
 
-/** A way to a Postgres server that breaks where the test says so. */
+/** A proxy of a Postgres server that cuts connections where the test says so. */
 export async function proxyTo(
   serverUrl: string,
   fateOf: (sent: string) => Fate | Promise<Fate> = () => "pass",
-  /** Told what the server sends on a connection. */
+  /** Called with what the server sends on a connection. */
   onAnswer: (connection: object, chunk: Buffer) => void = () => undefined,
 ): Promise<TcpProxy> {
   const { hostname, port } = new URL(serverUrl);

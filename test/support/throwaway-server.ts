@@ -6,9 +6,9 @@ import { type Binaries, findBinaries } from "../../src/db/embedded/embedded-bina
 import { hasCode, run } from "../../src/db/embedded/embedded-tools.ts";
 import { scratch } from "./scratch.ts";
 
-/** A Postgres of the test's own, to be stopped, crashed, frozen and starved. */
+/** A Postgres of the test's own, which may be stopped, crashed, frozen and limited. */
 export type ThrowawayServer = AsyncDisposable & {
-  /** Of its empty database `postgres`, as a role that may do everything. */
+  /** The URL of its empty database `postgres`, for a role with all rights. */
   readonly url: string;
   start(limits?: ServerLimits): Promise<void>;
   /** `immediate` is a crash: nothing is flushed, and the next start recovers. */
@@ -18,19 +18,21 @@ export type ThrowawayServer = AsyncDisposable & {
 };
 
 export type ServerLimits = {
-  /** No file grows beyond it: what a full disk is to a table, without a disk that is full. */
+  /** No file grows beyond this size: the same as a full disk to a table. */
   readonly fileBytesMax?: number;
 };
 
-// Below the ports that systems hand out to outgoing connections.
+// Below the ports that systems give to outgoing connections.
 const [portMin, portMax] = [20_000, 32_000];
 const stopLimitSeconds = 30;
-// What `ulimit -f` counts in.
+// The unit of `ulimit -f`.
 const blockBytes = 512;
-/** The least that {@link ServerLimits.fileBytesMax} may be: a file of its log is as long. */
+/** The smallest {@link ServerLimits.fileBytesMax}: the size of a WAL segment. */
 export const logFileBytes = 1024 * 1024;
 
-/** Makes and starts one, from the bundled binaries unless told; its data goes with its scope. */
+/**
+ * Creates and starts one, from the bundled binaries by default; its data is removed with its scope.
+ */
 export async function throwawayServer(
   settings: Readonly<Record<string, string>> = {},
   binaries?: Binaries,
@@ -73,13 +75,13 @@ export async function throwawayServer(
     tool("env", control("stop", `--mode=${mode}`, `--timeout=${stopLimitSeconds}`));
   const signal = async (name: "SIGSTOP" | "SIGCONT") => {
     const postmaster = Number.parseInt(await readFile(join(data, "postmaster.pid"), "utf8"), 10);
-    // First, so that it makes no more of them.
+    // First, so that it starts no more of them.
     signalProcess(postmaster, name);
     for (const pid of await childrenOf(postmaster)) signalProcess(pid, name);
   };
   await start();
   stack.defer(async () => {
-    // A test that failed leaves it as it was: frozen, or stopped already.
+    // After a failed test the server may be frozen, or stopped already.
     await signal("SIGCONT").catch(() => undefined);
     await stop("immediate").catch(() => undefined);
   });
@@ -93,7 +95,7 @@ export async function throwawayServer(
   };
 }
 
-/** Signals a process of a server, if it is still there. */
+/** Signals a process of a server, if it still exists. */
 export function signalProcess(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);

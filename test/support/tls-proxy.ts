@@ -3,10 +3,10 @@ import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { TLSSocket } from "node:tls";
 import { certificate, key } from "./certificates.ts";
 
-/** What a client sends that wants TLS: length 8, then 80877103. */
+/** The message of a client that wants TLS: length 8, then 80877103. */
 const tlsRequest = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
 
-/** A way to a Postgres server that offers TLS, or says that it has none. */
+/** A proxy of a Postgres server that offers TLS, or says that it has none. */
 export async function tlsProxyTo(
   serverUrl: string,
   { offersTls, cert = certificate }: { readonly offersTls: boolean; readonly cert?: string },

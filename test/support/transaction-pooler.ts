@@ -2,11 +2,14 @@ import { once } from "node:events";
 import { type AddressInfo, createServer, Socket } from "node:net";
 import { Client } from "pg";
 
-/** A pooler in transaction mode, as PgBouncer is one: a client has a server for a transaction. */
+/**
+ * A pooler in transaction mode, like PgBouncer: a client has a server connection for one
+ * transaction.
+ */
 export type TransactionPooler = AsyncDisposable & {
-  /** The server's URL, by way of this pooler. */
+  /** The server's URL, through this pooler. */
   readonly url: string;
-  /** How many transactions, or statements outside of one, each server connection has done. */
+  /** How many transactions, or statements outside of one, each server connection has run. */
   readonly turns: readonly number[];
 };
 
@@ -14,13 +17,14 @@ type User = { receive(message: Buffer): void; lose(): void };
 type Server = { readonly socket: Socket; readonly number: number; user: User | undefined };
 type Pool = { take(user: User): Promise<Server>; giveBack(server: Server): void };
 
-// What a client begins with, unless it asks for TLS, or to cancel a statement.
+// The first message of a client, unless it asks for TLS, or to cancel a statement.
 const protocol3 = 196_608;
 
 /**
- * Hands `serversMax` connections to any number of clients. It reads of the protocol what that takes:
- * a transaction is over where the server is ready, in none (`I`), and all that it was asked is
- * answered. It keeps no session: what a client sets beyond a transaction, another one gets.
+ * Gives `serversMax` connections to any number of clients. It reads only the part of the protocol
+ * that is needed for that: a transaction is over when the server is ready outside a transaction
+ * (`I`), and all messages are answered. It keeps no session: what a client sets beyond a
+ * transaction, another client gets.
  */
 export async function transactionPooler(
   serverUrl: string,
@@ -49,7 +53,7 @@ export async function transactionPooler(
   };
 }
 
-/** The driver signs in, however the server wants it; from then on its socket is ours. */
+/** The driver signs in, with any method of the server; from then on its socket is used directly. */
 async function logIn(serverUrl: string): Promise<Socket> {
   const socket = new Socket();
   await new Client({ connectionString: serverUrl, stream: () => socket }).connect();
@@ -57,7 +61,7 @@ async function logIn(serverUrl: string): Promise<Socket> {
 }
 
 function openPool(serversMax: number, turns: number[], logIn: () => Promise<Socket>): Pool {
-  // The last one used is the next, as PgBouncer does it.
+  // The connection that was used last is used next, as in PgBouncer.
   const idle: Server[] = [];
   const waiting: ((server: Server | Promise<Server>) => void)[] = [];
   let opened = 0;
@@ -101,7 +105,7 @@ function openPool(serversMax: number, turns: number[], logIn: () => Promise<Sock
   };
 }
 
-/** One client, from its greeting on. */
+/** One client, from its first message on. */
 function serve(client: Socket, pool: Pool): void {
   let server: Promise<Server> | undefined;
   let unanswered = 0;
@@ -115,7 +119,7 @@ function serve(client: Socket, pool: Pool): void {
   };
   const ask = (message: Buffer) => {
     const type = typeOf(message);
-    // A query, or what ends a batch of the extended protocol: each is answered by one Z.
+    // A query, or the end of a batch of the extended protocol: each is answered by one Z.
     if (type === "Q" || type === "S") unanswered += 1;
     if (type === "X") client.end();
     if (type === "X" || client.destroyed) return;
@@ -128,11 +132,11 @@ function serve(client: Socket, pool: Pool): void {
   client.once("data", (startup: Buffer) => {
     if (startup.readInt32BE(4) !== protocol3) return client.destroy();
     client.on("data", byMessage(ask));
-    // Let in, under a number that is no process's, and nothing is under way.
+    // The client is admitted, with a made-up process number, and nothing is under way.
     const number = Buffer.concat([int32(client.remotePort ?? 0), int32(0)]);
     client.write(Buffer.concat([frame("R", int32(0)), frame("K", number), frame("Z", "I")]));
   });
-  // In the middle of a transaction: without its connection, the server undoes it.
+  // In the middle of a transaction: when its connection closes, the server rolls back.
   client.on("close", () => server?.then(({ socket }) => socket.destroy()).catch(() => undefined));
 }
 
@@ -147,7 +151,9 @@ function int32(value: number): Buffer {
 const frame = (type: string, body: Buffer | string): Buffer =>
   Buffer.concat([Buffer.from(type), int32(4 + body.length), Buffer.from(body)]);
 
-/** Cuts a stream into messages: one byte of type, then the length of the rest with itself. */
+/**
+ * Splits a stream into messages: one byte of type, then the length of the rest including itself.
+ */
 function byMessage(use: (message: Buffer) => void): (chunk: Buffer) => void {
   let rest: Buffer = Buffer.alloc(0);
   return (chunk) => {

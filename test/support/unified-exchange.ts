@@ -2,16 +2,16 @@ import { financialRecords } from "../../src/contract/financial-records.ts";
 import { parseExactJson } from "../../src/contract/json.ts";
 import type { Query } from "../../src/contract/operation.ts";
 
-/** A record of a unified account's ledger, as far as its place in it goes. */
+/** A record of a unified account's ledger, reduced to its place in it. */
 export type PlacedRecord = { readonly id: bigint; readonly ts: number };
 
-/** What nobody knows of the financial records: each way of it is one the exchange may have. */
+/** What is not known of the financial records: the exchange may have any of these. */
 export type RecordQuirks = {
   /** Which of startTime and endTime include their own millisecond. */
   readonly bounds: "both" | "start" | "end" | "neither";
   /** What decides which rows are on a page. */
   readonly sortedBy: "time" | "id";
-  /** Whether a page begins with lower ids than the cursor, or behind the cursor's row. */
+  /** Whether a page begins with lower ids than the cursor, or after the cursor's row. */
   readonly cursorBy: "id" | "place";
   readonly includesCursor: boolean;
   readonly cursorKind: "string" | "number";
@@ -19,9 +19,9 @@ export type RecordQuirks = {
   /** Whether the oldest rows come on the first page. */
   readonly isAscending: boolean;
   readonly hasShortPages: boolean;
-  /** How many rows a page has at most, whatever is asked for. Default as many as are asked for. */
+  /** How many rows a page has at most. Default as many as are requested. */
   readonly pageRows?: number;
-  /** How the page behind the last looks. */
+  /** The form of the page after the last one. */
   readonly end:
     | "empty list"
     | "null list"
@@ -31,7 +31,10 @@ export type RecordQuirks = {
     | "the same cursor";
 };
 
-/** An exchange with these rows in one category. @returns the answer to a query, by way of its JSON. */
+/**
+ * An exchange with these rows in one category.
+ * @returns the answer to a query, passed through its JSON.
+ */
 export function unifiedExchange(
   records: readonly PlacedRecord[],
   quirks: RecordQuirks,
@@ -105,7 +108,7 @@ function inOrder(
   }
 }
 
-// A sharp sign marks what is a number in the answer.
+// A # marks what is a number in the answer.
 const told = ({ id }: PlacedRecord, { cursorKind }: RecordQuirks): string =>
   cursorKind === "number" ? `#${id}` : String(id);
 

@@ -16,7 +16,7 @@ import { integer, pick, type Random, shuffled } from "../../src/sandbox/random.t
 import { snowflake } from "../../src/sandbox/snowflake.ts";
 import { coverStream } from "./small-ledger.ts";
 
-/** What nobody knows of unified accounts. */
+/** What is not known of unified accounts. */
 export type UnifiedHabits = {
   /** Categories, or types, whose amount does not contain the fee. */
   readonly feesBeside?: readonly (Category | string)[];
@@ -24,15 +24,15 @@ export type UnifiedHabits = {
   readonly still?: readonly (Category | string)[];
   /** Some rows are dated seconds before they are booked, up to 13, while others are booked. */
   readonly areSomeLate?: boolean;
-  /** Each product type counts its ids by itself. */
+  /** Each product type counts its ids separately. */
   readonly areIdsReused?: boolean;
 };
 
-/** A row of a unified account, with what it does to the one balance of its coin. */
+/** A row of a unified account, with what it does to the balance of its coin. */
 export type UnifiedBill = Bill & {
   readonly productType: UnifiedProductType;
   readonly category: Category;
-  /** Of the balance: without the fee, and the fee. */
+  /** What it does to the balance: without the fee, and the fee. */
   readonly movedAmount: Units;
   readonly movedFee: Units;
 };
@@ -48,7 +48,7 @@ const opening = exact("1000");
 
 const usual = ["ORDER_DEALT_IN", "ORDER_DEALT_FROZEN_OUT", "OPEN_LONG", "CLOSE_LONG", "BUY_DEAL"];
 
-/** Which ledger shows a type. */
+/** Which ledger has a type. */
 function productTypeOf({ code, category }: Type): UnifiedProductType {
   if (category === "spot" || category === "fees") return "UTA-SPOT";
   if (category === "loan" || category === "interest") return "UTA-MARGIN";
@@ -57,9 +57,9 @@ function productTypeOf({ code, category }: Type): UnifiedProductType {
 }
 
 /**
- * Rows of every type that a unified account has, in true order: each balance is the one before it
- * of the same coin, whichever category that stood in, plus what the row moves. Up to nine rows
- * share a millisecond, their ids out of order.
+ * Rows of every type of a unified account, in true order. Each balance is the one before it of the
+ * same coin, in whichever category, plus what the row moves. Up to nine rows share a millisecond,
+ * with their ids out of order.
  */
 export function unifiedLedger(random: Random, habits: UnifiedHabits = {}): UnifiedBill[] {
   const balances = new Map(coins.map((coin) => [coin, opening]));
@@ -116,7 +116,7 @@ function schedule(random: Random, { areIdsReused = false, areSomeLate = false }:
   const types = new Map<string, Type>(unifiedBusinessTypes.map((type) => [type.code, type]));
   const unheard: Type = { code: "VAULT_ADJUST", category: "unknown" };
   const all = [...types.values(), unheard];
-  // Enough of each, alone in its millisecond, to learn from.
+  // Enough of each type, alone in its millisecond, to learn from.
   const groups = shuffled(random, [
     ...[...all, ...all, ...all].map((type) => [type]),
     ...Array.from({ length: 40 }, () => [types.get(pick(random, usual)) ?? unheard]),
@@ -130,7 +130,7 @@ function schedule(random: Random, { areIdsReused = false, areSomeLate = false }:
     cTime += isSoon ? integer(random, 1, 900) : integer(random, 1_000, hourMs / 2);
     const lateMs = integer(random, 1_000, random() < 0.2 ? 13_000 : 2_000);
     const dated = areSomeLate && random() < 0.25 ? cTime - lateMs : cTime;
-    // Funding is due when a day begins, and not before it ends.
+    // Funding is due at the start of a day, not before its end.
     const isSameDay = Math.floor(dated / dayMs) === Math.floor(cTime / dayMs);
     const counters = shuffled(
       random,
@@ -148,7 +148,10 @@ function schedule(random: Random, { areIdsReused = false, areSomeLate = false }:
   });
 }
 
-/** Stores it as the sync does, all of its time covered in all categories but those that are left out. */
+/**
+ * Stores it as the sync does. All of its time is covered in all categories, except those that are
+ * left out.
+ */
 export async function storeUnified(
   db: Database,
   account: string,

@@ -8,7 +8,7 @@ export const unitNames: readonly string[] = [
 
 export const unitText = (name: string): string => readFileSync(`ops/systemd/${name}`, "utf8");
 
-/** What a unit runs: the program as package.json has it with the command, and its arguments. */
+/** What a unit runs: the program with the flags of package.json, the command, and its arguments. */
 export function unitCommand(name: string): {
   readonly script: string;
   readonly args: readonly string[];

@@ -20,9 +20,9 @@ export type VerificationOptions = {
   readonly span: Interval;
   readonly heal?: boolean;
   readonly productTypes?: readonly ProductType[];
-  /** One way, ms. */
+  /** The one-way delay, ms. */
   readonly latencyMs?: () => number;
-  /** To look on, or to change the tables under the verification. */
+  /** Watches, or changes the tables during the verification. */
   readonly wrapStore?: (store: VerifyStore) => VerifyStore;
 };
 
@@ -31,7 +31,7 @@ export type Verified = {
   readonly streams: readonly StreamVerification[];
 };
 
-/** A verification as the command does it, in the simulation's time, with a real verify lease's row. */
+/** A verification as the command does it, in simulated time, with a row of a real verify lease. */
 export async function verifyIn(
   db: Database,
   { sandbox, time }: Simulation,
@@ -41,7 +41,7 @@ export async function verifyIn(
   const { wrapStore = (store: VerifyStore) => store } = options;
   const account = accountOf(sandbox, wanted);
   const { signal } = new AbortController();
-  // A sync's lease is still warm.
+  // A short cooldown: a sync may have released its lease just before.
   const timing = { leaseMs: 15_000, renewMs: 3_000, pollMs: 20, cooldownMs: 1 };
   const verify = async (): Promise<Verified> => {
     const lease = await time.hold(() => takeVerifyLease(db, account.name, { signal, timing }));

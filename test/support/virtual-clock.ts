@@ -4,16 +4,16 @@ import { type EpochMs, epochMs } from "../../src/contract/time.ts";
 
 export type VirtualClock = {
   readonly clock: Clock;
-  /** Milliseconds since the Unix epoch, with the fraction that `clock.now` leaves out. */
+  /** Milliseconds since the Unix epoch, with the fraction that `clock.now` omits. */
   now(): number;
-  /** Lets time pass until the work has settled. One at a time. */
+  /** Lets time pass until the work has settled. Only one at a time. */
   run<T>(work: Promise<T>, options?: RunOptions): Promise<T>;
-  /** Time stands still until this real I/O is over. It must not sleep on this clock itself. */
+  /** Time stands still until this real I/O is over. The I/O must not sleep on this clock. */
   hold<T>(io: () => Promise<T>): Promise<T>;
 };
 
 export type RunOptions = {
-  /** How often the event loop turns before time moves on. */
+  /** How many turns of the event loop pass before time moves on. */
   readonly settleTurns?: number;
 };
 
