@@ -16,7 +16,7 @@ select
   funding_received + funding_paid as funding,
   liquidation,
   transfers_in + transfers_out as transfers,
-  bonus + copy + delivery + margin + interest + conversion + unmapped as other,
+  bonus + copy + delivery + margin + interest + conversion + unmapped + spot + loan + fees + closed_out as other,
   rounding,
   computed_closing,
   reported_closing,
@@ -100,24 +100,29 @@ where account = 'main'
 order by month;
 
 -- # What is the return of each month on its opening balance, transfers left out?
-select
-  month,
-  opening,
-  reported_closing - opening - transfers_in - transfers_out as profit,
-  round(
-    100 * (reported_closing - opening - transfers_in - transfers_out) / opening,
-    2
-  ) as percent
-from analytics.monthly_rollforward
-where account = 'main'
-  and product_type = 'USDT-FUTURES'
+with results as (
+  select
+    month,
+    opening,
+    realised_pnl + trading_fees + fee_rebates + funding_received + funding_paid + liquidation + bonus
+      + copy + delivery + interest + fees as profit
+  from analytics.monthly_rollforward
+  where account = 'main'
+    and product_type = 'USDT-FUTURES'
+    and coin = 'USDT'
+)
+select month, opening, profit, round(100 * profit / nullif(opening, 0), 2) as percent
+from results
 order by month;
 
 -- # What was the deepest drawdown of the trading result?
 with results as (
   select
     day,
-    sum(reported_closing - opening - transfers_in - transfers_out) over (order by day) as result
+    sum(
+      realised_pnl + trading_fees + fee_rebates + funding_received + funding_paid + liquidation + bonus
+        + copy + delivery + interest + fees
+    ) over (order by day) as result
   from analytics.daily_rollforward
   where account = 'main'
     and product_type = 'USDT-FUTURES'
