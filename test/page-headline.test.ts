@@ -2,6 +2,8 @@ import { expect, test } from "vitest";
 import { hourMs } from "../src/contract/time.ts";
 import { type Headline, headlineOf, headlines, type Trust } from "../src/page/trust/headline.ts";
 import { nextCommands } from "../src/page/trust/next-commands.ts";
+import { breaksText } from "../src/page/trust/sentence.ts";
+import type { ListedBreak } from "../src/reconciliation/sign-off.ts";
 
 const good: Trust = {
   ledgers: 3,
@@ -61,6 +63,41 @@ test("a break beside time that was not read is that time's, and a break where th
 test("a category that was never read is a hole, and demo trading alone is no ledger", () => {
   expect(headlineOf({ ...good, neverRead: 1 })).toBe("missing");
   expect(headlineOf({ ...good, ledgers: 0 })).toBe("demo only");
+});
+
+const aBreak = (kind: ListedBreak["kind"], difference: string): ListedBreak => ({
+  kind,
+  difference,
+  breakId: difference.length,
+  account: "main",
+  productType: "USDT-FUTURES",
+  coin: kind === "chain" ? "USDT" : "",
+  anchor: "1",
+  happenedAt: null,
+  expected: "0",
+  observed: difference,
+  firstBadBill: null,
+  firstBadProductType: null,
+  lastGoodBill: null,
+  lastGoodProductType: null,
+  explanation: "",
+  firstSeenAt: "2026-01-01T00:00:00.000Z",
+  state: "open",
+  note: null,
+  signedOffAt: null,
+  signedOffBy: null,
+  resolvedAt: null,
+  decisions: [],
+});
+
+test("an open break is off by an amount, and rejected rows by none", () => {
+  const rows = aBreak("quarantine", "8");
+  const said = (...breaks: readonly ListedBreak[]) =>
+    breaksText({ breaks }, { repairableBreaks: 1 }).text.replaceAll(/<[^>]*>/g, "");
+  expect(said(rows)).toBe("1 break is open.");
+  expect(said(rows, aBreak("chain", "-1.5"))).toBe(
+    "2 breaks are open. #4 is off by \u22121.5 USDT.",
+  );
 });
 
 const sync = "npm run sync";

@@ -1,7 +1,8 @@
+import { amountKinds } from "../../reconciliation/breaks.ts";
 import { formatCount, formatCounted } from "../../terminal/format.ts";
 import { streamName } from "../../terminal/stream-names.ts";
 import { allDigits, timeTag } from "../format.ts";
-import { type HtmlPart, html } from "../html.ts";
+import { type Html, type HtmlPart, html } from "../html.ts";
 import { earliest, type Facts, lostOf, missingOf, openBreaksOf, signedOffOf } from "./facts.ts";
 import { behindMaxMs, type Headline, type Trust } from "./headline.ts";
 import { coarse, expiryText, firstExpiry, listOf } from "./tiles.ts";
@@ -35,10 +36,15 @@ export function sentenceOf(headline: Headline, facts: Facts, trust: Trust): Html
   }
 }
 
-function breaksText(facts: Facts, { repairableBreaks }: Trust): HtmlPart {
+export function breaksText(
+  facts: Pick<Facts, "breaks">,
+  { repairableBreaks }: Pick<Trust, "repairableBreaks">,
+): Html {
   const open = openBreaksOf(facts);
+  // What the others are off by is no amount, but rows, milliseconds or a ratio.
+  const ofAmounts = open.filter(({ kind }) => amountKinds.includes(kind));
   // A hole explains the breaks beside it.
-  const first = open.find(({ kind }) => kind !== "unread") ?? open[0];
+  const first = ofAmounts.find(({ kind }) => kind !== "unread") ?? ofAmounts[0];
   const link = html`<a href="#break-${first?.breakId}">#${first?.breakId}</a>`;
   const off =
     first?.difference == null
