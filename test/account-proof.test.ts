@@ -159,6 +159,9 @@ test("what is stored as another account is refused, and what others have besides
   expect(twice.ended).toBeInstanceOf(KeyTakenError);
   expect(String(twice.ended)).toContain("stored as account other");
   expect(twice.asked).toEqual(["COIN-FUTURES"]);
+  const newSince = [3.5, 3, 2.5, 2, 1.5, 1];
+  const behind = await prove(storeOf({}, others), { "COIN-FUTURES": [...newSince, 4, 30] });
+  expect(behind.ended).toBeInstanceOf(KeyTakenError);
   const apart = await prove(storeOf({}, others), { "COIN-FUTURES": [31, 5] });
   expect(apart).toEqual({ ended: "nothing-stored", asked: ["COIN-FUTURES"] });
   const unread = await prove(storeOf({}, others), { "COIN-FUTURES": unpermitted });

@@ -3,7 +3,7 @@ import { exchangeOf } from "../src/app/exchange-session.ts";
 import type { Clock } from "../src/clock.ts";
 import { accountBills } from "../src/contract/account-bills.ts";
 import { symbols } from "../src/contract/symbols.ts";
-import { minuteMs, secondMs } from "../src/contract/time.ts";
+import { hourMs, minuteMs, secondMs } from "../src/contract/time.ts";
 import { type AddressLimits, createAddressLimits } from "../src/exchange/address-limits.ts";
 import { createRateLimiter, type RateLimiter } from "../src/exchange/rate-limiter.ts";
 import type { Transport } from "../src/exchange/transport.ts";
@@ -165,4 +165,18 @@ test("an account that holds off, being refused, leaves the others at work", asyn
   const sent = await time.run(Promise.all([sentAt(refused), sentAt(other)]));
   expect(sent[0]).toBeGreaterThanOrEqual(minuteMs);
   expect(sent[1]).toBe(0);
+});
+
+test("bans that follow one another add up, and one after a quiet hour begins anew", async () => {
+  const time = virtualClock(0);
+  const limits = createAddressLimits(time.clock);
+  const banAfter = async (ms: number) => {
+    await time.run(time.clock.sleep(ms));
+    return limits.countBan(time.now());
+  };
+  expect(await banAfter(0)).toBe(1);
+  expect(limits.countBan(-5)).toBe(1);
+  expect(await banAfter(minuteMs)).toBe(2);
+  expect(await banAfter(hourMs - 1)).toBe(3);
+  expect(await banAfter(hourMs)).toBe(1);
 });

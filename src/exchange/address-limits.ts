@@ -1,6 +1,6 @@
 import type { Clock } from "../clock.ts";
 import type { Operation } from "../contract/operation.ts";
-import { secondMs } from "../contract/time.ts";
+import { hourMs, secondMs } from "../contract/time.ts";
 import type { ExchangeError } from "../errors.ts";
 import { createRateLimiter, type RateLimit, type RateLimiter } from "./rate-limiter.ts";
 
@@ -46,8 +46,8 @@ export type AddressBan = {
   /** The error that stopped all requests; undefined while requests may be sent. */
   ban(): ExchangeError | undefined;
   /**
-   * Counts a refusal, and returns how often the address has been banned. Refusals of requests that were
-   * under way at the same time count as one ban.
+   * Counts a refusal, and returns how many bans followed one another, each less than an hour after the
+   * end of the one before. Refusals of requests that were under way at the same time count as one ban.
    * @param sentAt when the refused request was sent.
    */
   countBan(sentAt: number): number;
@@ -97,7 +97,7 @@ function addressBan(
     ban: () => ban,
     countBan(sentAt) {
       if (sentAt >= pausedUntil) {
-        times += 1;
+        times = sentAt - pausedUntil < hourMs ? times + 1 : 1;
         pausedUntil = clock.now();
       }
       return times;

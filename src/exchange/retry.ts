@@ -7,7 +7,7 @@ const retryAfterMaxMs = 2 * minuteMs;
 
 /**
  * How often a request may fail with each kind of error. The last failure ends the request. `banned` counts
- * all requests of the address together. Each kind has its own count: five failures of the network must not
+ * the bans of the address, whichever request met them. Each kind has its own count: five failures of the network must not
  * use up the attempt that then sets the clock.
  */
 const attemptsMax: Readonly<Record<ExchangeErrorKind, number>> = {

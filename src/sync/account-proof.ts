@@ -56,6 +56,10 @@ export type Proof = "served" | "nothing-stored" | "out-of-reach";
 // Each stretch costs one or two requests. A second one is asked for in case the exchange answered wrongly once,
 // or has withdrawn the bill.
 const stretchesMax = 2;
+
+/** How many of a new key's bills are looked up in other accounts. */
+const comparedMax = 5;
+
 // Bills that are about to leave the exchange's 90 days are not asked for.
 const reachMarginMs = hourMs;
 
@@ -170,7 +174,9 @@ async function refuseOthers(
   const shared = productTypes.filter((type) => ofOthers.includes(type)).slice(0, stretchesMax);
   for (const productType of shared) {
     const newest = await newestOf(ask, productType);
-    const other = await store.otherAccount({ account, productType }, newest);
+    // The other account may not have read the very newest yet. All of them, in each of many accounts, would be slow.
+    const compared = newest.toSorted((a, b) => a.cTime - b.cTime).slice(0, comparedMax);
+    const other = await store.otherAccount({ account, productType }, compared);
     if (other === undefined) continue;
     throw new KeyTakenError(
       `the bills that this API key serves are stored as account ${other}, and as ${account} they ` +
