@@ -181,6 +181,16 @@ const edgeLaterMaxMs = 10 * minuteMs;
 const withNested = (faults: readonly ProcessFault[]): readonly ProcessFault[] =>
   faults.flatMap((fault) => [fault, ...(fault.kind === "verify" ? withNested(fault.process) : [])]);
 
+/** How far the exchange's clock jumps at most, forward or back. The jumps of one step may add up. */
+function furthestJumpMs(steps: History["steps"], direction: 1 | -1): number {
+  const sums = steps.map((step) =>
+    step.exchange
+      .map((fault) => (fault.kind === "clock-jump" ? direction * fault.offMs : 0))
+      .reduce((sum, jumpMs) => sum + Math.max(0, jumpMs), 0),
+  );
+  return Math.max(0, ...sums);
+}
+
 function toleranceOf({ exchange, steps }: History): Tolerance {
   const processFaults = steps.flatMap(({ process }) => withNested(process));
   const exchangeFaults = steps.flatMap((step) => step.exchange.map(({ kind }) => kind as string));
@@ -189,11 +199,8 @@ function toleranceOf({ exchange, steps }: History): Tolerance {
     0,
   );
   // If the exchange's own clock is wrong for a while, nobody can know better.
-  const jumpsMs = steps.flatMap((step) =>
-    step.exchange.flatMap((fault) => (fault.kind === "clock-jump" ? [fault.offMs] : [])),
-  );
-  const jumpAheadMs = Math.max(0, ...jumpsMs);
-  const jumpBackMs = Math.max(0, ...jumpsMs.map((offMs) => -offMs));
+  const jumpAheadMs = furthestJumpMs(steps, 1);
+  const jumpBackMs = furthestJumpMs(steps, -1);
   const roundTripMs = 2 * (exchange.wayMs + exchange.jitterMs);
   const isClockTried = pausedMs > 0 || exchangeFaults.some((kind) => clockFaults.includes(kind));
   const isEdgeTried = isClockTried || exchangeFaults.some((kind) => edgeFaults.includes(kind));
