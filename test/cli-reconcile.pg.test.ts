@@ -64,7 +64,7 @@ test("reconcile finds what was damaged, --repair reads it again, and what stays 
   expect(await accept("duplicate")).toMatchObject({
     code: 0,
     stdout: expect.stringContaining(
-      "nothing is open: but for 1 break that is signed off, the ledger adds up",
+      "nothing is open: apart from 1 break that is signed off, the ledger adds up",
     ),
   });
   expect(await accept("duplicate")).toMatchObject({
