@@ -65,9 +65,9 @@ export const exportHelp = `
 For each format:
 ${formatNames.map((name) => `  ${name.padEnd(10)} ${aboutFormat(name)}`).join("\n")}
 
-The bills are those of one moment, in the order of account, product type, time
-and, within a millisecond, of the balance. The product types of a unified account
-are one wallet. --from is inclusive, --to exclusive; a date means its midnight in
+The bills are those of one moment, in the order of account, wallet, time and,
+within a millisecond, of the balance. A classic account has a wallet for each
+product type, a unified account has one in all. --from is inclusive, --to exclusive; a date means its midnight in
 UTC, or in --time-zone. Without --to, an export ends at the time up to which each
 ledger was read completely. The file is written whole or not at all.
 
