@@ -200,6 +200,33 @@ test("two thousand bills that show no balance take no time worth mentioning", ()
   expect(order).toHaveLength(2_000);
 });
 
+test("the search among bills that show no balance is bounded for their group as a whole", () => {
+  let reads = 0;
+  const steps = trueSteps(
+    0n,
+    Array.from({ length: 1_200 }, (_, index) => ({
+      moved: BigInt(index + 1) ** 3n,
+      isShown: index % 3 === 0,
+    })),
+  ).map(({ moved, ...step }) => ({
+    ...step,
+    get moved() {
+      reads += 1;
+      return moved;
+    },
+  }));
+  const order = chainedOrder({
+    steps: steps.toReversed(),
+    start: 0n,
+    end: endOf(0n, steps),
+    tolerance: 0n,
+    bookedMaxMs: 0,
+  });
+  expect(new Set(order).size).toBe(steps.length);
+  // Each combination of bills that is tried reads what one more of them moved.
+  expect(reads).toBeLessThan(100_000);
+});
+
 describe("bills that are booked after their times", () => {
   const bookedMaxMs = 5_000;
   const start = 10n ** 13n;

@@ -1,3 +1,5 @@
+import { type Node, TrailEnds } from "./trail-ends.ts";
+
 /** A bill of a group, in units of the ledger's smallest decimal. */
 export type Step = {
   readonly billId: string;
@@ -113,8 +115,6 @@ function searched(group: Group): readonly Step[] | undefined {
   return from(start, steps);
 }
 
-/** A balance; or "before" and "after" where the balance before or after the group is not known. */
-type Node = bigint | "before" | "after";
 /** Bills that lead from one balance to another. */
 type Edge = { readonly steps: readonly Step[]; readonly from: Node; readonly to: Node };
 type NodeOf = (value: bigint) => bigint;
@@ -140,25 +140,17 @@ function nodes({ steps, start, end, tolerance }: Group): NodeOf {
     value;
 }
 
-/** For each balance, how many more edges begin there than end there. */
-function surplusOf(edges: readonly Edge[]): Map<Node, number> {
-  const surplus = new Map<Node, number>();
-  for (const { from, to } of edges) {
-    surplus.set(from, (surplus.get(from) ?? 0) + 1);
-    surplus.set(to, (surplus.get(to) ?? 0) - 1);
-  }
-  return surplus;
-}
-
 // Of up to 12 bills without a balance, all 4,095 combinations are tried; of more, those of at most three bills.
 const exhaustiveBillsMax = 12;
 const combinedBillsMax = 3;
 const combinationsMax = 5_000;
+// For all bridges of a group together. So many take about a second.
+const bridgeTriesMax = 10_000_000;
 
 /**
  * Bills without a balance that together lead from the end of a trail to the beginning of another one, or
  * to a ring that no trail passes. Amounts have so many digits that a sum that fits is hardly ever a
- * coincidence.
+ * coincidence. The search has a limit: beyond it, the bridges found so far are all.
  */
 function bridgesOf(
   edges: readonly Edge[],
@@ -167,47 +159,35 @@ function bridgesOf(
 ): readonly Edge[] {
   const movers = unshown.filter(({ moved }) => moved !== 0n);
   const bridges: Edge[] = [];
+  const trailEnds = new TrailEnds(edges);
+  const budget = { tries: bridgeTriesMax };
   for (let left = movers; left.length > 0; ) {
-    const bridge = nextBridge([...edges, ...bridges], left, nodeOf);
+    const bridge = nextBridge(trailEnds, left, nodeOf, budget);
     if (bridge === undefined) break;
     bridges.push(bridge);
+    trailEnds.add(bridge.from, bridge.to);
     left = left.filter((step) => !bridge.steps.includes(step));
   }
   return bridges;
 }
 
 function nextBridge(
-  edges: readonly Edge[],
+  trailEnds: TrailEnds,
   left: readonly Step[],
   nodeOf: NodeOf,
+  budget: { tries: number },
 ): Edge | undefined {
-  const surplus = surplusOf(edges);
-  const begins = new Set([...surplus].flatMap(([node, more]) => (more > 0 ? [node] : [])));
-  const ends = [...surplus].flatMap(([node, more]) =>
-    more < 0 && typeof node === "bigint" ? [node] : [],
-  );
+  const ends = trailEnds.ends();
+  budget.tries -= trailEnds.balances;
   if (ends.length === 0) return undefined;
-  const rings = ringsOf(edges, surplus);
   for (const { steps, moved } of combinations(left)) {
     for (const from of ends) {
+      if (budget.tries-- <= 0) return undefined;
       const to = nodeOf(from + moved);
-      if (begins.has(to) || rings.has(to)) return { steps, from, to };
+      if (trailEnds.isOpen(to)) return { steps, from, to };
     }
   }
   return undefined;
-}
-
-/** The balances that no trail begins, ends or passes at: everywhere in their ring as many bills begin as end. */
-function ringsOf(edges: readonly Edge[], surplus: ReadonlyMap<Node, number>): ReadonlySet<Node> {
-  const neighbours = new Map<Node, Node[]>();
-  for (const { from, to } of edges) {
-    neighbours.set(from, [...(neighbours.get(from) ?? []), to]);
-    neighbours.set(to, [...(neighbours.get(to) ?? []), from]);
-  }
-  const reached = new Set([...surplus].flatMap(([node, more]) => (more === 0 ? [] : [node])));
-  // Iterating over a Set also visits what is added to it meanwhile.
-  for (const node of reached) for (const next of neighbours.get(node) ?? []) reached.add(next);
-  return new Set([...surplus.keys()].filter((node) => !reached.has(node)));
 }
 
 type Combination = { readonly steps: readonly Step[]; readonly moved: bigint };
@@ -242,12 +222,9 @@ function* combinations(steps: readonly Step[]): Generator<Combination> {
  */
 function throughAll(edges: readonly Edge[], rest: Edge, unfit: readonly Step[]): readonly Step[] {
   const open = Map.groupBy(edges.toReversed(), ({ from }) => from);
-  const begins = [...surplusOf(edges)].flatMap(([node, more]) =>
-    Array<Node>(Math.max(0, more)).fill(node),
-  );
-  // Trails begin at balances where more bills begin than end. What remains are rings.
-  const trails = [...begins, rest.to, ...edges.map(({ from }) => from)].map((from) =>
-    trail(open, from),
+  // What remains after the trails are rings.
+  const trails = [...new TrailEnds(edges).begins(), rest.to, ...edges.map(({ from }) => from)].map(
+    (from) => trail(open, from),
   );
   const isRest = (edge: Edge) => edge === rest;
   const outer = trails.find((edges) => edges.some(isRest)) ?? [];
