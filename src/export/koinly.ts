@@ -3,7 +3,7 @@ import { bookings, feeBooking, type KoinlyLabel } from "./bookings.ts";
 import { csvLines, harmless } from "./csv.ts";
 import { decimalOf, decimalText, magnitude } from "./decimal.ts";
 import type { BillPages, Chunks, ExportedBill } from "./exported-bill.ts";
-import { tradesOf, wholeMoments } from "./trades.ts";
+import { tradesOf, wholeTrades } from "./trades.ts";
 
 // The header of Koinly's universal template, as its help and several open exporters have it.
 const header = [
@@ -28,7 +28,7 @@ const header = [
  */
 export async function* toKoinly(pages: BillPages): Chunks {
   yield csvLines([header]);
-  for await (const bills of wholeMoments(pages)) {
+  for await (const bills of wholeTrades(pages)) {
     const trades = tradesOf(bills);
     const bySent = new Map(trades.map((trade) => [trade.sent, trade]));
     const received = new Set(trades.map((trade) => trade.received));

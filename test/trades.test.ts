@@ -1,0 +1,83 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { epochMs, unifiedBookedMaxMs } from "../src/contract/time.ts";
+import type { ExportedBill } from "../src/export/exported-bill.ts";
+import { tradesOf, wholeTrades } from "../src/export/trades.ts";
+import { anExportedBill } from "./support/bills.ts";
+
+type Happening = {
+  readonly isTrade: boolean;
+  readonly gapMs: number;
+  /** How long after its time each of its bills is booked. */
+  readonly lateMs: readonly number[];
+};
+
+/** The bills of trades and of funding, in the order in which they were booked. */
+function booked(account: string, happenings: readonly Happening[]): readonly ExportedBill[] {
+  let time = 1_700_000_000_000;
+  const bills = happenings.flatMap(({ isTrade, gapMs, lateMs }, index) => {
+    time += gapMs;
+    const common = { account, productType: "UTA-SPOT", cTime: epochMs(time) };
+    const sold = { coin: "BTC", walletAmount: "-1" };
+    const bought = { coin: "USDT", walletAmount: "2" };
+    const sides = isTrade ? [sold, bought] : [sold];
+    return sides.map((side, place) => ({
+      at: time + (lateMs[place] ?? 0),
+      bill: anExportedBill({
+        ...common,
+        ...side,
+        billId: String(10_000 + 2 * index + place),
+        category: isTrade ? "spot" : "funding",
+      }),
+    }));
+  });
+  return bills.toSorted((a, b) => a.at - b.at).map(({ bill }) => bill);
+}
+
+async function* paged(bills: readonly ExportedBill[], pageBills: number) {
+  for (let at = 0; at < bills.length; at += pageBills) yield bills.slice(at, at + pageBills);
+}
+
+test("a trade's two bills are on one page, whatever was booked between them, and bills keep their order", async () => {
+  const late = fc.oneof(fc.constant(0), fc.integer({ min: 0, max: unifiedBookedMaxMs }));
+  const happening = fc.record({
+    isTrade: fc.boolean(),
+    gapMs: fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 2 * unifiedBookedMaxMs })),
+    lateMs: fc.tuple(late, late),
+  });
+  const happenings = fc.array(happening, { maxLength: 25 });
+  await fc.assert(
+    fc.asyncProperty(
+      happenings,
+      happenings,
+      fc.integer({ min: 1, max: 8 }),
+      async (first, second, pageBills) => {
+        const bills = [...booked("a", first), ...booked("b", second)];
+        const pages = await Array.fromAsync(wholeTrades(paged(bills, pageBills)));
+        expect(pages.flat()).toEqual(bills);
+        const idsOf = (some: readonly ExportedBill[]) =>
+          tradesOf(some).map(({ sent, received }) => `${sent.billId} ${received.billId}`);
+        expect(pages.flatMap(idsOf).toSorted()).toEqual(idsOf(bills).toSorted());
+      },
+    ),
+    { numRuns: 100 },
+  );
+});
+
+test("bills are handed on once no later one can belong to their trades", async () => {
+  const trades = Array.from({ length: 50 }, () => ({ isTrade: true, gapMs: 1_000, lateMs: [] }));
+  let kept = 0;
+  let most = 0;
+  const counted = async function* () {
+    for await (const page of paged(booked("a", trades), 10)) {
+      kept += page.length;
+      yield page;
+    }
+  };
+  for await (const page of wholeTrades(counted())) {
+    kept -= page.length;
+    most = Math.max(most, kept);
+  }
+  // Twenty-one seconds' bills, of which each page has five seconds'.
+  expect(most).toBe(42);
+});
