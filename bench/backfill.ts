@@ -4,6 +4,7 @@ import { billsApiOf } from "../src/contract/bills-api.ts";
 import { secondMs } from "../src/contract/time.ts";
 import { type Databases, openDatabases, query } from "./backfill/databases.ts";
 import { type ExchangeOptions, startExchange } from "./backfill/exchange.ts";
+import { backfillInVirtualTime, type VirtualBackfill } from "./backfill/in-virtual-time.ts";
 import type { Kind } from "./backfill/ledger.ts";
 import { runProgram } from "./backfill/run-program.ts";
 import type { BenchOptions, BenchResult } from "./result.ts";
@@ -12,7 +13,7 @@ import type { BenchOptions, BenchResult } from "./result.ts";
  * First syncs at the exchange's rate limit: 10 requests a second for a classic account, 20 for a
  * unified one, at several round trips. Each runs the real program, from start to end, on a real
  * Postgres. Utilisation is the shortest time that the necessary requests can take, as a share of
- * the measured time.
+ * the measured time. The same sync in virtual time shows how much of the rest is the machine's work.
  */
 
 const program = fileURLToPath(new URL("../src/bin.js", import.meta.url));
@@ -57,10 +58,12 @@ export const billsOf = ({ short }: BenchOptions, kind: Kind = "classic"): number
 
 export async function run(options: BenchOptions): Promise<BenchResult> {
   await using databases = await openDatabases();
-  const figures: (ExchangeOptions & Backfill)[] = [];
+  const figures: (ExchangeOptions & Backfill & { readonly virtual: VirtualBackfill })[] = [];
   for (const each of cases) {
     const given = { ...each, bills: billsOf(options, each.kind) };
-    figures.push({ ...given, ...(await backfill(given, databases)) });
+    const figure = await backfill(given, databases);
+    const virtual = await backfillInVirtualTime(given);
+    figures.push({ ...given, ...figure, virtual });
   }
   return {
     name: "backfill",
@@ -79,6 +82,7 @@ export async function run(options: BenchOptions): Promise<BenchResult> {
         "asking",
         "of that",
         "load",
+        "virtual",
       ],
       ...figures.map(({ kind, shape, meanMs, spreadMs, ...figure }) => [
         `${kind}, ${shape}, ${meanMs} ± ${spreadMs} ms`,
@@ -91,6 +95,7 @@ export async function run(options: BenchOptions): Promise<BenchResult> {
         figure.askingSeconds.toFixed(1),
         (leastSeconds(kind, figure.necessary) / figure.askingSeconds).toFixed(3),
         figure.load?.toFixed(1) ?? "",
+        (leastSeconds(kind, figure.virtual.necessary) / figure.virtual.seconds).toFixed(3),
       ]),
     ],
     notes: [
@@ -100,6 +105,7 @@ export async function run(options: BenchOptions): Promise<BenchResult> {
       "asking: the seconds from the first request to the last answer, without starting and ending,",
       "and the utilisation of those",
       `load: of the machine's ${availableParallelism()} processors, at the end; above 1 others were at work`,
+      "virtual: the utilisation of the same sync in virtual time, where no processor and no database takes any",
     ],
     json: figures,
   };
