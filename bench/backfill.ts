@@ -100,8 +100,8 @@ export async function run(options: BenchOptions): Promise<BenchResult> {
     ],
     notes: [
       "",
-      "necessary: the pages with bills, and the two answers of a window that prove its end",
-      "utilisation: necessary at the limit, as a share of the process's time from start to end",
+      "necessary: the pages with bills, and for each window the two answers that prove its end",
+      "utilisation: the necessary requests' shortest time, as a share of the process's time from start to end",
       "asking: the seconds from the first request to the last answer, without starting and ending,",
       "and the utilisation of those",
       `load: of the machine's ${availableParallelism()} processors, at the end; above 1 others were at work`,

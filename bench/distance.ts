@@ -64,7 +64,7 @@ export async function run({ short }: BenchOptions): Promise<BenchResult> {
       ["accounts, round trip", "seconds", "bills", "leases taken", "connections"],
       ...figures.map(rowOf),
     ],
-    notes: ["each row was printed when it was measured; a sync that is not complete is no row"],
+    notes: ["each row was printed when it was measured; a sync that is not complete has no row"],
     failures: failures.map((failure) => failure.split("\n", 1).join()),
     json: figures,
   };
