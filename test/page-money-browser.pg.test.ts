@@ -3,6 +3,7 @@ import { createRequire } from "node:module";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { inTransaction } from "../src/db/connect.ts";
+import { readAssets } from "../src/page/assets.ts";
 import { writeBillsPage } from "../src/page/bills/bills-page.ts";
 import type { Html } from "../src/page/html.ts";
 import { writePage } from "../src/page/page.ts";
@@ -37,7 +38,7 @@ async function open(
       // No sync is at work. 204 tells the page's script to ask no more.
       return pathname === "/page/live"
         ? route.fulfill({ status: 204 })
-        : route.fulfill({ path: `src/page/assets/${pathname.slice(6)}` });
+        : route.fulfill(assetAt(pathname));
     const body = await inTransaction(tables.db, async (tx) => {
       const parts: string[] = [];
       const write = ({ text }: Html) => void parts.push(text);
@@ -58,6 +59,11 @@ test("a page of bills is loaded once, and follows nothing", async () => {
   expect(asked.filter((path) => path === "/bills" || path === "/page/live")).toEqual(["/bills"]);
   await page.close();
 });
+
+function assetAt(pathname: string) {
+  const asset = readAssets().find(({ name }) => pathname === `/page/${name}`);
+  return asset === undefined ? { status: 404 } : { contentType: asset.type, body: asset.text };
+}
 
 /** The length of an A4 sheet within its margins, which the longest tables are printed along. */
 const sheetOfPaper = { width: 1047, height: 718 };

@@ -20,7 +20,6 @@ export const pageHead = (
 <title>${title}</title>
 <link rel="icon" href="/page/icon.svg" type="image/svg+xml">
 <link rel="stylesheet" href="/page/page.css">
-<link rel="stylesheet" href="/page/money.css">
 <script src="/page/page.js" type="module"></script>
 <script src="/page/charts.js" type="module"></script>
 ${isSyncAtWork ? html`<noscript><meta http-equiv="refresh" content="5"></noscript>` : ""}

@@ -45,7 +45,7 @@ export async function writeBillsPage(
 <p class="facts"><span>${whatText(filter)}</span>${total === undefined ? "" : html`<span>${filter.pieces.length === 0 ? "moved the balance by" : "is"} <b>${movement(total, selection)}</b> ${coin} in all</span>`}</p>
 <p class="presets"><a href="/${queryOf(selection)}">Back to the page</a>${digitsLink(context, filter, before)}</p>
 ${list.bills.length === 0 ? html`<p class="note">There is none.</p>` : billTable(list, selection, filter)}
-${endOf(list, context, filter, before, total)}
+${listFoot(list, context, filter, before, total)}
 </section>`,
   );
   write(
@@ -113,7 +113,7 @@ const addressAt = (
 };
 
 /** The list's end: a link to older bills, or a note that these were all, with their sum. */
-function endOf(
+function listFoot(
   { bills, next }: BillList,
   { selection }: WalletContext,
   filter: BillFilter,

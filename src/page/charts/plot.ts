@@ -43,20 +43,20 @@ export const pixels = (share: number): number =>
   Math.round((plotTop + share * plotHeight) * 10) / 10;
 
 export function plot({ id, label, points, axis, flags = [], shapes }: Plot): Html {
-  const share = (index: number) => percent(index / points.length);
+  const left = (index: number) => percent(index / points.length);
   const middle = (index: number) => percent((index + 0.5) / points.length);
-  const width = share(1);
+  const width = left(1);
   const unread = points.flatMap(({ isUnread }, index) => (isUnread ? [index] : []));
   return html`<div class="plot">
 ${valuesOf(axis)}
 <svg class="days" width="100%" height="${height}" role="img" aria-label="${label}">
 <defs><pattern id="${id}-unread" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><path d="M0 0V6" class="hatch"/></pattern></defs>
-${unread.map((index) => html`<rect class="unread" x="${share(index)}" y="${plotTop}" width="${width}" height="${plotHeight}" fill="url(#${id}-unread)"/>`)}
+${unread.map((index) => html`<rect class="unread" x="${left(index)}" y="${plotTop}" width="${width}" height="${plotHeight}" fill="url(#${id}-unread)"/>`)}
 ${axis.ticks.map(({ height: at }) => html`<line class="grid" x1="0" x2="100%" y1="${pixels(at)}" y2="${pixels(at)}"/>`)}
 ${shapes}
 ${dayTicks(points.map(({ from }) => from)).map(({ index, text }) => html`<line class="notch" x1="${middle(index)}" x2="${middle(index)}" y1="${foot}" y2="${foot + 4}"/><text class="tick" x="${middle(index)}" y="${foot + 17}" text-anchor="${anchorAt(index / points.length)}">${text}</text>`)}
 ${flags.map((flag) => flagAt(flag, middle(flag.index), flag.index / points.length))}
-${points.map(({ text }, index) => html`<rect class="cell" x="${share(index)}" y="${plotTop}" width="${width}" height="${plotHeight}"><title>${text}</title></rect>`)}
+${points.map(({ text }, index) => html`<rect class="cell" x="${left(index)}" y="${plotTop}" width="${width}" height="${plotHeight}"><title>${text}</title></rect>`)}
 </svg>
 <output class="reading" aria-live="off"></output>
 </div>`;

@@ -1,5 +1,5 @@
-import { readFileSync } from "node:fs";
 import type { FastifyInstance, FastifyRequest } from "fastify";
+import { readAssets } from "../../page/assets.ts";
 import { writeBillsPage } from "../../page/bills/bills-page.ts";
 import { html } from "../../page/html.ts";
 import { messagePage } from "../../page/layout.ts";
@@ -25,14 +25,6 @@ const headers = {
   "cross-origin-opener-policy": "same-origin",
   "cache-control": "no-store",
 };
-
-const assets = {
-  "page.css": "text/css; charset=utf-8",
-  "money.css": "text/css; charset=utf-8",
-  "page.js": "text/javascript; charset=utf-8",
-  "charts.js": "text/javascript; charset=utf-8",
-  "icon.svg": "image/svg+xml",
-} as const;
 
 // Monitors of an address send HEAD.
 const withHead = { exposeHeadRoute: true };
@@ -68,8 +60,7 @@ const refused = messagePage(
 );
 
 function addAssets(app: FastifyInstance): void {
-  for (const [name, type] of Object.entries(assets)) {
-    const text = readFileSync(new URL(`../../page/assets/${name}`, import.meta.url), "utf8");
+  for (const { name, type, text } of readAssets()) {
     app.get(`/page/${name}`, withHead, async (_request, reply) => reply.type(type).send(text));
   }
 }
