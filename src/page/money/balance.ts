@@ -1,18 +1,15 @@
-import { sql } from "drizzle-orm";
-import { unifiedWallet } from "../../contract/product-types.ts";
-import { dayMs, epochMs, isoTime } from "../../contract/time.ts";
 import { decimalOf, isAtMost } from "../../export/decimal.ts";
-import { type Flag, plot } from "../charts/plot.ts";
+import { plot } from "../charts/plot.ts";
 import { stepShapes } from "../charts/steps.ts";
 import { valueAxis } from "../charts/value-axis.ts";
 import { allDigits, amount, forPixels } from "../format.ts";
-import { type Html, html, joined } from "../html.ts";
+import { type Html, html } from "../html.ts";
 import { card, type WalletContext, type WalletSection } from "../section.ts";
-import type { Day } from "../selection.ts";
 import { billsAddress, linked } from "./bill-links.ts";
 import { type ChartStretch, chartStretches, isByMonth } from "./chart-stretches.ts";
 import { figureTable, readText, stretchName } from "./parts.ts";
 import { hasDays } from "./span.ts";
+import { breaksIn, breaksText, flagsOf, type WalletBreak, walletBreaks } from "./wallet-breaks.ts";
 import { walletDays } from "./wallet-days.ts";
 
 const about = { id: "balance", title: "Balance" };
@@ -25,7 +22,7 @@ export const balance: WalletSection = {
     const { selection } = context;
     const stretches = chartStretches(await walletDays(context), context);
     const name = `${selection.account} ${selection.product} ${selection.coin}`;
-    const breaks = await readBreaks(context);
+    const breaks = await walletBreaks(context);
     const period = isByMonth(stretches) ? "month" : "day";
     return card(
       { ...about, about: name },
@@ -41,7 +38,7 @@ const isUnread = ({ known }: ChartStretch): boolean => known?.isComplete !== tru
 
 function pictureOf(
   stretches: readonly ChartStretch[],
-  breaks: readonly BalanceBreak[],
+  breaks: readonly WalletBreak[],
   { selection }: WalletContext,
 ): Html {
   const closings = stretches.map(({ known }) => known?.closing ?? undefined);
@@ -98,59 +95,3 @@ function tableOf(
     rows,
   );
 }
-
-type BalanceBreak = { readonly breakId: string; readonly day: Day; readonly state: string };
-
-const breaksMax = 100;
-
-/** The unresolved breaks of the wallet's own product types, in the order in which they happened. */
-async function readBreaks({ tx, selection }: WalletContext): Promise<readonly BalanceBreak[]> {
-  const { account, product, coin, from, to } = selection;
-  const ofProduct =
-    product === unifiedWallet
-      ? sql`(product_type = ${product} or product_type like 'UTA-%')`
-      : sql`product_type = ${product}`;
-  const { rows } = await tx.execute<BalanceBreak>(sql`
-    select
-      break_id::text as "breakId",
-      to_char(happened_at at time zone 'UTC', 'YYYY-MM-DD') as day,
-      state
-    from analytics.breaks
-    where account = ${account}
-      and ${ofProduct}
-      and coin in (${coin}, '')
-      and state <> 'resolved'
-      and happened_at >= ${`${from}T00:00:00Z`}::timestamptz
-      and happened_at < ${isoTime(epochMs(Date.parse(to) + dayMs))}::timestamptz
-    order by happened_at, break_id
-    limit ${breaksMax}`);
-  return rows;
-}
-
-const breaksIn = (breaks: readonly BalanceBreak[], { from, to }: ChartStretch) =>
-  breaks.filter(({ day }) => day >= from && day <= to);
-
-/** One flag a day, however many breaks the day has. */
-const flagsOf = (
-  breaks: readonly BalanceBreak[],
-  stretches: readonly ChartStretch[],
-): readonly Flag[] =>
-  stretches.flatMap((stretch, index) => {
-    const [first, ...others] = breaksIn(breaks, stretch).toSorted((a, b) =>
-      a.state.localeCompare(b.state),
-    );
-    if (first === undefined) return [];
-    const more = others.length === 0 ? "" : ` +${others.length}`;
-    return [{ index, text: `#${first.breakId}${more}`, isOpen: first.state === "open" }];
-  });
-
-const breaksText = (breaks: readonly BalanceBreak[]): Html | undefined =>
-  breaks.length === 0
-    ? undefined
-    : html`Breaks: ${joined(
-        breaks.map(
-          ({ breakId, day, state }) =>
-            html`<a href="#break-${breakId}">#${breakId}</a> on ${day} (${state})`,
-        ),
-        ", ",
-      )}.`;

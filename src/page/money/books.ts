@@ -7,7 +7,7 @@ import { card, type WalletSection } from "../section.ts";
 import { type Day, daysBefore, type PageSelection, queryOf } from "../selection.ts";
 import { daysBehind } from "./chart-stretches.ts";
 import { exportNames } from "./exports.ts";
-import { unreadDays } from "./parts.ts";
+import { offNote, offOf, unreadDays } from "./parts.ts";
 import { hasDays } from "./span.ts";
 import { walletDays } from "./wallet-days.ts";
 
@@ -24,6 +24,7 @@ export const books: WalletSection = {
     const today = isoTime(now).slice(0, 10);
     const behind = daysBehind(days, context).filter((day) => day < today);
     const unread = unreadDays(days, now) + behind.length;
+    const off = offOf(days);
     const { month, isOver } = closeOf(selection, today);
     const files = Object.entries(exportNames).map(
       ([format, title]) =>
@@ -34,6 +35,7 @@ export const books: WalletSection = {
       html`<p>The bills of these days, with all digits:</p>
 <p class="exports">${joined(files, " ")}</p>
 ${unread === 0 ? "" : html`<p class="not-read">${icon("warn")} ${formatCounted(unread, "day")} not all read: a file may lack bills, too</p>`}
+${off.days > 0 ? html`<p>${offNote(off, selection)}: a file lacks what explains it, too</p>` : ""}
 <p>The close of ${month} for an auditor: what was read, rollforward, breaks with their notes, and digests to check the rows by${isOver ? "" : ". This month is not over: the report says so, and has the bills so far"}:</p>
 <pre tabindex="0">npm run --silent report -- --month ${month} --account ${shellWord(account)} --format html &gt; ${month}.html</pre>`,
     );

@@ -9,6 +9,7 @@ import { type PageSelection, queryOf } from "../selection.ts";
 import { billsAddress, linked } from "./bill-links.ts";
 import { contractParts, type PartName } from "./contract-parts.ts";
 import { type CoinEarnings, type Earned, readEarnings, together } from "./earnings.ts";
+import { offNote } from "./parts.ts";
 import { isZero } from "./stretches.ts";
 
 const about = { id: "contracts", title: "By contract" };
@@ -38,7 +39,7 @@ export const contracts: WalletSection = {
         ? html`<p class="note">Nothing was earned or lost in these days.</p>`
         : html`${tableOf(coins.slice(0, coinsMax), selection)}
 ${coins.length > coinsMax ? html`<p class="note">and ${formatCounted(coins.length - coinsMax, "coin")} more: choose one above.</p>` : ""}
-<p class="note">Other: liquidations, deliveries, bonuses, copy trading, interest and fees in rows of their own. Each coin’s sum is its result, as “Result by day” has it; coins are never added up.</p>
+<p class="note">Fees: less rebates, and with those in rows of their own. Other: liquidations, deliveries, bonuses, copy trading and interest. Each coin’s sum is its result, as “Result by day” has it; coins are never added up.</p>
 ${coins.some(hasMovedOtherwise) ? html`<p class="note">Moved otherwise: by how much the balance moved more or less than these bills say, since a coupon paid a fee, or what they name is not taken from it.</p>` : ""}`,
     );
   },
@@ -56,7 +57,7 @@ const tableOf = (coins: readonly CoinEarnings[], selection: PageSelection): Html
  * never compared.
  */
 function coinRows(earnings: CoinEarnings, selection: PageSelection): Html {
-  const { product, coin, contracts: found, movedOtherwise, result, unreadDays } = earnings;
+  const { product, coin, contracts: found, movedOtherwise, result, unreadDays, off } = earnings;
   const own = { ...selection, product, coin };
   const isShown = product === selection.product && coin === selection.coin;
   const name = html`<span class="account">${product}</span> ${coin}`;
@@ -71,14 +72,18 @@ function coinRows(earnings: CoinEarnings, selection: PageSelection): Html {
   const whole = { ...sum, figures: { ...sum.figures, contract_result: result } };
   const shown = found.slice(0, shownMax);
   const rest = found.slice(shownMax);
-  const span = spanOf(shown);
+  // A bar compares: one alone says nothing.
+  const span = shown.length > 1 ? spanOf(shown) : undefined;
   return html`
 <tbody>
-<tr class="sum"><th scope="rowgroup">${title}${lack}</th>${figures(whole, own, (part) =>
-    // No bill contains what moved otherwise, so the sum is no link.
-    part === "contract_result" && hasMovedOtherwise(earnings)
-      ? undefined
-      : billsAddress(own, { pieces: [part] }),
+<tr class="sum"><th scope="rowgroup">${title}${lack}${off.days === 0 ? "" : html`<br>${offNote(off, own)}`}</th>${figures(
+    whole,
+    own,
+    (part) =>
+      // No bill contains what moved otherwise, so the sum is no link.
+      part === "contract_result" && hasMovedOtherwise(earnings)
+        ? undefined
+        : billsAddress(own, { pieces: [part] }),
   )}<td></td></tr>
 ${shown.map((contract) => {
   const { symbol } = contract;
@@ -95,8 +100,8 @@ const spanOf = (rows: readonly Earned[]): Span => {
   return { low: Math.min(0, ...results), high: Math.max(0, ...results) };
 };
 
-const gauge = ({ figures: { contract_result } }: Earned, span: Span): Html =>
-  html`<td class="gauge" aria-hidden="true">${floatingBar(0, forPixels(contract_result), span)}</td>`;
+const gauge = ({ figures: { contract_result } }: Earned, span: Span | undefined): Html =>
+  html`<td class="gauge" aria-hidden="true">${span && floatingBar(0, forPixels(contract_result), span)}</td>`;
 
 /** @param addressOf the address of a part's bills; undefined makes the figure no link. */
 function figures(

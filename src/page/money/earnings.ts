@@ -5,8 +5,9 @@ import { productTypesOf } from "../../db/sql/wallet.ts";
 import { decimalOf, decimalText, subtract } from "../../export/decimal.ts";
 import type { WalletContext } from "../section.ts";
 import { daysBefore } from "../selection.ts";
-import { hasFee, isOther, type PartName } from "./contract-parts.ts";
-import { otherResults, resultLines } from "./lines.ts";
+import { hasFee, isFeeRow, isOwnResult, type PartName } from "./contract-parts.ts";
+import { lineOf, otherResults, resultLines } from "./lines.ts";
+import type { Off } from "./parts.ts";
 import { sumOf } from "./stretches.ts";
 
 /** What was earned and paid in the selected days. Decimals are text. */
@@ -33,6 +34,8 @@ export type CoinEarnings = {
   readonly result: string;
   /** The number of selected days before today that were not read completely. */
   readonly unreadDays: number;
+  /** How far the coin's balances do not follow from its bills. */
+  readonly off: Off;
 };
 
 const read = new WeakMap<WalletContext, Promise<readonly CoinEarnings[]>>();
@@ -55,13 +58,14 @@ async function readCoins(context: WalletContext): Promise<readonly CoinEarnings[
   const contracts = Map.groupBy(await readContracts(context), keyOf);
   const results = await readResults(context);
   return results
-    .flatMap(({ product, coin, result, unread }) => {
+    .flatMap(({ product, coin, result, unread, offDays, difference }) => {
       const own = contracts.get(keyOf({ product, coin })) ?? [];
       const sum = together(own).figures.contract_result;
       const movedOtherwise = decimalText(subtract(decimalOf(result), decimalOf(sum)));
       if (own.length === 0) return [];
       const unreadDays = Number(unread);
-      return [{ product, coin, contracts: own, movedOtherwise, result, unreadDays }];
+      const off = { days: Number(offDays), difference };
+      return [{ product, coin, contracts: own, movedOtherwise, result, unreadDays, off }];
     })
     .toSorted(
       (a, b) =>
@@ -73,9 +77,9 @@ async function readCoins(context: WalletContext): Promise<readonly CoinEarnings[
 type Row = Place & Record<PartName | "symbol" | "bills", string>;
 
 /**
- * Sums profit, fees and funding from stored days. Other earnings are summed from bills, on the days
- * that have such bills. With a million bills in 90 days, and such bills on each day, the query
- * takes 0.1 s.
+ * Sums profit, fees and funding from stored days. Other earnings, and fees in rows of their own, are
+ * summed from bills, on the days that have such bills. With a million bills in 90 days, and such
+ * bills on each day, the query takes 0.1 s.
  */
 async function readContracts({
   tx,
@@ -118,7 +122,8 @@ async function readContracts({
           wallet,
           coin,
           coalesce(symbol, '') as symbol,
-          sum(wallet_amount) as other,
+          coalesce(sum(wallet_amount) filter (where ${isFeeRow}), 0) as fees,
+          coalesce(sum(wallet_amount) filter (where not ${isFeeRow}), 0) as other,
           -- The others are among those that are stored.
           count(*) filter (where ${hasFee} is not true) as bills
         from analytics.entries
@@ -132,7 +137,7 @@ async function readContracts({
             from business_types
             where category = any(${textArray(otherResults)}::text[])
           )
-          and ${isOther}
+          and ${isOwnResult}
         group by wallet, coin, coalesce(symbol, '')
       ) as bills
     )
@@ -150,7 +155,7 @@ async function readContracts({
       select wallet, coin, symbol, profit, fees, funding, other, bills
       from billed
       union all
-      select wallet, coin, symbol, 0, 0, 0, other, bills
+      select wallet, coin, symbol, 0, fees, 0, other, bills
       from others
     ) as parts
     group by wallet, coin, symbol
@@ -164,7 +169,7 @@ async function readContracts({
   }));
 }
 
-type CoinResult = Place & { readonly result: string; readonly unread: string };
+type CoinResult = Place & Readonly<Record<"result" | "unread" | "offDays" | "difference", string>>;
 
 /**
  * Sums the result of the same days as the bridge and the result by day, and counts days that were
@@ -184,11 +189,14 @@ async function readResults({
     resultLines.map(({ ofDay }) => ofDay),
     sql` + `,
   );
+  const difference = lineOf("difference");
   const { rows } = await tx.execute<CoinResult>(sql`
     select
       product_type as product,
       coin,
       sum(${result})::text as result,
+      count(*) filter (where ${difference.ofDay} <> 0) as "offDays",
+      sum(${difference.ofDay})::text as difference,
       count(*) filter (where not is_complete and day < ${today}::date)
         + case
           when product_type = any(${textArray(ended)}::text[]) then 0

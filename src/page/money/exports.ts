@@ -9,6 +9,8 @@ import { isJournal, loadFormat } from "../../export/formats.ts";
 import { type BillSelection, readBills } from "../../export/read-bills.ts";
 import type { Stream } from "../../sync/store.ts";
 import type { PageSelection } from "../selection.ts";
+import { offOf } from "./parts.ts";
+import { walletDays } from "./wallet-days.ts";
 
 /** The formats that the page offers, under their usual names. */
 export const exportNames = {
@@ -32,7 +34,7 @@ const types: Readonly<Record<ExportName, { readonly ending: string; readonly typ
 
 /** A file of the selected bills. */
 export type ExportFile = {
-  /** The file's name says so if its time was not read completely. */
+  /** The name says so if the time was not read completely, or if balances do not follow. */
   readonly name: string;
   readonly type: string;
   readonly chunks: Chunks;
@@ -53,7 +55,12 @@ export async function exportFile(
   const closings = isJournal(format) ? await readClosings(tx, bills) : [];
   const { account, product, coin, from, to } = selection;
   const { ending, type } = types[format];
-  const words = [account, product, coin, from, "to", to, ...(await lackOf(tx, bills, now))];
+  const off = offOf(await walletDays({ tx, selection, wallets: [], now }));
+  const words = [
+    ...[account, product, coin, from, "to", to],
+    ...(await lackOf(tx, bills, now)),
+    ...(off.days > 0 ? ["does-not-add-up"] : []),
+  ];
   return {
     name: `${words.map((word) => word.replaceAll(/[^\w.-]/g, "_")).join("-")}.${ending}`,
     type,

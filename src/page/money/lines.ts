@@ -126,3 +126,10 @@ export const otherResults: readonly Category[] = resultLines.flatMap(({ name }) 
 
 export const lineNamed = (name: string | null): Line | undefined =>
   lines.find((line) => line.name === name);
+
+/** @throws for a name that no line has, which is a mistake of this program. */
+export function lineOf(name: LineName): Line {
+  const line = lineNamed(name);
+  if (line === undefined) throw new Error(`no line ${name}`);
+  return line;
+}

@@ -1,6 +1,11 @@
 import { type EpochMs, isoTime } from "../../contract/time.ts";
+import { formatCounted } from "../../terminal/format.ts";
+import { movement } from "../format.ts";
 import { type Html, html } from "../html.ts";
 import { icon } from "../icons.ts";
+import type { PageSelection } from "../selection.ts";
+import { billsAddress, linked } from "./bill-links.ts";
+import { isOff, isZero, sumOf } from "./stretches.ts";
 import type { Stretch } from "./wallet-days.ts";
 
 // Parts that several sections share.
@@ -33,6 +38,28 @@ export const unreadDays = (days: readonly Stretch[], now: EpochMs): number => {
   const today = isoTime(now).slice(0, 10);
   return days.filter(({ from, isComplete }) => !isComplete && from < today).length;
 };
+
+/**
+ * Says that balances do not follow from their bills, which figures of bills cannot show.
+ */
+export const offNote = ({ days, difference }: Off, selection: PageSelection): Html => {
+  if (days === 0) return html``;
+  const onDays = `on ${formatCounted(days, "day")}`;
+  const address = billsAddress(selection, { pieces: ["difference"] });
+  return html`<span class="is-off">${icon("bad")} ${
+    isZero(difference)
+      ? `unexplained ${onDays}, which cancels out`
+      : html`unexplained: ${linked(movement(difference, selection), address)} ${selection.coin} ${onDays}`
+  }</span>`;
+};
+
+/** How far balances do not follow from their bills: on how many days, and by how much in all. */
+export type Off = { readonly days: number; readonly difference: string };
+
+export function offOf(days: readonly Stretch[]): Off {
+  const off = days.filter(isOff);
+  return { days: off.length, difference: sumOf(off.map(({ moved }) => moved.difference)) };
+}
 
 /** A folded table of the figures that a chart is drawn from. */
 export const figureTable = (

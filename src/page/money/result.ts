@@ -6,9 +6,10 @@ import { html } from "../html.ts";
 import { card, type WalletSection } from "../section.ts";
 import { billsAddress, linked } from "./bill-links.ts";
 import { chartStretches, isByMonth } from "./chart-stretches.ts";
-import { figureTable, readText, stretchName } from "./parts.ts";
+import { figureTable, offNote, offOf, readText, stretchName } from "./parts.ts";
 import { hasDays } from "./span.ts";
 import { resultOf, sumOf } from "./stretches.ts";
+import { breaksText, flagsOf, walletBreaks } from "./wallet-breaks.ts";
 import { walletDays } from "./wallet-days.ts";
 
 const about = { id: "result", title: "Result by day", isHalf: true };
@@ -20,7 +21,9 @@ export const result: WalletSection = {
   async render(context) {
     const { selection } = context;
     const { coin } = selection;
-    const stretches = chartStretches(await walletDays(context), context);
+    const known = await walletDays(context);
+    const stretches = chartStretches(known, context);
+    const breaks = await walletBreaks(context);
     const days = stretches.map((stretch) => ({
       ...stretch,
       result: stretch.known && resultOf(stretch.known),
@@ -36,6 +39,7 @@ export const result: WalletSection = {
       id: about.id,
       label: `${heading.title} in ${coin}: ${allDigits(total, "+")} in all`,
       axis,
+      flags: flagsOf(breaks, stretches),
       shapes: barShapes(values, axis),
       points: days.map((day) => ({
         from: day.from,
@@ -49,7 +53,7 @@ export const result: WalletSection = {
     });
     return card(
       shownAbout,
-      html`<figure>${picture}<figcaption class="note">Total ${movement(total, selection)} ${coin}: profit, fees, funding, liquidations, bonuses, copy trading, deliveries and interest.</figcaption></figure>
+      html`<figure>${picture}<figcaption class="note">Total ${movement(total, selection)} ${coin}: profit, fees, funding, liquidations, bonuses, copy trading, deliveries and interest. ${offNote(offOf(known), selection)} ${breaksText(breaks)}</figcaption></figure>
 ${figureTable("The result as a table", ["Day", "Result", "Read"], rows)}`,
     );
   },

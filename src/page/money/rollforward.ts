@@ -1,6 +1,7 @@
 import { formatCount } from "../../terminal/format.ts";
 import { amount, movement } from "../format.ts";
 import { type Html, type HtmlPart, html } from "../html.ts";
+import { icon } from "../icons.ts";
 import { card, type WalletSection } from "../section.ts";
 import { type PageSelection, queryOf } from "../selection.ts";
 import { billsAddress, linked } from "./bill-links.ts";
@@ -8,7 +9,7 @@ import { daysShownMax } from "./chart-stretches.ts";
 import type { Line } from "./lines.ts";
 import { readText, stretchName } from "./parts.ts";
 import { hasDays } from "./span.ts";
-import { byMonth, linesIn, together } from "./stretches.ts";
+import { byMonth, isOff, linesIn, together } from "./stretches.ts";
 import { type Stretch, walletDays } from "./wallet-days.ts";
 
 // More months than these are rows, as days are.
@@ -100,7 +101,7 @@ function rowsTable(
   const columns = [opening, ...moving, bills, closing];
   const shown = stretches.toReversed().slice(0, daysShownMax);
   const rowOf = (stretch: Stretch, name: HtmlPart) => html`
-<tr class="${stretch.isComplete || stretch === whole ? "" : "unread"}"><th scope="row">${name}</th>${columns.map(({ title, figureOf }) => cell(title, figureOf(stretch)))}</tr>`;
+<tr class="${stretch === whole ? "" : markOf(stretch)}"><th scope="row">${name}</th>${columns.map(({ title, figureOf }) => cell(title, figureOf(stretch)))}</tr>`;
   return {
     notes: [
       ...(moving.length > fittingMax
@@ -144,7 +145,12 @@ const cell = (title: string, figure: Html): Html =>
     : html`<td class="figure" data-name="${title}">${figure}</td>`;
 
 const nameOf = (stretch: Stretch, name = stretchName(stretch)): HtmlPart =>
-  stretch.isComplete ? name : html`${name} ${readText(stretch)}`;
+  html`${name}${stretch.isComplete ? "" : html` ${readText(stretch)}`}${isOff(stretch) ? html` ${offMark}` : ""}`;
+
+const offMark = html`<span class="is-off" title="its balances do not follow from its bills">${icon("bad")}<span class="unseen">does not add up</span></span>`;
+
+const markOf = (stretch: Stretch): string =>
+  isOff(stretch) ? "off" : stretch.isComplete ? "" : "unread";
 
 /** A month, or the days of it: 2026-08, or 2026-08, 26 to 31. */
 const monthName = (month: Stretch): string =>

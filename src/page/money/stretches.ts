@@ -35,6 +35,9 @@ export const byMonth = (days: readonly Stretch[]): readonly Stretch[] =>
     (month) => together(month) ?? [],
   );
 
+/** Whether its balances do not follow from its bills. Errors of several days may cancel out. */
+export const isOff = ({ moved }: Stretch): boolean => !isZero(moved.difference);
+
 /** What was earned and lost: without transfers, loans and conversions between coins. */
 export const resultOf = ({ moved }: Stretch): string =>
   sumOf(resultLines.map(({ name }) => moved[name]));
