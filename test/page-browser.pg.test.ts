@@ -83,7 +83,15 @@ const commands: Readonly<Partial<Record<Headline, readonly string[]>>> = {
   missing: ["npm run sync", "npm run reconcile"],
   behind: ["npm run sync", "npm run reconcile"],
   rejected: ["npm run replay", "npm run reconcile"],
+  // #2 is of demo trading.
+  restated: ['npm run reconcile -- --accept 1,3,4 --note "why"'],
   unreconciled: ["npm run reconcile"],
+};
+
+/** What the breaks of a state show when they are opened. */
+const opened: Readonly<Partial<Record<Headline, string>>> = {
+  breaks: "last good",
+  restated: "RENAMED",
 };
 
 describe.each(Object.keys(states) as Headline[])("a database in the state %s", (headline) => {
@@ -100,8 +108,8 @@ describe.each(Object.keys(states) as Headline[])("a database in the state %s", (
     ] as const;
     // The others have nothing that these do not show: a check takes a second.
     const isChecked = ["nothing", "at work", "breaks", "good"].includes(headline);
-    await using opened = await open({ viewport: wide, bypassCSP: true });
-    const { page, errors } = opened;
+    await using wideOpen = await open({ viewport: wide, bypassCSP: true });
+    const { page, errors } = wideOpen;
     await page.evaluate(axe);
     await page.locator("details").evaluateAll((folds) => {
       for (const fold of folds) fold.setAttribute("open", "");
@@ -113,6 +121,8 @@ describe.each(Object.keys(states) as Headline[])("a database in the state %s", (
       expect(await violations(page, options)).toEqual([]);
       expect(await isWiderThanScreen(page)).toBe(false);
     }
+    const shown = opened[headline];
+    if (shown !== undefined) expect(await page.locator("#breaks").innerText()).toContain(shown);
     expect(errors).toEqual([]);
     await using plain = await open({ javaScriptEnabled: false });
     expect(await plain.page.locator("h1").innerText()).toBe(headlines[headline].title);

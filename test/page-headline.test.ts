@@ -12,6 +12,7 @@ const good: Trust = {
   openBreaks: 0,
   unreadBreaks: 0,
   signedOffBreaks: 0,
+  notices: 0,
   repairableBreaks: 0,
   lastingBreaks: [],
   lostMs: 0,
@@ -28,11 +29,12 @@ const good: Trust = {
 const rule: readonly (readonly [Headline, Partial<Trust>])[] = [
   ["nothing", { ledgers: 0, demoLedgers: 0 }],
   ["at work", { isSyncAtWork: true }],
-  ["breaks", { openBreaks: 1 }],
+  ["breaks", { openBreaks: 2 }],
   ["lost", { lostMs: 1 }],
   ["missing", { missingMs: 1 }],
   ["behind", { behindMs: 26 * hourMs + 1 }],
   ["rejected", { rejectedRows: 1 }],
+  ["restated", { openBreaks: 1, notices: 1 }],
   ["unreconciled", { isReconciled: false }],
   ["signed off", { signedOffBreaks: 1 }],
   ["good", {}],
@@ -58,6 +60,14 @@ test("a break beside time that was not read is that time's, and a break where th
   expect(headlineOf({ ...beside, missingMs: 1 })).toBe("missing");
   expect(headlineOf(beside)).toBe("breaks");
   expect(headlineOf({ ...beside, openBreaks: 2, missingMs: 1 })).toBe("breaks");
+});
+
+test("bills that were only restated are no sum that is off, but nobody is told that all is well", () => {
+  expect(headlineOf({ ...good, openBreaks: 2, notices: 2 })).toBe("restated");
+  expect(headlineOf({ ...good, openBreaks: 3, notices: 2 })).toBe("breaks");
+  const beside = { ...good, openBreaks: 3, notices: 2, unreadBreaks: 1 };
+  expect(headlineOf({ ...beside, missingMs: 1 })).toBe("missing");
+  expect(headlineOf(beside)).toBe("breaks");
 });
 
 test("a category that was never read is a hole, and demo trading alone is no ledger", () => {

@@ -84,6 +84,18 @@ const textOf = (markup: string): string =>
 test("its figures are those of the tables, counted without it", async () => {
   await storeAccount(db, { account: "counted", seed: "figures" });
   await losesBill(db, "USDC-FUTURES", 0.5);
+  // Bills without a balance around it: days lie between the last good bill and the one that shows it.
+  await db.execute(sql`
+    update bills
+    set balance = null
+    from (
+      select bill_id, row_number() over (order by c_time, bill_id) as place, count(*) over () as of
+      from bills
+      where product_type = 'USDC-FUTURES'
+    ) as placed
+    where product_type = 'USDC-FUTURES'
+      and bills.bill_id = placed.bill_id
+      and abs(place - of / 2) < 20`);
   await check(db);
   await using server = await openPageServer();
   server.show(tables);
@@ -111,20 +123,36 @@ test("its figures are those of the tables, counted without it", async () => {
     expect(page).toMatch(new RegExp(`counted ${product_type} [A-Z ]+ ${bills} ${through} `));
   }
   const { rows: breaks } = await db.execute<
-    Record<"break_id" | "expected" | "observed" | "off", string>
+    Record<
+      | ("break_id" | "expected" | "observed" | "off")
+      | ("first_bad_bill" | "last_good_bill" | "days_apart"),
+      string
+    >
   >(sql`
     select
       break_id,
+      first_bad_bill,
+      last_good_bill,
+      happened_at::date - (
+        select c_time::date
+        from bills
+        where bill_id = last_good_bill
+          and product_type = ledger_breaks.product_type
+      ) as days_apart,
       expected::text,
       observed::text,
       (observed - expected)::text as off
     from ledger_breaks
     where state = 'open'`);
   expect(breaks.length).toBeGreaterThan(0);
+  expect(breaks.some(({ days_apart }) => Number(days_apart) > 1)).toBe(true);
   const bare = page.replaceAll(/(?<=\d),(?=\d)/g, "").replaceAll("−", "-");
-  for (const { break_id, expected, observed, off } of breaks) {
+  for (const { break_id, expected, observed, off, first_bad_bill, last_good_bill } of breaks) {
     expect(bare).toContain(`#${break_id} open`);
     expect(bare).toContain(`${expected} ${observed} ${off.startsWith("-") ? off : `+${off}`} `);
+    // However many days lie between them.
+    expect(page).toContain(` ${last_good_bill} last good `);
+    expect(page).toContain(` ${first_bad_bill} off `);
   }
   expect(page).toContain(`Open breaks ${breaks.length} `);
 });

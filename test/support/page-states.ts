@@ -29,12 +29,21 @@ export type LedgerShape = {
   readonly seed?: string;
   /** The age of the newest reading, in ms. Default 14 minutes. */
   readonly agoMs?: number;
+  /** Whether the newest bill of each product was served again, of another contract. */
+  readonly isRestated?: boolean;
 };
 
 /** Stores an account as syncs would have stored it. */
 export async function storeAccount(
   db: Database,
-  { account = "main", known = {}, density = 0.25, seed = "page", agoMs = 0 }: LedgerShape = {},
+  {
+    account = "main",
+    known = {},
+    density = 0.25,
+    seed = "page",
+    agoMs = 0,
+    isRestated = false,
+  }: LedgerShape = {},
 ): Promise<void> {
   const now = Date.now() - agoMs;
   const days = Math.max(100, ...Object.values(known).flatMap(({ read }) => read.flat())) + 1;
@@ -49,7 +58,10 @@ export async function storeAccount(
       return "bill" in reading && isRead(cTime) ? [reading.bill] : [];
     });
     await inTransaction(db, async (tx) => {
-      await upsertBills(tx, [{ stream: { account, productType }, bills }]);
+      const stream = { account, productType };
+      await upsertBills(tx, [{ stream, bills }]);
+      const restated = bills.slice(-1).map((bill) => ({ ...bill, symbol: "RENAMED" }));
+      if (isRestated) await upsertBills(tx, [{ stream, bills: restated }]);
       for (const [state, spans] of [
         ["complete", read],
         ["expired", lost],
@@ -251,6 +263,10 @@ export const states: Readonly<Record<string, (db: Database) => Promise<void>>> =
         'main', 'USDT-FUTURES', repeat('0', 64), '{"billId":1}', 'billId', 'not a text',
         gen_random_uuid(), clock_timestamp()
       )`);
+  },
+  restated: async (db) => {
+    await storeAccount(db, { isRestated: true });
+    await check(db);
   },
   unreconciled: async (db) => {
     await storeAccount(db);

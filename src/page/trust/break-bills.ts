@@ -1,7 +1,9 @@
 import { sql } from "drizzle-orm";
-import { type EpochMs, epochMs } from "../../contract/time.ts";
+import { dayMs, type EpochMs, epochMs } from "../../contract/time.ts";
 import type { Transaction } from "../../db/connect.ts";
 import { withDatabaseErrors } from "../../db/database-errors.ts";
+import { textArray } from "../../db/sql/array-literal.ts";
+import { productTypesOf } from "../../db/sql/wallet.ts";
 import type { Break } from "../../reconciliation/breaks.ts";
 
 /** A bill near a break, and whether its balance follows from the bill before it. */
@@ -14,22 +16,33 @@ export type ChainedBill = {
   readonly balanceBefore: string | null;
   readonly balanceAfter: string | null;
   readonly difference: string | null;
+  /** How many bills before this one are left out. */
+  readonly leftOut: number;
 };
 
-// How many bills are shown before the bill that shows the break, and after it.
-const before = 3;
+// How many bills are shown before the last good bill, and after the first bad one.
+const before = 2;
 const after = 2;
+// Of longer stretches between the two, this many bills at each end are shown.
+const endMax = 5;
+// Of bills farther apart, only the days of both ends are read.
+const daysMax = 7;
 
 /**
- * The bills around the bill that shows a break, on its UTC day. None if the break names no bill.
+ * The bills from the last good one before a break to the first bad one, any of which may be wrong,
+ * and a few around them. None if the break names no bill.
  */
 export async function readBreakBills(
   tx: Transaction,
-  { account, productType, coin, happenedAt, firstBadBill }: Break,
+  { account, productType, coin, happenedAt, firstBadBill, lastGoodBill }: Break,
 ): Promise<readonly ChainedBill[]> {
   if (firstBadBill === null || happenedAt === null) return [];
+  const badAt = epochMs(Date.parse(happenedAt));
+  const goodAt = await timeOf(tx, { account, productType, billId: lastGoodBill });
   const { rows } = await withDatabaseErrors(() =>
-    tx.execute<Omit<ChainedBill, "time"> & { readonly ms: string }>(sql`
+    tx.execute<
+      Omit<ChainedBill, "time" | "leftOut"> & { readonly ms: string; readonly place: string }
+    >(sql`
       with chain as materialized (
         select
           bill_id,
@@ -45,7 +58,13 @@ export async function readBreakBills(
         where account = ${account}
           and wallet = ${productType}
           and coin = ${coin}
-          and day = (${happenedAt}::timestamptz at time zone 'UTC')::date
+          and day = any(${textArray(daysFrom(goodAt ?? badAt, badAt))}::date[])
+      ),
+      ends as (
+        select
+          min(position) filter (where bill_id = ${firstBadBill}) as bad,
+          min(position) filter (where bill_id = ${lastGoodBill}) as good
+        from chain
       )
       select
         bill_id as "billId",
@@ -55,12 +74,45 @@ export async function readBreakBills(
         net::text,
         balance_before::text as "balanceBefore",
         balance_after::text as "balanceAfter",
-        difference::text
+        difference::text,
+        position::text as place
       from chain
-      where position between
-        (select min(position) - ${before} from chain where bill_id = ${firstBadBill})
-        and (select min(position) + ${after} from chain where bill_id = ${firstBadBill})
+      cross join ends
+      where position between coalesce(good, bad - 1) - ${before} and bad + ${after}
+        and (position <= good + ${endMax} or position >= bad - ${endMax})
       order by position`),
   );
-  return rows.map(({ ms, ...bill }) => ({ ...bill, time: epochMs(Number(ms)) }));
+  return rows.map(({ ms, place, ...bill }, index) => ({
+    ...bill,
+    time: epochMs(Number(ms)),
+    leftOut: index === 0 ? 0 : Number(place) - Number(rows[index - 1]?.place) - 1,
+  }));
+}
+
+async function timeOf(
+  tx: Transaction,
+  bill: { readonly account: string; readonly productType: string; readonly billId: string | null },
+): Promise<EpochMs | undefined> {
+  const { rows } = await withDatabaseErrors(() =>
+    tx.execute<{ ms: string | null }>(sql`
+      select extract(epoch from max(c_time)) * 1000 as ms
+      from (values (${bill.productType}::text)) as own (wallet)
+      join bills
+        on account = ${bill.account}
+        and product_type = any(${productTypesOf("own.wallet")})
+        and bill_id = ${bill.billId}`),
+  );
+  const ms = rows[0]?.ms;
+  return ms == null ? undefined : epochMs(Number(ms));
+}
+
+const dayOf = (time: EpochMs): string => new Date(time).toISOString().slice(0, 10);
+
+/** The days between two times, both included; of many only the first and the last. */
+function daysFrom(from: EpochMs, to: EpochMs): readonly string[] {
+  const count = Math.round((Date.parse(dayOf(to)) - Date.parse(dayOf(from))) / dayMs);
+  if (count > daysMax) return [dayOf(from), dayOf(to)];
+  return Array.from({ length: Math.max(0, count) + 1 }, (_, index) =>
+    dayOf(epochMs(to - index * dayMs)),
+  );
 }

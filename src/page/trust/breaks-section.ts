@@ -9,8 +9,9 @@ import { type Html, type HtmlPart, html } from "../html.ts";
 import { chip } from "../icons.ts";
 import { card } from "../section.ts";
 import { type ChainedBill, readBreakBills } from "./break-bills.ts";
-import { type Facts, openBreaksOf } from "./facts.ts";
+import { type Facts, isNotice, openBreaksOf } from "./facts.ts";
 import { remedyOf } from "./remedy.ts";
+import { readRestatedFields, restatedTable } from "./restated-bills.ts";
 import { balancesText } from "./sentence.ts";
 
 // How many breaks are shown, and how many of them with their bills. Each of those reads a day of
@@ -26,7 +27,7 @@ export async function breaksSection(tx: Transaction, facts: Facts): Promise<Html
   const isChecked = facts.reconciled.lastRunAt !== undefined || facts.breaks.length > 0;
   const rows: Html[] = [];
   for (const [place, entry] of open.slice(0, shownMax).entries()) {
-    const bills = place < unfoldedMax ? await readBreakBills(tx, entry) : [];
+    const bills = place < unfoldedMax ? await billsOf(tx, entry) : undefined;
     rows.push(breakRow(entry, { unfolded: unfolded(entry, bills, facts) }));
   }
   const more = open.length - rows.length;
@@ -42,6 +43,13 @@ export async function breaksSection(tx: Transaction, facts: Facts): Promise<Html
 ${more > 0 ? html`<p class="remark">and ${formatCount(more)} more: <code>npm run reconcile -- --list</code></p>` : ""}
 ${settledTable(settled)}`,
   );
+}
+
+/** The table of the bills that a break is about; undefined if it is about none. */
+async function billsOf(tx: Transaction, entry: ListedBreak): Promise<Html | undefined> {
+  if (entry.kind === "restatement") return restatedTable(await readRestatedFields(tx, entry));
+  const bills = await readBreakBills(tx, entry);
+  return bills.length === 0 ? undefined : billTable(entry, bills);
 }
 
 const unreadLast = ({ kind }: ListedBreak): number => (kind === "unread" ? 1 : 0);
@@ -75,8 +83,9 @@ type Rest = {
 
 function breakRow(entry: ListedBreak, { past, unfolded: more }: Rest): Html {
   const { breakId, account, productType, coin, kind, state } = entry;
+  // Where rows are counted, the explanation has the number.
   const figure = (name: string, decimal: string | null, plus = "") =>
-    html`<td class="figure" data-name="${name}">${decimal === null ? html`<span class="zero">–</span>` : allDigits(decimal, plus)}</td>`;
+    html`<td class="figure" data-name="${name}">${decimal === null || isNotice(entry) ? html`<span class="zero">–</span>` : allDigits(decimal, plus)}</td>`;
   return html`<tr class="break" id="break-${breakId}">
 <th scope="row">#${breakId} ${states[state]}</th>
 <td data-name="Where and when"><span class="account">${account}</span> <span class="product">${productType}</span>
@@ -94,10 +103,10 @@ const whenOf = ({ happenedAt, anchor }: ListedBreak): HtmlPart =>
  * The bills around the break, and the commands that repair it or sign it off. The page itself
  * changes nothing.
  */
-const unfolded = (entry: ListedBreak, bills: readonly ChainedBill[], facts: Facts): Html => html`
-<details><summary>${bills.length > 0 ? "Its bills, and how" : "How"} to repair it or sign it off</summary>
+const unfolded = (entry: ListedBreak, bills: Html | undefined, facts: Facts): Html => html`
+<details><summary>${bills !== undefined ? "Its bills, and how" : "How"} to ${remedyOf(entry, facts) === "sign off" ? "" : "repair it or "}sign it off</summary>
 <p>Why: ${withMinus(entry.explanation)}.</p>
-${bills.length > 0 ? billTable(entry, bills) : ""}
+${bills}
 ${repair(entry, facts)}
 <p>Sign it off, where the reason is known:</p>
 <pre tabindex="0">npm run reconcile -- --accept ${entry.breakId} --note "why"</pre>
@@ -129,21 +138,30 @@ npm run reconcile</pre>`;
   }
 }
 
-const billTable = (
-  { breakId, firstBadBill }: ListedBreak,
-  bills: readonly ChainedBill[],
-): Html => html`
-<div class="scroll" tabindex="0" role="region" aria-label="Bills around #${breakId}">
+const billTable = (entry: ListedBreak, bills: readonly ChainedBill[]): Html => html`
+<div class="scroll" tabindex="0" role="region" aria-label="Bills around #${entry.breakId}">
 <table class="bills compact">
 <thead><tr><th scope="col">Time</th><th scope="col">Bill</th><th scope="col">Type</th><th scope="col" class="figure">Balance before</th>
 <th scope="col" class="figure">Moves it by</th><th scope="col" class="figure">Balance served</th></tr></thead>
-<tbody>${bills.map((bill) => {
-  const isOff = bill.billId === firstBadBill;
-  return html`<tr class="${isOff ? "culprit" : ""}">
-<th scope="row">${timeTag(bill.time)}</th><td>${bill.billId}${isOff ? html` ${chip("bad", "off")}` : ""}</td><td>${bill.businessType} ${bill.symbol}</td>
-<td class="figure" data-name="Balance before">${digits(bill.balanceBefore)}</td><td class="figure main">${digits(bill.net, "+")}</td><td class="figure" data-name="served">${digits(bill.balanceAfter)}</td></tr>`;
-})}</tbody>
+<tbody>${bills.map((bill) => billRow(entry, bill))}</tbody>
 </table></div>`;
+
+function billRow({ firstBadBill, lastGoodBill }: ListedBreak, bill: ChainedBill): Html {
+  const isBad = bill.billId === firstBadBill;
+  const mark = isBad
+    ? chip("bad", "off")
+    : bill.billId === lastGoodBill
+      ? chip("good", "last good")
+      : "";
+  const gap =
+    bill.leftOut === 0
+      ? ""
+      : html`<tr><td colspan="6" class="note">${formatCounted(bill.leftOut, "bill")} between, not shown</td></tr>
+`;
+  return html`${gap}<tr class="${isBad ? "culprit" : ""}">
+<th scope="row">${timeTag(bill.time)}</th><td>${bill.billId} ${mark}</td><td>${bill.businessType} ${bill.symbol}</td>
+<td class="figure" data-name="Balance before">${digits(bill.balanceBefore)}</td><td class="figure main">${digits(bill.net, "+")}</td><td class="figure" data-name="served">${digits(bill.balanceAfter)}</td></tr>`;
+}
 
 const digits = (decimal: string | null, plus = ""): HtmlPart =>
   decimal === null ? html`<i class="unknown">not served</i>` : allDigits(decimal, plus);

@@ -129,6 +129,13 @@ export const openBreaksOf = ({ breaks }: Pick<Facts, "breaks">): readonly Listed
 export const signedOffOf = ({ breaks }: Pick<Facts, "breaks">): readonly ListedBreak[] =>
   breaks.filter((entry) => isSignedOff(entry) && !isDemoProductType(entry.productType));
 
+/**
+ * Whether a break only says that bills were restated or rejected, which somebody should look at: the
+ * ledger may add up all the same.
+ */
+export const isNotice = ({ kind }: Pick<ListedBreak, "kind">): boolean =>
+  kind === "restatement" || kind === "quarantine";
+
 function chainsOf(names: readonly CoinName[], { chains }: Reconciled): readonly ReconciledChain[] {
   const keyOf = (...names: readonly string[]) => JSON.stringify(names);
   const known = new Map(

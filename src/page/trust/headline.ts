@@ -13,6 +13,8 @@ export type Trust = {
   readonly unreadBreaks: number;
   /** The breaks that are signed off and of which something still does not add up. */
   readonly signedOffBreaks: number;
+  /** The open breaks that only say that bills were restated or rejected. */
+  readonly notices: number;
   /** The open breaks whose bills the exchange still serves, so that they can be read again. */
   readonly repairableBreaks: number;
   /** The numbers of the open breaks that only a sign-off closes. */
@@ -45,6 +47,7 @@ export const headlines = {
   missing: { tone: "warn", title: "Not complete" },
   behind: { tone: "warn", title: "Out of date" },
   rejected: { tone: "warn", title: "Some rows could not be read" },
+  restated: { tone: "warn", title: "Bills were restated: look at them" },
   unreconciled: { tone: "warn", title: "Complete, not yet reconciled" },
   "signed off": { tone: "good", title: "Complete, and what does not add up is signed off" },
   good: { tone: "good", title: "Complete, and it adds up" },
@@ -59,14 +62,15 @@ export const behindMaxMs = 26 * hourMs;
 export function headlineOf(trust: Trust): Headline {
   if (trust.ledgers === 0) return trust.demoLedgers === 0 ? "nothing" : "demo only";
   if (trust.isSyncAtWork) return "at work";
-  const { openBreaks = 0, unreadBreaks } = trust;
-  if (openBreaks > unreadBreaks) return "breaks";
+  const { openBreaks = 0, unreadBreaks, notices } = trust;
+  if (openBreaks > unreadBreaks + notices) return "breaks";
   if (trust.lostMs > 0) return "lost";
   if (trust.missingMs > 0 || trust.neverRead > 0) return "missing";
   // All open breaks are of the kind that a hole explains, but there is no hole.
-  if (openBreaks > 0) return "breaks";
+  if (openBreaks > notices) return "breaks";
   if (trust.behindMs > behindMaxMs) return "behind";
   if (trust.rejectedRows > 0) return "rejected";
+  if (notices > 0) return "restated";
   if (!trust.isReconciled || trust.openBreaks === undefined) return "unreconciled";
   return trust.signedOffBreaks > 0 ? "signed off" : "good";
 }

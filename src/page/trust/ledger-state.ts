@@ -1,7 +1,15 @@
 import type { StreamStatus } from "../../reports/status.ts";
 import { formatCount, formatCounted } from "../../terminal/format.ts";
 import type { Icon } from "../icons.ts";
-import { type Facts, isLive, lostOf, missingOf, openBreaksOf, walletNameOf } from "./facts.ts";
+import {
+  type Facts,
+  isLive,
+  isNotice,
+  lostOf,
+  missingOf,
+  openBreaksOf,
+  walletNameOf,
+} from "./facts.ts";
 
 /** The worst that is known of a ledger. */
 export type LedgerState = { readonly tone: Icon; readonly text: string };
@@ -31,15 +39,16 @@ function stateOf(
   isSyncAtWork: boolean,
 ): LedgerState {
   // A hole explains the breaks beside it.
-  const unexplained = open.filter(({ kind }) => kind !== "unread").length;
+  const unexplained = open.filter((entry) => entry.kind !== "unread" && !isNotice(entry)).length;
   const isMissing = missingOf(stream).length > 0;
   const { rejected, retiredAt, closedAt } = stream;
   if (isMissing && isSyncAtWork && isLive(stream)) return { tone: "work", text: "reading" };
   if (unexplained > 0) return { tone: "bad", text: formatCounted(unexplained, "break") };
   if (lostOf(stream).length > 0) return { tone: "bad", text: "lost" };
   if (isMissing) return { tone: "warn", text: "not all read" };
-  if (open.length > 0) return { tone: "bad", text: formatCounted(open.length, "break") };
+  if (!open.every(isNotice)) return { tone: "bad", text: formatCounted(open.length, "break") };
   if (rejected > 0) return { tone: "warn", text: `${formatCount(rejected)} rejected` };
+  if (open.length > 0) return { tone: "warn", text: "restated" };
   if (retiredAt !== undefined) return { tone: "none", text: "retired" };
   if (closedAt !== undefined) return { tone: "none", text: "closed" };
   return { tone: "good", text: "all read" };

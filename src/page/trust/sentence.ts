@@ -3,7 +3,15 @@ import { formatCount, formatCounted } from "../../terminal/format.ts";
 import { streamName } from "../../terminal/stream-names.ts";
 import { allDigits, timeTag } from "../format.ts";
 import { type Html, type HtmlPart, html } from "../html.ts";
-import { earliest, type Facts, lostOf, missingOf, openBreaksOf, signedOffOf } from "./facts.ts";
+import {
+  earliest,
+  type Facts,
+  isNotice,
+  lostOf,
+  missingOf,
+  openBreaksOf,
+  signedOffOf,
+} from "./facts.ts";
 import { behindMaxMs, type Headline, type Trust } from "./headline.ts";
 import { coarse, expiryText, firstExpiry, listOf } from "./tiles.ts";
 
@@ -25,7 +33,9 @@ export function sentenceOf(headline: Headline, facts: Facts, trust: Trust): Html
     case "behind":
       return `All was read up to ${coarse(trust.behindMs)} ago, and nothing since.${pausedText(trust)}`;
     case "rejected":
-      return `${formatCounted(trust.rejectedRows, "row")} of the exchange broke its contract. They are kept as they came, and are in no figure below. A newer version of this program may be able to read them.`;
+      return `${formatCounted(trust.rejectedRows, "row")} of the exchange ${trust.rejectedRows === 1 ? "was" : "were"} not as its API describes. They are kept as they came, and are in no figure below. A newer version of this program may be able to read them.`;
+    case "restated":
+      return html`All was read, and nothing else is wrong. ${restatedText(facts)} <a href="#breaks">What they said before</a> is kept: look at it, and sign it off.`;
     case "unreconciled":
       return unreconciledText(facts);
     case "signed off":
@@ -61,6 +71,14 @@ export function breaksText(
       ? " The exchange cannot be asked about it again: sign off what is understood."
       : "";
   return html`${more}${off}${lasting}`;
+}
+
+/** How many bills were restated since the last sign-off. */
+function restatedText(facts: Facts): string {
+  const count = openBreaksOf(facts)
+    .filter(isNotice)
+    .reduce((sum, { observed }) => sum + Number(observed), 0);
+  return `${formatCounted(count, "bill")} ${count === 1 ? "was" : "were"} changed since the last sign-off, by the exchange or by a repair.`;
 }
 
 function lostText({ streams }: Facts, { lostMs, lastingBreaks }: Trust): string {

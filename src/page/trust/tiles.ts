@@ -167,12 +167,17 @@ function reconciledTile(facts: Facts, { openBreaks = 0 }: Trust): Tile {
   };
 }
 
-function breaksTile({ openBreaks, rejectedRows }: Trust): Tile {
+function breaksTile({ openBreaks, notices, rejectedRows }: Trust): Tile {
   const rejected =
     rejectedRows === 0 ? "nothing rejected" : formatCounted(rejectedRows, "rejected row");
   const place = { name: "Open breaks", href: "#breaks", notes: [rejected] };
   if (openBreaks === undefined) return { ...place, tone: "none", figure: "unknown" };
-  if (openBreaks > 0) return { ...place, tone: "bad", figure: formatCount(openBreaks) };
+  if (openBreaks > 0)
+    return {
+      ...place,
+      tone: openBreaks > notices ? "bad" : "warn",
+      figure: formatCount(openBreaks),
+    };
   return { ...place, tone: rejectedRows > 0 ? "warn" : "good", figure: "none" };
 }
 

@@ -3,6 +3,7 @@ import { lengthMs, union } from "../../sync/intervals.ts";
 import {
   type Facts,
   isLive,
+  isNotice,
   isReconciled,
   lostOf,
   missingOf,
@@ -33,6 +34,7 @@ export function trustOf(facts: Facts): Trust {
       reconciled.lastRunAt === undefined && facts.breaks.length === 0 ? undefined : open.length,
     unreadBreaks: open.filter(({ kind }) => kind === "unread").length,
     signedOffBreaks: signedOffOf(facts).length,
+    notices: open.filter(isNotice).length,
     repairableBreaks: breaksWith("repair").length,
     lastingBreaks: breaksWith("sign off").map(({ breakId }) => breakId),
     lostMs: lengthMs(union(streams.flatMap(lostOf))),
