@@ -32,8 +32,8 @@ export async function writePage(
   const { now, isSyncAtWork } = facts;
   const isEmpty = facts.status.streams.length === 0;
   const shown = await readShown(tx, query, now);
-  const { selection, wallets } = shown;
-  const context = selection && { tx, selection, wallets, now };
+  const { selection, wallets, missed } = shown;
+  const context = selection && { tx, selection, wallets, missed, now };
   const sections = context === undefined ? [] : await sectionsOf(context);
   write(pageHead(titleOf(facts), isEmpty ? [] : [...first, ...sections, last], isSyncAtWork));
   for (const part of liveParts(facts, shown)) write(part);

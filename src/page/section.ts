@@ -10,6 +10,8 @@ export type WalletContext = {
   readonly selection: PageSelection;
   /** All wallets that can be selected. */
   readonly wallets: readonly Wallet[];
+  /** What the address names of a wallet and nobody has. Default nothing. */
+  readonly missed?: readonly string[];
   /** The exchange's time. */
   readonly now: EpochMs;
 };

@@ -9,6 +9,8 @@ export type Shown = {
   readonly selection: PageSelection | undefined;
   /** All wallets of the selected account. */
   readonly wallets: readonly Wallet[];
+  /** What the address names of a wallet and nobody has, so that something else is shown. */
+  readonly missed: readonly string[];
   /** The text that listed accounts' names contain; empty for all accounts. */
   readonly find: string;
 };
@@ -20,9 +22,20 @@ export async function readShown(
   now: EpochMs,
 ): Promise<Shown> {
   const wallets = await readWallets(tx, query);
+  const selection = selectionOf(query, wallets, now);
   return {
     wallets,
-    selection: selectionOf(query, wallets, now),
+    selection,
+    missed: selection === undefined ? [] : missedOf(query, selection),
     find: query.get("find")?.trim() ?? "",
   };
 }
+
+/** An account may be asked for by a part of its name. */
+const missedOf = (query: URLSearchParams, selection: PageSelection): readonly string[] =>
+  (["account", "product", "coin"] as const).flatMap((name) => {
+    const [asked, shown] = [query.get(name) ?? "", selection[name]];
+    const isShown =
+      name === "account" ? shown.toLowerCase().includes(asked.toLowerCase()) : shown === asked;
+    return asked === "" || isShown ? [] : [asked];
+  });

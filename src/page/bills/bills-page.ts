@@ -4,6 +4,7 @@ import { decimalOf, decimalText, subtract } from "../../export/decimal.ts";
 import { formatCount } from "../../terminal/format.ts";
 import { movement } from "../format.ts";
 import { type Html, html, joined } from "../html.ts";
+import { icon } from "../icons.ts";
 import { messagePage, pageFoot, pageHead } from "../layout.ts";
 import { type BillFilter, billFilterOf, billsAddress } from "../money/bill-links.ts";
 import { contractParts } from "../money/contract-parts.ts";
@@ -123,9 +124,12 @@ function listFoot(
   if (next !== undefined) {
     return html`<p class="presets"><a href="${addressAt(selection, filter, next)}">Older bills</a></p>`;
   }
-  if (before !== undefined || bills.length === 0) return html`<p class="note">No older ones.</p>`;
+  if (before !== undefined) return html`<p class="note">No older ones.</p>`;
   const sum = sumOf(bills.map(({ part }) => part));
-  const isEqual =
-    total !== undefined && isZero(decimalText(subtract(decimalOf(sum), decimalOf(total))));
-  return html`<p class="note">These are all ${formatCount(bills.length)}; they add up to ${movement(sum, selection)} ${selection.coin}${isEqual ? ", which is the figure above" : ""}.</p>`;
+  const lack = total === undefined ? "0" : decimalText(subtract(decimalOf(total), decimalOf(sum)));
+  if (!isZero(lack) && filter.pieces.some(({ name }) => name !== "closed_out")) {
+    return html`<p class="is-off">${icon("bad")} These ${formatCount(bills.length)} add up to ${movement(sum, selection)} ${selection.coin}: the figure above has ${movement(lack, selection)} more. Bills may have been changed by hand: <code>npm run reconcile -- --full</code> finds out.</p>`;
+  }
+  if (bills.length === 0) return html``;
+  return html`<p class="note">These are all ${formatCount(bills.length)}; they add up to ${movement(sum, selection)} ${selection.coin}${total === undefined ? "" : ", which is the figure above"}.</p>`;
 }

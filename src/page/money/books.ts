@@ -8,7 +8,7 @@ import { type Day, daysBefore, type PageSelection, queryOf } from "../selection.
 import { daysBehind } from "./chart-stretches.ts";
 import { exportNames } from "./exports.ts";
 import { offNote, offOf, unreadDays } from "./parts.ts";
-import { hasDays } from "./span.ts";
+import { hasDays, tooOldNote } from "./span.ts";
 import { walletDays } from "./wallet-days.ts";
 
 const about = { id: "export", title: "Export" };
@@ -35,7 +35,7 @@ export const books: WalletSection = {
       html`<p>The bills of these days, with all digits:</p>
 <p class="exports">${joined(files, " ")}</p>
 ${unread === 0 ? "" : html`<p class="not-read">${icon("warn")} ${formatCounted(unread, "day")} not all read: a file may lack bills, too</p>`}
-${off.days > 0 ? html`<p>${offNote(off, selection)}: a file lacks what explains it, too</p>` : ""}
+${await tooOldNote(context)}${off.days > 0 ? html`<p>${offNote(off, selection)}: a file lacks what explains it, too</p>` : ""}
 <p>The close of ${month} for an auditor: what was read, rollforward, breaks with their notes, and digests to check the rows by${isOver ? "" : ". This month is not over: the report says so, and has the bills so far"}:</p>
 <pre tabindex="0">npm run --silent report -- --month ${month} --account ${shellWord(account)} --format html &gt; ${month}.html</pre>`,
     );

@@ -10,6 +10,7 @@ import { billsAddress, linked } from "./bill-links.ts";
 import { contractParts, type PartName } from "./contract-parts.ts";
 import { type CoinEarnings, type Earned, readEarnings, together } from "./earnings.ts";
 import { offNote } from "./parts.ts";
+import { hasDays } from "./span.ts";
 import { isZero } from "./stretches.ts";
 
 const about = { id: "contracts", title: "By contract" };
@@ -36,7 +37,7 @@ export const contracts: WalletSection = {
     return card(
       { ...about, about: `${account}, all coins, ${from} to ${to}` },
       coins.length === 0
-        ? html`<p class="note">Nothing was earned or lost in these days.</p>`
+        ? html`<p class="note">${(await hasDays(context)) ? "Nothing was earned or lost in these days." : "Nothing is stored of these days, so what they earned is not known."}</p>`
         : html`${tableOf(coins.slice(0, coinsMax), selection)}
 ${coins.length > coinsMax ? html`<p class="note">and ${formatCounted(coins.length - coinsMax, "coin")} more: choose one above.</p>` : ""}
 <p class="note">Fees: less rebates, and with those in rows of their own. Other: liquidations, deliveries, bonuses, copy trading and interest. Each coin’s sum is its result, as “Result by day” has it; coins are never added up.</p>

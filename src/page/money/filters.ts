@@ -1,9 +1,10 @@
 import { dayMs, type EpochMs, epochMs, isoTime } from "../../contract/time.ts";
 import { type Html, html, joined } from "../html.ts";
+import { icon } from "../icons.ts";
 import type { WalletContext, WalletSection } from "../section.ts";
 import { type Day, daysBefore, type PageSelection, queryOf } from "../selection.ts";
 import { readAccountNames } from "../wallets.ts";
-import { emptyNote, hasDays } from "./span.ts";
+import { emptyNote, hasDays, tooOldNote, walletSpan } from "./span.ts";
 
 /** The form that selects what the sections below it show. */
 export const filters: WalletSection = {
@@ -12,24 +13,34 @@ export const filters: WalletSection = {
   async render(context) {
     const { selection, now } = context;
     const accounts = await readAccountNames(context.tx, accountsMax + 1);
+    const { readFrom } = await walletSpan(context);
     return html`
 <section class="filters" id="filters" aria-label="Filters">
 ${formOf(context, accounts)}
+${missedNote(context)}
 <p class="presets">${joined(
-      presetsOf(now).map(([title, span]) => presetLink(title, span, selection)),
+      presetsOf(now, readFrom).map(([title, span]) => presetLink(title, span, selection)),
       " ",
     )}</p>
 ${(await hasDays(context)) ? "" : html`<div class="card empty">${await emptyNote(context)}</div>`}
+${await tooOldNote(context)}
 </section>`;
   },
 };
+
+function missedNote({ selection, missed = [] }: WalletContext): Html {
+  const { account, product, coin } = selection;
+  return missed.length === 0
+    ? html``
+    : html`<p class="not-read">${icon("warn")} There is no ${missed.join(" ")} here: this is ${account} ${product} ${coin}.</p>`;
+}
 
 function formOf({ selection, wallets }: WalletContext, accounts: readonly string[]): Html {
   const { account, product, coin, from, to, by, isExact } = selection;
   const ofProduct = wallets.filter((wallet) => wallet.product === product);
   const products = wallets.map((wallet) => wallet.product);
   const coins = ofProduct.map((wallet) => wallet.coin);
-  return html`<form method="get" action="/">
+  return html`<form method="get" action="/#filters">
 ${accounts.length > accountsMax ? typed(accounts, account) : choice("Account", "account", accounts, account)}${choice("Product", "product", products, product)}${choice("Coin", "coin", coins, coin)}
 <label>From<input type="date" name="from" value="${from}"></label>
 <label>To<input type="date" name="to" value="${to}"></label>
@@ -62,8 +73,8 @@ const options = (values: readonly string[], chosen: string): readonly Html[] =>
 
 type DaySpan = { readonly from: Day; readonly to: Day };
 
-/** The time spans that readers ask for most, by name. */
-function presetsOf(now: EpochMs): readonly (readonly [string, DaySpan])[] {
+/** The time spans that readers ask for most, by name. None of which nothing was read. */
+function presetsOf(now: EpochMs, readFrom: Day | null): readonly (readonly [string, DaySpan])[] {
   const today = isoTime(now).slice(0, 10);
   const monthOf = (day: Day): DaySpan => {
     const from = `${day.slice(0, 7)}-01`;
@@ -73,7 +84,7 @@ function presetsOf(now: EpochMs): readonly (readonly [string, DaySpan])[] {
   const before = (day: Day) => monthOf(daysBefore(monthOf(day).from, 1));
   const [month, last] = [monthOf(today), before(today)];
   const year = Number(today.slice(0, 4));
-  return [
+  const all: readonly (readonly [string, DaySpan])[] = [
     ["7 days", { from: daysBefore(today, 6), to: today }],
     ["30 days", { from: daysBefore(today, 29), to: today }],
     ["90 days", { from: daysBefore(today, 89), to: today }],
@@ -82,6 +93,7 @@ function presetsOf(now: EpochMs): readonly (readonly [string, DaySpan])[] {
       (each) => [`${each}`, { from: `${each}-01-01`, to: `${each}-12-31` }] as const,
     ),
   ];
+  return all.filter(([, { to }]) => readFrom === null || to >= readFrom);
 }
 
 const presetLink = (title: string, span: DaySpan, selection: PageSelection): Html =>

@@ -1,5 +1,8 @@
 import { sql } from "drizzle-orm";
+import { onlyRow } from "../../db/sql/only-row.ts";
+import { productTypesOf } from "../../db/sql/wallet.ts";
 import { type Html, html } from "../html.ts";
+import { icon } from "../icons.ts";
 import type { WalletContext } from "../section.ts";
 import { type Day, queryOf } from "../selection.ts";
 import { walletDays } from "./wallet-days.ts";
@@ -10,17 +13,55 @@ import { walletDays } from "./wallet-days.ts";
 export const hasDays = async (context: WalletContext): Promise<boolean> =>
   (await walletDays(context)).length > 0;
 
-/** Says that nothing is stored of the selected days, and links to the days that have bills. */
-export async function emptyNote({ tx, selection }: WalletContext): Promise<Html> {
-  const { account, product, coin, from, to } = selection;
-  const { rows } = await tx.execute<{ first: Day | null; last: Day | null }>(sql`
-    select to_char(min(day), 'YYYY-MM-DD') as first, to_char(max(day), 'YYYY-MM-DD') as last
+/** What is stored of the selected wallet. Days are null if there are none. */
+export type WalletSpan = Readonly<Record<"first" | "last" | "readFrom", Day | null>>;
+
+const read = new WeakMap<WalletContext, Promise<WalletSpan>>();
+
+/**
+ * The days of the wallet's first and last bill, and the day from which on runs read it. They are
+ * queried once for each context.
+ */
+export function walletSpan(context: WalletContext): Promise<WalletSpan> {
+  const known = read.get(context) ?? readSpan(context);
+  read.set(context, known);
+  return known;
+}
+
+async function readSpan({ tx, selection }: WalletContext): Promise<WalletSpan> {
+  const { account, product, coin } = selection;
+  const { rows } = await tx.execute<WalletSpan>(sql`
+    select
+      to_char(min(day), 'YYYY-MM-DD') as first,
+      to_char(max(day), 'YYYY-MM-DD') as last,
+      (
+        select to_char(min(window_start) at time zone 'UTC', 'YYYY-MM-DD')
+        from (values (${product}::text)) as own (wallet)
+        join checkpoints
+          on account = ${account}
+          and product_type = any(${productTypesOf("own.wallet")})
+      ) as "readFrom"
     from current_ledger_days
     where account = ${account}
       and wallet = ${product}
       and coin = ${coin}`);
-  const { first, last } = rows[0] ?? {};
+  return onlyRow(rows, "a wallet's span");
+}
+
+/** Says that nothing is stored of the selected days, and links to the days that have bills. */
+export async function emptyNote(context: WalletContext): Promise<Html> {
+  const { account, product, coin, from, to } = context.selection;
+  const { first, last } = await walletSpan(context);
   const nothing = html`Nothing of ${account} ${product} ${coin} is stored from ${from} to ${to}.`;
-  if (first == null || last == null) return html`<p>${nothing}</p>`;
-  return html`<p>${nothing} Its bills are from <a href="/${queryOf(selection, { from: first, to: last })}#filters">${first} to ${last}</a>.</p>`;
+  if (first === null || last === null) return html`<p>${nothing}</p>`;
+  return html`<p>${nothing} Its bills are from <a href="/${queryOf(context.selection, { from: first, to: last })}#filters">${first} to ${last}</a>.</p>`;
+}
+
+/** Says which of the selected days no run ever read, since they are too old; empty if there are none. */
+export async function tooOldNote(context: WalletContext): Promise<Html> {
+  const { from, to } = context.selection;
+  const { readFrom } = await walletSpan(context);
+  return readFrom === null || from >= readFrom || to < readFrom
+    ? html``
+    : html`<p class="not-read">${icon("warn")} What is older than ${readFrom} was never read: no figure and no file has it.</p>`;
 }

@@ -114,6 +114,10 @@ export const missingOf = ({ gaps, unproven, closedUnread }: StreamStatus): reado
 export const readableOf = (stream: StreamStatus): readonly Interval[] =>
   stream.closedAt === undefined ? missingOf(stream) : [];
 
+/** How long a ledger has not been read, in ms. */
+export const behindMsOf = ({ unread }: StreamStatus, now: EpochMs): number =>
+  now - (unread[0]?.from ?? now);
+
 /** A ledger's time that is lost. */
 export const lostOf = ({ expired }: StreamStatus): readonly Interval[] => union(expired);
 

@@ -2,6 +2,7 @@ import type { StreamStatus } from "../../reports/status.ts";
 import { formatCount, formatCounted } from "../../terminal/format.ts";
 import type { Icon } from "../icons.ts";
 import {
+  behindMsOf,
   type Facts,
   isLive,
   isNotice,
@@ -10,6 +11,7 @@ import {
   openBreaksOf,
   walletNameOf,
 } from "./facts.ts";
+import { behindMaxMs } from "./headline.ts";
 
 /** The worst that is known of a ledger. */
 export type LedgerState = { readonly tone: Icon; readonly text: string };
@@ -28,7 +30,7 @@ export function worstFirst(
       const own = open.get(stream.stream.account) ?? [];
       const names = [stream.stream.productType, walletNameOf(stream)];
       const breaks = own.filter(({ productType }) => names.includes(productType));
-      return { stream, state: stateOf(stream, breaks, facts.isSyncAtWork) };
+      return { stream, state: stateOf(stream, breaks, facts) };
     })
     .toSorted((a, b) => tones.indexOf(a.state.tone) - tones.indexOf(b.state.tone));
 }
@@ -36,7 +38,7 @@ export function worstFirst(
 function stateOf(
   stream: StreamStatus,
   open: ReturnType<typeof openBreaksOf>,
-  isSyncAtWork: boolean,
+  { isSyncAtWork, now }: Facts,
 ): LedgerState {
   // A hole explains the breaks beside it.
   const unexplained = open.filter((entry) => entry.kind !== "unread" && !isNotice(entry)).length;
@@ -47,6 +49,9 @@ function stateOf(
   if (lostOf(stream).length > 0) return { tone: "bad", text: "lost" };
   if (isMissing) return { tone: "warn", text: "not all read" };
   if (!open.every(isNotice)) return { tone: "bad", text: formatCounted(open.length, "break") };
+  if (isLive(stream) && behindMsOf(stream, now) > behindMaxMs && !isSyncAtWork) {
+    return { tone: "warn", text: "behind" };
+  }
   if (rejected > 0) return { tone: "warn", text: `${formatCount(rejected)} rejected` };
   if (open.length > 0) return { tone: "warn", text: "restated" };
   if (retiredAt !== undefined) return { tone: "none", text: "retired" };

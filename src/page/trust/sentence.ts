@@ -13,7 +13,7 @@ import {
   signedOffOf,
 } from "./facts.ts";
 import { behindMaxMs, type Headline, type Trust } from "./headline.ts";
-import { coarse, expiryText, firstExpiry, listOf } from "./tiles.ts";
+import { coarse, expiryText, firstExpiry, listOf, namesOf } from "./tiles.ts";
 
 /** What the headline means here, in a sentence or two. What to type stands below it. */
 export function sentenceOf(headline: Headline, facts: Facts, trust: Trust): HtmlPart {
@@ -120,9 +120,7 @@ function missingText(facts: Facts, { missingMs, readableMs }: Trust): string {
         readableMs === 0
         ? `${coarse(missingMs)} of ${listOf(names)} were not read before the account became of another kind. No sync can read them, unless it is switched back.`
         : `${coarse(missingMs)} of ${listOf(names)} were not read yet.`;
-  const never = neverRead.flatMap(({ account, productTypes }) =>
-    productTypes.map((productType) => streamName({ account, productType })),
-  );
+  const never = namesOf(neverRead);
   const neverText =
     never.length === 0
       ? ""

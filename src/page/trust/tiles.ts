@@ -98,17 +98,33 @@ export const listOf = (names: readonly string[]): string =>
 const inLedgers = (count: number, of: number): string =>
   of === 1 ? "in the one ledger" : `in ${formatCount(count)} of ${formatCount(of)} ledgers`;
 
-function missingTile({ streams, neverRead, now }: Facts, { missingMs }: Trust): Tile {
+function missingTile(facts: Facts, { missingMs, behindMs }: Trust): Tile {
+  const { streams, neverRead, now, isSyncAtWork } = facts;
   const place = { name: "Not read yet", href: "#ledgers" };
   const missing = streams.filter(hasHole);
   if (missing.length === 0 && neverRead.length === 0) {
-    return { ...place, tone: "good", figure: "none", notes: ["but the newest minutes"] };
+    return behindMs > behindMaxMs
+      ? { ...place, tone: "warn", figure: coarse(behindMs), notes: ["all that is newer"] }
+      : { ...place, tone: "good", figure: "none", notes: ["but the newest minutes"] };
+  }
+  if (isSyncAtWork) {
+    const left = new Set([
+      ...missing.map(({ stream }) => streamName(stream)),
+      ...namesOf(neverRead),
+    ]);
+    return {
+      ...place,
+      tone: "work",
+      figure: "being read",
+      notes: [formatCounted(left.size, "ledger")],
+    };
   }
   const first = firstExpiry(missing);
   return {
     ...place,
     tone: "warn",
-    figure: missingMs === 0 ? formatCounted(countOf(neverRead), "ledger") : coarse(missingMs),
+    figure:
+      missingMs === 0 ? formatCounted(namesOf(neverRead).length, "ledger") : coarse(missingMs),
     notes: [
       missingMs === 0 ? "never read" : inLedgers(missing.length, streams.length),
       first === undefined ? undefined : expiryText(first, now),
@@ -116,8 +132,11 @@ function missingTile({ streams, neverRead, now }: Facts, { missingMs }: Trust): 
   };
 }
 
-export const countOf = (neverRead: readonly NeverRead[]): number =>
-  neverRead.reduce((sum, { productTypes }) => sum + productTypes.length, 0);
+/** The names of ledgers that were never read. */
+export const namesOf = (neverRead: readonly NeverRead[]): readonly string[] =>
+  neverRead.flatMap(({ account, productTypes }) =>
+    productTypes.map((productType) => streamName({ account, productType })),
+  );
 
 /** When the first unread time of these streams expires. */
 export const firstExpiry = (streams: readonly StreamStatus[]): EpochMs | undefined =>

@@ -2,7 +2,7 @@ import { coverageShare } from "../../reports/stream-times.ts";
 import { formatCounted } from "../../terminal/format.ts";
 import { type Html, html, joined } from "../html.ts";
 import { icon } from "../icons.ts";
-import { type Facts, isLive } from "./facts.ts";
+import { type Facts, isLive, missingOf } from "./facts.ts";
 import { headlineOf, headlines } from "./headline.ts";
 import { nextCommands } from "./next-commands.ts";
 import { sentenceOf } from "./sentence.ts";
@@ -45,9 +45,15 @@ const variablesFold = (variables: string): Html => html`<details id="variables">
 export const titleOf = (facts: Facts): string =>
   `${headlines[headlineOf(trustOf(facts))].title} – bill-sync`;
 
-/** The stored share of the time that runs should read, over all live ledgers. */
+/**
+ * The stored share of the time that runs should read, over all live ledgers. Those of demo trading
+ * count once the others are read.
+ */
 function progress({ streams, demoStreams }: Facts): Html {
-  const live = [...streams, ...demoStreams].filter(isLive);
+  const own = streams.filter(isLive);
+  const live = own.some((stream) => missingOf(stream).length > 0)
+    ? own
+    : [...own, ...demoStreams.filter(isLive)];
   const of = (name: "coverage" | "settling" | "unproven" | "gaps" | "expired") =>
     live.flatMap((stream) => stream[name]);
   const share = coverageShare({

@@ -1,6 +1,7 @@
 import type { StreamStatus } from "../../reports/status.ts";
 import { lengthMs, union } from "../../sync/intervals.ts";
 import {
+  behindMsOf,
   type Facts,
   isLive,
   isNotice,
@@ -19,7 +20,7 @@ export function trustOf(facts: Facts): Trust {
   const { streams, demoStreams, neverRead, now, reconciled } = facts;
   const open = openBreaksOf(facts);
   const breaksWith = (remedy: Remedy) => open.filter((entry) => remedyOf(entry, facts) === remedy);
-  const behindOf = ({ unread }: StreamStatus) => now - (unread[0]?.from ?? now);
+  const behindOf = (stream: StreamStatus) => behindMsOf(stream, now);
   const live = streams.filter(isLive);
   const paused = live.filter(
     (stream) =>
