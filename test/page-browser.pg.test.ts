@@ -88,10 +88,11 @@ const commands: Readonly<Partial<Record<Headline, readonly string[]>>> = {
   unreconciled: ["npm run reconcile"],
 };
 
-/** What the breaks of a state show when they are opened. */
+/** What the card of a state's breaks shows when all of it is opened. */
 const opened: Readonly<Partial<Record<Headline, string>>> = {
   breaks: "last good",
   restated: "RENAMED",
+  rejected: "billId: not a text",
 };
 
 describe.each(Object.keys(states) as Headline[])("a database in the state %s", (headline) => {

@@ -36,7 +36,7 @@ export const books: WalletSection = {
 <p class="exports">${joined(files, " ")}</p>
 ${unread === 0 ? "" : html`<p class="not-read">${icon("warn")} ${formatCounted(unread, "day")} not all read: a file may lack bills, too</p>`}
 ${await tooOldNote(context)}${off.days > 0 ? html`<p>${offNote(off, selection)}: a file lacks what explains it, too</p>` : ""}
-<p>The close of ${month} for an auditor: what was read, rollforward, breaks with their notes, and digests to check the rows by${isOver ? "" : ". This month is not over: the report says so, and has the bills so far"}:</p>
+<p class="close">The close of ${month} for an auditor: what was read, rollforward, breaks with their notes, and digests to check the rows by${isOver ? "" : ". This month is not over: the report says so, and has the bills so far"}:</p>
 <pre tabindex="0">npm run --silent report -- --month ${month} --account ${shellWord(account)} --format html &gt; ${month}.html</pre>`,
     );
   },

@@ -10,6 +10,7 @@ import { chip } from "../icons.ts";
 import { card } from "../section.ts";
 import { type ChainedBill, readBreakBills } from "./break-bills.ts";
 import { type Facts, isNotice, openBreaksOf } from "./facts.ts";
+import { rejectedRows } from "./rejected-rows.ts";
 import { remedyOf } from "./remedy.ts";
 import { readRestatedFields, restatedTable } from "./restated-bills.ts";
 import { balancesText } from "./sentence.ts";
@@ -41,6 +42,7 @@ export async function breaksSection(tx: Transaction, facts: Facts): Promise<Html
     },
     html`${rows.length > 0 ? breakTable(rows) : none(facts, isChecked)}
 ${more > 0 ? html`<p class="remark">and ${formatCount(more)} more: <code>npm run reconcile -- --list</code></p>` : ""}
+${await rejectedRows(tx, facts)}
 ${settledTable(settled)}`,
   );
 }

@@ -33,7 +33,7 @@ export function sentenceOf(headline: Headline, facts: Facts, trust: Trust): Html
     case "behind":
       return `All was read up to ${coarse(trust.behindMs)} ago, and nothing since.${pausedText(trust)}`;
     case "rejected":
-      return `${formatCounted(trust.rejectedRows, "row")} of the exchange ${trust.rejectedRows === 1 ? "was" : "were"} not as its API describes. They are kept as they came, and are in no figure below. A newer version of this program may be able to read them.`;
+      return html`${formatCounted(trust.rejectedRows, "row")} of the exchange ${trust.rejectedRows === 1 ? "was" : "were"} not as its API describes, and <a href="#breaks">kept as it came</a>: no figure below has it. A newer version of this program may be able to read it.`;
     case "restated":
       return html`All was read, and nothing else is wrong. ${restatedText(facts)} <a href="#breaks">What they said before</a> is kept: look at it, and sign it off.`;
     case "unreconciled":
