@@ -41,6 +41,7 @@ test("a text is put into a statement as it stands only where it is this program'
     "src/export/read-bills.ts": 1,
     "src/page/money/lines.ts": 2,
     "src/page/money/wallet-days.ts": 1,
+    "src/page/trust/restated-bills.ts": 2,
     "src/reconciliation/breaks.ts": 1,
     "src/reconciliation/checks.ts": 3,
     "src/db/sql/wallet.ts": 2,
