@@ -2,7 +2,9 @@ import { globSync, readFileSync } from "node:fs";
 import { getTableColumns, is } from "drizzle-orm";
 import { PgTable } from "drizzle-orm/pg-core";
 import { expect, test } from "vitest";
+import { unifiedProductTypes } from "../src/contract/product-types.ts";
 import { tables } from "../src/db/schema/tables.ts";
+import { readViews } from "../src/db/views.ts";
 
 const sources = globSync("src/**/*.ts").map((path) => ({ path, text: readFileSync(path, "utf8") }));
 
@@ -133,4 +135,19 @@ test("what ON CONFLICT and RETURNING compute depends on no clock and no setting 
   );
   expect(tails.length).toBeGreaterThan(20);
   expect(tails.filter(({ tail }) => mutable.test(tail))).toEqual([]);
+});
+
+test("the product types of a unified account's wallet are listed in src/contract alone", () => {
+  const files = globSync("src/sql/**/*.sql").map((path) => {
+    // Comments on columns are for people.
+    const text = readFileSync(path, "utf8").replaceAll(/^(?:comment on|--).*$/gm, "");
+    return { path, text };
+  });
+  expect(files.length).toBeGreaterThan(20);
+  const listed = files.filter(({ text }) => /'UTA-[A-Z]|'UTA-%' then 'UTA'/.test(text));
+  expect(listed.map(({ path }) => path)).toEqual([]);
+  const views = readViews();
+  const rollforward = views.find(({ name }) => name === "daily_rollforward");
+  for (const name of unifiedProductTypes) expect(rollforward?.text).toContain(`'${name}'`);
+  expect(views.filter(({ text }) => /\$[a-z_]+/.test(text)).map(({ name }) => name)).toEqual([]);
 });

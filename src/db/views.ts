@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
 import { sql } from "drizzle-orm";
 import pg from "pg";
 import { DatabaseError } from "../errors.ts";
@@ -7,6 +6,8 @@ import type { Queryable, Transaction } from "./connect.ts";
 import { dayViews } from "./days/day-views.ts";
 import { textArray } from "./sql/array-literal.ts";
 import { chainOrderText } from "./sql/chain-order.ts";
+import { readSqlFile } from "./sql/sql-file.ts";
+import { unifiedArrayText, walletText } from "./sql/wallet.ts";
 import { joinRulesText, walletMovesText } from "./sql/wallet-moves.ts";
 
 /** The views of schema `analytics`, each after those that it reads. */
@@ -40,8 +41,6 @@ export type View = {
   readonly hash: string;
 };
 
-const folder = new URL("../sql/views/", import.meta.url);
-
 const viewOf = (schema: View["schema"], name: string, text: string): View => ({
   schema,
   name,
@@ -57,16 +56,16 @@ const words: Readonly<Record<string, string>> = {
   join_rules: joinRulesText("bills").trim(),
   wallet_amount: moves.amount,
   wallet_fee: moves.fee,
+  wallet: walletText("product_type"),
+  bills_wallet: walletText("bills.product_type"),
+  unified_types: unifiedArrayText,
 };
-
-function readView(name: string): string {
-  const text = readFileSync(new URL(`${name}.sql`, folder), "utf8");
-  return text.replaceAll(/\$([a-z_]+)/g, (found, word) => words[word] ?? found);
-}
 
 /** The views of `analytics`. After the first, which they read, come the views that put days together. */
 export function readViews(): readonly View[] {
-  const [entries, ...others] = viewNames.map((name) => viewOf("analytics", name, readView(name)));
+  const [entries, ...others] = viewNames.map((name) =>
+    viewOf("analytics", name, readSqlFile(`views/${name}`, words)),
+  );
   const days = dayViews().map(({ name, text }) => viewOf("public", name, text));
   return [...(entries === undefined ? [] : [entries]), ...days, ...others];
 }

@@ -1,11 +1,9 @@
-import { readFileSync } from "node:fs";
 import { getTableName, type SQL, sql } from "drizzle-orm";
 import { getTableConfig, type PgTable } from "drizzle-orm/pg-core";
 import { checkDays, ledgerDays, symbolDays } from "../schema/days-schema.ts";
 import { chainOrderText } from "../sql/chain-order.ts";
+import { readSqlFile } from "../sql/sql-file.ts";
 import { productTypesText, unifiedArrayText } from "../sql/wallet.ts";
-
-const folder = new URL("../../sql/days/", import.meta.url);
 
 /** Whether `stored` is a day that is not marked as dirty. */
 const isStoredDayClean = `not exists (
@@ -29,12 +27,8 @@ const common: Readonly<Record<string, string>> = {
   is_stored_day_clean: isStoredDayClean,
 };
 
-/** The text of a file, with its $words replaced. */
-function readText(name: string, words: Readonly<Record<string, string>> = {}): string {
-  const given = { ...words, ...common };
-  const text = readFileSync(new URL(`${name}.sql`, folder), "utf8");
-  return text.replaceAll(/\$([a-z_]+)/g, (found, word) => given[word] ?? found);
-}
+const readText = (name: string, words: Readonly<Record<string, string>> = {}): string =>
+  readSqlFile(`days/${name}`, { ...words, ...common });
 
 /** A table of days, and the query that computes its rows for the days in `dirty_days`. */
 export type DayTable = {

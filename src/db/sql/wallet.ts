@@ -2,12 +2,13 @@ import { type SQL, sql } from "drizzle-orm";
 import { unifiedProductTypes } from "../../contract/product-types.ts";
 
 /**
- * `walletOf` of src/contract/product-types.ts in SQL; the views have the same expression. Returns a wallet
- * unchanged.
+ * `walletOf` of src/contract/product-types.ts in SQL. Returns a wallet unchanged.
  * @param productType a column.
  */
-export const walletOf = (productType: string): SQL =>
-  sql.raw(`(case when ${productType} like 'UTA-%' then 'UTA' else ${productType} end)`);
+export const walletOf = (productType: string): SQL => sql.raw(walletText(productType));
+
+export const walletText = (productType: string): string =>
+  `(case when ${productType} like 'UTA-%' then 'UTA' else ${productType} end)`;
 
 /** The product types that share a unified account's one wallet, as an array. */
 export const unifiedArrayText = `array[${unifiedProductTypes.map((name) => `'${name}'`).join(", ")}]`;

@@ -1,3 +1,4 @@
+-- The placeholders come from src/db/sql/wallet.ts.
 create or replace view analytics.daily_rollforward as
 with read as (
   select
@@ -13,9 +14,7 @@ with read as (
 unread as (
   select account
   from (select distinct account from read where product_type like 'UTA-%') as unified
-  cross join unnest(
-    array['UTA-SPOT', 'UTA-MARGIN', 'UTA-USDT-FUTURES', 'UTA-COIN-FUTURES', 'UTA-USDC-FUTURES', 'UTA-OTHER']
-  ) as wanted (product_type)
+  cross join unnest($unified_types) as wanted (product_type)
   left join read using (account, product_type)
   left join stream_states using (account, product_type)
   where read.time is null
@@ -24,7 +23,7 @@ unread as (
 covered as (
   select
     account,
-    case when product_type like 'UTA-%' then 'UTA' else product_type end as wallet,
+    $wallet as wallet,
     case
       when product_type like 'UTA-%' and account in (select account from unread) then '{}'
       else range_intersect_agg(time)
@@ -37,7 +36,7 @@ covered as (
 closings as (
   select
     account,
-    case when product_type like 'UTA-%' then 'UTA' else product_type end as wallet,
+    $wallet as wallet,
     (max(closed_at) at time zone 'UTC')::date as closed_on
   from stream_states
   where closed_at is not null

@@ -1,4 +1,4 @@
--- The placeholders come from src/db/sql/wallet-moves.ts: what a bill moves its wallet by.
+-- The placeholders come from src/db/sql: wallet.ts, and wallet-moves.ts for what a bill moves its wallet by.
 create or replace view analytics.entries as
 select
   bills.account,
@@ -37,7 +37,7 @@ select
       ) + 4194303
     )::text
     as is_id_odd,
-  case when bills.product_type like 'UTA-%' then 'UTA' else bills.product_type end as wallet,
+  $bills_wallet as wallet,
   bills.extra is not null as has_extra
 from bills
 $join_rules;
