@@ -140,6 +140,22 @@ const wrong: readonly [string, unknown, string][] = [
   ],
   ["an unknown reference", one({ apiKey: { vault: "A" } }), `accounts[0].apiKey: ${noReference}`],
   [
+    "a command without a program",
+    one({ apiKey: { command: [] } }),
+    `accounts[0].apiKey: ${noReference}`,
+  ],
+  ["an empty program", one({ apiKey: { command: [""] } }), `accounts[0].apiKey: ${noReference}`],
+  [
+    "an empty program for all three",
+    { accounts: [{ name: "main", credentials: { command: ["", "x"] } }] },
+    'accounts[0].credentials: is not {"command": ["PROGRAM", …]}',
+  ],
+  [
+    "an empty directory",
+    { accounts: [main], credentials: { directory: "" } },
+    'credentials: is not {"command": ["PROGRAM", …]} or {"directory": "PATH"}',
+  ],
+  [
     "a variable that is not set",
     one({ apiKey: { env: "NO_SUCH" } }),
     "accounts[0].apiKey: the variable that it names is not set; set it, or correct its name",

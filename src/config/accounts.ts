@@ -12,6 +12,7 @@ import {
   place,
   settingKeys,
 } from "./account-fields.ts";
+import { isReference, isSource } from "./credential-forms.ts";
 import {
   accountName,
   credentialKeys,
@@ -61,9 +62,6 @@ export function readAccountFile(path: string, name: string, deps: AccountsDeps):
       (await import("./credential-lookup.ts")).lookUpInFile(name, path, deps, signal),
   };
 }
-
-const isCommand = (value: unknown): boolean =>
-  Array.isArray(value) && value.every((part) => typeof part === "string") && value[0] !== undefined;
 
 /**
  * Reads accounts and tells of all faults, each with its place. What stands there is not quoted: a
@@ -178,9 +176,7 @@ class AccountsReader {
   /** A place for all three credentials of an account. */
   #source(at: string, value: unknown, kinds: readonly string[]): AccountsFile["lookUpOf"] {
     if (value === undefined) return undefined;
-    const [[kind = "", given] = [], ...others] = isObject(value) ? Object.entries(value) : [];
-    const isGood = kind === "command" ? isCommand(given) : typeof given === "string";
-    if (kinds.includes(kind) && isGood && others.length === 0) return this.#lookUpAt(value);
+    if (isSource(value) && kinds.some((kind) => kind in value)) return this.#lookUpAt(value);
     const forms = ['{"command": ["PROGRAM", …]}', '{"directory": "PATH"}'].slice(0, kinds.length);
     this.#reader.fault(at, `is not ${forms.join(" or ")}`);
     return undefined;
@@ -244,12 +240,7 @@ class AccountsReader {
       this.holdsSecret = true;
       return true;
     }
-    const [[kind, given] = [], ...others] = isObject(value) ? Object.entries(value) : [];
-    const isGood =
-      kind === "command"
-        ? isCommand(given)
-        : typeof given === "string" && (kind === "env" || kind === "file");
-    if (isGood && others.length === 0) return true;
+    if (isReference(value)) return true;
     this.#reader.fault(at, value === undefined ? `is missing; ${credentialOrigin}` : noCredential);
     return false;
   }

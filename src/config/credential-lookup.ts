@@ -1,30 +1,13 @@
 import { readFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { z } from "zod";
 import { codeOf, UsageError } from "../errors.ts";
 import type { Credentials } from "../exchange/client.ts";
 import { Secret } from "../secret.ts";
+import { isObject } from "./account-fields.ts";
 import { outputOf } from "./credential-command.ts";
+import { type CredentialKey, isReference, isSource, type Reference } from "./credential-forms.ts";
 import { credentialKeys, credentialOrigin, fitsHeader, headerFault } from "./environment.ts";
 
-type CredentialKey = (typeof credentialKeys)[number];
-
-const word = z.string().min(1);
-const command = z.tuple([word], z.string());
-
-/** What may stand for one credential, beside the text itself. */
-const Reference = z.union([
-  z.strictObject({ env: z.string() }),
-  z.strictObject({ file: z.string() }),
-  z.strictObject({ command }),
-]);
-type Reference = z.infer<typeof Reference>;
-
-/** What may stand for an account's three credentials. */
-const CredentialSource = z.union([
-  z.strictObject({ command }),
-  z.strictObject({ directory: word }),
-]);
 type Given = Readonly<Record<CredentialKey, string | Reference>>;
 
 export type LookUpDeps = {
@@ -44,14 +27,15 @@ export async function lookUpCredentials(
   deps: LookUpDeps,
   signal: AbortSignal,
 ): Promise<Credentials> {
-  const source = CredentialSource.safeParse(place).data;
-  if (source === undefined) return credentialsOf(account, Written.parse(place), { deps, signal });
-  if ("directory" in source) {
-    const path = join(resolve(deps.folder, source.directory), `${account}.json`);
+  if (!isSource(place)) {
+    return credentialsOf(account, written(account, "its entry", place), { deps, signal });
+  }
+  if ("directory" in place) {
+    const path = join(resolve(deps.folder, place.directory), `${account}.json`);
     return lookUpInFile(account, path, deps, signal);
   }
-  const text = await outputOf(account, commandOf(account, source), { signal });
-  const given = written(account, "what its command writes", text);
+  const text = await outputOf(account, commandOf(account, place), { signal });
+  const given = written(account, "what its command writes", parsed(text));
   return credentialsOf(account, given, { deps, signal });
 }
 
@@ -68,23 +52,23 @@ export async function lookUpInFile(
   const text = await textOf(account, path);
   const deps = { folder: dirname(path), variable };
   const fields = parsed(text);
-  const source = Own.safeParse(fields);
-  if (source.success) return lookUpCredentials(account, source.data.credentials, deps, signal);
-  return credentialsOf(account, written(account, path, text), { deps, signal });
+  const source = isObject(fields) ? fields["credentials"] : undefined;
+  if (isSource(source) && "command" in source)
+    return lookUpCredentials(account, source, deps, signal);
+  return credentialsOf(account, written(account, path, fields), { deps, signal });
 }
 
-const Own = z.looseObject({ credentials: z.strictObject({ command }) });
-const value = z.union([z.string(), Reference]);
-const Written = z.looseObject({ apiKey: value, apiSecret: value, apiPassphrase: value });
-
-/** What zod would say of it may quote a secret. */
-function written(account: string, where: string, text: string): Given {
-  const { data } = Written.safeParse(parsed(text));
-  if (data !== undefined) return data;
+/** @throws UsageError, which quotes nothing of what was found: it may be a secret. */
+function written(account: string, where: string, found: unknown): Given {
+  if (isGiven(found)) return found;
   throw new UsageError(
     `account ${account}: ${where} is not JSON with ${credentialKeys.map((key) => `"${key}"`).join(", ")}`,
   );
 }
+
+const isGiven = (found: unknown): found is Given =>
+  isObject(found) &&
+  credentialKeys.every((key) => typeof found[key] === "string" || isReference(found[key]));
 
 function parsed(text: string): unknown {
   try {
