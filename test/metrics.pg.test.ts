@@ -6,7 +6,8 @@ import { describe, expect, test } from "vitest";
 import { seedFleet } from "../bench/support/fleet.ts";
 import { dayMs, minuteMs } from "../src/contract/time.ts";
 import type { Queryable } from "../src/db/connect.ts";
-import { openDatabase } from "../src/db/connect.ts";
+import { inTransaction, openDatabase } from "../src/db/connect.ts";
+import { refreshStreamTimes } from "../src/db/ledger/stream-times.ts";
 import { readMetrics } from "../src/metrics/read-metrics.ts";
 import { registryOf } from "../src/metrics/registry.ts";
 import { readObservations } from "../src/reports/observations.ts";
@@ -148,6 +149,7 @@ describe("of what is stored by hand", () => {
     await window(93, 36, "complete");
     await window(33, 10, "complete");
     await window(36, 33, "open");
+    await inTransaction(db, (tx) => refreshStreamTimes(tx, "main", ["USDT-FUTURES"]));
     for (const [digest, resolved] of [
       ["a", null],
       ["b", null],
@@ -186,6 +188,9 @@ describe("of what is stored by hand", () => {
     const days = (count: number) => near(count * 86_400, 1);
     expect(values("lost_seconds")[own]).toEqual(days(2));
     expect(values("gap_seconds")[own]).toEqual(days(3));
+    const agoSeconds = (ms: number) => near((storedAt - ms) / 1_000, 1);
+    expect(values("last_loss_timestamp_seconds")[own]).toEqual(agoSeconds(2 * dayMs));
+    expect(values("last_success_timestamp_seconds")[own]).toEqual(agoSeconds(minuteMs));
     expect(values("rejected_bills")[own]).toBe(2);
     expect(values("complete_through_timestamp_seconds")).toEqual({
       [own]: near(Date.now() / 1_000 - 36 * 86_400, 60),

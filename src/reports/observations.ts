@@ -65,12 +65,11 @@ async function readLastReadings(
     select
       account,
       product_type,
-      extract(epoch from max(updated_at) filter (where state = 'complete')) * 1000 as succeeded_at,
-      extract(epoch from max(updated_at) filter (where state = 'expired')) * 1000 as lost_at
-    from checkpoints
+      extract(epoch from read_at) * 1000 as succeeded_at,
+      extract(epoch from lost_at) * 1000 as lost_at
+    from stream_times
     join ${wantedStreams(streams)} using (account, product_type)
-    where ${isOneOf(accountsOf(streams))}
-    group by account, product_type`);
+    where ${isOneOf(accountsOf(streams))}`);
   const byStream = groupByStream(rows);
   const timeOf = (numeric: string | null | undefined) =>
     numeric === null || numeric === undefined ? undefined : epochMs(Math.floor(Number(numeric)));
