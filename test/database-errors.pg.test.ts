@@ -4,19 +4,22 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inspect } from "node:util";
 import { sql } from "drizzle-orm";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { readDatabaseConfig } from "../src/config/config.ts";
+import { minuteMs } from "../src/contract/time.ts";
 import {
   inTransaction,
   inTransactionAfter,
   type OpenDatabase,
   openDatabase,
+  type Transaction,
 } from "../src/db/connect.ts";
 import { explained, withDatabaseErrors } from "../src/db/database-errors.ts";
 import { openStore } from "../src/db/ledger/ledger-store.ts";
 import { readStoredBills } from "../src/db/ledger/stored-bills.ts";
 import { migrate } from "../src/db/migrate.ts";
 import { openCommandDatabase } from "../src/db/open.ts";
+import { inSnapshot } from "../src/db/snapshot.ts";
 import { DatabaseError, LeaseLostError } from "../src/errors.ts";
 import { Secret } from "../src/secret.ts";
 import type { PageCommit } from "../src/sync/store.ts";
@@ -412,6 +415,21 @@ describe("a pool", () => {
     const next = await pidOf(pool.db);
     expect(next).toMatchObject({ is_idle: true });
     expect(next?.pid).not.toBe(given);
+  });
+
+  test("waits for a statement for as long as the transaction allows it, and then as usual", async () => {
+    await using proxy = await proxyTo(database.url, (sent) => {
+      if (sent.includes("slow")) vi.advanceTimersByTime(50 * minuteMs);
+      return "pass";
+    });
+    await using pool = openDatabase(proxy.url);
+    using clock = new DisposableStack();
+    clock.defer(() => void vi.useRealTimers());
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    const slow = (tx: Transaction) => tx.execute("select 'slow' as answer");
+    expect((await inSnapshot(pool.db, slow)).rows).toEqual([{ answer: "slow" }]);
+    const work = inTransaction(pool.db, slow);
+    expect(await failureOf(withDatabaseErrors(() => work))).toMatch(/Query read timeout/);
   });
 
   test("is closed though a statement still hangs", async () => {

@@ -8,6 +8,7 @@ import pg from "pg";
 import { minuteMs, secondMs } from "../contract/time.ts";
 import { DatabaseError, messageOf } from "../errors.ts";
 import { Connections, connectMaxMs } from "./connections.ts";
+import { connectionOf, limitsOf, pipeline } from "./driver.ts";
 
 declare const isTransaction: unique symbol;
 
@@ -63,7 +64,8 @@ export function openDatabase(
   const config: pg.PoolConfig = {
     connectionString: withVerifiedTls(url),
     // Enforced by the client, because a pooler in transaction mode refuses statement_timeout as a
-    // start-up parameter. Longer than the server's limit in a transaction, which then fires first.
+    // start-up parameter. Longer than the server's limit in a transaction, which then fires first: where a
+    // transaction raises that limit, it raises this one for as long as it runs.
     query_timeout: statementMaxMs + connectMaxMs,
     application_name: applicationName,
     keepAlive: true,
@@ -107,7 +109,7 @@ function withVerifiedTls(url: string): string {
     : url.replace(/([?&]sslmode=)(?:prefer|require|verify-ca)(?=&|$)/, "$1verify-full");
 }
 
-/** Limits on the server. {@link openDatabase} says how long the client waits for an answer. */
+/** Limits on the server. The client gives up later than the server does. */
 export type TransactionOptions = StatementLimit & {
   /**
    * Default read committed, whatever the database's own default is: a page that waited for the
@@ -161,7 +163,7 @@ export function inTransactionAfter<T, Read>(
   work: (tx: Transaction, read: Read) => Promise<T>,
   options: TransactionOptions = {},
 ): Promise<T> {
-  return lent(db.$client.connect(), options.isPipelined ?? true, async (client) => {
+  return lent(db.$client.connect(), options, async (client) => {
     const tx = transactionOn(client);
     // In this order: Drizzle sends a statement only once it is awaited, and BEGIN must be sent first.
     const beginning = client.query({ text: beginText(options) });
@@ -178,7 +180,7 @@ export function inTransactionAfter<T, Read>(
 /** Lends a connection to the work, and closes it where the work fails. */
 async function lent<T>(
   connecting: Promise<pg.PoolClient>,
-  isPipelined: boolean,
+  { isPipelined = true, statementMaxMs = 0 }: TransactionOptions,
   work: (client: pg.PoolClient) => Promise<T>,
 ): Promise<T> {
   const client = await connecting;
@@ -191,9 +193,15 @@ async function lent<T>(
   };
   connection.on("errorMessage", onFailure);
   pipeline(client, isPipelined);
+  const limits = limitsOf(client);
+  const usual = limits.query_timeout;
+  // Text comes from the URL: a limit of the user's, which stays.
+  if (typeof usual === "number")
+    limits.query_timeout = Math.max(usual, statementMaxMs + connectMaxMs);
   try {
     const result = await work(client);
     pipeline(client, false);
+    limits.query_timeout = usual;
     client.release();
     return result;
   } catch (error) {
@@ -245,7 +253,7 @@ export async function executeAtOnce<Row extends Record<string, unknown>>(
 ): Promise<Answered<Row>> {
   const { sql: text, params: values } = dialect.sqlToQuery(statement);
   const name = keepsPlan ? { name: hash("sha256", text, "base64url") } : {};
-  return lent(db.$client.connect(), true, async (client) => {
+  return lent(db.$client.connect(), options, async (client) => {
     const { stream } = connectionOf(client);
     stream.cork();
     const answers = [
@@ -264,17 +272,6 @@ const dialect = new PgDialect();
 /** The only cast to {@link Transaction}. */
 const transactionOn = (client: pg.PoolClient) => drizzle(client) as Connection as Transaction;
 
-/** Call it while no statement is under way. The driver's types allow it only as an option of the pool. */
-const pipeline = (client: pg.PoolClient, isPipelined: boolean): void =>
-  void Object.assign(client, { pipeline: isPipelined });
-
-/** The driver's connection of a client. Its types have it on a class that they do not export. */
-function connectionOf(client: pg.PoolClient): pg.Connection {
-  if ("connection" in client && client.connection instanceof pg.Connection)
-    return client.connection;
-  throw new Error("defect: the driver keeps its connection elsewhere");
-}
-
 /**
  * Runs statements outside of a transaction, on a connection that is lent before all other waiting
  * work: for lease renewals, say, which must be in time.
@@ -285,5 +282,5 @@ export async function urgently<T>(
 ): Promise<T> {
   const pool = db.$client;
   const connecting = pool instanceof Connections ? pool.connectFirst() : pool.connect();
-  return lent(connecting, true, (client) => work(drizzle(client)));
+  return lent(connecting, {}, (client) => work(drizzle(client)));
 }

@@ -1,9 +1,13 @@
 import { sql } from "drizzle-orm";
 import type { Category } from "../../contract/business-types.ts";
-import { type Database, inTransaction } from "../connect.ts";
+import { hourMs } from "../../contract/time.ts";
+import { type Database, inTransaction, type Transaction } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
 import { markTypes } from "../days/mark-days.ts";
 import { holdMeanings } from "../days/meaning-turns.ts";
+
+// Marking the days of a type reads the bills of all accounts.
+const statementMaxMs = hourMs;
 
 /** A business type, and the category that it counts as. */
 export type MappedType = {
@@ -44,30 +48,36 @@ export function mapType(
   category: Category | undefined,
 ): Promise<MappedType | undefined> {
   return withDatabaseErrors(() =>
-    inTransaction(db, async (tx) => {
-      await holdMeanings(tx, "all");
-      const before = await tx.execute<{ category: string }>(
-        sql`select category from business_types where code = ${code}`,
-      );
-      const { rows } = await tx.execute<MappedType>(sql`
-        update business_types
-        set
-          category_by_user = ${category ?? null},
-          category = coalesce(${category ?? null}, listed_category)
-        where code = ${code}
-        returning
-          code,
-          category,
-          listed_category as "listedCategory",
-          category_by_user as "categoryByUser",
-          meaning`);
-      if (rows.length > 0) {
-        await tx.execute(sql`update reconciled_chains set ingested_before = '-infinity'`);
-      }
-      if (before.rows[0]?.category !== rows[0]?.category) {
-        await markTypes(tx, [code]);
-      }
-      return rows[0];
-    }),
+    inTransaction(db, (tx) => mapWithin(tx, code, category), { statementMaxMs }),
   );
+}
+
+async function mapWithin(
+  tx: Transaction,
+  code: string,
+  category: Category | undefined,
+): Promise<MappedType | undefined> {
+  await holdMeanings(tx, "all");
+  const before = await tx.execute<{ category: string }>(
+    sql`select category from business_types where code = ${code}`,
+  );
+  const { rows } = await tx.execute<MappedType>(sql`
+    update business_types
+    set
+      category_by_user = ${category ?? null},
+      category = coalesce(${category ?? null}, listed_category)
+    where code = ${code}
+    returning
+      code,
+      category,
+      listed_category as "listedCategory",
+      category_by_user as "categoryByUser",
+      meaning`);
+  if (rows.length > 0) {
+    await tx.execute(sql`update reconciled_chains set ingested_before = '-infinity'`);
+  }
+  if (before.rows[0]?.category !== rows[0]?.category) {
+    await markTypes(tx, [code]);
+  }
+  return rows[0];
 }
