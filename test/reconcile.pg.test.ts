@@ -210,17 +210,20 @@ test("what each category moves is learned anew once a type was mapped, or its ma
   await storeLedgers(db, new Map([[account, bills]]));
   const businessType = bills[0]?.businessType ?? "";
   const rules = async () =>
-    (await check(account)).rules.map((rule) => [rule.category, rule.tested, rule.fitting]);
-  expect(await rules()).toEqual([["trade", 11, 11]]);
+    (await check(account)).rules.map(({ category, moves, tested, fitting }) => [
+      `${category}: ${moves}`,
+      ...[tested, fitting],
+    ]);
+  expect(await rules()).toEqual([["trade: amount + fee", 11, 11]]);
   await mapType(db, businessType, "copy");
   expect(await rules()).toEqual([
-    ["copy", 11, 11],
-    ["trade", 0, 0],
+    ["copy: amount + fee", 11, 11],
+    ["trade: amount + fee", 0, 0],
   ]);
   await mapType(db, businessType, undefined);
   expect(await rules()).toEqual([
-    ["copy", 0, 0],
-    ["trade", 11, 11],
+    ["copy: amount + fee", 0, 0],
+    ["trade: amount + fee", 11, 11],
   ]);
 });
 

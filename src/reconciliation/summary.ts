@@ -1,7 +1,9 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { Transaction } from "../db/connect.ts";
+import type { WalletRule } from "../db/sql/expected-rule.ts";
 import { walletOf } from "../db/sql/wallet.ts";
 import { type AccountScope, within } from "./bills-to-check.ts";
+import { movesText } from "./wallet-rules.ts";
 
 /** The result of checking one chain: an account, a wallet and a coin. */
 export type ChainSummary = {
@@ -229,24 +231,15 @@ export async function readRules(
   tx: Transaction,
   { account, productTypes }: AccountScope,
 ): Promise<readonly RuleSummary[]> {
-  const { rows } = await tx.execute<RuleSummary>(sql`
+  const { rows } = await tx.execute<Omit<RuleSummary, "moves"> & WalletRule>(sql`
     select
       account,
       product_type as "productType",
       category,
       business_type as "businessType",
-      coalesce(
-        nullif(
-          concat_ws(
-            ' + ',
-            case when counts_amount then 'amount' end,
-            case when counts_fee then 'fee' end,
-            case when counts_coupon then 'coupon' end
-          ),
-          ''
-        ),
-        'nothing'
-      ) as moves,
+      counts_amount as "countsAmount",
+      counts_fee as "countsFee",
+      counts_coupon as "countsCoupon",
       tested,
       fitting,
       is_testable as "isTestable"
@@ -265,8 +258,9 @@ export async function readRules(
     where account = ${account}
       and ${within("product_type", productTypes)}
     order by account, product_type, category, business_type nulls first`);
-  return rows.map((row) => ({
+  return rows.map(({ countsAmount, countsFee, countsCoupon, ...row }) => ({
     ...row,
+    moves: movesText({ countsAmount, countsFee, countsCoupon }),
     tested: Number(row.tested),
     fitting: Number(row.fitting),
   }));
