@@ -15,7 +15,7 @@ import { type ContractProductType, isUnified } from "../contract/product-types.t
 import { symbols } from "../contract/symbols.ts";
 import type { EpochMs } from "../contract/time.ts";
 import { type AccountStates, noStates, readAccountStates } from "../db/accounts/account-states.ts";
-import { readKnownTime } from "../db/ledger/known-time.ts";
+import { readKnownTimes } from "../db/ledger/known-time.ts";
 import { hasSchema } from "../db/migrate.ts";
 import { openCommandDatabase } from "../db/open.ts";
 import { addressLimit } from "../exchange/address-limits.ts";
@@ -62,14 +62,12 @@ export async function planCommand(
   for (const line of [...notices, ...refusals(wanted, states), ...unmet(wanted, states)]) {
     tell(io, line);
   }
-  const plans: StreamPlan[] = [];
-  for (const { name, productTypes } of config.accounts) {
-    for (const productType of productTypes) {
-      const stream = { account: name, productType };
-      const known = isNew ? nothingKnown : await readKnownTime(database.db, stream);
-      plans.push(planStream(stream, known, { now, settleLagMs: config.settleLagMs }));
-    }
-  }
+  const streams = config.accounts.flatMap(({ name, productTypes }) =>
+    productTypes.map((productType) => ({ account: name, productType })),
+  );
+  const times = isNew ? { of: () => nothingKnown } : await readKnownTimes(database.db, streams);
+  const { settleLagMs } = config;
+  const plans = streams.map((stream) => planStream(stream, times.of(stream), { now, settleLagMs }));
   const { targets = allTargets, contractTypes = contractTypesOf(given) } = options;
   const records = recordRequests(config, targets, contractTypes);
   if (options.json)

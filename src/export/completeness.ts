@@ -3,7 +3,7 @@ import { type EpochMs, epochMs } from "../contract/time.ts";
 import { readAccountStates } from "../db/accounts/account-states.ts";
 import type { Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
-import { accountsOf, readKnownTime } from "../db/ledger/known-time.ts";
+import { accountsOf, readKnownTimes } from "../db/ledger/known-time.ts";
 import { isOneOf } from "../db/sql/one-of.ts";
 import { walletOf } from "../db/sql/wallet.ts";
 import { type Interval, interval, subtract } from "../sync/intervals.ts";
@@ -29,22 +29,21 @@ export async function readExportedTimes(
   selection: BillSelection,
   now: EpochMs,
 ): Promise<readonly ExportedTime[]> {
-  const found: ExportedTime[] = [];
   const states = await readAccountStates(tx, accountsOf(streams));
-  for (const stream of streams) {
-    const known = await withDatabaseErrors(() => readKnownTime(tx, stream));
+  const times = await withDatabaseErrors(() => readKnownTimes(tx, streams));
+  return streams.map((stream) => {
+    const known = times.of(stream);
     const { account, productType } = stream;
     const closedAt = states
       .of(account)
       .closed.find((closed) => closed.productType === productType)?.closedAt;
-    found.push({
+    return {
       stream,
       through: closedAt ?? known.coverage.at(-1)?.to,
       isClosed: closedAt !== undefined,
       holes: holesIn(known, upTo(selection, closedAt), now),
-    });
-  }
-  return found;
+    };
+  });
 }
 
 /** The selected time, cut at the stream's closing: there is nothing to read after that. */

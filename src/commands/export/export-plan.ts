@@ -134,13 +134,11 @@ function missingOf(
  */
 function endsOf(times: readonly ExportedTime[]) {
   const nameOf = ({ account, productType }: Stream) => `${account} ${walletOf(productType)}`;
-  return times.flatMap(({ stream, isClosed }) => {
-    const throughs = times
-      .filter((other) => nameOf(other.stream) === nameOf(stream))
-      .flatMap(({ through }) => through ?? []);
-    return throughs.length === 0
-      ? []
-      : [{ ...stream, isClosed, to: epochMs(Math.min(...throughs)) }];
+  return [...Map.groupBy(times, ({ stream }) => nameOf(stream)).values()].flatMap((wallet) => {
+    const throughs = wallet.flatMap(({ through }) => through ?? []);
+    if (throughs.length === 0) return [];
+    const to = epochMs(Math.min(...throughs));
+    return wallet.map(({ stream, isClosed }) => ({ ...stream, isClosed, to }));
   });
 }
 
