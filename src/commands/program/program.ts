@@ -7,6 +7,7 @@ import { readConfig } from "../../config/config.ts";
 import { UsageError } from "../../errors.ts";
 import { formatList } from "../../export/formats.ts";
 import { withShortWords } from "../../printable.ts";
+import { ltvMaxDefault } from "../../reports/alerts.ts";
 import { programVersion } from "../../version.ts";
 import type { DemoOptions } from "../demo.ts";
 import type { ExportWords } from "../export/export-options.ts";
@@ -143,7 +144,7 @@ function addLedgerCommands(
     .option("--offset <number>", "skip this many", offsetOf)
     .option("--check", "exit with 1 where an alert rule would fire, and name it", false)
     .addOption(maxAgeOption("with --check: how old the newest complete time may be"))
-    .option("--max-ltv <ratio>", "with --check: the highest loan to value", ratioOf, 0.8)
+    .option("--max-ltv <ratio>", "with --check: the highest loan to value", ratioOf, ltvMaxDefault)
     .addHelpText("after", statusHelp)
     .action(exitWith(status));
 }
