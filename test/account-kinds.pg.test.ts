@@ -184,7 +184,7 @@ test("one accounts file with a classic, a unified, a demo and an upgrading accou
   const transit = await at.run("sync", "--only", "bills");
   expect(transit.code).toBe(1);
   expect(transit.stdout).toMatch(
-    /^upgraded: account upgraded is on its way between classic and unified \(the exchange calls its mode "upgrading"\)/m,
+    /^upgraded: account upgraded is changing between classic and unified \(the exchange calls its mode "upgrading"\)/m,
   );
   expect(transit.stdout).toMatch(/^NOT complete \(3 of 4 accounts are complete\)/m);
   expect(await at.written("upgraded")).toEqual(before);

@@ -178,7 +178,7 @@ describe.concurrent("symbols that fail", () => {
     const end = await at.run("sync", "--only", "symbols");
     expect(end.code).toBe(1);
     expect(end.stdout).toMatch(
-      /^symbols: 1 pair, 1 new, .*\nsymbols: ETHUSDT was not stored, .*: takerFeeRate /,
+      /^symbols: 1 pair, 1 new, .*\nsymbols: ETHUSDT was not stored: .*: takerFeeRate /,
     );
   });
 });

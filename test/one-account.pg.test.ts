@@ -26,6 +26,10 @@ const forSeveral: readonly (readonly [pattern: RegExp, why: string])[] = [
   [/ as wanted \(account, product_type\) /, "status: all streams at once"],
   [/ from ltv_snapshots where true order by account/, "status: the newest loan-to-value of each"],
   [/ as judged group by account/, "status: breaks of each"],
+  [
+    /^select count\(\*\)::int as signed_off from ledger_breaks /,
+    "reconcile: how its last line ends",
+  ],
 ];
 
 const textOf = ({ text }: SeenStatement): string => text.replaceAll(/\s+/g, " ").trim();

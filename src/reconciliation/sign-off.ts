@@ -3,6 +3,7 @@ import { type Database, inTransaction, type Queryable, type Transaction } from "
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { holdMeanings } from "../db/days/meaning-turns.ts";
 import { textArray } from "../db/sql/array-literal.ts";
+import { onlyRow } from "../db/sql/only-row.ts";
 import { timeText } from "../db/sql/time-text.ts";
 import { type Scope, within, withWholeWallets } from "./bills-to-check.ts";
 import { amountKinds, type Break, breakText } from "./breaks.ts";
@@ -119,9 +120,18 @@ async function withoutState(
 }
 
 /** How many breaks are signed off of which something still does not add up. */
-export async function countSignedOff(db: Queryable, scope: Scope): Promise<number> {
-  const signed = (await listBreaks(db, scope, { isAll: true })).filter(isSignedOff);
-  return signed.length;
+export function countSignedOff(db: Queryable, scope: Scope): Promise<number> {
+  const { accounts, productTypes } = withWholeWallets(scope);
+  return withDatabaseErrors(async () => {
+    const { rows } = await db.execute<{ signed_off: number }>(sql`
+      select count(*)::int as signed_off
+      from ledger_breaks
+      where state = 'explained'
+        and kind = any(${textArray(amountKinds)}::text[])
+        and ${within("account", accounts)}
+        and (product_type = '' or ${within("product_type", productTypes)})`);
+    return onlyRow(rows, "a count of breaks").signed_off;
+  });
 }
 
 /** Whether a break is signed off and something of it still does not add up. */

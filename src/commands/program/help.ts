@@ -67,9 +67,10 @@ ${formatNames.map((name) => `  ${name.padEnd(10)} ${aboutFormat(name)}`).join("\
 
 The bills are those of one moment, in the order of account, wallet, time and,
 within a millisecond, of the balance. A classic account has a wallet for each
-product type, a unified account has one in all. --from is inclusive, --to exclusive; a date means its midnight in
-UTC, or in --time-zone. Without --to, an export ends at the time up to which each
-ledger was read completely. The file is written whole or not at all.
+product type, a unified account has one in all. --from is inclusive, --to
+exclusive; a date means its midnight in UTC, or in --time-zone. Without --to, an
+export ends at the time up to which each ledger was read completely. The file is
+written whole or not at all.
 
 --continue TIME writes a journal that is appended to earlier ones. The first of
 them began at TIME or, without TIME, with the first bill. Together they are one

@@ -49,7 +49,8 @@ ${settledTable(settled)}`,
 
 /** The table of the bills that a break is about; undefined if it is about none. */
 async function billsOf(tx: Transaction, entry: ListedBreak): Promise<Html | undefined> {
-  if (entry.kind === "restatement") return restatedTable(await readRestatedFields(tx, entry));
+  if (entry.kind === "restatement")
+    return restatedTable(entry.breakId, await readRestatedFields(tx, entry));
   const bills = await readBreakBills(tx, entry);
   return bills.length === 0 ? undefined : billTable(entry, bills);
 }

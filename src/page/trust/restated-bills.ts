@@ -49,8 +49,8 @@ export async function readRestatedFields(
   return rows.map(({ ms, ...row }) => ({ ...row, replacedAt: epochMs(Number(ms)) }));
 }
 
-export const restatedTable = (changes: readonly RestatedField[]): Html => html`
-<div class="scroll" tabindex="0" role="region" aria-label="What was restated">
+export const restatedTable = (breakId: number, changes: readonly RestatedField[]): Html => html`
+<div class="scroll" tabindex="0" role="region" aria-label="What was restated, break #${breakId}">
 <table class="bills compact">
 <thead><tr><th scope="col">Bill</th><th scope="col">Restated</th><th scope="col">Field</th><th scope="col" class="figure">Before</th><th scope="col" class="figure">Now</th></tr></thead>
 <tbody>${changes.map(
