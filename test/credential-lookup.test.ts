@@ -2,9 +2,8 @@ import { chmod, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { withCredentials } from "../src/config/account.ts";
-import { openAccountSource } from "../src/config/account-source.ts";
-import { readConfig } from "../src/config/config.ts";
+import { withCredentials } from "../src/config/account.ts";
+import { type AccountSettings, readConfig } from "../src/config/config.ts";
 import { outputOf } from "../src/config/credential-command.ts";
 import { UsageError } from "../src/errors.ts";
 import { temporaryFolder } from "./support/cli.ts";
@@ -35,8 +34,19 @@ async function file(name: string, content: unknown): Promise<string> {
   return path;
 }
 
-const lookUp = (path: string, name: string) =>
-  openAccountSource({ ACCOUNTS_FILE: path, DESK: "from-variable" }).lookUp(name, { signal });
+const environmentOf = (path: string) => ({ ACCOUNTS_FILE: path, DESK: "from-variable" });
+
+const namesIn = (path: string) =>
+  readConfig(environmentOf(path), { credentials: false, accounts: [] }).accountNames;
+
+/** @param settings of an account that is in the table, and not in the file. */
+async function lookUp(path: string, name: string, settings?: AccountSettings) {
+  const config = readConfig(environmentOf(path), { credentials: true, accounts: [name] });
+  const configured = config.accounts.find((account) => account.name === name);
+  const account = configured ?? (settings && config.added?.accountOf(settings));
+  if (account === undefined) throw new Error(`there is no account ${name}`);
+  return withCredentials(account, signal);
+}
 
 /** Prints the three of the account that its argument names, as JSON. */
 const printsAll = command(
@@ -67,21 +77,19 @@ test("one command tells all three, of an account in the list and of one that was
     accounts: [{ name: "own", ...keys }, { name: "main" }],
     credentials: printsAll,
   });
-  const source = openAccountSource({ ACCOUNTS_FILE: path, DESK: "from-variable" });
-  expect(source.names()).toEqual(["own", "main"]);
-  expect(shown(await source.lookUp("own", { signal }))).toEqual(keys);
+  expect(namesIn(path)).toEqual(["own", "main"]);
+  expect(shown(await lookUp(path, "own"))).toEqual(keys);
   const settings = { name: "added", productTypes: undefined };
   for (const [name, given] of [
-    ["main", {}],
-    ["added", { settings }],
+    ["main", undefined],
+    ["added", settings],
   ] as const) {
-    expect(shown(await source.lookUp(name, { signal, ...given }))).toEqual({
+    expect(shown(await lookUp(path, name, given))).toEqual({
       apiKey: `key of ${name}`,
       apiSecret: "s",
       apiPassphrase: "from-variable",
     });
   }
-  await expect(source.lookUp("added", { signal })).rejects.toThrow("there is no such account");
 });
 
 test("a directory has a file an account, of which only the one that is asked for is read, each time anew", async () => {
@@ -92,15 +100,14 @@ test("a directory has a file an account, of which only the one that is asked for
   await put("fund-1", JSON.stringify({ ...keys, productTypes: ["USDT-FUTURES"] }));
   await put("fund-2", JSON.stringify({ credentials: printsAll }));
   await put("broken", "{");
-  const source = openAccountSource({ ACCOUNTS_FILE: directory, DESK: "x" });
-  expect(source.names()).toEqual(["broken", "fund-1", "fund-2"]);
-  const first = await source.lookUp("fund-1", { signal });
+  expect(namesIn(directory)).toEqual(["broken", "fund-1", "fund-2"]);
+  const first = await lookUp(directory, "fund-1");
   expect(first).toMatchObject({ name: "fund-1", productTypes: ["USDT-FUTURES"] });
   expect(shown(first)).toEqual(keys);
-  expect(shown(await source.lookUp("fund-2", { signal })).apiKey).toBe("key of fund-2");
+  expect(shown(await lookUp(directory, "fund-2")).apiKey).toBe("key of fund-2");
   await put("fund-1", JSON.stringify({ ...keys, apiKey: "key-2" }));
-  expect(shown(await source.lookUp("fund-1", { signal })).apiKey).toBe("key-2");
-  await expect(source.lookUp("broken", { signal })).rejects.toThrow("broken.json: is not JSON");
+  expect(shown(await lookUp(directory, "fund-1")).apiKey).toBe("key-2");
+  await expect(lookUp(directory, "broken")).rejects.toThrow("broken.json: is not JSON");
   // Read as a whole, each fault is told.
   const environment = { ACCOUNTS_FILE: directory };
   expect(() => readConfig(environment, { credentials: true })).toThrow("broken.json: is not JSON");
@@ -117,11 +124,10 @@ test("credentials of accounts that were added may be in a directory of their own
   await mkdir(join(folder.path, "secrets"));
   await file("secrets/added.json", keys);
   const path = await file("table.json", { credentials: { directory: "secrets" } });
-  const source = openAccountSource({ ACCOUNTS_FILE: path });
   const added = { name: "added", productTypes: undefined };
-  expect(shown(await source.lookUp("added", { signal, settings: added }))).toEqual(keys);
+  expect(shown(await lookUp(path, "added", added))).toEqual(keys);
   const gone = { name: "gone", productTypes: undefined };
-  await expect(source.lookUp("gone", { signal, settings: gone })).rejects.toThrow(
+  await expect(lookUp(path, "gone", gone)).rejects.toThrow(
     /account gone: .*gone\.json cannot be read \(ENOENT\)/,
   );
 });

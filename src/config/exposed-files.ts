@@ -4,7 +4,7 @@ import { parseEnv } from "node:util";
 const isExposed = (path: string): boolean =>
   ((statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & 0o077) !== 0;
 
-/** The same of several files in a directory, told together. */
+/** One warning about the files of a directory that {@link exposureOf} would warn of; none if there is no such file. */
 export function exposedAmong(directory: string, paths: readonly string[]): readonly string[] {
   const exposed = paths.filter(isExposed).length;
   if (exposed === 0) return [];
@@ -14,7 +14,7 @@ export function exposedAmong(directory: string, paths: readonly string[]): reado
   ];
 }
 
-/** A warning about a file with credentials that other users may read or write; undefined if they may not. */
+/** A warning about a file with credentials that other users may read or write; none if they may not. */
 export function exposureOf(path: string): readonly string[] {
   return !isExposed(path)
     ? []

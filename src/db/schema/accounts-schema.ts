@@ -63,7 +63,7 @@ export const accountLeases = pgTable(
   (t) => [index("account_leases_held").on(t.holder).where(sql`${t.holder} <> ''`)],
 );
 
-/** Verify leases: see renewable-lease.ts. */
+/** Leases of verify and doctor, which work beside a sync: see renewable-lease.ts. */
 export const accountGuests = pgTable("account_guests", {
   account: key("account").primaryKey(),
   /** Host and process of the holder; empty once the lease was given back. */
