@@ -20,7 +20,8 @@ export type ExchangeClock = {
 
 /**
  * Keeps the offset of the sample with the shortest round trip. Its error is at most half the round trip.
- * So a machine whose clock is minutes off still signs with the exchange's time.
+ * So a machine whose clock is minutes off still signs with the exchange's time. The client refuses an answer
+ * whose time cannot be true, before it gets here.
  */
 export function createExchangeClock(localNow: () => EpochMs): ExchangeClock {
   let offsetMs: number | undefined;

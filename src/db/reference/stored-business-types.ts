@@ -20,7 +20,10 @@ export type MappedType = {
   readonly meaning: string;
 };
 
-/** All types that are listed or were met, by category and code. Types without a category come last. */
+/**
+ * All types that are listed or were met, by category and code. Types without a category come last. A page that
+ * brings an unknown type adds it in its own transaction (upsert-bills.ts).
+ */
 export function readMappedTypes(db: Database): Promise<readonly MappedType[]> {
   return withDatabaseErrors(async () => {
     const { rows } = await db.execute<MappedType>(sql`
