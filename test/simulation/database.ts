@@ -195,6 +195,11 @@ class Session {
     return "connection" in this.#client ? this.#client.connection : undefined;
   }
 
+  /** The limits that the driver reads with each statement. */
+  get connectionParameters(): unknown {
+    return "connectionParameters" in this.#client ? this.#client.connectionParameters : undefined;
+  }
+
   query(statement: Statement, values?: unknown[]): Promise<pg.QueryResult | undefined> {
     return this.#database.send(this, this.#client, statement, values);
   }
