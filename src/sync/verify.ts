@@ -1,6 +1,7 @@
 import PQueue from "p-queue";
 import { type BillsApi, billsApiOf } from "../contract/bills-api.ts";
 import type { RowFault } from "../contract/json.ts";
+import type { ProductType } from "../contract/product-types.ts";
 import { type EpochMs, isoTime, secondMs } from "../contract/time.ts";
 import { type ExchangeError, ReportableError } from "../errors.ts";
 import type { Client } from "../exchange/client.ts";
@@ -11,7 +12,7 @@ import type { PageCommit, PageCounts, RejectedRow, Stream } from "./store.ts";
 import { probeAccount, StreamReader } from "./stream-reader.ts";
 import { VerifiedWindow } from "./verified-window.ts";
 import type { DifferingBill, FieldChange, VerifyStore } from "./verify-store.ts";
-import type { PageHabits } from "./walk/page-habits.ts";
+import { PageHabits } from "./walk/page-habits.ts";
 import { walkWindow } from "./walk/walk.ts";
 
 export type VerifyDeps = {
@@ -110,6 +111,15 @@ export async function verifyBills(
   return streams.map((stream) => stream.report());
 }
 
+/** Opens the verification of an account's streams, one by one. They share what is learned of the exchange's pages. */
+export function openStreams(
+  deps: VerifyDeps,
+  account: string,
+): (productType: ProductType) => StreamVerify {
+  const pageHabits = new PageHabits();
+  return (productType) => new StreamVerify(deps, { account, productType }, pageHabits);
+}
+
 /** The verification of one stream. */
 export class StreamVerify {
   readonly stream: Stream;
@@ -125,7 +135,7 @@ export class StreamVerify {
   #compared = 0;
 
   /** @param pageHabits shared by the account's streams. */
-  constructor(deps: VerifyDeps, stream: Stream, pageHabits?: PageHabits) {
+  constructor(deps: VerifyDeps, stream: Stream, pageHabits: PageHabits) {
     const { client, assertHeld, signal, onFailure } = deps;
     const onAttempt = (failure: ExchangeError | undefined) => {
       if (failure !== undefined) onFailure(stream, failure);

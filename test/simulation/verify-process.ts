@@ -6,13 +6,12 @@ import { openVerifyStore } from "../../src/db/ledger/verification-store.ts";
 import type { Interval } from "../../src/sync/intervals.ts";
 import {
   type Finding,
+  openStreams,
   type StreamVerification,
-  StreamVerify,
   type VerifyDeps,
   verifyBills,
 } from "../../src/sync/verify.ts";
 import type { Repair, VerifyStore } from "../../src/sync/verify-store.ts";
-import { PageHabits } from "../../src/sync/walk/page-habits.ts";
 import type { WrittenBill } from "./committed.ts";
 import type { ProcessDatabase } from "./database.ts";
 import { type OutsideOptions, outsideOf } from "./outside.ts";
@@ -79,10 +78,7 @@ export function startVerify(options: VerifyProcessOptions): VerifyProcess {
         onFinding: (finding) => findings.push(finding),
         onFailure: () => undefined,
       };
-      const pageHabits = new PageHabits();
-      const streamOf = (productType: ProductType) =>
-        new StreamVerify(deps, { account: account.name, productType }, pageHabits);
-      const streams = await verifyBills(productTypes.map(streamOf), span);
+      const streams = await verifyBills(productTypes.map(openStreams(deps, account.name)), span);
       return { findings, streams, error: undefined };
     } catch (error) {
       return { findings, streams: [], error };

@@ -7,13 +7,12 @@ import { openVerifyStore } from "../../src/db/ledger/verification-store.ts";
 import type { Interval } from "../../src/sync/intervals.ts";
 import {
   type Finding,
+  openStreams,
   type StreamVerification,
-  StreamVerify,
   type VerifyDeps,
   verifyBills,
 } from "../../src/sync/verify.ts";
 import type { StoredBill, VerifyStore } from "../../src/sync/verify-store.ts";
-import { PageHabits } from "../../src/sync/walk/page-habits.ts";
 import { accountOf, type Simulation, transportOf } from "./simulation.ts";
 
 export type VerificationOptions = {
@@ -72,10 +71,7 @@ export async function verifyIn(
       onFinding: (finding) => findings.push(finding),
       onFailure: () => undefined,
     };
-    const pageHabits = new PageHabits();
-    const streamOf = (productType: ProductType) =>
-      new StreamVerify(deps, { account: account.name, productType }, pageHabits);
-    const streams = await verifyBills(wanted.map(streamOf), span);
+    const streams = await verifyBills(wanted.map(openStreams(deps, account.name)), span);
     await time.hold(async () => lease[Symbol.asyncDispose]());
     return { findings, streams };
   };

@@ -31,12 +31,12 @@ import { modeOf } from "../../sync/account-state.ts";
 import type { Interval } from "../../sync/intervals.ts";
 import type { Stream } from "../../sync/store.ts";
 import {
+  openStreams,
   type StreamVerification,
-  StreamVerify,
+  type StreamVerify,
   type VerifyDeps,
   verifyBills,
 } from "../../sync/verify.ts";
-import { PageHabits } from "../../sync/walk/page-habits.ts";
 import { streamName } from "../../terminal/stream-names.ts";
 import {
   type AccountVerification,
@@ -200,13 +200,7 @@ async function meetStreams(
 ): Promise<Met<StreamVerify>> {
   const { name, readsAll = false } = account;
   const state = (await readAccountStates(db, name)).of(name);
-  const pageHabits = new PageHabits();
-  const { mode, streams } = await meetAccount(
-    asking,
-    account,
-    state,
-    (productType) => new StreamVerify(verifying, { account: name, productType }, pageHabits),
-  );
+  const { mode, streams } = await meetAccount(asking, account, state, openStreams(verifying, name));
   if (streams.length === 0) refuseNothing(account, mode);
   const isRefused = (stream: StreamVerify) =>
     state.notAvailable.some(({ productType }) => productType === productTypeOf(stream));

@@ -3,7 +3,7 @@ import { getTableConfig, type PgTable } from "drizzle-orm/pg-core";
 import { checkDays, ledgerDays, symbolDays } from "../schema/days-schema.ts";
 import { chainOrderText } from "../sql/chain-order.ts";
 import { readSqlFile } from "../sql/sql-file.ts";
-import { productTypesText, unifiedArrayText } from "../sql/wallet.ts";
+import { apartText, productTypesText, unifiedArrayText } from "../sql/wallet.ts";
 
 /** Whether `stored` is a day that is not marked as dirty. */
 const isStoredDayClean = `not exists (
@@ -22,7 +22,9 @@ const isOfDirtyDay = `entries.account = $account
 
 /** Expressions that several files share. */
 const common: Readonly<Record<string, string>> = {
+  amount_apart: apartText("amount", "entries.product_type"),
   chain_order: chainOrderText(),
+  fee_apart: apartText("fee", "entries.product_type"),
   is_of_dirty_day: isOfDirtyDay,
   is_stored_day_clean: isStoredDayClean,
 };

@@ -10,6 +10,13 @@ export const walletOf = (productType: string): SQL => sql.raw(walletText(product
 export const walletText = (productType: string): string =>
   `(case when ${productType} like 'UTA-%' then 'UTA' else ${productType} end)`;
 
+/**
+ * A bill's amount or fee in analytics.entries, so that no fee is in both: a unified account's `amount` may
+ * contain its fee, and its `wallet_amount` does not.
+ */
+export const apartText = (column: "amount" | "fee", productType = "product_type"): string =>
+  `(case when ${productType} like 'UTA-%' then wallet_${column} else ${column} end)`;
+
 /** The product types that share a unified account's one wallet, as an array. */
 export const unifiedArrayText = `array[${unifiedProductTypes.map((name) => `'${name}'`).join(", ")}]`;
 

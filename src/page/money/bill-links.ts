@@ -1,4 +1,5 @@
 import { type Html, html } from "../html.ts";
+import { onceFor } from "../once.ts";
 import { type PageSelection, queryOf } from "../selection.ts";
 import { type ContractPart, contractParts, type PartName } from "./contract-parts.ts";
 import { type Line, type LineName, lineNamed } from "./lines.ts";
@@ -32,17 +33,12 @@ export function billsAddress(
 }
 
 // A page has a thousand such addresses: the part that they share is built once.
-const bases = new WeakMap<PageSelection, string>();
-
-function baseOf(selection: PageSelection): string {
-  const known = bases.get(selection);
-  if (known !== undefined) return known;
+const baseOf = onceFor((selection: PageSelection): string => {
   const query = new URLSearchParams(queryOf(selection));
   query.delete("from");
   query.delete("to");
-  bases.set(selection, `${query}`);
   return `${query}`;
-}
+});
 
 /** The filter of such an address. An unknown name is ignored. */
 export const billFilterOf = (asked: URLSearchParams): BillFilter => ({

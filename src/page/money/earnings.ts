@@ -3,6 +3,7 @@ import { isoTime } from "../../contract/time.ts";
 import { textArray } from "../../db/sql/array-literal.ts";
 import { productTypesOf } from "../../db/sql/wallet.ts";
 import { decimalOf, decimalText, subtract } from "../../export/decimal.ts";
+import { onceFor } from "../once.ts";
 import type { WalletContext } from "../section.ts";
 import { daysBefore } from "../selection.ts";
 import { hasFee, isFeeRow, isOwnResult, type PartName } from "./contract-parts.ts";
@@ -38,17 +39,11 @@ export type CoinEarnings = {
   readonly off: Off;
 };
 
-const read = new WeakMap<WalletContext, Promise<readonly CoinEarnings[]>>();
-
 /**
  * The earnings of all coins of the selected account, ordered by product, then by most bills. They
  * are queried once for each context.
  */
-export function readEarnings(context: WalletContext): Promise<readonly CoinEarnings[]> {
-  const known = read.get(context) ?? readCoins(context);
-  read.set(context, known);
-  return known;
-}
+export const readEarnings = onceFor(readCoins);
 
 type Place = { readonly product: string; readonly coin: string };
 

@@ -3,6 +3,7 @@ import { onlyRow } from "../../db/sql/only-row.ts";
 import { productTypesOf } from "../../db/sql/wallet.ts";
 import { type Html, html } from "../html.ts";
 import { icon } from "../icons.ts";
+import { onceFor } from "../once.ts";
 import type { WalletContext } from "../section.ts";
 import { type Day, queryOf } from "../selection.ts";
 import { walletDays } from "./wallet-days.ts";
@@ -16,17 +17,11 @@ export const hasDays = async (context: WalletContext): Promise<boolean> =>
 /** What is stored of the selected wallet. Days are null if there are none. */
 export type WalletSpan = Readonly<Record<"first" | "last" | "readFrom", Day | null>>;
 
-const read = new WeakMap<WalletContext, Promise<WalletSpan>>();
-
 /**
  * The days of the wallet's first and last bill, and the day from which on runs read it. They are
  * queried once for each context.
  */
-export function walletSpan(context: WalletContext): Promise<WalletSpan> {
-  const known = read.get(context) ?? readSpan(context);
-  read.set(context, known);
-  return known;
-}
+export const walletSpan = onceFor(readSpan);
 
 async function readSpan({ tx, selection }: WalletContext): Promise<WalletSpan> {
   const { account, product, coin } = selection;

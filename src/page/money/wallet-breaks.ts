@@ -1,8 +1,9 @@
 import { sql } from "drizzle-orm";
-import { unifiedWallet } from "../../contract/product-types.ts";
 import { dayMs, epochMs, isoTime } from "../../contract/time.ts";
+import { walletOf } from "../../db/sql/wallet.ts";
 import type { Flag } from "../charts/plot.ts";
 import { type Html, html, joined } from "../html.ts";
+import { onceFor } from "../once.ts";
 import type { WalletContext } from "../section.ts";
 import type { Day } from "../selection.ts";
 import type { ChartStretch } from "./chart-stretches.ts";
@@ -12,24 +13,14 @@ export type WalletBreak = { readonly breakId: string; readonly day: Day; readonl
 
 const breaksMax = 100;
 
-const read = new WeakMap<WalletContext, Promise<readonly WalletBreak[]>>();
-
 /**
  * The unresolved breaks of the wallet's own product types, in the order in which they happened. They
  * are queried once for each context.
  */
-export function walletBreaks(context: WalletContext): Promise<readonly WalletBreak[]> {
-  const known = read.get(context) ?? readBreaks(context);
-  read.set(context, known);
-  return known;
-}
+export const walletBreaks = onceFor(readBreaks);
 
 async function readBreaks({ tx, selection }: WalletContext): Promise<readonly WalletBreak[]> {
   const { account, product, coin, from, to } = selection;
-  const ofProduct =
-    product === unifiedWallet
-      ? sql`(product_type = ${product} or product_type like 'UTA-%')`
-      : sql`product_type = ${product}`;
   const { rows } = await tx.execute<WalletBreak>(sql`
     select
       break_id::text as "breakId",
@@ -37,7 +28,7 @@ async function readBreaks({ tx, selection }: WalletContext): Promise<readonly Wa
       state
     from analytics.breaks
     where account = ${account}
-      and ${ofProduct}
+      and ${walletOf("product_type")} = ${product}
       and coin in (${coin}, '')
       and state <> 'resolved'
       and happened_at >= ${`${from}T00:00:00Z`}::timestamptz

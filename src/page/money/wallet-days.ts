@@ -1,4 +1,5 @@
 import { sql } from "drizzle-orm";
+import { onceFor } from "../once.ts";
 import type { WalletContext } from "../section.ts";
 import type { Day } from "../selection.ts";
 import { type LineName, lines } from "./lines.ts";
@@ -25,17 +26,11 @@ type Row = Record<LineName, string> & {
   readonly isComplete: boolean;
 };
 
-const read = new WeakMap<WalletContext, Promise<readonly Stretch[]>>();
-
 /**
  * The selected days, oldest first, from the wallet's first bill to the end of what was read. They
  * are queried once for each context, however many sections show them.
  */
-export function walletDays(context: WalletContext): Promise<readonly Stretch[]> {
-  const known = read.get(context) ?? readDays(context);
-  read.set(context, known);
-  return known;
-}
+export const walletDays = onceFor(readDays);
 
 async function readDays({ tx, selection }: WalletContext): Promise<readonly Stretch[]> {
   const { account, product, coin, from, to } = selection;

@@ -49,8 +49,8 @@ cross join lateral (
       category,
       fee,
       fee_by_coupon,
-      -- A unified account's amount may contain its fee: wallet_amount is without it.
-      case when product_type like 'UTA-%' then wallet_amount else amount end as net
+      -- A unified account's amount without the fee that it may contain.
+      $amount_apart as net
     from analytics.entries
     where $is_of_dirty_day
     -- Computes each bill's net once, and not once for each use.

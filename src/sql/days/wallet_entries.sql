@@ -33,9 +33,9 @@ cross join lateral (
     symbol,
     business_type,
     category,
-    -- A unified account's amount may contain its fee: wallet_amount is without it.
-    case when entries.product_type like 'UTA-%' then wallet_amount else amount end as amount,
-    case when entries.product_type like 'UTA-%' then wallet_fee else fee end as fee,
+    -- A unified account's amount without the fee that it may contain.
+    $amount_apart as amount,
+    $fee_apart as fee,
     balance
   from analytics.entries
   left join bill_order using (account, product_type, bill_id)
