@@ -92,6 +92,26 @@ describe("bills of one millisecond in any order of their ids", () => {
     );
   });
 
+  test("chain where the first bills without a balance that fit a jump belong elsewhere", () => {
+    const after = (billId: string, moved: bigint, balance?: bigint) =>
+      ({ billId, time: 0, moved, after: balance }) satisfies Step;
+    // 2 - 9 + 7 is 0, so the three fit wherever any other bills fit.
+    const steps = [
+      after("3", -687_090_808_079n, 9_835_407_803_355n),
+      after("9", 2n),
+      after("2", 948_716_268_911n, 10_522_498_611_434n),
+      after("5", -9n),
+      after("1", -130_111_755_888n, 9_573_782_342_523n),
+      after("7", 0n, 9_052_514_069_519n),
+      after("8", 7n),
+      after("4", 10n, 9_835_407_803_365n),
+      after("0", -296_105_901_589n, 9_703_894_098_411n),
+      after("6", -782_893_733_837n),
+    ];
+    const group = { steps, start, end: endOf(start, steps), tolerance: 0n, bookedMaxMs: 0 };
+    expect(jumpsOf(chainedOrder(group), group)).toBe(0);
+  });
+
   test("chain as if unrounded where each balance is a unit off", () => {
     const rounded = fc.record({
       steps: shuffledSteps(fc.array(shown(amount), { maxLength: 60 })),

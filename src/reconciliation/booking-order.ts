@@ -85,29 +85,41 @@ function trailOrder(group: Group): readonly Step[] {
 
 // Few tries suffice: among amounts of many digits hardly ever more than one bill fits.
 const searchedMax = 100;
-const triesMax = 20_000;
+const triesMax = 100_000;
 
 /**
  * Searches for an order without a jump, bill by bill, within a number of tries. It finds orders that the
  * graph misses. The graph merges balances within the tolerance, so it can go wrong where bills move less
- * than that. It also ignores times, so of several trails it may take one that the times rule out.
+ * than that. It takes the first bills without a balance whose sum fits, which may not be those that belong
+ * there. It also ignores times, so of several trails it may take one that the times rule out.
  */
 function searched(group: Group): readonly Step[] | undefined {
   const { steps, start, end, tolerance, bookedMaxMs } = group;
-  if ((tolerance === 0n && bookedMaxMs === 0) || steps.length > searchedMax) return undefined;
+  if (steps.length > searchedMax) return undefined;
   let tries = 0;
   const from = (
     balance: bigint | undefined,
     left: readonly Step[],
+    previous?: Step,
   ): readonly Step[] | undefined => {
     const [oldest] = left;
     if (oldest === undefined) return isFar(balance, end, tolerance) ? undefined : [];
-    for (const step of left) {
-      if (step.time - oldest.time > bookedMaxMs || tries++ > triesMax) return undefined;
-      const expected = balance === undefined ? undefined : balance + step.moved;
-      if (isFar(step.after, expected, tolerance)) continue;
+    tries += left.length;
+    if (tries > triesMax) return undefined;
+    const fits = left.filter(
+      ({ time, moved, after }) =>
+        time - oldest.time <= bookedMaxMs &&
+        !isFar(after, balance === undefined ? undefined : balance + moved, tolerance),
+    );
+    // Bills without a balance always fit. One order of neighbours among them does for all: that of `steps`.
+    const isAfterPrevious = (step: Step) =>
+      previous === undefined || steps.indexOf(step) > steps.indexOf(previous);
+    const hidden = fits.filter((step) => step.after === undefined && isAfterPrevious(step));
+    for (const step of [...fits.filter(({ after }) => after !== undefined), ...hidden]) {
       const others = left.filter((other) => other !== step);
-      const rest = from(step.after ?? expected, others);
+      const isHidden = step.after === undefined;
+      const expected = balance === undefined ? undefined : balance + step.moved;
+      const rest = from(step.after ?? expected, others, isHidden ? step : undefined);
       if (rest !== undefined) return [step, ...rest];
     }
     return undefined;
