@@ -10,7 +10,7 @@ import {
 import { dayMs, hourMs, minuteMs } from "../src/contract/time.ts";
 import { type Database, openDatabase } from "../src/db/connect.ts";
 import { AccountInTransitError } from "../src/errors.ts";
-import { Refusal } from "../src/server/source.ts";
+import { Refusal } from "../src/exchange-server/source.ts";
 import { isComplete } from "../src/sync/run.ts";
 import { testDatabase } from "./support/database.ts";
 import { exactly } from "./support/sandbox-ledger.ts";

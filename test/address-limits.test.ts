@@ -7,9 +7,9 @@ import { hourMs, minuteMs, secondMs } from "../src/contract/time.ts";
 import { type AddressLimits, createAddressLimits } from "../src/exchange/address-limits.ts";
 import { createRateLimiter, type RateLimiter } from "../src/exchange/rate-limiter.ts";
 import type { Transport } from "../src/exchange/transport.ts";
+import { rollingWindow } from "../src/exchange-server/arrivals.ts";
 import { createSandbox } from "../src/sandbox/sandbox.ts";
 import { Secret } from "../src/secret.ts";
-import { rollingWindow } from "../src/server/arrivals.ts";
 import { virtualClock } from "./support/virtual-clock.ts";
 
 const wayMs = 20;

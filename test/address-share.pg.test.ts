@@ -3,8 +3,8 @@ import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { secondMs } from "../src/contract/time.ts";
 import { countNeighbours, holderName } from "../src/db/lease/neighbours.ts";
+import { rollingWindow } from "../src/exchange-server/arrivals.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
-import { rollingWindow } from "../src/server/arrivals.ts";
 import { environmentFor, runCli } from "./support/cli.ts";
 import { fileDatabase } from "./support/database.ts";
 

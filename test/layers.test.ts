@@ -15,11 +15,11 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   reports: stored,
   export: [...stored, "reconciliation"],
   fleet: [...stored, "reports"],
-  server: ["contract"],
-  sandbox: ["contract", "server"],
+  "exchange-server": ["contract"],
+  sandbox: ["contract", "exchange-server"],
   page: [...judged, "terminal"],
   metrics: [...stored, "reports"],
-  serve: [...stored, "reports", "metrics", "server", "log", "page"],
+  serve: [...stored, "reports", "metrics", "exchange-server", "log", "page"],
   terminal: core,
   config: ["contract", "exchange", "nearest"],
   log: ["config"],
@@ -69,7 +69,7 @@ test("the sandbox exchange is loaded by the two commands that run it, and by not
   ]);
 });
 
-test("the server is loaded by its commands, and its library by nothing else", () => {
+test("what serve runs is loaded by the commands, and its library by nothing else", () => {
   const users = imports.filter(
     ({ from, to }) => roomOf(to) === "serve" && roomOf(from) !== "serve",
   );

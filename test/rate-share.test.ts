@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import { exchangeOf } from "../src/app/exchange-session.ts";
 import { billsApiOf } from "../src/contract/bills-api.ts";
 import { minuteMs, secondMs } from "../src/contract/time.ts";
+import { rollingWindow } from "../src/exchange-server/arrivals.ts";
 import { Secret } from "../src/secret.ts";
-import { rollingWindow } from "../src/server/arrivals.ts";
 import { virtualClock } from "./support/virtual-clock.ts";
 
 const start = Date.UTC(2026, 3, 30);

@@ -12,6 +12,9 @@ import type { Query } from "../src/contract/operation.ts";
 import { signature } from "../src/contract/signature.ts";
 import { symbolOf, symbols } from "../src/contract/symbols.ts";
 import { dayMs, historyMs, intervalMaxMs, minuteMs } from "../src/contract/time.ts";
+import type { ApiAnswer, ApiRequest } from "../src/exchange-server/api.ts";
+import { rollingWindow } from "../src/exchange-server/arrivals.ts";
+import { serveApi } from "../src/exchange-server/http.ts";
 import {
   faultNames,
   randomFaults,
@@ -27,9 +30,6 @@ import {
   sandboxEnvironment,
 } from "../src/sandbox/sandbox.ts";
 import { type Quirks, servedBills } from "../src/sandbox/source.ts";
-import type { ApiAnswer, ApiRequest } from "../src/server/api.ts";
-import { rollingWindow } from "../src/server/arrivals.ts";
-import { serveApi } from "../src/server/http.ts";
 
 const start = Date.UTC(2025, 5, 1, 10, 11, 12, 345);
 

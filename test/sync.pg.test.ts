@@ -4,11 +4,11 @@ import { dayMs, epochMs, hourMs, minuteMs, secondMs } from "../src/contract/time
 
 import { readKnownTime } from "../src/db/ledger/known-time.ts";
 import { ContradictionError, ExchangeError, messageOf, StoppedError } from "../src/errors.ts";
+import type { Answer, ApiAnswer, ApiRequest } from "../src/exchange-server/api.ts";
 import type { WireBill } from "../src/sandbox/entry.ts";
 import { type NamedFault, withFaults } from "../src/sandbox/faults.ts";
 import type { LedgerBill } from "../src/sandbox/ledger-bill.ts";
 import { withBrokenRows } from "../src/sandbox/ledger-faults.ts";
-import type { Answer, ApiAnswer, ApiRequest } from "../src/server/api.ts";
 import { lengthMs } from "../src/sync/intervals.ts";
 import { isComplete } from "../src/sync/run.ts";
 import type { StreamReport } from "../src/sync/stream-run.ts";

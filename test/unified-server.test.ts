@@ -9,10 +9,10 @@ import { signature } from "../src/contract/signature.ts";
 import { dayMs, historyMs, minuteMs, unifiedIntervalMaxMs } from "../src/contract/time.ts";
 import { accountInfo, accountSettings } from "../src/contract/unified-account.ts";
 import { readUnifiedBill } from "../src/contract/unified-bill.ts";
+import { type Credential, Refusal } from "../src/exchange-server/source.ts";
 import type { ModeChange } from "../src/sandbox/modes.ts";
 import { createSandbox, type Sandbox, type SandboxOptions } from "../src/sandbox/sandbox.ts";
 import { type Quirks, servedBills } from "../src/sandbox/source.ts";
-import { type Credential, Refusal } from "../src/server/source.ts";
 
 const start = Date.UTC(2026, 3, 30, 23, 59, 58, 765);
 const always = (mode: string): readonly ModeChange[] => [{ at: Number.NEGATIVE_INFINITY, mode }];

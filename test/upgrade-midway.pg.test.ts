@@ -8,10 +8,10 @@ import {
 import { dayMs, historyMs, minuteMs, secondMs } from "../src/contract/time.ts";
 import { openDatabase } from "../src/db/connect.ts";
 import { readStoredBills } from "../src/db/ledger/stored-bills.ts";
+import { Refusal } from "../src/exchange-server/source.ts";
 import { readStatus } from "../src/reports/status.ts";
 import type { ModeChange } from "../src/sandbox/modes.ts";
 import { integer, seededRandom } from "../src/sandbox/random.ts";
-import { Refusal } from "../src/server/source.ts";
 import type { ClosedStream } from "../src/sync/closed-streams.ts";
 import { isComplete } from "../src/sync/run.ts";
 import type { Store } from "../src/sync/store.ts";

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { dayMs, epochMs, hourMs, secondMs } from "../src/contract/time.ts";
+import { type BillsRequest, Refusal, type WirePage } from "../src/exchange-server/source.ts";
 import type { Ledger } from "../src/sandbox/ledger.ts";
 import type { LedgerBill } from "../src/sandbox/ledger-bill.ts";
 import { integer, pick, type Random, seededRandom } from "../src/sandbox/random.ts";
 import { snowflake } from "../src/sandbox/snowflake.ts";
 import { type Quirks, sandboxSource } from "../src/sandbox/source.ts";
-import { type BillsRequest, Refusal, type WirePage } from "../src/server/source.ts";
 import { compareIds, IdOrder } from "../src/sync/walk/id-order.ts";
 import { PageHabits } from "../src/sync/walk/page-habits.ts";
 import { TimeWalk } from "../src/sync/walk/time-walk.ts";

@@ -1,8 +1,8 @@
 import { setTimeout as sleepFor } from "node:timers/promises";
 import { signedPath } from "../contract/signature.ts";
 import { minuteMs } from "../contract/time.ts";
-import { type Answer, type ApiAnswer, type ApiRequest, toAnswer } from "../server/api.ts";
-import { Refusal } from "../server/source.ts";
+import { type Answer, type ApiAnswer, type ApiRequest, toAnswer } from "../exchange-server/api.ts";
+import { Refusal } from "../exchange-server/source.ts";
 import { pick, type Random } from "./random.ts";
 
 const html = (status: number, title: string): ApiAnswer => ({

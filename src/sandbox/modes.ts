@@ -1,4 +1,4 @@
-import type { AccountMode } from "../server/source.ts";
+import type { AccountMode } from "../exchange-server/source.ts";
 
 /** The account's mode from a time on, in milliseconds since the Unix epoch. */
 export type ModeChange = { readonly at: number; readonly mode: AccountMode };

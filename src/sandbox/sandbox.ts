@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
-import { type Answer, createApi } from "../server/api.ts";
-import type { Statistics } from "../server/arrivals.ts";
-import { serveApi } from "../server/http.ts";
-import type { LongSpans, PastHorizon } from "../server/routes.ts";
-import type { Credential } from "../server/source.ts";
+import { type Answer, createApi } from "../exchange-server/api.ts";
+import type { Statistics } from "../exchange-server/arrivals.ts";
+import { serveApi } from "../exchange-server/http.ts";
+import type { LongSpans, PastHorizon } from "../exchange-server/routes.ts";
+import type { Credential } from "../exchange-server/source.ts";
 import { makeContracts } from "./contracts.ts";
 import { type FaultOptions, faultyExchange } from "./fault-schedule.ts";
 import { type Ledger, type LedgerOptions, makeLedger } from "./ledger.ts";

@@ -1,7 +1,12 @@
 import { nonFinancialTypes } from "../contract/business-types.ts";
 import { type ClassicProductType, isUnified, type ProductType } from "../contract/product-types.ts";
 import type { EpochMs } from "../contract/time.ts";
-import { type BillsRequest, Refusal, type Source, type WirePage } from "../server/source.ts";
+import {
+  type BillsRequest,
+  Refusal,
+  type Source,
+  type WirePage,
+} from "../exchange-server/source.ts";
 import type { Ledger } from "./ledger.ts";
 import type { LedgerBill } from "./ledger-bill.ts";
 import { integer, type Random, shuffled } from "./random.ts";

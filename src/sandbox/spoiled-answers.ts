@@ -1,5 +1,5 @@
-import { type ApiAnswer, toAnswer } from "../server/api.ts";
-import { Refusal } from "../server/source.ts";
+import { type ApiAnswer, toAnswer } from "../exchange-server/api.ts";
+import { Refusal } from "../exchange-server/source.ts";
 import { type LaterCode, laterCodes, type ScheduledFault } from "./fault-kinds.ts";
 
 const titles = {

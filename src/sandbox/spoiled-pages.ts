@@ -1,6 +1,11 @@
 import { isUnified } from "../contract/product-types.ts";
 import { epochMs, historyMs, hourMs, unifiedIntervalMaxMs } from "../contract/time.ts";
-import { type BillsRequest, Refusal, type Source, type WirePage } from "../server/source.ts";
+import {
+  type BillsRequest,
+  Refusal,
+  type Source,
+  type WirePage,
+} from "../exchange-server/source.ts";
 import type { Meeting, ScheduledFault } from "./fault-kinds.ts";
 
 /** A page with bills, and the cursor for the page after it. */

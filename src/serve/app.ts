@@ -1,16 +1,16 @@
 import { type FastifyInstance, fastify } from "fastify";
 import { explained } from "../db/database-errors.ts";
 import { firstThrown, messageOf, ReportableError } from "../errors.ts";
+import { Refusal } from "../exchange-server/source.ts";
 import type { Log } from "../log.ts";
 import { createHttpMetrics, type HttpMetrics } from "../metrics/http-metrics.ts";
-import { Refusal } from "../server/source.ts";
 import { sendEnvelope } from "./envelope.ts";
 import { health } from "./health.ts";
 import { metrics } from "./metrics.ts";
 import { mirror } from "./mirror/mirror.ts";
 import { openapi } from "./openapi.ts";
 import { page } from "./page/page.ts";
-import type { RouteGroup, ServeDeps } from "./routes.ts";
+import type { RouteGroup, ServeDeps } from "./route-group.ts";
 
 /** Everything that the server serves. */
 const routeGroups: readonly RouteGroup[] = [health, metrics, mirror, openapi, page];

@@ -9,7 +9,7 @@ import { html } from "../page/html.ts";
 import { messagePage } from "../page/layout.ts";
 import { type ExportName, exportFile, isExportName } from "../page/money/exports.ts";
 import { readShown } from "../page/shown.ts";
-import type { RouteGroup, ServeDeps } from "./routes.ts";
+import type { RouteGroup, ServeDeps } from "./route-group.ts";
 
 // A download holds a connection of the pool until its client has read it: other requests need
 // connections too.

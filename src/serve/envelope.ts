@@ -1,7 +1,7 @@
 import type { FastifyReply } from "fastify";
 import { successCode } from "../contract/envelope.ts";
-import { type ApiAnswer, toAnswer } from "../server/api.ts";
-import type { Refusal } from "../server/source.ts";
+import { type ApiAnswer, toAnswer } from "../exchange-server/api.ts";
+import type { Refusal } from "../exchange-server/source.ts";
 
 /** Data that is JSON text already and is sent as it is. */
 export class JsonText {

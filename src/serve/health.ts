@@ -3,7 +3,7 @@ import { epochMs } from "../contract/time.ts";
 import type { Queryable } from "../db/connect.ts";
 import { isOneOf } from "../db/sql/one-of.ts";
 import { messageOf } from "../errors.ts";
-import type { RouteGroup } from "./routes.ts";
+import type { RouteGroup } from "./route-group.ts";
 
 /**
  * `/healthz`: whether the process is up. `/readyz`: whether it can answer from the database.

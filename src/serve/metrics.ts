@@ -1,6 +1,6 @@
 import { Registry } from "prom-client";
 import { readMetrics, readReachableMetrics } from "../metrics/read-metrics.ts";
-import type { RouteGroup } from "./routes.ts";
+import type { RouteGroup } from "./route-group.ts";
 
 /**
  * What is stored, and what the server counted, in the format of Prometheus. Needs no key. Requests

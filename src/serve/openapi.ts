@@ -16,7 +16,7 @@ import { accountSettings } from "../contract/unified-account.ts";
 import { unifiedBillFields } from "../contract/unified-bill.ts";
 import { programVersion } from "../version.ts";
 import { billsQuery, loanToValueQuery, recordsQuery } from "./mirror/queries.ts";
-import type { RouteGroup } from "./routes.ts";
+import type { RouteGroup } from "./route-group.ts";
 
 /**
  * The mirror's OpenAPI document. It is built once, from the schemas that requests are parsed with.

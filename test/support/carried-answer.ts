@@ -1,6 +1,6 @@
 import { ExchangeError } from "../../src/errors.ts";
 import { type HttpAnswer, transportLimits } from "../../src/exchange/transport.ts";
-import type { ApiAnswer } from "../../src/server/api.ts";
+import type { ApiAnswer } from "../../src/exchange-server/api.ts";
 
 /**
  * What a client in this process gets of an answer, as the real transport would give it, and when.

@@ -1,7 +1,7 @@
 import { inTransaction, type OpenDatabase } from "../../src/db/connect.ts";
 import { createApp } from "../../src/serve/app.ts";
 import { listen } from "../../src/serve/listen.ts";
-import type { ServeDeps } from "../../src/serve/routes.ts";
+import type { ServeDeps } from "../../src/serve/route-group.ts";
 import { readWhole } from "./read-whole.ts";
 
 export type PageServer = AsyncDisposable & {

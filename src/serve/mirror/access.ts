@@ -1,8 +1,8 @@
 import type { FastifyRequest } from "fastify";
 import { minuteMs, secondMs } from "../../contract/time.ts";
-import { authenticate, type SignedRequest } from "../../server/authenticate.ts";
-import { sentQueryOf } from "../../server/http.ts";
-import { type Credential, Refusal } from "../../server/source.ts";
+import { authenticate, type SignedRequest } from "../../exchange-server/authenticate.ts";
+import { sentQueryOf } from "../../exchange-server/http.ts";
+import { type Credential, Refusal } from "../../exchange-server/source.ts";
 import { keyPrefix, type MirrorKey } from "../keys/key-file.ts";
 import type { KeyRing } from "../keys/key-ring.ts";
 import { createRollingLimit, type RollingLimit } from "./rolling-limit.ts";

@@ -2,8 +2,8 @@ import type { LoanToValue } from "../../contract/loan-to-value.ts";
 import { epochMs, isoTime } from "../../contract/time.ts";
 import type { Transaction } from "../../db/connect.ts";
 import { readLastSnapshot } from "../../db/reference/stored-loan-to-value.ts";
-import { readQuery } from "../../server/read-query.ts";
-import { Refusal } from "../../server/source.ts";
+import { readQuery } from "../../exchange-server/read-query.ts";
+import { Refusal } from "../../exchange-server/source.ts";
 import type { Asked, Served } from "./bills.ts";
 import { loanToValueQuery } from "./queries.ts";
 

@@ -10,8 +10,8 @@ import {
   readContracts,
   readPairs,
 } from "../../db/reference/stored-symbols.ts";
-import { readQuery } from "../../server/read-query.ts";
-import { Refusal } from "../../server/source.ts";
+import { readQuery } from "../../exchange-server/read-query.ts";
+import { Refusal } from "../../exchange-server/source.ts";
 import type { Query } from "./access.ts";
 import type { Served } from "./bills.ts";
 

@@ -1,5 +1,5 @@
 import { isoTime, minuteMs, secondMs } from "../../contract/time.ts";
-import { Refusal } from "../../server/source.ts";
+import { Refusal } from "../../exchange-server/source.ts";
 import { type Interval, union } from "../../sync/intervals.ts";
 import type { Stream } from "../../sync/store.ts";
 import type { Hole, LedgerTimes } from "./holes.ts";

@@ -1,6 +1,6 @@
 import { sql } from "drizzle-orm";
 import type { Queryable } from "../../db/connect.ts";
-import { Refusal } from "../../server/source.ts";
+import { Refusal } from "../../exchange-server/source.ts";
 import { modeOf } from "../../sync/account-state.ts";
 import type { Stream } from "../../sync/store.ts";
 

@@ -7,7 +7,7 @@ import { joined } from "../../page/html.ts";
 import { liveParts } from "../../page/page.ts";
 import { readShown, type Shown } from "../../page/shown.ts";
 import { readFacts } from "../../page/trust/facts.ts";
-import type { ServeDeps } from "../routes.ts";
+import type { ServeDeps } from "../route-group.ts";
 
 // Poll intervals while a sync runs and while none does. One poll serves all viewers.
 const busyPollMs = secondMs;

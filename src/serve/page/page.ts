@@ -5,7 +5,7 @@ import { html } from "../../page/html.ts";
 import { messagePage } from "../../page/layout.ts";
 import { type Asked, writePage } from "../../page/page.ts";
 import { downloads } from "../downloads.ts";
-import type { RouteGroup, ServeDeps } from "../routes.ts";
+import type { RouteGroup, ServeDeps } from "../route-group.ts";
 import { compressAnswers } from "./compression.ts";
 import { approachOf, isShownTo } from "./guard.ts";
 import { addLive } from "./live.ts";
