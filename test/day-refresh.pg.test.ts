@@ -1,6 +1,6 @@
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
-import { setDaysRight } from "../src/app/stored-days.ts";
+import { setDaysRight } from "../src/app/store-days.ts";
 import { checkStoredDays } from "../src/commands/doctor/stored-days.ts";
 import { epochMs } from "../src/contract/time.ts";
 import { inTransaction, openDatabase } from "../src/db/connect.ts";

@@ -13,7 +13,7 @@ import {
   unawareOfEachOther,
   workerSessionName,
 } from "../src/fleet/worker-sessions.ts";
-import { readQueue } from "../src/reports/queue.ts";
+import { readQueue } from "../src/reports/queue-status.ts";
 import { Secret } from "../src/secret.ts";
 import { testDatabase } from "./support/database.ts";
 import { coverUpTo } from "./support/fleet.ts";

@@ -6,7 +6,7 @@ import { openDatabase } from "../src/db/connect.ts";
 import { readStoredBills } from "../src/db/ledger/stored-bills.ts";
 import { addressLimit } from "../src/exchange/address-limits.ts";
 import { rollingWindow } from "../src/exchange-server/arrivals.ts";
-import { readQueue } from "../src/reports/queue.ts";
+import { readQueue } from "../src/reports/queue-status.ts";
 import { compareWithLedger } from "../src/sandbox/comparison.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { accountsEnvironment, entryOf, writeAccounts } from "./support/accounts-file.ts";

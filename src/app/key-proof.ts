@@ -1,5 +1,5 @@
 import { isKnownKey, type NamedKey } from "../db/accounts/account-keys.ts";
-import { openProofStore } from "../db/accounts/account-proof.ts";
+import { openProofStore } from "../db/accounts/proof-store.ts";
 import type { Database } from "../db/connect.ts";
 import type { ExchangeError } from "../errors.ts";
 import { type Proof, proveAccount, type ReadAccount } from "../sync/account-proof.ts";

@@ -1,7 +1,7 @@
 import { type ExitCode, type Io, print, printSummary, tell } from "../app/io.ts";
 import { migratedText } from "../app/migrated-text.ts";
 import { stopped } from "../app/stopped.ts";
-import { storeDays } from "../app/stored-days.ts";
+import { storeDays } from "../app/store-days.ts";
 import type { Config } from "../config/config.ts";
 import { migrate } from "../db/migrate.ts";
 import { openCommandDatabase } from "../db/open.ts";

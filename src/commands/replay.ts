@@ -1,9 +1,13 @@
 import { exitOf } from "../app/exit-code.ts";
 import { type ExitCode, type Io, print, printJson, tell } from "../app/io.ts";
 import { type LoggedEnd, loggedRun } from "../app/logged-run.ts";
-import { type ReachableSelection, reachableSelection, storedAmong } from "../app/reachable.ts";
+import {
+  type ReachableSelection,
+  reachableSelection,
+  storedAmong,
+} from "../app/reachable-accounts.ts";
 import { isSelected, type Selection, selectedStreams } from "../app/selection.ts";
-import { storeDays } from "../app/stored-days.ts";
+import { storeDays } from "../app/store-days.ts";
 import type { Config } from "../config/config.ts";
 import type { Database } from "../db/connect.ts";
 import { takeSyncLease } from "../db/lease/sync-lease.ts";
@@ -13,7 +17,7 @@ import { migrate } from "../db/migrate.ts";
 import { openCommandDatabase } from "../db/open.ts";
 import { firstThrown, messageOf, UsageError } from "../errors.ts";
 import { printableLine } from "../printable.ts";
-import { countRejected } from "../reports/rejected-rows.ts";
+import { countRejected } from "../reports/count-rejected.ts";
 import type { Stream } from "../sync/store.ts";
 import { formatCount, formatCounted, formatTable } from "../terminal/format.ts";
 import { streamColumn, streamName } from "../terminal/stream-names.ts";

@@ -1,5 +1,5 @@
 import { type ExitCode, type Io, print, printJson, tell } from "../app/io.ts";
-import { storeDays } from "../app/stored-days.ts";
+import { storeDays } from "../app/store-days.ts";
 import type { Config } from "../config/config.ts";
 import { type Category, categories, isCategory } from "../contract/business-types.ts";
 import type { Database } from "../db/connect.ts";

@@ -11,7 +11,7 @@ import {
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { leaseTiming, usableMs } from "../db/lease/lease-kind.ts";
 import { textArray } from "../db/sql/array-literal.ts";
-import { failedQueue, queueSchema, syncQueue } from "../reports/queue.ts";
+import { failedQueue, queueSchema, syncQueue } from "../reports/queue-status.ts";
 import type { Secret } from "../secret.ts";
 import { type Job, keyOf, type QueuedTask, taskOf } from "./task.ts";
 

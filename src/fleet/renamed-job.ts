@@ -1,6 +1,6 @@
 import { sql } from "drizzle-orm";
 import type { Transaction } from "../db/connect.ts";
-import { failedQueue, queueSchema, syncQueue } from "../reports/queue.ts";
+import { failedQueue, queueSchema, syncQueue } from "../reports/queue-status.ts";
 import { keyOf } from "./task.ts";
 
 /**

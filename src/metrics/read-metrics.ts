@@ -8,7 +8,7 @@ import { maxAgeDefaultMs } from "../reports/alerts.ts";
 import { openBreakAccounts } from "../reports/break-counts.ts";
 import { readFleet, unreadAccounts } from "../reports/fleet.ts";
 import { type Observations, readObservations } from "../reports/observations.ts";
-import type { LoanToValueStatus } from "../reports/records.ts";
+import type { LoanToValueStatus } from "../reports/records-status.ts";
 import type { Stream } from "../sync/store.ts";
 import type { FleetCounts } from "./fleet-metrics.ts";
 import { registryOf } from "./registry.ts";

@@ -1,6 +1,6 @@
 import { dayMs, type EpochMs, historyMs, hourMs } from "../contract/time.ts";
 import type { Observations } from "./observations.ts";
-import type { LoanToValueStatus } from "./records.ts";
+import type { LoanToValueStatus } from "./records-status.ts";
 import type { StreamStatus } from "./status.ts";
 
 /** The alert rules of `ops/alerts.yaml`, evaluated without Prometheus. */

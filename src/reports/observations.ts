@@ -6,7 +6,7 @@ import { accountsOf, groupByStream, wantedStreams } from "../db/ledger/known-tim
 import { isOneOf } from "../db/sql/one-of.ts";
 import type { Stream } from "../sync/store.ts";
 import { type BreakCount, countBreaks } from "./break-counts.ts";
-import { type RecordsStatus, readRecords } from "./records.ts";
+import { type RecordsStatus, readRecords } from "./records-status.ts";
 import { type RunFacts, readRunFacts } from "./run-facts.ts";
 import { readStatus, type Status } from "./status.ts";
 

@@ -4,13 +4,13 @@ import { firstThrown, messageOf, ReportableError } from "../errors.ts";
 import { Refusal } from "../exchange-server/source.ts";
 import type { Log } from "../log.ts";
 import { createHttpMetrics, type HttpMetrics } from "../metrics/http-metrics.ts";
-import { sendEnvelope } from "./envelope.ts";
 import { health } from "./health.ts";
 import { metrics } from "./metrics.ts";
 import { mirror } from "./mirror/mirror.ts";
 import { openapi } from "./openapi.ts";
-import { page } from "./page/page.ts";
+import { page } from "./page/page-routes.ts";
 import type { RouteGroup, ServeDeps } from "./route-group.ts";
+import { sendEnvelope } from "./send-envelope.ts";
 
 /** Everything that the server serves. */
 const routeGroups: readonly RouteGroup[] = [health, metrics, mirror, openapi, page];

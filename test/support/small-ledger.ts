@@ -3,7 +3,7 @@ import { type Bill, noPosition } from "../../src/contract/bill.ts";
 import { businessTypes } from "../../src/contract/business-types.ts";
 import { dayMs, epochMs, hourMs, isoTime } from "../../src/contract/time.ts";
 import { type Database, inTransaction, type Transaction } from "../../src/db/connect.ts";
-import { refreshStreamTimes } from "../../src/db/ledger/stream-times.ts";
+import { refreshStreamTimes } from "../../src/db/ledger/refresh-stream-times.ts";
 import { upsertBills } from "../../src/db/ledger/upsert-bills.ts";
 import { drawMovement, movesBalance } from "../../src/sandbox/entry.ts";
 import { decimalText, type Units, units } from "../../src/sandbox/money.ts";

@@ -1,6 +1,6 @@
 import { accountsToRead } from "../../app/accounts-to-read.ts";
 import { type ExitCode, type Io, print, printJson, tell as tellUser } from "../../app/io.ts";
-import { reachableSelection } from "../../app/reachable.ts";
+import { reachableSelection } from "../../app/reachable-accounts.ts";
 import { everyLedger } from "../../app/selection.ts";
 import { stopped } from "../../app/stopped.ts";
 import { unreachableLines } from "../../app/unreachable-text.ts";

@@ -1,5 +1,5 @@
 import { sql } from "drizzle-orm";
-import { storedAmong } from "../../app/reachable.ts";
+import { storedAmong } from "../../app/reachable-accounts.ts";
 import { isSelected, refuseUnknownAccounts } from "../../app/selection.ts";
 import { systemClock } from "../../clock.ts";
 import type { Config } from "../../config/config.ts";
@@ -14,7 +14,7 @@ import {
 } from "../../export/completeness.ts";
 import { isJournal, isPriced, showsWallets } from "../../export/formats.ts";
 import type { BillSelection } from "../../export/read-bills.ts";
-import { countRejected } from "../../reports/rejected-rows.ts";
+import { countRejected } from "../../reports/count-rejected.ts";
 import type { Stream } from "../../sync/store.ts";
 import { streamName } from "../../terminal/stream-names.ts";
 import type { ExportOptions } from "./export-options.ts";

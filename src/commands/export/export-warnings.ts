@@ -1,6 +1,6 @@
 import type { EpochMs } from "../../contract/time.ts";
 import type { ExportedTime } from "../../export/completeness.ts";
-import type { RejectedCount } from "../../reports/rejected-rows.ts";
+import type { RejectedCount } from "../../reports/count-rejected.ts";
 import type { Stream } from "../../sync/store.ts";
 import { formatCounted, formatInterval, formatMinute } from "../../terminal/format.ts";
 import { streamName } from "../../terminal/stream-names.ts";

@@ -1,5 +1,5 @@
 import { type ExitCode, type Io, tell } from "../../app/io.ts";
-import { refuseUnreachable } from "../../app/reachable.ts";
+import { refuseUnreachable } from "../../app/reachable-accounts.ts";
 import type { Config } from "../../config/config.ts";
 import type { Transaction } from "../../db/connect.ts";
 import { withDatabaseErrors } from "../../db/database-errors.ts";

@@ -1,7 +1,7 @@
 import { type Command, Option } from "commander";
 import { productTypeOf } from "../../app/selection.ts";
 import { readConfig } from "../../config/config.ts";
-import type { AddOptions } from "../added-accounts.ts";
+import type { AddOptions } from "../change-accounts.ts";
 import type { ListOptions } from "../listed-accounts.ts";
 import {
   type ExitWith,
@@ -36,15 +36,15 @@ export function addAccountCommands(
     return unretireAccount(configOf(), io, named(name, options));
   };
   const add = async (name: string, options: AddOptions) => {
-    const { addAccountCommand } = await import("../added-accounts.ts");
+    const { addAccountCommand } = await import("../change-accounts.ts");
     return addAccountCommand(configOf(), io, name, options);
   };
   const pause = async (name: string) => {
-    const { pauseAccount } = await import("../added-accounts.ts");
+    const { pauseAccount } = await import("../change-accounts.ts");
     return pauseAccount(configOf(), io, name);
   };
   const resume = async (name: string) => {
-    const { resumeAccount } = await import("../added-accounts.ts");
+    const { resumeAccount } = await import("../change-accounts.ts");
     return resumeAccount(configOf(), io, name);
   };
   const rename = async (from: string, to: string) => {

@@ -2,10 +2,14 @@ import { withAdded } from "../../app/accounts-to-read.ts";
 import { exitOf } from "../../app/exit-code.ts";
 import { type ExitCode, type Io, print, printJson, tell } from "../../app/io.ts";
 import { type LoggedEnd, loggedRun } from "../../app/logged-run.ts";
-import { type ReachableSelection, reachableSelection, storedAmong } from "../../app/reachable.ts";
+import {
+  type ReachableSelection,
+  reachableSelection,
+  storedAmong,
+} from "../../app/reachable-accounts.ts";
 import { recount, recountText } from "../../app/recount.ts";
 import { isSelected, type Selection, selectedStreams } from "../../app/selection.ts";
-import { setDaysRight, storeDays, wrongDayText } from "../../app/stored-days.ts";
+import { setDaysRight, storeDays, wrongDayText } from "../../app/store-days.ts";
 import { unreachableJson, unreachableLines } from "../../app/unreachable-text.ts";
 import { systemClock } from "../../clock.ts";
 import type { Config } from "../../config/config.ts";
@@ -14,7 +18,7 @@ import { readRetirements } from "../../db/accounts/retirement.ts";
 import type { Database } from "../../db/connect.ts";
 import type { WalletDay } from "../../db/days/refresh-days.ts";
 import { type BillCount, readCountedStreams } from "../../db/ledger/bill-counts.ts";
-import { setTimesRight } from "../../db/ledger/stream-times.ts";
+import { setTimesRight } from "../../db/ledger/refresh-stream-times.ts";
 import { hasSchema } from "../../db/migrate.ts";
 import { openCommandDatabase } from "../../db/open.ts";
 import { expectedRule } from "../../db/sql/expected-rule.ts";

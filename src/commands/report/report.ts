@@ -1,6 +1,6 @@
 import { type ExitCode, type Io, print, printJson, tell } from "../../app/io.ts";
 import { jsonInterval, jsonTimeOrNull } from "../../app/json-times.ts";
-import { refuseUnreachable, storedAmong } from "../../app/reachable.ts";
+import { refuseUnreachable, storedAmong } from "../../app/reachable-accounts.ts";
 import {
   isSelected,
   refuseUnknownAccounts,

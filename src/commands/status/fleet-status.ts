@@ -10,7 +10,7 @@ import { alertsOf, maxAgeDefaultMs } from "../../reports/alerts.ts";
 import { type FleetTotals, readFleet, unreadAccounts } from "../../reports/fleet.ts";
 import { fleetAlerts } from "../../reports/fleet-alerts.ts";
 import { type Observations, readObservations } from "../../reports/observations.ts";
-import { readQueue } from "../../reports/queue.ts";
+import { readQueue } from "../../reports/queue-status.ts";
 import { formatCount, formatCounted, formatDuration, formatMinute } from "../../terminal/format.ts";
 import { streamName } from "../../terminal/stream-names.ts";
 import { shownAlert, shownCount } from "./alerts-status.ts";

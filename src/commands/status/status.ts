@@ -1,6 +1,6 @@
 import { configuredAmong, withAdded } from "../../app/accounts-to-read.ts";
 import { type ExitCode, type Io, print, printJson, tell } from "../../app/io.ts";
-import { askedAmong, namesToProbe, storedAmong } from "../../app/reachable.ts";
+import { askedAmong, namesToProbe, storedAmong } from "../../app/reachable-accounts.ts";
 import { knownStreams, readable } from "../../app/readable.ts";
 import { configuredStreams, type Selection } from "../../app/selection.ts";
 import { unreachableJson, unreachableLines } from "../../app/unreachable-text.ts";
@@ -15,8 +15,8 @@ import { openCommandDatabase } from "../../db/open.ts";
 import { alertsOf, noSync } from "../../reports/alerts.ts";
 import { countLedgers } from "../../reports/fleet.ts";
 import { type Observations, readObservations } from "../../reports/observations.ts";
-import { readQueue } from "../../reports/queue.ts";
-import type { RecordsStatus } from "../../reports/records.ts";
+import { readQueue } from "../../reports/queue-status.ts";
+import type { RecordsStatus } from "../../reports/records-status.ts";
 import { streamName } from "../../terminal/stream-names.ts";
 import { alertsText, shownAlert, unreachableAlert } from "./alerts-status.ts";
 import { readFleetStatus } from "./fleet-status.ts";

@@ -1,5 +1,5 @@
 import { exitOf, type RunExit } from "../../app/exit-code.ts";
-import type { RejectedCount } from "../../reports/rejected-rows.ts";
+import type { RejectedCount } from "../../reports/count-rejected.ts";
 import { type AccountReport, isComplete } from "../../sync/run.ts";
 import type { ContractsReport } from "../../sync/sync-contracts.ts";
 import type { SymbolsReport } from "../../sync/sync-symbols.ts";

@@ -23,7 +23,7 @@ import { takeSyncLease } from "../../db/lease/sync-lease.ts";
 import { openStore } from "../../db/ledger/ledger-store.ts";
 import { commitContracts, commitSymbols } from "../../db/reference/stored-symbols.ts";
 import { DatabaseError, type ExchangeError } from "../../errors.ts";
-import { countRejected } from "../../reports/rejected-rows.ts";
+import { countRejected } from "../../reports/count-rejected.ts";
 import type { ReadAccount } from "../../sync/account-proof.ts";
 import { type AccountReport, syncAccount } from "../../sync/run.ts";
 import type { HeldAccount } from "../../sync/store.ts";

@@ -4,7 +4,7 @@ import { openExchangeAccess } from "../../app/exchange-session.ts";
 import { type ExitCode, type Io, printJson, printSummary } from "../../app/io.ts";
 import { loggedRun } from "../../app/logged-run.ts";
 import { migratedText } from "../../app/migrated-text.ts";
-import { storeDays } from "../../app/stored-days.ts";
+import { storeDays } from "../../app/store-days.ts";
 import { allTargets, contractTypesOf, type Targets } from "../../app/targets.ts";
 import type { Config } from "../../config/config.ts";
 import type { ContractProductType } from "../../contract/product-types.ts";

@@ -6,9 +6,9 @@ import { type ExchangeAccess, exchangeOf, openExchangeAccess } from "../../app/e
 import { type ExitCode, type Io, print, printJson, tell } from "../../app/io.ts";
 import { proofText, proveKey } from "../../app/key-proof.ts";
 import { type LoggedEnd, loggedRun } from "../../app/logged-run.ts";
-import { reachableSelection } from "../../app/reachable.ts";
+import { reachableSelection } from "../../app/reachable-accounts.ts";
 import { recount } from "../../app/recount.ts";
-import { storeDays } from "../../app/stored-days.ts";
+import { storeDays } from "../../app/store-days.ts";
 import { systemClock } from "../../clock.ts";
 import { type Account, withCredentials } from "../../config/account.ts";
 import type { Config } from "../../config/config.ts";

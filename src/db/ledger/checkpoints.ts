@@ -8,7 +8,7 @@ import type { Queryable, Transaction } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
 import { textArray } from "../sql/array-literal.ts";
 import { isOneOf } from "../sql/one-of.ts";
-import { refreshStreamTimes } from "./stream-times.ts";
+import { refreshStreamTimes } from "./refresh-stream-times.ts";
 
 /** The streams that were ever synced. @param accounts only these; default all. */
 export async function readSyncedStreams(

@@ -4,7 +4,7 @@ import type { PageCommit } from "../../sync/store.ts";
 import type { Transaction } from "../connect.ts";
 import { textArray } from "../sql/array-literal.ts";
 import { bounds, expiredBy, lostCommits, settle } from "./checkpoints.ts";
-import { refreshStreamTimes } from "./stream-times.ts";
+import { refreshStreamTimes } from "./refresh-stream-times.ts";
 
 /*
  * How pages change the checkpoints: a page moves the cursor of its open window, or, where it ends the

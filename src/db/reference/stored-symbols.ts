@@ -7,7 +7,7 @@ import type { ContractList, SymbolCounts, SymbolList } from "../../sync/store.ts
 import type { Database, Queryable } from "../connect.ts";
 import { recordColumns } from "../schema/record-columns.ts";
 import * as schema from "../schema/records-schema.ts";
-import { commitList } from "./settings-lists.ts";
+import { commitList } from "./commit-list.ts";
 
 const { symbol: _pair, ...pairFields } = symbolFields;
 const { symbol: _contract, ...ownFields } = contractFields;
@@ -29,7 +29,7 @@ const contracts = {
   settings: recordColumns(schema.contracts, ["productType", ...Object.keys(ownFields)]),
 };
 
-/** Stores the list of all spot pairs: see settings-lists.ts. */
+/** Stores the list of all spot pairs: see commit-list.ts. */
 export const commitSymbols = (db: Database, list: SymbolList): Promise<SymbolCounts> =>
   commitList(db, pairs, list);
 

@@ -140,7 +140,7 @@ export const checkpoints = pgTable(
 );
 
 /**
- * A stream's checkpoints summed up in one row: see stream-times.ts. A hundred thousand accounts have
+ * A stream's checkpoints summed up in one row: see refresh-stream-times.ts. A hundred thousand accounts have
  * millions of checkpoints.
  */
 export const streamTimes = pgTable(

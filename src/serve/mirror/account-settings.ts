@@ -3,7 +3,7 @@ import { readAccountStates } from "../../db/accounts/account-states.ts";
 import type { Queryable } from "../../db/connect.ts";
 import { modeOf } from "../../sync/account-state.ts";
 import type { Stream } from "../../sync/store.ts";
-import type { Asked, Served } from "./bills.ts";
+import type { Asked, Served } from "./bill-pages.ts";
 import { refusedMode } from "./unread-ledgers.ts";
 
 /** Get Account Settings. Clients choose by it which API to ask for bills. */

@@ -4,7 +4,7 @@ import type { Transaction } from "../../db/connect.ts";
 import { readLastSnapshot } from "../../db/reference/stored-loan-to-value.ts";
 import { readQuery } from "../../exchange-server/read-query.ts";
 import { Refusal } from "../../exchange-server/source.ts";
-import type { Asked, Served } from "./bills.ts";
+import type { Asked, Served } from "./bill-pages.ts";
 import { loanToValueQuery } from "./queries.ts";
 
 /**

@@ -9,7 +9,7 @@ import type { RouteGroup, ServeDeps } from "../route-group.ts";
 import { compressAnswers } from "./compression.ts";
 import { approachOf, isShownTo } from "./guard.ts";
 import { addLive } from "./live.ts";
-import { sendInParts } from "./parts.ts";
+import { sendInParts } from "./send-in-parts.ts";
 
 /**
  * The page loads nothing from other sites, runs only scripts that are files of this server, and

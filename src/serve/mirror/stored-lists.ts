@@ -13,7 +13,7 @@ import {
 import { readQuery } from "../../exchange-server/read-query.ts";
 import { Refusal } from "../../exchange-server/source.ts";
 import type { Query } from "./access.ts";
-import type { Served } from "./bills.ts";
+import type { Served } from "./bill-pages.ts";
 
 /** Get Symbol Info: the spot pairs, as they were last read. */
 export async function serveSymbols(tx: Queryable, query: Query): Promise<Served> {
