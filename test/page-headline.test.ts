@@ -75,7 +75,11 @@ test("a category that was never read is a hole, and demo trading alone is no led
   expect(headlineOf({ ...good, ledgers: 0 })).toBe("demo only");
 });
 
-const aBreak = (kind: ListedBreak["kind"], difference: string): ListedBreak => ({
+const aBreak = (
+  kind: ListedBreak["kind"],
+  difference: string,
+  more: Partial<ListedBreak> = {},
+): ListedBreak => ({
   kind,
   difference,
   breakId: difference.length,
@@ -98,15 +102,35 @@ const aBreak = (kind: ListedBreak["kind"], difference: string): ListedBreak => (
   signedOffBy: null,
   resolvedAt: null,
   decisions: [],
+  ...more,
 });
+
+const said = (...breaks: readonly ListedBreak[]) =>
+  breaksText({ breaks }, { repairableBreaks: 1 }).text.replaceAll(/<[^>]*>/g, "");
 
 test("an open break is off by an amount, and rejected rows by none", () => {
   const rows = aBreak("quarantine", "8");
-  const said = (...breaks: readonly ListedBreak[]) =>
-    breaksText({ breaks }, { repairableBreaks: 1 }).text.replaceAll(/<[^>]*>/g, "");
   expect(said(rows)).toBe("1 break is open.");
   expect(said(rows, aBreak("chain", "-1.5"))).toBe(
     "2 breaks are open. #4 is off by \u22121.5 USDT.",
+  );
+});
+
+test("of several breaks of a coin, the headline names the greatest, whatever its sign and order", () => {
+  const off = (breakId: number, difference: string, coin: string) =>
+    aBreak("chain", difference, { breakId, coin });
+  const small = off(1, "0.07048290", "ETH");
+  expect(said(small, off(2, "9.9", "USDT"), off(3, "-1502.75", "USDT"), off(4, "10", "USDT"))).toBe(
+    "4 breaks are open. The greatest of each coin: #3 is off by −1,502.75 USDT, #1 is off by +0.07048290 ETH.",
+  );
+  const others = ["BTC", "SOL", "XRP"].map((coin, index) => off(10 + index, "1", coin));
+  expect(said(small, ...others)).toBe(
+    "4 breaks are open. #1 is off by +0.07048290 ETH, #10 is off by +1 BTC, #11 is off by +1 SOL, and 1 coin more.",
+  );
+  // A hole explains the one beside it.
+  const beside = aBreak("unread", "99999", { breakId: 5, coin: "USDT" });
+  expect(said(small, beside)).toBe(
+    "1 break is open, and 1 more beside time that was not read. #1 is off by +0.07048290 ETH.",
   );
 });
 

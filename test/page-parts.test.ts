@@ -7,12 +7,14 @@ import {
   allDigits,
   amount,
   movement,
+  netMovement,
   placesOf,
   roundedTo,
   timeTag,
   withMinus,
 } from "../src/page/format.ts";
 import { html, joined } from "../src/page/html.ts";
+import { missedNote, missedOf } from "../src/page/missed.ts";
 import { closeOf } from "../src/page/money/books.ts";
 import { queryOf, selectionOf, type Wallet } from "../src/page/selection.ts";
 
@@ -45,16 +47,18 @@ test.each([
   ["0.125", "SUSDT", "0.13", "+0.13", "0.125"],
   ["-0.001", "USDC", "−0.00", "−0.00", "−0.001"],
   ["12", "XRP", "12.0000", "+12.0000", "12"],
-  ["0.00000000", "ETH", "–", "–", "–"],
+  ["0.00000000", "ETH", "0.000000", "–", "0.00000000"],
+  ["0", "USDT", "0.00", "–", "0"],
 ])("%s %s is shown as %s, moved as %s, and exactly as %s", (decimal, coin, ...texts) => {
   const balance = amount(decimal, { ...shown, coin });
   const moved = movement(decimal, { ...shown, coin });
   const exact = amount(decimal, { coin, isExact: true });
   expect([balance, moved, exact].map(textOf)).toEqual(texts);
-  if (textOf(balance) !== "–") {
-    expect(balance.text).toContain(`title="${textOf(exact)}"`);
-    expect(balance.text).toContain(`value="${decimal}"`);
-  }
+  expect(balance.text).toContain(`title="${textOf(exact)}"`);
+  expect(balance.text).toContain(`value="${decimal}"`);
+  // Only a table's movement of zero is a dash.
+  const inSentence = textOf(netMovement(decimal, { ...shown, coin }));
+  expect(inSentence).toBe(texts[1] === "–" ? texts[0] : texts[1]);
 });
 
 test("a sentence has a minus before its numbers, and hyphens elsewhere", () => {
@@ -123,6 +127,25 @@ test.each([
   const selected = selectionOf(new URLSearchParams(query), wallets, now);
   const [account, product, coin] = place ?? ["main", "COIN-FUTURES", "ETH"];
   expect(selected).toEqual({ account, product, coin, ...usual, ...changes });
+});
+
+test("what an address asks for and does not exist is said, and nothing else", () => {
+  const noteOf = (query: string) => {
+    const asked = new URLSearchParams(query);
+    const selected = selectionOf(asked, wallets, now);
+    if (selected === undefined) throw new Error("no selection");
+    return textOf(missedNote(missedOf(asked, selected), selected)).trim();
+  };
+  expect(noteOf("")).toBe("");
+  expect(noteOf("account=main&product=COIN-FUTURES&coin=BTC&to=2026-11-01&by=x&exact=7")).toBe("");
+  expect(noteOf("from=2026-10-31&to=2026-10-01")).toBe("");
+  const shownInstead = "This is main COIN-FUTURES ETH, 2026-08-25 to 2026-11-22: ";
+  expect(noteOf("account=nope&product=XX&coin=USDT&from=2026-13-45")).toBe(
+    `${shownInstead}there is no account “nope” here, and there is no product “XX” here, and ` +
+      "there is no coin “USDT” here, and “2026-13-45” is no day.",
+  );
+  // An account is found by a part of its name, which may be another account's whole name.
+  expect(noteOf("account=mai")).toBe(`${shownInstead}there is no account “mai” here.`);
 });
 
 test("a selection is the same when its own address is read, whatever its names are", () => {

@@ -155,6 +155,13 @@ test("its figures are those of the tables, counted without it", async () => {
     expect(page).toContain(` ${first_bad_bill} off `);
   }
   expect(page).toContain(`Open breaks ${breaks.length} `);
+  // A page says what it shows instead; a file cannot.
+  const other = "?account=counted&product=COIN-FUTURES&coin=USDT&format=csv";
+  const said = "there is no coin “USDT” here";
+  expect(textOf((await ask(`${server.url}/${other}`)).text)).toContain(said);
+  expect(textOf((await ask(`${server.url}/bills${other}`)).text)).toContain(said);
+  const { status, text } = await ask(`${server.url}/export${other}`);
+  expect([status, text.includes("There is no coin “USDT”")]).toEqual([404, true]);
 });
 
 test("it is never green where reconcile did not look at what is stored by now", async () => {

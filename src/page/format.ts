@@ -17,13 +17,21 @@ export type AmountStyle = {
   readonly isExact: boolean;
 };
 
-/** A balance: `1,234.56`, with all digits where the pointer rests. Zero is a dash. */
+/** A balance: `1,234.56`, with all digits where the pointer rests. */
 export const amount = (decimal: string | null, style: AmountStyle): Html =>
   figure(decimal, style, { plus: "", tone: () => "" });
 
-/** What a balance moved by: `+1,234.56` or `−1,234.56`. */
+/** What a balance moved by: `+1,234.56` or `−1,234.56`. In a table, no movement is a dash. */
 export const movement = (decimal: string | null, style: AmountStyle): Html =>
-  figure(decimal, style, { plus: "+", tone: toneOf });
+  decimal !== null && isZero(decimal)
+    ? html`<span class="zero">${nothing}</span>`
+    : netMovement(decimal, style);
+
+/** A sum of movements in a sentence: `+1,234.56`, `−1,234.56` or `0.00`. */
+export const netMovement = (decimal: string | null, style: AmountStyle): Html =>
+  decimal !== null && isZero(decimal)
+    ? amount(decimal, style)
+    : figure(decimal, style, { plus: "+", tone: toneOf });
 
 /** A number with all its digits, grouped, and with a plus where one is given. */
 export const allDigits = (decimal: string, plus = ""): string =>
@@ -37,7 +45,6 @@ function figure(
   { plus, tone }: Writing,
 ): Html {
   if (decimal === null) return unknown;
-  if (isZero(decimal)) return html`<span class="zero">${nothing}</span>`;
   const exact = allDigits(decimal, plus);
   const rounded = roundedTo(decimalOf(decimal), placesOf(coin));
   const short = signed(decimal, grouped(decimalText(rounded).replace("-", "")), plus);

@@ -1,6 +1,7 @@
 import type { EpochMs } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
 import { type Html, type HtmlPart, html } from "./html.ts";
+import type { Missed } from "./missed.ts";
 import type { PageSelection, Wallet } from "./selection.ts";
 
 /** What a section is rendered from. All sections of one answer read the same moment. */
@@ -10,8 +11,8 @@ export type WalletContext = {
   readonly selection: PageSelection;
   /** All wallets that can be selected. */
   readonly wallets: readonly Wallet[];
-  /** What the address names of a wallet and nobody has. Default nothing. */
-  readonly missed?: readonly string[];
+  /** What the address asks for and does not exist. Default nothing. */
+  readonly missed?: readonly Missed[];
   /** The exchange's time. */
   readonly now: EpochMs;
 };

@@ -93,6 +93,9 @@ function dayOf(text: string | null): Day | undefined {
   return isDay && text >= firstDay && text <= lastDay ? text : undefined;
 }
 
+/** Whether a page can show the day that this text names. */
+export const isDay = (text: string): boolean => dayOf(text) !== undefined;
+
 /** A selection with some changes, as the query of an address: `?account=main&…`. */
 export function queryOf(selection: PageSelection, changes: Partial<PageSelection> = {}): string {
   const { account, product, coin, from, to, by, isExact } = { ...selection, ...changes };

@@ -1,5 +1,6 @@
 import type { EpochMs } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
+import { type Missed, missedOf } from "./missed.ts";
 import { type PageSelection, selectionOf, type Wallet } from "./selection.ts";
 import { readWallets } from "./wallets.ts";
 
@@ -9,8 +10,8 @@ export type Shown = {
   readonly selection: PageSelection | undefined;
   /** All wallets of the selected account. */
   readonly wallets: readonly Wallet[];
-  /** What the address names of a wallet and nobody has, so that something else is shown. */
-  readonly missed: readonly string[];
+  /** What the address asks for and does not exist, so that something else is shown. */
+  readonly missed: readonly Missed[];
   /** The text that listed accounts' names contain; empty for all accounts. */
   readonly find: string;
 };
@@ -30,12 +31,3 @@ export async function readShown(
     find: query.get("find")?.trim() ?? "",
   };
 }
-
-/** An account may be asked for by a part of its name. */
-const missedOf = (query: URLSearchParams, selection: PageSelection): readonly string[] =>
-  (["account", "product", "coin"] as const).flatMap((name) => {
-    const [asked, shown] = [query.get(name) ?? "", selection[name]];
-    const isShown =
-      name === "account" ? shown.toLowerCase().includes(asked.toLowerCase()) : shown === asked;
-    return asked === "" || isShown ? [] : [asked];
-  });

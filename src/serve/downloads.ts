@@ -53,8 +53,13 @@ async function send(
     await read(
       async (tx) => {
         const now = await readExchangeTime(tx);
-        const { selection } = await readShown(tx, asked, now);
+        const { selection, missed } = await readShown(tx, asked, now);
         if (selection === undefined) return refuse(reply, 404, "Nothing is stored yet");
+        // A file outlives the page that says so.
+        const [lacking] = missed;
+        if (lacking !== undefined) {
+          return refuse(reply, 404, `There is no ${lacking.name} “${lacking.asked}”`);
+        }
         const file = await exportFile(tx, selection, format, now);
         const body = new PassThrough();
         reply

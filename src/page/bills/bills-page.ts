@@ -2,10 +2,11 @@ import type { Transaction } from "../../db/connect.ts";
 import { readExchangeTime } from "../../db/exchange-time.ts";
 import { decimalOf, decimalText, subtract } from "../../export/decimal.ts";
 import { formatCount } from "../../terminal/format.ts";
-import { movement } from "../format.ts";
+import { netMovement } from "../format.ts";
 import { type Html, html, joined } from "../html.ts";
 import { icon } from "../icons.ts";
 import { messagePage, pageFoot, pageHead } from "../layout.ts";
+import { missedNote } from "../missed.ts";
 import { type BillFilter, billFilterOf, billsAddress } from "../money/bill-links.ts";
 import { contractParts } from "../money/contract-parts.ts";
 import { readEarnings, together } from "../money/earnings.ts";
@@ -28,7 +29,7 @@ export async function writeBillsPage(
   write: (part: Html) => void,
 ): Promise<void> {
   const now = await readExchangeTime(tx);
-  const { selection, wallets } = await readShown(tx, asked, now);
+  const { selection, wallets, missed } = await readShown(tx, asked, now);
   if (selection === undefined) {
     return write(messagePage("Nothing is stored yet", html`Run <code>npm run sync</code> first.`));
   }
@@ -43,7 +44,8 @@ export async function writeBillsPage(
     html`
 <section class="card" id="bills" aria-labelledby="bills-title">
 <header><h1 id="bills-title">Bills</h1><p class="about">${account} ${product} ${coin}, ${from === to ? from : `${from} to ${to}`}</p></header>
-<p class="facts"><span>${whatText(filter)}</span>${total === undefined ? "" : html`<span>${filter.pieces.length === 0 ? "moved the balance by" : "is"} <b>${movement(total, selection)}</b> ${coin} in all</span>`}</p>
+${missedNote(missed, selection)}
+<p class="facts"><span>${whatText(filter)}</span>${total === undefined ? "" : html`<span>${filter.pieces.length === 0 ? "moved the balance by" : "is"} <b>${netMovement(total, selection)}</b> ${coin} in all</span>`}</p>
 <p class="presets"><a href="/${queryOf(selection)}">Back to the page</a>${digitsLink(context, filter, before)}</p>
 ${list.bills.length === 0 ? html`<p class="note">There is none.</p>` : billTable(list, selection, filter)}
 ${listFoot(list, context, filter, before, total)}
@@ -128,8 +130,8 @@ function listFoot(
   const sum = sumOf(bills.map(({ part }) => part));
   const lack = total === undefined ? "0" : decimalText(subtract(decimalOf(total), decimalOf(sum)));
   if (!isZero(lack) && filter.pieces.some(({ name }) => name !== "closed_out")) {
-    return html`<p class="is-off">${icon("bad")} These ${formatCount(bills.length)} add up to ${movement(sum, selection)} ${selection.coin}: the figure above has ${movement(lack, selection)} more. Bills may have been changed by hand: <code>npm run reconcile -- --full</code> finds out.</p>`;
+    return html`<p class="is-off">${icon("bad")} These ${formatCount(bills.length)} add up to ${netMovement(sum, selection)} ${selection.coin}: the figure above has ${netMovement(lack, selection)} more. Bills may have been changed by hand: <code>npm run reconcile -- --full</code> finds out.</p>`;
   }
   if (bills.length === 0) return html``;
-  return html`<p class="note">These are all ${formatCount(bills.length)}; they add up to ${movement(sum, selection)} ${selection.coin}${total === undefined ? "" : ", which is the figure above"}.</p>`;
+  return html`<p class="note">These are all ${formatCount(bills.length)}; they add up to ${netMovement(sum, selection)} ${selection.coin}${total === undefined ? "" : ", which is the figure above"}.</p>`;
 }

@@ -1,6 +1,6 @@
 import { dayMs, type EpochMs, epochMs, isoTime } from "../../contract/time.ts";
 import { type Html, html, joined } from "../html.ts";
-import { icon } from "../icons.ts";
+import { missedNote } from "../missed.ts";
 import type { WalletContext, WalletSection } from "../section.ts";
 import { type Day, daysBefore, type PageSelection, queryOf } from "../selection.ts";
 import { readAccountNames } from "../wallets.ts";
@@ -17,7 +17,7 @@ export const filters: WalletSection = {
     return html`
 <section class="filters" id="filters" aria-label="Filters">
 ${formOf(context, accounts)}
-${missedNote(context)}
+${missedNote(context.missed ?? [], selection)}
 <p class="presets">${joined(
       presetsOf(now, readFrom).map(([title, span]) => presetLink(title, span, selection)),
       " ",
@@ -27,13 +27,6 @@ ${await tooOldNote(context)}
 </section>`;
   },
 };
-
-function missedNote({ selection, missed = [] }: WalletContext): Html {
-  const { account, product, coin } = selection;
-  return missed.length === 0
-    ? html``
-    : html`<p class="not-read">${icon("warn")} There is no ${missed.join(" ")} here: this is ${account} ${product} ${coin}.</p>`;
-}
 
 function formOf({ selection, wallets }: WalletContext, accounts: readonly string[]): Html {
   const { account, product, coin, from, to, by, isExact } = selection;

@@ -1,7 +1,7 @@
 import { plot } from "../charts/plot.ts";
 import { barShapes } from "../charts/steps.ts";
 import { valueAxis } from "../charts/value-axis.ts";
-import { allDigits, forPixels, movement } from "../format.ts";
+import { allDigits, forPixels, movement, netMovement } from "../format.ts";
 import { html } from "../html.ts";
 import { card, type WalletSection } from "../section.ts";
 import { billsAddress, linked } from "./bill-links.ts";
@@ -53,7 +53,7 @@ export const result: WalletSection = {
     });
     return card(
       shownAbout,
-      html`<figure>${picture}<figcaption class="note">Total ${movement(total, selection)} ${coin}: profit, fees, funding, liquidations, bonuses, copy trading, deliveries and interest. ${offNote(offOf(known), selection)} ${breaksText(breaks)}</figcaption></figure>
+      html`<figure>${picture}<figcaption class="note">Total ${netMovement(total, selection)} ${coin}: profit, fees, funding, liquidations, bonuses, copy trading, deliveries and interest. ${offNote(offOf(known), selection)} ${breaksText(breaks)}</figcaption></figure>
 ${figureTable("The result as a table", ["Day", "Result", "Read"], rows)}`,
     );
   },

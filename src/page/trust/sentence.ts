@@ -1,7 +1,6 @@
-import { amountKinds } from "../../reconciliation/breaks.ts";
 import { formatCount, formatCounted } from "../../terminal/format.ts";
 import { streamName } from "../../terminal/stream-names.ts";
-import { allDigits, timeTag } from "../format.ts";
+import { timeTag } from "../format.ts";
 import { type Html, type HtmlPart, html } from "../html.ts";
 import {
   earliest,
@@ -12,6 +11,7 @@ import {
   openBreaksOf,
   signedOffOf,
 } from "./facts.ts";
+import { greatestText } from "./greatest-breaks.ts";
 import { behindMaxMs, type Headline, type Trust } from "./headline.ts";
 import { coarse, expiryText, firstExpiry, listOf, namesOf } from "./tiles.ts";
 
@@ -51,15 +51,6 @@ export function breaksText(
   { repairableBreaks }: Pick<Trust, "repairableBreaks">,
 ): Html {
   const open = openBreaksOf(facts);
-  // What the others are off by is no amount, but rows, milliseconds or a ratio.
-  const ofAmounts = open.filter(({ kind }) => amountKinds.includes(kind));
-  // A hole explains the breaks beside it.
-  const first = ofAmounts.find(({ kind }) => kind !== "unread") ?? ofAmounts[0];
-  const link = html`<a href="#break-${first?.breakId}">#${first?.breakId}</a>`;
-  const off =
-    first?.difference == null
-      ? ""
-      : html` ${link} is off by ${allDigits(first.difference, "+")} ${first.coin}.`;
   const beside = open.filter(({ kind }) => kind === "unread").length;
   const own = open.length - beside;
   const more =
@@ -70,7 +61,7 @@ export function breaksText(
     repairableBreaks === 0
       ? " The exchange cannot be asked about it again: sign off what is understood."
       : "";
-  return html`${more}${off}${lasting}`;
+  return html`${more}${greatestText(open)}${lasting}`;
 }
 
 /** How many bills were restated since the last sign-off. */
