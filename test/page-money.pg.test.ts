@@ -403,7 +403,8 @@ describe.each(names)("the figures of %s %s", (account, coin) => {
   test("lead to their bills, which are those and no others, and add up to them", async () => {
     const model = modelOf(account, coin);
     const days = daysOf(model);
-    const [rollforward] = tablesIn(await pageOf(model), "rollforward");
+    const page = await pageOf(model);
+    const [rollforward] = tablesIn(page, "rollforward");
     const random = seededRandom(`links ${account} ${coin}`);
     const links = (rollforward?.rows ?? []).flatMap((row) =>
       row.cells.flatMap(({ href, value }, index) => {
@@ -429,6 +430,17 @@ describe.each(names)("the figures of %s %s", (account, coin) => {
       );
       expect(sumOf(rows.map(({ cells }) => exact(cells[place]?.value ?? "")))).toBe(
         exact(value ?? ""),
+      );
+    }
+    const [earned] = tablesIn(page, "result");
+    const shown = (earned?.rows ?? []).filter(({ cells }) => cells[0]?.href !== undefined);
+    for (const { name, cells } of Array.from({ length: 4 }, () => pick(random, shown))) {
+      const [list] = tablesIn(await billsPageOf(cells[0]?.href ?? ""), "bills");
+      const place = list?.titles.indexOf("Of the figure") ?? -1;
+      const ids = results.flatMap((title) => days.get(name)?.ids[title] ?? []);
+      expect(new Set(list?.rows.map((row) => row.cells.at(-1)?.text))).toEqual(new Set(ids));
+      expect(sumOf((list?.rows ?? []).map((row) => exact(row.cells[place]?.value ?? "")))).toBe(
+        exact(cells[0]?.value ?? ""),
       );
     }
   });
@@ -487,7 +499,7 @@ describe.each(names)("the figures of %s %s", (account, coin) => {
         const column = list?.titles.indexOf("Of the figure") ?? -1;
         const listed = (list?.rows ?? []).map(({ cells }) => exact(cells[column]?.value ?? ""));
         expect(sumOf(listed)).toBe(part);
-        expect(markup).toContain("which is the figure above");
+        expect(markup).toMatch(/\d bills? adds? up to it, to the last digit/);
       }
       const [listed] = tablesIn(await billsPageOf(row.cells[5]?.href ?? ""), "bills");
       expect(listed?.rows.map(({ cells }) => cells.at(-1)?.text ?? "").toSorted()).toEqual(

@@ -164,6 +164,42 @@ test("its figures are those of the tables, counted without it", async () => {
   expect([status, text.includes("There is no coin “USDT”")]).toEqual([404, true]);
 });
 
+test("where a bill was deleted by hand, the bills of its figures say so, on one page and on many", async () => {
+  await using fresh = await testDatabase();
+  await using own = openDatabase(fresh.url);
+  await using server = await openPageServer();
+  server.show(own);
+  await states["good"]?.(own.db);
+  const { rows } = await own.db.execute<{ fee: string; day: string }>(sql`
+    delete from bills
+    where bill_id = (
+      select bill_id
+      from bills
+      where product_type = 'USDT-FUTURES'
+        and fee < 0
+      order by c_time desc
+      offset 20
+      limit 1
+    )
+    returning fee::text, to_char(c_time at time zone 'UTC', 'YYYY-MM-DD') as day`);
+  const [{ fee, day } = { fee: "", day: "" }] = rows;
+  const fees = "/bills?account=main&product=USDT-FUTURES&of=trading_fees";
+  const first = await ask(server.url + fees);
+  const [, older = ""] = /href="(\/bills[^"]*before=[^"]*)">Older bills/.exec(first.text) ?? [];
+  const pages = [fees, older.replaceAll("&amp;", "&"), `${fees}&from=${day}&to=${day}`];
+  const lackOf = async (path: string) => {
+    const { text } = await ask(server.url + path);
+    const [, note] = /class="is-off">(.*?)<\/p>/s.exec(text) ?? [];
+    return note && /the figure has <b><data [^>]*value="([^"]*)"/.exec(note)?.[1];
+  };
+  expect(older).toContain("before=");
+  for (const path of pages) expect(await lackOf(path)).toBe(fee);
+  expect(await lackOf(fees.replace("trading_fees", "funding_paid"))).toBeUndefined();
+  // As the page says: a full check adds the figures up anew.
+  await check(own.db);
+  for (const path of pages) expect(await lackOf(path)).toBeUndefined();
+});
+
 test("it is never green where reconcile did not look at what is stored by now", async () => {
   await using fresh = await testDatabase();
   await using own = openDatabase(fresh.url);

@@ -1,23 +1,22 @@
 import type { Transaction } from "../../db/connect.ts";
 import { readExchangeTime } from "../../db/exchange-time.ts";
-import { decimalOf, decimalText, subtract } from "../../export/decimal.ts";
-import { formatCount } from "../../terminal/format.ts";
 import { netMovement } from "../format.ts";
 import { type Html, html, joined } from "../html.ts";
-import { icon } from "../icons.ts";
 import { messagePage, pageFoot, pageHead } from "../layout.ts";
 import { missedNote } from "../missed.ts";
 import { type BillFilter, billFilterOf, billsAddress } from "../money/bill-links.ts";
 import { contractParts } from "../money/contract-parts.ts";
 import { readEarnings, together } from "../money/earnings.ts";
-import { isZero, sumOf, together as wholeOf } from "../money/stretches.ts";
+import { lines, resultPiece } from "../money/lines.ts";
+import { resultOf, sumOf, together as wholeOf } from "../money/stretches.ts";
 import { walletDays } from "../money/wallet-days.ts";
 import type { WalletContext } from "../section.ts";
 import { queryOf } from "../selection.ts";
 import { readShown } from "../shown.ts";
 import { type BillPlace, placeOf, placeText } from "./bill-place.ts";
 import { billTable } from "./bill-table.ts";
-import { type BillList, listBills } from "./listed-bills.ts";
+import { checkNote, sumToCheck } from "./figure-check.ts";
+import { listBills } from "./listed-bills.ts";
 
 /**
  * Writes the page of the bills that make up a figure: newest first, with the balance chain beside
@@ -39,6 +38,7 @@ export async function writeBillsPage(
   write(pageHead("Bills", []));
   const total = await totalOf(context, filter);
   const list = await listBills(context, filter, before);
+  const sum = await sumToCheck(context, filter, { list, isFirst: before === undefined });
   const { account, product, coin, from, to } = selection;
   write(
     html`
@@ -46,9 +46,10 @@ export async function writeBillsPage(
 <header><h1 id="bills-title">Bills</h1><p class="about">${account} ${product} ${coin}, ${from === to ? from : `${from} to ${to}`}</p></header>
 ${missedNote(missed, selection)}
 <p class="facts"><span>${whatText(filter)}</span>${total === undefined ? "" : html`<span>${filter.pieces.length === 0 ? "moved the balance by" : "is"} <b>${netMovement(total, selection)}</b> ${coin} in all</span>`}</p>
+${checkNote(sum, total, context)}
 <p class="presets"><a href="/${queryOf(selection)}">Back to the page</a>${digitsLink(context, filter, before)}</p>
 ${list.bills.length === 0 ? html`<p class="note">There is none.</p>` : billTable(list, selection, filter)}
-${listFoot(list, context, filter, before, total)}
+${list.next === undefined ? (before === undefined ? "" : html`<p class="note">No older ones.</p>`) : html`<p class="presets"><a href="${addressAt(selection, filter, list.next)}">Older bills</a></p>`}
 </section>`,
   );
   write(
@@ -76,7 +77,7 @@ async function totalOf(
   context: WalletContext,
   { pieces, symbol }: BillFilter,
 ): Promise<string | undefined> {
-  if (pieces.length === 0) return undefined;
+  if (pieces.length === 0 && symbol === undefined) return movedByBills(context);
   const part = contractParts.find(({ name }) => name === pieces[0]?.name)?.name;
   if (part !== undefined) {
     const { product, coin } = context.selection;
@@ -88,8 +89,17 @@ async function totalOf(
   }
   if (symbol !== undefined) return undefined;
   const whole = wholeOf(await walletDays(context));
-  const moved: Readonly<Record<string, string>> = whole?.moved ?? {};
-  return whole && sumOf(pieces.flatMap(({ name }) => moved[name] ?? []));
+  if (whole === undefined) return undefined;
+  if (pieces.includes(resultPiece)) return resultOf(whole);
+  const moved: Readonly<Record<string, string>> = whole.moved;
+  return sumOf(pieces.flatMap(({ name }) => moved[name] ?? []));
+}
+
+/** What all bills of the selected days moved the balance by. */
+async function movedByBills(context: WalletContext): Promise<string | undefined> {
+  const whole = wholeOf(await walletDays(context));
+  const own = lines.filter(({ name, isOfChain }) => !isOfChain && name !== "closed_out");
+  return whole && sumOf(own.map(({ name }) => whole.moved[name]));
 }
 
 function digitsLink(
@@ -114,24 +124,3 @@ const addressAt = (
     ? address
     : `${address}&${new URLSearchParams({ before: placeText(before) })}`;
 };
-
-/** The list's end: a link to older bills, or a note that these were all, with their sum. */
-function listFoot(
-  { bills, next }: BillList,
-  { selection }: WalletContext,
-  filter: BillFilter,
-  before: BillPlace | undefined,
-  total: string | undefined,
-): Html {
-  if (next !== undefined) {
-    return html`<p class="presets"><a href="${addressAt(selection, filter, next)}">Older bills</a></p>`;
-  }
-  if (before !== undefined) return html`<p class="note">No older ones.</p>`;
-  const sum = sumOf(bills.map(({ part }) => part));
-  const lack = total === undefined ? "0" : decimalText(subtract(decimalOf(total), decimalOf(sum)));
-  if (!isZero(lack) && filter.pieces.some(({ name }) => name !== "closed_out")) {
-    return html`<p class="is-off">${icon("bad")} These ${formatCount(bills.length)} add up to ${netMovement(sum, selection)} ${selection.coin}: the figure above has ${netMovement(lack, selection)} more. Bills may have been changed by hand: <code>npm run reconcile -- --full</code> finds out.</p>`;
-  }
-  if (bills.length === 0) return html``;
-  return html`<p class="note">These are all ${formatCount(bills.length)}; they add up to ${netMovement(sum, selection)} ${selection.coin}${total === undefined ? "" : ", which is the figure above"}.</p>`;
-}

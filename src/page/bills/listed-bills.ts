@@ -1,11 +1,18 @@
 import { type SQL, sql } from "drizzle-orm";
-import { unifiedProductTypes, unifiedWallet } from "../../contract/product-types.ts";
 import { type EpochMs, epochMs, isoTime } from "../../contract/time.ts";
 import { textArray } from "../../db/sql/array-literal.ts";
 import type { BillFilter } from "../money/bill-links.ts";
 import type { WalletContext } from "../section.ts";
-import { daysBefore } from "../selection.ts";
 import type { BillPlace } from "./bill-place.ts";
+import {
+  isInTime,
+  isOfChain,
+  isOfWallet,
+  isWanted,
+  oddDays,
+  partOf,
+  productTypesOf,
+} from "./wanted-bills.ts";
 
 /** A bill on the page of bills. Decimals are text. */
 export type ListedBill = BillPlace & {
@@ -55,8 +62,7 @@ export async function listBills(
   filter: BillFilter,
   before: BillPlace | undefined,
 ): Promise<BillList> {
-  const isOfChain = filter.pieces.some((piece) => "isOfChain" in piece && piece.isOfChain);
-  const found = isOfChain
+  const found = isOfChain(filter)
     ? await oddBills(context, filter, before)
     : await newestBills(context, filter, before);
   const bills = found.slice(0, listedMax);
@@ -75,38 +81,12 @@ const keyOf = ({ productType, billId }: Pick<BillPlace, "productType" | "billId"
 const newestFirst = (a: ListedBill, b: ListedBill): number =>
   b.cTime - a.cTime || Number(BigInt(b.chain?.position ?? 0) - BigInt(a.chain?.position ?? 0));
 
-/** The wallet's product types as an array literal, to be cast to its type. */
-const productTypesOf = ({ selection: { product } }: WalletContext): string =>
-  textArray(product === unifiedWallet ? unifiedProductTypes : [product]);
-
-const isOfWallet = (context: WalletContext): SQL => {
-  const { account, coin } = context.selection;
-  return sql`account = ${account}
-      and product_type = any(${productTypesOf(context)}::text[])
-      and coin = ${coin}`;
-};
-
-const isWanted = ({ pieces, symbol }: BillFilter): SQL => {
-  const any = pieces.map(({ isOfBill }) => sql`(${isOfBill})`);
-  return sql`${any.length === 0 ? sql`true` : sql`(${sql.join(any, sql` or `)})`}
-      and ${symbol === undefined ? sql`true` : sql`coalesce(symbol, '') = ${symbol}`}`;
-};
-
 const isBefore = (place: BillPlace | undefined): SQL =>
   place === undefined
     ? sql`true`
     : sql`c_time <= ${isoTime(place.cTime)}::timestamptz
       and (c_time, length(bill_id), bill_id, product_type)
         < (${isoTime(place.cTime)}::timestamptz, length(${place.billId}), ${place.billId}, ${place.productType})`;
-
-/** What a bill contributes to the pieces. The pieces of one link exclude each other. */
-const partOf = (pieces: BillFilter["pieces"]): SQL =>
-  pieces.length === 0
-    ? sql`wallet_amount + wallet_fee`
-    : sql`case ${sql.join(
-        pieces.map(({ isOfBill, ofBill }) => sql`when ${isOfBill} then ${ofBill}`),
-        sql` `,
-      )} end`;
 
 const columns = (pieces: BillFilter["pieces"]): SQL => sql`
       product_type as "productType",
@@ -136,7 +116,7 @@ async function newestBills(
   filter: BillFilter,
   before: BillPlace | undefined,
 ): Promise<readonly (BillPlace & Omit<ListedBill, "chain">)[]> {
-  const { account, coin, from, to } = context.selection;
+  const { account, coin } = context.selection;
   const { rows } = await context.tx.execute<Row>(sql`
     select newest.*
     from unnest(${productTypesOf(context)}::text[]) as own (product_type)
@@ -146,8 +126,7 @@ async function newestBills(
       where account = ${account}
         and product_type = own.product_type
         and coin = ${coin}
-        and c_time >= ${`${from}T00:00:00Z`}::timestamptz
-        and c_time < ${`${daysBefore(to, -1)}T00:00:00Z`}::timestamptz
+        and ${isInTime(context)}
         and ${isBefore(before)}
         and ${isWanted(filter)}
       ${newestOrder}
@@ -170,25 +149,11 @@ async function oddBills(
   filter: BillFilter,
   before: BillPlace | undefined,
 ): Promise<readonly (BillPlace & Omit<ListedBill, "chain">)[]> {
-  const { account, product, coin, from, to } = context.selection;
-  const { rows: days } = await context.tx.execute<{ day: string }>(sql`
-    select to_char(day, 'YYYY-MM-DD') as day
-    from chained_days
-    where account = ${account}
-      and wallet = ${product}
-      and coin = ${coin}
-      and day between ${from}::date and ${to}::date
-      and (
-        (own).roundings > 0
-        or step_rounding <> 0
-        or (own).differences is not null
-        or step_difference <> 0
-      )`);
   const { rows } = await context.tx.execute<Row>(sql`
     select ${columns(filter.pieces)}
     from analytics.activity
     where ${isOfWallet(context)}
-      and day = any(${textArray(days.map(({ day }) => day))}::date[])
+      and day = any(${textArray(await oddDays(context))}::date[])
       and ${isBefore(before)}
       and ${isWanted(filter)}
     ${newestOrder}`);

@@ -1,13 +1,15 @@
 import { type Html, html } from "../html.ts";
 import { onceFor } from "../once.ts";
 import { type PageSelection, queryOf } from "../selection.ts";
-import { type ContractPart, contractParts, type PartName } from "./contract-parts.ts";
-import { type Line, type LineName, lineNamed } from "./lines.ts";
+import { type ContractPart, contractParts } from "./contract-parts.ts";
+import { type Line, lineNamed, resultPiece } from "./lines.ts";
 
-/** Narrows the selection's bills to any of these lines or parts, and to a contract. */
+type Piece = Line | ContractPart | typeof resultPiece;
+
+/** Narrows the selection's bills to any of these pieces, and to a contract. */
 export type BillFilter = {
   /** Empty for all bills. */
-  readonly pieces: readonly (Line | ContractPart)[];
+  readonly pieces: readonly Piece[];
   /** The contract; empty for bills that name none. Undefined for all bills. */
   readonly symbol: string | undefined;
 };
@@ -21,7 +23,7 @@ export function billsAddress(
     from = selection.from,
     to = selection.to,
   }: {
-    readonly pieces?: readonly (LineName | PartName)[];
+    readonly pieces?: readonly Piece["name"][];
     readonly symbol?: string;
     readonly from?: string;
     readonly to?: string;
@@ -42,12 +44,14 @@ const baseOf = onceFor((selection: PageSelection): string => {
 
 /** The filter of such an address. An unknown name is ignored. */
 export const billFilterOf = (asked: URLSearchParams): BillFilter => ({
-  pieces: asked.getAll("of").flatMap((name) => lineNamed(name) ?? partNamed(name) ?? []),
+  pieces: asked.getAll("of").flatMap((name) => pieceNamed(name) ?? []),
   symbol: asked.get("symbol") ?? undefined,
 });
 
-const partNamed = (name: string): ContractPart | undefined =>
-  contractParts.find((part) => part.name === name);
+const pieceNamed = (name: string): Piece | undefined =>
+  name === resultPiece.name
+    ? resultPiece
+    : (lineNamed(name) ?? contractParts.find((part) => part.name === name));
 
 /** A figure as a link to its bills. A dash is no link. */
 export const linked = (figure: Html, address: string): Html =>

@@ -6,6 +6,7 @@ import { html } from "../html.ts";
 import { card, type WalletSection } from "../section.ts";
 import { billsAddress, linked } from "./bill-links.ts";
 import { chartStretches, isByMonth } from "./chart-stretches.ts";
+import { resultPiece } from "./lines.ts";
 import { figureTable, offNote, offOf, readText, stretchName } from "./parts.ts";
 import { hasDays } from "./span.ts";
 import { resultOf, sumOf } from "./stretches.ts";
@@ -48,7 +49,10 @@ export const result: WalletSection = {
       })),
     });
     const rows = days.toReversed().map((day) => {
-      const figure = linked(movement(day.result ?? null, selection), billsAddress(selection, day));
+      const figure = linked(
+        movement(day.result ?? null, selection),
+        billsAddress(selection, { ...day, pieces: [resultPiece.name] }),
+      );
       return html`<tr><th scope="row">${stretchName(day)}</th><td class="figure">${figure}</td><td>${readText(day.known)}</td></tr>`;
     });
     return card(
