@@ -4,7 +4,12 @@ import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { accountsEnvironment } from "./support/accounts-file.ts";
 import { runCli, temporaryFolder } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
-import { divideTables, type SeenStatement, seenStatement } from "./support/divided-tables.ts";
+import {
+  dividedTables,
+  divideTables,
+  type SeenStatement,
+  seenStatement,
+} from "./support/divided-tables.ts";
 import { query } from "./support/query.ts";
 import { statementNotices } from "./support/statement-notices.ts";
 import { proxyTo } from "./support/tcp-proxy.ts";
@@ -82,7 +87,25 @@ test("each statement that writes touches one account's rows alone, and few that 
   expect(unknown).toEqual([]);
   const unused = forSeveral.filter(([pattern]) => ![...texts].some((text) => pattern.test(text)));
   expect(unused).toEqual([]);
+
+  await query(database.url, dividedTables.map(keepsAccount).join(";\n"));
+  await run("accounts", "rename", "west", "east");
+  const accounts = "select distinct account from bills order by account";
+  expect(await query(database.url, accounts)).toEqual(
+    ["east", "north", "south"].map((account) => ({ account })),
+  );
 }, 240_000);
+
+/** A distributed table's rows keep the account by which they are divided. */
+const keepsAccount = (table: string): string => `
+  create or replace function keep_account() returns trigger language plpgsql as $$
+  begin
+    if new.account <> old.account then raise 'the account of a row is updated'; end if;
+    return new;
+  end
+  $$;
+  create trigger keep_account before update on ${table}
+  for each row execute function keep_account()`;
 
 /** Some bills are gone, some are others, and a row is rejected that can be read. */
 const damage = `

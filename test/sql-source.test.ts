@@ -25,6 +25,7 @@ test("a text is put into a statement as it stands only where it is this program'
   // Each use was looked at: columns, constants, migrations and views. A new one is looked at, then counted.
   expect(counted(/\bsql\s*\.\s*(?:raw|identifier)\(/g)).toEqual({
     "src/commands/report/read-ledger.ts": 6,
+    "src/db/accounts/rename-account.ts": 1,
     "src/db/backup/backup.ts": 1,
     "src/db/days/compare-days.ts": 3,
     "src/db/days/day-views.ts": 1,

@@ -2,6 +2,7 @@ import PQueue from "p-queue";
 import type { Clock } from "../clock.ts";
 import type { Account } from "../config/account.ts";
 import { accountBills } from "../contract/account-bills.ts";
+import type { Users } from "../db/lease/users.ts";
 import { addressLimit } from "../exchange/address-limits.ts";
 
 /**
@@ -10,17 +11,20 @@ import { addressLimit } from "../exchange/address-limits.ts";
  */
 export const accountsAtOnce = 2 * Math.ceil(addressLimit.requests / accountBills.limit.requests);
 
+type Turns = { readonly clock: Clock; readonly signal: AbortSignal; readonly users: Users };
+
 /**
  * Reads accounts side by side, so many at once. Accounts of one exchange user share its rate limit,
  * so they are read one after the other. The next one begins when no limit counts the requests of
  * the one before it.
  *
+ * @param users the users of accounts for which none is configured.
  * @returns what `read` returned, in the order of the accounts.
  */
 export function inTurn<Report>(
   accounts: readonly Account[],
   read: (account: Account) => Promise<Report>,
-  { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
+  { clock, signal, users }: Turns,
 ): Promise<readonly Report[]> {
   const turns = new PQueue({ concurrency: accountsAtOnce });
   const last = new Map<string, Promise<Report>>();
@@ -34,7 +38,7 @@ export function inTurn<Report>(
   };
   return Promise.all(
     accounts.map((account) => {
-      const { uid } = account;
+      const uid = account.uid ?? users.get(account.name);
       if (uid === undefined) return begin(account);
       const own = beginAfter(last.get(uid), account);
       last.set(uid, own);

@@ -4,8 +4,9 @@ import { optionalText, text } from "./scalars.ts";
 import { secondMs } from "./time.ts";
 
 /**
- * Get Account Settings: the mode of a unified account. Known values are `unified` and `hybrid`, and while
- * it changes, `upgrading` and `switching`. The exchange refuses the operation to a classic account.
+ * Get Account Settings: the mode of a unified account, and whose it is. Known modes are `unified` and
+ * `hybrid`, and while it changes, `upgrading` and `switching`. The exchange refuses the operation to a
+ * classic account.
  */
 export const accountSettings = {
   name: "account settings",
@@ -13,7 +14,7 @@ export const accountSettings = {
   path: "/api/v3/account/settings",
   access: "signed",
   query: z.strictObject({}),
-  data: z.looseObject({ accountMode: text }),
+  data: z.looseObject({ accountMode: text, uid: optionalText }),
   limit: { requests: 20, perMs: secondMs, scope: "uid" },
 } as const satisfies Operation;
 

@@ -8,7 +8,7 @@ import { keyOf, type QueuedTask } from "./task.ts";
 const prioritiesMax = historyMs / minuteMs;
 
 /** An account to be queued, with the exchange's user whose account it is, if known. */
-export type AccountToQueue = { readonly name: string; readonly uid?: string };
+export type AccountToQueue = { readonly name: string; readonly uid?: string | undefined };
 
 /**
  * The tasks of one round. An account's priority is the age of its oldest unread time, in minutes:

@@ -13,13 +13,18 @@ import {
 } from "./account-state.ts";
 import { probeAccount, type StreamReader } from "./stream-reader.ts";
 
+/** What the account settings of the API of unified accounts tell. */
+export type ToldSettings = { readonly accountMode: string; readonly uid: string | null };
+
 /** The requests that tell an account's mode. Each throws as the client does. */
 export type ModeQuestions = {
   /** Asks the classic API for anything. Only whether it serves the account matters. */
   readonly classic: () => Promise<void>;
-  /** @returns the `accountMode` from the account settings of the API of unified accounts. */
-  readonly settings: () => Promise<string>;
+  readonly settings: () => Promise<ToldSettings>;
 };
+
+/** An account's mode, and the exchange's user whose account it is: only a unified account is told so. */
+export type ToldMode = { readonly mode: AccountMode; readonly uid: string | undefined };
 
 const unifiedWords: readonly string[] = ["unified", "hybrid"];
 
@@ -35,11 +40,12 @@ export async function askMode(
   ask: ModeQuestions,
   account: string,
   last: AccountMode | undefined,
-): Promise<AccountMode> {
+): Promise<ToldMode> {
   const order =
     last === "unified" ? (["unified", "classic"] as const) : (["classic", "unified"] as const);
   for (const mode of order) {
-    if (await isServed(ask, account, mode)) return mode;
+    const told = await toldBy(ask, account, mode);
+    if (told !== undefined) return told;
   }
   throw new AccountInTransitError(
     account,
@@ -47,20 +53,25 @@ export async function askMode(
   );
 }
 
-async function isServed(ask: ModeQuestions, account: string, mode: AccountMode): Promise<boolean> {
+/** Asks one API. Undefined where the other one serves the account. */
+async function toldBy(
+  ask: ModeQuestions,
+  account: string,
+  mode: AccountMode,
+): Promise<ToldMode | undefined> {
   try {
     if (mode === "classic") {
       await ask.classic();
-      return true;
+      return { mode, uid: undefined };
     }
-    const word = await ask.settings();
-    if (unifiedWords.includes(word)) return true;
+    const { accountMode, uid } = await ask.settings();
+    if (unifiedWords.includes(accountMode)) return { mode, uid: uid ?? undefined };
     throw new AccountInTransitError(
       account,
-      `the exchange calls its mode "${printableLine(word)}"`,
+      `the exchange calls its mode "${printableLine(accountMode)}"`,
     );
   } catch (error) {
-    if (error instanceof ExchangeError && error.kind === "other-mode") return false;
+    if (error instanceof ExchangeError && error.kind === "other-mode") return undefined;
     throw error;
   }
 }
@@ -75,8 +86,8 @@ export type MeetDeps = {
   readonly onFailure: (failure: ExchangeError) => void;
 };
 
-/** An account's mode, and the streams that are asked for in it. */
-export type Met<Stream> = { readonly mode: AccountMode; readonly streams: readonly Stream[] };
+/** What the exchange told of an account, and the streams that are asked for in its mode. */
+export type Met<Stream> = ToldMode & { readonly streams: readonly Stream[] };
 
 /**
  * Finds out an account's mode, and which of its product types are asked for in it. The first signed answer
@@ -103,20 +114,20 @@ export async function meetAccount<Stream extends { readonly reader: StreamReader
   };
   // Without product types, the settings alone tell the mode: a classic account is refused them.
   if (account.productTypes.length === 0) {
-    const isUnified = await isServed(ask, account.name, "unified");
-    return { mode: isUnified ? "unified" : "classic", streams: [] };
+    const told = await toldBy(ask, account.name, "unified");
+    return { ...(told ?? { mode: "classic", uid: undefined }), streams: [] };
   }
-  const mode = await askMode(ask, account.name, classic.length === 0 ? "unified" : last);
-  return { mode, streams: mode === "classic" ? classic : streamsOf(mode) };
+  const told = await askMode(ask, account.name, classic.length === 0 ? "unified" : last);
+  return { ...told, streams: told.mode === "classic" ? classic : streamsOf(told.mode) };
 }
 
-async function askSettings({ client, signal, assertHeld, onFailure }: MeetDeps): Promise<string> {
+async function askSettings(deps: MeetDeps): Promise<ToldSettings> {
+  const { client, signal, assertHeld, onFailure } = deps;
   const onAttempt = (failure: ExchangeError | undefined) => {
     if (failure !== undefined && failure.kind !== "other-mode") onFailure(failure);
   };
   const options = { signal, beforeSend: assertHeld, onAttempt };
-  const { data } = await client.ask(accountSettings, {}, options);
-  return data.accountMode;
+  return (await client.ask(accountSettings, {}, options)).data;
 }
 
 /** @throws ReportableError where product types were named and the account's mode has none of them. */

@@ -65,9 +65,10 @@ export async function syncAccount(deps: RunDeps, account: SyncAccount): Promise<
       new StreamRun(own, { account: name, productType }, pageHabits);
     const asking = { ...own, assertHeld: held.assertHeld };
     const met = await meetAccount(asking, account, state, streamOf);
-    const { mode, streams } = met;
+    const { mode, streams, uid } = met;
     const types = streams.map(({ stream }) => stream.productType);
     await deps.prove?.({ mode, productTypes: types }, held);
+    await held.recordUser?.(uid);
     report = { ...report, mode, closed: await closeStreamsOfOtherMode(own, account, state, met) };
     if (streams.length === 0) refuseNothing(account, mode);
     if (ltv) {

@@ -180,4 +180,6 @@ export type HeldAccount = {
   readonly store: Store;
   /** @throws LeaseLostError where another run may have taken the account. */
   assertHeld(): void;
+  /** Records whose account it is: the user id that the exchange told, if it did. Default it is not kept. */
+  recordUser?(uid: string | undefined): Promise<void>;
 };

@@ -19,6 +19,7 @@ import { noStates, readAccountStates } from "../../db/accounts/account-states.ts
 import type { Database } from "../../db/connect.ts";
 import { lacksRight } from "../../db/database-errors.ts";
 import { syncLeaseHolder } from "../../db/lease/sync-lease.ts";
+import { readOthersOfUser, readUsers, type Users } from "../../db/lease/users.ts";
 import { takeVerifyLease, type VerifyLease } from "../../db/lease/verify-lease.ts";
 import { AccountHeldError, ExchangeError, type ExchangeErrorKind } from "../../errors.ts";
 import type { AskOptions, Client } from "../../exchange/client.ts";
@@ -57,8 +58,17 @@ export async function checkExchange(
     const exchange = exchangeOf(config, account, access);
     return checkAccount({ exchange, db, signal }, account);
   };
-  const found = await inTurn(config.accounts, check, { clock: access.clock, signal });
+  const users = db === undefined ? noUsers : await readUsers(db).catch(withoutRight);
+  const found = await inTurn(config.accounts, check, { clock: access.clock, signal, users });
   for (const check of found.flat()) tell(check);
+}
+
+const noUsers: Users = new Map();
+
+/** A user who may not see leases tries no key either, where a sync might run. */
+function withoutRight(error: unknown): Users {
+  if (lacksRight(error)) return noUsers;
+  throw error;
 }
 
 const skewMax = 5 * secondMs;
@@ -104,13 +114,16 @@ async function checkKey(deps: AccountDeps, account: Account): Promise<Check> {
   try {
     const named = { account: name, key: credentials.key };
     await refuseTakenKey(db, named);
-    const holder = await syncLeaseHolder(db, name, signal);
-    // Two requests beside a running sync got 38 of the sync's requests refused.
-    if (holder !== undefined) {
-      const why = `${holder} holds the account and may use all of its rate limit`;
-      return notTried(name, why, "run doctor again when that has ended");
+    for (const shared of [name, ...(await readOthersOfUser(db, name, account.uid))]) {
+      const holder = await syncLeaseHolder(db, shared, signal);
+      // Two requests beside a running sync got 38 of the sync's requests refused.
+      if (holder !== undefined) {
+        const held = shared === name ? "the account" : `account ${shared} of the same user`;
+        const why = `${holder} holds ${held} and may use all of its rate limit`;
+        return notTried(name, why, "run doctor again when that has ended");
+      }
     }
-    await using lease = await takeVerifyLease(db, name, { signal });
+    await using lease = await takeVerifyLease(db, name, { signal, uid: account.uid });
     await exchange.useVerifyShare();
     const { check, read } = await tryKey(deps, account, lease);
     if (check.status === "FAIL") return check;
@@ -147,14 +160,13 @@ async function tryKey(deps: AccountDeps, account: Account, lease?: VerifyLease):
   };
   const typesOf = (mode: AccountMode) =>
     account.productTypes.filter((type) => modeOf(type) === mode);
-  const mode = await askMode(
+  const { mode, uid } = await askMode(
     {
       async classic() {
         for (const productType of typesOf("classic")) await tryType(productType);
       },
       async settings() {
-        const { data } = await ask(exchange.client, accountSettings, {}, { signal });
-        return data.accountMode;
+        return (await ask(exchange.client, accountSettings, {}, { signal })).data;
       },
     },
     name,
@@ -166,7 +178,8 @@ async function tryKey(deps: AccountDeps, account: Account, lease?: VerifyLease):
   const read = productTypes.filter((type) => tried.get(type) === undefined);
   const refused = new Map([...tried].flatMap(([type, error]) => (error ? [[type, error]] : [])));
   const rights = await rightsOf(exchange.client, signal);
-  const check = keyCheck(name, { mode, readsAll, read, refused, rights });
+  const user = { configured: account.uid, told: uid ?? rights?.userId ?? undefined };
+  const check = keyCheck(name, { mode, readsAll, read, refused, rights, uid: user });
   return { check, read: { mode, productTypes } };
 }
 
@@ -175,7 +188,10 @@ async function tryKey(deps: AccountDeps, account: Account, lease?: VerifyLease):
  * no such request. Whether the unified API answers it for a classic account's key is not known, so
  * it is tried.
  */
-async function rightsOf(client: Client, signal: AbortSignal): Promise<KeyRights | undefined> {
+async function rightsOf(
+  client: Client,
+  signal: AbortSignal,
+): Promise<(KeyRights & { readonly userId: string | null }) | undefined> {
   const asked = ask(client, accountInfo, {}, { signal });
   const isOfKey = (kind: ExchangeErrorKind) => kind === "refused-credentials" || kind === "banned";
   const refusal = await refusalOf(asked, (kind) => !isOfKey(kind));

@@ -16,6 +16,8 @@ export type TriedKey = {
   readonly refused: ReadonlyMap<ProductType, ExchangeError>;
   /** What the exchange says about the key; undefined if it says nothing. */
   readonly rights?: KeyRights | undefined;
+  /** The account's user id, as it is configured and as the exchange tells it. */
+  readonly uid?: { readonly configured: string | undefined; readonly told: string | undefined };
 };
 
 /** What a key may do, in the exchange's own words. */
@@ -27,7 +29,7 @@ export type KeyRights = {
 
 /** The check of an account's key. Product types with equal refusals are named together. */
 export function keyCheck(account: string, tried: TriedKey): Check {
-  const { mode, readsAll, read, refused, rights } = tried;
+  const { mode, readsAll, read, refused, rights, uid } = tried;
   const name = `account ${account}`;
   const able = read.length === 0 ? "reads no bills" : `reads bills of ${listed(read)}`;
   const alike = Map.groupBy(refused, ([, { message }]) => message);
@@ -39,11 +41,20 @@ export function keyCheck(account: string, tried: TriedKey): Check {
     return { status: "FAIL", name, found: `${found}; refused: ${refusals.join("; ")}` };
   }
   const parts = [found, ...refusals.map((text) => `not available to it: ${text}`)];
-  if (rights === undefined) return { status: "ok", name, found: [...parts, notTold].join("; ") };
-  const all = [...parts, rightsText(rights), addressText(rights)].join("; ");
-  if (readsOnly(rights)) return { status: "ok", name, found: all };
-  const remedy = "make a key that may only read: bill-sync needs no more";
-  return { status: "warn", name, found: all, remedy };
+  const remedies: string[] = [];
+  if (rights === undefined) parts.push(notTold);
+  else {
+    parts.push(rightsText(rights), addressText(rights));
+    if (!readsOnly(rights)) remedies.push("make a key that may only read: bill-sync needs no more");
+  }
+  if (uid?.configured !== undefined && uid.told !== undefined && uid.configured !== uid.told) {
+    parts.push(
+      `its uid is configured as ${uid.configured}, and the exchange says ${printableLine(uid.told)}`,
+    );
+    remedies.push("correct its uid, by which accounts of one user take turns");
+  }
+  if (remedies.length === 0) return { status: "ok", name, found: parts.join("; ") };
+  return { status: "warn", name, found: parts.join("; "), remedy: remedies.join("; ") };
 }
 
 const notTold =

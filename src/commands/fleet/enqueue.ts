@@ -4,6 +4,7 @@ import { migratedText } from "../../app/migrated-text.ts";
 import { unreachableLines } from "../../app/unreachable-text.ts";
 import type { Config } from "../../config/config.ts";
 import type { Unreachable } from "../../db/distribution/reachable.ts";
+import { readUsers } from "../../db/lease/users.ts";
 import { migrate } from "../../db/migrate.ts";
 import { type CommandDatabase, openCommandDatabase } from "../../db/open.ts";
 import { messageOf } from "../../errors.ts";
@@ -58,7 +59,8 @@ export async function enqueueAccounts(
   { reconcile }: EnqueueOptions,
 ): Promise<Enqueued> {
   const { config, unreachable } = await reachableToRead(db, given);
-  const { accounts } = config;
+  const users = await readUsers(db);
+  const accounts = config.accounts.map(({ name, uid = users.get(name) }) => ({ name, uid }));
   const tasks = reconcile
     ? queuedChecks(accounts)
     : await queuedTasks(db, accounts, { areAll: unreachable.length === 0 });

@@ -20,6 +20,7 @@ import type { Unreachable } from "../../db/distribution/reachable.ts";
 import type { LockWaits } from "../../db/lease/lock-waits.ts";
 import type { Renewals } from "../../db/lease/renewals.ts";
 import { takeSyncLease } from "../../db/lease/sync-lease.ts";
+import { readUsers, recordUser } from "../../db/lease/users.ts";
 import { openStore } from "../../db/ledger/ledger-store.ts";
 import { commitContracts, commitSymbols } from "../../db/reference/stored-symbols.ts";
 import { DatabaseError, type ExchangeError } from "../../errors.ts";
@@ -38,11 +39,15 @@ export async function sync(deps: SyncDeps): Promise<LoggedEnd> {
   const { config, unreachable, signal, reporter, db, runId, targets, onResult } = deps;
   const { clock } = deps.access;
   const startedAt = performance.now();
+  const users = await readUsers(
+    db,
+    config.accounts.map(({ name }) => name),
+  );
   // Symbols and contracts begin first. If they fail, nothing waits for them.
   const [symbols, contracts, own] = await Promise.all([
     targets.has("symbols") ? syncPairs(deps) : undefined,
     targets.has("contracts") ? syncOwnContracts(deps) : undefined,
-    inTurn(config.accounts, (account) => syncOne(deps, account), { clock, signal }),
+    inTurn(config.accounts, (account) => syncOne(deps, account), { clock, signal, users }),
   ]);
   const reports = [...own, ...unreachable.map(({ account, error }) => unread(account, error))];
   const answered = reports.filter(({ error }) => !(error instanceof DatabaseError));
@@ -160,6 +165,7 @@ async function hold(deps: SyncDeps, account: AccountWithCredentials, exchange: A
       commitLoanToValue: withKey(store.commitLoanToValue),
     },
     assertHeld: lease.assertHeld,
+    recordUser: (told: string | undefined) => recordUser(db, lease, account.uid ?? told),
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
 }

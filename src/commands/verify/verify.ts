@@ -18,6 +18,7 @@ import { readAccountStates } from "../../db/accounts/account-states.ts";
 import type { Database } from "../../db/connect.ts";
 import { LockWaits } from "../../db/lease/lock-waits.ts";
 import type { Renewals } from "../../db/lease/renewals.ts";
+import { readUsers } from "../../db/lease/users.ts";
 import { takeVerifyLease, verifyLeaseRenewals } from "../../db/lease/verify-lease.ts";
 import { readSyncedStreams } from "../../db/ledger/checkpoints.ts";
 import { openVerifyStore } from "../../db/ledger/verification-store.ts";
@@ -112,7 +113,8 @@ export async function runVerification(wanted: Config, given: VerificationDeps): 
   const verify = async (runId: string): Promise<LoggedEnd> => {
     const findings = new Findings(keptMax);
     const deps = { ...given, config, db, access, runId, findings, renewals, lockWaits };
-    const turns = { clock: access.clock, signal: given.signal };
+    const users = await readUsers(db, accounts);
+    const turns = { clock: access.clock, signal: given.signal, users };
     const read = await inTurn(reachable, (account) => verifyOne(deps, account), turns);
     const reports = [...read, ...unreachable.map((one) => ({ ...one, ...nothingRead }))];
     if (heal) await storeDays(db, deps.signal, notice, selection);
@@ -157,6 +159,7 @@ async function verifyOne(deps: Deps, wanted: Account): Promise<AccountVerificati
       signal,
       renewals,
       lockWaits,
+      uid: account.uid,
     });
     const exchange = exchangeOf(config, account, access);
     const { client, exchangeNow, useVerifyShare } = exchange;
@@ -200,11 +203,11 @@ async function meetStreams(
 ): Promise<Met<StreamVerify>> {
   const { name, readsAll = false } = account;
   const state = (await readAccountStates(db, name)).of(name);
-  const { mode, streams } = await meetAccount(asking, account, state, openStreams(verifying, name));
-  if (streams.length === 0) refuseNothing(account, mode);
+  const met = await meetAccount(asking, account, state, openStreams(verifying, name));
+  if (met.streams.length === 0) refuseNothing(account, met.mode);
   const isRefused = (stream: StreamVerify) =>
     state.notAvailable.some(({ productType }) => productType === productTypeOf(stream));
-  return { mode, streams: streams.filter((stream) => !readsAll || !isRefused(stream)) };
+  return { ...met, streams: met.streams.filter((stream) => !readsAll || !isRefused(stream)) };
 }
 
 /** A notice on what is stored of the account's other mode, which the exchange no longer serves. */

@@ -6,6 +6,7 @@ import { printableLine } from "../../printable.ts";
 import { type Database, inTransaction, type Queryable, type Transaction } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
 import { holdMeanings } from "../days/meaning-turns.ts";
+import { distributedTables } from "../distribution/placement.ts";
 import { checkSyncLease, takeSyncLease } from "../lease/sync-lease.ts";
 import { tables } from "../schema/tables.ts";
 
@@ -26,7 +27,7 @@ export type RenameOptions = Parameters<typeof takeSyncLease>[2] & {
  */
 export async function renameAccount(
   db: Database,
-  { from, to }: { readonly from: string; readonly to: string },
+  { from, to }: Names,
   { besides, ...options }: RenameOptions,
 ): Promise<void> {
   await withDatabaseErrors(async () => {
@@ -40,9 +41,8 @@ export async function renameAccount(
       for (const lease of [oldName, newName]) await checkSyncLease(tx, lease);
       await refuseVerifyLeases(tx, [from, to]);
       await refuseUnfit(tx, from, to);
-      for (const table of namedTables) {
-        await tx.execute(sql`update ${table} set account = ${to} where account = ${from}`);
-      }
+      for (const table of namedTables) await renameRows(tx, table, { from, to });
+      await tx.execute(sql`update account_leases set uid = null where account = ${from}`);
       await besides?.(tx);
     };
     await inTransaction(db, rename, { statementMaxMs });
@@ -56,6 +56,30 @@ export const namedTables: readonly PgTable[] = (() => {
     getTableConfig(table).columns.some(({ name }) => name === "account"),
   );
 })();
+
+type Names = { readonly from: string; readonly to: string };
+
+/**
+ * In distributed tables by two statements: an update of the column by which rows are divided is refused.
+ * Elsewhere by one, because the key of API keys does not contain the account.
+ */
+async function renameRows(tx: Transaction, table: PgTable, { from, to }: Names): Promise<void> {
+  if (!distributedTables.has(table)) {
+    await tx.execute(sql`update ${table} set account = ${to} where account = ${from}`);
+    return;
+  }
+  const others = getTableConfig(table).columns.filter(({ name }) => name !== "account");
+  const list = sql.join(
+    others.map(({ name }) => sql.identifier(name)),
+    sql`, `,
+  );
+  await tx.execute(sql`
+    insert into ${table} (account, ${list})
+    select ${to}, ${list}
+    from ${table}
+    where account = ${from}`);
+  await tx.execute(sql`delete from ${table} where account = ${from}`);
+}
 
 async function refuseUnfit(db: Queryable, from: string, to: string): Promise<void> {
   const taken = await tablesWith(db, to);

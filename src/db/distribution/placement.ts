@@ -1,4 +1,4 @@
-import type { tables } from "../schema/tables.ts";
+import { tables } from "../schema/tables.ts";
 
 /**
  * Where a table's rows are once the database is distributed: on their account's node, copied to every
@@ -48,3 +48,10 @@ export const placements: Readonly<Record<keyof typeof tables, Placement>> = {
   symbolLists: "coordinator",
   analyticsViews: "coordinator",
 };
+
+/** The tables whose rows are on their account's node. */
+export const distributedTables: ReadonlySet<object> = new Set(
+  Object.entries(tables).flatMap(([name, table]) =>
+    placements[name as keyof typeof tables] === "account" ? [table] : [],
+  ),
+);

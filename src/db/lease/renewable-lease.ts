@@ -52,6 +52,9 @@ import { Renewals, type TakenLease } from "./renewals.ts";
  * verify lease sends nothing before `left`, unless the sync lease is free or abandoned; it never uses
  * more than its share, since a sync may begin at any time. Both commit their own row before they look
  * for the other's, so at least one sees the other.
+ *
+ * The rate limits are a user's, and a user may have several accounts here (`uid`). So whoever reads one
+ * of them beside a sync takes the verify leases of all: a sync of any of them leaves it the rate share.
  */
 
 export type LeaseOptions = {

@@ -9,6 +9,7 @@ import { timeText } from "../sql/time-text.ts";
 import { type LeaseInUse, type LeaseKind, leaseTiming, type RenewableLease } from "./lease-kind.ts";
 import { type LeaseOptions, type LeaseState, RenewalWatch, takeLease } from "./renewable-lease.ts";
 import { Renewals } from "./renewals.ts";
+import { readOthersOfUser } from "./users.ts";
 
 /** Its holder reads the account beside a sync, with a rate share: see renewable-lease.ts. */
 export type VerifyLease = RenewableLease;
@@ -42,11 +43,16 @@ const verifyLeaseKind: LeaseKind = {
 /** Renews the verify leases of all accounts that a run reads, together. */
 export const verifyLeaseRenewals = (db: Database): Renewals => new Renewals(db, verifyLeaseKind);
 
-export type VerifyLeaseOptions = LeaseOptions & { readonly shareMaxMs?: number };
+export type VerifyLeaseOptions = LeaseOptions & {
+  readonly shareMaxMs?: number;
+  /** The exchange's user whose account it is, if configured. Default as the last sync knew. */
+  readonly uid?: string | undefined;
+};
 
 /**
- * Takes an account's verify lease, and waits until a sync that is running has left the rate share.
- * @throws AccountHeldError where another process holds the verify lease, or the sync left no share.
+ * Takes an account's verify lease, and waits until a sync that is running has left the rate share. The
+ * same for the other accounts of its user, because a sync of any of them uses the user's rate limit.
+ * @throws AccountHeldError where another process holds a verify lease, or a sync left no share.
  */
 export function takeVerifyLease(
   db: Database,
@@ -55,10 +61,19 @@ export function takeVerifyLease(
 ): Promise<VerifyLease> {
   return withDatabaseErrors(async () => {
     await using stack = new AsyncDisposableStack();
-    const lease = stack.use(await takeLease(db, verifyLeaseKind, account, options));
-    await waitForShare(db, lease, options);
+    const own = stack.use(await takeLease(db, verifyLeaseKind, account, options));
+    const leases = [own];
+    for (const other of await readOthersOfUser(db, account, options.uid))
+      leases.push(stack.use(await takeLease(db, verifyLeaseKind, other, options)));
+    for (const lease of leases) await waitForShare(db, lease, options);
     const kept = stack.move();
-    return { ...lease, [Symbol.asyncDispose]: () => kept.disposeAsync() };
+    return {
+      ...own,
+      assertHeld() {
+        for (const lease of leases) lease.assertHeld();
+      },
+      [Symbol.asyncDispose]: () => kept.disposeAsync(),
+    };
   });
 }
 

@@ -58,9 +58,14 @@ export const accountLeases = pgTable(
     expiresAt: time("expires_at").notNull(),
     /** The epoch of the verify lease to whose holder the rate share was left. */
     yieldedTo: bigint("yielded_to", { mode: "number" }),
+    /** The exchange's user whose rate limit the account has, as the last sync knew: see users.ts. */
+    uid: text("uid"),
   },
-  // For neighbours.ts: each process looks every second for others at work. Renewals do not change the index.
-  (t) => [index("account_leases_held").on(t.holder).where(sql`${t.holder} <> ''`)],
+  (t) => [
+    // For neighbours.ts: each process looks every second for others at work. Renewals do not change the index.
+    index("account_leases_held").on(t.holder).where(sql`${t.holder} <> ''`),
+    index("account_leases_user").on(t.uid).where(sql`${t.uid} is not null`),
+  ],
 );
 
 /** Leases of verify and doctor, which work beside a sync: see renewable-lease.ts. */
