@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import { openDatabase } from "../src/db/connect.ts";
 import { isShownTo } from "../src/serve/page/guard.ts";
 import { fileDatabase, testDatabase } from "./support/database.ts";
+import { tablesIn } from "./support/page-figures.ts";
 import { openPageServer } from "./support/page-server.ts";
 import { check, losesBill, states, storeAccount } from "./support/page-states.ts";
 
@@ -205,30 +206,68 @@ test("it is never green where reconcile did not look at what is stored by now", 
   await using own = openDatabase(fresh.url);
   await using server = await openPageServer();
   server.show(own);
-  const headline = async () =>
-    /<h1[^>]*>(?:<svg.*?<\/svg>)?([^<]*)/s.exec((await ask(`${server.url}/`)).text)?.[1];
+  const read = async (product: string) => {
+    const { text } = await ask(`${server.url}/?product=${product}`);
+    const [, bridge = ""] = /<section[^>]* id="bridge"(.*?)<\/section>/s.exec(text) ?? [];
+    const [unexplained] = tablesIn(text, "bridge").flatMap(({ rows }) =>
+      rows.filter(({ name }) => name === "unexplained"),
+    );
+    return {
+      headline: /<h1[^>]*>(?:<svg.*?<\/svg>)?([^<]*)/s.exec(text)?.[1],
+      ties: /ties to the last digit through|not reconciled[^<]*/.exec(bridge)?.[0],
+      unexplained: unexplained?.cells[0]?.text,
+    };
+  };
+  const green = {
+    headline: "Complete, and it adds up",
+    ties: "ties to the last digit through",
+    unexplained: "–",
+  };
   await states["good"]?.(own.db);
-  expect(await headline()).toBe("Complete, and it adds up");
+  expect(await read("USDT-FUTURES")).toEqual(green);
+  const [never, since] = ["not reconciled yet", "not reconciled since bills changed"];
   const changes = [
-    sql`update bills set ingested_at = clock_timestamp() where bill_id = (select min(bill_id) from bills where product_type = 'USDC-FUTURES')`,
-    sql`update reconciled_chains set ingested_before = '-infinity' where product_type = 'USDT-FUTURES'`,
-    sql`update reconciled_chains set reconciled_at = null where product_type = 'COIN-FUTURES'`,
-    sql`delete from reconciled_chains where product_type = 'USDT-FUTURES'`,
-    sql`delete from sync_runs where command = 'reconcile'`,
-    sql`insert into dirty_days (account, wallet, day, cause) values ('main', 'USDT-FUTURES', '2026-11-01', 'bills')`,
-  ];
-  for (const change of changes) {
+    [
+      "USDC-FUTURES",
+      since,
+      sql`update bills set ingested_at = clock_timestamp() where bill_id = (select max(bill_id) from bills where product_type = 'USDC-FUTURES' and c_time < now() - interval '1 day')`,
+    ],
+    [
+      "USDT-FUTURES",
+      since,
+      sql`update reconciled_chains set ingested_before = '-infinity' where product_type = 'USDT-FUTURES'`,
+    ],
+    [
+      "USDT-FUTURES",
+      never,
+      sql`update reconciled_chains set reconciled_at = null where product_type = 'USDT-FUTURES'`,
+    ],
+    ["USDT-FUTURES", never, sql`delete from reconciled_chains where product_type = 'USDT-FUTURES'`],
+    ["COIN-FUTURES", never, sql`delete from sync_runs where command = 'reconcile'`],
+    [
+      "USDC-FUTURES",
+      since,
+      sql`insert into dirty_days (account, wallet, day, cause) values ('main', 'USDT-FUTURES', '2026-11-01', 'bills')`,
+    ],
+  ] as const;
+  for (const [product, ties, change] of changes) {
     await own.db.execute(change);
-    expect(await headline()).toBe("Complete, not yet reconciled");
+    expect(await read(product)).toEqual({
+      headline: "Complete, not yet reconciled",
+      ties,
+      unexplained: ties === never ? "unknown" : "–",
+    });
     await check(own.db);
-    expect(await headline()).toBe("Complete, and it adds up");
+    expect(await read(product)).toEqual(green);
   }
   await own.db.execute(sql`
     insert into ledger_breaks (
       account, break_id, kind, product_type, coin, anchor, explanation, state, first_seen_at, last_seen_at
     )
     values ('main', 900, 'chain', 'USDT-FUTURES', 'USDT', '1', '', 'explained', now(), now())`);
-  expect(await headline()).toBe("Complete, and what does not add up is signed off");
+  expect((await read("USDT-FUTURES")).headline).toBe(
+    "Complete, and what does not add up is signed off",
+  );
   expect((await ask(`${server.url}/`)).text).toContain("but for 1 break that is signed off.");
 });
 

@@ -8,7 +8,7 @@ import type { WalletContext, WalletSection } from "./section.ts";
 import { walletSections } from "./sections.ts";
 import { readShown, type Shown } from "./shown.ts";
 import { breaksSection } from "./trust/breaks-section.ts";
-import { type Facts, type FactsDeps, readFacts } from "./trust/facts.ts";
+import { checkedChain, type Facts, type FactsDeps, readFacts } from "./trust/facts.ts";
 import { ledgersSection } from "./trust/ledgers-section.ts";
 import { runDays, runsMax, runsSection } from "./trust/runs-section.ts";
 import { titleOf, trustSection } from "./trust/trust-section.ts";
@@ -33,7 +33,10 @@ export async function writePage(
   const isEmpty = facts.status.streams.length === 0;
   const shown = await readShown(tx, query, now);
   const { selection, wallets, missed } = shown;
-  const context = selection && { tx, selection, wallets, missed, now };
+  const context = selection && {
+    ...{ tx, selection, wallets, missed, now },
+    chain: checkedChain(facts, selection),
+  };
   const sections = context === undefined ? [] : await sectionsOf(context);
   write(pageHead(titleOf(facts), isEmpty ? [] : [...first, ...sections, last], isSyncAtWork));
   for (const part of liveParts(facts, shown)) write(part);

@@ -1,5 +1,6 @@
 import type { EpochMs } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
+import type { ReconciledChain } from "../reports/reconciled.ts";
 import { type Html, type HtmlPart, html } from "./html.ts";
 import type { Missed } from "./missed.ts";
 import type { PageSelection, Wallet } from "./selection.ts";
@@ -15,6 +16,8 @@ export type WalletContext = {
   readonly missed?: readonly Missed[];
   /** The exchange's time. */
   readonly now: EpochMs;
+  /** How far reconcile has checked the selected coin; undefined if it never did. */
+  readonly chain?: ReconciledChain | undefined;
 };
 
 /** A part of the page about the selected wallet. */

@@ -1,6 +1,6 @@
-import type { EpochMs } from "../../contract/time.ts";
+import { dayMs, type EpochMs } from "../../contract/time.ts";
 import { add, decimalOf, decimalText } from "../../export/decimal.ts";
-import { formatCounted } from "../../terminal/format.ts";
+import { formatCounted, formatMinute } from "../../terminal/format.ts";
 import { floatingBar, markAt } from "../charts/floating-bar.ts";
 import { amount, forPixels, movement } from "../format.ts";
 import { type Html, html } from "../html.ts";
@@ -8,6 +8,7 @@ import { chip } from "../icons.ts";
 import { card, type WalletSection } from "../section.ts";
 import type { PageSelection } from "../selection.ts";
 import { billsAddress, linked } from "./bill-links.ts";
+import { type Judged, judgedOf } from "./judged.ts";
 import { type Line, lines } from "./lines.ts";
 import { unreadDays } from "./parts.ts";
 import { hasDays } from "./span.ts";
@@ -37,12 +38,13 @@ export const bridge: WalletSection = {
     const whole = together(days);
     if (whole === undefined) return html``;
     const steps = bridgeSteps(whole, days);
+    const judged = await judgedOf(context, whole);
     return card(
       {
         ...about,
-        about: html`${whole.from} to ${whole.to}, ${selection.coin} ${readChip(days, now)} ${tieChip(whole)}`,
+        about: html`${whole.from} to ${whole.to}, ${selection.coin} ${readChip(days, now)} ${tieChip(whole, judged)}`,
       },
-      html`${tableOf(whole, steps, selection)}${unmappedNote(whole, selection)}`,
+      html`${tableOf(whole, steps, { selection, judged })}${unmappedNote(whole, selection)}`,
     );
   },
 };
@@ -74,15 +76,28 @@ function readChip(days: readonly Stretch[], now: EpochMs): Html {
   );
 }
 
-function tieChip({ opening, moved }: Stretch): Html {
+function tieChip({ opening, moved, to }: Stretch, judged: Judged): Html {
   if (opening === null) return chip("none", "no bill shows a balance");
   if (!isZero(moved.difference)) return chip("bad", "does not tie");
-  return isZero(moved.unsettled)
-    ? chip("good", "ties to the last digit")
-    : chip("warn", "not all settled");
+  if (judged.state === "never") return chip("warn", "not reconciled yet");
+  if (!isZero(moved.unsettled)) return chip("warn", "not all settled");
+  if (judged.state === "outdated") return chip("warn", "not reconciled since bills changed");
+  const { through } = judged;
+  const isWhole = through >= Date.parse(to) + dayMs;
+  return chip(
+    "good",
+    `ties to the last digit${isWhole ? "" : ` through ${formatMinute(through)}`}`,
+  );
 }
 
-function tableOf(whole: Stretch, steps: readonly BridgeStep[], selection: PageSelection): Html {
+function tableOf(
+  whole: Stretch,
+  steps: readonly BridgeStep[],
+  { selection, judged }: { readonly selection: PageSelection; readonly judged: Judged },
+): Html {
+  // Before a reconcile, whatever no bill explains is not settled.
+  const shownOf = ({ line, moved }: BridgeStep) =>
+    line.name === "difference" && judged.state === "never" && isZero(moved) ? null : moved;
   const places = steps.flatMap(({ before, after }) => [forPixels(before), forPixels(after)]);
   const span = { low: Math.min(...places), high: Math.max(...places) };
   const balanceRow = (title: string, balance: string | null) => html`
@@ -90,8 +105,8 @@ function tableOf(whole: Stretch, steps: readonly BridgeStep[], selection: PageSe
   return html`<table class="bridge"><thead><tr><th scope="col"><span class="unseen">Line</span></th><th scope="col"><span class="unseen">Amount</span></th><td></td></tr></thead><tbody>
 ${balanceRow("Opening balance", whole.opening)}
 ${steps.map(
-  ({ line, moved, before, after }) => html`
-<tr class="${toneOf(line, moved)}"><th scope="row">${line.title}</th><td class="figure">${linked(movement(moved, selection), billsAddress(selection, { pieces: [line.name] }))}</td><td class="gauge" aria-hidden="true">${floatingBar(forPixels(before), forPixels(after), span)}</td></tr>`,
+  (step) => html`
+<tr class="${toneOf(step.line, step.moved)}"><th scope="row">${step.line.title}</th><td class="figure">${linked(movement(shownOf(step), selection), billsAddress(selection, { pieces: [step.line.name] }))}</td><td class="gauge" aria-hidden="true">${floatingBar(forPixels(step.before), forPixels(step.after), span)}</td></tr>`,
 )}
 ${balanceRow("Closing balance", whole.closing)}
 </tbody></table>`;

@@ -152,6 +152,19 @@ function chainsOf(names: readonly CoinName[], { chains }: Reconciled): readonly 
   );
 }
 
+/** How far reconcile has checked a wallet's coin; undefined if it never did. */
+export function checkedChain(
+  { chains, demoChains, reconciled }: Facts,
+  { account, product, coin }: CoinName,
+): ReconciledChain | undefined {
+  const chain = [...chains, ...demoChains].find(
+    (each) => each.account === account && each.wallet === product && each.coin === coin,
+  );
+  return chain?.at === undefined || reconciled.lastRunAt === undefined
+    ? undefined
+    : { ...chain, isOutdated: chain.isOutdated || reconciled.isAnyDayDirty };
+}
+
 /** Whether reconcile has checked all that is stored of real money. */
 export function isReconciled(facts: Facts): boolean {
   const isLookedAt = ({ at, billsSince, isOutdated }: ReconciledChain) =>
