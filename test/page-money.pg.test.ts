@@ -14,6 +14,7 @@ import { snowflake } from "../src/sandbox/snowflake.ts";
 import { fileDatabase } from "./support/database.ts";
 import { exact, places } from "./support/exact.ts";
 import { type FigureRow, type FigureTable, tablesIn } from "./support/page-figures.ts";
+import { logRun } from "./support/page-states.ts";
 import {
   type Habits,
   smallLedger,
@@ -157,6 +158,7 @@ beforeAll(async () => {
   }
   await reconcile(db, { accounts: undefined, productTypes: undefined }, { isFull: true });
   await refreshAllDays(db, new AbortController().signal);
+  await logRun(db, { command: "reconcile", agoMs: 1, tookMs: 1 });
 });
 
 /** With ids in the true order: where none was reconciled, nothing else tells it. */
@@ -285,7 +287,7 @@ const figures = ({ titles }: FigureTable, { cells }: FigureRow): Record<string, 
   Object.fromEntries(
     cells.flatMap(({ value }, index) => {
       const title = titles[index] ?? "";
-      return title === "" || title === "Bills" || value === null || exact(value) === 0n
+      return title === "" || title === "All bills" || value === null || exact(value) === 0n
         ? []
         : [[title, exact(value)] as const];
     }),
@@ -300,6 +302,14 @@ const columnAt = ({ rows }: FigureTable, index: number): Record<string, bigint> 
 
 /** A row's day, without the mark of one that was not all read. */
 const dayIn = ({ name }: FigureRow): string => name.slice(0, "2026-11-22".length);
+
+/** The titles and values of the sum from the opening balance to the closing one. */
+function sumIn(page: string): readonly (readonly [string, bigint])[] {
+  const [, text = ""] = /<p[^>]* id="balance-sum">[^:]*:(.*?)<\/p>/s.exec(page) ?? [];
+  return [...text.matchAll(/([a-z][a-z ]*[a-z]) (?:<a [^>]*>)?<data [^>]*value="([^"]*)"/g)].map(
+    ([, title = "", value = ""]) => [title, exact(value)],
+  );
+}
 
 const withoutZeros = (values: Readonly<Record<string, bigint>>) =>
   Object.fromEntries(Object.entries(values).filter(([, value]) => value !== 0n));
@@ -343,7 +353,7 @@ describe.each(names)("the figures of %s %s", (account, coin) => {
     if (unexplained !== 0n) {
       expect(noted.filter((value) => exact(value) === unexplained).length).toBeGreaterThan(2);
     }
-    const place = rollforward.titles.indexOf("Bills");
+    const place = rollforward.titles.indexOf("All bills");
     expect(rollforward.rows.map(({ cells }) => cells[place]?.text)).toEqual(
       [...days.values()].toReversed().map(({ bills }) => (bills === 0 ? "–" : String(bills))),
     );
@@ -383,6 +393,21 @@ describe.each(names)("the figures of %s %s", (account, coin) => {
     expect(withoutZeros(between)).toEqual(sumsOf(part));
     expect(Object.keys(between)).toContain("unexplained");
     expect(first[1].opening + sumOf(Object.values(between))).toBe(last[1].closing);
+    const [opening, result, ...rest] = sumIn(page);
+    expect(opening).toEqual(["opening", first[1].opening]);
+    expect(result).toEqual(["result", sumOf(results.map((title) => between[title] ?? 0n))]);
+    expect(rest.at(-1)).toEqual(["closing", last[1].closing]);
+    const others = Object.fromEntries(rest.slice(0, -1));
+    expect(others).toEqual(
+      withoutZeros(
+        Object.fromEntries(Object.entries(between).filter(([title]) => !results.includes(title))),
+      ),
+    );
+    const unmapped = part.flatMap(([, { sums }]) => sums["unmapped types"] ?? []);
+    const noted = /id="unmapped">.*?value="([^"]*)"/s.exec(page)?.[1];
+    expect(noted === undefined ? [] : [exact(noted)]).toEqual(
+      unmapped.length === 0 ? [] : [sumOf(unmapped)],
+    );
     const [rollforward] = tablesIn(page, "rollforward");
     const months = Map.groupBy(part, ([day]) => day.slice(0, 7));
     if (rollforward === undefined) throw new Error("no rollforward");
@@ -409,7 +434,7 @@ describe.each(names)("the figures of %s %s", (account, coin) => {
     const links = (rollforward?.rows ?? []).flatMap((row) =>
       row.cells.flatMap(({ href, value }, index) => {
         const title = rollforward?.titles[index] ?? "";
-        return href === undefined || title === "Bills"
+        return href === undefined || title === "All bills"
           ? []
           : [{ day: dayIn(row), title, href, value }];
       }),
@@ -453,7 +478,7 @@ describe.each(names)("the figures of %s %s", (account, coin) => {
       (day) => Date.parse(day) + dayMs > model.settledTo,
     ).length;
     const [lack] =
-      rows[0]?.name.slice(`${model.product} ${coin}`.length).split(" unexplained") ?? [];
+      rows[0]?.name.slice(`${model.product} ${coin}`.length).split(/ unexplained| unmapped/) ?? [];
     expect(lack?.trim()).toBe(
       unread === 0 ? "" : `${unread} day${unread === 1 ? "" : "s"} not all read`,
     );
@@ -558,6 +583,23 @@ test("days without bills are said to have none, with where the bills are", async
   for (const section of ["balance", "bridge", "result", "export", "rollforward"]) {
     expect(page).not.toContain(`id="${section}"`);
   }
+});
+
+test("days that were not read are not said to have earned nothing", async () => {
+  const model = modelOf("unsettled", "USDT");
+  const textOf = async (from: string, to: string) =>
+    /<p class="note">([^<]*)/.exec(
+      /id="contracts"(.*?)<\/section>/s.exec(await pageOf(model, { from, to }))?.[1] ?? "",
+    )?.[1];
+  const lastBill = dayOf(model.to);
+  const unread = (Date.parse(dayOf(Date.now())) - Date.parse(lastBill)) / dayMs - 1;
+  expect(unread).toBeGreaterThan(1);
+  expect(await textOf(dayOf(Date.parse(lastBill) + dayMs), dayOf(Date.now()))).toBe(
+    `Nothing is stored that was earned or lost, but ${unread} days of these were not all read.`,
+  );
+  expect(await textOf("2025-01-01", "2025-12-31")).toBe(
+    "Nothing of these days was read, so what they earned is not known.",
+  );
 });
 
 async function billsPageOf(href: string): Promise<string> {

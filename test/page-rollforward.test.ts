@@ -33,7 +33,7 @@ test("up to twelve months stand beside each other, oldest first, with their tota
   expect(titles).toHaveLength(13);
   expect(titles.at(0)).toBe("2025-01, 01 to 01 not all read");
   expect(titles.slice(-2)).toEqual(["2025-12, 01 to 01", "Total"]);
-  expect(rows.map(({ name }) => name)).toEqual(["Opening", "transfers in", "Closing", "Bills"]);
+  expect(rows.map(({ name }) => name)).toEqual(["Opening", "transfers in", "Closing", "All bills"]);
   const [opening, moved, closing, bills] = rows.map(({ cells }) => cells);
   expect(opening?.map(({ value }) => value).slice(-3)).toEqual(["1010", "1011", "1000"]);
   expect(moved?.map(({ value }) => value).slice(-3)).toEqual(["0.11", "0.12", "0.78"]);
@@ -43,7 +43,7 @@ test("up to twelve months stand beside each other, oldest first, with their tota
 
 test.each(["day", "month"] as const)("more months, and days, are rows, by %s", (by) => {
   const { titles, rows, total } = shown(monthly(13), by);
-  expect(titles).toEqual(["Opening", "transfers in", "Bills", "Closing"]);
+  expect(titles).toEqual(["Opening", "transfers in", "All bills", "Closing"]);
   expect(rows).toHaveLength(13);
   expect(rows[0]?.name).toBe("2026-01-01");
   expect(rows.at(-1)?.name).toBe("2025-01-01 not all read");

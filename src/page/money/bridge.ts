@@ -44,7 +44,7 @@ export const bridge: WalletSection = {
         ...about,
         about: html`${whole.from} to ${whole.to}, ${selection.coin} ${readChip(days, now)} ${tieChip(whole, judged)}`,
       },
-      html`${tableOf(whole, steps, { selection, judged })}${unmappedNote(whole, selection)}`,
+      tableOf(whole, steps, { selection, judged }),
     );
   },
 };
@@ -111,12 +111,6 @@ ${steps.map(
 ${balanceRow("Closing balance", whole.closing)}
 </tbody></table>`;
 }
-
-/** What a reader can do about bills of unmapped types. */
-const unmappedNote = ({ moved }: Stretch, selection: PageSelection): Html =>
-  isZero(moved.unmapped)
-    ? html``
-    : html`<p class="note">Unmapped types are in no result: <a href="${billsAddress(selection, { pieces: ["unmapped"] })}">their bills</a>. <code>npm run types</code> lists them; <code>types set</code> says what they are.</p>`;
 
 const toneOf = ({ name }: Line, moved: string): string => {
   if (isZero(moved)) return "";

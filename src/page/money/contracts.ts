@@ -4,14 +4,14 @@ import { floatingBar, type Span } from "../charts/floating-bar.ts";
 import { forPixels, movement } from "../format.ts";
 import { type Html, html } from "../html.ts";
 import { icon } from "../icons.ts";
-import { card, type WalletSection } from "../section.ts";
+import { card, type WalletContext, type WalletSection } from "../section.ts";
 import { type PageSelection, queryOf } from "../selection.ts";
 import { billsAddress, linked } from "./bill-links.ts";
 import { contractParts, type PartName } from "./contract-parts.ts";
 import { type CoinEarnings, type Earned, readEarnings, together } from "./earnings.ts";
 import { offNote } from "./parts.ts";
-import { hasDays } from "./span.ts";
 import { isZero } from "./stretches.ts";
+import { walletReadings } from "./unread-wallets.ts";
 
 const about = { id: "contracts", title: "By contract" };
 
@@ -37,18 +37,31 @@ export const contracts: WalletSection = {
     return card(
       { ...about, about: `${account}, all coins, ${from} to ${to}` },
       coins.length === 0
-        ? html`<p class="note">${(await hasDays(context)) ? "Nothing was earned or lost in these days." : "Nothing is stored of these days, so what they earned is not known."}</p>`
+        ? html`<p class="note">${await nothingText(context)}</p>`
         : html`${tableOf(coins.slice(0, coinsMax), selection)}
 ${coins.length > coinsMax ? html`<p class="note">and ${formatCounted(coins.length - coinsMax, "coin")} more: choose one above.</p>` : ""}
-<p class="note">Fees: less rebates, and with those in rows of their own. Other: liquidations, deliveries, bonuses, copy trading and interest. Each coin’s sum is its result, as “Result by day” has it; coins are never added up.</p>
+<p class="note">Fees: less rebates, and with those in rows of their own. Other: liquidations, deliveries, bonuses, copy trading and interest. Each coin’s sum is its result, as “Result by day” has it; coins are never added up. Transfers, conversions, coins bought and sold, loans and unmapped types are no result: the <a href="#bridge">bridge</a> has them.</p>
+<p class="note">Counted bills: those that earn or cost something. The rollforward counts all bills of these days, and the ledgers all that are stored.</p>
 ${coins.some(hasMovedOtherwise) ? html`<p class="note">Moved otherwise: by how much the balance moved more or less than these bills say, since a coupon paid a fee, or what they name is not taken from it.</p>` : ""}`,
     );
   },
 };
 
+/** Says why there is no result: days that were not read may have one. */
+async function nothingText(context: WalletContext): Promise<string> {
+  const { product, to } = context.selection;
+  const reading = (await walletReadings(context)).get(product);
+  if (reading === undefined || to < reading.since) {
+    return "Nothing of these days was read, so what they earned is not known.";
+  }
+  return reading.unreadDays > 0
+    ? `Nothing is stored that was earned or lost, but ${formatCounted(reading.unreadDays, "day")} of these were not all read.`
+    : "Nothing was earned or lost in these days.";
+}
+
 const hasMovedOtherwise = ({ movedOtherwise }: CoinEarnings): boolean => !isZero(movedOtherwise);
 
-const head = html`<thead><tr><th scope="col">Contract</th>${contractParts.map(({ title }) => html`<th scope="col" class="figure">${title}</th>`)}<th scope="col" class="figure">Bills</th><td></td></tr></thead>`;
+const head = html`<thead><tr><th scope="col">Contract</th>${contractParts.map(({ title }) => html`<th scope="col" class="figure">${title}</th>`)}<th scope="col" class="figure">Counted bills</th><td></td></tr></thead>`;
 
 const tableOf = (coins: readonly CoinEarnings[], selection: PageSelection): Html =>
   html`<div class="scroll" tabindex="0" role="region" aria-label="Results by contract"><table class="contracts compact">${head}${coins.map((each) => coinRows(each, selection))}</table></div>`;
@@ -58,7 +71,16 @@ const tableOf = (coins: readonly CoinEarnings[], selection: PageSelection): Html
  * never compared.
  */
 function coinRows(earnings: CoinEarnings, selection: PageSelection): Html {
-  const { product, coin, contracts: found, movedOtherwise, result, unreadDays, off } = earnings;
+  const {
+    product,
+    coin,
+    contracts: found,
+    movedOtherwise,
+    result,
+    unreadDays,
+    unmapped,
+    off,
+  } = earnings;
   const own = { ...selection, product, coin };
   const isShown = product === selection.product && coin === selection.coin;
   const name = html`<span class="account">${product}</span> ${coin}`;
@@ -77,7 +99,7 @@ function coinRows(earnings: CoinEarnings, selection: PageSelection): Html {
   const span = shown.length > 1 ? spanOf(shown) : undefined;
   return html`
 <tbody>
-<tr class="sum"><th scope="rowgroup">${title}${lack}${off.days === 0 ? "" : html`<br>${offNote(off, own)}`}</th>${figures(
+<tr class="sum"><th scope="rowgroup">${title}${lack}${off.days === 0 ? "" : html`<br>${offNote(off, own)}`}${isZero(unmapped) ? "" : html`<br><span class="not-read">${icon("warn")} unmapped types: ${linked(movement(unmapped, own), billsAddress(own, { pieces: ["unmapped"] }))}</span>`}</th>${figures(
     whole,
     own,
     (part) =>
@@ -123,5 +145,5 @@ function figures(
     address === undefined
       ? formatCount(bills)
       : html`<a class="to-bills" href="${address}">${formatCount(bills)}</a>`;
-  return [...cells, html`<td class="figure" data-name="Bills">${count}</td>`];
+  return [...cells, html`<td class="figure" data-name="Counted bills">${count}</td>`];
 }

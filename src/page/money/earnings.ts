@@ -5,11 +5,11 @@ import { productTypesOf } from "../../db/sql/wallet.ts";
 import { decimalOf, decimalText, subtract } from "../../export/decimal.ts";
 import { onceFor } from "../once.ts";
 import type { WalletContext } from "../section.ts";
-import { daysBefore } from "../selection.ts";
 import { hasFee, isFeeRow, isOwnResult, type PartName } from "./contract-parts.ts";
 import { lineOf, otherResults, resultLines } from "./lines.ts";
 import type { Off } from "./parts.ts";
-import { sumOf } from "./stretches.ts";
+import { isZero, sumOf } from "./stretches.ts";
+import { walletReadings } from "./unread-wallets.ts";
 
 /** What was earned and paid in the selected days. Decimals are text. */
 export type Earned = {
@@ -35,6 +35,8 @@ export type CoinEarnings = {
   readonly result: string;
   /** The number of selected days before today that were not read completely. */
   readonly unreadDays: number;
+  /** What bills of unmapped types moved, which is in no result. */
+  readonly unmapped: string;
   /** How far the coin's balances do not follow from its bills. */
   readonly off: Off;
 };
@@ -52,15 +54,20 @@ const keyOf = ({ product, coin }: Place): string => JSON.stringify([product, coi
 async function readCoins(context: WalletContext): Promise<readonly CoinEarnings[]> {
   const contracts = Map.groupBy(await readContracts(context), keyOf);
   const results = await readResults(context);
+  const readings = await walletReadings(context);
+  const ended = context.wallets.filter(({ isEnded }) => isEnded).map(({ product }) => product);
   return results
-    .flatMap(({ product, coin, result, unread, offDays, difference }) => {
+    .flatMap(({ product, coin, result, unread, offDays, difference, unmapped }) => {
       const own = contracts.get(keyOf({ product, coin })) ?? [];
       const sum = together(own).figures.contract_result;
       const movedOtherwise = decimalText(subtract(decimalOf(result), decimalOf(sum)));
-      if (own.length === 0) return [];
-      const unreadDays = Number(unread);
+      if (own.length === 0 && isZero(unmapped)) return [];
+      // Days count from the wallet's first reading, not from the coin's first bill. A wallet that is
+      // no longer read has no days after its last.
+      const ofWallet = ended.includes(product) ? 0 : (readings.get(product)?.unreadDays ?? 0);
+      const unreadDays = Math.max(Number(unread), ofWallet);
       const off = { days: Number(offDays), difference };
-      return [{ product, coin, contracts: own, movedOtherwise, result, unreadDays, off }];
+      return [{ product, coin, contracts: own, movedOtherwise, result, unreadDays, unmapped, off }];
     })
     .toSorted(
       (a, b) =>
@@ -164,22 +171,13 @@ async function readContracts({
   }));
 }
 
-type CoinResult = Place & Readonly<Record<"result" | "unread" | "offDays" | "difference", string>>;
+type CoinResult = Place &
+  Readonly<Record<"result" | "unread" | "unmapped" | "offDays" | "difference", string>>;
 
-/**
- * Sums the result of the same days as the bridge and the result by day, and counts days that were
- * not read, the days after the last read one included.
- */
-async function readResults({
-  tx,
-  selection,
-  wallets,
-  now,
-}: WalletContext): Promise<readonly CoinResult[]> {
+/** Sums the result of the same days as the bridge and the result by day. */
+async function readResults({ tx, selection, now }: WalletContext): Promise<readonly CoinResult[]> {
   const { account, from, to } = selection;
   const today = isoTime(now).slice(0, 10);
-  const until = to < today ? daysBefore(to, -1) : today;
-  const ended = wallets.filter(({ isEnded }) => isEnded).map(({ product }) => product);
   const result = sql.join(
     resultLines.map(({ ofDay }) => ofDay),
     sql` + `,
@@ -192,11 +190,8 @@ async function readResults({
       sum(${result})::text as result,
       count(*) filter (where ${difference.ofDay} <> 0) as "offDays",
       sum(${difference.ofDay})::text as difference,
-      count(*) filter (where not is_complete and day < ${today}::date)
-        + case
-          when product_type = any(${textArray(ended)}::text[]) then 0
-          else greatest(0, ${until}::date - max(day) - 1)
-        end as unread
+      sum(unmapped)::text as unmapped,
+      count(*) filter (where not is_complete and day < ${today}::date) as unread
     from analytics.daily_rollforward
     where account = ${account}
       and day between ${from}::date and ${to}::date

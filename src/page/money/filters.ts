@@ -5,6 +5,8 @@ import type { WalletContext, WalletSection } from "../section.ts";
 import { type Day, daysBefore, type PageSelection, queryOf } from "../selection.ts";
 import { readAccountNames } from "../wallets.ts";
 import { emptyNote, hasDays, tooOldNote, walletSpan } from "./span.ts";
+import { unmappedNote } from "./unmapped.ts";
+import { walletDays } from "./wallet-days.ts";
 
 /** The form that selects what the sections below it show. */
 export const filters: WalletSection = {
@@ -24,6 +26,7 @@ ${missedNote(context.missed ?? [], selection)}
     )}</p>
 ${(await hasDays(context)) ? "" : html`<div class="card empty">${await emptyNote(context)}</div>`}
 ${await tooOldNote(context)}
+${unmappedNote(await walletDays(context), selection)}
 </section>`;
   },
 };

@@ -4,6 +4,7 @@ import { valueAxis } from "../charts/value-axis.ts";
 import { allDigits, forPixels, movement, netMovement } from "../format.ts";
 import { html } from "../html.ts";
 import { card, type WalletSection } from "../section.ts";
+import { balanceSum } from "./balance-sum.ts";
 import { billsAddress, linked } from "./bill-links.ts";
 import { chartStretches, isByMonth } from "./chart-stretches.ts";
 import { resultPiece } from "./lines.ts";
@@ -35,7 +36,7 @@ export const result: WalletSection = {
     const axis = valueAxis([0, ...values.filter((value) => value !== undefined)]);
     const total = sumOf(days.flatMap((day) => day.result ?? []));
     const heading = isByMonth(stretches) ? { ...about, title: "Result by month" } : about;
-    const shownAbout = { ...heading, about: `without transfers, ${coin}` };
+    const shownAbout = { ...heading, about: coin };
     const picture = plot({
       id: about.id,
       label: `${heading.title} in ${coin}: ${allDigits(total, "+")} in all`,
@@ -58,6 +59,7 @@ export const result: WalletSection = {
     return card(
       shownAbout,
       html`<figure>${picture}<figcaption class="note">Total ${netMovement(total, selection)} ${coin}: profit, fees, funding, liquidations, bonuses, copy trading, deliveries and interest. ${offNote(offOf(known), selection)} ${breaksText(breaks)}</figcaption></figure>
+${await balanceSum(context)}
 ${figureTable("The result as a table", ["Day", "Result", "Read"], rows)}`,
     );
   },

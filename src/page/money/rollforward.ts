@@ -84,7 +84,7 @@ const entriesOf = (moving: readonly Line[], selection: PageSelection): Entries =
     figureOf: ({ closing }) => html`<b>${amount(closing, selection)}</b>`,
   },
   bills: {
-    title: "Bills",
+    title: "All bills",
     figureOf: ({ from, to, bills }) =>
       bills === 0
         ? html`<span class="zero">–</span>`
