@@ -2,8 +2,10 @@ import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { Client } from "pg";
 import { beforeAll, describe, expect, test } from "vitest";
+import { readContract } from "../src/contract/contracts.ts";
 import { readLoanToValue } from "../src/contract/loan-to-value.ts";
 import { contractProductTypes } from "../src/contract/product-types.ts";
+import { readSymbol } from "../src/contract/symbols.ts";
 import { dayMs, epochMs } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
 import { commitLoanToValue } from "../src/db/reference/stored-loan-to-value.ts";
@@ -13,8 +15,7 @@ import { makeContracts } from "../src/sandbox/contracts.ts";
 import { withBrokenRows, withRestatements } from "../src/sandbox/ledger-faults.ts";
 import { seededRandom } from "../src/sandbox/random.ts";
 import { makeLoanToValue, makeSymbols } from "../src/sandbox/records.ts";
-import { readContractList } from "../src/sync/sync-contracts.ts";
-import { readSymbolList } from "../src/sync/sync-symbols.ts";
+import { readList } from "../src/sync/settings-lists.ts";
 import { fileDatabase } from "./support/database.ts";
 import { simulate, simulationStart } from "./support/simulation.ts";
 
@@ -52,11 +53,12 @@ async function storeRecords(): Promise<void> {
   );
   for (const [day, rows] of [pairs, later].entries()) {
     const readAt = epochMs(simulationStart + day * dayMs);
-    await commitSymbols(db, { readAt, ...readSymbolList(rows).list });
+    await commitSymbols(db, { readAt, ...readList(rows, readSymbol).list });
     for (const productType of contractProductTypes) {
       const listed = makeContracts(productType, simulationStart);
-      const { list } = readContractList(
+      const { list } = readList(
         day === 0 ? listed : listed.map((row) => ({ ...row, makerFeeRate: "0.00018" })),
+        readContract,
       );
       await commitContracts(db, { productType, readAt, ...list });
     }

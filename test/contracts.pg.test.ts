@@ -1,12 +1,13 @@
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
+import { readContract } from "../src/contract/contracts.ts";
 import type { ContractProductType } from "../src/contract/product-types.ts";
+import { readSymbol } from "../src/contract/symbols.ts";
 import { epochMs, hourMs } from "../src/contract/time.ts";
 import { type Database, openDatabase } from "../src/db/connect.ts";
 import { commitContracts, commitSymbols } from "../src/db/reference/stored-symbols.ts";
 import { UnbelievableListError } from "../src/errors.ts";
-import { readContractList } from "../src/sync/sync-contracts.ts";
-import { readSymbolList } from "../src/sync/sync-symbols.ts";
+import { readList } from "../src/sync/settings-lists.ts";
 import { testDatabase } from "./support/database.ts";
 
 const start = Date.UTC(2026, 9, 1, 12);
@@ -28,7 +29,7 @@ async function house() {
   const { url } = stack.use(await testDatabase());
   const { db } = stack.use(openDatabase(url));
   const bring = (hour: number, rows: readonly unknown[], productType: ContractProductType = usdt) =>
-    commitContracts(db, { productType, readAt: at(hour), ...readContractList(rows).list });
+    commitContracts(db, { productType, readAt: at(hour), ...readList(rows, readContract).list });
   return { db, bring, [Symbol.asyncDispose]: () => stack.disposeAsync() };
 }
 
@@ -76,7 +77,7 @@ describe("lists of one product type", () => {
   test("leave those of another, and the spot pairs of the same names, as they are", async () => {
     await using to = await house();
     const { db, bring } = to;
-    const spot = readSymbolList([{ symbol: "BTCUSDT", makerFeeRate: "0.002" }]).list;
+    const spot = readList([{ symbol: "BTCUSDT", makerFeeRate: "0.002" }], readSymbol).list;
     await commitSymbols(db, { readAt: at(0), ...spot });
     expect(await bring(0, [btc, eth])).toEqual({ ...none, new: 2 });
     expect(await bring(0, [btc], coin)).toEqual({ ...none, new: 1 });

@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { readBill } from "../src/contract/bill.ts";
 import { readLoanToValue } from "../src/contract/loan-to-value.ts";
+import { readSymbol } from "../src/contract/symbols.ts";
 import { epochMs, hourMs } from "../src/contract/time.ts";
 import { recordKey } from "../src/db/accounts/account-keys.ts";
 import { takeSyncLease } from "../src/db/lease/sync-lease.ts";
@@ -18,8 +19,8 @@ import { countRejected } from "../src/reports/count-rejected.ts";
 import { readRecords } from "../src/reports/records-status.ts";
 import { readStatus } from "../src/reports/status.ts";
 import { Secret } from "../src/secret.ts";
+import { readList } from "../src/sync/settings-lists.ts";
 import type { Stream } from "../src/sync/store.ts";
-import { readSymbolList } from "../src/sync/sync-symbols.ts";
 import { fileDatabase } from "./support/database.ts";
 import { minutes, origin, provenWhole } from "./support/held-store.ts";
 
@@ -193,7 +194,7 @@ describe("names in any shape", () => {
           await db.execute(sql`delete from symbols`);
           await db.execute(sql`delete from symbol_versions`);
           readAt += 1;
-          const { list } = readSymbolList(pairs);
+          const { list } = readList(pairs, readSymbol);
           if (list.settings.length === 0) return;
           await commitSymbols(db, { readAt: epochMs(readAt), ...list });
           const { rows } = await db.execute(sql`

@@ -1,13 +1,14 @@
 import { createHash, randomUUID } from "node:crypto";
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
+import { readSymbol } from "../src/contract/symbols.ts";
 import { epochMs } from "../src/contract/time.ts";
 import { inTransaction, openDatabase } from "../src/db/connect.ts";
 import { replayBatch } from "../src/db/ledger/replay-rows.ts";
 import { upsertBills } from "../src/db/ledger/upsert-bills.ts";
 import { openVerifyStore } from "../src/db/ledger/verification-store.ts";
 import { commitSymbols } from "../src/db/reference/stored-symbols.ts";
-import { readSymbolList } from "../src/sync/sync-symbols.ts";
+import { readList } from "../src/sync/settings-lists.ts";
 import type { VerifyStore } from "../src/sync/verify-store.ts";
 import { aBill } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
@@ -106,7 +107,7 @@ test("a pair whose time changes has changed, whatever the session makes of times
   await using moscow = openInMoscow();
   const bring = (openTime: string) => {
     const row = { symbol: "BTCUSDT", baseCoin: "BTC", openTime: String(Date.parse(openTime)) };
-    const list = readSymbolList([row]).list;
+    const list = readList([row], readSymbol).list;
     return commitSymbols(moscow.db, { readAt: epochMs(Date.parse(openTime)), ...list });
   };
   expect(await bring(first)).toMatchObject({ new: 1 });

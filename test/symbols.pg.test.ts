@@ -1,11 +1,13 @@
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
+import { readSymbol } from "../src/contract/symbols.ts";
 import { epochMs, hourMs } from "../src/contract/time.ts";
 import { type Database, openDatabase } from "../src/db/connect.ts";
 import { commitSymbols } from "../src/db/reference/stored-symbols.ts";
 import { UnbelievableListError } from "../src/errors.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
-import { readSymbolList, syncSymbols } from "../src/sync/sync-symbols.ts";
+import { readList } from "../src/sync/settings-lists.ts";
+import { syncSymbols } from "../src/sync/sync-symbols.ts";
 import { testDatabase } from "./support/database.ts";
 import { openClient } from "./support/exchange-client.ts";
 import { virtualClock } from "./support/virtual-clock.ts";
@@ -44,7 +46,7 @@ async function house() {
   const { url } = stack.use(await testDatabase());
   const { db } = stack.use(openDatabase(url));
   const bring = async (hour: number, rows: readonly unknown[]) =>
-    commitSymbols(db, { readAt: at(hour), ...readSymbolList(rows).list });
+    commitSymbols(db, { readAt: at(hour), ...readList(rows, readSymbol).list });
   return { db, bring, [Symbol.asyncDispose]: () => stack.disposeAsync() };
 }
 
@@ -256,7 +258,7 @@ describe("a broken row", () => {
     await using to = await house();
     await to.bring(0, [btc, eth]);
     const list = [withFee("0.1", eth), ...rows, sol];
-    const { broken } = readSymbolList(list);
+    const { broken } = readList(list, readSymbol);
     expect(broken).toEqual([
       { name, fault: { path: expect.any(String), reason: expect.any(String) } },
     ]);
@@ -271,7 +273,7 @@ describe("a broken row", () => {
   });
 
   test("that is the same twice is one", () => {
-    expect(readSymbolList([btc, { ...btc }])).toMatchObject({
+    expect(readList([btc, { ...btc }], readSymbol)).toMatchObject({
       list: { settings: [{}] },
       broken: [],
     });

@@ -3,7 +3,7 @@ import { minuteMs } from "../contract/time.ts";
 
 /** The limit over all operations, and its lock-out. Source: reports of the exchange's users. */
 const addressLimit = { requests: 6_000, perMs: minuteMs, lockoutMs: 5 * minuteMs };
-// A mirror may see any number of client addresses. Beyond this, the oldest are forgotten.
+// Beyond this many counts of users, or of addresses, the oldest one is forgotten.
 const windowsMax = 10_000;
 const compactAfter = 1_024;
 

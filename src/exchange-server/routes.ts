@@ -26,7 +26,7 @@ import {
 
 /**
  * How a startTime older than 90 days is treated: `trim` serves the part of the span that is not older,
- * `refuse` refuses it, `serve` serves all (a mirror keeps what the exchange forgets).
+ * `refuse` refuses the request, `serve` serves all, as an exchange would that forgets later than it says.
  */
 export type PastHorizon = "trim" | "refuse" | "serve";
 

@@ -93,7 +93,7 @@ export class Refusal {
   }
 }
 
-/** Where the server's answers come from: a seeded ledger, or tables. */
+/** Where the server's answers come from. */
 export type Source = {
   bills(request: BillsRequest): Promise<WirePage | Refusal>;
   loanToValue(request: LoanToValueRequest): Promise<object | Refusal>;

@@ -1,6 +1,6 @@
 import { contracts, readContract } from "../contract/contracts.ts";
 import type { ContractProductType } from "../contract/product-types.ts";
-import { type ListDeps, type ListReport, readList, syncList } from "./settings-lists.ts";
+import { type ListDeps, type ListReport, syncList } from "./settings-lists.ts";
 import type { CommitContracts } from "./store.ts";
 
 export type ContractsDeps = ListDeps & { readonly commitContracts: CommitContracts };
@@ -27,6 +27,3 @@ export const syncContracts = (
       )),
     })),
   );
-
-/** Sorts a list's rows into those that can be stored and those that cannot. */
-export const readContractList = (rows: readonly unknown[]) => readList(rows, readContract);

@@ -1,5 +1,5 @@
 import { readSymbol, symbols } from "../contract/symbols.ts";
-import { type ListDeps, type ListReport, readList, syncList } from "./settings-lists.ts";
+import { type ListDeps, type ListReport, syncList } from "./settings-lists.ts";
 import type { CommitSymbols } from "./store.ts";
 
 export type SymbolsDeps = ListDeps & { readonly commitSymbols: CommitSymbols };
@@ -10,6 +10,3 @@ export type SymbolsReport = ListReport;
 /** Syncs the settings of all spot pairs. Never throws: a failure is in the report. */
 export const syncSymbols = (deps: SymbolsDeps): Promise<SymbolsReport> =>
   syncList(deps, { operation: symbols, query: {} }, readSymbol, deps.commitSymbols);
-
-/** Sorts a list's rows into those that can be stored and those that cannot. */
-export const readSymbolList = (rows: readonly unknown[]) => readList(rows, readSymbol);
