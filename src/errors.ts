@@ -178,6 +178,11 @@ export function messageOf(thrown: unknown): string {
   return error.message === "" ? error.name : error.message;
 }
 
-/** The code that Node gives a failure of the system, such as ENOENT. */
-export const codeOf = (error: unknown): string =>
-  error instanceof Error && "code" in error ? String(error.code) : "for an unknown reason";
+/** The code of a failure: the system's, such as ENOENT, a library's, or Postgres's. */
+export const errorCode = (error: unknown): string | undefined =>
+  error instanceof Error && "code" in error && typeof error.code === "string"
+    ? error.code
+    : undefined;
+
+/** The code of a failure, for a person. */
+export const shownCode = (error: unknown): string => errorCode(error) ?? "for an unknown reason";

@@ -5,7 +5,7 @@ import {
   type ProductType,
   productTypes,
 } from "../contract/product-types.ts";
-import { codeOf } from "../errors.ts";
+import { shownCode } from "../errors.ts";
 import { didYouMean } from "../nearest.ts";
 import type { Account } from "./account.ts";
 import { isProductType, productTypeFault } from "./environment.ts";
@@ -20,7 +20,7 @@ export function parsedFile(path: string, fault: TellFault): unknown {
   } catch (error) {
     // The parser's own message quotes the text around the place, which may be a secret.
     if (error instanceof SyntaxError) fault(`is not JSON${placeOf(error)}; often a comma is wrong`);
-    else fault(`cannot be read (${codeOf(error)}); correct the path ${path} or its permissions`);
+    else fault(`cannot be read (${shownCode(error)}); correct the path ${path} or its permissions`);
     return undefined;
   }
 }

@@ -1,6 +1,6 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { codeOf } from "../errors.ts";
+import { shownCode } from "../errors.ts";
 import type { Account } from "./account.ts";
 import { type AccountsDeps, readAccountFile } from "./accounts.ts";
 import { accountName } from "./environment.ts";
@@ -24,7 +24,7 @@ export function namesInDirectory(
   try {
     files = readdirSync(directory);
   } catch (error) {
-    fault(`cannot be read (${codeOf(error)}); correct the path ${directory} or its permissions`);
+    fault(`cannot be read (${shownCode(error)}); correct the path ${directory} or its permissions`);
     return [];
   }
   const names = files

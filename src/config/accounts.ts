@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { dirname, parse, resolve } from "node:path";
 import type { ProductType } from "../contract/product-types.ts";
-import { codeOf } from "../errors.ts";
+import { shownCode } from "../errors.ts";
 import { Secret } from "../secret.ts";
 import type { Account, LookUp } from "./account.ts";
 import {
@@ -256,7 +256,7 @@ class AccountsReader {
     try {
       return readFileSync(resolve(this.#folder, name), "utf8").replace(/\r?\n$/, "");
     } catch (error) {
-      const what = `the file that it names cannot be read (${codeOf(error)})`;
+      const what = `the file that it names cannot be read (${shownCode(error)})`;
       this.#reader.fault(
         at,
         `${what}; correct its path, from ${this.#folder} on, or its permissions`,

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { secondMs } from "../contract/time.ts";
-import { codeOf, UsageError } from "../errors.ts";
+import { shownCode, UsageError } from "../errors.ts";
 import { printableLine } from "../printable.ts";
 
 const commandMaxMs = 30 * secondMs;
@@ -31,7 +31,7 @@ export async function outputOf(
   const notStarted = (error: unknown) =>
     new UsageError(
       `account ${account}: the command that prints its credentials cannot be started ` +
-        `(${codeOf(error)}); correct its first word, which is a program's name or path`,
+        `(${shownCode(error)}); correct its first word, which is a program's name or path`,
     );
   signal.throwIfAborted();
   // A group of its own, so that what a script started ends with it.

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { codeOf, UsageError } from "../errors.ts";
+import { shownCode, UsageError } from "../errors.ts";
 import type { Credentials } from "../exchange/client.ts";
 import { Secret } from "../secret.ts";
 import { isObject } from "./account-fields.ts";
@@ -128,7 +128,7 @@ async function textOf(account: string, path: string, shown = path): Promise<stri
     return await readFile(path, "utf8");
   } catch (error) {
     throw new UsageError(
-      `account ${account}: ${shown} cannot be read (${codeOf(error)}); correct its path or its ` +
+      `account ${account}: ${shown} cannot be read (${shownCode(error)}); correct its path or its ` +
         "permissions",
     );
   }

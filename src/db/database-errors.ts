@@ -1,6 +1,12 @@
 import { DrizzleQueryError } from "drizzle-orm/errors";
 import pg from "pg";
-import { DatabaseError, DatabaseSilentError, messageOf, ReportableError } from "../errors.ts";
+import {
+  DatabaseError,
+  DatabaseSilentError,
+  errorCode,
+  messageOf,
+  ReportableError,
+} from "../errors.ts";
 import { openFilesRemedy } from "../open-files.ts";
 import { isOfEmbedded } from "./embedded/embedded.ts";
 
@@ -87,7 +93,7 @@ export function explained(error: unknown): unknown {
   if (error instanceof ReportableError) return error;
   const cause = error instanceof DrizzleQueryError ? error.cause : error;
   const isServers = cause instanceof pg.DatabaseError;
-  const code = codeOf(cause);
+  const code = firstCode(cause);
   const message = messageOf(cause);
   const isEmbeddedGone = code === "ECONNREFUSED" && isOfEmbedded(cause);
   const remedy = isEmbeddedGone ? embeddedIsGone : remedyOf(code, message);
@@ -111,22 +117,19 @@ function remedyOf(code: string | undefined, message: string): string | undefined
   return spoken.find(([pattern]) => pattern.test(message))?.[1];
 }
 
-function codeOf(error: unknown): string | undefined {
-  if (error instanceof AggregateError) return codeOf(error.errors[0]);
-  return error instanceof Error && "code" in error && typeof error.code === "string"
-    ? error.code
-    : undefined;
-}
+/** Where no address of a host could be reached, the code of the first one's failure. */
+const firstCode = (error: unknown): string | undefined =>
+  error instanceof AggregateError ? firstCode(error.errors[0]) : errorCode(error);
 
 /** Whether the work failed because this user lacks a right, or this server is read-only. */
 export function lacksRight(error: unknown): boolean {
-  const code = error instanceof DatabaseError ? codeOf(error.cause) : undefined;
+  const code = error instanceof DatabaseError ? firstCode(error.cause) : undefined;
   return code === "42501" || code === "25006";
 }
 
 /** Whether the work failed because a statement exceeded its time limit. */
 export const isOverdue = (error: unknown): boolean =>
-  codeOf(
+  firstCode(
     error instanceof DrizzleQueryError || error instanceof DatabaseError ? error.cause : error,
   ) === "57014";
 

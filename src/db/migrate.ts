@@ -4,7 +4,7 @@ import { type MigrationMeta, readMigrationFiles } from "drizzle-orm/migrator";
 import { getTableConfig, type PgTable } from "drizzle-orm/pg-core";
 import { hourMs } from "../contract/time.ts";
 import { listedBusinessTypes } from "../contract/unified-business-types.ts";
-import { DatabaseError, messageOf } from "../errors.ts";
+import { DatabaseError, errorCode, messageOf } from "../errors.ts";
 import {
   type Database,
   inTransaction,
@@ -136,7 +136,7 @@ async function applyPending(db: Database, migrations: readonly MigrationMeta[]):
   } catch (error) {
     const known = explained(error);
     if (!(known instanceof DatabaseError)) throw error;
-    if (isCode(known.cause, "42501")) throw mayNotMigrate(known);
+    if (errorCode(known.cause) === "42501") throw mayNotMigrate(known);
     throw new DatabaseError(`a migration failed and was undone: ${known.message}`, {
       cause: error,
     });
@@ -189,9 +189,6 @@ async function applyTables(tx: Transaction, migrations: readonly MigrationMeta[]
   }
   return pending.length;
 }
-
-const isCode = (error: unknown, code: string): boolean =>
-  error instanceof Error && "code" in error && error.code === code;
 
 const mayNotMigrate = (cause: DatabaseError): DatabaseError =>
   new DatabaseError(

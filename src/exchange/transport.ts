@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import { Agent, type Dispatcher, request } from "undici";
 import { secondMs } from "../contract/time.ts";
-import { ExchangeError, messageOf } from "../errors.ts";
+import { ExchangeError, errorCode, messageOf } from "../errors.ts";
 import { openFilesRemedy, saysOutOfFiles } from "../open-files.ts";
 
 export type HttpRequest = {
@@ -115,10 +115,8 @@ const certificateRemedy =
   "EXCHANGE_BASE_URL, this machine's clock and any proxy in between. To trust a proxy's own " +
   "authority, set NODE_EXTRA_CA_CERTS=FILE";
 
-const codeOf = (error: unknown): unknown =>
-  error instanceof Error && "code" in error ? error.code : undefined;
+const isUntrusted = (error: unknown): boolean => untrusted.test(errorCode(error) ?? "");
 
-const isUntrusted = (error: unknown): boolean => untrusted.test(String(codeOf(error) ?? ""));
 /** undici calls `onRequestStart` once the connection is open. Each request has a handler of its own. */
 const tellOfSending =
   (onSent: () => void): Dispatcher.DispatcherComposeInterceptor =>
@@ -138,7 +136,7 @@ function reasonOf(error: unknown, limits: TransportLimits): string {
     return `the whole answer took longer than ${limits.wholeAnswerMaxMs / secondMs} s`;
   }
   const silent = `${limits.silenceMaxMs / secondMs} s`;
-  switch (codeOf(error)) {
+  switch (errorCode(error)) {
     case "UND_ERR_RES_EXCEEDED_MAX_SIZE":
       return `the body is larger than ${limits.bodyMaxBytes} bytes`;
     case "UND_ERR_CONNECT_TIMEOUT":

@@ -3,7 +3,7 @@ import { createReadStream } from "node:fs";
 import { pipeline } from "node:stream/promises";
 import { createGunzip } from "node:zlib";
 import type { z } from "zod";
-import { messageOf, ReportableError, UsageError } from "../../errors.ts";
+import { errorCode, messageOf, ReportableError, UsageError } from "../../errors.ts";
 import {
   BackupEnd,
   BackupHeader,
@@ -133,7 +133,7 @@ export const damaged = (path: string, how: string, cause?: unknown): BackupDamag
   new BackupDamagedError(`${path} is damaged (${how}); take another backup`, { cause });
 
 function fileError(path: string, error: unknown): unknown {
-  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  const code = errorCode(error) ?? "";
   if (code === "Z_BUF_ERROR") return damaged(path, "it is cut off", error);
   const isOfGzip = code.startsWith("Z_");
   if (isOfGzip && /incorrect header check/.test(messageOf(error))) return foreign(path);

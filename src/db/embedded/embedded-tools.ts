@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { errorCode } from "../../errors.ts";
 
 /** The user that the server runs as, where it is not this process's. */
 export type Account = { readonly uid: number; readonly gid: number };
@@ -47,7 +48,7 @@ export function run(
 }
 
 export function hasCode(error: unknown, ...codes: readonly string[]): boolean {
-  return error instanceof Error && "code" in error && codes.includes(String(error.code));
+  return codes.includes(errorCode(error) ?? "");
 }
 
 /** A `catch` that lets the named system errors pass and throws all others. */

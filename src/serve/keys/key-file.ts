@@ -5,7 +5,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { z } from "zod";
 import { type ProductType, productTypes } from "../../contract/product-types.ts";
 import { secondMs } from "../../contract/time.ts";
-import { messageOf, UsageError } from "../../errors.ts";
+import { errorCode, messageOf, UsageError } from "../../errors.ts";
 
 /**
  * What a key's answers do about unread time. `refuse` refuses them, `trim` leaves out the time
@@ -114,8 +114,7 @@ async function openAlone(path: string): Promise<FileHandle> {
     try {
       return await open(path, "wx", 0o600);
     } catch (error) {
-      if (!(error instanceof Error && "code" in error && error.code === "EEXIST"))
-        throw cannotWrite(path, error);
+      if (errorCode(error) !== "EEXIST") throw cannotWrite(path, error);
       await delay(retryMs);
     }
   }
