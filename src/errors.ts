@@ -161,6 +161,11 @@ export class ExchangeError extends ReportableError {
   }
 }
 
+/** Whether the exchange refuses what was asked, and not the key as such. */
+export const isRefused = (error: unknown): error is ExchangeError =>
+  error instanceof ExchangeError &&
+  (error.kind === "refused-permission" || error.kind === "refused-request");
+
 /** What went wrong first: a scope that then failed to close hides it in a SuppressedError. */
 export function firstThrown(error: unknown): unknown {
   return error instanceof SuppressedError ? firstThrown(error.suppressed) : error;

@@ -197,12 +197,12 @@ const typedTime = (time: Date | string): string =>
 
 async function* bills(at: At, options: BillsOptions): AsyncGenerator<ExportedBill> {
   await streamsOf(at, options);
-  const timeOf = (date: Date | undefined) =>
+  const msOf = (date: Date | undefined) =>
     date === undefined ? undefined : epochMs(date.getTime());
   const selection = {
     ...selectionOf(options),
-    from: timeOf(options.from),
-    to: timeOf(options.to),
+    from: msOf(options.from),
+    to: msOf(options.to),
   };
   using stop = stopOn(options.signal);
   const { readable, writable } = new TransformStream<readonly ExportedBill[]>();

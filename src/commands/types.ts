@@ -38,7 +38,7 @@ export async function mapTypeCommand(
   io: Io,
   { code, word }: { readonly code: string; readonly word: string | undefined },
 ): Promise<ExitCode> {
-  const category = word === undefined ? undefined : categoryOf(word);
+  const category = word === undefined ? undefined : typedCategory(word);
   await using database = await openCommandDatabase(config.database, (message) => tell(io, message));
   await migrate(database.url.reveal());
   const mapped = await mapType(database.db, code, category);
@@ -48,7 +48,7 @@ export async function mapTypeCommand(
   return 0;
 }
 
-function categoryOf(word: string): Category {
+function typedCategory(word: string): Category {
   if (isCategory(word)) return word;
   throw new UsageError(
     `"${word}" is not a category${didYouMean(word, categories)}: ${categories.join(", ")}`,

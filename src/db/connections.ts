@@ -77,7 +77,8 @@ export class Connections extends pg.Pool {
         // A connection that is at work will come back, so waiting ends. Where none is at work, the
         // server is silent, and waiting would never end.
         if (this.#atWork > 0 && isForWantOfConnections(error)) this.#makeDo();
-        else if (!isRefused(error) || performance.now() - askedAt > connectMaxMs) throw error;
+        else if (!isOutOfConnections(error) || performance.now() - askedAt > connectMaxMs)
+          throw error;
       }
       await delay(refusedPauseMs);
     }
@@ -136,11 +137,11 @@ export class Connections extends pg.Pool {
 }
 
 /** Whether the role, the database or the server has reached its limit of connections. */
-export const isRefused = (error: unknown): boolean =>
+export const isOutOfConnections = (error: unknown): boolean =>
   error instanceof pg.DatabaseError && error.code === tooManyConnections;
 
 /** A pooler in session mode does not refuse: it keeps the next connection waiting until one ends. */
 const isForWantOfConnections = (error: unknown): boolean =>
-  isRefused(error) ||
+  isOutOfConnections(error) ||
   (error instanceof Error &&
     /connection timeout|timeout exceeded when trying to connect/.test(error.message));

@@ -1,6 +1,6 @@
 import pg from "pg";
 import type { Database } from "./connect.ts";
-import { isRefused } from "./connections.ts";
+import { isOutOfConnections } from "./connections.ts";
 import { withDatabaseErrors } from "./database-errors.ts";
 import { onlyRow } from "./sql/only-row.ts";
 
@@ -48,7 +48,7 @@ export function detectPooler(db: Database): Promise<Pooler | undefined> {
       await other.query("rollback");
       return poolerOf(all);
     } catch (error) {
-      if (isRefused(error)) return undefined;
+      if (isOutOfConnections(error)) return undefined;
       throw error;
     } finally {
       // Closed rather than returned: after a failure the connection may still be in a transaction.

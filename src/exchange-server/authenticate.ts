@@ -1,7 +1,7 @@
 import { timingSafeEqual } from "node:crypto";
 import { clockSkewMaxMs } from "../contract/signature.ts";
 import { acceptedSignatures } from "./accepted-signatures.ts";
-import { type Credential, modeOf, type Permission, Refusal } from "./source.ts";
+import { type Credential, credentialMode, type Permission, Refusal } from "./source.ts";
 
 /** A request as the server sees it, independent of the transport. Header names are lower case. */
 export type SignedRequest = {
@@ -99,7 +99,7 @@ const classicMessage =
  */
 export function refusedMode(api: OperationApi, credential: Credential): Refusal | undefined {
   const { unifiedRefusal = "40085", classicRefusal = "40084" } = credential;
-  const mode = modeOf(credential);
+  const mode = credentialMode(credential);
   if (api === "classic")
     return mode === "classic" ? undefined : bad(unifiedRefusal, unifiedMessage);
   const isUnified = mode === "unified" || mode === "hybrid";

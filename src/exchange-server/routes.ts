@@ -17,7 +17,7 @@ import { type OperationApi, wrongEnvironment } from "./authenticate.ts";
 import { illegalTimeRange, readQuery, unknownProduct } from "./read-query.ts";
 import {
   type Credential,
-  modeOf,
+  credentialMode,
   type Permission,
   Refusal,
   type Source,
@@ -172,7 +172,7 @@ async function serveSettings(context: Context, credential: Credential): Promise<
   if (query instanceof Refusal) return query;
   return {
     uid: credential.uid,
-    accountMode: modeOf(credential),
+    accountMode: credentialMode(credential),
     assetMode: "multi_assets",
     accountLevel: "advanced",
     holdMode: "hedge_mode",

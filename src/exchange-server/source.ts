@@ -2,10 +2,10 @@ import type { ClassicProductType, ProductType } from "../contract/product-types.
 import type { EpochMs } from "../contract/time.ts";
 
 /**
- * An account's mode: served by v2, by v3, or changing from one to the other. Words that are not listed also
- * mean that the account is changing.
+ * An account's mode as the exchange words it: served by v2, by v3, or changing from one to the other.
+ * Words that are not listed also mean that the account is changing.
  */
-export type AccountMode =
+export type WireAccountMode =
   | "classic"
   | "unified"
   | "hybrid"
@@ -25,7 +25,7 @@ export type Credential = {
   readonly name: string;
   readonly permissions: readonly Permission[];
   /** Each mode's API refuses accounts of the other mode. Default classic. */
-  readonly accountMode?: AccountMode | (() => AccountMode);
+  readonly accountMode?: WireAccountMode | (() => WireAccountMode);
   /** The code with which v2 refuses an account that is not classic. Default 40085. */
   readonly unifiedRefusal?: "40085" | "40731";
   /** The code with which v3 refuses an account that is not unified. Default 40084. */
@@ -42,7 +42,7 @@ export type Credentials = ReadonlyMap<string, Credential>;
 
 export type Caller = Pick<Credential, "uid" | "name">;
 
-export const modeOf = ({ accountMode = "classic" }: Credential): AccountMode =>
+export const credentialMode = ({ accountMode = "classic" }: Credential): WireAccountMode =>
   typeof accountMode === "function" ? accountMode() : accountMode;
 
 /** A validated question for bills. Times are milliseconds since the Unix epoch. */

@@ -51,5 +51,5 @@ export type FormatOptions = {
 export type Format = (pages: BillPages, options?: FormatOptions) => Chunks;
 
 /** A category of the database. One that this program does not know counts as unknown, so that no bill is lost. */
-export const categoryOf = (text: string | null): Category =>
+export const knownCategory = (text: string | null): Category =>
   text !== null && isCategory(text) ? text : "unknown";

@@ -9,7 +9,7 @@ import { chainOrder, joinOrder } from "../db/sql/chain-order.ts";
 import { walletOf } from "../db/sql/wallet.ts";
 import { joinRules, walletMoves } from "../db/sql/wallet-moves.ts";
 import type { Stream } from "../sync/store.ts";
-import { type BillPages, categoryOf, type ExportedBill } from "./exported-bill.ts";
+import { type BillPages, type ExportedBill, knownCategory } from "./exported-bill.ts";
 
 /** Which bills to read. An undefined field does not narrow the selection. */
 export type BillSelection = {
@@ -68,7 +68,7 @@ function billOf({ cTimeMs, ingestedAtMs, category, ...row }: Row): ExportedBill 
     ...row,
     cTime: epochMs(Number(cTimeMs)),
     ingestedAt: epochMs(Number(ingestedAtMs)),
-    category: categoryOf(category),
+    category: knownCategory(category),
   };
 }
 

@@ -242,7 +242,7 @@ function throughAll(edges: readonly Edge[], rest: Edge, unfit: readonly Step[]):
   const outer = trails.find((edges) => edges.some(isRest)) ?? [];
   const others = trails
     .filter((edges) => edges !== outer)
-    .toSorted((a, b) => timeOf(a) - timeOf(b));
+    .toSorted((a, b) => startOf(a) - startOf(b));
   const turn = outer.findIndex(isRest);
   const stepsOf = (part: readonly Edge[]) => part.flatMap(({ steps }) => steps);
   return [
@@ -254,7 +254,7 @@ function throughAll(edges: readonly Edge[], rest: Edge, unfit: readonly Step[]):
 }
 
 /** The time of a trail's first bill. */
-const timeOf = (trail: readonly Edge[]): number => trail[0]?.steps[0]?.time ?? 0;
+const startOf = (trail: readonly Edge[]): number => trail[0]?.steps[0]?.time ?? 0;
 
 /** Follows unused bills from a balance until none is left there, with detours through rings. */
 function trail(open: ReadonlyMap<Node, Edge[]>, from: Node): readonly Edge[] {

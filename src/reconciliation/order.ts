@@ -84,18 +84,18 @@ async function writeOrder(
   placed: readonly Placed[],
 ): Promise<void> {
   if (placed.length === 0) return;
-  const timeOf = (ms: number) => isoTime(epochMs(ms));
+  const isoOf = (ms: number) => isoTime(epochMs(ms));
   await markMeaningOf(
     tx,
     account,
     sql`
     from unnest(
       ${textArray(placed.map(({ productType }) => productType))}::text[],
-      ${textArray(placed.map(({ time }) => timeOf(time)))}::timestamptz[]
+      ${textArray(placed.map(({ time }) => isoOf(time)))}::timestamptz[]
     ) as placed (product_type, c_time)`,
   );
   const bookedAt = ({ newBookedMs }: Placed) =>
-    newBookedMs === undefined ? null : timeOf(newBookedMs);
+    newBookedMs === undefined ? null : isoOf(newBookedMs);
   await tx.execute(sql`
     with placed as (
       select product_type, bill_id, place, booked_at

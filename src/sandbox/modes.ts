@@ -1,14 +1,14 @@
-import type { AccountMode } from "../exchange-server/source.ts";
+import type { WireAccountMode } from "../exchange-server/source.ts";
 
 /** The account's mode from a time on, in milliseconds since the Unix epoch. */
-export type ModeChange = { readonly at: number; readonly mode: AccountMode };
+export type ModeChange = { readonly at: number; readonly mode: WireAccountMode };
 
 export const alwaysClassic: readonly ModeChange[] = [
   { at: Number.NEGATIVE_INFINITY, mode: "classic" },
 ];
 
 /** @param changes oldest first. The first mode also applies to the time before it. */
-export const modeAt = (changes: readonly ModeChange[], time: number): AccountMode =>
+export const modeAt = (changes: readonly ModeChange[], time: number): WireAccountMode =>
   (changes.findLast(({ at }) => at <= time) ?? changes[0])?.mode ?? "classic";
 
 /** An interval `[from, to)` in which an account's ledger is of one kind. */
@@ -32,5 +32,5 @@ export function phasesOf(changes: readonly ModeChange[], from: number, to: numbe
  * Whether the account is on its way between the two APIs. In the modes classic, unified and hybrid,
  * one of the APIs serves it.
  */
-export const isInTransit = (mode: AccountMode): boolean =>
+export const isInTransit = (mode: WireAccountMode): boolean =>
   mode !== "classic" && mode !== "unified" && mode !== "hybrid";

@@ -3,7 +3,7 @@ import type { Bill } from "../contract/bill.ts";
 import { type BillsQuestion, billsApiOf } from "../contract/bills-api.ts";
 import type { ProductType } from "../contract/product-types.ts";
 import { type EpochMs, epochMs, hourMs, isoTime } from "../contract/time.ts";
-import { ExchangeError, ForeignKeyError, KeyTakenError } from "../errors.ts";
+import { type ExchangeError, ForeignKeyError, isRefused, KeyTakenError } from "../errors.ts";
 import { type AccountMode, modeOf } from "./account-state.ts";
 import { horizonAt } from "./plan.ts";
 import type { Stream } from "./store.ts";
@@ -210,7 +210,3 @@ async function askTwice(
   const { read } = billsApiOf(productType);
   return rows.map(read).flatMap((reading) => ("bill" in reading ? [reading.bill] : []));
 }
-
-const isRefused = (error: unknown): error is ExchangeError =>
-  error instanceof ExchangeError &&
-  (error.kind === "refused-permission" || error.kind === "refused-request");

@@ -1,5 +1,5 @@
 import { billsApiOf, billsOperations } from "../contract/bills-api.ts";
-import { type ExchangeError, messageOf } from "../errors.ts";
+import { isRefused, messageOf } from "../errors.ts";
 import type { NotAvailable } from "./account-state.ts";
 import { failureScope } from "./failure-scope.ts";
 import type { Walk } from "./store.ts";
@@ -51,9 +51,6 @@ const notAvailableOf = (streams: readonly StreamRun[]): readonly StreamRun[] =>
   streams.every(({ reader }) => reader.refusal !== undefined)
     ? []
     : streams.filter(({ reader, isUnread }) => isRefused(reader.refusal) && isUnread);
-
-const isRefused = (error: ExchangeError | undefined): boolean =>
-  error?.kind === "refused-permission" || error?.kind === "refused-request";
 
 /** Fails the refused streams. Each refusal is reported once, with all product types that it concerns. */
 function failRefused(

@@ -174,15 +174,15 @@ const within = (holes: readonly Hole[], span: Interval): readonly Hole[] =>
  * `trim` gets empty pages there.
  */
 function spanOf({ key, startTime, endTime }: PageAsked, begin: EpochMs | undefined) {
-  const from = timeOf(startTime);
+  const from = askedTime(startTime);
   const isTrimmed = from !== undefined && key.gaps === "trim";
   return {
     from: isTrimmed ? epochMs(Math.max(from, begin ?? from)) : from,
-    to: timeOf(endTime),
+    to: askedTime(endTime),
   };
 }
 
-const timeOf = (digits: string | undefined): EpochMs | undefined =>
+const askedTime = (digits: string | undefined): EpochMs | undefined =>
   digits === undefined ? undefined : epochMs(Number(digits));
 
 const notOfKey = ({ name }: MirrorKey, productType: ProductType) =>
