@@ -172,7 +172,7 @@ async function sync(at: At, options: SyncOptions): Promise<SyncResult> {
 
 async function verify(at: At, options: VerifyOptions) {
   const { database, onNotice: notice } = at;
-  const typed = { from: typedTime(options.from), to: typedTime(options.to) };
+  const typed = { from: timeAsTyped(options.from), to: timeAsTyped(options.to) };
   const span = readSpan(typed, systemClock.now());
   const { promise, resolve } = Promise.withResolvers<Verification>();
   using stop = stopOn(options.signal);
@@ -192,7 +192,7 @@ async function verify(at: At, options: VerifyOptions) {
 }
 
 /** What is no time stays one that `readSpan` can name. */
-const typedTime = (time: Date | string): string =>
+const timeAsTyped = (time: Date | string): string =>
   typeof time === "string" || Number.isNaN(time.getTime()) ? String(time) : time.toISOString();
 
 async function* bills(at: At, options: BillsOptions): AsyncGenerator<ExportedBill> {

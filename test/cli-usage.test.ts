@@ -190,8 +190,8 @@ describe.concurrent("what cannot be meant ends with code 2 and one message, befo
     [["replay", "--product", "USDT-FUTURE"], {}, /did you mean USDT-FUTURES\?\n$/],
     [["replay", "--heal"], {}, /^error: unknown option '--heal'/],
     [["verify", "--from", "2026-11-01"], {}, /^error: required option '--to <time>' not specified/],
-    [verify("yesterday", "2026-11-02"), credentials, /^--from "yesterday" is not a time; give a d/],
-    [verify("2026-02-30", "2026-11-02"), credentials, /^--from "2026-02-30" is not a time; give a/],
+    [verify("yesterday", "2026-11-02"), credentials, /^--from "yesterday" is not a time: write 2/],
+    [verify("2026-02-30", "2026-11-02"), credentials, /^--from "2026-02-30" is not a time: write/],
     [verify("2026-11-01", "2026-11-02T25:00Z"), credentials, /^--to "2026-11-02T25:00Z" is not a/],
     // Which midnight, or which ten o'clock, nobody could say.
     [

@@ -10,7 +10,7 @@ const isoPattern =
  * offset. A time without an offset is refused, since it would be another moment on another machine.
  * @throws UsageError that names the option.
  */
-export function timeOf(option: string, text: string, zone: string): EpochMs {
+export function typedTime(option: string, text: string, zone: string): EpochMs {
   const [, date, clock] = isoPattern.exec(text) ?? [];
   const time = Date.parse(text);
   // JavaScript parses 30 February as 2 March.
@@ -20,7 +20,8 @@ export function timeOf(option: string, text: string, zone: string): EpochMs {
   }
   const midnight = zone === "UTC" ? "its midnight in UTC" : `its midnight in ${zone}`;
   throw new UsageError(
-    `${option} "${text}" is not a time: write 2026-01-31 for ${midnight}, or 2026-01-31T09:30:00Z`,
+    `${option} "${text}" is not a time: write 2026-01-31 for ${midnight}, or 2026-01-31T09:30Z, ` +
+      "with Z or an offset such as +01:00",
   );
 }
 

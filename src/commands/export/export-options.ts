@@ -1,5 +1,5 @@
 import { type Selection, selectionOf } from "../../app/selection.ts";
-import { monthOf, timeOf, zoneOf } from "../../app/typed-times.ts";
+import { monthOf, typedTime, zoneOf } from "../../app/typed-times.ts";
 import type { EpochMs } from "../../contract/time.ts";
 import { UsageError } from "../../errors.ts";
 import { type FormatName, formatNames, isJournal } from "../../export/formats.ts";
@@ -52,7 +52,7 @@ export function exportOptions(words: ExportWords): ExportOptions {
   const changedSince =
     words.changedSince === undefined
       ? undefined
-      : timeOf("--changed-since", words.changedSince, zone);
+      : typedTime("--changed-since", words.changedSince, zone);
   if (changedSince !== undefined && isJournal(format)) {
     throw new UsageError(
       `--changed-since and --format ${format} do not go together: a journal needs every bill of its time`,
@@ -81,8 +81,8 @@ function spanOf(
     throw new UsageError("--month sets the start and the end; leave out --from and --to");
   }
   const span = {
-    from: from === undefined ? undefined : timeOf("--from", from, zone),
-    to: to === undefined ? undefined : timeOf("--to", to, zone),
+    from: from === undefined ? undefined : typedTime("--from", from, zone),
+    to: to === undefined ? undefined : typedTime("--to", to, zone),
   };
   if (span.from !== undefined && span.to !== undefined && span.from >= span.to) {
     throw new UsageError(
@@ -111,7 +111,7 @@ function continuesOf(
       "--continue needs a --from at midnight: a journal asserts balances at the ends of days",
     );
   }
-  const since = words.continue === true ? undefined : timeOf("--continue", words.continue, zone);
+  const since = words.continue === true ? undefined : typedTime("--continue", words.continue, zone);
   if (since !== undefined && since >= from) {
     throw new UsageError(
       `--continue ${words.continue} is not before --from; give the time at which the first file began`,

@@ -1,9 +1,8 @@
-import { type EpochMs, epochMs, isoTime } from "../../contract/time.ts";
+import { typedTime } from "../../app/typed-times.ts";
+import { type EpochMs, isoTime } from "../../contract/time.ts";
 import { UsageError } from "../../errors.ts";
 import type { Interval } from "../../sync/intervals.ts";
 import { horizonAt } from "../../sync/plan.ts";
-
-const iso = /^(\d{4}-\d\d-\d\d)(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d))?$/;
 
 /**
  * Parses the span to read.
@@ -15,8 +14,8 @@ export function readSpan(
   typed: { readonly from: string; readonly to: string },
   now: EpochMs,
 ): Interval {
-  const from = timeOf("--from", typed.from);
-  const to = timeOf("--to", typed.to);
+  const from = typedTime("--from", typed.from, "UTC");
+  const to = typedTime("--to", typed.to, "UTC");
   if (from >= to) {
     throw new UsageError(
       `--from ${typed.from} is not before --to ${typed.to}, which is exclusive: nothing is between them`,
@@ -39,17 +38,3 @@ export function readSpan(
   }
   return { from, to };
 }
-
-function timeOf(option: string, text: string): EpochMs {
-  const [, date] = iso.exec(text) ?? [];
-  const time = date === undefined ? Number.NaN : Date.parse(text);
-  // Date.parse reads 2026-02-30 as 2 March.
-  const isDay = date !== undefined && !Number.isNaN(Date.parse(date)) && dayOf(date) === date;
-  if (isDay && !Number.isNaN(time)) return epochMs(time);
-  throw new UsageError(
-    `${option} "${text}" is not a time; give a date, 2026-11-01, which is its midnight UTC, or ` +
-      "2026-11-01T12:00Z, with Z or an offset such as +01:00",
-  );
-}
-
-const dayOf = (date: string): string => new Date(Date.parse(date)).toISOString().slice(0, 10);
