@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { compareIds } from "../src/contract/compare-ids.ts";
 import { dayMs, epochMs, hourMs, secondMs } from "../src/contract/time.ts";
 import { type BillsRequest, Refusal, type WirePage } from "../src/exchange-server/source.ts";
 import type { Ledger } from "../src/sandbox/ledger.ts";
@@ -6,7 +7,7 @@ import type { LedgerBill } from "../src/sandbox/ledger-bill.ts";
 import { integer, pick, type Random, seededRandom } from "../src/sandbox/random.ts";
 import { snowflake } from "../src/sandbox/snowflake.ts";
 import { type Quirks, sandboxSource } from "../src/sandbox/source.ts";
-import { compareIds, IdOrder } from "../src/sync/walk/id-order.ts";
+import { IdOrder } from "../src/sync/walk/id-order.ts";
 import { PageHabits } from "../src/sync/walk/page-habits.ts";
 import { TimeWalk } from "../src/sync/walk/time-walk.ts";
 import { type Question, WindowQuestions } from "../src/sync/walk/window-end.ts";

@@ -1,3 +1,4 @@
+import { compareIds } from "../contract/compare-ids.ts";
 import { isUnified } from "../contract/product-types.ts";
 import { unifiedBookedMaxMs } from "../contract/time.ts";
 import { decimalOf } from "./decimal.ts";
@@ -52,7 +53,7 @@ export function tradesOf(bills: readonly ExportedBill[]): readonly Trade[] {
       JSON.stringify([account, productType, cTime, symbol, category]),
   );
   return [...groups.values()].flatMap((group) => {
-    const ordered = group.toSorted(byId);
+    const ordered = group.toSorted((a, b) => compareIds(a.billId, b.billId));
     const sent = ordered.filter((bill) => signOf(bill) < 0);
     const received = ordered.filter((bill) => signOf(bill) > 0);
     const trades = sent.flatMap((bill, place) => {
@@ -72,7 +73,3 @@ const signOf = ({ walletAmount }: ExportedBill): number => {
   const { units } = decimalOf(walletAmount);
   return units < 0n ? -1 : units > 0n ? 1 : 0;
 };
-
-/** Compares ids as numbers: the longer one is the greater. */
-const byId = ({ billId: a }: ExportedBill, { billId: b }: ExportedBill): number =>
-  a.length - b.length || (a < b ? -1 : a > b ? 1 : 0);

@@ -1,4 +1,5 @@
 import { nonFinancialTypes } from "../contract/business-types.ts";
+import { compareIds } from "../contract/compare-ids.ts";
 import { type ClassicProductType, isUnified, type ProductType } from "../contract/product-types.ts";
 import type { EpochMs } from "../contract/time.ts";
 import {
@@ -207,7 +208,7 @@ function sorted(ledger: readonly LedgerBill[], by: "time" | "id"): Sorted {
   const known = sortedLedgers.get(ledger);
   const before = known?.[by];
   if (before?.length === ledger.length) return before;
-  const byId = (a: LedgerBill, b: LedgerBill) => Number(BigInt(a.billId) - BigInt(b.billId));
+  const byId = (a: LedgerBill, b: LedgerBill) => compareIds(a.billId, b.billId);
   const isOrdered = ledger.every((bill, index) => {
     const last = ledger[index - 1];
     return last === undefined || (last.cTime <= bill.cTime && byId(last, bill) < 0);

@@ -1,3 +1,4 @@
+import { compareIds } from "../../contract/compare-ids.ts";
 import type { EpochMs } from "../../contract/time.ts";
 
 /** A row's id and time. A field that broke the contract is undefined. */
@@ -8,15 +9,6 @@ export type PlacedRow = { readonly billId: string; readonly cTime: EpochMs };
 
 export const isPlaced = (row: RowPlace): row is PlacedRow =>
   row.billId !== undefined && row.cTime !== undefined;
-
-/** Compares decimal ids by value. They are strings of any length, since they exceed 2^53. */
-export function compareIds(left: string, right: string): number {
-  const [a, b] = [withoutZeros(left), withoutZeros(right)];
-  if (a.length !== b.length) return a.length - b.length;
-  return a < b ? -1 : Number(a > b);
-}
-
-const withoutZeros = (id: string): string => (id.startsWith("0") ? id.replace(/^0+(?=.)/, "") : id);
 
 /** The lowest of the ids; undefined where there are none. */
 export const lowestId = (ids: readonly string[]): string | undefined =>

@@ -1,5 +1,6 @@
+import { compareIds } from "../../contract/compare-ids.ts";
 import { type EpochMs, secondMs } from "../../contract/time.ts";
-import { compareIds, idBeneath, isPlaced, type PlacedRow, type RowPlace } from "./id-order.ts";
+import { idBeneath, isPlaced, type PlacedRow, type RowPlace } from "./id-order.ts";
 import type { PageHabits } from "./page-habits.ts";
 import { type Doubt, unservedWitness } from "./witnesses.ts";
 

@@ -1,12 +1,6 @@
+import { compareIds } from "../../contract/compare-ids.ts";
 import { type EpochMs, epochMs } from "../../contract/time.ts";
-import {
-  compareIds,
-  idBeneath,
-  isPlaced,
-  lowestId,
-  type PlacedRow,
-  type RowPlace,
-} from "./id-order.ts";
+import { idBeneath, isPlaced, lowestId, type PlacedRow, type RowPlace } from "./id-order.ts";
 import type { Answer } from "./id-walk.ts";
 import type { PageHabits } from "./page-habits.ts";
 import { type Doubt, missing, unservedWitness } from "./witnesses.ts";
