@@ -158,8 +158,8 @@ const isSame = sql`
       and known.anchor = found.anchor`;
 
 /**
- * The number of each found break, in their order, and whether the break is known as it was found. A known break keeps its number. A new one gets the next
- * of a sequence that all accounts share.
+ * The number of each found break, in their order, and whether the break is known as it was found. A
+ * known break keeps its number. A new one gets the next number of a sequence that all accounts share.
  */
 async function numbersOf(
   tx: Transaction,

@@ -23,7 +23,8 @@ const bodyBytesMax = 1_024;
 // reusing.
 const keepAliveMs = 65_000;
 const requestMaxMs = 30_000;
-// A client that reads nothing for this long loses its connection, which frees the answer's memory.
+// A client that reads nothing for this long, at most twice as long, loses its connection, which frees
+// the answer's memory.
 const idleMaxMs = 60_000;
 const connectionsMax = 1_000;
 

@@ -14,7 +14,8 @@ import type { RouteGroup, ServeDeps } from "./route-group.ts";
 // A download holds a connection of the pool until its client has read it: other requests need
 // connections too.
 const atOnceMax = 3;
-// A client may be slow, but one that reads nothing for this long is cut off.
+// How long the transaction may wait for a slow client. A client that reads nothing loses its connection
+// sooner, after one or two minutes (app.ts), which ends the transaction.
 const idleMaxMs = 5 * minuteMs;
 
 /** Files of the bills that the page has selected, sent while they are read. */

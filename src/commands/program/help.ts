@@ -139,7 +139,8 @@ row that can be read now is stored as a bill and resolved:
   outdated   rows older than their stored bill, which stays as it is
   left       rows that still break the API's contract, with where and how
 The exit code is 0 if none is left. No request is sent to the exchange. To sign
-off a row for good, give --accept its digest, and --note the reason.`;
+off a row for good, give --accept its digest, and --note the reason. The row is
+then signed off in each account that has it: --account does not limit --accept.`;
 
 export const backupHelp = `
 The file holds all tables of the ledger as they were at one moment: bills,

@@ -68,7 +68,7 @@ export const accountLeases = pgTable(
   ],
 );
 
-/** Leases of verify and doctor, which work beside a sync: see renewable-lease.ts. */
+/** Verify leases: the guests are verify and doctor, which read beside a sync. See renewable-lease.ts. */
 export const accountGuests = pgTable("account_guests", {
   account: key("account").primaryKey(),
   /** Host and process of the holder; empty once the lease was given back. */

@@ -149,6 +149,7 @@ class WindowWalk {
     if (!this.#hasBegunBefore && number === 0) {
       this.#startedAt = epochMs(Math.min(this.#startedAt, requestTime));
     }
+    // Without a request nothing was asked: the horizon has passed the whole window, which is then over.
     const answer = { rows: placesOf(this.#api, read), endId, servedFrom: readFrom };
     const doubt = request && this.#questions.take(answer);
     this.#doubts = doubt === undefined ? 0 : this.#doubts + 1;
