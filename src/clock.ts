@@ -12,6 +12,20 @@ export type Clock = {
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 };
 
+/** Acts every `everyMs` until the signal aborts, the first time after the first pause. Throws what `act` does. */
+export async function repeatEvery(
+  clock: Clock,
+  everyMs: number,
+  signal: AbortSignal,
+  act: () => void | Promise<void>,
+): Promise<void> {
+  for (;;) {
+    await clock.sleep(everyMs, signal).catch(() => undefined);
+    if (signal.aborted) return;
+    await act();
+  }
+}
+
 const uptimeAtStart = uptime() * secondMs - performance.now();
 
 /** The time by a clock that goes on while the machine sleeps, in ms. */

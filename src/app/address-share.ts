@@ -1,4 +1,4 @@
-import type { Clock } from "../clock.ts";
+import { type Clock, repeatEvery } from "../clock.ts";
 import { secondMs } from "../contract/time.ts";
 import type { Database } from "../db/connect.ts";
 import { countNeighbours, type Egress } from "../db/lease/neighbours.ts";
@@ -20,14 +20,12 @@ export async function shareAddress(
   egress: Egress = {},
 ): Promise<Disposable> {
   const over = new AbortController();
-  const look = async () => limits.shareAmong(1 + (await countNeighbours(db, egress)));
-  const keepLooking = async (): Promise<void> => {
-    while (!over.signal.aborted) {
-      await clock.sleep(lookEveryMs, over.signal);
-      await look().catch(() => undefined);
-    }
-  };
-  await look().catch(() => undefined);
-  keepLooking().catch(() => undefined);
+  const look = () =>
+    countNeighbours(db, egress).then(
+      (neighbours) => limits.shareAmong(1 + neighbours),
+      () => undefined,
+    );
+  await look();
+  void repeatEvery(clock, lookEveryMs, over.signal, look);
   return { [Symbol.dispose]: () => over.abort() };
 }

@@ -1,4 +1,4 @@
-import type { Clock } from "../clock.ts";
+import { type Clock, repeatEvery } from "../clock.ts";
 import { secondMs } from "../contract/time.ts";
 import { beatMs, type Queue } from "./queue.ts";
 import type { Job, JobEnd } from "./task.ts";
@@ -48,7 +48,7 @@ export async function workOff(deps: WorkDeps): Promise<void> {
   };
   const over = new AbortController();
   const beat = () => queue.beat([...held.values()]).catch(onTrouble);
-  const beating = repeat(clock, beatMs, over.signal, beat);
+  const beating = repeatEvery(clock, beatMs, over.signal, beat);
   const stop = () => wake.resolve();
   signal.addEventListener("abort", stop);
   while (!signal.aborted) {
@@ -79,18 +79,6 @@ async function untilWoken(clock: Clock, woken: Promise<void>): Promise<void> {
   const enough = new AbortController();
   await Promise.race([clock.sleep(lookEveryMs, enough.signal).catch(() => undefined), woken]);
   enough.abort();
-}
-
-async function repeat(
-  clock: Clock,
-  everyMs: number,
-  signal: AbortSignal,
-  act: () => Promise<void>,
-): Promise<void> {
-  while (!signal.aborted) {
-    await clock.sleep(everyMs, signal).catch(() => undefined);
-    await act();
-  }
 }
 
 type Ended = { readonly job: Job; readonly end: JobEnd };

@@ -1,4 +1,4 @@
-import type { Clock } from "../clock.ts";
+import { type Clock, repeatEvery } from "../clock.ts";
 import { minuteMs } from "../contract/time.ts";
 import type { BillsProgress } from "../sync/stream-run.ts";
 import { streamName } from "./stream-names.ts";
@@ -22,7 +22,7 @@ export type Heartbeat = Disposable & { readonly update: (progress: BillsProgress
 export function openHeartbeat(clock: Clock, tell: (beat: Beat) => void): Heartbeat {
   const streams = new Map<string, StreamState>();
   const end = new AbortController();
-  void beatUntil(end.signal, clock, () => tell(beatOf([...streams.values()])));
+  void repeatEvery(clock, minuteMs, end.signal, () => tell(beatOf([...streams.values()])));
   return {
     update(progress) {
       const name = streamName(progress.stream);
@@ -33,13 +33,6 @@ export function openHeartbeat(clock: Clock, tell: (beat: Beat) => void): Heartbe
     },
     [Symbol.dispose]: () => end.abort(),
   };
-}
-
-async function beatUntil(signal: AbortSignal, clock: Clock, beat: () => void): Promise<void> {
-  while (!signal.aborted) {
-    await clock.sleep(minuteMs, signal).catch(() => undefined);
-    if (!signal.aborted) beat();
-  }
 }
 
 function beatOf(streams: readonly StreamState[]): Beat {

@@ -1,4 +1,4 @@
-import type { Clock } from "../../clock.ts";
+import { type Clock, repeatEvery } from "../../clock.ts";
 import { minuteMs } from "../../contract/time.ts";
 import { type JobEnd, type Task, taskName } from "../../fleet/task.ts";
 import type { Log } from "../../log.ts";
@@ -20,14 +20,10 @@ export function openWorkerLog(log: Log, clock: Clock): WorkerLog {
   };
   const over = new AbortController();
   const counts = { done: 0, failed: 0, hopeless: 0, "given back": 0 };
-  const beat = async (): Promise<void> => {
-    while (!over.signal.aborted) {
-      await clock.sleep(minuteMs, over.signal).catch(() => undefined);
-      if (Object.values(counts).some((count) => count > 0))
-        log.info(counts, "jobs since the start");
-    }
+  const tellCounts = (): void => {
+    if (Object.values(counts).some((count) => count > 0)) log.info(counts, "jobs since the start");
   };
-  void beat();
+  void repeatEvery(clock, minuteMs, over.signal, tellCounts);
   return {
     reporter: () => logReporter(quiet, clock),
     count(task, end) {
@@ -36,6 +32,9 @@ export function openWorkerLog(log: Log, clock: Clock): WorkerLog {
         log.error(`${taskName(task)}: given up until the next round: ${end.why}`);
       if (end.is === "failed") log.warn(`${taskName(task)}: to be tried again: ${end.why}`);
     },
-    [Symbol.dispose]: () => over.abort(),
+    [Symbol.dispose]() {
+      over.abort();
+      tellCounts();
+    },
   };
 }
