@@ -1,8 +1,8 @@
 import { sql } from "drizzle-orm";
-import { epochMs } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { isOneOf } from "../db/sql/one-of.ts";
+import { msOf, timeFrom } from "../db/sql/time-text.ts";
 import { walletOf } from "../db/sql/wallet.ts";
 import type { Closing } from "./exported-bill.ts";
 import type { BillSelection } from "./read-bills.ts";
@@ -17,7 +17,7 @@ export function readClosings(
       select
         account,
         ${walletOf("product_type")} as wallet,
-        extract(epoch from max(closed_at)) * 1000 as at
+        ${msOf(sql`max(closed_at)`)} as at
       from stream_states
       where product_type <> ''
         and ${isOneOf(accounts)}
@@ -25,7 +25,7 @@ export function readClosings(
       having bool_or(closed_at is not null)
       order by account, 2`);
     return rows
-      .map(({ account, wallet, at }) => ({ account, wallet, at: epochMs(Number(at)) }))
+      .map(({ account, wallet, at }) => ({ account, wallet, at: timeFrom(at) }))
       .filter(({ at }) => (from === undefined || at >= from) && (to === undefined || at < to));
   });
 }

@@ -1,11 +1,12 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { BillText } from "../contract/bill.ts";
-import { type EpochMs, epochMs, isoTime } from "../contract/time.ts";
+import { type EpochMs, isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { billTextColumns } from "../db/ledger/stored-bills.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import { chainOrder, joinOrder } from "../db/sql/chain-order.ts";
+import { msOf, timeFrom } from "../db/sql/time-text.ts";
 import { walletOf } from "../db/sql/wallet.ts";
 import { joinRules, walletMoves } from "../db/sql/wallet-moves.ts";
 import type { Stream } from "../sync/store.ts";
@@ -66,8 +67,8 @@ async function* readThrough(
 function billOf({ cTimeMs, ingestedAtMs, category, ...row }: Row): ExportedBill {
   return {
     ...row,
-    cTime: epochMs(Number(cTimeMs)),
-    ingestedAt: epochMs(Number(ingestedAtMs)),
+    cTime: timeFrom(cTimeMs),
+    ingestedAt: timeFrom(ingestedAtMs),
     category: knownCategory(category),
   };
 }
@@ -81,7 +82,7 @@ const declareCursor = (selection: BillSelection, account: string | undefined): S
     bills.account,
     bills.product_type as "productType",
     ${billTextColumns},
-    (extract(epoch from bills.ingested_at) * 1000)::bigint::text as "ingestedAtMs",
+    ${msOf(sql`bills.ingested_at`)} as "ingestedAtMs",
     business_types.category,
     ${moves.amount}::text as "walletAmount",
     ${moves.fee}::text as "walletFee"

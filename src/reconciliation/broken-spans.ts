@@ -1,9 +1,10 @@
 import { sql } from "drizzle-orm";
 import type { ProductType } from "../contract/product-types.ts";
-import { type EpochMs, epochMs } from "../contract/time.ts";
+import type { EpochMs } from "../contract/time.ts";
 import type { Database } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { bookedMaxOf } from "../db/sql/chain-order.ts";
+import { msOf, timeFrom } from "../db/sql/time-text.ts";
 import { productTypesOf } from "../db/sql/wallet.ts";
 import { lastGoodProductType, type Scope, within, withWholeWallets } from "./bills-to-check.ts";
 
@@ -58,15 +59,15 @@ export function readBrokenSpans(db: Database, scope: Scope): Promise<readonly Br
       select
         account,
         product_type,
-        extract(epoch from lower(span)) * 1000 as from_ms,
-        extract(epoch from upper(span)) * 1000 as to_ms
+        ${msOf(sql`lower(span)`)} as from_ms,
+        ${msOf(sql`upper(span)`)} as to_ms
       from spans
       order by account, product_type, span`);
     return rows.map((row) => ({
       account: row.account,
       productType: row.product_type,
-      from: epochMs(Number(row.from_ms)),
-      to: epochMs(Number(row.to_ms)),
+      from: timeFrom(row.from_ms),
+      to: timeFrom(row.to_ms),
     }));
   });
 }

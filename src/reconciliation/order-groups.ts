@@ -1,6 +1,7 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { Transaction } from "../db/connect.ts";
 import { bookedMaxOf, joinOrder } from "../db/sql/chain-order.ts";
+import { msOf } from "../db/sql/time-text.ts";
 import { productTypesOf } from "../db/sql/wallet.ts";
 import { joinRules, walletMoves } from "../db/sql/wallet-moves.ts";
 import type { AccountScope } from "./bills-to-check.ts";
@@ -218,7 +219,6 @@ type Row = Record<"account" | "wallet" | "productType" | "coin" | "billId" | "gr
 };
 
 async function readBatch(tx: Transaction, account: string, batch: number) {
-  const milliseconds = (time: SQL) => sql`(extract(epoch from ${time}) * 1000)::bigint`;
   const { rows } = await tx.execute<Row>(sql`
     with members as (
       select
@@ -259,11 +259,11 @@ async function readBatch(tx: Transaction, account: string, batch: number) {
       wallet,
       product_type as "productType",
       coin,
-      ${milliseconds(sql`c_time`)} as time,
+      ${msOf(sql`c_time`)} as time,
       bill_id as "billId",
       id_rank as "idRank",
       place,
-      ${milliseconds(sql`booked_at`)} as "bookedMs",
+      ${msOf(sql`booked_at`)} as "bookedMs",
       trunc(moved * 10::numeric ^ scale)::text as moved,
       trunc(balance * 10::numeric ^ scale)::text as after,
       trunc(start * 10::numeric ^ scale)::text as start,

@@ -6,6 +6,7 @@ import { withDatabaseErrors } from "../db/database-errors.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import { isOneOf } from "../db/sql/one-of.ts";
 import { onlyRow } from "../db/sql/only-row.ts";
+import { msOf, timeFrom } from "../db/sql/time-text.ts";
 import { walletOf } from "../db/sql/wallet.ts";
 import type { Stream } from "../sync/store.ts";
 import { expiresWithin, lostLatelyMs } from "./alerts.ts";
@@ -131,8 +132,8 @@ export function readFleet(db: Queryable, options: FleetOptions): Promise<Fleet> 
         count(*) filter (where lost_at >= ${ago(lostLatelyMs)}) as "lostLately",
         count(*) filter (where is_rejected) as rejected,
         count(*) filter (where is_broken) as broken,
-        extract(epoch from min(settled_to) filter (where is_wanted)) * 1000 as "settledTo",
-        extract(epoch from min(settled_to) filter (where is_paused)) * 1000 as "pausedSettledTo"
+        ${msOf(sql`min(settled_to) filter (where is_wanted)`)} as "settledTo",
+        ${msOf(sql`min(settled_to) filter (where is_paused)`)} as "pausedSettledTo"
       from ${ledgers(options)}`);
     const { rows: worst } = await db.execute<Stream>(sql`
       select account, product_type as "productType"
@@ -147,8 +148,7 @@ export function readFleet(db: Queryable, options: FleetOptions): Promise<Fleet> 
       offset ${offset}`);
     const { settledTo = null, pausedSettledTo = null, ...counts } = onlyRow(rows, "the totals");
     const numbers = Object.entries(counts).map(([name, count]) => [name, Number(count)]);
-    const timeOf = (ms: string | null) => (ms === null ? undefined : epochMs(Number(ms)));
-    const times = { settledTo: timeOf(settledTo), pausedSettledTo: timeOf(pausedSettledTo) };
+    const times = { settledTo: timeFrom(settledTo), pausedSettledTo: timeFrom(pausedSettledTo) };
     const sums = {
       accounts: await countAccounts(db, options),
       bills: await countBills(db, options),

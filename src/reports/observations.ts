@@ -1,9 +1,10 @@
 import { sql } from "drizzle-orm";
-import { type EpochMs, epochMs } from "../contract/time.ts";
+import type { EpochMs } from "../contract/time.ts";
 import type { Queryable } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { accountsOf, groupByStream, wantedStreams } from "../db/ledger/known-time.ts";
 import { isOneOf } from "../db/sql/one-of.ts";
+import { msOf, timeFrom } from "../db/sql/time-text.ts";
 import type { Stream } from "../sync/store.ts";
 import { type BreakCount, countBreaks } from "./break-counts.ts";
 import { type RecordsStatus, readRecords } from "./records-status.ts";
@@ -65,16 +66,17 @@ async function readLastReadings(
     select
       account,
       product_type,
-      extract(epoch from read_at) * 1000 as succeeded_at,
-      extract(epoch from lost_at) * 1000 as lost_at
+      ${msOf(sql`read_at`)} as succeeded_at,
+      ${msOf(sql`lost_at`)} as lost_at
     from stream_times
     join ${wantedStreams(streams)} using (account, product_type)
     where ${isOneOf(accountsOf(streams))}`);
   const byStream = groupByStream(rows);
-  const timeOf = (numeric: string | null | undefined) =>
-    numeric === null || numeric === undefined ? undefined : epochMs(Math.floor(Number(numeric)));
   return (stream) => {
     const [row] = byStream.of(stream);
-    return { succeededAt: timeOf(row?.succeeded_at), lostAt: timeOf(row?.lost_at) };
+    return {
+      succeededAt: timeFrom(row?.succeeded_at ?? null),
+      lostAt: timeFrom(row?.lost_at ?? null),
+    };
   };
 }

@@ -1,8 +1,9 @@
 import { sql } from "drizzle-orm";
-import { type EpochMs, epochMs } from "../contract/time.ts";
+import type { EpochMs } from "../contract/time.ts";
 import type { Queryable } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { onlyRow } from "../db/sql/only-row.ts";
+import { msOf, timeFrom } from "../db/sql/time-text.ts";
 
 /** The schema of the queue's tables. */
 export const queueSchema = "fleet";
@@ -58,7 +59,7 @@ async function readFailed(db: Queryable): Promise<readonly FailedJob[]> {
   const { rows } = await db.execute<{ name: string; failed_at_ms: string; why: string }>(sql`
     select
       name,
-      extract(epoch from created_on) * 1000 as failed_at_ms,
+      ${msOf(sql`created_on`)} as failed_at_ms,
       why
     from (
       select distinct on (singleton_key)
@@ -77,7 +78,7 @@ async function readFailed(db: Queryable): Promise<readonly FailedJob[]> {
     order by created_on, name`);
   return rows.map(({ name, failed_at_ms, why }) => ({
     name,
-    failedAt: epochMs(Math.round(Number(failed_at_ms))),
+    failedAt: timeFrom(failed_at_ms),
     why,
   }));
 }

@@ -1,8 +1,8 @@
 import { sql } from "drizzle-orm";
-import { type EpochMs, epochMs } from "../contract/time.ts";
+import type { EpochMs } from "../contract/time.ts";
 import type { Queryable } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
-import { timeText } from "../db/sql/time-text.ts";
+import { msOf, timeFrom, timeText } from "../db/sql/time-text.ts";
 import { productTypesOf, walletOf } from "../db/sql/wallet.ts";
 
 /** How far a chain was reconciled: a wallet's coin. */
@@ -99,8 +99,8 @@ async function readChains(db: Queryable): Promise<readonly ReconciledChain[]> {
       account,
       product_type as wallet,
       coin,
-      extract(epoch from reconciled_at) * 1000 as at,
-      case when isfinite(reconciled_through) then extract(epoch from reconciled_through) * 1000 end
+      ${msOf(sql`reconciled_at`)} as at,
+      case when isfinite(reconciled_through) then ${msOf(sql`reconciled_through`)} end
         as through,
       tested,
       least(coalesce(singly.bills, together.bills, 0), ${sinceMax}) as since,
@@ -120,8 +120,8 @@ async function readChains(db: Queryable): Promise<readonly ReconciledChain[]> {
     wallet,
     coin,
     isOutdated,
-    at: timeOf(row.at),
-    through: timeOf(row.through),
+    at: timeFrom(row.at),
+    through: timeFrom(row.through),
     tested: Number(row.tested),
     billsSince: Number(row.since),
   }));
@@ -142,14 +142,11 @@ async function readOthersSince(db: Queryable): Promise<string | undefined> {
   return rows[0]?.since;
 }
 
-const timeOf = (ms: string | null): EpochMs | undefined =>
-  ms === null ? undefined : epochMs(Math.round(Number(ms)));
-
 async function readRuns(db: Queryable): Promise<Omit<Reconciled, "chains">> {
   const { rows } = await db.execute<{ last_run_at: string | null; is_any_day_dirty: boolean }>(sql`
     select
       (
-        select extract(epoch from finished_at) * 1000
+        select ${msOf(sql`finished_at`)}
         from sync_runs
         where command = 'reconcile'
           and outcome in ('complete', 'incomplete')
@@ -159,7 +156,7 @@ async function readRuns(db: Queryable): Promise<Omit<Reconciled, "chains">> {
       exists (select 1 from dirty_days where cause = 'bills') as is_any_day_dirty`);
   const [row] = rows;
   return {
-    lastRunAt: timeOf(row?.last_run_at ?? null),
+    lastRunAt: timeFrom(row?.last_run_at ?? null),
     isAnyDayDirty: row?.is_any_day_dirty ?? false,
   };
 }

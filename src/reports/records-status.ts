@@ -1,8 +1,9 @@
 import { sql } from "drizzle-orm";
-import { type EpochMs, epochMs } from "../contract/time.ts";
+import type { EpochMs } from "../contract/time.ts";
 import type { Queryable } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { isOneOf } from "../db/sql/one-of.ts";
+import { msOf, timeFrom } from "../db/sql/time-text.ts";
 
 /** The stored list of spot pairs. */
 export type SymbolsStatus = {
@@ -54,12 +55,12 @@ async function readSymbols(db: Queryable): Promise<SymbolsStatus | undefined> {
     select
       (select count(*)::int from symbols) as pairs,
       (select count(*)::int from symbols where gone_at is not null) as gone,
-      extract(epoch from read_at) * 1000 as read_at
+      ${msOf(sql`read_at`)} as read_at
     from symbol_lists
     where market = 'spot'`);
   const [row] = rows;
   if (row === undefined) return undefined;
-  return { pairs: row.pairs, gone: row.gone, readAt: epochMs(Number(row.read_at)) };
+  return { pairs: row.pairs, gone: row.gone, readAt: timeFrom(row.read_at) };
 }
 
 async function readContracts(db: Queryable): Promise<readonly ContractsStatus[]> {
@@ -73,7 +74,7 @@ async function readContracts(db: Queryable): Promise<readonly ContractsStatus[]>
       market,
       count(symbol)::int as pairs,
       count(gone_at)::int as gone,
-      extract(epoch from read_at) * 1000 as read_at
+      ${msOf(sql`read_at`)} as read_at
     from symbol_lists
     left join contracts on product_type = market
     where market <> 'spot'
@@ -83,7 +84,7 @@ async function readContracts(db: Queryable): Promise<readonly ContractsStatus[]>
     productType: market,
     pairs,
     gone,
-    readAt: epochMs(Number(read_at)),
+    readAt: timeFrom(read_at),
   }));
 }
 
@@ -102,8 +103,8 @@ async function readLoanToValue(
       account,
       risk_unit_id,
       ltv::text,
-      extract(epoch from taken_at) * 1000 as taken_at,
-      extract(epoch from held_until) * 1000 as held_until
+      ${msOf(sql`taken_at`)} as taken_at,
+      ${msOf(sql`held_until`)} as held_until
     from ltv_snapshots
     where ${isOneOf(accounts)}
     order by account, risk_unit_id, taken_at desc`);
@@ -111,7 +112,7 @@ async function readLoanToValue(
     account: row.account,
     riskUnitId: row.risk_unit_id === "" ? undefined : row.risk_unit_id,
     ltv: row.ltv,
-    takenAt: epochMs(Number(row.taken_at)),
-    heldUntil: epochMs(Number(row.held_until)),
+    takenAt: timeFrom(row.taken_at),
+    heldUntil: timeFrom(row.held_until),
   }));
 }

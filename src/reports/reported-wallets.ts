@@ -9,6 +9,7 @@ import { type EpochMs, epochMs } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
 import { accountsOf } from "../db/ledger/known-time.ts";
 import { isOneOf } from "../db/sql/one-of.ts";
+import { msOf, timeFrom } from "../db/sql/time-text.ts";
 import type { Stream } from "../sync/store.ts";
 
 /** A wallet: it has one balance for each coin. */
@@ -84,7 +85,7 @@ async function readStates(tx: Transaction, accounts: readonly string[]): Promise
       account,
       product_type,
       not_available_since is not null as is_refused,
-      extract(epoch from closed_at) * 1000 as closed_at
+      ${msOf(sql`closed_at`)} as closed_at
     from stream_states
     where product_type <> ''
       and ${isOneOf(accounts)}`);
@@ -92,6 +93,6 @@ async function readStates(tx: Transaction, accounts: readonly string[]): Promise
     account: row.account,
     productType: row.product_type,
     isRefused: row.is_refused,
-    closedAt: row.closed_at === null ? undefined : epochMs(Number(row.closed_at)),
+    closedAt: timeFrom(row.closed_at),
   }));
 }

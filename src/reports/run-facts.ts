@@ -1,7 +1,8 @@
 import { sql } from "drizzle-orm";
-import { type EpochMs, epochMs } from "../contract/time.ts";
+import type { EpochMs } from "../contract/time.ts";
 import type { Queryable } from "../db/connect.ts";
 import { lastRuns, type Outcome } from "../db/run-log.ts";
+import { msOf, timeFrom } from "../db/sql/time-text.ts";
 
 /** The last run of a command with some outcome; "running" is one. */
 export type RunFacts = {
@@ -28,7 +29,7 @@ export async function readRunFacts(db: Queryable): Promise<readonly RunFacts[]> 
     select
       run.command,
       run.outcome,
-      extract(epoch from coalesce(finished_at, started_at)) * 1000 as at,
+      ${msOf(sql`coalesce(finished_at, started_at)`)} as at,
       extract(epoch from finished_at - started_at) * 1000 as duration,
       (
         select sum(value::numeric)
@@ -39,7 +40,7 @@ export async function readRunFacts(db: Queryable): Promise<readonly RunFacts[]> 
     order by run.command, run.outcome`);
   return rows.map(({ at, duration, requests, ...run }) => ({
     ...run,
-    at: epochMs(Math.floor(Number(at))),
+    at: timeFrom(at),
     durationMs: duration === null ? undefined : Number(duration),
     requests: requests === null ? undefined : Number(requests),
   }));

@@ -1,7 +1,8 @@
 import { sql } from "drizzle-orm";
-import { type EpochMs, epochMs, minuteMs } from "../contract/time.ts";
+import { type EpochMs, minuteMs } from "../contract/time.ts";
 import type { Queryable } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
+import { msOf, timeFrom } from "../db/sql/time-text.ts";
 
 /** A row of the run log. Its times are the database's. */
 export type LoggedRun = {
@@ -29,8 +30,8 @@ export function readRuns(
     }>(sql`
       select
         command,
-        extract(epoch from started_at) * 1000 as started_at,
-        extract(epoch from finished_at) * 1000 as finished_at,
+        ${msOf(sql`started_at`)} as started_at,
+        ${msOf(sql`finished_at`)} as finished_at,
         outcome,
         error,
         -- Counts of other runs are not shown, and a year of them is long.
@@ -41,8 +42,8 @@ export function readRuns(
       limit ${runsMax}`);
     return rows.map(({ started_at, finished_at, ...run }) => ({
       ...run,
-      startedAt: epochMs(Number(started_at)),
-      finishedAt: finished_at === null ? undefined : epochMs(Number(finished_at)),
+      startedAt: timeFrom(started_at),
+      finishedAt: timeFrom(finished_at),
     }));
   });
 }

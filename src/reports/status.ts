@@ -1,5 +1,5 @@
 import { sql } from "drizzle-orm";
-import { type EpochMs, epochMs } from "../contract/time.ts";
+import type { EpochMs } from "../contract/time.ts";
 import { readAccountStates } from "../db/accounts/account-states.ts";
 import { readPauses } from "../db/accounts/pauses.ts";
 import { readRetirements, retirementsBy } from "../db/accounts/retirement.ts";
@@ -7,6 +7,7 @@ import type { Queryable } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { readExchangeTime } from "../db/exchange-time.ts";
 import { readKnownTimes } from "../db/ledger/known-time.ts";
+import { msOf, timeFrom } from "../db/sql/time-text.ts";
 import type { AccountState } from "../sync/account-state.ts";
 import { closedTime } from "../sync/closed-streams.ts";
 import type { Interval } from "../sync/intervals.ts";
@@ -114,8 +115,8 @@ async function readLastRun(db: Queryable): Promise<LastRun | undefined> {
   }>(sql`
     select
       command,
-      extract(epoch from started_at) * 1000 as "startedAtMs",
-      extract(epoch from finished_at) * 1000 as "finishedAtMs",
+      ${msOf(sql`started_at`)} as "startedAtMs",
+      ${msOf(sql`finished_at`)} as "finishedAtMs",
       outcome,
       error
     from sync_runs
@@ -128,7 +129,7 @@ async function readLastRun(db: Queryable): Promise<LastRun | undefined> {
   const { startedAtMs, finishedAtMs, ...run } = row;
   return {
     ...run,
-    startedAt: epochMs(Number(startedAtMs)),
-    finishedAt: finishedAtMs === null ? undefined : epochMs(Number(finishedAtMs)),
+    startedAt: timeFrom(startedAtMs),
+    finishedAt: timeFrom(finishedAtMs),
   };
 }

@@ -1,8 +1,8 @@
 import { sql } from "drizzle-orm";
-import { epochMs } from "../contract/time.ts";
 import type { Queryable } from "../db/connect.ts";
 import { accountsOf, groupByStream, wantedStreams } from "../db/ledger/known-time.ts";
 import { isOneOf } from "../db/sql/one-of.ts";
+import { msOf, timeFrom } from "../db/sql/time-text.ts";
 import { interval } from "../sync/intervals.ts";
 import type { Stream } from "../sync/store.ts";
 import type { Reading } from "./stream-times.ts";
@@ -83,11 +83,11 @@ async function readReadings(db: Queryable, streams: readonly Stream[]) {
     select
       checkpoints.account,
       checkpoints.product_type,
-      extract(epoch from window_end) * 1000 as to,
+      ${msOf(sql`window_end`)} as to,
       case
-        when state = 'open' then extract(epoch from greatest(window_start, c_time)) * 1000
+        when state = 'open' then ${msOf(sql`greatest(window_start, c_time)`)}
       end as read_from,
-      extract(epoch from started_at) * 1000 as started_at,
+      ${msOf(sql`started_at`)} as started_at,
       checkpoints.run_id = first_value(checkpoints.run_id) over (
         partition by checkpoints.account, checkpoints.product_type
         order by started_at desc
@@ -117,5 +117,5 @@ const readingOf = (rows: readonly WindowRow[]): Reading => ({
   ),
   startedAt: rows
     .filter(({ is_last_run }) => is_last_run)
-    .map(({ started_at }) => epochMs(Number(started_at))),
+    .map(({ started_at }) => timeFrom(started_at)),
 });

@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
-import { epochMs } from "../contract/time.ts";
 import type { Queryable } from "../db/connect.ts";
 import { isOneOf } from "../db/sql/one-of.ts";
+import { msOf, timeFrom } from "../db/sql/time-text.ts";
 import { messageOf } from "../errors.ts";
 import type { RouteGroup } from "./route-group.ts";
 
@@ -37,9 +37,9 @@ const statusOf = (isReady: boolean) => (isReady ? "ready" : "not ready");
  */
 async function newestReading(tx: Queryable, accounts: readonly string[] | undefined) {
   const { rows } = await tx.execute<{ newest: string | null }>(sql`
-    select extract(epoch from max(upper(covered))) * 1000 as newest
+    select ${msOf(sql`max(upper(covered))`)} as newest
     from stream_times
     where ${isOneOf(accounts)}`);
   const newest = rows[0]?.newest ?? null;
-  return newest === null ? undefined : epochMs(Number(newest));
+  return timeFrom(newest);
 }

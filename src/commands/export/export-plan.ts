@@ -6,6 +6,7 @@ import type { Config } from "../../config/config.ts";
 import { isDemoProductType, isUnified, walletOf } from "../../contract/product-types.ts";
 import { epochMs, isoTime, minuteMs } from "../../contract/time.ts";
 import type { Transaction } from "../../db/connect.ts";
+import { msOf } from "../../db/sql/time-text.ts";
 import { UsageError } from "../../errors.ts";
 import {
   type ExportedTime,
@@ -148,7 +149,7 @@ const underWayMaxMs = 10 * minuteMs;
 /** The time with which the next incremental export has to begin, by the database's clock. */
 async function nextChangedSince(tx: Transaction): Promise<string> {
   const { rows } = await tx.execute<{ now: string }>(
-    sql`select extract(epoch from transaction_timestamp()) * 1000 as now`,
+    sql`select ${msOf(sql`date_trunc('milliseconds', transaction_timestamp())`)} as now`,
   );
-  return isoTime(epochMs(Math.floor(Number(rows[0]?.now)) - underWayMaxMs));
+  return isoTime(epochMs(Number(rows[0]?.now) - underWayMaxMs));
 }

@@ -1,12 +1,13 @@
 import { sql } from "drizzle-orm";
 import type { ProductType } from "../../contract/product-types.ts";
-import { type EpochMs, epochMs, isoTime } from "../../contract/time.ts";
+import { isoTime } from "../../contract/time.ts";
 import type { AccountMode, AccountState } from "../../sync/account-state.ts";
 import type { Availability } from "../../sync/store.ts";
 import type { Queryable, Transaction } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
 import { textArray } from "../sql/array-literal.ts";
 import { isOneOf } from "../sql/one-of.ts";
+import { msOf, timeFrom } from "../sql/time-text.ts";
 
 type Row = {
   account: string;
@@ -38,11 +39,11 @@ export async function readAccountStates(
         account,
         product_type,
         mode,
-        extract(epoch from mode_since) * 1000 as mode_since,
-        extract(epoch from not_available_since) * 1000 as not_available_since,
-        extract(epoch from not_available_asked_at) * 1000 as not_available_asked_at,
+        ${msOf(sql`mode_since`)} as mode_since,
+        ${msOf(sql`not_available_since`)} as not_available_since,
+        ${msOf(sql`not_available_asked_at`)} as not_available_asked_at,
         not_available_reason,
-        extract(epoch from closed_at) * 1000 as closed_at
+        ${msOf(sql`closed_at`)} as closed_at
       from stream_states
       where ${isOneOf(typeof accounts === "string" ? [accounts] : accounts)}
       order by account, product_type`);
@@ -53,26 +54,24 @@ export async function readAccountStates(
   });
 }
 
-const timeOf = (numeric: string): EpochMs => epochMs(Math.round(Number(numeric)));
-
 function stateOf(rows: readonly Row[]): AccountState {
   const whole = rows.find(({ product_type }) => product_type === "");
   const { mode = null, mode_since = null } = whole ?? {};
   return {
     mode:
-      mode === null || mode_since === null ? undefined : { is: mode, since: timeOf(mode_since) },
+      mode === null || mode_since === null ? undefined : { is: mode, since: timeFrom(mode_since) },
     notAvailable: rows.flatMap((row) => {
       const { product_type, not_available_since: since, not_available_asked_at: askedAt } = row;
       if (product_type === "" || since === null || askedAt === null) return [];
       const reason = row.not_available_reason ?? "";
       return [
-        { productType: product_type, since: timeOf(since), askedAt: timeOf(askedAt), reason },
+        { productType: product_type, since: timeFrom(since), askedAt: timeFrom(askedAt), reason },
       ];
     }),
     closed: rows.flatMap(({ product_type, closed_at }) =>
       product_type === "" || closed_at === null
         ? []
-        : [{ productType: product_type, closedAt: timeOf(closed_at) }],
+        : [{ productType: product_type, closedAt: timeFrom(closed_at) }],
     ),
   };
 }

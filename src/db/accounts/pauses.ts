@@ -1,8 +1,9 @@
 import { sql } from "drizzle-orm";
-import { type EpochMs, epochMs } from "../../contract/time.ts";
+import type { EpochMs } from "../../contract/time.ts";
 import type { Database, Queryable } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
 import { isOneOf } from "../sql/one-of.ts";
+import { msOf, timeFrom } from "../sql/time-text.ts";
 
 /** Since when accounts are paused, by name. The exchange's 90 days run on while an account is paused. */
 export type Pauses = ReadonlyMap<string, EpochMs>;
@@ -13,12 +14,12 @@ export async function readPauses(db: Queryable, accounts?: readonly string[]): P
     const { rows } = await db.execute<{ account: string; paused_at: string }>(sql`
       select
         account,
-        extract(epoch from paused_at) * 1000 as paused_at
+        ${msOf(sql`paused_at`)} as paused_at
       from stream_states
       where product_type = ''
         and paused_at is not null
         and ${isOneOf(accounts)}`);
-    return new Map(rows.map((row) => [row.account, epochMs(Number(row.paused_at))]));
+    return new Map(rows.map((row) => [row.account, timeFrom(row.paused_at)]));
   });
 }
 

@@ -1,10 +1,11 @@
 import { type SQL, sql } from "drizzle-orm";
 import { productTypes } from "../../contract/product-types.ts";
-import { epochMs, isoTime } from "../../contract/time.ts";
+import { isoTime } from "../../contract/time.ts";
 import type { BillMark, ProofStore } from "../../sync/account-proof.ts";
 import type { Database } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
 import { textArray } from "../sql/array-literal.ts";
+import { msOf, timeFrom } from "../sql/time-text.ts";
 
 /** Reads what proves whose ledger is stored under a name. Writes nothing. */
 export function openProofStore(db: Database): ProofStore {
@@ -16,8 +17,8 @@ export function openProofStore(db: Database): ProofStore {
       const rows = await read<{ product_type: string; oldest: string; newest: string }>(sql`
         select
           product_type,
-          extract(epoch from oldest) * 1000 as oldest,
-          extract(epoch from newest) * 1000 as newest
+          ${msOf(sql`oldest`)} as oldest,
+          ${msOf(sql`newest`)} as newest
         from unnest(${textArray(productTypes)}::text[]) as stream (product_type)
         cross join lateral (
           select min(c_time) as oldest, max(c_time) as newest
@@ -30,7 +31,7 @@ export function openProofStore(db: Database): ProofStore {
       return productTypes.flatMap((productType) => {
         const row = rows.find((one) => one.product_type === productType);
         if (row === undefined) return [];
-        const [oldest, newest] = [epochMs(Number(row.oldest)), epochMs(Number(row.newest))];
+        const [oldest, newest] = [timeFrom(row.oldest), timeFrom(row.newest)];
         return [{ productType, oldest, newest }];
       });
     },

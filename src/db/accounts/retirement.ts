@@ -1,9 +1,10 @@
 import { sql } from "drizzle-orm";
 import type { ProductType } from "../../contract/product-types.ts";
-import { type EpochMs, epochMs } from "../../contract/time.ts";
+import type { EpochMs } from "../../contract/time.ts";
 import type { Database, Queryable } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
 import { isOneOf } from "../sql/one-of.ts";
+import { msOf, timeFrom } from "../sql/time-text.ts";
 
 /** An account, or one of its product types, that is no longer synced. Its history stays. */
 export type Retirement = {
@@ -27,7 +28,7 @@ export async function readRetirements(
       select
         account,
         nullif(product_type, '') as product_type,
-        extract(epoch from retired_at) * 1000 as retired_at
+        ${msOf(sql`retired_at`)} as retired_at
       from stream_states
       where retired_at is not null
         and ${isOneOf(accounts)}
@@ -35,7 +36,7 @@ export async function readRetirements(
     return rows.map((row) => ({
       account: row.account,
       productType: row.product_type ?? undefined,
-      retiredAt: epochMs(Number(row.retired_at)),
+      retiredAt: timeFrom(row.retired_at),
     }));
   });
 }

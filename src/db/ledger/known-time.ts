@@ -1,11 +1,11 @@
 import { sql } from "drizzle-orm";
-import { type EpochMs, epochMs } from "../../contract/time.ts";
 import { union } from "../../sync/intervals.ts";
 import type { KnownTime, Stream, Walk } from "../../sync/store.ts";
 import { isAnew } from "../../sync/walk/resume-place.ts";
 import type { Queryable } from "../connect.ts";
 import { textArray } from "../sql/array-literal.ts";
 import { isOneOf } from "../sql/one-of.ts";
+import { msOf, timeFrom } from "../sql/time-text.ts";
 
 type WindowRow = {
   account: string;
@@ -32,10 +32,10 @@ export async function readKnownTimes(
       account,
       product_type,
       state,
-      extract(epoch from window_start) * 1000 as from,
-      extract(epoch from window_end) * 1000 as to,
+      ${msOf(sql`window_start`)} as from,
+      ${msOf(sql`window_end`)} as to,
       cursor,
-      extract(epoch from started_at) * 1000 as started_at
+      ${msOf(sql`started_at`)} as started_at
     from checkpoints
     join ${wantedStreams(streams)} using (account, product_type)
     where ${isOneOf(accountsOf(streams))}
@@ -71,17 +71,15 @@ export function groupByStream<Row extends { account: string; product_type: strin
 function knownTimeOf(rows: readonly WindowRow[]): KnownTime {
   const walks = rows.map((row) => ({
     state: row.state,
-    window: { from: toEpochMs(row.from), to: toEpochMs(row.to) },
+    window: { from: timeFrom(row.from), to: timeFrom(row.to) },
     ...(row.cursor === null || isAnew(row.cursor) ? {} : { cursor: row.cursor }),
-    ...(row.started_at === null ? {} : { startedAt: toEpochMs(row.started_at) }),
+    ...(row.started_at === null ? {} : { startedAt: timeFrom(row.started_at) }),
   }));
-  const timeOf = (wanted: "complete" | "expired") =>
+  const spansOf = (wanted: "complete" | "expired") =>
     union(walks.filter(({ state }) => state === wanted).map(({ window }) => window));
   return {
-    coverage: timeOf("complete"),
-    expired: timeOf("expired"),
+    coverage: spansOf("complete"),
+    expired: spansOf("expired"),
     open: walks.filter(({ state }) => state === "open").map(({ state: _, ...walk }): Walk => walk),
   };
 }
-
-const toEpochMs = (numeric: string): EpochMs => epochMs(Math.round(Number(numeric)));

@@ -1,12 +1,13 @@
 import { sql } from "drizzle-orm";
 import { pageSizeMax } from "../../contract/account-bills.ts";
 import { sortedJson } from "../../contract/json.ts";
-import { type EpochMs, epochMs, isoTime } from "../../contract/time.ts";
+import { type EpochMs, isoTime } from "../../contract/time.ts";
 import type { PageCommit } from "../../sync/store.ts";
 import type { Transaction } from "../connect.ts";
 import { textArray } from "../sql/array-literal.ts";
 import { copyIn, copyValue } from "../sql/copy-in.ts";
 import { onlyRow } from "../sql/only-row.ts";
+import { msOf, timeFrom } from "../sql/time-text.ts";
 import type { PlacedBill } from "./placed-bill.ts";
 
 /**
@@ -17,9 +18,9 @@ import type { PlacedBill } from "./placed-bill.ts";
  */
 export async function readNow(tx: Transaction): Promise<EpochMs> {
   const { rows } = await tx.execute<{ now: string }>(
-    sql`select extract(epoch from clock_timestamp()::timestamptz(3)) * 1000 as now`,
+    sql`select ${msOf(sql`clock_timestamp()::timestamptz(3)`)} as now`,
   );
-  return epochMs(Math.round(Number(onlyRow(rows, "the database's time").now)));
+  return timeFrom(onlyRow(rows, "the database's time").now);
 }
 
 // JavaScript is certain to compare only such text as Postgres does.

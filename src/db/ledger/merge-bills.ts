@@ -1,10 +1,11 @@
 import { sql } from "drizzle-orm";
-import { type EpochMs, epochMs, isoTime } from "../../contract/time.ts";
+import { type EpochMs, isoTime } from "../../contract/time.ts";
 import { OutdatedPageError } from "../../errors.ts";
 import type { Stream } from "../../sync/store.ts";
 import type { Transaction } from "../connect.ts";
 import { daysOfPages } from "../days/mark-days.ts";
 import { textArray } from "../sql/array-literal.ts";
+import { msOf, timeFrom } from "../sql/time-text.ts";
 import { assignments, content, incomingRows, isKept, keptBill, list } from "./bill-rows.ts";
 import type { PlacedBill } from "./placed-bill.ts";
 
@@ -47,7 +48,7 @@ export async function mergeBills(
   // A restatement may move a bill to another day: both days are marked.
   const moved = [
     ...written.map(({ bill }) => bill),
-    ...restated.map(({ cTimeMs }) => ({ cTime: epochMs(Number(cTimeMs)) })),
+    ...restated.map(({ cTimeMs }) => ({ cTime: timeFrom(cTimeMs) })),
   ];
   // The promises are equally deep, so that of several errors Promise.all throws the first, the cause.
   await Promise.all([
@@ -93,7 +94,7 @@ async function readStored(
       bill_id as "billId",
       is_restated as "isRestated",
       is_restated and ${isRepaired} as "isOutdated",
-      (extract(epoch from c_time) * 1000)::bigint::text as "cTimeMs"
+      ${msOf(sql`c_time`)} as "cTimeMs"
     from stored`);
   return rows;
 }

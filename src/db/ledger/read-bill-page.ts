@@ -1,9 +1,10 @@
 import { type SQL, sql } from "drizzle-orm";
 import { nonFinancialTypes } from "../../contract/business-types.ts";
-import { type EpochMs, epochMs, isoTime } from "../../contract/time.ts";
+import { type EpochMs, isoTime } from "../../contract/time.ts";
 import type { Stream } from "../../sync/store.ts";
 import type { Execute } from "../connect.ts";
 import { onlyRow } from "../sql/only-row.ts";
+import { msOf, timeFrom } from "../sql/time-text.ts";
 import { ledgerVersion } from "./ledger-version.ts";
 
 export type BillPageQuestion = {
@@ -82,8 +83,8 @@ export async function readBillPage(
       count(*)::int,
       case when count(extra) > 0 then array_agg(extra::text) end as extras,
       (array_agg(bill_id))[count(*)::int] as oldest_id,
-      extract(epoch from min(c_time)) * 1000 as oldest_ms,
-      extract(epoch from ${cursorTime}) * 1000 as below_ms
+      ${msOf(sql`min(c_time)`)} as oldest_ms,
+      ${msOf(cursorTime)} as below_ms
     from (
       select
         bill_id, c_time, symbol, amount, fee, fee_by_coupon, business_type, coin, balance,
@@ -109,7 +110,7 @@ export async function readBillPage(
     oldest:
       page.oldest_id === null || page.oldest_ms === null
         ? undefined
-        : { billId: page.oldest_id, time: epochMs(Number(page.oldest_ms)) },
-    below: page.below_ms === null ? undefined : epochMs(Number(page.below_ms)),
+        : { billId: page.oldest_id, time: timeFrom(page.oldest_ms) },
+    below: timeFrom(page.below_ms),
   };
 }

@@ -2,6 +2,7 @@ import { sql } from "drizzle-orm";
 import type { BillText } from "../../contract/bill.ts";
 import type { Stream } from "../../sync/store.ts";
 import type { Database } from "../connect.ts";
+import { msOf } from "../sql/time-text.ts";
 
 /** What to select of `bills` for a {@link BillText}. */
 export const billTextColumns = sql`
@@ -13,7 +14,7 @@ export const billTextColumns = sql`
       bills.business_type as "businessType",
       bills.coin,
       bills.balance::text,
-      (extract(epoch from bills.c_time) * 1000)::bigint::text as "cTimeMs",
+      ${msOf(sql`bills.c_time`)} as "cTimeMs",
       bills.position_type as "positionType",
       bills.position_amount::text as "positionAmount",
       bills.position_balance::text as "positionBalance",

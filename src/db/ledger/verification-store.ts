@@ -2,7 +2,7 @@ import { sql } from "drizzle-orm";
 import PQueue from "p-queue";
 import { systemClock } from "../../clock.ts";
 import type { Bill } from "../../contract/bill.ts";
-import { type EpochMs, epochMs, isoTime } from "../../contract/time.ts";
+import { type EpochMs, isoTime } from "../../contract/time.ts";
 import type { Interval } from "../../sync/intervals.ts";
 import type { Stream } from "../../sync/store.ts";
 import type { DifferingBill, Repair, StoredBill, VerifyStore } from "../../sync/verify-store.ts";
@@ -13,7 +13,7 @@ import type { LockWaits } from "../lease/lock-waits.ts";
 import { checkVerifyLease } from "../lease/verify-lease.ts";
 import { textArray } from "../sql/array-literal.ts";
 import { pastStalledCopies, type StalledOptions } from "../sql/stalled-copies.ts";
-import { timeText } from "../sql/time-text.ts";
+import { msOf, timeFrom, timeText } from "../sql/time-text.ts";
 import { content, contentColumns, incomingRows, isKept, keptBill } from "./bill-rows.ts";
 import { areResolved, rejectRows, supersedeRows } from "./rejected-bills.ts";
 import { upsertBills } from "./upsert-bills.ts";
@@ -137,7 +137,7 @@ async function* storedBills(
       db.execute<{ billId: string; cTimeMs: string; isLate: boolean }>(sql`
         select
           bill_id as "billId",
-          (extract(epoch from c_time) * 1000)::bigint::text as "cTimeMs",
+          ${msOf(sql`c_time`)} as "cTimeMs",
           ingested_at >= ${since}::timestamptz as "isLate"
         from bills
         where account = ${account}
@@ -150,7 +150,7 @@ async function* storedBills(
     );
     const batch = rows.map(({ cTimeMs, ...bill }) => ({
       ...bill,
-      cTime: epochMs(Number(cTimeMs)),
+      cTime: timeFrom(cTimeMs),
     }));
     yield batch;
     const last = batch.at(-1);

@@ -15,6 +15,7 @@ import type { Queryable, Transaction } from "../connect.ts";
 import { recordColumns } from "../schema/record-columns.ts";
 import * as schema from "../schema/records-schema.ts";
 import { textArray } from "../sql/array-literal.ts";
+import { msOf, timeFrom } from "../sql/time-text.ts";
 
 const totals = recordColumns(schema.ltvSnapshots, ["ltv", "usdtBalance", "unpaidUsdtAmount"]);
 const debts = recordColumns(schema.ltvDebts, Object.keys(debtFields));
@@ -94,8 +95,8 @@ export async function readLastSnapshot(
     }
   >(sql`
     select
-      extract(epoch from taken_at) * 1000 as taken_at_ms,
-      extract(epoch from held_until) * 1000 as held_until_ms,
+      ${msOf(sql`taken_at`)} as taken_at_ms,
+      ${msOf(sql`held_until`)} as held_until_ms,
       sub_account_uids as "subAccountUids",
       ${totals.asFields}
     from ltv_snapshots
@@ -106,7 +107,7 @@ export async function readLastSnapshot(
   const [row] = rows;
   if (row === undefined) return undefined;
   const { taken_at_ms, held_until_ms, ...sent } = row;
-  const takenAt = new Date(Number(taken_at_ms)).toISOString();
+  const takenAt = isoTime(timeFrom(taken_at_ms));
   const coinsOf = async <Row extends object>(table: PgTable, columns: typeof debts) => {
     const found = await tx.execute<Stored<Row>>(sql`
       select ${columns.asFields}
@@ -117,7 +118,7 @@ export async function readLastSnapshot(
   };
   return {
     takenAt,
-    heldUntilMs: Number(held_until_ms),
+    heldUntilMs: timeFrom(held_until_ms),
     record: {
       ...asSent(sent),
       debts: await coinsOf<Omit<Debt, "extra">>(schema.ltvDebts, debts),

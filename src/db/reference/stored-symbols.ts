@@ -2,11 +2,12 @@ import { sql } from "drizzle-orm";
 import { contractFields } from "../../contract/contracts.ts";
 import type { ClassicProductType } from "../../contract/product-types.ts";
 import { symbolFields } from "../../contract/symbols.ts";
-import { type EpochMs, epochMs } from "../../contract/time.ts";
+import type { EpochMs } from "../../contract/time.ts";
 import type { ContractList, SymbolCounts, SymbolList } from "../../sync/store.ts";
 import type { Database, Queryable } from "../connect.ts";
 import { recordColumns } from "../schema/record-columns.ts";
 import * as schema from "../schema/records-schema.ts";
+import { msOf, timeFrom } from "../sql/time-text.ts";
 import { commitList } from "./commit-list.ts";
 
 const { symbol: _pair, ...pairFields } = symbolFields;
@@ -88,8 +89,8 @@ export async function readContracts(
 
 async function readAt(db: Queryable, market: string): Promise<EpochMs | undefined> {
   const { rows } = await db.execute<{ read_at: string }>(sql`
-    select extract(epoch from read_at) * 1000 as read_at
+    select ${msOf(sql`read_at`)} as read_at
     from symbol_lists
     where market = ${market}`);
-  return rows[0] && epochMs(Number(rows[0].read_at));
+  return rows[0] && timeFrom(rows[0].read_at);
 }

@@ -1,9 +1,9 @@
 import { getTableColumns, type SQL, sql } from "drizzle-orm";
 import type { PgTable } from "drizzle-orm/pg-core";
 import { sortedJson } from "../../contract/json.ts";
-import { epochMs, isoTime } from "../../contract/time.ts";
+import { isoTime } from "../../contract/time.ts";
 import { textArray } from "../sql/array-literal.ts";
-import { timeText } from "../sql/time-text.ts";
+import { msOf, timeFrom, timeText } from "../sql/time-text.ts";
 
 /** A record as the contract reads it: text and null, and fields that have no column. */
 type ReadRecord = object;
@@ -59,7 +59,7 @@ export function recordColumns(table: PgTable, fields: readonly string[]): Record
         sql`, `,
       ),
     asFields: asTexts(named),
-    asSent: asTexts(named, "", epochMsText),
+    asSent: asTexts(named, "", msOf),
     assignments: joined((name) => `${name} = excluded.${name}`),
   };
 }
@@ -70,10 +70,8 @@ function columnText(record: ReadRecord, field: string, type: string): string | n
   if (value === null || value === undefined) return null;
   if (type === "json" || type === "jsonb") return sortedJson(value);
   if (typeof value !== "string") throw new Error(`defect: ${field} is neither text nor null`);
-  return isTime(type) ? isoTime(epochMs(Number(value))) : value;
+  return isTime(type) ? isoTime(timeFrom(value)) : value;
 }
-
-const epochMsText = (time: SQL): SQL => sql`(extract(epoch from ${time}) * 1000)::bigint::text`;
 
 const isTime = (type: string): boolean => type.startsWith("timestamp");
 

@@ -1,11 +1,12 @@
 import { sql } from "drizzle-orm";
 import { billsApiOf } from "../../contract/bills-api.ts";
 import { parseExactJson } from "../../contract/json.ts";
-import { type EpochMs, epochMs } from "../../contract/time.ts";
+import type { EpochMs } from "../../contract/time.ts";
 import type { Queryable } from "../../db/connect.ts";
 import { readKnownTime } from "../../db/ledger/known-time.ts";
 import { ledgerVersion } from "../../db/ledger/ledger-version.ts";
 import { onlyRow } from "../../db/sql/only-row.ts";
+import { msOf, timeFrom } from "../../db/sql/time-text.ts";
 import { readReading } from "../../reports/stream-rows.ts";
 import { type Reading, streamTimes } from "../../reports/stream-times.ts";
 import type { KnownTime, Stream } from "../../sync/store.ts";
@@ -67,13 +68,13 @@ async function readVersion(tx: Queryable, stream: Stream) {
     select
       ${ledgerVersion(stream)} as version,
       (
-        select extract(epoch from closed_at) * 1000
+        select ${msOf(sql`closed_at`)}
         from stream_states
         where account = ${stream.account}
           and product_type = ${stream.productType}
       ) as closed_at`);
   const { version, closed_at } = onlyRow(rows, "a ledger's version");
-  return { version, closedAt: closed_at === null ? undefined : epochMs(Number(closed_at)) };
+  return { version, closedAt: timeFrom(closed_at) };
 }
 
 async function readRejectedTimes(tx: Queryable, { account, productType }: Stream) {

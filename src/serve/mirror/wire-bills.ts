@@ -2,8 +2,9 @@ import { sql } from "drizzle-orm";
 import { parseExactJson } from "../../contract/json.ts";
 import { categoryOf, type UnifiedProductType } from "../../contract/product-types.ts";
 import { type BillPage, rowSeparator } from "../../db/ledger/read-bill-page.ts";
+import { msOf } from "../../db/sql/time-text.ts";
 
-const timeMs = sql`(extract(epoch from c_time) * 1000)::bigint`;
+const timeMs = msOf(sql`c_time`);
 
 /**
  * A bill's JSON as the exchange served it. Values that the exchange left empty, null or out are
