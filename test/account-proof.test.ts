@@ -18,7 +18,7 @@ const markAt = (days: number): BillMark =>
 
 type Stored = Partial<Record<ProductType, readonly number[]>>;
 
-/** What is stored, by the days since each bill, of this account and of another one. */
+/** What is stored of this account and of another one: for each bill, the days since its time. */
 function storeOf(own: Stored, others: Stored = {}): ProofStore {
   const marksOf = (stored: Stored, type: ProductType) => (stored[type] ?? []).map(markAt);
   const isIn = (marks: readonly BillMark[], { billId, cTime }: BillMark) =>
@@ -45,12 +45,12 @@ function storeOf(own: Stored, others: Stored = {}): ProofStore {
 
 type Served = Partial<Record<ProductType, readonly number[] | ExchangeError>>;
 
-/** Lets an account prove itself, at an exchange that serves these. */
+/** Has an account prove itself at an exchange that serves these bills. */
 async function prove(
   store: ProofStore,
   served: Served,
   exchangeNow = () => now,
-  /** Whose answers are empty, by their numbers from 1. */
+  /** The answers that are empty, by their numbers from 1. */
   falseEnds: readonly number[] = [],
   mode: AccountMode = "classic",
 ) {
@@ -146,7 +146,7 @@ test("where nothing can be compared the key is taken, and it is told whether any
 
 test("what lies within the 90 days is told by the exchange's clock, not by this machine's", async () => {
   const store = storeOf({ "USDT-FUTURES": [90.5] });
-  // Behind until the first answer, by half a day and more.
+  // More than half a day behind, until the first answer corrects it.
   const times = [daysAgo(0.8), daysAgo(0.8), daysAgo(0.8)];
   const { ended, asked } = await prove(store, {}, () => times.pop() ?? now);
   expect(ended).toBe("out-of-reach");
@@ -175,6 +175,8 @@ test("a new key of a unified account is proven by its unified ledgers, and never
   const classic = storeOf({ "USDT-FUTURES": [9] });
   const { ended, asked } = await prove(classic, { "UTA-OTHER": [3] }, undefined, [], "unified");
   expect(ended).toBeInstanceOf(ForeignKeyError);
-  expect(String(ended)).toMatch(/reads a unified account, .* nothing was written.*--new-key/);
+  expect(String(ended)).toMatch(
+    /is the key of a unified account, .* nothing was written.*--new-key/,
+  );
   expect(asked).toEqual([]);
 });

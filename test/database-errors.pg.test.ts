@@ -154,7 +154,7 @@ describe("TLS", () => {
     await using proxy = await tlsProxyTo(database.url, { offersTls: false });
     const said = await failureOf(connect(withMode(proxy.url, "require")));
     expect(said).toMatch(
-      /does not support SSL connections\): turn TLS on there, or .* sslmode=disable in DATABASE_URL/,
+      /does not support SSL connections\): turn TLS on at the server, or .* sslmode=disable in DATABASE_URL/,
     );
   });
 

@@ -58,7 +58,7 @@ test.concurrent("statements after the server was killed say that it was ended, a
   process.kill(await postmaster(dir.path), "SIGKILL");
   await expect.poll(() => ask().catch(messageOf), { timeout: 20_000 }).toMatch(/ECONNREFUSED/);
   const message = await ask().catch(messageOf);
-  expect(message).toMatch(/embedded Postgres was ended .*run again, which starts it/);
+  expect(message).toMatch(/embedded Postgres was ended .*run again to start it/);
   expect(message).not.toContain("DATABASE_URL");
 });
 

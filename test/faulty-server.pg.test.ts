@@ -154,7 +154,7 @@ describe.concurrent("the next sync has exactly the ledger after one in whose mid
     await at.server.start({ fileBytesMax: logFileBytes });
     const said = await at.failedBy(async () => undefined);
     expect(said).toMatch(
-      /could not extend file [^\n]+: a file may not grow there; raise the server's limit/,
+      /could not extend file [^\n]+: a file of the server may not grow; raise its limit/,
     );
     await at.server.stop("fast");
     await at.server.start();

@@ -241,7 +241,7 @@ describe("a list that cannot be all pairs is refused, and nothing is gone", () =
 
   test("but half of them is believed, and an empty one is not even the first time", async () => {
     await using to = await house();
-    await expect(to.bring(0, [])).rejects.toThrow(/listed 0 pairs, and 0 are known/);
+    await expect(to.bring(0, [])).rejects.toThrow(/listed 0 pairs, where 0 are known/);
     await to.bring(0, four);
     expect(await to.bring(1, [btc, eth])).toEqual({ ...none, gone: 2 });
   });

@@ -213,7 +213,9 @@ describe("a window of a unified account", () => {
     const sizes = [0].values();
     const quirks = { ...known, isAscending: true, hasShortPages: true };
     const end = await walked([...early, ...later], quirks, () => sizes.next().value ?? 0.999);
-    expect(end.error).toMatchObject({ message: expect.stringMatching(/lies between others/) });
+    expect(end.error).toMatchObject({
+      message: expect.stringMatching(/was missing from earlier pages/),
+    });
   });
 
   test("is asked on below a bill behind which known bills lie by id and by time", async () => {

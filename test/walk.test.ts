@@ -233,7 +233,7 @@ test("a row without an id may be its page's final bill: the page's cursor is all
 test("a page of another time is refused where a row that broke the contract tells so", async () => {
   const old = { ...billOf(97), amount: "abc", cTime: String(noon - 12 * dayMs) };
   const { walking } = walkPages(() => ({ rows: [old], endId: "97" }));
-  await expect(walking).rejects.toThrow(/the page is of another time: bill 97 of 2026-05-20/);
+  await expect(walking).rejects.toThrow(/the page was not stored: bill 97 of 2026-05-20/);
 });
 
 test("a window of which nothing was served is asked about again after a pause, and no other one", async () => {

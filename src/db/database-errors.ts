@@ -12,7 +12,7 @@ import { isOfEmbedded } from "./embedded/embedded.ts";
 
 const serverIsLost = "the connection to the server was lost; run again";
 const embeddedIsGone =
-  "the embedded Postgres was ended while it was at work; run again, which starts it, and see " +
+  "the embedded Postgres was ended while it was in use; run again to start it, and see " +
   "postgres/server.log in DATA_DIR for the cause";
 const serverIsSilent = "the server does not answer; check the network and DATABASE_URL";
 const isUnanswered = "a statement was not answered; look for locks on the server";
@@ -20,7 +20,8 @@ const isLocked = "another session holds a lock; let it end, and run again";
 const isForeign =
   "the database holds tables that are not this program's or were half restored; use an empty " +
   "database, or remove them";
-const isOtherSchema = "its tables are not this program's, or older; run bill-sync migrate";
+const isOtherSchema =
+  "its tables are of an older version, or not this program's; run bill-sync migrate";
 
 /** Failures that are not tried again, since another try would wait as long. */
 const silences = [serverIsSilent, isUnanswered, isLocked];
@@ -68,7 +69,7 @@ const remedies: Readonly<Record<string, string>> = {
 const isTlsCode = /CERT|^UNABLE_TO_|^ERR_(?:TLS|SSL)_|^EPROTO$/;
 const tlsRemedy =
   "the server's certificate is not trusted; name its authority by sslrootcert=FILE in " +
-  "DATABASE_URL, or do without the check by sslmode=no-verify";
+  "DATABASE_URL, or turn the check off by sslmode=no-verify";
 
 /** Remedies for the driver's errors that have a message but no code. */
 const spoken: readonly (readonly [RegExp, string])[] = [
@@ -76,13 +77,13 @@ const spoken: readonly (readonly [RegExp, string])[] = [
   [/client password must be a string/i, "put the user's password into DATABASE_URL"],
   [
     /does not support SSL|establishing an SSL/i,
-    "turn TLS on there, or connect in the clear by sslmode=disable in DATABASE_URL",
+    "turn TLS on at the server, or connect without it by sslmode=disable in DATABASE_URL",
   ],
-  [/timeout exceeded when trying to connect/, "all connections are at work; run again"],
+  [/timeout exceeded when trying to connect/, "all connections are in use; run again"],
   [/connection timeout|timeout expired/i, serverIsSilent],
   [
     /File too large|quota exceeded/i,
-    "a file may not grow there; raise the server's limit or quota and run again",
+    "a file of the server may not grow; raise its limit or quota there and run again",
   ],
   [/Query read timeout/, isUnanswered],
   [/connection terminated|not queryable/i, serverIsLost],

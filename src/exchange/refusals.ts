@@ -40,8 +40,8 @@ const toCheck = {
 };
 
 const notUnified = otherMode(
-  "this is a classic account, which the exchange's v3 API does not serve; run again, which " +
-    "reads it by the v2 API",
+  "this is a classic account, which the exchange's v3 API does not serve; run again, to " +
+    "read it by the v2 API",
 );
 const lacksRight = permission(
   "the API key lacks a permission; give it the right to read futures, and that of a unified " +
@@ -72,12 +72,12 @@ const refusals: Readonly<Record<string, Refusal>> = {
   "40084": notUnified,
   "25245": notUnified,
   "40085": otherMode(
-    "this is a unified account, which the exchange's v2 API does not serve; run again, which " +
-      "reads it by the v3 API",
+    "this is a unified account, which the exchange's v2 API does not serve; run again, to " +
+      "read it by the v3 API",
   ),
   "40731": otherMode(
     "this is the key of an elite trader, which is read as that of a unified account; run again, " +
-      "which reads it by the v3 API",
+      "to read it by the v3 API",
   ),
   "40014": lacksRight,
   "25620": lacksRight,

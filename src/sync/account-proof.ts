@@ -149,9 +149,9 @@ function questionOf({ from, to }: Stretch, now: EpochMs): BillsQuestion {
  */
 const unprovable = (account: string, mode: AccountMode): ForeignKeyError =>
   new ForeignKeyError(
-    `this API key was not used for account ${account} before, and reads a ${mode} account, which serves ` +
-      `none of the bills that are stored of ${account}: nothing was written. Use the key that was used ` +
-      `before, once; where it certainly is the same account, sync --new-key takes this one`,
+    `this API key was not used for account ${account} before. It is the key of a ${mode} account, which ` +
+      `serves none of the bills that are stored of ${account}: nothing was written. Run once with the key ` +
+      `that was used before; if it certainly is the same account, sync --new-key takes this key`,
   );
 
 function foreignKey(account: string, compared: readonly Stretch[]): ForeignKeyError {
@@ -160,7 +160,7 @@ function foreignKey(account: string, compared: readonly Stretch[]): ForeignKeyEr
     `this API key was not used for account ${account} before, and serves none of its bills that ` +
       `are stored (${places.join(", ")}): it belongs to another account, and nothing was written. Put the ` +
       `key of account ${account} back, or give this one a name of its own (EXCHANGE_ACCOUNT, or ` +
-      '"name" in ACCOUNTS_FILE); where it certainly is the same account, sync --new-key takes it',
+      '"name" in ACCOUNTS_FILE); if it certainly is the same account, sync --new-key takes it',
   );
 }
 

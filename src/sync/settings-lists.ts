@@ -118,7 +118,7 @@ export function refuseShortList(
   const listed = settings.length + unread.length;
   if (listed > 0 && listed >= known / 2) return;
   throw new UnbelievableListError(
-    `the exchange listed ${listed} ${what}, and ${known} are known: nothing was changed; sync again, ` +
-      "and if the list stays so short, see the exchange's announcements",
+    `the exchange listed ${listed} ${what}, where ${known} are known: nothing was changed; sync ` +
+      "again, and if the list stays so short, see the exchange's announcements",
   );
 }

@@ -104,7 +104,7 @@ class BrokenRecordError extends ReportableError {
   constructor({ path, reason }: RowFault) {
     const place = ["data", path].filter((part) => part !== "").join(".");
     super(
-      "the loan-to-value record was not stored, it broke the API's contract: " +
+      "the loan-to-value record broke the API's contract and was not stored: " +
         printableLine(`${place} ${reason}`),
     );
   }

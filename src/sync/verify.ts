@@ -161,7 +161,7 @@ export class StreamVerify {
     } else if (span.to > now + aheadMaxMs) {
       this.reader.note(
         new ReportableError(
-          `the exchange's clock says ${isoTime(now)}: what is later could not be read; ` +
+          `the exchange's clock says ${isoTime(now)}, so nothing later could be read; ` +
             "set this machine's clock, or give an earlier end",
         ),
       );

@@ -22,7 +22,7 @@ export async function serverAccount(place: string): Promise<Account | undefined>
     if (!made.ok) await run("adduser", ["-S", "-D", "-H", "-s", "/bin/false", accountName]);
   }
   throw new DatabaseError(
-    `Postgres does not run as root, and there is no user ${accountName} nor a way to make one: run bill-sync as an ordinary user, or ${otherDatabase}`,
+    `Postgres does not run as root, and the user ${accountName} neither exists nor can be created: run bill-sync as an ordinary user, or ${otherDatabase}`,
   );
 }
 

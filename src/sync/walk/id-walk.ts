@@ -200,7 +200,7 @@ export class IdWalk {
     } else if (all.length < limit) {
       this.#end = "empty";
     } else {
-      return "no row of a full page has an id to go on by";
+      return "no row of a full page has an id, so the page after it cannot be requested";
     }
     return undefined;
   }

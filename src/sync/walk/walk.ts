@@ -232,10 +232,7 @@ class WindowWalk {
 function refuseStray(api: BillsApi, read: ReadRows, request: PageRequest): void {
   const stray = strayBill(api, read, request);
   if (stray === undefined) return;
-  throw new ExchangeError(
-    "malformed",
-    `the page is of another time: ${stray}; it was not taken in, run again`,
-  );
+  throw new ExchangeError("malformed", `the page was not stored: ${stray}; run again`);
 }
 
 function readRows(api: BillsApi, { rows, rowTexts }: FetchedPage): ReadRows {

@@ -135,7 +135,7 @@ export class WindowQuestions {
     const found = this.#gaps?.take(placed);
     if (found === undefined) return undefined;
     this.#beginAnew();
-    return `bill ${found.billId} lies between others whose pages had to hold it`;
+    return `bill ${found.billId} was missing from earlier pages that should have had it`;
   }
 
   #takeByTime(answer: Answer): Doubt | undefined {

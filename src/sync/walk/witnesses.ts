@@ -21,4 +21,4 @@ export function unservedWitness(
 }
 
 export const missing = ({ billId }: PlacedRow): Doubt =>
-  `bill ${billId} was served before and is missing from an answer that must have it`;
+  `bill ${billId} was served before and is missing from an answer that should have it`;
