@@ -106,7 +106,7 @@ describe("a key", () => {
   });
 });
 
-/** A sandbox exchange, and the program pointed at it and at tables of its own. */
+/** A sandbox exchange, a database, and the program with both configured. */
 async function house() {
   const stack = new AsyncDisposableStack();
   const sandbox = stack.use(await openSandbox({ seed: "keys", density: 0.1 }));
@@ -151,7 +151,7 @@ test("a renamed account is refused before the exchange is asked; the remedy rena
   expect(await heldAgainstLedger(at.db, at.sandbox, "SUSDT-FUTURES", renamedAt)).toMatchObject(
     exactly,
   );
-  // What was covered is covered: only the newest stretch was read again.
+  // Covered time is not read again: only the newest stretch was requested.
   expect(at.requests() - asked).toBeLessThan(6);
   for (const table of [
     "bills",

@@ -29,7 +29,10 @@ const delistedTypes: readonly ProductType[] = classicProductTypes.filter(
 );
 const liveTypes = demoKeyProductTypes.filter((productType) => !isUnified(productType));
 
-/** Accounts of every kind at one exchange, whose clock the test sets ahead, and the program. */
+/**
+ * Accounts of every kind at one exchange, whose clock the test sets ahead, and the program configured for
+ * them.
+ */
 async function house(options: Partial<SandboxOptions> = {}) {
   const stack = new AsyncDisposableStack();
   const clock = { aheadMs: 0 };
@@ -76,7 +79,7 @@ async function house(options: Partial<SandboxOptions> = {}) {
     now,
     upgradedAt,
     run: (...args: readonly string[]) => runCli(args, { env }),
-    /** What is stored of an account, against what its ledger showed at a time. */
+    /** Compares what is stored of an account with what its ledger showed at a time. */
     async compare(
       { name, ledger }: SandboxAccount,
       productTypes: readonly ProductType[],
@@ -95,7 +98,7 @@ async function house(options: Partial<SandboxOptions> = {}) {
       }
       return expected;
     },
-    /** All that is written of an account, but for its runs. */
+    /** All that is stored of an account, except its runs. */
     async written(name: string) {
       const { rows } = await db.execute(sql`
         select
@@ -104,7 +107,7 @@ async function house(options: Partial<SandboxOptions> = {}) {
           (select string_agg(stream_states::text, ',' order by product_type) from stream_states where account = ${name})`);
       return rows;
     },
-    /** How many of the ledgers' own bills are stored, by the wallet and coin that the ledger has for them. */
+    /** How many of the ledgers' own bills are stored, by the ledger's wallet and coin. */
     async storedByWallet() {
       const counts = new Map<string, number>();
       for (const { name, ledger } of sandbox.accounts) {
@@ -124,7 +127,7 @@ async function house(options: Partial<SandboxOptions> = {}) {
   };
 }
 
-/** The product types that are read of an account, once the upgrade is over. */
+/** The product types of an account that are read once the upgrade is over. */
 const typesNow = (name: string): readonly ProductType[] =>
   name === "unified" || name === "upgraded" ? unifiedProductTypes : liveTypes;
 
@@ -177,7 +180,7 @@ test("one accounts file with a classic, a unified, a demo and an upgrading accou
   expect(await at.compare(of("unified"), unifiedProductTypes, first)).toBeGreaterThan(50);
   expect(await at.compare(of("upgraded"), liveTypes, first)).toBeGreaterThan(50);
 
-  // The exchange moves one of them meanwhile: it is left alone, and the others are read.
+  // Meanwhile the exchange upgrades one of the accounts. It is left alone, and the others are read.
   at.clock.aheadMs = hourMs + minuteMs / 3;
   const before = await at.written("upgraded");
   const inTransit = at.now();
@@ -196,7 +199,7 @@ test("one accounts file with a classic, a unified, a demo and an upgrading accou
   const second = at.now();
   const moved = await at.run("sync", "--only", "bills");
   const secondEnded = at.now();
-  // What was not read before the upgrade is out of reach, and this run says so.
+  // Time that was not read before the upgrade can no longer be read, and this run says so.
   expect(moved.code, moved.stdout + moved.stderr).toBe(1);
   expect(await at.compare(of("upgraded"), liveTypes, first)).toBeGreaterThan(50);
   await at.compare(of("upgraded"), unifiedProductTypes, second);
@@ -227,7 +230,8 @@ test("one accounts file with a classic, a unified, a demo and an upgrading accou
   );
   for (const one of closed) {
     expect(one).toMatchObject({ gaps: [], expiresAt: null, behindMs: 0, closedUnread: [{}] });
-    // Exactly from ten minutes before the last run that could read them to the run that found them closed.
+    // Exactly from ten minutes before the last run that could read the streams, to the run that found them
+    // closed.
     const [{ fromMs, toMs }] = one["closedUnread"] as [Record<"fromMs" | "toMs", number>];
     expect(fromMs).toBeGreaterThanOrEqual(Math.floor(first) - 10 * minuteMs);
     expect(fromMs).toBeLessThanOrEqual(firstEnded - 10 * minuteMs);
@@ -274,12 +278,12 @@ test("one accounts file with a classic, a unified, a demo and an upgrading accou
       .map(([chain, bills]) => [chain, bills, breaks.some((one) => chainOf(one) === chain)])
       .toSorted(),
   );
-  // A bill that showed up late, just before the upgrade, is out of reach as well.
+  // A bill that appeared late, just before the upgrade, cannot be read any more either.
   const outOfReach = breaks.filter((one) => one.account === "upgraded" && one.kind === "unread");
   expect(breaks).toEqual(outOfReach);
   expect(reconciled.code, reconciled.stderr).toBe(breaks.length === 0 ? 0 : 1);
-  // An export ends where each wallet was read completely: a unified account has one a coin. One that is
-  // closed is exported whole.
+  // An export ends where each wallet was read completely. A unified account has one wallet a coin. A closed
+  // wallet is exported whole.
   const exported = await at.run("export", "--format", "csv");
   expect(exported.code, exported.stderr).toBe(0);
   const rows = csvRows(exported.stdout);
@@ -303,7 +307,7 @@ test("one accounts file with a classic, a unified, a demo and an upgrading accou
     for (const productType of name === "unified" ? [] : liveTypes) {
       const isOwn = (type: ProductType) => type === productType;
       if (name === "upgraded") {
-        // What came up while it was read may be there, too.
+        // Bills that appeared while the account was read may be stored, too.
         const least = idsIn(account, [productType], { from, to: first, servedBy: first });
         expect(idsOf(name, isOwn, first)).toEqual(expect.arrayContaining([...least]));
         continue;
@@ -324,7 +328,7 @@ test("one accounts file with a classic, a unified, a demo and an upgrading accou
   const journal = await at.run("export", "--format", "hledger", "--demo");
   expect(journal.code, journal.stderr).toBe(0);
   expect(refusalOf("hledger", journal.stdout)).toBe("");
-  // Of what was closed, a bill may lie in the time that was not read.
+  // A bill of a closed ledger may lie in the time that was not read.
   const unexplained = journal.stdout.match(/Equity:Exchange:.*Unexplained/g) ?? [];
   expect(unexplained.filter((name) => !/:upgraded:\w+-FUTURES:/.test(name))).toEqual([]);
   const sums = verifiedSums("hledger", journal.stdout);

@@ -16,7 +16,7 @@ import { testDatabase } from "./support/database.ts";
 import { exactly } from "./support/sandbox-ledger.ts";
 import { type SimulationOptions, simulate, simulationStart } from "./support/simulation.ts";
 
-/** A simulated exchange with one account that is to be read as far as it can be. */
+/** A simulated exchange with one account, of which all is read that the key may read. */
 async function house(options: Partial<SimulationOptions> = {}) {
   const stack = new AsyncDisposableStack();
   const { url } = stack.use(await testDatabase());
@@ -105,7 +105,7 @@ describe("what the exchange refuses to a key", () => {
     const refused = new Map<ProductType, Refusal>();
     await using at = await house({ alterCredential: (credential) => ({ ...credential, refused }) });
     expect(isComplete(await at.sync())).toBe(true);
-    // The first is asked for before anything is planned, the other by its window.
+    // The first product type is probed before anything is planned, the second by its window.
     for (const productType of ["USDT-FUTURES", "COIN-FUTURES"] as const) {
       refused.set(productType, new Refusal(400, "40014", "Incorrect permissions"));
     }
@@ -126,7 +126,7 @@ describe("what the exchange refuses to a key", () => {
   });
 });
 
-/** All that is written of an account, but for its runs. */
+/** All that is stored of an account, except its runs. */
 async function stored(db: Database): Promise<unknown> {
   const { rows } = await db.execute(sql`
     select
@@ -170,7 +170,7 @@ test("an account is read through an upgrade and back: nothing is written in tran
 
   await exchange.pass(hourMs);
   const unified = await exchange.sync();
-  // The run that finds time out of reach is not complete, and the one after it is.
+  // The run that finds time that cannot be read is not complete. The run after it is.
   expect([unified.mode, isComplete(unified)]).toEqual(["unified", false]);
   expect(unified.streams.map(({ stream }) => stream.productType)).toEqual(unifiedProductTypes);
   expect(unified.closed?.map(({ stream }) => stream.productType).toSorted()).toEqual(

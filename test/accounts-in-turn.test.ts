@@ -81,7 +81,7 @@ test("doctor keeps to the limit of a user who has several accounts", async () =>
   );
   const bills = peaks.find(({ operation }) => operation === accountBills.name);
   expect(bills?.requests).toBeLessThanOrEqual(accountBills.limit.requests);
-  // Both accounts' requests within a second would be too many.
+  // The requests of both accounts within one second would exceed the limit.
   expect(2 * classicProductTypes.length).toBeGreaterThan(accountBills.limit.requests);
   expect(refusals).not.toHaveProperty("429");
 });

@@ -14,7 +14,7 @@ import { aMirrorKey } from "./support/mirror.ts";
 
 const both = "USDT-FUTURES,COIN-FUTURES";
 
-/** A sandbox exchange, a database of its own, and the program pointed at both. */
+/** A sandbox exchange, a database, and the program with both configured. */
 async function house() {
   const stack = new AsyncDisposableStack();
   const sandbox = stack.use(await openSandbox({ seed: "accounts", density: 0.05 }));
@@ -36,7 +36,7 @@ const syncBills = ["sync", "--only", "bills"];
 test("a product type that is retired is read no more, fails no run and has no gap; unretired, it is read on", async () => {
   await using at = await house();
   expect(await at.run(syncBills)).toMatchObject({ code: 0 });
-  // A hole, a rejected row, and a year without a sync.
+  // A gap, a rejected row, and a year without a sync.
   await at.db.execute(sql`
     delete from checkpoints
     where product_type = 'COIN-FUTURES'
@@ -142,7 +142,7 @@ test("an account is renamed in all tables at once; two ledgers are never put int
     code: 0,
     stdout: "account old is now stored as main\n",
   });
-  // What is read on is the same ledger: its newest time alone, and under the same key.
+  // The sync continues the same ledger: it reads only the newest time, with the same key.
   const before = at.requests();
   expect(await at.run(syncBills)).toMatchObject({ code: 0 });
   expect(at.requests() - before).toBeLessThan(8);
@@ -218,7 +218,7 @@ test("an account that is added is read with credentials that a command tells, an
   const rest = await run("status", "--limit", "2", "--offset", "2");
   expect(rest.stdout).toContain("the worst 1 of 3 ledgers after the first 2:\n");
   expect(rest.stdout).toMatch(/^1 ledger of paused accounts, complete through 20/m);
-  // The server's keys lie beside the accounts file, and follow.
+  // The mirror's keys lie beside the accounts file, and are renamed too.
   const keysPath = join(folder.path, "mirror-keys.json");
   await writeKeys(keysPath, [aMirrorKey("first"), aMirrorKey("second")]);
   expect(await run("accounts", "rename", "second", "other")).toMatchObject({ code: 0 });

@@ -20,7 +20,7 @@ const ban = (retryAfter?: string): HttpAnswer => ({
   body: "<html><title>Access denied</title>",
 });
 
-/** Three accounts behind one address, before an exchange that answers as the test says. */
+/** Three accounts at one address, and an exchange that answers as the test says. */
 function world(answerAt: (arrival: number, sinceMs: number) => HttpAnswer) {
   const time = virtualClock(Date.UTC(2026, 3, 30));
   const begun = time.now();
@@ -70,7 +70,7 @@ describe("an address that is banned", () => {
     for (const end of failed) {
       expect(end).toMatchObject({ reason: { kind: "banned", code: "HTTP 403" } });
     }
-    // What was not sent is not counted as a request.
+    // A request that was not sent is not counted.
     expect(attempts).toHaveLength(sent.length);
     expect(sent.length).toBeLessThan(120);
   });
@@ -87,7 +87,7 @@ describe("an address that is banned", () => {
     expect(first).toBeGreaterThanOrEqual(toldAt() + 30_000);
     expect(second).toBeGreaterThanOrEqual(first + 30_000);
     expect(third).toBeGreaterThanOrEqual(second + 2 * wayMs);
-    // At its full rate again: what is left takes seconds, one at a time it would take a minute.
+    // The full rate is back: the other requests take seconds. One at a time they would take a minute.
     expect((later.at(-1) ?? 0) - second).toBeLessThan(15_000);
   });
 

@@ -14,7 +14,7 @@ import { virtualClock } from "./support/virtual-clock.ts";
 
 const wayMs = 20;
 
-/** An exchange of many accounts in virtual time, all of them asked from one address. */
+/** An exchange of many accounts in virtual time. All of them send from one address. */
 function world(accounts: number) {
   const time = virtualClock(Date.UTC(2026, 3, 30));
   const sandbox = createSandbox({
@@ -66,7 +66,7 @@ const askBills = (client: Client, signal?: AbortSignal) =>
     signal === undefined ? {} : { signal },
   );
 
-/** The limits of one process, which all of its accounts share. */
+/** The limits of one process. All of its accounts share them. */
 function oneOf(clock: Clock): () => AddressLimits {
   const limits = createAddressLimits(clock);
   return () => limits;
@@ -110,7 +110,7 @@ test.each([12, 200])(
     const each = Math.ceil(asked / processes);
     await time.run(Promise.all(clients.flatMap((client) => times(each, () => askBills(client)))));
     expect(sandbox.statistics().refusals).toEqual({});
-    // A process has a request in hand when it begins.
+    // Each process may send one request as soon as it begins.
     expect(peaks.minute()).toBeLessThanOrEqual(4_800 + processes);
     expect(asked / ((time.now() - startedAt) / minuteMs)).toBeGreaterThan(4_000);
   },
@@ -136,7 +136,7 @@ test("an account that waits for its own limit takes nothing from the others", as
   const endless = times(5_000, () => askBills(busy, stop.signal).catch(() => undefined));
   const startedAt = time.now();
   await time.run(Promise.all(others.flatMap((client) => times(30, () => askBills(client)))));
-  // Thirty at ten a second, as if each were alone.
+  // Thirty requests at ten a second, as if each account were alone.
   expect(time.now() - startedAt).toBeLessThan(3 * (secondMs + 10 * wayMs));
   stop.abort(new Error("enough"));
   await time.run(Promise.all(endless));

@@ -53,7 +53,8 @@ test("a sync beside others of its machine, each with accounts of its own, keeps 
   const [elsewhere, prefixed] = [`not-${hostname()}`, `${hostname()}2`];
   await holdLeases("account_leases", [
     ...processes(1_000_001, 18),
-    // One process with two accounts; ended; killed; this one; on other machines.
+    // One process with two accounts, one that has ended, one that was killed, this one, and some on other
+    // machines.
     ...processes(1_000_001, 1),
     { holder: "", leftSeconds: 1 },
     { holder: holderName(2_000_000), leftSeconds: -1 },
@@ -70,14 +71,15 @@ test("a sync beside others of its machine, each with accounts of its own, keeps 
     seed: "neighbours",
     density: 0,
     wrapAnswer: (answer) => (request) => {
-      // The time alone is public, and counts as every request does.
+      // Only the exchange's time is requested without a key. It counts as every other request does.
       arrivals.arrive(performance.now());
       return answer(request);
     },
   });
   const env = environmentFor(sandbox, database, { PRODUCT_TYPES: "USDT-FUTURES" });
   expect(await runCli(["sync"], { env })).toMatchObject({ code: 0 });
-  // Twenty share eighty a second; a request may take a moment longer than the one before it.
+  // Twenty processes share eighty requests a second. A request may take a moment longer than the one before
+  // it.
   expect(arrivals.peak()).toBeLessThanOrEqual(5);
   expect(arrivals.peak()).toBeGreaterThan(1);
 });

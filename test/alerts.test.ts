@@ -16,7 +16,7 @@ import {
   seriesOf,
 } from "./support/promtool.ts";
 
-/** Hours since 1970, since promtool's tests begin there and judge every minute. */
+/** Hours since 1970: promtool's tests begin there, and judge every minute. */
 const now = epochMs(5 * hourMs);
 const ago = (ms: number) => epochMs(now - ms);
 const limits = { maxAgeMs: 3 * hourMs, ltvMax: 0.8 };
@@ -76,7 +76,7 @@ const ofBreaks = (
   breaks: counts.map(([state, breaks]) => ({ ...usdt, coin: "USDT", state, breaks })),
 });
 
-/** The labels of an alert that fires, as the rules have them. */
+/** The labels with which an alert fires. */
 type Firing = readonly [AlertName, Readonly<Record<string, string>>];
 const loan = { account: "main", risk_unit_id: "" };
 const cases: readonly (readonly [string, Observations, readonly Firing[]])[] = [
@@ -90,7 +90,7 @@ const cases: readonly (readonly [string, Observations, readonly Firing[]])[] = [
   ["complete through 3 hours ago", ofStreams([stream({ completeThrough: ago(3 * hourMs) })]), []],
   [
     "complete through a minute more than 3 hours ago",
-    // Pending for five minutes before.
+    // The alert was pending for five minutes before.
     ofStreams([stream({ completeThrough: ago(3 * hourMs + 6 * minuteMs) })]),
     [["BillSyncStale", ledger]],
   ],
@@ -174,7 +174,7 @@ test.each(cases)("status --check names the alerts where %s", (_, observations, f
 describe("time that was lost", () => {
   const expired = [day(95, 92)];
   const lost = (agoMs: number) => ofStreams([stream({ expired })], ago(agoMs));
-  // Promtool's clock begins in 1970, and this was 2 hours later.
+  // Promtool's clock begins in 1970. The time was lost 2 hours later.
   const lostS = 2 * 3_600;
 
   test("is told for a day", () => {

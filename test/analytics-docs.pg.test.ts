@@ -19,9 +19,9 @@ import { readList } from "../src/sync/settings-lists.ts";
 import { fileDatabase } from "./support/database.ts";
 import { simulate, simulationStart } from "./support/simulation.ts";
 
-// docs/analytics.md is written from the database itself: from the comments of its views, and from
-// what the cookbook's queries answer on the sandbox's ledger. Renew it with:
-// npx vitest run test/analytics-docs.pg.test.ts --update
+// docs/analytics.md is generated from the database: from the comments of its views, and from the answers of
+// the cookbook's queries on the sandbox's ledger. To generate it again: npx vitest run test/analytics-
+// docs.pg.test.ts --update
 
 const docs = (name: string) => fileURLToPath(new URL(`../docs/${name}`, import.meta.url));
 const { database, tables } = await fileDatabase();
@@ -44,7 +44,7 @@ beforeAll(async () => {
   await reconcile(db, { accounts: undefined, productTypes: undefined }, { isFull: true });
 });
 
-/** A loan's record on two days, and two lists of pairs and of contracts that differ in some. */
+/** A loan's record on two days, and two lists of pairs and of contracts that differ in some entries. */
 async function storeRecords(): Promise<void> {
   const random = seededRandom("cookbook/records");
   const pairs = makeSymbols(random, simulationStart);
@@ -76,7 +76,7 @@ async function storeRecords(): Promise<void> {
 
 type Answer = { readonly columns: readonly string[]; readonly rows: readonly string[][] };
 
-/** What a query answers, each value as the text that Postgres prints. */
+/** A query's answer, each value as the text that Postgres prints. */
 async function ask(query: string): Promise<Answer> {
   const client = new Client({
     connectionString: database.url,

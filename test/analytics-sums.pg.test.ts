@@ -10,8 +10,8 @@ import { snowflake } from "../src/sandbox/snowflake.ts";
 import { fileDatabase } from "./support/database.ts";
 import { exact, places } from "./support/exact.ts";
 
-// Each sum that a view shows, against the same sum made here from the bills as they were drawn:
-// in integers of the last place, by the contract's list of types, without a word of SQL.
+// Each sum that a view shows is compared with the same sum computed here from the drawn bills: in integers
+// of the last decimal place, by the contract's list of types, and without SQL.
 
 const { tables } = await fileDatabase();
 const { db } = tables;
@@ -30,7 +30,7 @@ const amountOf = (random: Random): string => {
   return `${pick(random, ["", "-"])}${integer(random, 0, 9_999)}.${part}`;
 };
 
-/** Bills whose numbers say nothing of each other, many of them within seconds. */
+/** Bills with independent numbers, many of them within seconds. */
 function drawBills(random: Random, stream: Stream): Drawn[] {
   let time = Date.UTC(2026, 2, 28);
   return Array.from({ length: 400 }, (_, index) => {
@@ -84,7 +84,7 @@ const amountIn =
   (category: string, only: (decimal: string) => string | undefined = (decimal) => decimal) =>
   (bill: Drawn) =>
     categoryOf(bill) === category ? only(bill.amount) : undefined;
-// Before reconcile has learned anything, a margin move stays inside the account.
+// As long as reconcile has learned nothing, a margin move stays inside the account.
 const walletFee = (bill: Drawn) => (categoryOf(bill) === "margin" ? "0" : bill.fee);
 const walletNet = (bill: Drawn) =>
   categoryOf(bill) === "margin" ? 0n : exact(bill.amount) + exact(bill.fee);
@@ -111,12 +111,12 @@ const rollforward: Sums = {
 const one = () => "1";
 const bySymbol = ["day", "symbol"];
 
-/** What a view's rows add up to; the bills of `of`, each once. */
+/** The sums of each view's rows. The bills that `of` selects count once each. */
 const views: readonly {
   readonly name: string;
   readonly by?: readonly string[];
   readonly of: (bill: Drawn) => boolean;
-  /** By column, or by an expression of columns. */
+  /** Sums of columns, or of expressions of columns. */
   readonly sums: Sums;
 }[] = [
   {
@@ -218,7 +218,7 @@ const keys: Readonly<Record<string, (bill: Drawn) => readonly string[]>> = {
   '"check"': checksOf,
 };
 
-/** Sums that are not zero, by group and column. */
+/** Sums by group and column, without zeros. */
 type Totals = ReadonlyMap<string, bigint>;
 
 function expectedOf({ name, by = [], of, sums }: (typeof views)[number]): Totals {

@@ -44,7 +44,7 @@ beforeAll(async () => {
   await reconcile(db, { accounts: undefined, productTypes: undefined }, { isFull: true });
 });
 
-/** Rows that a statement finds; there should be none. */
+/** The rows that a statement finds. There should be none. */
 const found = async (statement: ReturnType<typeof sql>) => (await db.execute(statement)).rows;
 
 const categories = sql.raw(
@@ -111,7 +111,7 @@ test("has the same days in every time zone, also where a night has no midnight",
         from analytics.daily_rollforward`);
       return rows[0]?.days;
     });
-  // There, 29 March 2026 began at one o'clock.
+  // In Beirut, 29 March 2026 began at one o'clock.
   expect(await daysIn("Asia/Beirut")).toBe(await daysIn("UTC"));
 });
 
@@ -129,7 +129,7 @@ test("a category that no view has a column for is in the column of the unmapped"
   const before = await sumOf();
   const as = (from: string, to: string) =>
     sql`update business_types set category = ${to}, listed_category = ${to} where category = ${from}`;
-  // As a later program's, whose vocabulary is larger than this view's columns.
+  // As if a later version had added a category that this view has no column for.
   const known = sql.raw("business_types_category_is_known");
   const { rows } = await db.execute<{ said: string }>(sql`
     select pg_get_constraintdef(oid) as said
@@ -195,7 +195,7 @@ test("activity shows a difference at each break, of its size, and elsewhere only
 
 describe("bills that are newer than the last reconcile", () => {
   const account = "later";
-  // In one millisecond, and the one with the later id came first.
+  // Both in one millisecond. The one with the higher id was booked first.
   const cTime = epochMs(smallLedgerEnd + hourMs);
   const later = ([amount, counter, balance]: readonly [string, number, string]): Bill => ({
     billId: snowflake(cTime, counter),

@@ -38,7 +38,7 @@ const readOver = async (_table: unknown, rows: AsyncIterable<Buffer>) => {
 
 const digestsOf = async (path: string) => (await readBackup(path, { take: readOver })).tables;
 
-// What a text format could lose: its own separators and escapes, digits, spellings, NULL beside "".
+// Content that a text format could lose: separators, escapes, digits, spellings, and NULL beside "".
 const hostile = String.raw`
   insert into bills values
     ('a', 'USDT-FUTURES', e'1\\.', e'\\.\n\\.', 1e-400, 0.0, null, e'\t', e'\\N', -0.00, '1970-01-01Z',
@@ -176,7 +176,7 @@ describe("restore", () => {
     const end = await runCli(["restore", path], { env });
     expect(end).toMatchObject({ code: 0, stderr: "" });
     expect(end.stdout).toMatch(/^restored \S+: [\d,]+ bills, [\d,]+ rows of \d+ tables, taken /);
-    // Their leases were left out, and yet the accounts are known by their names: a node may be down.
+    // The backup has no leases, and yet the accounts are found by their names even if a node is down.
     const accounts = "select distinct account from stream_times order by account";
     const leased = "select account from account_leases where holder = '' order by account";
     expect(await query(database.url, leased)).toEqual(await query(database.url, accounts));
@@ -272,7 +272,7 @@ describe("restore", () => {
       const at = lineEnds[Math.floor((lineEnds.length - 2) * share)] ?? 0;
       expect(await refusal(gzipSync(text.subarray(0, at)))).toMatch(damaged);
     }
-    // A digit of a bill, a row gone, a row twice, a count, the last digest.
+    // A changed digit of a bill, a missing row, a repeated row, a wrong count, and a wrong last digest.
     const bill = text.indexOf('"table":"bills","rows"');
     const digit = text.subarray(0, bill).lastIndexOf("2026-");
     expect(await refusal(changed((copy) => copy.write("2025-", digit)))).toMatch(

@@ -25,7 +25,7 @@ const { tables } = await fileDatabase();
 const windowsCount = 6;
 const windowOf = (index: number) => minutes(index * 10, (index + 1) * 10);
 
-/** A stream with six windows planned. */
+/** A stream with six planned windows. */
 async function planned(): Promise<HeldStream> {
   const held = await holdStream(tables.db);
   await plan(
@@ -35,7 +35,7 @@ async function planned(): Promise<HeldStream> {
   return held;
 }
 
-/** A page of each window but the first: two bills that no other one holds, each its own. */
+/** A page for each window except the first, with two bills that no other page has. */
 const onePageAWindow = ({ stream }: HeldStream, but: readonly Partial<PageCommit>[] = []) =>
   Array.from({ length: windowsCount - 1 }, (_, index) =>
     aPage(
@@ -47,8 +47,8 @@ const onePageAWindow = ({ stream }: HeldStream, but: readonly Partial<PageCommit
   );
 
 /**
- * Commits a page of the first window, and while it waits for the account's row the others: they
- * are a group.
+ * Commits a page of the first window. While it waits for the account's row, the other pages are committed:
+ * they form a group.
  */
 async function commitAsGroup(
   { stream, runId }: HeldStream,
@@ -64,7 +64,7 @@ async function commitAsGroup(
     ]);
     const first = store.commitPage(aPage(stream, windowOf(0), { cursor: "c0" }));
     await untilBlocked(tables.db, 1);
-    // Listened to at once: one that fails early would be nobody's.
+    // The results are collected at once. Otherwise a page that fails early would be an unhandled rejection.
     const others = Promise.allSettled(pages.map((page) => store.commitPage(page)));
     await blocker.query("commit");
     await first;
@@ -82,7 +82,7 @@ const moved = [0, 1, 2, 3, 4, 5].map(
   (index) => `${index * 10}-${index * 10 + 10} open c${index} 1p ${index === 0 ? 0 : 2}b`,
 );
 
-/** How many transactions wrote the stream's bills. */
+/** How many transactions wrote bills of the stream. */
 async function writers({ stream }: HeldStream): Promise<number> {
   const { rows } = await tables.db.execute<{ writers: number }>(sql`
     select count(distinct xmin::text)::int as writers
@@ -140,7 +140,7 @@ test("a page whose bill Postgres refuses fails alone", async () => {
 
 type Query = (config: { readonly text: string }, values: unknown[]) => Promise<unknown>;
 
-/** The database, but that its statements are sent like this. */
+/** The database, with this way of sending statements. */
 function sending(by: (send: Query) => Query): Database {
   const spoil = (client: PoolClient): PoolClient =>
     new Proxy(client, {
@@ -153,7 +153,10 @@ function sending(by: (send: Query) => Query): Database {
   return Object.create(tables.db, { $client: { value: { connect } } });
 }
 
-/** The database, but that the connection is lost with the first statement like this, or its answer. */
+/**
+ * The database. With the first statement that matches, either the statement or its answer is lost with the
+ * connection.
+ */
 function losing(what: "the statement" | "its answer", like: RegExp, skipped = 0): Database {
   let left = skipped;
   let isLost = false;

@@ -98,7 +98,7 @@ test("verify, and a reconcile that sees a break, count anew what status shows, a
   expect(doctor.stdout).toMatch(
     /^warn {2}counts +main\/USDT-FUTURES: status shows [\d,]+ bills, and [\d,]+ are stored; reconcile --full/m,
   );
-  // It sees a break, and looks at all bills.
+  // It finds a break, so it looks at all bills.
   const reconciled = await run("reconcile", "--json");
   expect(JSON.parse(reconciled.stdout)).toMatchObject({
     recounted: [{ account: "main", counted: whole, stored: whole - 3 }],

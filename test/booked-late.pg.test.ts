@@ -13,8 +13,8 @@ import { exact, exportedOf, none, offsOf } from "./support/booked-bills.ts";
 import { fileDatabase } from "./support/database.ts";
 import { storeUnified, type UnifiedBill, unifiedLedger } from "./support/unified-ledger.ts";
 
-// A unified account's rows may be dated seconds before they are booked, with others of the
-// same coin in between: the balances tell the order, and all that shows bills goes by it.
+// A unified account's rows may be dated seconds before they are booked, with others of the same coin in
+// between. The balances show the order, and all that shows bills follows it.
 
 const { tables } = await fileDatabase();
 const { db } = tables;
@@ -56,7 +56,8 @@ describe("bills that are booked after their times", () => {
       expect(await offs(name)).toEqual(none);
       expect(await findWrongDays(db, name)).toEqual([]);
       expect((await check(name, true)).breaks).toEqual([]);
-      // Not only some order that chains: but for bills that move nothing, the one in which they were booked.
+      // The order is not just any one that chains: except for bills that move nothing, it is the order in
+      // which they were booked.
       const order = new Map(bills.map((bill, place) => [keyOf(bill), place]));
       const moving = (await exportedOf(db, name)).filter(
         ({ walletAmount, walletFee }) => exact(walletAmount) + exact(walletFee) !== 0n,
@@ -75,7 +76,7 @@ describe("bills that are booked after their times", () => {
     for (const account of Array.from({ length: 8 }, (_, index) => `missing ${index}`)) {
       const bills = ledgerOf(account, random() < 0.5);
       const late = new Set(lateOf(bills));
-      // Beside a late one, and not at the end of what there is.
+      // Bills beside one that was booked late, and not the last ones.
       const near = bills.filter(
         (bill, place) =>
           place > 20 &&

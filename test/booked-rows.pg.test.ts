@@ -11,7 +11,7 @@ import { fileDatabase } from "./support/database.ts";
 import { coverStream } from "./support/small-ledger.ts";
 import { storeUnified, unifiedStart } from "./support/unified-ledger.ts";
 
-// A few rows of a unified account that are dated before they are booked, each a case of its own.
+// A few rows of a unified account that are dated before they are booked. Each is a case of its own.
 
 const { tables } = await fileDatabase();
 const { db } = tables;
@@ -64,7 +64,7 @@ describe("bills that are booked after their times", () => {
   test("are not judged where they lie in the last seconds of what was read: what was booked before them may be dated behind it", async () => {
     const account = "the end";
     const readTo = unifiedStart + hourMs + 10_000;
-    // By their times the last one is before the second: it was booked behind it.
+    // By its time, the last bill is before the second. It was booked after it.
     const bills = rowsOf([
       [1, 0],
       [2, 10_500],
@@ -156,7 +156,7 @@ describe("bills that are booked after their times", () => {
     await storeUnified(db, account, bills.slice(0, 4));
     expect((await check(account)).breaks).toEqual([]);
     for (const [place, later] of bills.slice(4).entries()) {
-      // What was stored just before the last check is looked at again.
+      // Otherwise reconcile looks again at bills that were stored just before the last check.
       await db.execute(sql`
         update bills set ingested_at = ingested_at - interval '1 hour' where account = ${account}`);
       await storeUnified(db, account, [later], uncovered);

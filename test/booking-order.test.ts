@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { chainedOrder, type Group, type Step } from "../src/reconciliation/booking-order.ts";
 
-/** Bills in true order from a balance on: what each moves, and whether it shows its balance. */
+/** Bills in true order, starting at a balance: what each moves, and whether it shows its balance. */
 function trueSteps(start: bigint, moves: readonly { moved: bigint; isShown: boolean }[]): Step[] {
   let balance = start;
   return moves.map(({ moved, isShown }, index) => {
@@ -14,7 +14,7 @@ function trueSteps(start: bigint, moves: readonly { moved: bigint; isShown: bool
 const endOf = (start: bigint, steps: readonly Step[]) =>
   steps.reduce((balance, { moved }) => balance + moved, start);
 
-/** In which the given order does not follow. */
+/** How many bills do not follow from the one before them in the given order. */
 function jumpsOf(order: readonly string[], { steps, start, end, tolerance }: Group): number {
   const byId = new Map(steps.map((step) => [step.billId, step]));
   let balance = start;
@@ -31,7 +31,7 @@ function jumpsOf(order: readonly string[], { steps, start, end, tolerance }: Gro
 }
 
 const amount = fc.bigInt({ min: -(10n ** 12n), max: 10n ** 12n });
-// Few values: many ways through, and rings.
+// Few different values, so that there are many paths, and rings.
 const coarse = fc.bigInt({ min: -3n, max: 3n });
 const shown = (moved: fc.Arbitrary<bigint>) => fc.record({ moved, isShown: fc.constant(true) });
 const start = 10n ** 13n;
@@ -95,7 +95,7 @@ describe("bills of one millisecond in any order of their ids", () => {
   test("chain where the first bills without a balance that fit a jump belong elsewhere", () => {
     const after = (billId: string, moved: bigint, balance?: bigint) =>
       ({ billId, time: 0, moved, after: balance }) satisfies Step;
-    // 2 - 9 + 7 is 0, so the three fit wherever any other bills fit.
+    // 2 - 9 + 7 is 0, so these three fit wherever other bills fit.
     const steps = [
       after("3", -687_090_808_079n, 9_835_407_803_355n),
       after("9", 2n),
@@ -119,7 +119,7 @@ describe("bills of one millisecond in any order of their ids", () => {
     });
     fc.assert(
       fc.property(rounded, ({ steps: { steps, end }, rounding }) => {
-        // The bill itself is rounded, so that the next one begins with the balance shown.
+        // The shown balance is rounded, so that the next bill begins with the rounded one.
         const off = steps.map((step, index) => ({
           ...step,
           moved: step.moved + (rounding[index] ?? 0n),
@@ -243,7 +243,7 @@ test("the search among bills that show no balance is bounded for their group as 
     bookedMaxMs: 0,
   });
   expect(new Set(order).size).toBe(steps.length);
-  // Each combination of bills that is tried reads what one more of them moved.
+  // Each combination that is tried reads the moves of one more bill.
   expect(reads).toBeLessThan(100_000);
 });
 
@@ -252,7 +252,7 @@ describe("bills that are booked after their times", () => {
   const start = 10n ** 13n;
   type Drawn = { moved: bigint; gapMs: number; lateMs: number; isShown: boolean };
 
-  /** In the order in which they were booked, with ids that tell it or not. */
+  /** Bills in the order in which they were booked. Their ids may or may not show it. */
   const booked = (drawn: readonly Drawn[]): Step[] => {
     let at = 0;
     const moves = drawn.map(({ gapMs, lateMs, ...move }) => {

@@ -11,8 +11,8 @@ import { fileDatabase } from "./support/database.ts";
 import { damages } from "./support/ledger-damage.ts";
 import { smallLedger, storeLedgers, type TrueBill } from "./support/small-ledger.ts";
 
-// Rows that somebody changes in the tables, past every writer, mark no day. A check of what changed marks
-// the days around each break that it finds by them, or finds no more.
+// Rows that somebody changes directly in the tables mark no day. A check of what changed marks the days
+// around each break that it finds or no longer finds because of them.
 
 const { tables } = await fileDatabase();
 const { db } = tables;
@@ -27,14 +27,14 @@ const cases = Object.entries(damages).flatMap(([name, damage]) =>
   }),
 );
 
-/** The accounts that have breaks by a check of what changed. */
+/** The accounts in which a check of what changed finds breaks. */
 async function brokenAccounts(): Promise<readonly string[]> {
   const everything = { accounts: undefined, productTypes: undefined };
   const { breaks } = await reconcile(db, everything, { isFull: false });
   return [...new Set(breaks.map(({ account }) => account))];
 }
 
-/** Makes one ledger the other, in the table alone. */
+/** Turns one ledger into the other directly in the table. */
 async function changeByHand(account: string, from: readonly TrueBill[], to: readonly TrueBill[]) {
   const stream = { account, productType: "USDT-FUTURES" } as const;
   const [before, after] = [from, to].map(

@@ -115,7 +115,7 @@ test("a reader that has seen enough, such as head, ends an export quietly and wi
 test("SIGTERM leaves no file, and code 1", async () => {
   await using folder = await temporaryFolder();
   const output = join(folder.path, "bills.csv");
-  // Held up by a lock on a table that it reads, so that it is surely not done yet.
+  // A lock on a table that the export reads keeps it from ending.
   const client = await db.$client.connect();
   await client.query("begin; lock table rejected_bills in access exclusive mode");
   await using running = await startCli(
@@ -206,7 +206,7 @@ test("what a real sync stored is exported as far as it was read completely, and 
   });
   const synced = environmentFor(sandbox, own, { PRODUCT_TYPES: "USDC-FUTURES" });
   expect((await runCli(["sync", "--only", "bills"], { env: synced })).code).toBe(0);
-  // As bills come: one in the minutes that are to be read again.
+  // As bills arrive: one in the minutes that are to be read again.
   await using tables = openDatabase(own.url);
   const newest = aBill({
     billId: snowflake(Date.now(), 0),
@@ -217,7 +217,7 @@ test("what a real sync stored is exported as far as it was read completely, and 
   expect((await runCli(["reconcile"], { env: synced })).code).toBe(0);
   const end = await runCli(["export", "--format", "hledger"], { env: synced });
   expect(end.code).toBe(0);
-  // No warning: nothing is missing in what it holds.
+  // There is no warning, since nothing is missing in the file.
   expect(end.stderr).toMatch(
     /^ends at \S+ \S+Z, up to which everything was read; --to includes newer bills\n$/,
   );
@@ -238,7 +238,7 @@ test("what a real sync stored is exported as far as it was read completely, and 
   const whole = await rows("--to", isoTime(epochMs(Date.now() + 60_000)));
   expect(whole).toHaveLength(streams[0].bills);
   expect(whole.length).toBeGreaterThan(found.length);
-  // An increment leaves the newest out of no file, or the next one would not have it either.
+  // An incremental export leaves out no newest bill. Otherwise the next one would not have it either.
   expect(await rows("--changed-since", "1970-01-01")).toEqual(whole);
   const all = await runCli(["export", "--format", "csv", "--changed-since", "1970-01-01"], {
     env: synced,

@@ -66,7 +66,7 @@ test("the real sync gets exactly the ledger out of an exchange with faults of ev
     expect(stdout).toMatch(code === 0 ? /\ncomplete, after / : /\nNOT complete, after /);
   }
   expect(codes).toEqual([...codes.slice(1).map(() => 1), 0]);
-  // These strike only a request that goes on behind a page; which ones do is chance.
+  // These faults strike only a request that continues after a page. Chance decides which ones do.
   const behindPages: readonly FaultKind[] = [
     "end-id-cycles",
     "end-id-foreign",

@@ -7,13 +7,13 @@ import { type CliOptions, environmentFor, runCli, startCli } from "./support/cli
 import { testDatabase } from "./support/database.ts";
 import { exactly, heldAgainstLedger } from "./support/sandbox-ledger.ts";
 
-/** A sandbox exchange, a database of its own, and the program pointed at both. */
+/** A sandbox exchange, a database, and the program with both configured. */
 async function house(options: Partial<SandboxOptions> = {}) {
   const stack = new AsyncDisposableStack();
   const sandbox = stack.use(await openSandbox({ seed: "full disk", density: 0.1, ...options }));
   const { url } = stack.use(await testDatabase());
   const { db } = stack.use(openDatabase(url));
-  // As much as can be logged.
+  // The most verbose log.
   const env = environmentFor(
     sandbox,
     { url },

@@ -7,7 +7,7 @@ import { openSandbox, type SandboxOptions } from "../src/sandbox/sandbox.ts";
 import { type CliEnvironment, environmentFor, runCli } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
 
-/** A sandbox exchange with one product type and a loan, and the program pointed at it. */
+/** A sandbox exchange with one product type and a loan, and the program configured for it. */
 async function house(options: Partial<SandboxOptions> = {}, others: CliEnvironment = {}) {
   const stack = new AsyncDisposableStack();
   const sandbox = stack.use(await openSandbox({ seed: "only", density: 0.1, ...options }));
@@ -78,7 +78,7 @@ test("sync --only contracts needs no credentials, and asks for the product types
       { productType: "USDC-FUTURES", pairs: 3, ...counts },
     ],
   });
-  // Those of a unified account's spot ledger are nobody's.
+  // No contracts are listed for the spot ledger of a unified account.
   const none = await runCli(["plan", ...words.slice(0, 3), "--product", "UTA-SPOT"], { env });
   expect(JSON.parse(none.stdout)).toMatchObject({ requestsMin: 0, contracts: { requests: 0 } });
   const status = await runCli(["status"], { env });
@@ -103,7 +103,7 @@ describe.concurrent("sync brings", () => {
       "the two that --only ltv,symbols names",
       ["--only", "ltv,symbols"],
       { bills: 0, ltv: 1, symbols: 60, contracts: 0 },
-      // Which of the two APIs serves the account, only its settings tell.
+      // Only the account's settings say which of the two APIs serves it.
       ["account settings", "loan-to-value", "symbols"],
     ],
     [

@@ -23,7 +23,7 @@ test("reconcile finds what was damaged, --repair reads it again, and what stays 
     stdout: expect.stringContaining("nothing is open"),
   });
 
-  // The 40th bill is gone, the 80th says something else, and a third one nobody ever served.
+  // The 40th bill is missing, the 80th has another amount, and a third one was never served.
   const { rows } = await db.execute<{ bill_id: string }>(sql`
     select bill_id
     from bills
@@ -56,11 +56,11 @@ test("reconcile finds what was damaged, --repair reads it again, and what stays 
   const numberOf = (kind: string) =>
     new RegExp(`^#(\\d+) ${kind}:`, "m").exec(repaired.stdout)?.[1] ?? "none";
 
-  // That a bill was restated by the repair is told once, too.
+  // The repair restated a bill, which is reported once, too.
   const accept = (kind: string) =>
     reconcile("--accept", numberOf(kind), "--note", "looked into it");
   expect(await accept("restatement")).toMatchObject({ code: 1 });
-  // A restatement that was looked into leaves nothing that does not add up.
+  // A restatement that was signed off does not keep the ledger from adding up.
   expect(await accept("duplicate")).toMatchObject({
     code: 0,
     stdout: expect.stringContaining(

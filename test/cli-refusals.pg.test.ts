@@ -12,7 +12,7 @@ import { type CliEnvironment, environmentFor, runCli } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
 import { exactly, heldAgainstLedger } from "./support/sandbox-ledger.ts";
 
-/** A sandbox exchange, a database of its own, and the program pointed at both. */
+/** A sandbox exchange, a database, and the program with both configured. */
 async function house(options: Partial<SandboxOptions>, others: CliEnvironment = {}) {
   const stack = new AsyncDisposableStack();
   const sandbox = stack.use(await openSandbox({ seed: "refusals", density: 0.1, ...options }));
@@ -100,7 +100,7 @@ test("an address that is banned in the middle of a sync asks nothing more, keeps
   );
   const end = await at.run("sync");
   expect(end.code).toBe(1);
-  // Ten were on their way when the first of them was told.
+  // Ten requests were on their way when the first refusal arrived.
   expect(arrivals).toBeLessThanOrEqual(30 + accountBills.limit.requests);
   expect(end.stdout).toMatch(
     /HTTP 403 "<html>.*has banned this machine's address.*; wait at least/,
@@ -148,7 +148,7 @@ describe.concurrent("a key without the right to something", () => {
     expect(synced.stdout.match(/^.*40099.*$/gm)).toEqual([
       expect.stringMatching(`^main/${types}: the exchange refused \\(40099: `),
     ]);
-    // Where it shows, and in the run's last line.
+    // The refusal is logged where it happens, and in the run's last line.
     const logged = synced.stderr.match(/^.*40099.*$/gm)?.map((line) => JSON.parse(line));
     expect(logged).toMatchObject([
       { productType: "USDT-FUTURES", also: classicProductTypes.slice(1).join(", ") },

@@ -9,11 +9,11 @@ import { environmentFor, runCli, startCli } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
 import { exactly, heldAgainstLedger } from "./support/sandbox-ledger.ts";
 
-// What npm adds to a Ctrl-C of the terminal's comes within a few of them; a second key does not.
+// npm repeats a terminal's Ctrl-C within a few milliseconds. A user who presses it twice takes longer.
 const secondKeyMs = 400;
 const longMs = 10_000;
 
-/** A slow sandbox exchange, a database of its own, and the program pointed at both. */
+/** A slow sandbox exchange, a database, and the program with both configured. */
 async function house() {
   const stack = new AsyncDisposableStack();
   const way = { delayMs: 150, longDelays: 0 };
@@ -97,7 +97,7 @@ describe.concurrent("a run that is asked to stop", () => {
     await using at = await house();
     await using sync = await at.start();
     await sync.seen("stderr", pageStored);
-    // It finds both once it goes on, however busy the machine is.
+    // The process finds both signals when it continues, however busy the machine is.
     for (const signal of ["SIGSTOP", "SIGINT", "SIGTERM", "SIGCONT"] as const) sync.kill(signal);
     const end = await sync.ended;
     expect(end).toMatchObject({ code: 1, signal: null });
@@ -135,7 +135,7 @@ test("a second run on an account that another one holds ends with code 3 and lea
   );
   holder.kill("SIGTERM");
   expect((await holder.ended).stdout).toContain("stopped before the end");
-  // What status calls the last run is the one that did something.
+  // For status, the last run is the last one that did something.
   expect(await at.outcomes()).toEqual([
     ["stopped", true],
     ["held", true],

@@ -11,7 +11,7 @@ import { exactly, heldAgainstLedger } from "./support/sandbox-ledger.ts";
 
 const wanted = ["USDT-FUTURES", "SUSDT-FUTURES"] as const satisfies ProductType[];
 
-/** A sandbox exchange, a database of its own, and the program pointed at both. */
+/** A sandbox exchange, a database, and the program with both configured. */
 async function house(options: Partial<SandboxOptions> = {}) {
   const stack = new AsyncDisposableStack();
   const sandbox = stack.use(await openSandbox({ seed: "cli", density: 0.3, ...options }));
@@ -27,7 +27,7 @@ async function house(options: Partial<SandboxOptions> = {}) {
   };
 }
 
-/** As if nothing had ever been migrated. */
+/** As if no migration had ever run. */
 async function dropTables(db: Database): Promise<void> {
   await db.execute(sql`drop schema if exists drizzle cascade`);
   await db.execute(sql`drop schema public cascade`);

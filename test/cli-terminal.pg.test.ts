@@ -5,7 +5,10 @@ import { environmentFor, runCli } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
 import { give, serve } from "./support/exchange-client.ts";
 
-/** Clears a screen, sets a title, in two ways of writing an escape, and turns what follows round. */
+/**
+ * Clears the screen and sets a title, with two spellings of an escape, and reverses the direction of the
+ * text that follows.
+ */
 const hostile = "\u001b[2J\u009b31m\u001b]0;owned\u0007\u202e\r\nall: complete";
 const acting = /[\p{Cc}\p{Cf}]/u;
 

@@ -193,7 +193,7 @@ describe.concurrent("what cannot be meant ends with code 2 and one message, befo
     [verify("yesterday", "2026-11-02"), credentials, /^--from "yesterday" is not a time: write 2/],
     [verify("2026-02-30", "2026-11-02"), credentials, /^--from "2026-02-30" is not a time: write/],
     [verify("2026-11-01", "2026-11-02T25:00Z"), credentials, /^--to "2026-11-02T25:00Z" is not a/],
-    // Which midnight, or which ten o'clock, nobody could say.
+    // Without an offset, nobody knows which ten o'clock is meant.
     [
       verify("2026-11-01T10:00", "2026-11-02"),
       credentials,

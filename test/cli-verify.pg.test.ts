@@ -11,11 +11,11 @@ import { testDatabase } from "./support/database.ts";
 import { exactly, heldAgainstLedger } from "./support/sandbox-ledger.ts";
 
 const second = 1_000;
-// Below what a client takes for silence.
+// Shorter than the silence after which a client gives up.
 const heldMs = 5 * second;
 const daysAgo = (days: number) => isoTime(epochMs(Date.now() - days * dayMs));
 
-/** A sandbox that notes who asks for bills and when: each process has a locale of its own. */
+/** A sandbox that notes who requests bills, and when. Each process is known by its locale. */
 async function house(options: Partial<SandboxOptions> = {}) {
   const stack = new AsyncDisposableStack();
   const arrivals: { readonly who: string; readonly at: number }[] = [];
@@ -54,7 +54,10 @@ async function house(options: Partial<SandboxOptions> = {}) {
     async untilArrivals(locale: string, count: number) {
       while (of(locale).length < count) await sleep(10);
     },
-    /** Answers one of them slowly until the other asks too: else it may have ended by then. */
+    /**
+     * Holds one process's answer until the other process sends a request. Otherwise the first might have
+     * ended by then.
+     */
     holdUntil(who: string, until: string) {
       held = { who, until };
     },
@@ -98,7 +101,7 @@ describe("a verification and a sync of one account at once", () => {
     const [verifyTimes, syncTimes] = [at.of(verifyLocale), at.of(syncLocale)];
     expect(verifyTimes[0]).toBeGreaterThan(syncTimes[0] ?? Number.NaN);
     expect(verifyTimes[0]).toBeLessThan(syncTimes.at(-1) ?? Number.NaN);
-    // While the verify ran the sync had eight.
+    // While verify ran, sync had eight requests a second.
     const beside = syncTimes.filter(
       (time) => time > (verifyTimes[0] ?? 0) && time < (verifyTimes.at(-1) ?? 0),
     );

@@ -5,7 +5,7 @@ import { ExchangeError } from "../src/errors.ts";
 import { holdsSecret, scrubber } from "../src/exchange/scrub.ts";
 import { give, openClient, serve } from "./support/exchange-client.ts";
 
-/** With every sign that some spelling changes. */
+/** Contains every character that some spelling changes. */
 const account = {
   apiKey: "bg_0123456789abcdef",
   apiSecret: 's3cr"et/+<&=%\\s3cr"et/+<&=%\\',
@@ -23,7 +23,7 @@ const html = (text: string) =>
 
 type Echo = (response: ServerResponse, echoed: string, request: IncomingMessage) => void;
 
-/** Places in which a server, or a proxy before it, may repeat what it was sent. */
+/** Places in which a server, or a proxy before it, may repeat what it received. */
 const echoes: readonly [string, Echo][] = [
   ["a page with 200", (response, echoed) => give(response, { body: echoed })],
   ["a page with 502", (response, echoed) => give(response, { status: 502, body: echoed })],

@@ -27,7 +27,7 @@ const refusal = (code: string, msg = "no", status = 400): Given => ({
   body: { code, msg, requestTime: start, data: null },
 });
 
-/** A page whose one row is so many lists in each other. */
+/** A page whose one row is this many nested lists. */
 const nested = (depth: number): string =>
   `{"code":"00000","data":{"bills":[${"[".repeat(depth)}${"]".repeat(depth)}]}}`;
 
@@ -234,7 +234,7 @@ describe("an answer that is none", () => {
   });
 });
 
-/** The first attempt's failure; the asking itself is stopped after it. */
+/** The first attempt's failure. The request is stopped after it. */
 async function firstFailure(asking: ReturnType<typeof openClient>) {
   const stop = new AbortController();
   const failures: ExchangeError[] = [];

@@ -13,7 +13,7 @@ import { fileDatabase } from "./support/database.ts";
 import { aMirrorKey, openMirror } from "./support/mirror.ts";
 import { storeLedger, storeLists, storeLoanToValue } from "./support/stored-year.ts";
 
-// The clients as they are, in their latest versions: only base URL and key are another's.
+// The latest versions of the clients, unchanged. Only the base URL and the key are different.
 
 type Key = Readonly<Record<"apiKey" | "apiSecret" | "apiPassphrase", string>>;
 type Place = { readonly url: string; readonly key: Key; readonly unified: Key };
@@ -25,7 +25,7 @@ const stack = new AsyncDisposableStack();
 let tables: OpenDatabase;
 let sandbox: OpenSandbox;
 let places: Readonly<Record<"mirror" | "sandbox", Place>>;
-/** What is stored ends here. */
+/** The end of the stored time. */
 let storedTo: number;
 let databaseUrl: string;
 
@@ -65,7 +65,7 @@ beforeAll(async () => {
 
 afterAll(() => stack.disposeAsync());
 
-/** A client of ccxt whose every address is this one. */
+/** A client of ccxt for which every address is this one. */
 function ccxtAt(url: string, { apiKey, apiSecret, apiPassphrase }: Key): bitget {
   const client = new ccxt.bitget({ apiKey, secret: apiSecret, password: apiPassphrase });
   const { api } = client.urls;
@@ -77,10 +77,10 @@ function ccxtAt(url: string, { apiKey, apiSecret, apiPassphrase }: Key): bitget 
 const idsOf = (entries: readonly { readonly info?: unknown; readonly id?: string | undefined }[]) =>
   entries.map(({ id }) => id);
 
-/** Bills appear late: what is older than this, both the table and the sandbox have. */
+/** Bills may appear late. Both the table and the sandbox have all bills older than this. */
 const settledTo = () => storedTo - dayMs / 2;
 
-/** The ids of what is stored of the classic account, oldest first. */
+/** The ids of the classic account's stored bills, oldest first. */
 async function storedIds(
   productType: (typeof classicProductTypes)[number],
   { from, to = storedTo }: { readonly from: number; readonly to?: number },
@@ -258,7 +258,7 @@ test("a loop over a year in windows of 7 days, 100 bills a page, reads the table
       });
       const page = data as unknown as { bills: Record<string, string>[]; endId: string };
       read.push(...page.bills);
-      // The client has no pace of its own, and a key has 100 requests a second.
+      // The client does not limit its rate. A key has 100 requests a second.
       await sleep(12);
       idLessThan = page.endId === "" ? undefined : page.endId;
     } while (idLessThan !== undefined);
@@ -273,7 +273,7 @@ test("a loop over a year in windows of 7 days, 100 bills a page, reads the table
 
 test("past the 100 requests that a key has in a second, both throw the refusal", async () => {
   const keys = { sdk: aMirrorKey("classic"), ccxt: aMirrorKey("classic") };
-  // A second that does not end.
+  // The clock stands still within one second.
   const second = Date.now();
   await using mirror = openMirror(databaseUrl, { keys: Object.values(keys), now: () => second });
   await using server = await listen(mirror.app, { host: "127.0.0.1", port: 0 });
@@ -290,7 +290,7 @@ test("past the 100 requests that a key has in a second, both throw the refusal",
     expect(one).toMatchObject({ code: 429, headers: { "retry-after": "1" } });
   const client = ccxtAt(server.url, keys.ccxt);
   await client.loadMarkets();
-  // Its own pace, 20 requests a second, never comes there.
+  // Its own limit of 20 requests a second would never reach the mirror's.
   client.enableRateLimit = false;
   const params = { productType: "USDT-FUTURES", type: "swap" };
   const hurried = await refusedOf(() => client.fetchLedger(undefined, undefined, 1, params));

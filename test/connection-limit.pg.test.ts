@@ -61,14 +61,14 @@ test("in the place of connections that are stuck others are lent, and not withou
   const usual = connectionsMax - 1;
   const takeAll = (count: number) =>
     Promise.all(Array.from({ length: count }, () => pool.connect()));
-  // One is kept for what is urgent; without others in their place, nobody would get the next.
+  // One connection is kept for urgent work. If the others were not replaced, nobody would get the next one.
   const [first, ...stuck] = [...(await takeAll(usual)), ...(await takeAll(spareConnections))];
   const last = pool.connect();
   expect(pool.totalCount).toBe(usual + spareConnections);
   first?.release();
   for (const client of [...stuck, await last]) client.release();
   await setImmediate();
-  // They are as few as before once nothing is stuck.
+  // There are as few connections as before once none is stuck.
   expect(pool.options.max).toBe(connectionsMax);
 });
 

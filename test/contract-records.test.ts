@@ -22,7 +22,7 @@ describe("the list of business types", () => {
     trans_from_otc trans_to_otc buy sell force_buy force_sell burst_buy burst_sell bonus_issue
     bonus_recycle bonus_expired delivery_long delivery_short trans_from_cross trans_to_cross
     trans_from_isolated trans_to_isolated`.match(/\w+/g);
-  // Met in public records of its answers.
+  // Found in public records of the API's answers.
   const seen = `
     risk_captital_user_transfer user_exchange_buy user_exchange_sell settle_interest adl_close_long
     adl_close_short adl_buy_in_single_side_mode adl_sell_in_single_side_mode trans_to_strategy
@@ -62,7 +62,7 @@ describe("the list of business types", () => {
   test("has the 154 types of unified accounts, each once, with the category of its name", () => {
     expect(new Set(unifiedBusinessTypes.map(({ code }) => code)).size).toBe(154);
     expect(unifiedBusinessTypes).toHaveLength(154);
-    // The first that fits counts.
+    // The first rule that matches applies.
     const rules: readonly [RegExp, string][] = [
       [/^ORDER_DEALT_/, "spot"],
       [/^(BORROW|REPAYMENT)$/, "loan"],

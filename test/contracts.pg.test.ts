@@ -23,7 +23,7 @@ const btc = {
 };
 const eth = { ...btc, symbol: "ETHUSDT", baseCoin: "ETH" };
 
-/** A database of its own, and what brings it a product type's list as it was at an hour. */
+/** A database of its own, and a function that stores a product type's list as it was at an hour. */
 async function house() {
   const stack = new AsyncDisposableStack();
   const { url } = stack.use(await testDatabase());
@@ -81,7 +81,7 @@ describe("lists of one product type", () => {
     await commitSymbols(db, { readAt: at(0), ...spot });
     expect(await bring(0, [btc, eth])).toEqual({ ...none, new: 2 });
     expect(await bring(0, [btc], coin)).toEqual({ ...none, new: 1 });
-    // Another hour, so that a version of one could be ended by the list of the other.
+    // At another hour, so that the list of one product type could end a version of the other.
     expect(await bring(1, [{ ...btc, makerFeeRate: "0.1" }, eth])).toEqual({ ...none, changed: 1 });
     expect(await bring(1, [{ ...eth, symbol: "X" }, btc], coin)).toEqual({ ...none, new: 1 });
     expect(await bring(2, [eth])).toEqual({ ...none, gone: 1 });
@@ -119,7 +119,7 @@ describe("lists of one product type", () => {
 test("a bill's contract is the version of its time, else the nearest before, else the first", async () => {
   await using to = await house();
   const { db, bring } = to;
-  // Held from 0 to 2, from 2 to 4, gone until 6.
+  // From 0 to 2, then from 2 to 4, then gone until 6.
   const rates: readonly (readonly [hour: number, fee: string | undefined])[] = [
     [0, "0.1"],
     [2, "0.2"],

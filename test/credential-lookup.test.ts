@@ -39,7 +39,7 @@ const environmentOf = (path: string) => ({ ACCOUNTS_FILE: path, DESK: "from-vari
 const namesIn = (path: string) =>
   readConfig(environmentOf(path), { credentials: false, accounts: [] }).accountNames;
 
-/** @param settings of an account that is in the table, and not in the file. */
+/** @param settings of an account that is in the table but not in the file. */
 async function lookUp(path: string, name: string, settings?: AccountSettings) {
   const config = readConfig(environmentOf(path), { credentials: true, accounts: [name] });
   const configured = config.accounts.find((account) => account.name === name);
@@ -48,7 +48,7 @@ async function lookUp(path: string, name: string, settings?: AccountSettings) {
   return withCredentials(account, signal);
 }
 
-/** Prints the three of the account that its argument names, as JSON. */
+/** Prints the three credentials of the account that its argument names, as JSON. */
 const printsAll = command(
   "const a = process.argv[1]; process.stdout.write(JSON.stringify(" +
     "{apiKey: 'key of ' + a, apiSecret: 's', apiPassphrase: {env: 'DESK'}}))",
@@ -108,7 +108,7 @@ test("a directory has a file an account, of which only the one that is asked for
   await put("fund-1", JSON.stringify({ ...keys, apiKey: "key-2" }));
   expect(shown(await lookUp(directory, "fund-1")).apiKey).toBe("key-2");
   await expect(lookUp(directory, "broken")).rejects.toThrow("broken.json: is not JSON");
-  // Read as a whole, each fault is told.
+  // If the whole file is read, each fault is reported.
   const environment = { ACCOUNTS_FILE: directory };
   expect(() => readConfig(environment, { credentials: true })).toThrow("broken.json: is not JSON");
   const needs = { credentials: true, accounts: ["fund-1"] };

@@ -19,7 +19,7 @@ test.each(seeds)(
       seed,
       density: 0.5,
       productTypes: ["USDT-FUTURES", "COIN-FUTURES"],
-      // An idle machine would be done before the first of its connections is ended.
+      // Pages wait for the first cut: on an idle machine the run would end before it.
       wrapStore: (store) => ({
         ...store,
         commitPage: (page) => firstCut.promise.then(() => store.commitPage(page)),
@@ -34,7 +34,7 @@ test.each(seeds)(
       isOver.signal,
     );
     cutting.catch(firstCut.reject);
-    // A run that cannot even give its account back rejects; what it did counts all the same.
+    // A run that cannot give its lease back rejects. What it stored counts all the same.
     for (let run = 0; run < 3; run++) await simulation.sync().catch(() => undefined);
     isOver.abort();
     await cutting;

@@ -43,7 +43,7 @@ const window = minutes(0, 10);
 
 const { database, tables } = await fileDatabase();
 
-/** The URL of this file's database, changed. */
+/** The URL of this file's database, with changes. */
 function urlWith(change: (url: URL) => void, from = database.url): string {
   const url = new URL(from);
   change(url);
@@ -141,7 +141,7 @@ describe("a database that cannot be reached is an error with its remedy, without
 });
 
 describe("TLS", () => {
-  // The driver warns once in the life of a process, whichever test is the first.
+  // The driver warns once in the life of a process, whichever test comes first.
   const warnings: Error[] = [];
   const collect = (warning: Error) => warnings.push(warning);
   beforeAll(() => void process.on("warning", collect));
@@ -158,7 +158,7 @@ describe("TLS", () => {
     );
   });
 
-  // An address of this machine that is none of those that are known as such.
+  // An address of this machine that is not a well-known loopback address.
   const elsewhere = (url: string, query = "") => {
     const { port, username, password, pathname } = new URL(url);
     const host = `0.0.0.0:${port}${pathname}${query}`;
@@ -267,7 +267,7 @@ describe("a page whose database fails is an error with its remedy, and nothing i
     expect(await storedIds(held)).toEqual(ids(1));
   }
 
-  /** Whatever was stored: a run that resumes from what is known ends with all of it. */
+  /** Whatever was stored, a run that resumes from it ends with all bills. */
   async function expectResumed(held: HeldStream): Promise<void> {
     const [walk] = (await held.store.knownTime(held.stream)).open;
     if (walk?.cursor !== "c2") await held.store.commitPage(page(held));
@@ -343,7 +343,7 @@ describe("a page whose database fails is an error with its remedy, and nothing i
     const store = openStore(remote.db, { account: held.stream.account, epoch: 1 }, held.runId);
     const said = await failureOf(store.commitPage(page(held)));
     expect(said).toMatch(/: the connection to the server was lost; run again; what was committed/);
-    // A server that was handed the commit may be at it still: its lock on the row says so.
+    // A server that received the commit may still be working on it, which its lock on the row shows.
     await tables.db.execute(sql`
       select 1 from account_leases where account = ${held.stream.account} for update`);
     expect(outcomes).toContainEqual(await checkpoints(tables.db, held.stream));
@@ -373,7 +373,7 @@ describe("a pool", () => {
     expect(await pidOf(pool.db)).toMatchObject({ is_idle: true });
   });
 
-  // BEGIN, sent before it, fails too, which would end the process if nothing handled that.
+  // The BEGIN that was sent before it fails, too. That would end the process if nobody handled it.
   test("survives a read that throws before it has asked anything", async () => {
     await using pool = openDatabase(database.url);
     const odd = () => {

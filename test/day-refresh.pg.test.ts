@@ -23,7 +23,7 @@ const { db } = tables;
 const noon = epochMs(Date.UTC(2026, 2, 3, 12));
 const never = new AbortController().signal;
 
-/** Stores a bill as a page does, in the account's turn. */
+/** Stores a bill as a page does, with the account's turn. */
 const store = (stream: ReturnType<typeof aStream>, billId: string, amount: string) =>
   inTransaction(db, async (tx) => {
     await takeTurn(tx, stream.account);
@@ -50,7 +50,7 @@ test("days that one process computed before a page are not stored over those tha
   await store(stream, "1", "1");
   const computed = Promise.withResolvers<void>();
   const goOn = Promise.withResolvers<void>();
-  // It has the account, has computed the day, and stands still.
+  // It has taken the account's turn and computed the day, and now waits.
   const slow = inTransaction(db, async (tx) => {
     await takeTurn(tx, account);
     await tx.execute(sql`
@@ -115,7 +115,7 @@ test("while what bills mean is being changed no day is stored, and nothing fails
   expect(await netOf(account)).toBe(null);
   goOn.resolve();
   await change;
-  // A page's mark, which it does not see, does not stop it.
+  // It does not see a page's mark, and is not stopped by it.
   expect(await marksOf(account)).toEqual(["bills", "meaning"]);
   await refreshAllDays(db, never);
   expect(await netOf(account)).toBe("11");

@@ -10,7 +10,7 @@ test("demo of a unified account reads all of it, each bill is the sandbox's own,
   const [, url = ""] = await demo.seen("stdout", /in a browser:\n(http:\S+)\n/);
   const page = await (await fetch(url)).text();
   expect(page).toMatch(/<h1[^>]*>(?:<svg.*?<\/svg>)?Complete, and it adds up<\/h1>/);
-  // One wallet of all categories, each of them a ledger.
+  // One wallet over all categories. Each category is a ledger.
   expect(page.match(/<span class="account">demo<\/span> <span class="product">UTA-/g)).toHaveLength(
     unifiedProductTypes.length,
   );

@@ -37,7 +37,10 @@ test("without the extension nothing is changed, and how to get it is said", asyn
   expect(end.stderr).toContain("create extension citus");
 });
 
-/** What the extension has, as far as `distribute` asks: tables of this database noted, and not moved. */
+/**
+ * The part of the extension that `distribute` uses. It notes this database's tables, and does not move
+ * them.
+ */
 const standIn = `
   create schema citus;
   create table citus.pg_extension (extname name);
@@ -85,7 +88,7 @@ test("the statements are valid, in order and done once; what is laid otherwise i
     { name: "business_types", key: null, colocation: 2 },
     { name: "bills", key: "account", colocation: 1 },
   ]);
-  // One that were not beside the bills would have no number.
+  // A table that is not placed beside the bills would have another number.
   expect(new Set(laid.slice(1).map(({ key, colocation }) => `${key} ${colocation}`))).toEqual(
     new Set(["account 1"]),
   );
@@ -95,7 +98,7 @@ test("the statements are valid, in order and done once; what is laid otherwise i
   );
   expect(emptied?.tables).toBe(laid.length);
 
-  // A second run finds only what still holds rows here; the first one's extension moved none.
+  // A second run only finds tables that still hold rows here. The stand-in of the first run moved none.
   await query(database.url, "truncate citus.emptied, business_types");
   expect(await distribute(url.href)).toMatchObject({ code: 0 });
   expect(await query(database.url, "select 1 from citus.pg_dist_partition")).toHaveLength(

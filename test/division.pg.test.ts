@@ -33,7 +33,7 @@ async function expectExact(simulation: Simulation): Promise<void> {
   expect(comparison).toMatchObject({ missing: [], extra: [], different: [] });
 }
 
-/** Watches the divisions, and fails where `lose` says so: before a call is done, or after it. */
+/** Records the divisions. Where `lose` says so, a call fails before it is done, or after it. */
 const watched =
   (
     divisions: { count: number },
@@ -72,7 +72,7 @@ const checkpointsOf = async (account: string) => {
   return rows.map(({ state, from, to }) => ({ state, from: Number(from), to: Number(to) }));
 };
 
-/** Whether each begins where the one before it ends. */
+/** Whether each window begins where the one before it ends. */
 const tile = (windows: readonly { readonly from: number; readonly to: number }[]): boolean =>
   windows.every(({ from }, index) => index === 0 || windows[index - 1]?.to === from);
 

@@ -8,7 +8,7 @@ import { variables } from "../src/config/environment.ts";
 import { tables } from "../src/db/schema/tables.ts";
 import { breakKinds } from "../src/reconciliation/breaks.ts";
 
-// The pages are held against the program, so that none of them speaks of what is not there.
+// The pages are compared with the program, so that none of them names what does not exist.
 const textOf = (path: string): string => readFileSync(path, "utf8");
 const paths = [...globSync("*.md"), ...globSync("docs/*.md"), "test/README.md"].toSorted();
 const pages = paths.map((path) => ({ path, text: textOf(path) }));
@@ -21,7 +21,7 @@ const codeOf = (text: string): readonly string[] => [
   ),
 ];
 
-/** As GitHub makes them. */
+/** Anchors as GitHub generates them. */
 const anchorsOf = (text: string): readonly string[] =>
   [...withoutBlocks(text).matchAll(/^#{1,6} (.+)$/gm)].map(([, title = ""]) =>
     title
@@ -86,13 +86,13 @@ const longOptions = ({ options }: Command): readonly string[] => [
 ];
 const optionsIn = (words: string): readonly string[] =>
   [...words.matchAll(/(?<![\w-])--[a-z][a-z-]*/g)].map(([option]) => option);
-/** The options of scripts that are no commands of the program stand in these files. */
+/** The files that define the options of scripts that are not commands of the program. */
 const parsers: Readonly<Record<string, string>> = {
   simulate: "test/simulation/command-line.ts",
   bench: "bench/bench.ts",
 };
 
-/** What is wrong with `NAME WORDS`, as it stands behind npm run or bill-sync. */
+/** What is wrong with `NAME WORDS` after npm run or bill-sync. */
 function faultsOf(name: string, words: string): readonly string[] {
   const command = commandNamed(program, name);
   const parser = parsers[name];
@@ -122,7 +122,7 @@ describe("commands", () => {
         name,
         words,
       })),
-      // `verify --heal`, in a sentence
+      // `verify --heal` within a sentence.
       ...[...code.matchAll(/^([a-z]+)( --.*)$/g)]
         .filter(([, name]) => commandNamed(program, name) !== undefined)
         .map(([typed, name = "", words = ""]) => ({ path, typed, name, words })),
@@ -148,7 +148,7 @@ describe("commands", () => {
     const known = program.commands.flatMap((command) =>
       [command, ...command.commands].flatMap(longOptions),
     );
-    // npm's own, and Node's.
+    // Commands of npm and options of Node.
     const foreign = ["--ignore-scripts", "--max-old-space-size"];
     const inOthers = Object.values(parsers).map(textOf).join();
     const alone = pages.flatMap(({ path, text }) =>
@@ -215,7 +215,7 @@ describe("files", () => {
     const files = named
       .map(({ path, word }) => ({
         path,
-        // The tests of test/README.md stand there by their names alone.
+        // test/README.md names the tests without their folder.
         file: /^[\w-]+(\.pg)?\.test\.ts$/.test(word) ? `test/${word}` : word,
       }))
       .filter(({ file }) => rooms.test(file) && !/FILE|^bench\/results/.test(file));

@@ -18,7 +18,7 @@ import { testDatabase } from "./support/database.ts";
 
 type House = {
   readonly sandbox?: Partial<SandboxOptions>;
-  /** Of the two accounts, to be changed before they are written. */
+  /** Changes the entries of the two accounts before they are written. */
   readonly alter?: (entries: readonly object[]) => readonly object[];
   readonly mode?: number;
   readonly env?: CliEnvironment;
@@ -26,7 +26,7 @@ type House = {
   readonly alterUrl?: (url: URL) => void;
 };
 
-/** A sandbox exchange of two accounts, tables, and `doctor` pointed at both. */
+/** A sandbox exchange of two accounts, a database, and `doctor` configured for both. */
 async function house(given: House = {}) {
   const { sandbox: options, alter, mode, env, isEmpty = false, alterUrl } = given;
   const stack = new AsyncDisposableStack();
@@ -97,7 +97,7 @@ test("a healthy set-up is one line a check, all ok, with a request for each key 
   ]);
   const { arrivals, refusals } = at.sandbox.statistics();
   expect(arrivals).toMatchObject({ [accountBills.name]: 12, [loanToValue.name]: 2 });
-  // What the API of unified accounts says to a classic one that asks it for its key's rights.
+  // What the API of unified accounts answers when a classic account asks for its key's permissions.
   expect(refusals).toEqual({ "40084": 2 });
 });
 

@@ -76,7 +76,7 @@ test("an embedded database of an older version is moved by a backup that its own
   expect(await query(server.url, "select amount from bills")).toEqual([{ amount: "0.10" }]);
 });
 
-/** What the program of that version would have made. */
+/** Makes what the program of that version would have made. */
 async function makeCluster(dir: string, initdb: string, account: Account | undefined) {
   await mkdir(dir, { recursive: true });
   for (const [name, text] of [

@@ -290,7 +290,7 @@ test
 
 type Dir = { readonly path: string; [Symbol.asyncDispose](): Promise<void> };
 
-// 0755 because root's server runs as another user, who has to get in.
+// 0755, because root's server runs as another user, who must be able to enter.
 async function temporaryDir(mode = 0o755): Promise<Dir> {
   const path = await realpath(await mkdtemp(join(scratch, "bill-sync-embedded-")));
   await chmod(path, mode);
@@ -300,7 +300,7 @@ async function temporaryDir(mode = 0o755): Promise<Dir> {
   };
 }
 
-/** The sources in a directory of their own, with all they import but the binaries. */
+/** The sources in a directory of their own, with all that they import except the binaries. */
 async function checkOut(dir: string): Promise<string> {
   await cp(join(root, "src"), join(dir, "src"), { recursive: true });
   await cp(join(root, "package.json"), join(dir, "package.json"));
@@ -317,7 +317,7 @@ type User = {
   [Symbol.asyncDispose](): Promise<void>;
 };
 
-/** A process that has the server open until it is told to leave, or is killed. */
+/** A process that keeps the server open until it is told to end, or is killed. */
 async function startUser(
   dataDir: string,
   source = join(root, "src/db/embedded/embedded.ts"),

@@ -38,7 +38,7 @@ test.each(messages)("a message is %s", (_title, thrown, expected) => {
 });
 
 test("a host whose every address refuses says so for each of them", async () => {
-  // Two loopback addresses of one name, and a port on which nothing listens.
+  // One name with two loopback addresses, and a port on which nothing listens.
   const lookup: LookupFunction = (_host, _options, done) =>
     done(null, [
       { address: "127.0.0.1", family: 4 },

@@ -13,7 +13,7 @@ import {
 } from "./support/certificates.ts";
 import { emptyPage, openClient } from "./support/exchange-client.ts";
 
-/** An exchange on TLS that counts what it is asked. */
+/** An exchange with TLS that counts its requests. */
 async function serveTls(cert: string) {
   let requests = 0;
   const server = createServer({ key, cert }, (_request, response) => {
@@ -86,8 +86,8 @@ describe.each(["", "0"])("with NODE_TLS_REJECT_UNAUTHORIZED=%s", (setting) => {
 });
 
 /**
- * A front that offers HTTP/2 and, where it is taken, refuses every third stream and ends the
- * connection at every seventh: a client may send again what was refused so. Over HTTP/1.1 it answers.
+ * A front end that offers HTTP/2. Over HTTP/2 it refuses every third stream, and ends the connection at
+ * every seventh: a client may send such requests again. Over HTTP/1.1 it answers.
  */
 async function serveHttp2() {
   const versions: string[] = [];

@@ -146,7 +146,7 @@ describe("a time zone", () => {
       "2026-12-01T00:00:00.000Z",
       "2027-01-01T00:00:00.000Z",
     ]);
-    // A day that has no midnight begins with its first moment.
+    // A day without a midnight begins at its first moment.
     expect(zoned({ from: "2018-11-04", timeZone: "America/Sao_Paulo" })[0]).toBe(
       "2018-11-04T03:00:00.000Z",
     );

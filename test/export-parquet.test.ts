@@ -4,7 +4,7 @@ import type { BillPages } from "../src/export/exported-bill.ts";
 import { toParquet } from "../src/export/parquet.ts";
 import { anExportedBill } from "./support/bills.ts";
 
-/** The pieces of a file of so many bills, which come in pages as they do from the database. */
+/** The chunks of a file of this many bills, which arrive in pages as they do from the database. */
 async function pieces(bills: number, pageBills = 5_000): Promise<readonly Uint8Array[]> {
   const pages = async function* (): BillPages {
     for (let at = 0; at < bills; at += pageBills) {

@@ -33,7 +33,7 @@ const { db } = tables;
 const ledger = makeLedger({ seed: "export", now: Date.UTC(2026, 10, 21), density: 0.3 });
 await storeLedger(db, "sandbox", ledger);
 await storeBills(db, streamOf("real"), realBills());
-// What no exchange was seen to send, and the tables take.
+// Content that no exchange was seen to send, but that the tables accept.
 await storeBills(db, streamOf("odd"), [
   aBill({ billId: "9", symbol: 'a,"b"\nc;d\r\ne', coin: "1INCH", businessType: "=1+1" }),
   aBill({ billId: "10", amount: "12345678901234567890.123456789012345678", balance: null }),
@@ -47,15 +47,15 @@ await storeBills(db, streamOf("odd"), [
 await reconcile(db, { accounts: undefined, productTypes: undefined }, { isFull: true });
 const three = { accounts: ["sandbox", "real", "odd"] };
 
-/** Read by a library that had no part in the writing. */
+/** Read by a library that the writer does not use. */
 const csvRows = (text: string): Record<string, string>[] =>
   parse(text, { columns: true, record_delimiter: "\r\n" });
 
-/** What a text was before the export made it harmless to a spreadsheet. */
+/** The text before the export made it harmless for a spreadsheet. */
 const unmarked = (row: Record<string, string>): Record<string, string> =>
   Object.fromEntries(Object.entries(row).map(([name, text]) => [name, text.replace(/^'/, "")]));
 
-/** The columns of bills as Postgres prints them, in the order of the export. */
+/** The columns of bills as Postgres prints them, in the export's order. */
 async function printed(): Promise<Record<string, string | null>[]> {
   const { rows } = await db.execute<Record<string, string | null>>(sql`
     select
@@ -110,7 +110,7 @@ test("parquet gives back every column exactly: money as DECIMAL(38, 18), times i
       { type: "TIMESTAMP", isAdjustedToUTC: true, unit: "MILLIS" },
     ]),
   );
-  // The reader makes decimals floats: asked for the bytes alone, it makes them nothing.
+  // The reader turns decimals into floats. Asked for the bytes, it returns nothing.
   for (const element of money) {
     delete element.converted_type;
     delete element.logical_type;
@@ -134,7 +134,7 @@ test("parquet gives back every column exactly: money as DECIMAL(38, 18), times i
   );
 });
 
-/** Sixteen bytes, two's complement. */
+/** Sixteen bytes, in two's complement. */
 const bigEndian = (bytes: Uint8Array): bigint =>
   BigInt.asIntN(128, BigInt(`0x${Buffer.from(bytes).toString("hex")}`));
 
@@ -264,7 +264,7 @@ describe.each(["hledger", "beancount"] as const)("the journal for %s", (tool) =>
       sums.get(`${account.replace("NAME", `${name}:USDT-FUTURES`)} USDT`);
     expect(of("Assets:Exchange:NAME:USDT")).toBe(exactUnits("1069.68573498"));
     expect(of("Equity:Exchange:NAME:Opening")).toBe(-exactUnits("777.88473768"));
-    // From 22 to 27 February the listing left days out.
+    // The listing of the real ledger leaves days out between 22 and 27 February.
     expect(text.match(/unexplained/g)).toHaveLength(2);
     expect(text.match(/category:? ?"?rounding/g)).toHaveLength(15);
   });
@@ -285,7 +285,8 @@ describe("a ledger that reconciles", () => {
     async (tool) => {
       await storeHabits();
       const tables = await learned();
-      // What a journal must not know better: there are bills out of order, and kinds that were learned.
+      // A journal needs what was learned: some bills are out of order, and some types have rules of their
+      // own.
       expect(tables.placed).toBeGreaterThan(10);
       expect(tables.rules).toBeGreaterThan(1);
       for (const account of Object.keys(habits)) {

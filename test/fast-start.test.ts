@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 
 const root = new URL("../", import.meta.url);
 
-/** The files of Drizzle that a process has loaded once it has loaded this module of the program. */
+/** The files of Drizzle that a process has loaded after it has loaded this module of the program. */
 async function drizzleFiles(module: string): Promise<readonly string[]> {
   const script = `
     import { createRequire } from "node:module";

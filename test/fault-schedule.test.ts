@@ -39,7 +39,7 @@ describe("a schedule", () => {
   });
 });
 
-/** The real client before a sandbox on a port that has these faults. */
+/** The real client, and a sandbox on a port that has these faults. */
 async function faultyExchange(schedule: readonly ScheduledFault[], density = 0.3) {
   const stack = new AsyncDisposableStack();
   const time = virtualClock(start);
@@ -53,7 +53,7 @@ async function faultyExchange(schedule: readonly ScheduledFault[], density = 0.3
       faults: { schedule, onFault: (fault, request) => met.push(`${request} ${fault.kind}`) },
     }),
   );
-  // Short only where they are waited out in real time: the client's own waits are virtual.
+  // Such faults take real time, so the limits are short. The client's own pauses are virtual.
   const isSlow = schedule.some(
     (fault) =>
       (fault.kind === "drip" && fault.bytes === undefined) ||
@@ -83,7 +83,7 @@ const always = (fault: Fault): readonly ScheduledFault[] => [
 const unavailable = { kind: "unavailable", message: /after 8 attempts/ };
 const malformed = { kind: "malformed", message: /after 6 attempts/ };
 
-/** What goes wrong with an answer, and with what error the client gives up where it stays so. */
+/** What is wrong with an answer, and the client's error if it stays so. */
 const badAnswers: readonly (readonly [Fault, { kind: string; message: RegExp }])[] = [
   [{ kind: "too-many-requests" }, { kind: "rate-limited", message: /after 10 attempts/ }],
   [
@@ -103,7 +103,7 @@ const badAnswers: readonly (readonly [Fault, { kind: string; message: RegExp }])
     { kind: "unknown-code", message: /after 4 attempts/ },
   ],
   [{ kind: "html-with-200" }, malformed],
-  // Without a byte it says nothing at all: the exchange was seen to answer so for a while.
+  // An answer without a byte says nothing. The exchange was seen to answer like that for a while.
   [{ kind: "empty-body" }, unavailable],
   ...[0, 0.001].map((share) => [{ kind: "cut-json", share }, unavailable] as const),
   ...[0.01, 0.5, 0.999999].map((share) => [{ kind: "cut-json", share }, malformed] as const),
@@ -167,7 +167,7 @@ test("JSON that is cut at any of its bytes is never taken for a success", async 
 });
 
 describe("a page that lies", async () => {
-  /** The first three pages by their cursors, of which the second and third meet the fault. */
+  /** The first three pages by their cursors. The second and the third have the fault. */
   async function threePages(...faults: readonly Fault[]) {
     await using exchange = await faultyExchange(
       faults.map((fault) => ({ ...fault, atRequest: 2, times: 2 })),

@@ -21,13 +21,13 @@ import { simulate, simulationStart } from "./support/simulation.ts";
 const wanted = ["USDT-FUTURES", "COIN-FUTURES"] as const;
 const { database, tables } = await fileDatabase();
 
-// Dense where the exchange begins to forget, and through the first window's first pages.
+// Many bills near the horizon, and in the first pages of the first window.
 const nearHorizon = Array.from(
   { length: 120 },
   (_, index) => simulationStart - historyMs + index * 500,
 );
 
-/** A simulation of an exchange with these faults; `met` are those that struck. */
+/** A simulation of an exchange with these faults. `met` has the faults that struck. */
 function faultySimulation(
   name: string,
   schedule: readonly ScheduledFault[],
@@ -53,7 +53,7 @@ function faultySimulation(
 
 type Simulation = ReturnType<typeof faultySimulation>;
 
-/** Bills in time that is called complete, served before the run began, and not stored. */
+/** Bills in covered time that were served before the run began and are not stored. */
 async function falselyCovered({ sandbox }: Simulation, name: string, beganAt: number) {
   const { rows } = await tables.db.execute<{ key: string }>(
     sql`select product_type || ' ' || bill_id as key from bills where account = ${name}`,
@@ -73,7 +73,7 @@ async function falselyCovered({ sandbox }: Simulation, name: string, beganAt: nu
 
 const runsMax = 8;
 
-/** Syncs until nothing is missing, and holds the coverage against the ledger after each run. */
+/** Syncs until nothing is missing, and compares the coverage with the ledger after each run. */
 async function syncToTheEnd(simulation: Simulation, name: string) {
   const errors: unknown[] = [];
   for (let runs = 1; runs <= runsMax; runs++) {
@@ -82,7 +82,7 @@ async function syncToTheEnd(simulation: Simulation, name: string) {
     errors.push(report.error, ...report.streams.map(({ error }) => error));
     expect(await falselyCovered(simulation, name, beganAt)).toEqual([]);
     if (isComplete(report)) return { runs, errors: errors.filter((error) => error !== undefined) };
-    // As from cron; and the longest maintenance is over by then.
+    // As if started by cron. The longest maintenance is over by then.
     await simulation.pass(15 * minuteMs);
   }
   throw new Error(`still not complete after ${runsMax} runs`);
@@ -94,9 +94,9 @@ const kindsThat = (expectation: Expectation): readonly FaultKind[] =>
 function drawn(kind: FaultKind): readonly ScheduledFault[] {
   const options = { requests: 60, count: 12, kinds: [kind] };
   const schedule = drawFaultSchedule(seededRandom(`draw ${kind}`), options);
-  // A second one may tell the same lie to a second question.
+  // A second false end could answer a second question with the same lie.
   if (kind === "false-end") return schedule.slice(0, 1);
-  // It strikes only those requests that reach back to the edge, whichever they are.
+  // It strikes only requests that reach back to the horizon, whichever they are.
   return kind === "edge-refuses"
     ? schedule.slice(0, 1).map((fault) => ({ ...fault, atRequest: 1, times: 60 }))
     : schedule;
@@ -104,7 +104,7 @@ function drawn(kind: FaultKind): readonly ScheduledFault[] {
 
 describe("one run comes through", () => {
   test.each(kindsThat("recovers"))("%s with every bill and no error", async (kind) => {
-    // A cursor is named only where a window has several pages.
+    // A request has a cursor only where its window has several pages.
     const edges = kind.startsWith("end-id-") || kind === "page-again" ? nearHorizon : [];
     await using simulation = faultySimulation(kind, drawn(kind), {}, edges);
     expect(await syncToTheEnd(simulation, kind)).toEqual({ runs: 1, errors: [] });

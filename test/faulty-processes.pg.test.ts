@@ -12,7 +12,7 @@ const pageStored = /"msg":"page stored"/;
 // The lease, which is waited for in one of them, is 15 s.
 const maxMs = 10 * 60_000;
 
-/** A slow sandbox exchange, a database of its own, and the program pointed at both. */
+/** A slow sandbox exchange, a database, and the program with both configured. */
 async function house() {
   const stack = new AsyncDisposableStack();
   const way = { delayMs: 150 };
@@ -62,7 +62,7 @@ describe.concurrent("several processes on one account", { timeout: maxMs }, () =
     frozen.kill("SIGCONT");
     const end = await frozen.ended;
     expect(end.code).toBe(1);
-    // The server ends a transaction that stood still for as long.
+    // The server ends a transaction that was idle for that long.
     expect(end.stdout).toMatch(/^main\S*: (?:this run lost account main|the database failed)/m);
     expect(await at.rowCounts()).toEqual(before);
   });
@@ -75,7 +75,7 @@ describe.concurrent("several processes on one account", { timeout: maxMs }, () =
       Array.from({ length: 5 }, async () => stack.use(await at.start())),
     );
     await Promise.any(syncs.map((sync) => sync.seen("stderr", pageStored)));
-    // For longer than the others need to see the lease renewed.
+    // Longer than the others need to see the lease renewed.
     at.way.delayMs = 4_000;
     const held = syncs.map((sync) => sync.seen("stdout", /^main: another run holds account main /));
     await untilSettled(held, 4);
@@ -87,7 +87,7 @@ describe.concurrent("several processes on one account", { timeout: maxMs }, () =
   });
 });
 
-/** Resolves once this many of them have. */
+/** Resolves once this many of them have resolved. */
 async function untilSettled(works: readonly Promise<unknown>[], count: number): Promise<void> {
   let settled = 0;
   await new Promise<void>((resolve) => {

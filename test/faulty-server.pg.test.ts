@@ -9,12 +9,14 @@ import { logFileBytes, signalProcess, throwawayServer } from "./support/throwawa
 
 const productType = "USDT-FUTURES";
 const pageStored = /"msg":"page stored"/;
-// Beside each other they take about as long as the longest: most of it is waiting.
+// The tests run side by side and take about as long as the longest one, since most of it is waiting.
 const maxMs = 10 * 60_000;
-// A server that does not answer is given up on after this, and not after 130 s.
+// A server that does not answer is given up after this time, and not after 130 s.
 const queryMaxMs = 3_000;
 
-/** A slow sandbox exchange, a migrated server of its own, and the program pointed at both. */
+/**
+ * A slow sandbox exchange, a server of its own with migrated tables, and the program with both configured.
+ */
 async function house({ density = 0.1 } = {}) {
   const stack = new AsyncDisposableStack();
   const server = stack.use(await throwawayServer());
@@ -33,11 +35,11 @@ async function house({ density = 0.1 } = {}) {
     await using database = openDatabase(server.url);
     return (await database.db.execute(statement)).rows;
   };
-  /** A lease that could not be given back runs out by itself after 15 s. */
+  /** A lease that could not be given back expires after 15 s. */
   const expireLease = () =>
     query("update account_leases set expires_at = clock_timestamp() - interval '1 s'");
   const start = () => startCli(["sync", "--only", "bills"], { env, maxMs });
-  /** How a sync ends in whose middle something happens. */
+  /** How a sync ends if something happens in the middle of it. */
   const endAfter = async (happening: (sync: RunningCli) => Promise<unknown>): Promise<CliEnd> => {
     await using sync = await start();
     await sync.seen("stderr", pageStored);
@@ -50,7 +52,7 @@ async function house({ density = 0.1 } = {}) {
     server,
     query,
     endAfter,
-    /** What a sync says in whose middle something happens; it is not complete. */
+    /** What a sync reports if something happens in the middle of it. It is not complete. */
     async failedBy(happening: (sync: RunningCli) => Promise<unknown>): Promise<string> {
       const end = await endAfter(happening);
       expect(end).toMatchObject({ code: 1, signal: null });
@@ -105,7 +107,7 @@ describe.concurrent("the next sync has exactly the ledger after one in whose mid
         signalAll(found.slice(0, 1), "SIGKILL");
       }
     });
-    // The server is back within 0.2 s each time: the program may never have noticed.
+    // The server is back within 0.2 s each time, so the program may not have noticed.
     expect(code).toBe(failure.test(stderr) ? 1 : 0);
     await vi.waitFor(at.expireLease, { timeout: maxMs });
     await at.expectNextIsExact();
@@ -120,10 +122,11 @@ describe.concurrent("the next sync has exactly the ledger after one in whose mid
         isSeen = true;
       });
       const frozen: Record<string, unknown>[] = [];
-      // One that is frozen may be kept by a renewal of the lease, which can wait, while the pages go
-      // over others.
+      // The first frozen process may serve only the lease's renewals, which can wait, while the pages use
+      // other connections.
       while (!isSeen) {
-        // One that is frozen just as it begins or ends a connection keeps the server from new ones.
+        // A process that is frozen while it begins or ends a connection keeps the server from accepting new
+        // ones.
         const found = await at.query(backends).catch(() => []);
         signalAll(found, "SIGSTOP");
         frozen.push(...found);
@@ -133,7 +136,7 @@ describe.concurrent("the next sync has exactly the ledger after one in whose mid
     });
     expect(said).toMatch(noAnswer);
     await at.expireLease();
-    // A connection that is made just then finds nobody either.
+    // A connection that is opened at that moment gets no answer either.
     const silence = new RegExp(
       `${noAnswer.source}|connection timeout\\): the server does not answer`,
     );
@@ -148,7 +151,7 @@ describe.concurrent("the next sync has exactly the ledger after one in whose mid
 
   test("the server's disk takes no more", async () => {
     await using at = await house({ density: 0.4 });
-    // Three bills to a page of 8 kB: the limit is reached in mid-run.
+    // With this fillfactor a database page holds three bills, so the limit is reached during the run.
     await at.query("alter table bills set (fillfactor = 10)");
     await at.server.stop("fast");
     await at.server.start({ fileBytesMax: logFileBytes });

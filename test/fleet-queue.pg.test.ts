@@ -22,7 +22,7 @@ const raise = (error: Error) => {
   throw error;
 };
 
-/** A database, its queue as two processes have it, and the library's own look after it, by hand. */
+/** A database, its queue as two processes use it, and the library's maintenance, called by hand. */
 async function openQueues() {
   await using stack = new AsyncDisposableStack();
   const database = stack.use(await testDatabase());
@@ -43,7 +43,7 @@ async function openQueues() {
   return {
     db,
     queues,
-    /** All that the queue measures lies so much longer ago; then it is looked after. */
+    /** Moves all times of the queue back by this much, then runs the maintenance. */
     async pass(seconds: number) {
       await db.execute(sql`
         update fleet.job
@@ -124,7 +124,7 @@ describe("a job", () => {
     const jobs = await queue.fetch(1);
     await queue.giveBack(jobs);
     expect(names(await other.fetch(1))).toEqual(["a"]);
-    // As a worker does that had no answer to the first.
+    // As a worker does that got no answer the first time.
     await queue.giveBack(jobs);
     expect(await readQueue(at.db)).toMatchObject({ waiting: 0, atWork: 1 });
   });
@@ -191,9 +191,9 @@ test("an account that is renamed waits under its new name, once, and what was gi
     { name: "new", key: "new", group: "new" },
     { name: "twin", key: "twin", group: "uid 1" },
   ]);
-  // Somebody queued the new name already.
+  // Another process has queued the new name already.
   await rename("new", "twin");
-  // A check waits until no sync does.
+  // A check waits until no sync runs.
   expect(names(await queue.fetch(1))).toEqual(["twin"]);
   expect(names(await queue.fetch(9))).toEqual([":reconcile twin"]);
 });
@@ -256,7 +256,7 @@ describe("workers that seem to share an address without its limit", () => {
     expect(told).toEqual(
       expect.arrayContaining([undefined, "10.1.2.3", "nat"].map((egress) => ({ egress, from }))),
     );
-    // The far one, with each of the two of this machine.
+    // The process on the other machine, paired with each of the two on this machine.
     expect(unawareOfEachOther(sessions)).toHaveLength(2);
   });
 
@@ -311,7 +311,7 @@ test("whatever workers do, no account and no user is worked on twice, and nothin
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 40 }), async (steps) => {
       await db.execute(sql`delete from fleet.job`);
-      /** What each worker holds, and how long ago it last told so. */
+      /** The jobs that each worker holds, and how long ago it last sent a heartbeat. */
       const held = [0, 1].map(() => new Map<Job, number>());
       const wanted = new Set<string>();
       for (const one of steps) {
@@ -331,7 +331,7 @@ test("whatever workers do, no account and no user is worked on twice, and nothin
         const own = held[one.worker] ?? new Map<Job, number>();
         if (one.is === "fetch") {
           for (const job of await queue.fetch(one.count)) own.set(job, 0);
-          // Who told within 14 s is at work on its account, alone.
+          // A worker that sent a heartbeat within 14 s is the only one that works on its account.
           const live = held.flatMap((jobs) => [...jobs].filter(([, silent]) => silent < 14));
           const users = live.map(([job]) => userOf(keyOf(job.task)));
           expect(new Set(users).size).toBe(users.length);
@@ -357,7 +357,7 @@ test("whatever workers do, no account and no user is worked on twice, and nothin
           if (silent < 14) wanted.delete(keyOf(job.task));
         }
       }
-      // What is wanted still is waiting, at work, or kept as failed.
+      // A wanted account is waiting, at work, or among the failed.
       const { rows } = await db.execute<{ key: string }>(sql`
         select singleton_key as key
         from fleet.job

@@ -21,15 +21,18 @@ const accountNames = Array.from(
   { length: Number(process.env["FLEET_ACCOUNTS"] ?? 48) },
   (_, index) => `fund-${index}`,
 );
-/** The public lists are one more. */
+/** The public lists are one more job. */
 const jobs = accountNames.length + 1;
 const drainedMaxMs = 60_000 + 2_000 * accountNames.length;
 const refused = "fund-7";
-/** An account is three requests and its pages, which are small here so that a kill finds many at work. */
+/**
+ * An account takes three requests and its pages. The pages are small here, so that a kill finds many
+ * accounts at work.
+ */
 const historyDays = 6;
 const pageDelayMs = 40;
 
-/** A sandbox that counts what comes from each address in a rolling second. */
+/** A sandbox that counts the requests of each address in a rolling second. */
 async function countingExchange() {
   const windows = new Map<string, ReturnType<typeof rollingWindow>>();
   const sandbox = await openSandbox({
@@ -90,7 +93,7 @@ test(
       });
     await using first = await worker("127.0.0.2");
     await using second = await worker("127.0.0.3");
-    /** Those that wait or are at work. */
+    /** The jobs that wait or are at work. */
     const left = async () => {
       const { rows } = await db.execute<{ jobs: number }>(sql`
       select count(*)::int as jobs from fleet.job where name = 'sync' and state <= 'active'`);
