@@ -90,7 +90,9 @@ async function loans(from: number, to: number): Promise<string> {
   return /<section[^>]* id="loan-to-value"[\s\S]*?<\/section>/.exec(parts.join(""))?.[0] ?? "";
 }
 
-const shown = ({ value, text }: Cell): bigint => exact(value ?? text.replaceAll(",", ""));
+/** Undefined where the exchange served none. */
+const shown = ({ value, text }: Cell): bigint | undefined =>
+  text === "no price served" ? undefined : exact(value ?? text.replaceAll(",", ""));
 
 const highest = (values: readonly bigint[]): bigint | undefined =>
   values.toSorted((a, b) => (a < b ? 1 : -1))[0];
@@ -117,8 +119,11 @@ function haircutOf(price: bigint, amount: bigint, converted: bigint): bigint {
   return rounded * 10n ** BigInt(places - 6);
 }
 
-/** Amount, price, what it counts for, haircut, debt and interest of each coin; the largest asset first. */
-function coinsOf({ balanceInfo, unpaidInfo }: Served) {
+/**
+ * Amount, price, haircut, what it counts for, debt, interest and what is owed of each coin, the largest
+ * asset first; then what is left for coins without a price, and what the exchange adds up.
+ */
+function coinsOf({ balanceInfo, unpaidInfo, usdtBalance, unpaidUsdtAmount }: Served) {
   const names = [...new Set([...balanceInfo, ...unpaidInfo].map(({ coin }) => coin))];
   const rows = names.map((name) => {
     const owned = balanceInfo.find(({ coin }) => coin === name);
@@ -129,20 +134,38 @@ function coinsOf({ balanceInfo, unpaidInfo }: Served) {
       exact(owned?.convertedUsdtAmount ?? "0"),
     ];
     const haircut = owned === undefined ? 0n : haircutOf(price, amount, converted);
-    const debt = [exact(owed?.unpaidQty ?? "0"), exact(owed?.unpaidInterest ?? "0")];
+    const debt = [exact(owed?.unpaidQty ?? "0"), exact(owed?.unpaidInterest ?? "0")] as const;
+    const isUnpriced = owned === undefined;
+    const value = ((debt[0] + debt[1]) * price) / one;
     return {
       name,
-      isOwned: owned !== undefined,
-      figures: [amount, price, converted, haircut, ...debt],
+      isOwned: !isUnpriced,
+      converted,
+      figures: isUnpriced
+        ? [amount, undefined, haircut, converted, ...debt, undefined]
+        : [amount, price, haircut, converted, ...debt, value],
     };
   });
-  return rows
+  const total = (figures: readonly (bigint | undefined)[]) =>
+    figures.reduce<bigint>((sum, figure) => sum + (figure ?? 0n), 0n);
+  const [assets, debts] = [exact(usdtBalance), exact(unpaidUsdtAmount)];
+  const counted = assets - total(rows.map(({ converted }) => converted));
+  const left = debts - total(rows.map(({ figures }) => figures.at(-1)));
+  const sums = (ofAssets: bigint, ofDebts: bigint) => [0n, 0n, 0n, ofAssets, 0n, 0n, ofDebts];
+  const unpriced = rows.filter(({ isOwned }) => !isOwned).map(({ name }) => name);
+  expect(unpriced).toEqual(["USDC"]);
+  const byCoin = rows
     .toSorted((a, b) =>
       a.isOwned === b.isOwned
-        ? Number((b.figures[2] ?? 0n) > (a.figures[2] ?? 0n)) * 2 - 1
+        ? Number(b.converted > a.converted) * 2 - 1
         : Number(b.isOwned) - Number(a.isOwned),
     )
     .map(({ name, figures }) => [name, figures] as const);
+  return [
+    ...byCoin,
+    ["Left for USDC", sums(counted, left)],
+    ["As the exchange adds up", sums(assets, debts)],
+  ];
 }
 
 describe.each([
@@ -172,9 +195,8 @@ describe.each([
           cell === undefined || cell.text === "unknown" ? undefined : shown(cell),
         ]),
       ).toEqual(ratiosOf(kept, from, to));
-      expect(coins?.rows.map(({ name, cells }) => [name, cells.map(shown)])).toEqual(
-        coinsOf(served),
-      );
+      const all = [...(coins?.rows ?? []), ...(coins?.total === undefined ? [] : [coins.total])];
+      expect(all.map(({ name, cells }) => [name, cells.map(shown)])).toEqual(coinsOf(served));
     }
   });
 });

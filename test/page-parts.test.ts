@@ -8,6 +8,7 @@ import {
   amount,
   movement,
   netMovement,
+  percentage,
   placesOf,
   roundedTo,
   timeTag,
@@ -59,6 +60,18 @@ test.each([
   // Only a table's movement of zero is a dash.
   const inSentence = textOf(netMovement(decimal, { ...shown, coin }));
   expect(inSentence).toBe(texts[1] === "–" ? texts[0] : texts[1]);
+});
+
+test.each([
+  ["0.1673", "16.73 %", "16.73 %"],
+  ["0.05", "5.00 %", "5 %"],
+  ["1.2", "120.00 %", "120 %"],
+  ["0.123456", "12.35 %", "12.3456 %"],
+  ["-0.5", "−50.00 %", "−50 %"],
+])("the ratio %s is shown as %s, and exactly as %s", (ratio, short, exact) => {
+  expect(textOf(percentage(ratio, false))).toBe(short);
+  expect(textOf(percentage(ratio, true))).toBe(exact);
+  expect(percentage(ratio, false).text).toContain(`value="${ratio}" title="${exact}"`);
 });
 
 test("a sentence has a minus before its numbers, and hyphens elsewhere", () => {

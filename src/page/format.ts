@@ -51,6 +51,24 @@ function figure(
   return html`<data class="${tone(decimal)}" value="${decimal}" title="${exact}">${isExact ? exact : short}</data>`;
 }
 
+/** A ratio such as 0.1673 as `16.73 %`. */
+export function percentage(ratio: string | null, isExact: boolean): Html {
+  if (ratio === null) return unknown;
+  const exact = allDigits(hundredfold(ratio));
+  const rounded = roundedTo(decimalOf(hundredfold(ratio)), 2);
+  return html`<data value="${ratio}" title="${exact} %">${isExact ? exact : allDigits(decimalText(rounded))} %</data>`;
+}
+
+/** A ratio in percent, with all its digits. */
+export function hundredfold(ratio: string): string {
+  const { units, scale } = decimalOf(ratio);
+  return decimalText(
+    scale >= 2
+      ? { units, scale: scale - 2 }
+      : { units: units * 10n ** BigInt(2 - scale), scale: 0 },
+  );
+}
+
 const isZero = (decimal: string): boolean => /^-?[0.]+$/.test(decimal);
 
 const toneOf = (decimal: string): string => (decimal.startsWith("-") ? "out" : "in");

@@ -18,6 +18,8 @@ export type LoanCoin = {
   readonly haircut: string | null;
   readonly debt: string | null;
   readonly interest: string | null;
+  /** Debt and interest at the price; null if the exchange served no price or there is no debt. */
+  readonly owed: string | null;
 };
 
 /** A risk unit: its days, and its newest record. */
@@ -120,7 +122,8 @@ async function readCoins({
       converted_usdt_amount::text as converted,
       round(implied_haircut, 6)::text as haircut,
       unpaid_qty::text as debt,
-      unpaid_interest::text as interest
+      unpaid_interest::text as interest,
+      ((unpaid_qty + coalesce(unpaid_interest, 0)) * price)::text as owed
     from analytics.ltv_history
     where account = ${selection.account}
       and coin is not null

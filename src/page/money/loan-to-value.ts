@@ -2,15 +2,15 @@ import { epochMs } from "../../contract/time.ts";
 import { plot } from "../charts/plot.ts";
 import { stepShapes } from "../charts/steps.ts";
 import { valueAxis } from "../charts/value-axis.ts";
-import { allDigits, amount, forPixels, timeTag } from "../format.ts";
+import { allDigits, amount, forPixels, hundredfold, percentage, timeTag } from "../format.ts";
 import { type Html, html } from "../html.ts";
 import { card, type WalletSection } from "../section.ts";
 import { type Day, daysBefore, type PageSelection } from "../selection.ts";
 import { daysShownMax } from "./chart-stretches.ts";
+import { loanCoins } from "./loan-coins.ts";
 import {
   hasRiskUnits,
   highestOf,
-  type LoanCoin,
   type LoanDay,
   type RiskUnit,
   readRiskUnits,
@@ -33,48 +33,48 @@ export const loanToValue: WalletSection = {
   },
 };
 
-// No coin: ratios and prices are written with four places.
-const ratioCoin = "";
-const dollars = "USDT";
-
 function unitOf(unit: RiskUnit, index: number, selection: PageSelection): Html {
   const { isExact } = selection;
-  const inDollars = (decimal: string | null) => amount(decimal, { coin: dollars, isExact });
+  const inDollars = (decimal: string | null) => amount(decimal, { coin: "USDT", isExact });
   return html`
 ${unit.id === "" ? "" : html`<h3>Risk unit ${unit.id}</h3>`}
-<p class="facts"><span>The newest record: <b>${amount(unit.ltv, { coin: ratioCoin, isExact })}</b></span>
+<p class="facts"><span>Loan-to-value <b>${percentage(unit.ltv, isExact)}</b></span>
 <span><b>${inDollars(unit.debt)}</b> USDT owed</span>
 <span><b>${inDollars(unit.assets)}</b> USDT of assets</span>
-<span class="note">seen first ${timeOf(unit.takenAt)}, last ${timeOf(unit.heldUntil)}</span></p>
+<span class="note">by the newest record, seen first ${timeOf(unit.takenAt)}, last ${timeOf(unit.heldUntil)}</span></p>
 ${daysOf(unit.days, `${about.id}-${index}`, selection)}
-${coinsOf(unit.coins, selection)}`;
+${loanCoins(unit, selection)}`;
 }
 
 const timeOf = (iso: string): Html => timeTag(epochMs(Date.parse(iso)));
 
 type LoanStretch = { readonly from: Day; readonly to: Day; readonly highest: string | undefined };
 
-function daysOf(days: readonly LoanDay[], id: string, { from, to }: PageSelection): Html {
+function daysOf(days: readonly LoanDay[], id: string, { from, to, isExact }: PageSelection): Html {
   const stretches = stretchesOf(days);
   if (stretches.length === 0) {
     return html`<p class="note">From ${from} to ${to} there is no record: the figures here are of the newest one alone.</p>`;
   }
+  const [only] = stretches.length === 1 ? stretches : [];
+  if (only !== undefined) {
+    return html`<p class="note">Of these days only ${stretchName(only)} has records; the highest ratio is ${percentage(only.highest ?? null, isExact)}.</p>`;
+  }
   const values = stretches.map(({ highest }) =>
-    highest === undefined ? undefined : forPixels(highest),
+    highest === undefined ? undefined : forPixels(hundredfold(highest)),
   );
   const axis = valueAxis(values.filter((value) => value !== undefined));
-  const textOf = ({ highest }: LoanStretch) =>
-    highest === undefined ? "unknown" : allDigits(highest);
+  const textOf = ({ highest }: Pick<LoanStretch, "highest">) =>
+    highest === undefined ? "unknown" : `${allDigits(hundredfold(highest))} %`;
   const all = highestOf(stretches.flatMap(({ highest }) => highest ?? []));
   const rows = stretches
     .toReversed()
     .map(
       (stretch) =>
-        html`<tr><th scope="row">${stretchName(stretch)}</th><td class="figure">${textOf(stretch)}</td></tr>`,
+        html`<tr><th scope="row">${stretchName(stretch)}</th><td class="figure">${percentage(stretch.highest ?? null, isExact)}</td></tr>`,
     );
   return html`<figure>${plot({
     id,
-    label: `Loan-to-value by day: highest ${all === undefined ? "unknown" : allDigits(all)}`,
+    label: `Loan-to-value by day: highest ${textOf({ highest: all })}`,
     axis,
     shapes: stepShapes(values, axis),
     points: stretches.map((stretch) => ({
@@ -82,7 +82,7 @@ function daysOf(days: readonly LoanDay[], id: string, { from, to }: PageSelectio
       isUnread: stretch.highest === undefined,
       text: `${stretchName(stretch)}: ${textOf(stretch)}`,
     })),
-  })}<figcaption class="note">The highest of each UTC day. The exchange's own limit is not in its answers.</figcaption></figure>
+  })}<figcaption class="note">The highest of each UTC day, in percent. The exchange's own limit is not in its answers.</figcaption></figure>
 ${figureTable("The ratio as a table", ["Day", "Highest"], rows)}`;
 }
 
@@ -106,18 +106,3 @@ const monthsOf = (days: readonly LoanStretch[]): readonly LoanStretch[] =>
     const highest = highestOf(month.flatMap((day) => day.highest ?? []));
     return [{ from: first.from, to: last.to, highest }];
   });
-
-function coinsOf(coins: readonly LoanCoin[], { isExact }: PageSelection): Html | undefined {
-  if (coins.length === 0) return undefined;
-  const cell = (title: string, figure: Html | string) =>
-    html`<td class="figure" data-name="${title}">${figure}</td>`;
-  const nothing = html`<span class="zero">–</span>`;
-  const figure = (title: string, decimal: string | null, coin: string) =>
-    cell(title, decimal === null ? nothing : amount(decimal, { coin, isExact }));
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="Debts and collateral by coin"><table class="compact">
-<thead><tr><th scope="col">Coin</th>${["Collateral", "Price, USDT", "Counts for, USDT", "Haircut", "Debt", "Interest"].map((title) => html`<th scope="col" class="figure">${title}</th>`)}</tr></thead>
-<tbody>${coins.map(
-    ({ coin, price, amount: owned, converted, haircut, debt, interest }) => html`
-<tr><th scope="row">${coin === "" ? "none named" : coin}</th>${figure("Collateral", owned, coin)}${cell("Price", price === null ? nothing : allDigits(price))}${figure("Counts for", converted, dollars)}${figure("Haircut", haircut, ratioCoin)}${figure("Debt", debt, coin)}${figure("Interest", interest, coin)}</tr>`,
-  )}</tbody></table></div>`;
-}
