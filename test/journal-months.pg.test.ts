@@ -16,7 +16,9 @@ const { db } = tables;
 const env = { DATABASE_URL: database.url };
 const year = { from: Date.UTC(2026, 0, 1), to: Date.UTC(2027, 0, 1) };
 
-/** Bills of one coin, three a day, from a balance on; some show none, and one is lost in May. */
+/**
+ * Bills of one coin, three a day, that start at a balance. Some show no balance, and one of May is lost.
+ */
 function bills(coin: string, opening: string, since: number): readonly Bill[] {
   const kinds = ["close_long", "contract_settle_fee", "trans_from_exchange", "append_margin"];
   let balance = decimalOf(opening);
@@ -46,7 +48,7 @@ function bills(coin: string, opening: string, since: number): readonly Bill[] {
 const early = year.from - 40 * dayMs;
 await storeBills(db, streamOf("main"), [
   ...bills("USDT", "100000", early),
-  // A wallet of another year: its next bill comes in August.
+  // A wallet whose next bill after that year comes in August.
   aBill({
     billId: "5",
     coin: "USDC",
@@ -109,12 +111,13 @@ describe.each([
     expect(sums).toEqual(verifiedSums(format, whole));
     const name = format === "hledger" ? "main" : "Main";
     expect(sums.get(`Assets:Exchange:${name}:USDT-FUTURES:USDC USDC`)).toBe(exactUnits("778"));
-    // Every wallet is opened once, the one of August by the balance before that bill; BTC began at 0.
+    // Every wallet is opened once. The wallet of August is opened with the balance before that bill; BTC
+    // began at 0.
     expect(together.match(/category:? ?"?opening/g)).toHaveLength(2);
     expect(together.match(/category:? ?"?unexplained/g)).toHaveLength(1);
     const directives = together.match(/^(?:\S+ open |account |(?:\S+ )?commodity ).*$/gm) ?? [];
     expect(new Set(directives).size).toBe(directives.length);
-    // Each transaction is in the file of its month alone.
+    // Each transaction is only in the file of its month.
     for (const [index, file] of files.entries()) {
       const days = [...file.matchAll(/^(\d{4}-\d\d)-\d\d \* /gm)].map(([, month]) => month);
       expect(new Set(days)).toEqual(new Set([months[index]]));
@@ -158,7 +161,7 @@ test("the page's price file and commands value a journal in euros", async () => 
   const units = verifiedSums("hledger", out).get(`${wallet} USDT`) ?? 0n;
   const euros = Number((units * 91n) / 10n ** 28n) / 10_000;
   for (const text of printed) {
-    // Where hledger is not installed, that was said.
+    // The run said so where hledger is not installed.
     if (text !== undefined) expect(text).toContain(" EUR");
   }
   const shown = /(-?[\d.]+) EUR {2}Assets:Exchange:main:USDT-FUTURES:USDT$/m.exec(printed[0] ?? "");

@@ -24,7 +24,7 @@ async function journal(
 
 const hourMs = 3_600_000;
 
-/** A ledger that adds up from a balance of 100 on, a bill every five hours. */
+/** A ledger that adds up, starting at a balance of 100, with a bill every five hours. */
 function ledger(changes: readonly Partial<ExportedBill>[]): ExportedBill[] {
   let balance = decimalOf("100");
   return changes.map((but, index) => {
@@ -62,7 +62,8 @@ describe.each(tools)("a journal for %s", (tool) => {
     }));
     const text = await journal(tool, damaged);
     const sums = verifiedSums(tool, text);
-    // +1e-8 at the second bill, +3 at the third, -1e-8 at the fourth, +2e-8 at the fifth.
+    // The balance is off by +1e-8 at the second bill, +3 at the third, -1e-8 at the fourth and +2e-8 at the
+    // fifth.
     expect(sumOf(sums, account("Equity", "Rounding"))).toBe(0n);
     expect(text.match(/rounding/g)).toHaveLength(4);
     expect(sumOf(sums, account("Equity", "Unexplained"))).toBe(exactUnits("-3.00000002"));
@@ -105,7 +106,7 @@ describe.each(tools)("a journal for %s", (tool) => {
     expect(wrong).not.toBe(text);
     expect(() => verifiedSums(tool, wrong)).toThrow(/asserted/);
     const refusal = refusalOf(tool, wrong);
-    // Empty where the tool is not installed, which was said.
+    // Empty where the tool is not installed, which the run said.
     if (refusal !== "") expect(refusal).toMatch(/balance assertion|Balance failed/);
   });
 
@@ -156,7 +157,7 @@ describe.each(tools)("a journal for %s", (tool) => {
     expect(assets).toHaveLength(coins.length * accounts.length);
     const spelled = tool === "hledger" ? ['"1INCH"', "stETH"] : ["COIN.1INCH", "COIN.STETH.0F8699"];
     for (const commodity of spelled) expect(text).toContain(` 12.4877 ${commodity}\n`);
-    // What would begin a comment would end the description.
+    // A semicolon begins a comment, so it would end the description.
     if (tool === "hledger") expect(text).not.toMatch(/^\d.*;/m);
     expect(refusalOf(tool, text)).toBe("");
   });
@@ -292,7 +293,7 @@ test("a number that a tool would round or cannot read is refused with its bill, 
   expect(
     verifiedSums("hledger", taken).get("Income:Exchange:main:USDT-FUTURES:RealisedPnl USDT"),
   ).toBe(-exactUnits(digits));
-  // Neither number is too long: their sum is.
+  // Neither number is too long, but their sum is.
   const sum = ledger([{ amount: "12345678901234567890.12", fee: "-0.0000000001" }]);
   await expect(journal("beancount", sum)).rejects.toThrow(/28 digits/);
   const fits = ledger([{ amount: "1234567890123456789012345678", fee: "0" }]).map((bill) => ({

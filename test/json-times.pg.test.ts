@@ -8,7 +8,7 @@ const daysAgo = (days: number) => isoTime(epochMs(Date.now() - days * dayMs));
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** All objects of a document, however deep. */
+/** All objects of a document, at any depth. */
 function objectsOf(value: unknown): Json[] {
   if (Array.isArray(value)) return value.flatMap(objectsOf);
   if (typeof value !== "object" || value === null) return [];
@@ -27,7 +27,7 @@ test("every time that --json prints is in whole seconds, as jq's fromdate reads 
     const end = await runCli([...command, "--json"], { env });
     return objectsOf(JSON.parse(end.stdout));
   };
-  // The verification first: it finds a bill missing wherever the exchange has one.
+  // The verification runs first: every bill of the exchange is missing then.
   const outputs = {
     verify: await read("verify", ...span),
     plan: await read("plan"),

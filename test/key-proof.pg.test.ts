@@ -13,7 +13,7 @@ const daysAgo = (days: number) => isoTime(epochMs(Date.now() - days * dayMs));
 const heal = ["verify", "--from", daysAgo(20), "--to", daysAgo(1), "--heal"];
 const sync = ["sync", "--only", "bills"];
 
-/** An exchange with two accounts, a database, and the program pointed at one account of them. */
+/** An exchange with two accounts, a database, and the program configured for one of them. */
 async function house() {
   const stack = new AsyncDisposableStack();
   const sandbox = stack.use(
@@ -29,7 +29,7 @@ async function house() {
     db,
     main,
     other,
-    /** How many requests for bills an act takes. */
+    /** The number of requests for bills that `act` sends. */
     async requestsOf<Result>(act: Promise<Result>): Promise<readonly [Result, number]> {
       const before = arrivals();
       const result = await act;
@@ -42,7 +42,7 @@ async function house() {
           ...others,
         }),
       }),
-    /** All that a ledger consists of, and whose keys are known. */
+    /** All that a ledger consists of, and the known keys. */
     async stored() {
       const { rows } = await db.execute(sql`
         select
@@ -68,7 +68,7 @@ test("another account's key under a known name writes nothing, by sync or by ver
     expect(refused.stdout).toMatch(
       /^main: this API key was not used for account main before, .*another account.*--new-key/m,
     );
-    // The first asks for the account's mode.
+    // The first request asks for the account's mode.
     expect(requests).toBe(3);
     expect(await at.stored()).toEqual(before);
   }
@@ -77,9 +77,9 @@ test("another account's key under a known name writes nothing, by sync or by ver
   expect(doctor.stdout).toMatch(
     /^FAIL {2}account main .*this API key was not used for account main/m,
   );
-  // Its own key goes on as ever.
+  // The account's own key still works.
   expect((await at.run(at.main, sync)).code).toBe(0);
-  // Whoever insists has it his way.
+  // A user who insists can store it all the same.
   expect((await at.run(at.other, [...sync, "--new-key"])).code).toBe(0);
   expect(await at.stored()).not.toEqual(before);
   expect((await at.run(at.other, sync)).code).toBe(0);
@@ -90,10 +90,10 @@ test("another key of the same account is taken without options, by one request, 
   const [first, firstRequests] = await at.requestsOf(at.run(at.main, sync));
   expect(first).toMatchObject({ code: 0 });
   expect(first.stderr).not.toContain("API key");
-  // One to probeAccount and one a window, and what its pages take: a new account proves nothing.
+  // One request by probeAccount, one a window, and those for the pages. A new account proves nothing.
   const counted = / ([\d,]+) +20\d\d-[^\n]+\n/.exec(first.stdout)?.[1];
   expect(counted).toBe(String(firstRequests));
-  // To the tables this is a key that they have not seen.
+  // Now the tables do not know this key.
   await at.db.execute(sql`update account_keys set fingerprint = 'of the key before'`);
   const doctor = await at.run(at.main, ["doctor"]);
   expect(doctor.stdout).toMatch(/^ok {4}account main .*new and serves bills that are stored/m);
@@ -128,6 +128,6 @@ test("two keys of one account under two names are refused, where the first is st
   expect(refused.stdout).toMatch(/^second: .* are stored as account first, .* stored twice/m);
   expect(requests).toBe(2);
   expect(await at.stored()).toEqual(before);
-  // Another account's does not come under it.
+  // Another account's key is not stored under this name.
   expect((await at.run(at.other, sync, { EXCHANGE_ACCOUNT: "second" })).code).toBe(0);
 });

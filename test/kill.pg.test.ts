@@ -15,7 +15,7 @@ import { killAtPoints } from "./support/kill-points.ts";
 const account = "main";
 const productType = "USDT-FUTURES";
 const maxMs = 60 * 60_000;
-// The sync is small: one window of 7 days and what is left of the days before it.
+// The sync is small: one window of 7 days, and the rest of the days before it.
 const historyDays = 9;
 
 test(
@@ -45,7 +45,7 @@ test(
       await using empty = await testDatabase({ isEmpty: true });
       const env = { DATABASE_URL: empty.url };
       const first = await runCli(["migrate"], { env: { ...env, ...preload } });
-      // That it ends well says that the schema is whole: migrate looks at every column.
+      // migrate looks at every column, so its success proves that the schema is whole.
       expect(await runHere(["migrate"], env)).toBe(0);
       return first;
     };
@@ -55,7 +55,7 @@ test(
   maxMs,
 );
 
-/** A sandbox and a database of which all but the last days are covered. */
+/** A sandbox, and a database in which all but the last days are covered. */
 async function smallSync() {
   await using stack = new AsyncDisposableStack();
   const given = stack.use(await testDatabase());
@@ -84,10 +84,10 @@ async function completeAfterKill(
   expect(comparison, name).toMatchObject({ missing: [], extra: [], different: [] });
 }
 
-/** The program in this process: what runs again need not be killed, and starts faster here. */
+/** The program in this process. The second run need not be killed, and starts faster here. */
 function runHere(args: readonly string[], env: CliEnvironment): Promise<number> {
   const sink = () => Object.assign(new PassThrough().resume(), { isTTY: false });
-  // Of a terminal's stream, only what a stream has is used where there is no terminal.
+  // Without a terminal, the program uses only what every stream has.
   const io = { out: sink(), err: sink(), signal: new AbortController().signal } as unknown as Io;
   return runProgram(args, {
     io,
@@ -96,7 +96,7 @@ function runHere(args: readonly string[], env: CliEnvironment): Promise<number> 
   });
 }
 
-/** As if an earlier run had read all that is older. */
+/** As if an earlier run had read everything older. */
 async function coverUpTo({ db }: OpenDatabase, to: number): Promise<void> {
   const from = isoTime(epochMs(to - 90 * dayMs));
   await db.execute(sql`
@@ -109,7 +109,7 @@ async function coverUpTo({ db }: OpenDatabase, to: number): Promise<void> {
     )`);
 }
 
-/** A killed run's lease runs out by itself after 15 s. */
+/** A killed run's lease expires after 15 s. */
 async function expireLease({ db }: OpenDatabase): Promise<void> {
   await db.execute(sql`update account_leases set expires_at = clock_timestamp() - interval '1 s'`);
 }

@@ -2,7 +2,7 @@ import { globSync, readFileSync } from "node:fs";
 import { dirname, normalize } from "node:path";
 import { expect, test } from "vitest";
 
-/** The rooms of src in the direction in which data flows: each may import those before it, as listed. */
+/** The rooms of src in the direction in which data flows. Each may import the rooms listed with it. */
 const core = ["contract", "exchange", "sync"];
 const stored = [...core, "db"];
 const judged = [...stored, "reconciliation", "reports", "export"];
@@ -34,12 +34,12 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   cli: ["app", "commands", "config", "db"],
   index: [...judged, "config", "app", "commands"],
 };
-/** Files of src itself that every room may import: each knows one thing. */
+/** Files in src itself that every room may import. */
 const shared = ["clock", "errors", "open-files", "printable", "secret", "version"];
 
 const files = globSync("src/**/*.ts").map((path) => ({ path, text: readFileSync(path, "utf8") }));
 
-/** The room that a path lies in: its folder, or its name where it lies in src itself. */
+/** The room of a path: its folder, or its own name if it lies in src itself. */
 const roomOf = (path: string): string => path.split("/")[1]?.replace(/\.ts$/, "") ?? "";
 
 const imports = files.flatMap(({ path, text }) =>

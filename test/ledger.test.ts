@@ -124,7 +124,7 @@ describe("a ledger", () => {
     const odd = everyBill(ledgerOf())
       .filter(({ businessType }) => businessType === "contract_settle_fee")
       .filter(({ cTime }) => cTime % (8 * hourMs) > 3_000);
-    // The one that stands for its kind may fall on any time.
+    // The bill that stands for its type may fall at any time.
     expect(odd.length).toBeLessThanOrEqual(1);
   });
 
@@ -196,7 +196,7 @@ describe("a damaged ledger", () => {
   test("has no row that breaks the contract but the broken ones, and all of those do", () => {
     const damaged = everyBill(withBrokenRows(ledgerOf(), { seed: 1, count: 8 }));
     const misread = damaged.filter(
-      // As it comes out of an answer.
+      // As read from an answer.
       ({ row, broken }) =>
         "fault" in readBill(parseExactJson(JSON.stringify(row))) !== (broken !== undefined),
     );

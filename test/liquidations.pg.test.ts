@@ -40,7 +40,10 @@ const billsOf = (entries: readonly Entry[]): Bill[] => {
   });
 };
 
-/** A row: contract, closes with their amounts and fees, sweeps with theirs, the balance that is left. */
+/**
+ * A row: the contract, the closes with their amounts and fees, the sweeps with theirs, and the balance that
+ * is left.
+ */
 type Row = readonly [
   symbol: string,
   bills: number,

@@ -30,7 +30,7 @@ const sent = {
   ],
 };
 
-/** A database of its own, whose account this run holds, and what brings it a record. */
+/** A database of its own, whose account this run holds, and a function that stores a record. */
 async function house() {
   const stack = new AsyncDisposableStack();
   const { url } = stack.use(await testDatabase());
@@ -233,7 +233,7 @@ test("a run that lost the account writes nothing, nor makes a record hold longer
 });
 
 describe("a sync", () => {
-  /** Syncs these risk units of a sandbox's account through the real client. */
+  /** Syncs these risk units of a sandbox's account with the real client. */
   async function syncOf(
     options: Partial<SandboxOptions>,
     riskUnitIds: (own: readonly string[]) => readonly string[],

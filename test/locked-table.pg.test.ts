@@ -16,7 +16,7 @@ import { aPage, checkpoints, holdStream, minutes, plan } from "./support/held-st
 
 const { database, tables } = await fileDatabase();
 
-/** An administrator's session that has locked the table. */
+/** An administrator's session that holds a lock on the table. */
 async function lockTable(name = "bills") {
   const url = new URL(database.url);
   url.searchParams.set("application_name", "psql");
@@ -34,7 +34,7 @@ async function lockTable(name = "bills") {
   };
 }
 
-/** A page in each of so many windows, of a store of its own. */
+/** A page in each of that many windows, of a store of its own. */
 async function pagesOf(lockWaits: LockWaits, windows: number) {
   const held = await holdStream(tables.db);
   const { stream, runId } = held;
@@ -79,7 +79,7 @@ test("a locked table is waited for once for all pages and accounts, and who lock
     await using admin = await lockTable();
     const results = await one.commit();
     const errors = new Set(results.map((result) => result.status === "rejected" && result.reason));
-    // One error for all: no page waited by itself.
+    // All pages fail with one error, so no page waited on its own.
     expect(errors.size).toBe(1);
     const [error] = errors;
     expect(error).toBeInstanceOf(DatabaseSilentError);
@@ -92,7 +92,7 @@ test("a locked table is waited for once for all pages and accounts, and who lock
       ),
     );
     await expect(one.store.knownTime(one.stream)).rejects.toBe(error);
-    // It does not look any more: the run's time for waiting is spent.
+    // The other store does not wait any more: the run's time for waiting is used up.
     for (const result of await other.commit()) {
       expect(result).toMatchObject({ reason: { message: error.message } });
     }

@@ -15,7 +15,7 @@ import { throwawayServer } from "./support/throwaway-server.ts";
 const productType = "USDT-FUTURES";
 const { database, tables } = await fileDatabase();
 
-/** Does some work, after which the database has what it had before, as a replica behind has. */
+/** Does some work, then puts the tables back as they were, as if a lagging replica had taken over. */
 async function forgotten<T>(work: () => Promise<T>): Promise<T> {
   const names = ["bills", "checkpoints"].map((name) => sql.identifier(name));
   const each = async (statement: (name: (typeof names)[number]) => ReturnType<typeof sql>) => {
@@ -71,7 +71,7 @@ test("a database that goes back by one page, whichever that is, is noticed by th
 test("a server that crashes without synchronous commits, while no statement is under way, costs no bill", async () => {
   await using server = await throwawayServer({
     synchronous_commit: "off",
-    // The server writes its log seldom: a crash costs what was confirmed in the last seconds.
+    // The server writes its log rarely, so a crash loses what was confirmed in the last seconds.
     ...{ wal_writer_delay: "10s", wal_writer_flush_after: "1GB" },
   });
   await migrate(server.url);
@@ -87,9 +87,9 @@ test("a server that crashes without synchronous commits, while no statement is u
   await using sync = await startCli(["sync", "--only", "bills"], { env });
   const pages = (count: number) =>
     sync.seen("stderr", new RegExp(`(?:"msg":"page stored"[^]*){${count}}`));
-  // The twelve windows before the history are empty, and one page in the last.
+  // The twelve windows before the history are empty, and one page of the last window is stored.
   await pages(13);
-  // Longer than the server needs to come back: the program does not see that it was away.
+  // Longer than the server needs to come back, so that the program does not see that it was away.
   delayMs = 10_000;
   const seen = sync.written.stderr.split('"msg":"page stored"').length - 1;
   await pages(seen + 1);
@@ -99,11 +99,11 @@ test("a server that crashes without synchronous commits, while no statement is u
   const end = await sync.ended;
   await using open = openDatabase(server.url);
   const held = (until: number) => heldAgainstLedger(open.db, sandbox, productType, until);
-  // Whichever it is that notices first: a page, the lease's renewal, or a connection that is used again.
+  // A page, the lease's renewal or a connection that is used again may be the first to notice.
   const noticed =
     /: (?:the database lost confirmed commits|this run lost account|the database failed)/;
   if (end.code === 1) expect(end.stdout).toMatch(noticed);
-  // A crash that lost nothing may go unnoticed, and then everything is there.
+  // A crash that lost nothing may go unnoticed. Then everything is stored.
   else
     expect({ code: end.code, ...(await held(startedAt)) }).toMatchObject({ code: 0, ...exactly });
   const syncedAt = Date.now();

@@ -21,7 +21,7 @@ const wrongSecret = "desk-9";
 const withoutRight = "desk-17";
 const failing = [unified, wrongSecret, withoutRight];
 
-/** How many bills of an account there should be, and what is wrong with those that are stored. */
+/** How many bills of an account should be stored, and what is wrong with those that are. */
 async function heldAgainst(db: Database, { name, ledger }: SandboxAccount, syncedAt: number) {
   const stored = await readStoredBills(db, { account: name, productType });
   const { expected, equal, ...wrong } = compareWithLedger(ledger.bills[productType], stored, {
@@ -32,7 +32,7 @@ async function heldAgainst(db: Database, { name, ledger }: SandboxAccount, synce
   return { expected, equal, wrong };
 }
 
-/** A sandbox of twenty accounts that counts what arrives from this address in a rolling second. */
+/** A sandbox of twenty accounts that counts the requests of this address in a rolling second. */
 async function exchangeOfTwenty() {
   const atAddress = rollingWindow(addressLimit.perMs);
   const sandbox = await openSandbox({
@@ -115,7 +115,7 @@ test("of twenty accounts, one sync mirrors the seventeen that work, names the th
   expect(peaks.filter((peak) => peak.requests > requests)).toEqual([]);
   expect(Object.keys(refusals).sort()).toEqual(["40009", "40014", "40085"]);
   expect(sandbox.peakOfAddress()).toBeLessThanOrEqual(addressLimit.requests);
-  // All at their full rate would send 200: the address's limit was at work.
+  // At their full rate all accounts together would send 200, so the address's limit was in effect.
   expect(sandbox.peakOfAddress()).toBeGreaterThan(addressLimit.requests / 2);
 
   const { rows } = await open.db.execute(sql`

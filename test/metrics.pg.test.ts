@@ -26,7 +26,7 @@ import {
 
 const productTypes = ["USDT-FUTURES", "COIN-FUTURES"] as const;
 
-/** A sandbox exchange with a loan, a database of its own, and the program pointed at both. */
+/** A sandbox exchange with a loan, a database, and the program with both configured. */
 async function house(options: { readonly isEmpty?: boolean } = {}) {
   const stack = new AsyncDisposableStack();
   const sandbox = stack.use(await openSandbox({ seed: "metrics", density: 0.05 }));
@@ -67,12 +67,12 @@ test("metrics shows after a sync what the exchange served, when, and with how ma
       now,
     });
     const stored = values("bills")[ofLedger(type)];
-    // Bills go on to be made, and to be forgotten, while the sync runs.
+    // While the sync runs, bills are added, and others become too old.
     expect(Math.abs(Number(stored) - bills.length)).toBeLessThanOrEqual(5);
     expect(bills.length).toBeGreaterThan(100);
   }
   expect(values("bills")).toEqual(await rowsOf(at.db));
-  // All but the ten minutes that settle, and then 90 days from there.
+  // Complete up to ten minutes before the sync: the newest time is settling. It expires 90 days later.
   const through = near(startedS - 600, endedS - startedS + 5);
   expect(values("complete_through_timestamp_seconds")).toEqual(both(through));
   const expires = near(startedS - 600 + 90 * 86_400, endedS - startedS + 5);
@@ -102,26 +102,26 @@ test("metrics shows after a sync what the exchange served, when, and with how ma
   });
   const record = await loanRecord(at.db);
   expect(values("ltv_ratio")).toEqual({ 'account="main",risk_unit_id=""': Number(record) });
-  // Nothing was reconciled yet: 0 breaks would say that it was.
+  // Nothing was reconciled yet, so the metric is absent. 0 breaks would say that it was.
   expect(end.stdout).not.toContain("ledger_breaks");
   await expectFit(end.stdout);
 });
 
-/** How many rows each ledger has. */
+/** The number of rows of each ledger. */
 async function rowsOf(db: Queryable) {
   const { rows } = await db.execute<{ product_type: string; rows: number }>(sql`
     select product_type, count(*)::int as rows from bills group by product_type`);
   return Object.fromEntries(rows.map((row) => [ofLedger(row.product_type), row.rows]));
 }
 
-/** The rate that the exchange served, as the text that was stored of it. */
+/** The rate that the exchange served, in the text that was stored. */
 async function loanRecord(db: Queryable): Promise<string | undefined> {
   const { rows } = await db.execute<{ ltv: string }>(sql`
     select round(unpaid_usdt_amount / usdt_balance, 4)::text as ltv from ltv_snapshots`);
   return rows[0]?.ltv;
 }
 
-/** Prometheus's own tool finds nothing to say of it. */
+/** Prometheus's own tool finds nothing wrong with the text. */
 async function expectFit(text: string): Promise<void> {
   if (!hasPromtool)
     return console.log("promtool is not installed: the metrics were not checked by it");
@@ -219,7 +219,7 @@ describe("of what is stored by hand", () => {
     const named = [...status.stdout.matchAll(/^ALERT (\w+): (\S+)/gm)].map(([, ...parts]) => parts);
     expect(named).toEqual([
       ["BillSyncAbsent", "no"],
-      // Neither was read lately, and the second never.
+      // Neither ledger was read lately, and the second one never was.
       ["BillSyncStale", "main/USDT-FUTURES"],
       ["BillSyncStale", "main/COIN-FUTURES"],
       ["BillSyncRejected", "main/USDT-FUTURES"],
@@ -275,7 +275,7 @@ test("an account that is configured and was never begun is stale for all who wat
   expect(infoOf(unnamed.stdout)).toEqual([]);
 });
 
-/** Prometheus's own engine fires these two rules for it, and for nothing else. */
+/** By Prometheus's own engine, these alerts fire for the text, and no others. */
 async function expectFiring(text: string, firing: RuleCase["firing"]): Promise<void> {
   if (!hasPromtool) return console.log("promtool is not installed: the rules were not judged");
   const rules = ["BillSyncAbsent", "BillSyncStale"];
@@ -297,7 +297,7 @@ test("status --check is silent after a sync, and names what is too old for a sho
     "BillSyncStale",
     "BillSyncLoanToValue",
   ]);
-  // Without --check, the same is no failure.
+  // Without --check, the same state is no failure.
   expect((await at.run("status")).code).toBe(0);
   const wrong = await at.run("status", "--check", "--max-age", "soon");
   expect(wrong).toMatchObject({ code: 2, stdout: "" });
@@ -344,7 +344,8 @@ test("of very many ledgers the worst have series of their own, and all are count
   await using open = openDatabase(database.url);
   const client = new Client({ connectionString: database.url });
   await client.connect();
-  // Of 120 accounts two are hours behind and one weeks, one has rejected rows and one breaks.
+  // Of 120 accounts, two are hours behind and one is weeks behind, one has rejected rows and one has
+  // breaks.
   await seedFleet({ client }, 120);
   await client.end();
   const question = {
@@ -367,7 +368,7 @@ test("of very many ledgers the worst have series of their own, and all are count
   expect(counted(worst)).toEqual(counted(whole));
   expect(seriesOf(worst, "bill_sync_ledgers")).toMatchObject({ 'state="read"': 420 });
   expect(seriesOf(worst, "bill_sync_ledgers_listed")).toEqual({ "": 21 });
-  // Accounts 3, 103 and 7 have four, two and two ledgers; 11 has six, 12 one.
+  // Accounts 3, 103 and 7 have four, two and two ledgers. Account 11 has six, account 12 one.
   expect(seriesOf(worst, "bill_sync_ledgers_alerting")).toEqual({
     'alert="BillSyncStale"': 4 + 2 + 2 + 1,
     'alert="BillSyncExpires"': 2,
@@ -375,7 +376,7 @@ test("of very many ledgers the worst have series of their own, and all are count
     'alert="BillSyncRejected"': 6,
     'alert="BillSyncBreak"': 1,
   });
-  // What each of the worst has is what it has among all, and none that an alert is for is left out.
+  // The worst ledgers have the same values as in the full list, and none with an alert is left out.
   const own = (text: string) =>
     samplesOf(text).filter(({ series }) => !series.startsWith("bill_sync_ledgers_listed"));
   const among = new Map(own(whole).map(({ series, value }) => [series, value]));

@@ -208,7 +208,7 @@ test("what users wrote over categories is theirs after the migration that gives 
   ]);
 });
 
-/** The program's migrations and one more, whose statements these are. */
+/** The program's migrations, and one more with these statements. */
 async function withMigration(statements: string) {
   const dir = await mkdtemp(join(tmpdir(), "bill-sync-migrations-"));
   await cp(folder, dir, { recursive: true });

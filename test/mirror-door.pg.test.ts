@@ -23,7 +23,7 @@ const keys = {
   theirs: aMirrorKey("theirs", { gaps: "allow" }),
   narrow: aMirrorKey("ours", { name: "narrow", productTypes: ["USDC-FUTURES"] }),
 };
-/** What stands in every bill of an account, and in nothing else. */
+/** Texts that every bill of one account contains, and nothing else. */
 const marks = { ours: "OURSUSDT", theirs: "THEIRSUSDT" };
 
 let mirror: Mirror;
@@ -54,7 +54,7 @@ afterAll(() => mirror[Symbol.asyncDispose]());
 const { path } = accountBills;
 const ask = { productType: "USDT-FUTURES" };
 
-/** Headers of a question, but for what the test says; undefined leaves one out. */
+/** The headers of a request, with the test's changes; undefined leaves a header out. */
 function signed(
   url: string,
   { apiKey, apiSecret, apiPassphrase }: (typeof keys)["ours"],
@@ -78,7 +78,7 @@ function signed(
 }
 
 let addresses = 0;
-/** An address that was not seen before. */
+/** An address that was not used before. */
 const anAddress = () => `10.${addresses >> 16}.${(addresses >> 8) & 255}.${addresses++ & 255}`;
 
 async function codeOf(url: string, headers: Record<string, string>, remoteAddress = anAddress()) {
@@ -146,10 +146,10 @@ describe("limits", () => {
     const url = `${path}?productType=USDT-FUTURES&limit=1`;
     mirror.tick();
     const headers = signed(url, keys.ours);
-    // In one moment: the clock stands still between ticks.
+    // All at one moment, since the clock stands still between ticks.
     const answers = await Promise.all(Array.from({ length: 105 }, () => codeOf(url, headers)));
     const refused = answers.filter(({ status }) => status === 429);
-    // The request of the test before was in the same second.
+    // The previous test's request was in the same second.
     expect(refused.length).toBeGreaterThanOrEqual(5);
     expect(refused.length).toBeLessThan(60);
     expect(refused[0]?.headers["retry-after"]).toBe("1");
@@ -192,7 +192,7 @@ test("/openapi.json is a valid document of OpenAPI 3.1 that has every path of th
   );
 });
 
-/** How many requests are drawn; more by hand: FUZZED=100000. */
+/** How many requests are drawn. FUZZED=100000 draws more. */
 test("a character that no text in the database can hold is its sender's fault, wherever it stands", async () => {
   const before = mirror.lines.length;
   const open = [
@@ -209,7 +209,7 @@ test("a character that no text in the database can hold is its sender's fault, w
   const { status } = await mirror.ask(keys.theirs, path, { ...ask, symbol: "\u0000" });
   expect(status).toBe(400);
   expect(JSON.stringify(mirror.lines.slice(before))).not.toContain("failed");
-  // What is spelled alike is another text.
+  // The three characters "%00" are a text without NUL.
   const percent = await mirror.ask(keys.theirs, path, { ...ask, symbol: "%00" });
   expect([percent.status, percent.body.data]).toEqual([200, { bills: [], endId: "" }]);
 });
@@ -230,7 +230,7 @@ test(`of ${fuzzed} requests of any kind none gets a defect, another account's ro
     const shown = () =>
       `${drawn}: ${JSON.stringify(request)} gave ${answer.statusCode} ${answer.body}`;
     if (answer.statusCode >= 500) expect(answer.body, shown()).toContain("40725");
-    // It does, all the time.
+    // The database answers all the time.
     expect(answer.body.includes("The database does not answer"), shown()).toBe(false);
     const holdsRows = (mark: string) => answer.body.includes(`"symbol":"${mark}"`);
     if (holdsRows(marks.ours)) expect(key, shown()).toBe("ours");

@@ -12,7 +12,7 @@ import { aMirrorKey, type Mirror, openMirror } from "./support/mirror.ts";
 
 const start = Date.UTC(2026, 0, 1);
 const at = (hours: number) => epochMs(start + hours * hourMs);
-/** Now, and the hour that the next sync would read from on. */
+/** The present, and the hour from which the next sync would read. */
 const [now, readTo] = [at(100), at(99)];
 
 const account = "main";
@@ -39,15 +39,15 @@ type Window = {
   readonly cursor?: string;
 };
 
-/** A bill a few minutes apart, some of them in one millisecond. */
+/** A bill every few minutes, some of them in one millisecond. */
 const ledger: readonly Bill[] = Array.from({ length: 1_000 }, (_, index) => {
   const cTime = epochMs(start + Math.floor(index / 3) * 18 * minuteMs);
-  // In the middle of three bills of one millisecond, ids get a digit more.
+  // Within three bills of one millisecond, the ids get one digit more.
   const billId = String(9_501 + index);
   return aBill({ billId, cTime, amount: `${index}.50`, coin: index % 7 === 0 ? "BTC" : "USDT" });
 }).filter(({ cTime }) => cTime < now);
 
-/** Says what was read and what was not, and stores the bills of what was. */
+/** Records which windows were read, and stores their bills. */
 async function given(windows: readonly Window[]): Promise<void> {
   const isRead = ({ cTime, billId }: Bill) =>
     windows.some(
@@ -203,7 +203,7 @@ describe("whatever was read and whatever is asked, an answer is all there is, or
     "expired",
     "open",
   );
-  /** Windows side by side, as runs leave them, the newest of them up to an hour ago. */
+  /** Adjacent windows, as runs leave them. The newest one ends up to an hour ago. */
   const windows = fc
     .tuple(
       fc.uniqueArray(hour, { minLength: 1, maxLength: 6 }),
@@ -252,7 +252,7 @@ describe("whatever was read and whatever is asked, an answer is all there is, or
                 break;
               }
               seen.served++;
-              // Newer than what was read, nothing is stored, and nothing is claimed.
+              // Nothing newer than the read time is stored, and nothing is claimed about it.
               const expected = ledger
                 .filter(({ cTime }) => cTime < readTo)
                 .filter(({ cTime }) => cTime >= (from === null ? begin : at(from)))

@@ -45,7 +45,7 @@ afterAll(async () => {
   for (const simulation of Object.values(house)) await simulation[Symbol.asyncDispose]();
 });
 
-/** The same question, asked of the sandbox exchange. */
+/** The same request, sent to the sandbox exchange. */
 async function askSandbox({ answer, account }: Sandbox, now: number, path: string, query: Query) {
   const timestamp = String(Math.floor(now));
   const { status, body } = await answer({
@@ -66,7 +66,7 @@ async function askSandbox({ answer, account }: Sandbox, now: number, path: strin
 type Rows = readonly Readonly<Record<string, unknown>>[];
 type Page = { readonly rows: Rows; readonly end: unknown };
 
-/** A page letter for letter; only the order of a row's members means nothing, and "" is none. */
+/** A page letter for letter, except that the order of a row's members does not count, and "" means none. */
 function pageOf(text: string): Page {
   const { data } = parseExactJson(text) as { data: Readonly<Record<string, unknown>> };
   const rows = (data["bills"] ?? data["list"]) as Rows;
@@ -116,7 +116,8 @@ describe("a page of the mirror is the exchange's, letter for letter", () => {
     let rows = 0;
     await fc.assert(
       fc.asyncProperty(drawn, async ({ typeIndex, only: _, ...drawnSpan }) => {
-        // Its ids do not rise with its times: the sandbox's cursor takes some rows twice.
+        // A unified account's ids do not rise with its times, so the sandbox's cursor serves some rows
+        // twice.
         const span = { ...drawnSpan, pages: 1 };
         const category = (unifiedProductTypes[typeIndex] ?? "UTA-SPOT").slice("UTA-".length);
         rows += await comparePages("unified", { category }, span, financialRecords.path);
@@ -126,7 +127,7 @@ describe("a page of the mirror is the exchange's, letter for letter", () => {
     expect(rows).toBeGreaterThan(800);
   });
 
-  /** Walks down a span in both, page by page. */
+  /** Walks down a span page by page, in both. */
   async function comparePages(
     name: "classic" | "unified",
     what: Query,

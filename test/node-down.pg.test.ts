@@ -19,7 +19,7 @@ import { query } from "./support/query.ts";
 const accountNames = ["east", "north", "south", "west"];
 const hanging = "south";
 
-/** Locks the parts of all tables that the account's rows lie in, as a node of it that hangs. */
+/** Locks the parts of all tables that hold the account's rows, as if their node hung. */
 async function hangNode(url: string, account: string) {
   const [place] = await query<{ part: string }>(
     url,
@@ -53,7 +53,7 @@ test("a node that hangs holds up its own account: each command does the others, 
   expect(await runCli(["sync"], { env })).toMatchObject({ code: 0 });
   expect(await runCli(["enqueue"], { env })).toMatchObject({ code: 0 });
   await query(database.url, "delete from fleet.job");
-  // The others' rows lie elsewhere.
+  // The other accounts' rows lie in other parts.
   expect(
     await query(
       database.url,
@@ -62,14 +62,14 @@ test("a node that hangs holds up its own account: each command does the others, 
     ),
   ).toEqual([{ account: hanging }]);
 
-  // What a rename leaves behind of the old name.
+  // The rows that a rename leaves under the old name.
   await query(
     database.url,
     `insert into account_leases (account, holder, epoch, taken_at, expires_at)
      values ('old-name', '', 1, now(), now())`,
   );
 
-  // The view that pairs transfers plans for all accounts' parts, and here that waits for their locks.
+  // The view that pairs transfers plans for the parts of all accounts, and here waits for their locks.
   await query(database.url, "delete from bills where business_type like 'trans_%_contract'");
 
   await using _ = await hangNode(database.url, hanging);
@@ -81,7 +81,7 @@ test("a node that hangs holds up its own account: each command does the others, 
     return { status: answer.status, text: await answer.text() };
   };
   const day = (ago: number) => new Date(Date.now() - ago * dayMs).toISOString().slice(0, 10);
-  // A few at a time: each asks for all accounts first, and then account by account.
+  // A few commands at a time. Each asks for all accounts first, and then for one account after the other.
   const [reconciled, listed, planned, exported, refused, examined] = await Promise.all([
     run("reconcile", "--json"),
     run("accounts", "list", "--json"),
@@ -157,11 +157,11 @@ test("a node that hangs holds up its own account: each command does the others, 
   ]);
   for (const name of ["times", ...others.map((account) => `account ${account}`)])
     expect(checks).toContainEqual(expect.objectContaining({ name, status: "ok" }));
-  // It may name bills that were deleted.
+  // The check may name bills that were deleted.
   const counts = checks.find(({ name }: { name: string }) => name === "counts");
   expect(counts.found).not.toMatch(/south|not checked/);
 
-  // A file has all accounts that were asked for, or is not written.
+  // A file has all requested accounts, or is not written.
   expect(refused).toMatchObject({ code: 1, stdout: "" });
   expect(refused.stderr).toMatch(
     /^nothing was written: south: its rows cannot be read .*--account$/m,
@@ -186,7 +186,7 @@ test("a node that hangs holds up its own account: each command does the others, 
   }
 }, 240_000);
 
-/** What the extension has of its nodes: two parts of each table lie on each of four. */
+/** The extension's list of nodes: each of four nodes holds two parts of each table. */
 const standIn = `
   create schema citus;
   create table citus.pg_dist_placement (shardid bigint, groupid int);
@@ -208,7 +208,7 @@ test("of very many accounts each node is asked once, and those of one that is do
   await query(database.url, standIn);
   const names = Array.from({ length: 300 }, (_, index) => `fund-${index}`);
   const url = new URL(database.url);
-  // What waits for the node fails at once.
+  // A statement that waits for the node fails at once.
   url.searchParams.set("options", "-c search_path=public,citus,pg_catalog -c lock_timeout=100");
   await using open = openDatabase(url.href);
   const { db } = open;

@@ -14,7 +14,7 @@ import { query } from "./support/query.ts";
 import { statementNotices } from "./support/statement-notices.ts";
 import { proxyTo } from "./support/tcp-proxy.ts";
 
-/** What asks for several accounts at once, and why. Each of them only reads. */
+/** Statements that ask for several accounts at once, and why. Each of them only reads. */
 const forSeveral: readonly (readonly [pattern: RegExp, why: string])[] = [
   [
     / from dirty_days where \S.* group by account/,
@@ -107,7 +107,7 @@ const keepsAccount = (table: string): string => `
   create trigger keep_account before update on ${table}
   for each row execute function keep_account()`;
 
-/** Some bills are gone, some are others, and a row is rejected that can be read. */
+/** Some bills are missing, some are different, and one rejected row can be read now. */
 const damage = `
   delete from bills
   where bill_id in (select max(bill_id) from bills where c_time < now() - interval '1 day' group by account);

@@ -8,15 +8,15 @@ import { virtualClock } from "./support/virtual-clock.ts";
 const bills: RateLimit = { requests: 10, perMs: 1_000 };
 const start = Date.UTC(2025, 0, 1);
 
-/** How one request travels, and what the exchange says of when it came. */
+/** How one request travels, and when the exchange says that it arrived. */
 type Trip = {
   readonly there: number;
   readonly back: number;
-  /** What the exchange's clock is off by; undefined where the answer tells no time. */
+  /** How far the exchange's clock is off; undefined if the answer has no time. */
   readonly offByMs: number | undefined;
 };
 
-/** Sends one request a trip, as fast as the limiter lets it, from more senders than slots. */
+/** Sends one request a trip, as fast as the limiter allows, from more senders than there are slots. */
 async function travel(trips: readonly Trip[], limit = bills, senders = 16) {
   const time = virtualClock(start);
   const limiter = createRateLimiter(limit, time.clock);
@@ -41,7 +41,7 @@ async function travel(trips: readonly Trip[], limit = bills, senders = 16) {
   return { sent, arrived, tookMs: time.now() - start };
 }
 
-/** The shortest stretch that ever held one more than the limit. */
+/** The shortest time in which one request more than the limit arrived. */
 const tightestMs = (times: readonly number[], { requests } = bills): number => {
   const sorted = times.toSorted((a, b) => a - b);
   return Math.min(
@@ -53,7 +53,7 @@ const tightestMs = (times: readonly number[], { requests } = bills): number => {
 const spread = (random: Random, meanMs: number, byMs: number): number =>
   meanMs - byMs + 2 * byMs * random();
 
-/** Round trips of two equal one-way delays, told by a clock that is minutes off. */
+/** Round trips with two equal one-way delays, by a clock that is minutes off. */
 function evenTrips(count: number, meanMs: number, byMs: number): readonly Trip[] {
   const random = seededRandom(`${meanMs}±${byMs}`);
   return Array.from({ length: count }, () => {
@@ -118,7 +118,7 @@ describe("with the exchange's times of arrival, a rate limiter", () => {
     "keeps to the limit with %s, and is no slower than without any time",
     async (name, offBy) => {
       const random = seededRandom(name);
-      // Round trips a second apart: what the clock shows is drawn where the trip is.
+      // Round trips that begin a second apart. The error of the clock is drawn for each trip.
       const trips = Array.from({ length: 2_000 }, (_, index) => ({
         there: spread(random, 150, 15),
         back: spread(random, 150, 15),

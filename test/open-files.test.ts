@@ -7,7 +7,7 @@ import { temporaryFolder } from "./support/cli.ts";
 
 const program = fileURLToPath(new URL("../src/bin.js", import.meta.url));
 
-/** The program under a limit on open files; the lowest under which Node itself starts is about 20. */
+/** The program with a limit on open files. About 20 is the lowest with which Node itself starts. */
 async function runUnder(limit: number, args: string) {
   await using folder = await temporaryFolder();
   const shell = `ulimit -n ${limit} && exec "${process.execPath}" "${program}" ${args}`;

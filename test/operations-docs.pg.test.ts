@@ -13,7 +13,7 @@ import { testDatabase } from "./support/database.ts";
 const page = readFileSync("docs/operations.md", "utf8");
 const dateBefore = (days: number): string =>
   new Date(Date.now() - days * dayMs).toISOString().slice(0, 10);
-/** What the page's examples stand for here: its dates leave the exchange's 90 days one day. */
+/** What replaces the page's examples here: their dates will leave the exchange's 90 days one day. */
 const meant = (commands: string, url: string): string =>
   commands
     .replaceAll(ownersAddress, url)
@@ -21,12 +21,12 @@ const meant = (commands: string, url: string): string =>
     .replaceAll("2026-11-08", dateBefore(13));
 const ownersAddress = "postgres://bill_sync_owner:OWNER-PASSWORD@db.example.com:5432/ledger";
 
-/** The commands of the page in their order, with the reason where they are not to be run. */
+/** The page's commands in their order. Those that are not run have a reason. */
 const blocks = [...page.matchAll(/(?:<!-- not run: ([^\n]+) -->\n)?```sh\n(.*?)```/gs)].map(
   ([, reason, commands = ""]) => ({ reason, commands }),
 );
 
-/** A folder in which the program's commands are typed, with a .env and a database of its own. */
+/** A folder for the program's commands, with a .env and a database of its own. */
 async function installation(env: string) {
   const folder = await temporaryFolder();
   for (const name of ["package.json", "src", "migrations", "node_modules"]) {

@@ -7,7 +7,7 @@ import { parseAllDocuments } from "yaml";
 import { runCli, temporaryFolder } from "./support/cli.ts";
 import { unitCommand, unitNames, unitText } from "./support/units.ts";
 
-/** Its options are read before its database, which is not there. */
+/** The options are read before the database, which does not exist. */
 async function expectAccepted(args: readonly string[]): Promise<void> {
   const end = await runCli(args, {
     env: { ...credentials, DATABASE_URL: "postgres://user@127.0.0.1:1/none" },
@@ -47,7 +47,7 @@ describe("systemd's units", () => {
     expect(directives.filter((one = "") => !knownDirectives.includes(one))).toEqual([]);
     if (!hasSystemd) return;
     await using folder = await temporaryFolder();
-    // systemd looks whether what is run is there.
+    // systemd checks whether the program exists.
     const text = unitText(name).replace("/usr/bin/node", process.execPath);
     const path = join(folder.path, name.replace("@", "@203.0.113.7"));
     await writeFile(path, text);
@@ -115,7 +115,7 @@ describe.each(deployments)("of Kubernetes, $metadata.name", (deployment) => {
   });
 });
 
-/** The fields of a value, each by its way; those of a list have their list's. */
+/** The fields of a value with their paths. The fields of a list's entries have the list's path. */
 function pathsOf(value: unknown, way = ""): readonly string[] {
   if (Array.isArray(value)) return value.flatMap((one) => pathsOf(one, way));
   if (typeof value !== "object" || value === null) return [way];

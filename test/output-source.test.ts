@@ -7,23 +7,23 @@ test("what goes to a terminal goes through print and tell, which spell out what 
   const users = globSync("src/**/*.{ts,js}").filter((path) =>
     uses.test(readFileSync(path, "utf8")),
   );
-  // Each of these was looked at. A new one is looked at, then listed.
+  // Each of these files was reviewed. A new one is reviewed, and then listed.
   expect(users.toSorted()).toEqual([
-    // print, tell and their like.
+    // Defines print, tell and the like.
     "src/app/io.ts",
-    // Takes them from the process, outlives their errors and waits for their end.
+    // Takes the streams from the process, survives their errors and waits for their end.
     "src/cli.ts",
-    // Asks whether it is a terminal.
+    // Asks whether the output is a terminal.
     "src/commands/demo.ts",
-    // An export, byte for byte where it is not a terminal.
+    // Writes an export, byte for byte where the output is not a terminal.
     "src/commands/export/export-output.ts",
-    // Asks whether it is a terminal.
+    // Asks whether the output is a terminal.
     "src/commands/export/export.ts",
-    // Turns the output of a verification aside.
+    // Redirects the output of a verification.
     "src/commands/reconcile/reconcile.ts",
-    // The progress display, in which names are spelled out.
+    // Draws the progress display, in which names are escaped.
     "src/commands/sync/reporter.ts",
-    // A text of this program alone.
+    // Writes only this program's own text.
     "src/node-24.js",
   ]);
 });

@@ -18,7 +18,7 @@ const productType = "USDT-FUTURES";
 let folder: Awaited<ReturnType<typeof temporaryFolder>>;
 let packed: readonly string[] = [];
 
-/** In the folder of a program that has installed the package. */
+/** Runs in the folder of a program that has installed the package. */
 const inFolder = (args: readonly string[], options: ExecFileOptions = {}) =>
   run(process.execPath, args, {
     cwd: folder.path,
@@ -27,8 +27,8 @@ const inFolder = (args: readonly string[], options: ExecFileOptions = {}) =>
     encoding: "utf8",
   });
 
-// Packed as a user packs it, and installed as npm would, but for the packages it depends on: those
-// are this clone's, so that no registry is asked.
+// Packed as a user packs it, and installed as npm would, except for its dependencies: those are this
+// clone's, so that no registry is asked.
 beforeAll(async () => {
   folder = await temporaryFolder();
   const own = join(folder.path, "node_modules", "bill-sync");

@@ -11,7 +11,7 @@ import type { StreamPlan, Walk } from "../src/sync/store.ts";
 const start = Date.UTC(2026, 10, 1, 3, 24, 59);
 const day = (index: number) => epochMs(start + index * dayMs);
 
-/** A plan of windows of 7 days, of which the first so many are taken up at their cursors. */
+/** A plan with windows of 7 days. The first ones are resumed at their cursors. */
 function plan(
   account: string,
   productType: ProductType,
@@ -47,7 +47,7 @@ test("the plan names each product type's windows, and the least that they cost",
 test("symbols, contracts and loan-to-value are counted, and named beside the bills", () => {
   const plans = [plan("main", "USDT-FUTURES", 1)];
   const records = { symbols: 1, contracts: 3, loanToValue: new Map([["main", 2]]) };
-  // 3 of 10 a second for bills, and before them 2 of 5 a second for loan-to-value.
+  // 3 requests for bills at 10 a second, after 2 for loan-to-value at 5 a second.
   expect(planCost(plans, records)).toEqual({ windows: 1, requestsMin: 9, durationMs: 700 });
   expect(planText(plans, records).split("\n").slice(3)).toEqual([
     "1 request for symbols, 3 requests for contracts, 2 requests for loan-to-value",
@@ -59,7 +59,7 @@ test("symbols, contracts and loan-to-value are counted, and named beside the bil
 test("a unified account's bills and loan-to-value take the time that its own limits give them", () => {
   const plans = [plan("main", "UTA-SPOT", 3), plan("main", "UTA-OTHER", 3)];
   const records = { symbols: 0, contracts: 0, loanToValue: new Map([["main", 3]]) };
-  // 13 of 20 a second for bills, and before them 3 of 3 a second for loan-to-value.
+  // 13 requests for bills at 20 a second, after 3 for loan-to-value at 3 a second.
   expect(planCost(plans, records)).toEqual({ windows: 6, requestsMin: 16, durationMs: 1_650 });
 });
 
@@ -91,7 +91,7 @@ test("accounts are synced side by side: the longest decides the time, all of the
 
 test("many accounts are slowed by the limit that their address has over all of them", () => {
   const plans = Array.from({ length: 20 }, (_, index) => plan(`desk-${index}`, "USDT-FUTURES", 17));
-  // 35 each, which alone take 3.5 s; 700 at 90 a second.
+  // 35 requests of each account take 3.5 s alone; 700 together go out at 90 a second.
   expect(planCost(plans)).toEqual({ windows: 340, requestsMin: 700, durationMs: 70_000 / 9 });
 });
 

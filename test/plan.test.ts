@@ -28,7 +28,7 @@ const stream = { account: "main", productType: "USDT-FUTURES" } as const;
 const now = epochMs(Date.UTC(2026, 5, 1));
 const horizon = horizonAt(now);
 
-/** Small numbers, so that edges meet often. */
+/** Small numbers, so that edges often meet. */
 const small = fc
   .tuple(fc.integer({ min: 0, max: 40 }), fc.integer({ min: 1, max: 12 }))
   .map(([from, length]): Interval => ({ from: epochMs(from), to: epochMs(from + length) }));
@@ -91,7 +91,7 @@ describe("intervals", () => {
   });
 });
 
-/** A stretch of the last 120 days: some of it behind the horizon. */
+/** A stretch of the last 120 days, so that some lie behind the horizon. */
 const stretch = fc
   .tuple(fc.integer({ min: 0, max: 120 * 24 * 60 }), fc.integer({ min: 1, max: 20 * 24 * 60 }))
   .map(([agoMinutes, minutes]): Interval => {
@@ -107,7 +107,7 @@ const openWalk = fc
     return cursor === undefined ? { window } : { window, cursor, startedAt: window.to };
   });
 
-/** Whatever the tables may hold: what is lost is not also complete. */
+/** Any known time, except that lost time is never also complete. */
 const knownTime = fc
   .record({ coverage: stretches, expired: stretches, open: fc.array(openWalk, { maxLength: 4 }) })
   .map(
@@ -121,7 +121,7 @@ const knownTime = fc
     }),
   );
 
-/** The time that is wanted, not complete, and not lost yet. */
+/** Wanted time that is neither complete nor lost. */
 const gapsOf = ({ coverage, expired }: KnownTime, at: EpochMs): readonly Interval[] =>
   subtract(interval(horizonAt(at), at), [...coverage, ...expired]);
 
@@ -163,7 +163,7 @@ describe("a plan", () => {
         const start = Math.min(horizon, ...settled.map(({ from }) => from));
         const accounted = [...settled, ...planned, ...expired];
         expect(subtract(interval(start, now), accounted)).toEqual([]);
-        // A window under way says at its end what of it expired.
+        // An open window says at its end which part of it expired.
         const resumed = walks.filter(({ cursor }) => cursor !== undefined);
         const others = [
           ...settled,

@@ -19,7 +19,7 @@ test("a name is one word of a shell's command, whatever it holds", () => {
   expect(shellWord("main-2.x")).toBe("main-2.x");
 });
 
-/** What a terminal acts on, spelled by code so that this file holds none of it. */
+/** Characters that a terminal acts on, written as codes so that this file contains none of them. */
 const acting = [
   0x00, 0x07, 0x08, 0x0d, 0x1b, 0x7f, 0x85, 0x9b, 0x9d, 0x200b, 0x200e, 0x200f, 0x2028, 0x2029,
   0x202a, 0x202e, 0x2066, 0x2069, 0xfeff, 0xe0041,

@@ -28,7 +28,7 @@ const page = (week: number, walkedMs: number, bills = 100): Event => ({
   finished: walkedMs === weekMs,
 });
 
-/** The display on a screen, with a clock that the test moves. */
+/** The display on a screen. The test moves its clock. */
 function display(screen = new Screen()) {
   const clock = { now: 1_000_000 };
   const progress = openProgress(screen, () => clock.now);

@@ -7,7 +7,7 @@ import { virtualClock } from "./support/virtual-clock.ts";
 
 const bills: RateLimit = { requests: 10, perMs: 1_000 };
 
-/** What becomes of one request, and how long each of its ways takes. */
+/** What happens to one request, and how long each of its ways takes. */
 type Fate = {
   readonly askedAt: number;
   readonly there: number;
@@ -22,13 +22,13 @@ const fate: fc.Arbitrary<Fate> = fc.record({
   end: fc.constantFrom("answered", "broken after it arrived", "lost before it arrived"),
 });
 
-/** A timer of Node fires a millisecond before its time, or by what the event loop did before it was set. */
+/** A timer of Node may fire a millisecond early, or late by what the event loop did before it was set. */
 const earlyTimers = ({ now, sleep }: Clock, earlyMs: number): Clock => ({
   now,
   sleep: (ms, signal) => sleep(ms - Math.min(earlyMs, ms / 2), signal),
 });
 
-/** The world of a test: when requests were sent, when they arrived, and how they ended. */
+/** A test's world: when requests were sent, when they arrived, and how they ended. */
 function world(limit: RateLimit, earlyMs = 0) {
   const time = virtualClock(0);
   const limiter = createRateLimiter(limit, earlyTimers(time.clock, earlyMs));
@@ -55,7 +55,7 @@ function world(limit: RateLimit, earlyMs = 0) {
 
 const plain = { askedAt: 0, there: 0, back: 0, end: "answered" } as const;
 
-/** The shortest stretch that ever held one request more than the limit. */
+/** The shortest time in which one request more than the limit arrived. */
 const tightestMs = (arrived: readonly number[], { requests }: RateLimit): number => {
   const times = arrived.toSorted((a, b) => a - b);
   return Math.min(
@@ -111,7 +111,7 @@ describe("a rate limiter", () => {
       limiter.run(async () => order.push(priority), undefined, priority),
     );
     await time.run(Promise.all(asked));
-    // The first found the slot free.
+    // The first request found the slot free.
     expect(order).toEqual([1, 3, 3, 2]);
   });
 
@@ -261,9 +261,9 @@ describe("a limit that is resized", () => {
           await time.run(Promise.all(resized));
           expect(sent).toHaveLength(fates.length);
           expect(tightestMs(arrived, limit)).toBeGreaterThanOrEqual(limit.perMs);
-          // One that was resized again before it had given up its slots promised nothing.
+          // A limiter that was resized again before it had given up its slots promised nothing.
           for (const { from, to, requests } of sizes.filter(({ from, to }) => from < to)) {
-            // With those shortly before: the slots given up may be another's at once.
+            // Requests shortly before count too, since another limiter may use the given slots at once.
             const within = arrived.filter((at) => at > from - limit.perMs && at < to);
             const narrow = { ...limit, requests };
             expect(tightestMs(within, narrow)).toBeGreaterThanOrEqual(limit.perMs);

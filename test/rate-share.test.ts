@@ -8,7 +8,7 @@ import { virtualClock } from "./support/virtual-clock.ts";
 
 const start = Date.UTC(2026, 3, 30);
 
-/** One account's exchange in virtual time, that counts what arrives and serves nothing. */
+/** One account's exchange in virtual time. It counts requests and serves no bills. */
 function world() {
   const time = virtualClock(start);
   const all = rollingWindow(secondMs);

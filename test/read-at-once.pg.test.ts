@@ -66,7 +66,7 @@ test("a page's plan is kept for all accounts, and follows the index in one that 
   };
   const before = await readRows();
   let pages = 0;
-  // The server tells its counts with some delay, to whoever asks later.
+  // The server publishes its counts with some delay.
   const read = await vi.waitUntil(
     async () => {
       for (const below of [undefined, "10000"]) {

@@ -9,7 +9,7 @@ import { type Habits, smallLedger, storeLedgers, type TrueBill } from "./support
 
 const everything = { accounts: undefined, productTypes: undefined };
 
-// Each kind of exchange with each damage and with none.
+// Each kind of exchange, with each kind of damage and without.
 const habits: readonly Habits[] = [
   {},
   { missingPercent: 30 },
@@ -59,7 +59,7 @@ beforeAll(async () => {
   console.log(`${cases.length} ledgers`);
 });
 
-// In one millisecond, several ways of putting bills without a balance to a damage add up.
+// Within one millisecond, several orders of bills without a balance may explain a damage.
 const isBlurred = ({ kind }: Case) => (kind.missingPercent ?? 0) > 1;
 const toleranceOf = ({ rounds }: Habits) => (rounds === true ? 1n : 0n);
 const breaksOf = ({ account }: Case) => breaks.get(account) ?? [];
@@ -101,7 +101,7 @@ describe.each(Object.keys({ ...damages, nothing: 0 }))("%s", (name) => {
     const wrong = ofIt.filter((given) => {
       const found = breaksOf(given);
       const shown = visible(given.damaged.bills, toleranceOf(given.kind));
-      // A balance that is off and then right again is one break, of two differences.
+      // A balance that is wrong for a while and right again is one break, with two differences.
       if (found.some(({ kind }) => kind === "balance")) return false;
       return (
         sum(shown.map(({ difference }) => difference)) !==

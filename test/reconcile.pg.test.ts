@@ -51,7 +51,7 @@ function plainLedger(amounts: readonly string[]): Bill[] {
 const tens = Array.from({ length: 12 }, () => "10");
 const without = (bills: readonly Bill[], index: number) => bills.toSpliced(index, 1);
 
-/** Stores a ledger whose sixth bill is not there. */
+/** Stores a ledger without its sixth bill. */
 async function brokenLedger(): Promise<{ account: string; bills: readonly Bill[] }> {
   const account = newAccount();
   const bills = plainLedger(tens);
@@ -115,7 +115,7 @@ describe("a break", () => {
     expect((await check(account, true)).breaks).toEqual([]);
     expect(await states(account)).toEqual([["chain", "explained", "10", "lost in the move"]]);
 
-    // The bill before it is lost too: the same place, another difference.
+    // The bill before it is lost, too: the break has the same place, and another difference.
     await db.execute(
       sql`delete from bills where account = ${account} and bill_id = ${bills[4]?.billId}`,
     );
@@ -174,7 +174,7 @@ describe("a break", () => {
     expect(first.breaks).toEqual([]);
     expect(first.chains).toMatchObject([{ days: { reconciled: 0, incomplete: 1 } }]);
     expect(first.rules).toMatchObject([{ category: "trade", tested: 9, fitting: 9 }]);
-    // None of its bills is new.
+    // No new bill is stored; only more time is covered.
     await db.execute(sql`
       update checkpoints
       set window_end = window_start + interval '1 day'
@@ -264,7 +264,7 @@ describe("other checks", () => {
     const [second] = (await check(account)).breaks;
     expect(second).toMatchObject({ kind: "restatement", observed: "1" });
     expect(second?.breakId).not.toBe(first?.breakId);
-    // Who signs that one off has not seen what a sync has stored since.
+    // The user who signs that one off has not seen what a sync stored since.
     await store(account, restated(5));
     await accept(second?.breakId ?? 0, "asked them again");
     expect((await check(account)).breaks).toMatchObject([{ kind: "restatement", observed: "1" }]);
@@ -351,7 +351,7 @@ test("two reconciles at once take turns and come to the same", async () => {
   expect(ids[0]).toHaveLength(1);
 });
 
-/** As if all of it had been stored and checked long ago: what comes now is all that changed. */
+/** As if everything had been stored and checked long ago, so that only later changes are checked. */
 const age = (of = db) =>
   of.execute(sql`
     with aged as (
@@ -363,7 +363,8 @@ const age = (of = db) =>
 
 describe("the check of what changed", () => {
   test.each([
-    // Where it is off itself, all is checked anyway: this time is not covered yet, and not judged.
+    // At a covered time, the bill's new place would be a break, too. This time is not covered, so the bill
+    // is not judged there.
     ["time", { cTime: epochMs(smallLedgerStart + 40 * dayMs) }],
     ["coin", { coin: "BTC" }],
   ])("sees the place that a bill left for another %s, and that it came back", async (_, other) => {
@@ -399,7 +400,7 @@ describe("the check of what changed", () => {
     await age();
     await store(account, bills.slice(190, 200));
     expect(await found(false)).toEqual([["id-time", bills[195]?.billId]]);
-    // It is among the next few that are looked at, and still there.
+    // The break is among the next bills that are checked, and is still found.
     await store(account, bills.slice(200));
     expect(await found(false)).toEqual([["id-time", bills[195]?.billId]]);
     expect(await found(true)).toEqual([["id-time", bills[195]?.billId]]);
@@ -454,7 +455,7 @@ test("what is checked after each change is what a whole check finds", async () =
         const stream = { account: entry.account, productType: "USDT-FUTURES" as const };
         const next = entry.bills.slice(entry.stored, entry.stored + integer(random, 0, 12));
         entry.stored += next.length;
-        // Some come late, some never, some are restated: another amount, another time.
+        // Some bills come late, some never come, and some are restated with another amount or time.
         const late = entry.bills.slice(0, entry.stored).filter(() => random() < 0.004);
         const restated = late.map((bill) =>
           random() < 0.5

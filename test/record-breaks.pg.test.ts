@@ -106,7 +106,7 @@ const noon = smallLedgerStart + dayMs / 2;
 
 type Leg = { readonly type: string; readonly amount: number; readonly afterMs: number };
 
-/** Legs of transfers behind an opening balance of 1,000. */
+/** Legs of transfers after an opening balance of 1,000. */
 async function storeLegs(
   account: string,
   productType: ProductType,

@@ -9,7 +9,7 @@ import { tables } from "../src/db/schema/tables.ts";
 
 type Mapped = readonly [name: string, fields: object, tables: readonly PgTable[], wire: string];
 
-/** The fields of the API's documentation, in its order, and the tables that hold them. */
+/** The fields in the order of the API's documentation, and the tables that hold them. */
 const records: readonly Mapped[] = [
   [
     "bill",
@@ -42,7 +42,7 @@ const records: readonly Mapped[] = [
 const snakeCase = (field: string): string =>
   field.replaceAll(/[A-Z]+/g, (letters) => `_${letters.toLowerCase()}`);
 
-/** What a field's column is called in a table, and whether it keeps text, a number or a time. */
+/** The column of a field in a table, and whether it holds text, a number or a time. */
 const columnsOf = (table: PgTable, fields: readonly string[]) =>
   fields.map((field) => getTableColumns(table)[field]?.name);
 

@@ -30,14 +30,14 @@ const aRow = (but: object = {}) => ({
 });
 
 type Rejection = {
-  /** Text as it is; anything else as JSON. */
+  /** A string stands for itself; anything else becomes JSON. */
   readonly row: unknown;
-  /** Seconds before now. */
+  /** In seconds before the present. */
   readonly ago?: number;
   readonly fault?: string;
 };
 
-/** As if an older version had rejected these. */
+/** Stores rejected rows, as if an older version had rejected them. */
 async function reject(
   { account, productType }: Stream,
   rejections: readonly Rejection[],
@@ -163,7 +163,8 @@ describe("a replay", () => {
     for (const order of orders) {
       const { stream } = await holdStream(tables.db);
       for (const amount of order) {
-        // The greater amount came later, by more than a slow machine takes between two rejections.
+        // The greater amount was served later, by more than the time between two rejections on a slow
+        // machine.
         await reject(stream, [{ row: aRow({ amount: `${amount}` }), ago: 1_000 * (10 - amount) }]);
         await replay(stream);
       }
@@ -206,7 +207,7 @@ describe("a replay", () => {
     const { account } = stream;
     await reject(stream, [{ row: aRow({ billId: "17" }), ago: 60 }]);
     await replay(stream);
-    // A sync stored bill 7 in the very millisecond.
+    // A sync stored bill 7 in the same millisecond.
     await tables.db.execute(sql`
       insert into bills (
         account, product_type, bill_id, amount, fee, business_type, coin, c_time, ingested_at
@@ -266,9 +267,9 @@ describe("what was served last wins in a replay", () => {
     G: { bills: [aBill({ amount: "99" })] },
     A: { rejected: [broken({ amount: "1" })] },
     B: { rejected: [broken({ amount: "2" })] },
-    /** Another bill's. */
+    /** A row of another bill. */
     o: { bills: [aBill({ billId: "7" })], rejected: [broken({ billId: "8" })] },
-    /** One whose id could not be read then. */
+    /** A row whose id could not be read then. */
     x: { rejected: [broken({ billId: "" })] },
   };
   type Name = keyof typeof pages;
@@ -323,7 +324,7 @@ describe("what was served last wins in a replay", () => {
         tables.db.execute(sql`
           select xmin::text from bills where account = ${stream.account}
           union all select xmin::text from rejected_bills where account = ${stream.account}`);
-      // Before, another row of its bill was the last.
+      // Before that, another row of the bill was the last one.
       await serve(order.at(-1) ?? "");
       const before = (await versions()).rows;
       await serve(order.at(-1) ?? "");
@@ -331,7 +332,8 @@ describe("what was served last wins in a replay", () => {
     },
   );
 
-  // In one of the two orders the digests rise: there a replay, which goes by them, would be right by luck.
+  // In one of the two orders the digests rise. There, a replay in the digests' order would be right by
+  // chance.
   test.each([
     ["1", "2"],
     ["2", "1"],
@@ -360,7 +362,7 @@ describe("what was served last wins in a replay", () => {
 });
 
 describe("the command", () => {
-  /** A synced sandbox, and a bill that an older version rejected instead. */
+  /** A synced sandbox, and a bill that an older version rejected instead of storing it. */
   async function house() {
     const stack = new AsyncDisposableStack();
     const sandbox = stack.use(await openSandbox({ seed: "replay", density: 0.1 }));

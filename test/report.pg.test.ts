@@ -27,7 +27,7 @@ const accountingPage = readFileSync(new URL("../docs/accounting.md", import.meta
 const hostile = `<script>alert("1")</script>&'\u001b[2J,\n"é`;
 const march = (day: number, hour = 0) => Date.UTC(2026, 2, day, hour);
 const plain = smallLedger(seededRandom("report"), { largestCluster: 20 });
-/** A coin with a bill in February, one in March and one in April, and a break in March. */
+/** A coin with a bill in February, in March and in April, and a break in March. */
 const odd: readonly Bill[] = [
   [Date.UTC(2026, 1, 20), "10.5", "100"],
   [march(3, 1), "-0.25", "99.75"],
@@ -73,7 +73,7 @@ const reported = async (...args: string[]) =>
 const csvOf = (product: string) =>
   run("export", "--format", "csv", "--account", "main", "--product", product, "--month", "2026-03");
 
-/** Sums over the exported CSV, by nothing but its own columns. */
+/** Sums over the exported CSV, computed from its own columns alone. */
 function byHand(csv: string) {
   const rows: Record<string, string>[] = parse(csv, { columns: true, record_delimiter: "\r\n" });
   const sums = new Map<string, bigint>();
@@ -151,7 +151,7 @@ test("a digest is what its line of shell computes from the exported CSV, and of 
     const computed = execFileSync("bash", ["-c", command], { cwd: folder.path, encoding: "utf8" });
     expect(computed).toBe(`${sha256}  -\n`);
     shown.add(sha256);
-    // When it was stored, and what a type was mapped to, is this database's own.
+    // The time of storing and the mapping of a type are facts of this database only.
     await db.execute(sql`update bills set ingested_at = ingested_at - interval '1 day'`);
     expect((await digestOf()).sha256).toBe(sha256);
     const change = sql`set fee = fee - 1 where product_type = ${product} and c_time >= '2026-03-05Z'`;
@@ -231,7 +231,7 @@ test("the page is one file: no script, nothing to load, and every text is escape
   expect(page).toContain("&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;&amp;&#39;\\u{1b}[2J");
   expect(page).not.toMatch(/<script|<img|<link|<iframe|src=|href=|url\(|@import|\son\w+=/i);
   expect(page).toMatch(/^<!doctype html>\n<html lang="en">/);
-  // Every element that is opened is closed, in order.
+  // Every element that is opened is closed, in the right order.
   const open: string[] = [];
   const isVoid = (name: string) => ["meta", "!doctype"].includes(name);
   for (const [, end, name = ""] of page.matchAll(/<(\/?)([!a-z][a-z0-9]*)[^>]*>/g)) {

@@ -4,7 +4,7 @@ import type { ExchangeErrorKind } from "../src/errors.ts";
 import { refusalOf } from "../src/exchange/refusals.ts";
 import { attemptsBound, retryAfterMs, retryDelayMs } from "../src/exchange/retry.ts";
 
-/** What a refusal asks of its caller, and a word of its remedy. */
+/** The kind of a refusal, and a word of its remedy. */
 const byCode: readonly [string, ExchangeErrorKind, RegExp][] = [
   ["40001", "refused-credentials", /EXCHANGE_API_KEY/],
   ["40002", "refused-credentials", /EXCHANGE_API_SECRET/],
@@ -118,7 +118,7 @@ const kinds = Object.entries(attempts) as [ExchangeErrorKind, number][];
 const backingOff = kinds.flatMap(([kind, most]) => (most > 3 || kind === "banned" ? [kind] : []));
 
 const failure = (kind: ExchangeErrorKind, afterMs?: number) => ({ kind, retryAfterMs: afterMs });
-/** [0, 1), both ends tried often. */
+/** Numbers in [0, 1), often at both ends. */
 const chance = fc.oneof(
   fc.constantFrom(0, 1 - Number.EPSILON / 2),
   fc.double({ min: 0, max: 0.99, noNaN: true }),

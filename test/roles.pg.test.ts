@@ -19,12 +19,12 @@ const [setUp = "", grants = ""] = [...rolesSection.matchAll(/```sql\n(.*?)```/gs
   ([, block = ""]) => block,
 );
 
-// Roles are the server's, which other tests share: theirs are named apart.
+// Other tests share the server's roles, so these have names of their own.
 const prefix = `bs_${process.pid}_${randomBytes(3).toString("hex")}_`;
 const roleNames = ["owner", "writer", "analyst"] as const;
 type RoleName = (typeof roleNames)[number];
 
-/** A block of the page, for the roles and the database of this test. */
+/** A code block of the page, for this test's roles and database. */
 const forTest = (block: string, url: string): string =>
   block
     .replaceAll("bill_sync_", prefix)
@@ -36,7 +36,7 @@ const urlOf = (role: RoleName, { url }: TestDatabase): string =>
     password: `${role.toUpperCase()}-PASSWORD`,
   }).href;
 
-/** @returns what the server warned of. */
+/** @returns the server's warnings. */
 async function run(url: string, statements: string): Promise<readonly string[]> {
   const client = new Client({ connectionString: url });
   const warnings: string[] = [];
@@ -50,7 +50,7 @@ async function run(url: string, statements: string): Promise<readonly string[]> 
   }
 }
 
-/** The SQLSTATE of the refusal; "done" where there was none. */
+/** The SQLSTATE of the refusal; "done" if there was none. */
 const refusalOf = (url: string, statement: string): Promise<string> =>
   run(url, `begin read write; ${statement}; rollback`).then(
     () => "done",
@@ -64,7 +64,7 @@ let tables: readonly string[] = [];
 
 beforeAll(async () => {
   database = await testDatabase({ isEmpty: true });
-  // As Postgres 14 has it, whichever version this is.
+  // As in Postgres 14, whichever version this is.
   await run(database.url, "grant create on schema public to public");
   expect(await run(database.url, forTest(setUp, database.url))).toEqual([]);
   await migrate(urlOf("owner", database));
@@ -131,7 +131,7 @@ describe("the roles of docs/operations.md", () => {
     const ofSpan = `c_time >= '${from}Z' and c_time < '${to}Z'`;
     const sync = await runCli(["sync"], { env });
     expect(sync).toMatchObject({ code: 0 });
-    // What verify is to heal: a bill that is missing, and one that is restated.
+    // What verify has to heal: one bill is missing, and one was restated.
     await run(
       urlOf("owner", database),
       `delete from bills where bill_id = (select min(bill_id) from bills where ${ofSpan});
@@ -140,7 +140,7 @@ describe("the roles of docs/operations.md", () => {
     );
     const heal = await runCli(["verify", "--from", from, "--to", to, "--heal"], { env });
     expect(heal).toMatchObject({ code: 0, stdout: expect.stringMatching(/2 bills were healed/) });
-    // The restatement is told until it is signed off.
+    // The restatement is reported until it is signed off.
     expect((await runCli(["reconcile"], { env })).stdout).toMatch(/^#1 restatement: /m);
     for (const args of [
       ["sync"],
@@ -157,7 +157,7 @@ describe("the roles of docs/operations.md", () => {
       const end = await runCli(args, { env });
       expect({ args, ...end }).toMatchObject({ args, code: 0 });
     }
-    // Days that cannot be stored are left marked without a word: views compute them.
+    // Days that cannot be stored stay marked, without a message, since views compute them.
     await run(
       database.url,
       `do $$

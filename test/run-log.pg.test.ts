@@ -9,7 +9,7 @@ import { openSandbox, type SandboxOptions } from "../src/sandbox/sandbox.ts";
 import { environmentFor, runCli, startCli } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
 
-/** A sandbox exchange, a database, and the program pointed at both. */
+/** A sandbox exchange, a database, and the program with both configured. */
 async function house(options: Partial<SandboxOptions> = {}) {
   const stack = new AsyncDisposableStack();
   let arrivals = 0;
@@ -176,7 +176,7 @@ test("the first run of a day forgets runs that are too old, but for the last of 
     (await db.execute<{ run_id: string }>(sql`select run_id from sync_runs`)).rows.map(
       ({ run_id }) => run_id,
     );
-  // In a worker, other runs of the day begin before the first one ends.
+  // In a worker, the day's other runs begin before the first one ends.
   const secondLater = -1 / 86_400;
   const today = [
     await run("sync", "complete", 0),

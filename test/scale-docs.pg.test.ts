@@ -23,7 +23,7 @@ test("the commands of docs/scale.md move a ledger to another database, where a w
   await using folder = await temporaryFolder();
   await using old = await testDatabase({ isEmpty: true });
   await using cluster = await testDatabase({ isEmpty: true });
-  // Many bills, so that some come between the backup and the worker.
+  // Many bills, so that some appear between the backup and the worker's start.
   await using sandbox = await openSandbox({ seed: "move", density: 2, days: 5 });
   let env = environmentFor(sandbox, old, { PRODUCT_TYPES: productType });
   expect(await runCli(["sync"], { env })).toMatchObject({ code: 0 });

@@ -36,7 +36,7 @@ afterAll(async () => {
   await house[Symbol.asyncDispose]();
 });
 
-/** Runs all of them, a few at a time. @returns what was found, and what each left. */
+/** Runs all of them, a few at a time. @returns the secrets that were found, and what each command left. */
 async function runAll(runs: readonly CanaryRun[]) {
   const waiting = [...runs];
   const ends: (Awaited<ReturnType<CanaryHouse["run"]>> & { wanted: CanaryRun })[] = [];
@@ -63,10 +63,10 @@ const dayBefore = (days: number): string =>
 
 let backup: Buffer;
 const givenBackup = () => ({ "given.gz": backup });
-/** What is restored goes into the embedded Postgres, which is empty. */
+/** A restore needs an empty database: the embedded Postgres. */
 const noDatabase = () => ({ DATABASE_URL: "" });
 
-/** How each command is run where nothing is wrong. One that is not here fails the test. */
+/** How each command is run where nothing is wrong. A command that is missing here fails the test. */
 const commands: Readonly<Record<string, readonly Omit<CanaryRun, "failure">[]>> = {
   sync: [{ args: ["sync"] }, { args: ["sync", "--json", "--only", "bills,ltv"] }],
   plan: [{ args: ["plan"] }, { args: ["plan", "--json"] }],
@@ -115,7 +115,7 @@ async function commandsOf(text: string): Promise<readonly string[]> {
 test("a canary is found in each of its spellings, by its halves, and in any case", () => {
   const password = canaryPassword();
   const canaries = canariesOf(password);
-  // Each whole and in halves, where no two are the same.
+  // Each spelling whole and in halves, without repetitions.
   expect(canaries.length).toBeLessThanOrEqual(3 * spellingsMax);
   expect(canaries.length).toBeGreaterThan(2 * spellingsMax);
   const search = canarySearch(canaries);
@@ -167,7 +167,7 @@ test(
   async () => {
     const runs = Object.entries(echoes).flatMap(([failure, echo], index) =>
       [["sync", "--only", "bills,ltv"], ["doctor"]]
-        // Of doctor every fourth: it asks by the same client, and prints what that says.
+        // Every fourth failure for doctor, since it uses the same client and prints its messages.
         .filter(([command]) => command === "sync" || index % 4 === 0)
         .map((args) => ({ failure, args, echo })),
     );
@@ -237,7 +237,7 @@ async function databaseFailures(): Promise<readonly CanaryRun[]> {
   ];
   const commands = [["sync"], ["status"], ["doctor"], ["migrate"], ["plan"], ["db"]];
   return failures.flatMap(([failure, env], index) =>
-    // Each failure with one command, and each command with a failure.
+    // One command for each failure, and each command at least once.
     commands
       .filter((_, at) => at === index % commands.length)
       .map((args) => ({ failure, args, env })),

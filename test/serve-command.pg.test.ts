@@ -52,7 +52,7 @@ test("serve of a database without tables, or on a port that is taken, ends with 
 
 type Credentials = Readonly<Record<"apiKey" | "apiSecret" | "apiPassphrase", string>>;
 
-/** The code of the answer to a question for the newest bills. */
+/** The code of the answer to a request for the newest bills. */
 async function codeOf(url: string, { apiKey, apiSecret, apiPassphrase }: Credentials) {
   const query = { productType: "USDT-FUTURES" };
   const timestamp = String(Date.now());
@@ -92,7 +92,7 @@ test("keys are shown once, kept for their owner alone, and taken and given up by
   for (const secret of secrets) expect(listed.stdout + listed.stderr).not.toContain(secret);
 
   await sleep(1_100);
-  // Nothing is stored: past the door, it is that which is missing.
+  // The key is accepted, and the answer says that nothing is stored.
   expect(await codeOf(url, credentials)).toMatchObject({ code: "40725" });
   const wrong = { ...credentials, apiSecret: "x" };
   expect(await codeOf(url, wrong)).toMatchObject({ code: "40009" });
@@ -124,13 +124,13 @@ test("keys are shown once, kept for their owner alone, and taken and given up by
 
 const key = aMirrorKey("main");
 
-/** The codes of ten such answers, asked for at once with a key that is there. */
+/** The codes of ten such answers, requested at the same time with a valid key. */
 async function codesOf(url: string): Promise<string[]> {
   const asked = Array.from({ length: 10 }, () => codeOf(url, key));
   return [...new Set((await Promise.all(asked)).map(({ code }) => code))];
 }
 
-/** A ledger of the last hour, read to its end. */
+/** A ledger of the last hour that was read to its end. */
 async function storeHour(url: string): Promise<void> {
   const stream = { account: "main", productType: "USDT-FUTURES" } as const;
   const at = Date.now();
@@ -202,7 +202,7 @@ test("a key is of one account that is known, and its name is used once", async (
     });
   }
   expect(await add("a", "--trim")).toMatchObject({ code: 0 });
-  // At once, none takes the other's place.
+  // At the same time, no key takes another one's place.
   const names = ["b", "c", "d", "e"];
   const [removed, ...added] = await Promise.all([
     runCli(["keys", "remove", "a"], options),

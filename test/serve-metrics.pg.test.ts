@@ -58,7 +58,7 @@ describe("/metrics", () => {
       'route="none"': 2,
       [`route="${path}"`]: 1,
     });
-    // The one before is among them now.
+    // The request before is counted now.
     expect((await scrape()).values("http_requests_total")).toEqual({
       ...answered,
       'method="GET",route="/metrics",status="200"': 1,

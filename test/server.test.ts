@@ -88,7 +88,7 @@ async function askBills(
 type Row = { billId: string; businessType: string; coin: string; cTime: string };
 const rowsOf = (data: unknown): Row[] => (data as { bills: Row[] | null }).bills ?? [];
 
-/** Walks a stretch to its empty page, as a client would. */
+/** Walks a span until an empty page, as a client would. */
 async function walk(simulated: ReturnType<typeof simulation>, query: Query): Promise<Row[]> {
   const rows: Row[] = [];
   let cursor: string | undefined;
@@ -106,7 +106,7 @@ async function walk(simulated: ReturnType<typeof simulation>, query: Query): Pro
 
 const lastWeek = { startTime: String(start - intervalMaxMs), endTime: String(start) };
 
-/** As a client sends it that puts the path on the wire letter for letter. */
+/** As sent by a client that writes the path to the wire without encoding it. */
 async function getAsIs(url: string, path: string, headers: Record<string, string>) {
   const request = get(`${url}`, { path, headers });
   const [response] = (await once(request, "response")) as [IncomingMessage];
@@ -169,7 +169,7 @@ describe("a signed request", () => {
     expect(await askBills(simulation(), {}, { skewMs })).toMatchObject({ code: "00000" });
   });
 
-  // The exchange's rule for demo keys, their header, and the product types of a live account.
+  // The exchange's rule for demo keys and their header, and for the product types of a live account.
   const environments = [
     ["live", undefined, "USDT-FUTURES", "00000"],
     ["live", undefined, "SUSDT-FUTURES", "00000"],

@@ -16,14 +16,14 @@ import { holdStream } from "./support/held-store.ts";
 
 const { database, tables } = await fileDatabase();
 
-/** Both were 01:30 in Moscow, and print alike there: "26/10/2014 01:30:00 MSK". */
+/** Both of these were 01:30 in Moscow, and print alike there: "26/10/2014 01:30:00 MSK". */
 const [first, between, second] = [
   "2014-10-25T21:30:00.006Z",
   "2014-10-25T22:00:00.006Z",
   "2014-10-25T22:30:00.006Z",
 ];
 
-/** A database's sessions whose times, cast to text, are not what they are. */
+/** A database's sessions in which a time, cast to text and back, becomes another time. */
 function openInMoscow() {
   const url = new URL(database.url);
   url.searchParams.set("options", "-c timezone=Europe/Moscow -c datestyle=SQL,DMY");

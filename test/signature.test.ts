@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { signature, signedPath } from "../src/contract/signature.ts";
 import { acceptedSignatures } from "../src/exchange-server/accepted-signatures.ts";
 
-// Two public clients of the API and a plain HMAC agree on these.
+// Two public clients of the API and a plain HMAC agree on these signatures.
 const vectors = [
   {
     title: "two parameters",

@@ -13,12 +13,13 @@ const program = fileURLToPath(new URL("simulation/simulate.ts", import.meta.url)
 const pollMs = 20;
 const isTrace = /^(\d{4}-\S+Z|[A-Z][A-Z-]+ \w+:) /;
 
-/** Starts the real command. Without a database it finds or makes one, as it does for its users. */
+/** Starts the real command. Without a database it finds or makes one, as it does for users. */
 function start(args: readonly string[], env: Readonly<Record<string, string>>) {
   const child = spawn(process.execPath, ["--no-warnings", program, ...args], {
     env: { PATH: process.env["PATH"], ...env },
     stdio: ["ignore", "pipe", "pipe"],
-    // In a group of its own, to be signalled as a terminal and `timeout` do it: as a whole.
+    // In a process group of its own, so that it can be signalled as a whole, as a terminal and `timeout`
+    // do.
     detached: true,
   });
   const ended = Promise.all([
@@ -29,14 +30,14 @@ function start(args: readonly string[], env: Readonly<Record<string, string>>) {
   return { child, ended };
 }
 
-/** Processes with this text among their arguments; Linux alone shows them. */
+/** Processes with this text among their arguments. Only Linux shows them. */
 const processesWith = (words: string): readonly string[] =>
   globSync("/proc/[0-9]*/cmdline")
     .map((path) => {
       try {
         return readFileSync(path, "utf8").replaceAll("\0", " ");
       } catch {
-        return ""; // It ended meanwhile.
+        return ""; // The process has ended meanwhile.
       }
     })
     .filter((command) => command.includes(words));
@@ -85,7 +86,7 @@ test("a signal ends it with what was played so far, and leaves no process and no
       command.includes(`_simulation_${child.pid}_`),
     );
   while (!isWorking() && child.exitCode === null) await sleep(pollMs);
-  // Whether it is between two histories or in the middle of one.
+  // Whether the process is between two histories or in the middle of one.
   await sleep(2_000);
   const before = running();
   process.kill(-(child.pid ?? 0), "SIGTERM");

@@ -3,7 +3,7 @@ import type { Broken } from "./simulation/verdicts.ts";
 import { startWorker } from "./simulation/workers.ts";
 import { testDatabase } from "./support/database.ts";
 
-// Of the mutants that `npm run simulate -- --mutants` plays.
+// Some of the mutants that `npm run simulate -- --mutants` plays.
 const seeds = Array.from({ length: 20 }, (_, seed) => seed);
 
 describe("a program that is broken on purpose", () => {

@@ -5,7 +5,7 @@ import { play } from "./simulation/play.ts";
 import { promises } from "./simulation/verdicts.ts";
 import { testDatabase } from "./support/database.ts";
 
-// What `npm run simulate` plays ten thousand of.
+// The first of the histories of which `npm run simulate` plays ten thousand.
 const seedCount = 48;
 const seeds = Array.from({ length: seedCount }, (_, seed) => seed);
 
@@ -29,7 +29,7 @@ describe("months of syncs under faults of the exchange, the database and the pro
 
   test("give every promise a chance to be broken", () => {
     const least = Math.min(...promises.map((promise) => checkedInAll.get(promise) ?? 0));
-    // The rarest is time that expires.
+    // Expired time is the rarest.
     expect(least).toBeGreaterThan(seedCount / 10);
   });
 });
@@ -39,7 +39,7 @@ test("a history ends whose processes are frozen", async () => {
 });
 
 test("a seed plays again exactly: every request, statement, answer and row", async () => {
-  // With a clock, the database, the process and the exchange at fault.
+  // With faults of the clock, the database, the process and the exchange.
   for (const seed of [2, 5, 9]) {
     const [first, second] = [
       await play(drawHistory(seed), pool),

@@ -8,12 +8,12 @@ import { readViews } from "../src/db/views.ts";
 
 const sources = globSync("src/**/*.ts").map((path) => ({ path, text: readFileSync(path, "utf8") }));
 
-/** The texts of a file's templates, each to its end; what is put in stays as it is written. */
+/** The texts of a file's templates, up to their ends. Placeholders stay as they are written. */
 const templates = sources.flatMap(({ path, text }) =>
   [...text.matchAll(/sql(?:<[^`]*>)?`([^`]*)`/g)].map(([, found = ""]) => ({ path, text: found })),
 );
 
-/** How often each file has what the pattern finds. */
+/** How many matches of the pattern each file has. */
 const counted = (pattern: RegExp): Readonly<Record<string, number>> =>
   Object.fromEntries(
     sources
@@ -22,7 +22,8 @@ const counted = (pattern: RegExp): Readonly<Record<string, number>> =>
   );
 
 test("a text is put into a statement as it stands only where it is this program's own", () => {
-  // Each use was looked at: columns, constants, migrations and views. A new one is looked at, then counted.
+  // Each use was reviewed: columns, constants, migrations and views. A new one is reviewed, and then
+  // counted.
   expect(counted(/\bsql\s*\.\s*(?:raw|identifier)\(/g)).toEqual({
     "src/commands/report/read-ledger.ts": 6,
     "src/db/accounts/rename-account.ts": 1,
@@ -103,7 +104,7 @@ test("no UPDATE, RETURNING or ON CONFLICT uses a volatile function, which distri
     "src/db/lease/renewable-lease.ts",
     "src/db/lease/renewals.ts",
   ]);
-  // What is elsewhere reads, or asks for the time alone. A new use is looked at, then counted.
+  // The others read, or ask only for the time. A new use is reviewed, and then counted.
   expect(counted(volatile)).toEqual({
     "src/db/exchange-time.ts": 2,
     "src/db/ledger/load-bills.ts": 1,
@@ -140,7 +141,7 @@ test("what ON CONFLICT and RETURNING compute depends on no clock and no setting 
 
 test("the product types of a unified account's wallet are listed in src/contract alone", () => {
   const files = globSync("src/sql/**/*.sql").map((path) => {
-    // Comments on columns are for people.
+    // Comments on columns are for people, so they do not count.
     const text = readFileSync(path, "utf8").replaceAll(/^(?:comment on|--).*$/gm, "");
     return { path, text };
   });

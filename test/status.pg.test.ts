@@ -6,7 +6,7 @@ import { openSandbox, type SandboxOptions } from "../src/sandbox/sandbox.ts";
 import { environmentFor, runCli, startCli } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
 
-/** A sandbox exchange, a database of its own, and the program pointed at both. */
+/** A sandbox exchange, a database, and the program with both configured. */
 async function house(options: Partial<SandboxOptions> = {}) {
   const stack = new AsyncDisposableStack();
   const sandbox = stack.use(await openSandbox({ seed: "status", density: 0.05, ...options }));
@@ -46,7 +46,7 @@ test("a stream that was not read yet has no time that expires, and says so", asy
 });
 
 test("a first sync that is stopped in the middle of its windows is shown with what it has stored", async () => {
-  // Thirteen windows of some twelve pages each, at ten pages a second.
+  // Thirteen windows of about twelve pages each, at ten pages a second.
   await using at = await house({ density: 4 });
   await using sync = await startCli(["sync", "--only", "bills"], { env: at.env });
   const storedPages = async () => {
@@ -59,7 +59,7 @@ test("a first sync that is stopped in the middle of its windows is shown with wh
   sync.kill("SIGKILL");
   await sync.ended;
   const [stream] = (await at.status()).streams;
-  // What each open window has above its oldest stored bill, said once more in SQL.
+  // The part of each open window above its oldest stored bill, computed here in SQL.
   const { rows } = await at.db.execute<{ share: string; start: string; open: string }>(sql`
     with windows as (
       select
@@ -82,7 +82,7 @@ test("a first sync that is stopped in the middle of its windows is shown with wh
   expect(share).toBeGreaterThan(0.05);
   expect(stream.coverageShare).toBeCloseTo(share, 3);
   expect(stream.unproven.length).toBeGreaterThan(1);
-  // The oldest window may be read to its end already. A history that has just begun has two hours more.
+  // The oldest window may have been read to its end. A history that has just begun has two hours more.
   const [start, open] = [Number(rows[0]?.start), Number(rows[0]?.open)];
   const expiresAt = open + historyMs + (open === start ? 2 * hourMs : 0);
   expect(Math.abs(Date.parse(stream.expiresAt) - expiresAt)).toBeLessThanOrEqual(secondMs);

@@ -13,7 +13,7 @@ const { tables } = await fileDatabase();
 
 type Loss = "the statement" | "its answer";
 
-/** The database, but that one statement, or the answer to it, is lost with the connection. */
+/** The database. One statement, or its answer, is lost together with the connection. */
 function losing(what: Loss, atStatement: number): { db: Database; statements: string[] } {
   const statements: string[] = [];
   const spoil = (client: PoolClient): PoolClient =>
@@ -33,7 +33,7 @@ function losing(what: Loss, atStatement: number): { db: Database; statements: st
   return { db, statements };
 }
 
-/** All that is stored of an account, times and headers included. */
+/** All that is stored of an account, including times and headers. */
 async function contents({ account }: Stream): Promise<readonly string[]> {
   const named = [
     "bills",
@@ -59,7 +59,9 @@ const window = minutes(0, 10);
 
 const fault = { path: "", reason: "is not an object" };
 
-/** The next page restates the bills, one of which came broken, too, and is superseded by it. */
+/**
+ * The next page restates the bills. One of them is served broken, too, and is superseded by the good row.
+ */
 const firstRows = {
   bills: bills(2),
   rejected: bills(1).map(({ billId }) => ({

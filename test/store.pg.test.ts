@@ -29,7 +29,7 @@ const { database, tables } = await fileDatabase();
 let held: HeldStream;
 let stream: Stream;
 
-/** A stream of its own for each test, with these windows planned. */
+/** A stream of its own for each test, with these planned windows. */
 async function planned(...windows: readonly (readonly [number, number])[]): Promise<HeldStream> {
   held = await holdStream(tables.db);
   stream = held.stream;

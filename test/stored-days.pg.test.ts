@@ -14,8 +14,8 @@ import { type Damage, damages } from "./support/ledger-damage.ts";
 import { comparedViews, differingRows, makeReferenceViews } from "./support/reference-views.ts";
 import { type Habits, smallLedger, storeLedgers } from "./support/small-ledger.ts";
 
-// Each view, row by row, against what it was defined as when it read nothing but bills: over damaged
-// and undamaged ledgers, with days stored and with days marked, after every kind of change.
+// Each view is compared, row by row, with its definition from when it read only bills: over damaged and
+// undamaged ledgers, with stored and with marked days, after every kind of change.
 
 const { tables } = await fileDatabase();
 const { db } = tables;
@@ -46,14 +46,14 @@ beforeAll(async () => {
   const unread = new Map<string, readonly [number, number]>();
   for (const [kind, [name, damage]] of Object.entries(kinds).entries()) {
     for (const [index, habit] of habits.entries()) {
-      // Each habit with every other damage: all of them together take three times as long.
+      // Each kind of exchange with every other damage. All combinations would take three times as long.
       if ((kind + index) % 3 > 0) continue;
       const account = `${name}/${index}`;
       const random = seededRandom(account);
       const ledger = smallLedger(random, habit);
       const damaged = damage?.does(ledger, random);
       if (damaged?.unread !== undefined) unread.set(account, damaged.unread);
-      // What differs in place and content between bills that are alike: a coin, a contract, a field.
+      // Differences in places and contents between otherwise equal bills: a coin, a contract, a field.
       const bills = (damaged?.bills ?? ledger).map(({ moved: _, ...bill }) => ({
         ...bill,
         coin: index === 0 && random() < 0.4 ? "BTC" : bill.coin,
@@ -66,7 +66,10 @@ beforeAll(async () => {
   await storeLedgers(db, ledgers, { unread });
 });
 
-/** How many bills of a contract's day have a profit, a fee or funding, where the bills say another number. */
+/**
+ * Days of a contract for which the number of bills with a profit, a fee or funding is not that of the
+ * bills.
+ */
 async function wronglyCounted(): Promise<readonly object[]> {
   const { rows } = await db.execute<{ shown: string; counted: string }>(sql`
     select account, day, symbol, shown.bills as shown, counted.bills as counted
@@ -92,7 +95,7 @@ async function wronglyCounted(): Promise<readonly object[]> {
   return rows;
 }
 
-/** Every view says what the bills say. */
+/** Compares every view with the bills. */
 async function expectExact(): Promise<void> {
   expect(await wronglyCounted()).toEqual([]);
   for (const name of comparedViews) {
@@ -100,7 +103,7 @@ async function expectExact(): Promise<void> {
   }
 }
 
-/** The same while the days are marked, and when they are stored. */
+/** The same with marked days, and with stored ones. */
 async function expectExactThroughout(): Promise<void> {
   expect(await marked()).toBeGreaterThan(0);
   await expectExact();

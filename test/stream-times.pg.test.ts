@@ -13,7 +13,7 @@ import { aPage, type HeldStream, holdStream, minutes, origin } from "./support/h
 const { tables } = await fileDatabase();
 const { db } = tables;
 
-/** What is kept of a stream, in milliseconds. */
+/** The stored times of a stream, in milliseconds. */
 async function keptTimes({ account, productType }: Stream) {
   const spans = (column: string) => sql`
     (
@@ -43,7 +43,7 @@ async function keptTimes({ account, productType }: Stream) {
   };
 }
 
-/** The same by the checkpoints. */
+/** The same times, computed from the checkpoints. */
 async function expectedTimes(stream: Stream) {
   const { coverage, expired, open } = await readKnownTime(db, stream);
   const windows = open.map(({ window }) => window);

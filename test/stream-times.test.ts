@@ -71,7 +71,7 @@ describe("after a complete sync", () => {
   });
 
   test("no time is called settling that was not planned when the first walk began", () => {
-    // Windows that waited for their turn began later than the plan was made.
+    // Windows that had to wait began later than the plan was made.
     const times = streamTimes(known(), walksBegan(2, 5 * minuteMs), after(hourMs));
     expect(times.settling).toEqual(interval(settledTo, syncedAt));
     const shorter = { now: epochMs(syncedAt + hourMs), settleLagMs: 2 * settleLagMs };
@@ -139,7 +139,7 @@ test("the lists share no time, and leave none out between the start of the histo
       fc.array(stretch, { maxLength: 3 }),
       fc.array(stretch, { maxLength: 3 }),
       (covered, planned, began) => {
-        // No window is planned over time that is covered.
+        // No window is planned over covered time.
         const open = subtract(union(planned), covered);
         const given = known({
           coverage: union(covered),
@@ -158,7 +158,8 @@ test("the lists share no time, and leave none out between the start of the histo
         expect(lengthMs(union(lists))).toBe(lengthMs(lists));
         const [whole, ...others] = union(lists);
         expect({ to: whole?.to, others }).toEqual({ to: now, others: [] });
-        // What is not settled is what the next run would plan, but for what it reads once more.
+        // The time that is not settled is what the next run would plan, without what it reads a second
+        // time.
         const { walks, expired } = planStream(stream, given, { now, settleLagMs: 0 });
         const wanted = union([...walks.map(({ window }) => window), ...expired]);
         const unsettled = union([

@@ -13,7 +13,7 @@ import { openClient } from "./support/exchange-client.ts";
 import { virtualClock } from "./support/virtual-clock.ts";
 
 const start = Date.UTC(2026, 9, 1, 12, 34, 56, 789);
-/** The exchange's time so many hours after the start. */
+/** The exchange's time that many hours after the start. */
 const at = (hour: number) => epochMs(start + hour * hourMs);
 
 const btc = {
@@ -40,7 +40,7 @@ const eth = { ...btc, symbol: "ETHUSDT", baseCoin: "ETH" };
 const sol = { ...btc, symbol: "SOLUSDT", baseCoin: "SOL" };
 const withFee = (takerFeeRate: string, row = btc) => ({ ...row, takerFeeRate });
 
-/** A database of its own, and what brings it a list as it was at an hour. */
+/** A database of its own, and a function that stores a list as it was at an hour. */
 async function house() {
   const stack = new AsyncDisposableStack();
   const { url } = stack.use(await testDatabase());
@@ -63,7 +63,7 @@ async function versionsOf(db: Database, symbol: string) {
   return rows.map(({ from, to, fee }) => [hourOf(from), hourOf(to), fee]);
 }
 
-/** Every row with what wrote it last. */
+/** Every row, with the transaction that last wrote it. */
 async function rowVersions(db: Database) {
   const { rows } = await db.execute(sql`
     select symbol, xmin::text, xmax::text, ctid::text, null as valid_from from symbols
@@ -235,7 +235,7 @@ describe("a list that cannot be all pairs is refused, and nothing is gone", () =
     const before = await rowVersions(to.db);
     await expect(to.bring(1, rows)).rejects.toThrow(UnbelievableListError);
     expect(await rowVersions(to.db)).toEqual(before);
-    // Nor does it count as the newest.
+    // Nor does it count as the newest list.
     expect(await to.bring(1, four)).toEqual(none);
   });
 

@@ -22,9 +22,9 @@ import { type Fate, proxyTo } from "./support/tcp-proxy.ts";
 
 type Timing = NonNullable<SyncLeaseOptions["timing"]>;
 
-// A busy machine may keep this process waiting for seconds, and must not cost it a lease.
+// A busy machine may delay this process for seconds, which must not cost it a lease.
 const quick: Timing = { leaseMs: 30_000, renewMs: 50, pollMs: 20, cooldownMs: 100 };
-/** Of a holder that is frozen, or dead. */
+/** The timing of a holder that is frozen or dead. */
 const unrenewed: Timing = { ...quick, renewMs: 60_000 };
 const me = `${hostname()} process ${process.pid}`;
 const signal = new AbortController().signal;
@@ -55,7 +55,7 @@ async function leaseOf(account: string) {
 
 const isRenewal = (sent: string) => /set\s+expires_at/.test(sent);
 
-/** Asks again and again, until it holds or the test runs out of time. */
+/** Asks until it holds the lease, or until the test runs out of time. */
 async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await condition())) await sleep(10);
 }
@@ -279,7 +279,8 @@ describe("a holder that was frozen while its lease ran out", () => {
     const timing = { ...unrenewed, leaseMs: 2_000 };
     await using lease = await hold(randomUUID(), { timing });
     lease.assertHeld();
-    // The last requests under a lease have to be forgotten when it runs out.
+    // The lease ends early for its holder: its last requests must have left the exchange's rolling window
+    // when another run takes it.
     await sleep(timing.leaseMs - 2 * timing.cooldownMs + 20);
     expect(lease.assertHeld).toThrow(LeaseLostError);
   });

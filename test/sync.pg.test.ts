@@ -25,7 +25,7 @@ const settleLagMs = 10 * minuteMs;
 
 const { database, tables } = await fileDatabase();
 
-/** A simulation of one product type; its name keeps it apart from the others. */
+/** A simulation of one product type. Its name keeps it apart from the others. */
 const simulateOne = (name: string, options: Partial<SimulationOptions> = {}) =>
   simulate(database.url, {
     name,
@@ -53,7 +53,7 @@ const only = ({ streams }: { readonly streams: readonly StreamReport[] }): Strea
   return stream;
 };
 
-/** Meets chosen requests for bills with a fault, for as long as it is asked to. */
+/** Meets chosen requests for bills with a fault, each time they are sent. */
 const faulty =
   (decide: (request: ApiRequest) => NamedFault | undefined) =>
   (answer: Answer): Answer =>
@@ -116,7 +116,7 @@ describe("time that the exchange forgets", () => {
     const first = only(await simulation.sync());
     await simulation.pass(97 * dayMs);
     const second = await simulation.sync();
-    // The run that finds time lost says so by its exit code too; no later one does.
+    // Only the run that finds lost time reports it by its exit code; later runs do not.
     expect(second).not.toSatisfy(isComplete);
     expect(only(second).error).toBe(undefined);
     await expectExact(simulation);
@@ -128,7 +128,7 @@ describe("time that the exchange forgets", () => {
     const { coverage, expired } = await known("paused");
     expect(expired).toEqual(only(second).expired);
     expect(coverage[1]?.from).toBe(lost?.to);
-    // The third run has nothing new to lose.
+    // The third run loses nothing more.
     await simulation.pass(hourMs);
     expect(await simulation.sync()).toSatisfy(isComplete);
   });
@@ -139,7 +139,7 @@ describe("time that the exchange forgets", () => {
       await using simulation = simulateOne(`moving-${pastHorizon}`, {
         pastHorizon,
         density: 1,
-        // A run of minutes: the oldest window is still being walked when its edge is gone.
+        // The run takes minutes, so the start of the oldest window expires while it is walked.
         latencyMs: () => 3 * secondMs,
       });
       const report = await simulation.sync();
@@ -151,7 +151,7 @@ describe("time that the exchange forgets", () => {
 });
 
 describe("a window that cannot be finished", () => {
-  /** Serves the first pages of each window over and over: the cursor is not heeded. */
+  /** Serves the first pages of each window over and over, ignoring the cursor. */
   const circling =
     (pagesInCircle: number) =>
     (answer: Answer): Answer => {
@@ -229,7 +229,7 @@ describe("a window that cannot be finished", () => {
     const second = await simulation.sync();
     expect(second).toSatisfy(isComplete);
     await expectExact(simulation);
-    // Only the bills of the edges that windows share are served twice, and ten of an overlap.
+    // Served twice are only the bills at the edges that windows share, and ten of an overlap.
     expect(only(second).unchanged).toBeLessThan(30 + 10 * open.length);
   });
 });
@@ -246,7 +246,7 @@ test("broken rows are set aside once each, the others are stored, and the run is
     select fault_path as path, received
     from rejected_bills
     where account = 'broken'`);
-  // A row that is null, or only text, is the same row each time it is met.
+  // A row that is null, or only text, counts as the same row each time.
   expect(rows.length).toBeGreaterThan(10);
   expect(rows.map(({ path }) => path)).toEqual(
     expect.arrayContaining(["amount", "billId", "symbol", "cTime"]),
@@ -289,7 +289,7 @@ test("a secret that is repeated in what parsing drops of a broken row is not sto
 
 test("a row that was accepted keeps no run from success, though it is served again", async () => {
   await using simulation = simulateOne("accepted", {
-    // All that is served is read again by each run.
+    // Each run reads everything that is served again.
     settleLagMs: 100 * dayMs,
     alterLedger: (ledger) => withBrokenRows(ledger, { seed: 1, count: 16 }),
   });
@@ -347,7 +347,7 @@ describe("a clock that cannot be trusted", () => {
 test("a run that takes an old window up is complete up to now, not to when that was begun", async () => {
   await using simulation = simulateOne("resumed", { density: 3, seed: 5 });
   const stop = new AbortController();
-  // The oldest window is read by then: 30 hours later some of it would be lost.
+  // The oldest window is read by then. 30 hours later, some of it would be lost.
   void simulation.time.clock.sleep(5 * secondMs).then(() => stop.abort(new StoppedError("enough")));
   await simulation.sync(stop.signal);
   expect((await known("resumed")).open.some(({ cursor }) => cursor !== undefined)).toBe(true);
@@ -365,6 +365,6 @@ test("covered time is not asked for again", async () => {
   await simulation.pass(minuteMs);
   const second = only(await simulation.sync());
   expect(second.windows).toEqual({ planned: 1, walked: 1 });
-  // One to probeAccount, one for what is new, two that find the window's end.
+  // One request by probeAccount, one for what is new, and two that find the window's end.
   expect(second.requests).toBeLessThanOrEqual(4);
 });

@@ -8,7 +8,7 @@ import { anExportedBill } from "./support/bills.ts";
 type Happening = {
   readonly isTrade: boolean;
   readonly gapMs: number;
-  /** How long after its time each of its bills is booked. */
+  /** How long after its time each bill is booked. */
   readonly lateMs: readonly number[];
 };
 
@@ -78,6 +78,6 @@ test("bills are handed on once no later one can belong to their trades", async (
     kept -= page.length;
     most = Math.max(most, kept);
   }
-  // Twenty-one seconds' bills, of which each page has five seconds'.
+  // The bills of twenty-one seconds. Each page has those of five seconds.
   expect(most).toBe(42);
 });

@@ -13,7 +13,7 @@ const productType = "USDT-FUTURES";
 // Some 10 s where nothing else is at work.
 const maxMs = 10 * 60_000;
 
-/** An empty database behind a pooler of a few connections, and the program pointed at it. */
+/** An empty database behind a pooler with a few connections, and the program configured for it. */
 async function house(serversMax: number) {
   const stack = new AsyncDisposableStack();
   const way = { delayMs: 0 };
@@ -43,7 +43,7 @@ async function house(serversMax: number) {
       expect(comparison).toMatchObject(exactly);
       expect(comparison.expected).toBeGreaterThan(300);
     },
-    /** What a session that is shared must not keep: settings, locks, an open transaction. */
+    /** What a shared session must not keep: settings, locks, an open transaction. */
     async expectNothingLeft() {
       const { rows } = await db.execute(sql`
         select
@@ -84,7 +84,7 @@ describe.concurrent("behind a pooler in transaction mode", { timeout: maxMs }, (
     const syncedAt = Date.now();
     await using holder = await at.start();
     await holder.seen("stderr", /"msg":"page stored"/);
-    // For longer than the second needs to see the lease renewed.
+    // Longer than the second process needs to see the lease renewed.
     at.way.delayMs = 3_000;
     const second = await at.run("sync", "--only", "bills");
     expect(second).toMatchObject({ code: 3 });

@@ -7,7 +7,7 @@ import { secondMs } from "../src/contract/time.ts";
 import { openTransport, type TransportLimits, transportLimits } from "../src/exchange/transport.ts";
 import { emptyPage, give, openClient, type Responder, serve } from "./support/exchange-client.ts";
 
-/** Asks once, without a client around it. */
+/** Sends one request, without a client around it. */
 async function get(url: string, limits: Partial<TransportLimits> = {}) {
   await using transport = openTransport({ ...transportLimits, ...limits });
   return await transport({ url: new URL(url), headers: {} });
@@ -15,7 +15,7 @@ async function get(url: string, limits: Partial<TransportLimits> = {}) {
 
 const mebibyte = 1_024 * 1_024;
 
-/** Headers at once, then a byte every few milliseconds for as long as anybody listens. */
+/** Headers at once, then a byte every few milliseconds as long as the client listens. */
 const dribble: Responder = (response) => {
   const timer = setInterval(() => response.write("x"), 5);
   response.on("close", () => clearInterval(timer));
@@ -124,7 +124,7 @@ describe("an answer", () => {
   });
 });
 
-/** A server below HTTP, that does with each connection as the test says. */
+/** A server below HTTP that does with each connection what the test says. */
 async function listen(onRequest: (socket: Socket, index: number) => void) {
   const sockets: Socket[] = [];
   const server = createServer((socket) => {

@@ -15,7 +15,7 @@ const { db } = tables;
 const env = { DATABASE_URL: database.url };
 const types = (...args: readonly string[]) => runCli(["types", ...args], { env });
 
-/** Its kind, its amount, and what it moves the balance by, of each bill. */
+/** The type and the amount of each bill, and what it moves the balance by. */
 const ledgerOf = (entries: readonly (readonly [string, string, number])[]): Bill[] => {
   let balance = 100;
   return entries.map(([businessType, amount, moved], index) => {
@@ -96,7 +96,7 @@ describe("a user's own mapping", () => {
       meaning: "of an older version",
     });
     expect(await shown()).toEqual({ unmapped: "0", bonus: "10", bonuses: "10", isBooked: true });
-    // Without --full: that a mapping changed makes it look at all bills.
+    // Without --full: because a mapping changed, the check looks at all bills.
     expect(await runCli(["reconcile"], { env })).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/nothing is open/),

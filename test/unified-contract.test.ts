@@ -80,7 +80,7 @@ const asBill = {
   extra: null,
 };
 
-/** Reads the good row with fields changed; undefined leaves one out. */
+/** Reads the good row with changed fields; undefined leaves one out. */
 const readWith = (changes: Readonly<Record<string, unknown>>) =>
   spot.read(parseExactJson(JSON.stringify({ ...good, ...changes })));
 

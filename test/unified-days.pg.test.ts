@@ -12,8 +12,8 @@ import { aBill } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
 import { smallLedger, smallLedgerEnd, smallLedgerStart } from "./support/small-ledger.ts";
 
-// One ledger twice: as the bills of one classic product type, and spread over the categories of a
-// unified account. Its balance is one, so all that hangs on balances must be the same.
+// One ledger stored twice: as the bills of one classic product type, and spread over the categories of a
+// unified account. It has one balance, so everything that depends on balances must be the same.
 
 const { tables } = await fileDatabase();
 const { db } = tables;
@@ -35,7 +35,7 @@ async function cover(tx: Transaction, account: string, productType: ProductType)
 
 await inTransaction(db, async (tx) => {
   const random = seededRandom("unified");
-  // What a spot trade's fee is in differs between the two kinds of account.
+  // The coin of a spot trade's fee differs between the two kinds of account.
   const bills = smallLedger(random, { rounds: true, missingPercent: 20 })
     .filter(({ businessType }) => !spot.has(businessType))
     .map(({ moved: _, ...bill }) => ({
@@ -53,7 +53,7 @@ await inTransaction(db, async (tx) => {
   }
 });
 
-/** A view's rows of an account, without what names the two. */
+/** A view's rows of an account, without the columns that name the two. */
 async function rowsOf(query: string, account: string): Promise<readonly string[]> {
   const { rows } = await db.execute<{ row: string }>(sql`
     select (to_jsonb(shown) - 'account' - 'product_type' - 'wallet')::text as row

@@ -17,7 +17,7 @@ import { exactUnits, refusalOf, verifiedSums } from "./support/journal.ts";
 import { coverStream } from "./support/small-ledger.ts";
 import { storeUnified, type UnifiedBill, unifiedLedger } from "./support/unified-ledger.ts";
 
-// What the exports say of unified accounts, held against what was drawn: no word of SQL between.
+// What the exports say of unified accounts is compared with what was drawn, without SQL in between.
 
 const { database, tables } = await fileDatabase();
 const { db } = tables;
@@ -49,7 +49,7 @@ const widened = (moved: Units): bigint => moved * 10n ** 14n;
 const nameOf = (tool: (typeof tools)[number], account: string): string =>
   tool === "hledger" ? account : account.replace(/^./, (letter) => letter.toUpperCase());
 
-/** Each account of a journal but the wallets', by what the bills moved. */
+/** Each account of a journal except the wallets', by what the bills moved. */
 function bookedOf(name: string, bills: readonly UnifiedBill[], coins: (coin: string) => string) {
   const sums = new Map<string, bigint>();
   const book = (bill: UnifiedBill, moved: Units, booked: typeof feeBooking) => {
@@ -261,7 +261,7 @@ async function storeSeam(): Promise<void> {
   await storeBills(db, classic, [
     bill(0, "trans_from_exchange", "100", "100"),
     bill(1, "close_long", "20", "120"),
-    // On the day of its closing: what the day ends with is what is taken out.
+    // On the day of the closing. The amount at the day's end is what is taken out.
     bill(4, "close_long", "5", "125"),
   ]);
   await storeBills(db, unified, [

@@ -30,7 +30,7 @@ const check = (account: string, isFull = false) =>
 
 type Moved = { product_type: string; bill_id: string; amount: string; fee: string };
 
-/** What the views say that each bill moved, and what it did move. */
+/** What each bill moved by the views, and what it truly moved. */
 async function wronglyMoved(account: string, bills: readonly UnifiedBill[]) {
   const { rows } = await db.execute<Moved>(sql`
     select
@@ -49,7 +49,7 @@ async function wronglyMoved(account: string, bills: readonly UnifiedBill[]) {
   });
 }
 
-/** What the liquidations of each coin come to, without their fees, and their fees. */
+/** The sums of each coin's liquidations without their fees, and of these fees. */
 async function liquidated(account: string): Promise<readonly (readonly string[])[]> {
   const { rows } = await db.execute<{ coin: string; amount: string; fee: string }>(sql`
     select
@@ -107,7 +107,7 @@ describe("a unified account's balances chain over all categories, whatever its h
     ]);
     expect(chains.reduce((sum, chain) => sum + chain.bills, 0)).toBe(bills.length);
     expect(rules.filter(({ isTestable }) => !isTestable)).toEqual([]);
-    // A type of two bills or fewer may not show which rule it has; nor does one without a fee.
+    // A type of at most two bills, or without a fee, may not show which rule it has.
     expect(await wronglyMoved(name, bills)).toEqual([]);
     expect(await liquidated(name)).toEqual(liquidatedOf(bills));
   });
@@ -124,7 +124,7 @@ type Row = readonly [
   number,
 ];
 
-/** Rows as the exchange served them; numbers as it spelled them. */
+/** Rows as the exchange served them, with its spelling of numbers. */
 const billsOf = (rows: readonly Row[]): readonly (readonly [UnifiedBill["productType"], Bill])[] =>
   rows.map(([productType, billId, businessType, coin, amount, fee, balance, time]) => [
     productType,
@@ -148,7 +148,7 @@ test("a real spot trade chains with the transfer before it, and shows its princi
   const time = 1_790_187_950_042;
   const rows: readonly Row[] = [
     ["UTA-OTHER", "1486721000000000000", "TRANSFER_IN", "USDT", "13", "0", "13", time - 60_000],
-    // Twins, served by an exchange.
+    // The two sides of a trade, as an exchange served them.
     [
       "UTA-SPOT",
       "1486721507613851649",
@@ -216,7 +216,7 @@ describe("a break of a unified account's balance", () => {
       },
     ];
     expect((await check(account)).breaks).toMatchObject(wanted);
-    // One category is asked for: its balances are those of all.
+    // The check of one category still reads the balances of all.
     const one = { accounts: [account], productTypes: [lost.productType] };
     expect((await reconcile(db, one, { isFull: true })).breaks).toMatchObject(wanted);
     await storeUnified(db, account, [lost], { uncovered: [...unifiedProductTypes] });

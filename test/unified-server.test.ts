@@ -66,7 +66,7 @@ const askRecords = (simulated: Simulated, query: Query = {}, headers = {}) =>
   ask(simulated, financialRecords.path, { category: "SPOT", ...query }, headers);
 
 describe("the mode of an account", () => {
-  // Bills of v2, records of v3, settings, info.
+  // Bills of v2; records, settings and info of v3.
   const gates = [
     ["classic", ["00000", "40084", "40084", "40084"]],
     ["unified", ["40085", "00000", "00000", "00000"]],
@@ -239,7 +239,7 @@ describe("a query for records", () => {
 
 type Row = { id: string; ts: string; type: string; coin: string };
 
-/** Walks a stretch to its empty page, as a client would. */
+/** Walks a span until an empty page, as a client would. */
 async function walk(simulated: Simulated, query: Query): Promise<readonly Row[]> {
   const rows = new Map<string, Row>();
   let cursor: string | undefined;

@@ -10,7 +10,7 @@ import { simulate, simulationStart } from "./support/simulation.ts";
 
 const unified = [{ at: Number.NEGATIVE_INFINITY, mode: "unified" }];
 
-/** What nobody knows of the real exchange, each way of it at least once. */
+/** What nobody knows of the real exchange, with each possibility at least once. */
 const kinds: readonly (readonly [string, Partial<SandboxOptions>])[] = [
   ["sorted by id, with the ends that were seen", { quirks: { lastPage: "null-bills" } }],
   [

@@ -25,7 +25,7 @@ async function synced(name: string, seed: number) {
     density: 0.3,
     modes: unified,
     productTypes: unifiedProductTypes,
-    // As no unified account's bills are in fact: the walk needs both of its ways.
+    // No real unified account is like this: it makes the walk use both of its methods.
     quirks: { sortedBy: "time", shortPages: true },
   });
   const report = await simulation.sync();

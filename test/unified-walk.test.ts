@@ -18,7 +18,7 @@ const to = epochMs(Date.UTC(2026, 4, 31));
 const from = epochMs(to - windowMaxMs);
 const now = epochMs(to + dayMs);
 
-/** Walks the window of a stream. @returns the ids that were stored, and what ended the walk. */
+/** Walks the window of a stream. @returns the stored ids, and what ended the walk. */
 async function walked(
   records: readonly PlacedRecord[],
   quirks: RecordQuirks,
@@ -57,7 +57,7 @@ async function walked(
     () => undefined,
     (thrown: unknown) => thrown,
   );
-  // What was read is covered, and what was not is neither covered nor lost.
+  // Read time is covered. Time that was not read is neither covered nor lost.
   expect(ends).toEqual(error === undefined ? [{ proven: [{ from, to }], expired: [] }] : []);
   const missing = records.filter(({ id }) => !stored.has(String(id)));
   return { missing: missing.length, error, doubts, requests };
@@ -72,11 +72,11 @@ function randomOf(seed: number): () => number {
   };
 }
 
-// How an id tells the time at which its row was written, as it was seen.
+// How an id shows the time at which its row was written, as observed.
 const idAt = (time: number, sequence: number): bigint =>
   (BigInt(time - 1_435_725_920_677) << 22n) + BigInt(sequence);
 
-/** Bursts of rows, each within so many ms. Ids may lie beside their times, mostly above. */
+/** Bursts of rows, each within some ms. Ids may differ from their times, mostly upwards. */
 const ledgers = fc
   .array(
     fc.record({
@@ -162,7 +162,8 @@ describe("a window of a unified account", () => {
         fc.boolean(),
         fc.nat(),
         async (records, quirks, isClassic, seed) => {
-          // Nobody can tell a millisecond's only bill from one before which the same page comes for ever.
+          // If the cursor's own bill is served again, the only bill of a millisecond looks like a page that
+          // repeats for ever.
           const isStuck = quirks.includesCursor && quirks.cursorBy === "place";
           const disorderMs = isClassic ? 0 : idDisorderMs;
           const told = isStuck ? oneAMillisecond(records) : records;
@@ -209,7 +210,7 @@ describe("a window of a unified account", () => {
       const ts = from + dayMs + 100 + (place < 70 ? place : dayMs + place);
       return { ts, id: idAt(ts, place) };
     });
-    // The first page is full, and each other one as short as pages are.
+    // The first page is full. The others are as short as pages can be.
     const sizes = [0].values();
     const quirks = { ...known, isAscending: true, hasShortPages: true };
     const end = await walked([...early, ...later], quirks, () => sizes.next().value ?? 0.999);
@@ -224,7 +225,7 @@ describe("a window of a unified account", () => {
       const ts = at + place * secondMs;
       return { ts, id: idAt(ts, place) };
     });
-    // The lowest ids of the first page, and not its oldest rows.
+    // The first page has the lowest ids, and not the oldest rows.
     const odd = Array.from({ length: 10 }, (_, place) => ({
       ts: at + 112 * secondMs + place,
       id: idAt(at + 109 * secondMs + 500, place),

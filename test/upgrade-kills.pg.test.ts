@@ -52,7 +52,7 @@ const killedAt = (at: number): History => ({
   steps: [step, { ...step, passMs: 2 * dayMs, process: [{ kind: "kill", at }] }],
 });
 
-// Each request and each statement is two: the lease, the two questions for the mode, what is closed,
+// Each request and each statement counts as two: the lease, the two questions for the mode, what is closed,
 // the plan and the first pages.
 const effects = [2, 5, 8, 11, 14, 17, 20, 23, 26, 30, 40];
 

@@ -69,7 +69,7 @@ async function expectAllTold(at: House, closed: readonly ClosedStream[]): Promis
       ) as parts
       order by 1`);
     read += rows.length;
-    // Read and unread, side by side, are all the time from 90 days before one of the two runs.
+    // Read and unread time together are all the time since 90 days before one of the two runs.
     const all = [...rows.map((row) => ({ from: Number(row.from), to: Number(row.to) })), ...unread];
     all.sort((a, b) => a.from - b.from);
     expect(all.slice(1).map(({ from }) => from)).toEqual(all.slice(0, -1).map(({ to }) => to));
@@ -111,7 +111,7 @@ describe("a first sync that is interrupted before the account becomes unified", 
     async (_title, name, after) => {
       let left = after;
       let isKilled = true;
-      /** From the given commit on, none succeeds: of the run nothing else is left behind. */
+      /** From the given commit on, every commit fails, so the run leaves nothing behind after it. */
       const killing = (store: Store): Store => {
         const killed = async <Result>(commit: () => Promise<Result>, counts: boolean) => {
           if (isKilled && ((counts && left-- <= 0) || left < 0)) throw new Error("killed");
@@ -129,7 +129,7 @@ describe("a first sync that is interrupted before the account becomes unified", 
       await at.pass(11 * dayMs);
       const report = await at.sync();
       const { closed = [] } = report;
-      // What the key was refused is not among them.
+      // What was refused to the key is not among them.
       const types = closed.map(({ stream }) => stream.productType);
       expect(types.toSorted()).toEqual(live.toSorted());
       expect(isComplete(report)).toBe(false);
@@ -161,7 +161,7 @@ describe("an upgrade in the middle of a run", () => {
           const given = await answer(request);
           const { code, data } = JSON.parse(given.body);
           if (code === "40085") hasChanged = true;
-          // What only asks whether bills are served at all names no time.
+          // A request that only asks whether bills are served at all has no times.
           const bills = request.query["startTime"] === undefined ? [] : (data?.bills ?? []);
           for (const { billId } of bills) {
             served.add(`${request.query["productType"]}/${billId}`);
@@ -185,7 +185,7 @@ describe("an upgrade in the middle of a run", () => {
       const { closed = [] } = report;
       expect([report.mode, report.error]).toEqual(["unified", undefined]);
       const types = closed.map(({ stream }) => stream.productType);
-      // Where the key was not refused them yet, those that it would be are among them.
+      // Product types that would be refused are among them if the key was not refused them yet.
       expect(types).toEqual(expect.arrayContaining(live));
       await expectAllTold(at, closed);
       const stored = new Set<string>();

@@ -111,7 +111,7 @@ describe("a page of bills", () => {
       const after = await tx.execute<{ read: number }>(rowsRead);
       return (after.rows[0]?.read ?? Number.NaN) - (before.rows[0]?.read ?? 0);
     });
-    // A look at each bill's key, and one at the page's.
+    // One look-up for each bill's key, and one for the page.
     expect(read).toBeLessThanOrEqual(101);
   });
 });
@@ -260,7 +260,7 @@ describe("what comes out is what went in", () => {
 });
 
 describe("two writers at once", () => {
-  /** Makes every insert slow, so that two writers are at work at the same time. */
+  /** Slows every insert down, so that two writers work at the same time. */
   async function slowly<T>(table: string, work: () => Promise<T>): Promise<T> {
     await tables.db.execute(`
       create or replace function dawdle() returns trigger language plpgsql as

@@ -18,9 +18,9 @@ import { AccountHeldError, LeaseLostError, StoppedError } from "../src/errors.ts
 import { fileDatabase } from "./support/database.ts";
 import { untilBlocked } from "./support/held-store.ts";
 
-// A busy machine may keep this process waiting for seconds, and must not cost it a lease.
+// A busy machine may delay this process for seconds, which must not cost it a lease.
 const timing = { leaseMs: 30_000, renewMs: 50, pollMs: 20, cooldownMs: 100 };
-/** Of one that is frozen, or dead. */
+/** The timing of a holder that is frozen or dead. */
 const unrenewed = { ...timing, renewMs: 60_000 };
 const signal = new AbortController().signal;
 
@@ -31,7 +31,7 @@ const hold = (account: string, options: Partial<SyncLeaseOptions> = {}) =>
 const visit = (account: string, options: Partial<VerifyLeaseOptions> = {}) =>
   takeVerifyLease(tables.db, account, { signal, timing, ...options });
 
-/** Records what a holder did with its rate share; leaving takes until `let` is called. */
+/** Records what a holder did with its rate share. Leaving the share takes until `let` is called. */
 function aRateShare() {
   const done: string[] = [];
   const gate = Promise.withResolvers<void>();
@@ -195,7 +195,7 @@ describe("a holder of an account", () => {
     }
     const { rateShare, done, let: letLeave } = aRateShare();
     await using _ = await hold(account, { rateShare });
-    // The same epoch as the verify that the first holder left its share: as if rows had been restored.
+    // The epoch of the verify for which the first holder left its share, as if rows had been restored.
     await tables.db.execute(sql`delete from account_guests where account = ${account}`);
     const visiting = visit(account);
     await until(() => done.includes("leave"));
@@ -213,7 +213,7 @@ describe("a holder of an account", () => {
       letLeave();
       const holding = hold(account, { rateShare });
       await using lease = await visit(account);
-      // It has begun: either it was seen, or the holder has not looked yet and will see it.
+      // The holder has begun to leave it: either it saw the lease, or it will see it when it looks.
       await using _ = await holding;
       expect(done).toContain("leave");
       lease.assertHeld();

@@ -42,7 +42,7 @@ const { database, tables } = await fileDatabase();
 const { db } = tables;
 const productType = "USDT-FUTURES";
 
-/** A simulated exchange of one product type, synced, and means to damage what is stored. */
+/** A simulated, synced exchange of one product type, and functions that damage what is stored. */
 async function synced(options: Partial<SimulationOptions> = {}) {
   const { name = randomUUID() } = options;
   const simulation = simulate(database.url, {
@@ -54,7 +54,7 @@ async function synced(options: Partial<SimulationOptions> = {}) {
   });
   await simulation.sync();
   const now = simulation.time.clock.now();
-  // Some bills show up ten minutes after their time: the sync has not seen the newest yet.
+  // Some bills appear ten minutes after their time, so the sync has not seen the newest ones yet.
   const span: Interval = { from: epochMs(now - historyMs + dayMs), to: epochMs(now - dayMs) };
   const bills = simulation.sandbox.account.ledger.bills[productType].filter(
     ({ cTime, visibleAt, broken }) =>
@@ -92,7 +92,7 @@ async function synced(options: Partial<SimulationOptions> = {}) {
   };
 }
 
-/** A finding in short, sorted. */
+/** A finding in a few words, sorted. */
 const short = (findings: readonly Finding[]): readonly string[] =>
   findings
     .map((finding) => {
@@ -222,7 +222,7 @@ test("finds and heals what appeared, or was restated, later than the settle lag:
   await using at = await synced({
     name: "late bills",
     futureDays: 10,
-    // Of the hour before the first sync.
+    // From the hour before the first sync.
     edges: [simulationStart - 30 * minuteMs],
     alterLedger: (ledger) =>
       withRestatements(
@@ -247,7 +247,7 @@ test("finds and heals what appeared, or was restated, later than the settle lag:
   const stored = new Set(rows.map(({ bill_id }) => bill_id));
   const late = inside.filter(({ billId }) => !stored.has(billId));
   const lateness = new Set(late.map(({ cTime, visibleAt }) => visibleAt - cTime));
-  // What is a second late, the next sync reads.
+  // The next sync reads bills that are a second late.
   expect([...lateness].toSorted((one, other) => one - other)).toEqual([hourMs, 8 * dayMs]);
   const restated = inside.filter((bill) => bill.restated !== undefined);
   const named = async (heal: boolean) => {
@@ -292,7 +292,7 @@ test("lists as expired what is stored of time that the exchange has forgotten", 
   const span = { from: epochMs(horizon - 100 * dayMs), to: at.span.to };
   const { findings, streams } = await at.verify({ span });
   expect(short(findings)).toContain("extra 998 expired");
-  // Those of the minute that has passed since they were stored, too.
+  // Also the bills of the minute that has passed since they were stored.
   expect(short(findings).every((text) => /^extra \d+ expired$/.test(text))).toBe(true);
   expect(short(findings)).not.toContain("extra 997 expired");
   expect(streams[0]).toMatchObject({ error: undefined });
@@ -336,12 +336,12 @@ test("lists rows that break the contract, keeps them when it heals, and takes th
     return rowCount;
   };
   await db.execute(sql`delete from rejected_bills where account = ${at.name}`);
-  // A row may be broken on the last day, and be served some minutes after its time.
+  // A row may be broken on the last day, and may be served some minutes after its time.
   await at.simulation.pass(20 * minuteMs);
   const span = { from: at.span.from, to: at.simulation.time.clock.now() };
   const rejectedOf = async (but: Partial<VerificationOptions> = {}) =>
     (await at.verify({ span, ...but })).findings.filter(({ kind }) => kind === "rejected");
-  // Windows are read side by side: which is the first to be told is chance.
+  // Windows are read side by side, so chance decides which one is reported first.
   const sorted = (findings: Parameters<typeof short>[0]) => short(findings).toSorted();
   const first = await rejectedOf();
   expect(short(first)).toHaveLength(8);
@@ -359,7 +359,7 @@ test("lists rows that break the contract, keeps them when it heals, and takes th
 test("calls expired what fell behind the 90 days while it read", async () => {
   await using at = await synced();
   const horizon = at.simulation.time.now() - historyMs;
-  // It is asked for the first time half a minute later, and the first window is read after two.
+  // It is requested for the first time half a minute later, and the first window is read after two minutes.
   await at.invent("998", horizon + 50 * secondMs);
   await at.invent("999", horizon + dayMs);
   const span = { from: epochMs(horizon), to: at.span.to };
@@ -372,7 +372,7 @@ test("calls expired what fell behind the 90 days while it read", async () => {
 });
 
 describe("beside a sync", () => {
-  /** Something happens to the tables before one of the store's calls. */
+  /** Changes the tables before one of the store's calls. */
   const before =
     (name: "compare" | "stored" | "heal", act: () => Promise<unknown>) =>
     (store: VerifyStore): VerifyStore => {
@@ -446,7 +446,7 @@ describe("beside a sync", () => {
       await at.change(altered.billId, sql`symbol = 'NEWER', ingested_at = clock_timestamp()`);
     };
     const { findings } = await at.verify({ heal: true, wrapStore: before("heal", store) });
-    // As they are by then, and not as they were compared.
+    // They are reported as they are then, and not as they were compared.
     expect(short(findings)).toEqual([
       expect.stringMatching(new RegExp(`^changed ${gone.billId} .*amount 1>`)),
       expect.stringMatching(new RegExp(`^changed ${altered.billId} symbol NEWER>[^ ]* late$`)),
@@ -469,7 +469,7 @@ test("newer content of a bill that a repair stores while a sync has its page in 
     insert into account_guests (account, holder, epoch, expires_at)
     values (${stream.account}, 'test', 1, clock_timestamp() + interval '1 hour')`);
   let repaired: Bill | undefined;
-  /** The exchange restates the page's first bill, and a verification reads and stores that. */
+  /** The exchange restates the page's first bill, and a verification reads and stores it. */
   async function repair({ billId }: Bill): Promise<void> {
     const { bills } = simulation.sandbox.account.ledger;
     const bill = bills[productType].find((one) => one.billId === billId) ?? expect.unreachable();
@@ -480,7 +480,7 @@ test("newer content of a bill that a repair stores while a sync has its page in 
     const store = openVerifyStore(db, { account: stream.account, epoch: 1 }, randomUUID());
     const differing = [{ bill: repaired, stored: undefined }];
     expect((await store.heal({ stream, differing, rejected: [] })).size).toBe(1);
-    // The database's clock goes by milliseconds.
+    // The database's clock counts in milliseconds.
     await sleep(2);
   }
   await using simulation = simulate(database.url, {

@@ -38,7 +38,7 @@ const grantsOf = (role: string) => `
     and grantee = '${role}'::regrole
   order by 1, 2`;
 
-// As of a program whose view had other columns, none of which is the first of today's.
+// As left by a program whose view had other columns, none of which is the first of today's.
 const asOfAnother = `
   drop view analytics.bonuses;
   create view analytics.bonuses as select 1 as other;

@@ -10,7 +10,7 @@ import { type Divide, walkWindow } from "../src/sync/walk/walk.ts";
 const stream = { account: "main", productType: "USDT-FUTURES" } as const;
 const noon = Date.UTC(2026, 5, 1, 12);
 
-// Answers may set the clock forth and back: of what a jump made later, nothing is claimed.
+// Answers may set the clock forward and back. Nothing is claimed about what a jump made later.
 test.each([
   ["the plan was made, though the clock jumped ahead since", { plannedAt: noon }],
   ["its first page was asked for, and taken", { begunAt: noon }],
@@ -97,7 +97,7 @@ const row = {
   cTime: String(noon - hourMs),
 };
 
-/** What an exchange that has these rows answers. */
+/** The answer of an exchange that has these rows. */
 function served(rows: readonly { billId?: string; cTime: string }[], request: PageRequest) {
   const { startTime, endTime, idLessThan, limit } = request;
   const matching = rows
@@ -108,7 +108,10 @@ function served(rows: readonly { billId?: string; cTime: string }[], request: Pa
   return { ...nothing, rows: matching, endId: matching.at(-1)?.billId };
 }
 
-/** Walks the day before noon, the first of the history; after a page the horizon passes its start by so much. */
+/**
+ * Walks the day before noon, the first of the history. After a page, the horizon has passed its start by
+ * this much.
+ */
 async function walkPastHorizon(divide: Divide, pastMs = 18 * hourMs) {
   let now = noon + dayMs;
   const requests: PageRequest[] = [];
@@ -272,7 +275,7 @@ test("what a page's overlap serves again is handed on once, unless it changed", 
     );
   });
   await restated.walking;
-  // Ten of the first page, and the oldest once more at the end, where it was served before so.
+  // Ten bills of the first page, and the oldest once more at the end, where it was served before.
   expect(restated.stored()).toHaveLength(260);
 });
 

@@ -15,7 +15,7 @@ import { storeBills } from "./support/export.ts";
 import { exactUnits, refusalOf, verifiedSums } from "./support/journal.ts";
 import { coverStream } from "./support/small-ledger.ts";
 
-// An account that became unified at a turn of the month, by plain sums over what was drawn.
+// An account that became unified at the turn of a month, by plain sums over what was drawn.
 
 const { database, tables } = await fileDatabase();
 const { db } = tables;
@@ -26,7 +26,7 @@ const closedAt = Date.UTC(2026, 10, 2, 15);
 const end = Date.UTC(2026, 10, 6);
 const random = seededRandom("the seam");
 
-/** What a wallet had before its first bill, and what its bills moved. */
+/** A wallet's balance before its first bill, and what its bills moved. */
 type Drawn = {
   readonly productType: ProductType;
   readonly wallet: string;
@@ -54,7 +54,7 @@ const draw = (
   })),
 });
 
-// Of one classic wallet the last bill is of the day of the closing, of the other of the month before.
+// One classic wallet has its last bill on the day of the closing, the other in the month before.
 const classic = [
   draw("USDT-FUTURES", "USDT", { from: start, to: closedAt }),
   draw("COIN-FUTURES", "BTC", { from: start, to: Date.UTC(2026, 9, 28) }),
@@ -62,7 +62,7 @@ const classic = [
 const unified = draw("UTA", "USDT", { from: closedAt, to: end, productType: "UTA-OTHER" });
 const all = [...classic, unified];
 
-/** What is left behind the bills before a time. */
+/** The balance after the bills before a time. */
 const leftAt = ({ started, bills }: Drawn, time = Number.POSITIVE_INFINITY): Units =>
   bills.filter(({ cTime }) => cTime < time).reduce((sum, { moved }) => sum + moved, started);
 
@@ -88,7 +88,7 @@ beforeAll(async () => {
   }
   await inTransaction(db, async (tx) => {
     for (const { productType } of classic) {
-      // The newest bills were stored while they were still settling, and are not proven to be all.
+      // The newest bills were stored while they were still settling, so it is not proven that they are all.
       await coverStream(tx, { account, productType }, start, closedAt - 12 * hourMs);
       await tx.execute(sql`
         insert into stream_states (account, product_type, closed_at)
@@ -137,7 +137,7 @@ const rollforward = async (view: "daily" | "monthly"): Promise<readonly Row[]> =
   return rows;
 };
 
-/** To units of 1e-8, like what was drawn. */
+/** In units of 1e-8, like what was drawn. */
 const drawnUnits = (text: string): Units => exactUnits(text) / 10n ** 22n;
 
 const rowsOf = (rows: readonly Row[], { wallet, coin }: Drawn) =>

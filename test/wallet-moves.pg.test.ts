@@ -11,8 +11,8 @@ import { fileDatabase } from "./support/database.ts";
 import { exactUnits } from "./support/journal.ts";
 import { type Habits, smallLedger, storeLedgers } from "./support/small-ledger.ts";
 
-// What a bill does to its wallet is put into the view analytics.entries and into the statements of reconcile and
-// the exports. Here both are held against arithmetic.
+// What a bill does to its wallet stands in the view analytics.entries and in the statements of reconcile
+// and the exports. Both are compared with arithmetic here.
 
 const { tables } = await fileDatabase();
 const { db } = tables;
@@ -35,7 +35,7 @@ const codes = new Map(businessTypes.map(({ code, category }) => [code, category]
 const categoryOf = (businessType: string) => codes.get(businessType) ?? "unknown";
 const categories = [...new Set([...codes.values(), "unknown" as const])];
 
-/** Rules drawn at random, one of four categories left without; by account and category. */
+/** Rules drawn at random, by account and category. One of four categories has none. */
 const drawn = new Map<string, WalletRule>();
 
 beforeAll(async () => {

@@ -12,7 +12,7 @@ const rules = {
 
 type Name = keyof typeof rules;
 
-/** How many bills of a category each rule fits; a rule that is not named fits none. */
+/** How many bills of a category each rule fits. A rule that is not named fits none. */
 function learned(category: string, tested: number, fits: Partial<Record<Name, number>>): string {
   const fitting = candidates.map((candidate) => {
     const name = nameOf(candidate);

@@ -17,7 +17,7 @@ const to = epochMs(Date.UTC(2026, 4, 8));
 const from = epochMs(to - 7 * dayMs + 1);
 const later = epochMs(to + dayMs);
 
-/** Bills of a window by their times, each id up to so much beside its own. */
+/** Bills of a window by their times. Each id may differ from its time by this much. */
 function ledgerOf(random: Random, times: readonly number[], jitterMs = 0): Ledger {
   const bills = times
     .toSorted((a, b) => a - b)
@@ -30,7 +30,7 @@ function ledgerOf(random: Random, times: readonly number[], jitterMs = 0): Ledge
   return { now: to, bills: { [productType]: bills } as unknown as Ledger["bills"] };
 }
 
-/** Times of a week: some alone, some in bursts, some of one millisecond. */
+/** Times of a week: some alone, some in bursts, some in one millisecond. */
 function drawTimes(random: Random, count: number): readonly number[] {
   const times: number[] = [];
   while (times.length < count) {
@@ -47,7 +47,7 @@ function drawTimes(random: Random, count: number): readonly number[] {
 
 type Lie = (page: WirePage, asked: number, request: BillsRequest) => WirePage;
 
-/** Walks the window to its end. @returns the ids served, and what was asked. */
+/** Walks the window to its end. @returns the served ids, and what was requested. */
 async function walked(
   ledger: Ledger,
   quirks: Quirks = {},
@@ -144,7 +144,7 @@ describe("a window is read whole", () => {
 
   test.each<[string, number, Quirks]>([
     ["whole pages", 1, {}],
-    // Bills of one millisecond may fill such a page, and hide what is older.
+    // Bills of one millisecond may fill such a page, and hide older ones.
     ["short pages", 12, { shortPages: true }],
     ["short pages, whose end time is not included", 12, { shortPages: true, bounds: "neither" }],
   ])(

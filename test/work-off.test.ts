@@ -14,7 +14,7 @@ type Row = {
   toldAt: number;
 };
 
-/** The queue as its promises have it. A try that was overtaken by a later one changes nothing. */
+/** The queue as it is promised. A try that a later one overtook changes nothing. */
 function modelQueue(accounts: readonly string[], now: () => number) {
   const rows = accounts.map((key): Row => ({ key, state: "waiting", tries: 0, toldAt: 0 }));
   const current = ({ id, retryCount }: Job) =>
@@ -50,7 +50,7 @@ function modelQueue(accounts: readonly string[], now: () => number) {
   return { rows, queue };
 }
 
-/** The same, behind a database that is away at times: before a statement, or before its answer. */
+/** The same queue behind a database that is away at times: before a statement, or before its answer. */
 function unreliable(queue: WorkDeps["queue"], fault: () => "none" | "refused" | "no answer") {
   const behind =
     <Args extends readonly unknown[], Result>(act: (...args: Args) => Promise<Result>) =>
@@ -80,15 +80,15 @@ const ends: readonly JobEnd[] = [
 ];
 
 const history = fc.record({
-  /** What becomes of each statement; after these none fails. */
+  /** What happens to each statement. The statements after these succeed. */
   faults: fc.array(fc.constantFrom("none", "none", "refused", "no answer"), { maxLength: 150 }),
-  /** How long each try takes, and how it ends; after these each is done at once. */
+  /** How long each try takes, and how it ends. The tries after these succeed at once. */
   tries: fc.array(
     fc.record({ seconds: fc.constantFrom(0, 1, 5, 20, 60), end: fc.constantFrom(...ends) }),
     { maxLength: 40 },
   ),
   concurrency: fc.integer({ min: 1, max: 5 }),
-  /** When the first worker is killed, and when the second one is asked to stop and replaced. */
+  /** When the first worker is killed, and when the second one is stopped and replaced. */
   killedAfterS: fc.constantFrom(1, 7, 30),
   stoppedAfterS: fc.constantFrom(1, 12, 40),
 });
@@ -116,7 +116,7 @@ test("whatever a database and workers do, each account is done or given up, and 
           const key = keyOf(job.task);
           const before = atWork.get(key);
           const row = rows.find((one) => one.key === key);
-          // Only a try whose worker was silent too long is overtaken.
+          // A try is only overtaken if its worker was silent too long.
           if (before !== undefined && (row?.tries ?? 0) <= before.retryCount) twice.push(key);
           atWork.set(key, job);
           const { seconds, end } = drawn.next().value ?? {
