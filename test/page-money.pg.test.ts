@@ -8,6 +8,7 @@ import { writeBillsPage } from "../src/page/bills/bills-page.ts";
 
 import { exportFile } from "../src/page/money/exports.ts";
 import { writePage } from "../src/page/page.ts";
+import { walletTitle } from "../src/page/selection.ts";
 import { reconcile } from "../src/reconciliation/reconcile.ts";
 import { pick, seededRandom } from "../src/sandbox/random.ts";
 import { snowflake } from "../src/sandbox/snowflake.ts";
@@ -448,7 +449,7 @@ describe.each(names)("the figures of %s %s", (account, coin) => {
       ...Array.from({ length: 12 }, () => pick(random, links)),
     ]) {
       const [list] = tablesIn(await billsPageOf(href), "bills");
-      const place = list?.titles.indexOf("Of the figure") ?? -1;
+      const place = list?.titles.indexOf("Counted") ?? -1;
       const rows = list?.rows ?? [];
       expect(rows.map(({ cells }) => cells.at(-1)?.text).toSorted()).toEqual(
         (days.get(day)?.ids[title] ?? []).toSorted(),
@@ -473,12 +474,12 @@ describe.each(names)("the figures of %s %s", (account, coin) => {
   test("by contract are those of its bills, and add up to the result of the same days", async () => {
     const model = modelOf(account, coin);
     const [table] = tablesIn(await pageOf(model), "contracts");
-    const rows = rowsOfCoin(table?.rows ?? [], `${model.product} ${coin}`);
+    const title = `${walletTitle(model.product)} ${coin}`;
+    const rows = rowsOfCoin(table?.rows ?? [], title);
     const unread = [...daysOf(model).keys()].filter(
       (day) => Date.parse(day) + dayMs > model.settledTo,
     ).length;
-    const [lack] =
-      rows[0]?.name.slice(`${model.product} ${coin}`.length).split(/ unexplained| unmapped/) ?? [];
+    const [lack] = rows[0]?.name.slice(title.length).split(/ unexplained| unmapped/) ?? [];
     expect(lack?.trim()).toBe(
       unread === 0 ? "" : `${unread} day${unread === 1 ? "" : "s"} not all read`,
     );
@@ -521,7 +522,7 @@ describe.each(names)("the figures of %s %s", (account, coin) => {
         if (href === undefined) continue;
         const markup = await billsPageOf(href);
         const [list] = tablesIn(markup, "bills");
-        const column = list?.titles.indexOf("Of the figure") ?? -1;
+        const column = list?.titles.indexOf("Counted") ?? -1;
         const listed = (list?.rows ?? []).map(({ cells }) => exact(cells[column]?.value ?? ""));
         expect(sumOf(listed)).toBe(part);
         expect(markup).toMatch(/\d bills? adds? up to it, to the last digit/);
@@ -537,7 +538,9 @@ describe.each(names)("the figures of %s %s", (account, coin) => {
 /** Its sum, and the rows below it up to the next coin's. */
 function rowsOfCoin(rows: readonly FigureRow[], title: string): readonly FigureRow[] {
   const start = rows.findIndex(({ name }) => name === title || name.startsWith(`${title} `));
-  const length = rows.slice(start + 1).findIndex(({ name }) => name.startsWith("U"));
+  const length = rows
+    .slice(start + 1)
+    .findIndex(({ name }) => /^(?:[A-Z]+-FUTURES|unified account) /.test(name));
   return length === -1 ? rows.slice(start) : rows.slice(start, start + 1 + length);
 }
 

@@ -1,18 +1,21 @@
 import { globSync, readFileSync } from "node:fs";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { epochMs } from "../src/contract/time.ts";
+import { dayMs, epochMs, hourMs } from "../src/contract/time.ts";
 import { decimalOf } from "../src/export/decimal.ts";
 import {
   allDigits,
   amount,
+  asWritten,
+  discrepancy,
+  lengthText,
   movement,
   netMovement,
+  padded,
   percentage,
   placesOf,
   roundedTo,
   timeTag,
-  withMinus,
 } from "../src/page/format.ts";
 import { html, joined } from "../src/page/html.ts";
 import { missedNote, missedOf } from "../src/page/missed.ts";
@@ -75,9 +78,44 @@ test.each([
 });
 
 test("a sentence has a minus before its numbers, and hyphens elsewhere", () => {
-  expect(withMinus("bills totalling -1.5 (-2) of 2026-11-22, by COIN-FUTURES or a-1")).toBe(
+  expect(asWritten("bills totalling -1.5 (-2) of 2026-11-22, by COIN-FUTURES or a-1")).toBe(
     "bills totalling −1.5 (−2) of 2026-11-22, by COIN-FUTURES or a-1",
   );
+});
+
+test("a sentence of a report has the page's digits and times, and its ids as they are", () => {
+  expect(
+    asWritten(
+      "bills totalling -1502.74673649, 1505528976288776192, 2026-10-29T00:00:00.000Z to v1.2345.6",
+    ),
+  ).toBe("bills totalling −1,502.74673649, 1505528976288776192, 2026-10-29 00:00Z to v1.2345.6");
+});
+
+test("decimals of a table have the same places, and lose none", () => {
+  expect(padded(["124251.7914603", null, "-0.50", "3"])).toEqual([
+    "124251.7914603",
+    null,
+    "-0.5000000",
+    "3.0000000",
+  ]);
+});
+
+test("what no bill explains is never in the colour of a gain", () => {
+  expect(discrepancy("1.5", shown).text).toContain('class="is-off"');
+  expect(movement("1.5", shown).text).toContain('class="in"');
+});
+
+test.each([
+  [59_999, "less than a minute"],
+  [25 * 60_000, "25 min"],
+  [3 * hourMs, "3 h"],
+  [3 * hourMs + 10 * 60_000, "3 h 10 min"],
+  [dayMs - 1, "1 day"],
+  [7 * dayMs - 1, "7 days"],
+  [6 * dayMs + 23 * hourMs, "6 d 23 h"],
+  [90 * dayMs + 29 * 60_000, "90 days"],
+])("%i ms are %s", (ms, text) => {
+  expect(lengthText(ms)).toBe(text);
 });
 
 test("what is not known is not zero", () => {

@@ -151,7 +151,7 @@ test("what is configured and was never read is said, and is no whole", async () 
 
 test("a ledger whose account became of the other kind is not the first, and no sync is said to read it", async () => {
   const productOf = (page: string) =>
-    /<option value="([A-Z-]+)" selected>/.exec(section(page, "filters").split("Product")[1] ?? "");
+    /<option value="([A-Z-]+)" selected>/.exec(section(page, "filters").split("Wallet")[1] ?? "");
   expect(productOf((await written("")).page)?.[1]).toBe("USDT-FUTURES");
   await db.execute(sql`
     insert into stream_states (account, product_type, closed_at)

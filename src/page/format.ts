@@ -1,4 +1,4 @@
-import { type EpochMs, isoTime } from "../contract/time.ts";
+import { type EpochMs, hourMs, isoTime, minuteMs } from "../contract/time.ts";
 import { type Decimal, decimalOf, decimalText } from "../export/decimal.ts";
 import { formatMinute } from "../terminal/format.ts";
 import { type Html, html } from "./html.ts";
@@ -73,8 +73,51 @@ const isZero = (decimal: string): boolean => /^-?[0.]+$/.test(decimal);
 
 const toneOf = (decimal: string): string => (decimal.startsWith("-") ? "out" : "in");
 
-/** A sentence with true minus signs before its numbers. */
-export const withMinus = (text: string): string => text.replaceAll(/(?<![\w.])-(?=\d)/g, minus);
+/** By how much something is off: never in the colour of a gain. */
+export const discrepancy = (decimal: string | null, style: AmountStyle): Html =>
+  decimal !== null && isZero(decimal)
+    ? movement(decimal, style)
+    : figure(decimal, style, { plus: "+", tone: () => "is-off" });
+
+/**
+ * A sentence of a report as the page writes it: true minus signs, grouped digits, and times to the
+ * minute.
+ */
+export const asWritten = (text: string): string =>
+  text
+    .replaceAll(/\b(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d\.\d+Z/g, "$1 $2Z")
+    .replaceAll(/(?<![\w.])-(?=\d)/g, minus)
+    .replaceAll(/(?<![\w.])\d{4,}\.\d+\b/g, grouped);
+
+/** Decimals with the same number of places, so that their digits stand below each other. */
+export function padded<Value extends string | null>(decimals: readonly Value[]): readonly Value[] {
+  const known = decimals.flatMap((decimal) => (decimal === null ? [] : [decimalOf(decimal)]));
+  const scale = Math.max(0, ...known.map((decimal) => decimal.scale));
+  return decimals.map((decimal) =>
+    decimal === null ? decimal : (decimalText(roundedTo(decimalOf(decimal), scale)) as Value),
+  );
+}
+
+/**
+ * How long something is, in its two largest units: "25 min", "3 h 10 min", "7 days". Hours are whole
+ * from one day on, so that 7 days less a second are 7 days.
+ */
+export function lengthText(ms: number): string {
+  if (ms < minuteMs) return "less than a minute";
+  const minutes = Math.round(ms / minuteMs);
+  const hours = minutes < 24 * 60 ? Math.floor(minutes / 60) : Math.round(ms / hourMs);
+  const units: readonly (readonly [number, string])[] =
+    hours < 24
+      ? [
+          [hours, "h"],
+          [minutes % 60, "min"],
+        ]
+      : [
+          [Math.floor(hours / 24), hours % 24 > 0 ? "d" : hours === 24 ? "day" : "days"],
+          [hours % 24, "h"],
+        ];
+  return units.flatMap(([count, unit]) => (count === 0 ? [] : `${count} ${unit}`)).join(" ");
+}
 
 /** Takes the sign from the number itself: a number that rounds to zero keeps its sign. */
 const signed = (decimal: string, digits: string, plus: string): string =>

@@ -1,6 +1,6 @@
 import { type Html, html, joined } from "./html.ts";
 import { icon } from "./icons.ts";
-import { isDay, type PageSelection } from "./selection.ts";
+import { isDay, type PageSelection, walletText } from "./selection.ts";
 
 /** Something that an address asks for and that does not exist. */
 export type Missed = {
@@ -20,10 +20,10 @@ export function missedOf(query: URLSearchParams, selection: PageSelection): read
 
 /** Says what is shown instead of what does not exist; empty if all exists. */
 export const missedNote = (missed: readonly Missed[], selection: PageSelection): Html => {
-  const { account, product, coin, from, to } = selection;
+  const { from, to } = selection;
   return missed.length === 0
     ? html``
-    : html`<p class="not-read">${icon("warn")} This is ${account} ${product} ${coin}, ${from} to ${to}: ${joined(missed.map(missedText), ", and ")}.</p>`;
+    : html`<p class="not-read">${icon("warn")} This is ${walletText(selection)}, ${from} to ${to}: ${joined(missed.map(missedText), ", and ")}.</p>`;
 };
 
 const missedText = ({ name, asked }: Missed): Html =>

@@ -1,5 +1,4 @@
 import { balance } from "./money/balance.ts";
-import { books } from "./money/books.ts";
 import { bridge } from "./money/bridge.ts";
 import { contracts } from "./money/contracts.ts";
 import { filters } from "./money/filters.ts";
@@ -14,7 +13,6 @@ export const walletSections: readonly WalletSection[] = [
   balance,
   bridge,
   result,
-  books,
   contracts,
   rollforward,
   loanToValue,

@@ -1,4 +1,4 @@
-import { isDemoProductType } from "../contract/product-types.ts";
+import { isDemoProductType, unifiedWallet } from "../contract/product-types.ts";
 import { dayMs, type EpochMs, epochMs, isoTime } from "../contract/time.ts";
 
 // What the page's address selects. Every state of the page has an address.
@@ -25,6 +25,17 @@ export type PageSelection = Pick<Wallet, "account" | "product" | "coin"> & {
   /** Whether all digits are shown. */
   readonly isExact: boolean;
 };
+
+/** A wallet's product as people know it. */
+export const walletTitle = (product: string): string =>
+  product === unifiedWallet ? "unified account" : product;
+
+/** The selected wallet in words, the same in every heading. */
+export const walletText = ({
+  account,
+  product,
+  coin,
+}: Pick<Wallet, "account" | "product" | "coin">) => `${account} ${walletTitle(product)} ${coin}`;
 
 const usualDays = 90;
 

@@ -21,7 +21,7 @@ export const breakKinds = {
   "ltv-assets": "the collateral does not add up to the assets",
   "ltv-ratio": "the ratio is not debt by assets",
   "ltv-haircut": "collateral counts for more than it is worth, or for less than nothing",
-  restatement: "bills were restated since the last sign-off",
+  restatement: "stored bills were served again with other content since the last sign-off",
   quarantine: "rows were rejected since the last sign-off",
 } as const;
 

@@ -7,11 +7,11 @@ import { missedNote } from "../missed.ts";
 import { type BillFilter, billFilterOf, billsAddress } from "../money/bill-links.ts";
 import { contractParts } from "../money/contract-parts.ts";
 import { readEarnings, together } from "../money/earnings.ts";
-import { lines, resultPiece } from "../money/lines.ts";
-import { resultOf, sumOf, together as wholeOf } from "../money/stretches.ts";
+import { lines } from "../money/lines.ts";
+import { sumOf, together as wholeOf } from "../money/stretches.ts";
 import { walletDays } from "../money/wallet-days.ts";
 import type { WalletContext } from "../section.ts";
-import { queryOf } from "../selection.ts";
+import { queryOf, walletText } from "../selection.ts";
 import { readShown } from "../shown.ts";
 import { type BillPlace, placeOf, placeText } from "./bill-place.ts";
 import { billTable } from "./bill-table.ts";
@@ -39,11 +39,11 @@ export async function writeBillsPage(
   const total = await totalOf(context, filter);
   const list = await listBills(context, filter, before);
   const sum = await sumToCheck(context, filter, { list, isFirst: before === undefined });
-  const { account, product, coin, from, to } = selection;
+  const { coin, from, to } = selection;
   write(
     html`
 <section class="card" id="bills" aria-labelledby="bills-title">
-<header><h1 id="bills-title">Bills</h1><p class="about">${account} ${product} ${coin}, ${from === to ? from : `${from} to ${to}`}</p></header>
+<header><h1 id="bills-title">Bills</h1><p class="about">${walletText(selection)}, ${from === to ? from : `${from} to ${to}`}</p></header>
 ${missedNote(missed, selection)}
 <p class="facts"><span>${whatText(filter)}</span>${total === undefined ? "" : html`<span>${filter.pieces.length === 0 ? "moved the balance by" : "is"} <b>${netMovement(total, selection)}</b> ${coin} in all</span>`}</p>
 ${checkNote(sum, total, context)}
@@ -54,7 +54,7 @@ ${list.next === undefined ? (before === undefined ? "" : html`<p class="note">No
   );
   write(
     pageFoot(
-      html`<p>Times are UTC, to the millisecond. A balance is followed through all bills of the coin, also those that are not listed here.</p>`,
+      html`<p>Times are UTC, to the millisecond. Each balance is checked against the one before it and its bill, over all bills of the coin, also those that are not listed here. “Counted” is what a bill adds to the figure.</p>`,
     ),
   );
 }
@@ -90,9 +90,11 @@ async function totalOf(
   if (symbol !== undefined) return undefined;
   const whole = wholeOf(await walletDays(context));
   if (whole === undefined) return undefined;
-  if (pieces.includes(resultPiece)) return resultOf(whole);
   const moved: Readonly<Record<string, string>> = whole.moved;
-  return sumOf(pieces.flatMap(({ name }) => moved[name] ?? []));
+  const names = pieces.flatMap((piece) =>
+    "lines" in piece ? piece.lines.map(({ name }) => name) : [piece.name],
+  );
+  return sumOf(names.flatMap((name) => moved[name] ?? []));
 }
 
 /** What all bills of the selected days moved the balance by. */

@@ -31,7 +31,7 @@ export type Plot = {
 
 /** In pixels. Above it is room for flags; below the chart's foot is room for days. */
 export const plotTop = 22;
-export const plotHeight = 190;
+export const plotHeight = 145;
 const foot = plotTop + plotHeight;
 const height = foot + 24;
 

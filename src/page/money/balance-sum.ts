@@ -3,7 +3,8 @@ import { type Html, html } from "../html.ts";
 import type { WalletContext } from "../section.ts";
 import { billsAddress, linked } from "./bill-links.ts";
 import { judgedOf } from "./judged.ts";
-import { lines, resultPiece } from "./lines.ts";
+import { resultGroup } from "./line-groups.ts";
+import { lines } from "./lines.ts";
 import { isZero, resultOf, together } from "./stretches.ts";
 import { walletDays } from "./wallet-days.ts";
 
@@ -23,7 +24,7 @@ export async function balanceSum(context: WalletContext): Promise<Html> {
     "result",
     linked(
       netMovement(resultOf(whole), selection),
-      billsAddress(selection, { pieces: [resultPiece.name] }),
+      billsAddress(selection, { pieces: [resultGroup.name] }),
     ),
   )}${others.map(({ name, title }) =>
     partOf(

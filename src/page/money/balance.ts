@@ -5,6 +5,7 @@ import { valueAxis } from "../charts/value-axis.ts";
 import { allDigits, amount, forPixels } from "../format.ts";
 import { type Html, html } from "../html.ts";
 import { card, type WalletContext, type WalletSection } from "../section.ts";
+import { walletText } from "../selection.ts";
 import { billsAddress, linked } from "./bill-links.ts";
 import { type ChartStretch, chartStretches, isByMonth } from "./chart-stretches.ts";
 import { figureTable, readText, stretchName } from "./parts.ts";
@@ -21,11 +22,10 @@ export const balance: WalletSection = {
   async render(context) {
     const { selection } = context;
     const stretches = chartStretches(await walletDays(context), context);
-    const name = `${selection.account} ${selection.product} ${selection.coin}`;
     const breaks = await walletBreaks(context);
     const period = isByMonth(stretches) ? "month" : "day";
     return card(
-      { ...about, about: name },
+      { ...about, about: walletText(selection) },
       html`<figure>${pictureOf(stretches, breaks, context)}
 <figcaption class="note">Closing balance at the end of each ${period === "day" ? "UTC day" : "month"}, ${selection.coin}.
 ${stretches.some(isUnread) ? html`<span class="key hatched"></span> not all read.` : ""} ${breaksText(breaks)}</figcaption></figure>

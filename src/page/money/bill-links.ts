@@ -2,14 +2,16 @@ import { type Html, html } from "../html.ts";
 import { onceFor } from "../once.ts";
 import { type PageSelection, queryOf } from "../selection.ts";
 import { type ContractPart, contractParts } from "./contract-parts.ts";
-import { type Line, lineNamed, resultPiece } from "./lines.ts";
+import { groupNamed, type LineGroup } from "./line-groups.ts";
+import { type Line, lineNamed } from "./lines.ts";
 
-type Piece = Line | ContractPart | typeof resultPiece;
+/** What an address can narrow bills to. */
+export type BillPiece = Line | LineGroup | ContractPart;
 
 /** Narrows the selection's bills to any of these pieces, and to a contract. */
 export type BillFilter = {
   /** Empty for all bills. */
-  readonly pieces: readonly Piece[];
+  readonly pieces: readonly BillPiece[];
   /** The contract; empty for bills that name none. Undefined for all bills. */
   readonly symbol: string | undefined;
 };
@@ -23,7 +25,7 @@ export function billsAddress(
     from = selection.from,
     to = selection.to,
   }: {
-    readonly pieces?: readonly Piece["name"][];
+    readonly pieces?: readonly BillPiece["name"][];
     readonly symbol?: string;
     readonly from?: string;
     readonly to?: string;
@@ -48,10 +50,8 @@ export const billFilterOf = (asked: URLSearchParams): BillFilter => ({
   symbol: asked.get("symbol") ?? undefined,
 });
 
-const pieceNamed = (name: string): Piece | undefined =>
-  name === resultPiece.name
-    ? resultPiece
-    : (lineNamed(name) ?? contractParts.find((part) => part.name === name));
+const pieceNamed = (name: string): BillPiece | undefined =>
+  lineNamed(name) ?? groupNamed(name) ?? contractParts.find((part) => part.name === name);
 
 /** A figure as a link to its bills. A dash is no link. */
 export const linked = (figure: Html, address: string): Html =>

@@ -2,7 +2,7 @@ import { dayMs, type EpochMs } from "../../contract/time.ts";
 import { add, decimalOf, decimalText } from "../../export/decimal.ts";
 import { formatCounted, formatMinute } from "../../terminal/format.ts";
 import { floatingBar, markAt } from "../charts/floating-bar.ts";
-import { amount, forPixels, movement } from "../format.ts";
+import { amount, discrepancy, forPixels, movement } from "../format.ts";
 import { type Html, html } from "../html.ts";
 import { chip } from "../icons.ts";
 import { card, type WalletSection } from "../section.ts";
@@ -15,7 +15,10 @@ import { hasDays } from "./span.ts";
 import { isZero, linesIn, together } from "./stretches.ts";
 import { type Stretch, walletDays } from "./wallet-days.ts";
 
-const about = { id: "bridge", title: "Bridge" };
+const about = { id: "bridge", title: "Opening to closing balance" };
+
+// So few lines leave room below them when they stand beside the charts.
+const shortMax = 8;
 
 /**
  * A line between opening and closing: the amount that it moves, and the balance before and after
@@ -42,7 +45,7 @@ export const bridge: WalletSection = {
     return card(
       {
         ...about,
-        about: html`${whole.from} to ${whole.to}, ${selection.coin} ${readChip(days, now)} ${tieChip(whole, judged)}`,
+        about: html`${selection.coin} ${readChip(days, now)} ${tieChip(whole, judged)}`,
       },
       tableOf(whole, steps, { selection, judged }),
     );
@@ -78,7 +81,7 @@ function readChip(days: readonly Stretch[], now: EpochMs): Html {
 
 function tieChip({ opening, moved, to }: Stretch, judged: Judged): Html {
   if (opening === null) return chip("none", "no bill shows a balance");
-  if (!isZero(moved.difference)) return chip("bad", "does not tie");
+  if (!isZero(moved.difference)) return chip("bad", "does not add up");
   if (judged.state === "never") return chip("warn", "not reconciled yet");
   if (!isZero(moved.unsettled)) return chip("warn", "not all settled");
   if (judged.state === "outdated") return chip("warn", "not reconciled since bills changed");
@@ -86,7 +89,7 @@ function tieChip({ opening, moved, to }: Stretch, judged: Judged): Html {
   const isWhole = through >= Date.parse(to) + dayMs;
   return chip(
     "good",
-    `ties to the last digit${isWhole ? "" : ` through ${formatMinute(through)}`}`,
+    `adds up to the last digit${isWhole ? "" : `, checked to ${formatMinute(through)}`}`,
   );
 }
 
@@ -102,15 +105,21 @@ function tableOf(
   const span = { low: Math.min(...places), high: Math.max(...places) };
   const balanceRow = (title: string, balance: string | null) => html`
 <tr class="balance"><th scope="row">${title}</th><td class="figure">${amount(balance, selection)}</td><td class="gauge" aria-hidden="true">${balance === null ? "" : markAt(forPixels(balance), span)}</td></tr>`;
-  return html`<table class="bridge"><thead><tr><th scope="col"><span class="unseen">Line</span></th><th scope="col"><span class="unseen">Amount</span></th><td></td></tr></thead><tbody>
+  return html`<table class="bridge${steps.length > shortMax ? "" : " short"}"><thead><tr><th scope="col"><span class="unseen">Line</span></th><th scope="col"><span class="unseen">Amount</span></th><td></td></tr></thead><tbody>
 ${balanceRow("Opening balance", whole.opening)}
 ${steps.map(
   (step) => html`
-<tr class="${toneOf(step.line, step.moved)}"><th scope="row">${step.line.title}</th><td class="figure">${linked(movement(shownOf(step), selection), billsAddress(selection, { pieces: [step.line.name] }))}</td><td class="gauge" aria-hidden="true">${floatingBar(forPixels(step.before), forPixels(step.after), span)}</td></tr>`,
+<tr class="${toneOf(step.line, step.moved)}"><th scope="row">${step.line.title}</th><td class="figure">${linked(figureOf(step.line, shownOf(step), selection), billsAddress(selection, { pieces: [step.line.name] }))}</td><td class="gauge" aria-hidden="true">${floatingBar(forPixels(step.before), forPixels(step.after), span)}</td></tr>`,
 )}
 ${balanceRow("Closing balance", whole.closing)}
 </tbody></table>`;
 }
+
+/** A difference that no bill explains is neither a gain nor a loss. */
+const figureOf = ({ name }: Line, moved: string | null, selection: PageSelection): Html =>
+  name === "difference" || name === "unsettled"
+    ? discrepancy(moved, selection)
+    : movement(moved, selection);
 
 const toneOf = ({ name }: Line, moved: string): string => {
   if (isZero(moved)) return "";

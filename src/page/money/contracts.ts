@@ -5,7 +5,7 @@ import { forPixels, movement } from "../format.ts";
 import { type Html, html } from "../html.ts";
 import { icon } from "../icons.ts";
 import { card, type WalletContext, type WalletSection } from "../section.ts";
-import { type PageSelection, queryOf } from "../selection.ts";
+import { type PageSelection, queryOf, walletTitle } from "../selection.ts";
 import { billsAddress, linked } from "./bill-links.ts";
 import { contractParts, type PartName } from "./contract-parts.ts";
 import { type CoinEarnings, type Earned, readEarnings, together } from "./earnings.ts";
@@ -83,7 +83,7 @@ function coinRows(earnings: CoinEarnings, selection: PageSelection): Html {
   } = earnings;
   const own = { ...selection, product, coin };
   const isShown = product === selection.product && coin === selection.coin;
-  const name = html`<span class="account">${product}</span> ${coin}`;
+  const name = html`<span class="account">${walletTitle(product)}</span> ${coin}`;
   const lack =
     unreadDays === 0
       ? ""

@@ -1,33 +1,35 @@
 import { dayMs, type EpochMs, epochMs, isoTime } from "../../contract/time.ts";
 import { type Html, html, joined } from "../html.ts";
 import { missedNote } from "../missed.ts";
-import type { WalletContext, WalletSection } from "../section.ts";
-import { type Day, daysBefore, type PageSelection, queryOf } from "../selection.ts";
+import { card, type WalletContext, type WalletSection } from "../section.ts";
+import { type Day, daysBefore, type PageSelection, queryOf, walletTitle } from "../selection.ts";
 import { readAccountNames } from "../wallets.ts";
-import { emptyNote, hasDays, tooOldNote, walletSpan } from "./span.ts";
-import { unmappedNote } from "./unmapped.ts";
-import { walletDays } from "./wallet-days.ts";
+import { booksOf } from "./books.ts";
+import { hasDays, walletSpan } from "./span.ts";
+import { summaryOf } from "./summary.ts";
 
 /** The form that selects what the sections below it show. */
 export const filters: WalletSection = {
   id: "filters",
-  title: "Filters",
+  title: "Selection",
   async render(context) {
     const { selection, now } = context;
     const accounts = await readAccountNames(context.tx, accountsMax + 1);
     const { readFrom } = await walletSpan(context);
-    return html`
-<section class="filters" id="filters" aria-label="Filters">
-${formOf(context, accounts)}
+    const presets = presetsOf(now, readFrom).map(([title, span]) =>
+      presetLink(title, span, selection),
+    );
+    return card(
+      {
+        id: "filters",
+        title: "Selection",
+        about: html`<span class="presets">${joined(presets, " ")}</span>`,
+      },
+      html`${formOf(context, accounts)}
 ${missedNote(context.missed ?? [], selection)}
-<p class="presets">${joined(
-      presetsOf(now, readFrom).map(([title, span]) => presetLink(title, span, selection)),
-      " ",
-    )}</p>
-${(await hasDays(context)) ? "" : html`<div class="card empty">${await emptyNote(context)}</div>`}
-${await tooOldNote(context)}
-${unmappedNote(await walletDays(context), selection)}
-</section>`;
+${await summaryOf(context)}
+${(await hasDays(context)) ? booksOf(context) : ""}`,
+    );
   },
 };
 
@@ -36,11 +38,10 @@ function formOf({ selection, wallets }: WalletContext, accounts: readonly string
   const ofProduct = wallets.filter((wallet) => wallet.product === product);
   const products = wallets.map((wallet) => wallet.product);
   const coins = ofProduct.map((wallet) => wallet.coin);
-  return html`<form method="get" action="/#filters">
-${accounts.length > accountsMax ? typed(accounts, account) : choice("Account", "account", accounts, account)}${choice("Product", "product", products, product)}${choice("Coin", "coin", coins, coin)}
+  return html`<form method="get" action="/#filters"><input type="hidden" name="by" value="${by}">
+${accounts.length > accountsMax ? typed(accounts, account) : choice("Account", "account", accounts, account)}${choice("Wallet", "product", products, product)}${choice("Coin", "coin", coins, coin)}
 <label>From<input type="date" name="from" value="${from}"></label>
 <label>To<input type="date" name="to" value="${to}"></label>
-<label>By<select name="by">${options(["day", "month"], by)}</select></label>
 <label class="tick"><input type="checkbox" name="exact" value="1"${isExact ? html` checked` : ""}>all digits</label>
 <button type="submit">Show</button>
 </form>`;
@@ -64,7 +65,7 @@ const typed = (accounts: readonly string[], chosen: string): Html =>
 const options = (values: readonly string[], chosen: string): readonly Html[] =>
   values.map(
     (value) =>
-      html`<option value="${value}"${value === chosen ? html` selected` : ""}>${value}</option>`,
+      html`<option value="${value}"${value === chosen ? html` selected` : ""}>${walletTitle(value)}</option>`,
   );
 
 type DaySpan = { readonly from: Day; readonly to: Day };

@@ -115,20 +115,6 @@ export const lines: readonly Line[] = movements.map(([name, title]) => ({
 /** The lines that count as earned or lost. */
 export const resultLines: readonly Line[] = lines.filter((line) => line.isResult);
 
-/** Everything that a bill earned or lost, as one figure. */
-export const resultPiece = {
-  name: "result",
-  title: "Result",
-  ofBill: sql.join(
-    resultLines.map(({ ofBill, isOfBill }) => sql`case when ${isOfBill} then ${ofBill} else 0 end`),
-    sql` + `,
-  ),
-  isOfBill: sql.join(
-    resultLines.map(({ isOfBill }) => sql`(${isOfBill})`),
-    sql` or `,
-  ),
-} as const;
-
 /**
  * The categories that are a result, other than profit and funding. Fees are not listed: bills of
  * any category can have one.

@@ -1,6 +1,6 @@
 import { type EpochMs, isoTime } from "../../contract/time.ts";
 import { formatCounted } from "../../terminal/format.ts";
-import { movement } from "../format.ts";
+import { discrepancy } from "../format.ts";
 import { type Html, html } from "../html.ts";
 import { icon } from "../icons.ts";
 import type { PageSelection } from "../selection.ts";
@@ -49,7 +49,7 @@ export const offNote = ({ days, difference }: Off, selection: PageSelection): Ht
   return html`<span class="is-off">${icon("bad")} ${
     isZero(difference)
       ? `unexplained ${onDays}, which cancels out`
-      : html`unexplained: ${linked(movement(difference, selection), address)} ${selection.coin} ${onDays}`
+      : html`unexplained: ${linked(discrepancy(difference, selection), address)} ${selection.coin} ${onDays}`
   }</span>`;
 };
 

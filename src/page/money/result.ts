@@ -7,7 +7,7 @@ import { card, type WalletSection } from "../section.ts";
 import { balanceSum } from "./balance-sum.ts";
 import { billsAddress, linked } from "./bill-links.ts";
 import { chartStretches, isByMonth } from "./chart-stretches.ts";
-import { resultPiece } from "./lines.ts";
+import { resultGroup } from "./line-groups.ts";
 import { figureTable, offNote, offOf, readText, stretchName } from "./parts.ts";
 import { hasDays } from "./span.ts";
 import { resultOf, sumOf } from "./stretches.ts";
@@ -52,7 +52,7 @@ export const result: WalletSection = {
     const rows = days.toReversed().map((day) => {
       const figure = linked(
         movement(day.result ?? null, selection),
-        billsAddress(selection, { ...day, pieces: [resultPiece.name] }),
+        billsAddress(selection, { ...day, pieces: [resultGroup.name] }),
       );
       return html`<tr><th scope="row">${stretchName(day)}</th><td class="figure">${figure}</td><td>${readText(day.known)}</td></tr>`;
     });

@@ -5,7 +5,7 @@ import { type Html, html } from "../html.ts";
 import { icon } from "../icons.ts";
 import { onceFor } from "../once.ts";
 import type { WalletContext } from "../section.ts";
-import { type Day, queryOf } from "../selection.ts";
+import { type Day, queryOf, walletText } from "../selection.ts";
 import { walletDays } from "./wallet-days.ts";
 
 // For selected days that lie before the first bill or after all that was read.
@@ -45,9 +45,9 @@ async function readSpan({ tx, selection }: WalletContext): Promise<WalletSpan> {
 
 /** Says that nothing is stored of the selected days, and links to the days that have bills. */
 export async function emptyNote(context: WalletContext): Promise<Html> {
-  const { account, product, coin, from, to } = context.selection;
+  const { from, to } = context.selection;
   const { first, last } = await walletSpan(context);
-  const nothing = html`Nothing of ${account} ${product} ${coin} is stored from ${from} to ${to}.`;
+  const nothing = html`Nothing of ${walletText(context.selection)} is stored from ${from} to ${to}.`;
   if (first === null || last === null) return html`<p>${nothing}</p>`;
   return html`<p>${nothing} Its bills are from <a href="/${queryOf(context.selection, { from: first, to: last })}#filters">${first} to ${last}</a>.</p>`;
 }

@@ -4,10 +4,11 @@ import { shellWord } from "../../printable.ts";
 import { breakKinds } from "../../reconciliation/breaks.ts";
 import type { ListedBreak, PastDecision } from "../../reconciliation/sign-off.ts";
 import { formatCount, formatCounted } from "../../terminal/format.ts";
-import { allDigits, timeTag, withMinus } from "../format.ts";
+import { allDigits, asWritten, padded, timeTag } from "../format.ts";
 import { type Html, type HtmlPart, html } from "../html.ts";
 import { chip } from "../icons.ts";
 import { card } from "../section.ts";
+import { walletTitle } from "../selection.ts";
 import { type ChainedBill, readBreakBills } from "./break-bills.ts";
 import { type Facts, isNotice, openBreaksOf } from "./facts.ts";
 import { rejectedRows } from "./rejected-rows.ts";
@@ -36,11 +37,12 @@ export async function breaksSection(tx: Transaction, facts: Facts): Promise<Html
     {
       id: "breaks",
       title: "Breaks",
-      about: isChecked
-        ? `${formatCount(open.length)} open, ${formatCount(settled.length)} signed off or resolved`
-        : undefined,
+      about:
+        open.length > 0
+          ? `${formatCount(open.length)} open, ${formatCount(settled.length)} signed off or resolved`
+          : none(facts, isChecked),
     },
-    html`${rows.length > 0 ? breakTable(rows) : none(facts, isChecked)}
+    html`${rows.length > 0 ? breakTable(rows) : ""}
 ${more > 0 ? html`<p class="remark">and ${formatCount(more)} more: <code>npm run reconcile -- --list</code></p>` : ""}
 ${await rejectedRows(tx, facts)}
 ${settledTable(settled)}`,
@@ -59,15 +61,15 @@ const unreadLast = ({ kind }: ListedBreak): number => (kind === "unread" ? 1 : 0
 
 const none = (facts: Facts, isChecked: boolean): Html => {
   if (!isChecked) {
-    return html`<p>They were not looked for yet: <code>npm run reconcile</code> holds each balance against the one before it and its bill.</p>`;
+    return html`They were not looked for yet: <code>npm run reconcile</code> holds each balance against the one before it and its bill.`;
   }
-  return html`<p>${chip("good", "nothing is open")} ${balancesText(facts)}</p>`;
+  return html`${chip("good", "nothing is open")} ${balancesText(facts)}`;
 };
 
 const breakTable = (rows: readonly Html[]): Html => html`
 <table class="breaks stacked">
 <thead><tr><th scope="col">Break</th><th scope="col">Where and when</th><th scope="col" class="figure">Expected</th>
-<th scope="col" class="figure">Observed</th><th scope="col" class="figure">Off by</th><th scope="col">What it means</th></tr></thead>
+<th scope="col" class="figure">Observed</th><th scope="col" class="figure">Off by<span class="unit">observed − expected</span></th><th scope="col">What it means</th></tr></thead>
 <tbody>${rows}</tbody>
 </table>`;
 
@@ -86,14 +88,19 @@ type Rest = {
 
 function breakRow(entry: ListedBreak, { past, unfolded: more }: Rest): Html {
   const { breakId, account, productType, coin, kind, state } = entry;
+  const [expected, observed, difference] = padded([
+    entry.expected,
+    entry.observed,
+    entry.difference,
+  ]);
   // Where rows are counted, the explanation has the number.
-  const figure = (name: string, decimal: string | null, plus = "") =>
-    html`<td class="figure" data-name="${name}">${decimal === null || isNotice(entry) ? html`<span class="zero">–</span>` : allDigits(decimal, plus)}</td>`;
+  const figure = (name: string, decimal: string | null | undefined, plus = "") =>
+    html`<td class="figure" data-name="${name}">${decimal == null || isNotice(entry) ? html`<span class="zero">–</span>` : allDigits(decimal, plus)}</td>`;
   return html`<tr class="break" id="break-${breakId}">
 <th scope="row">#${breakId} ${states[state]}</th>
-<td data-name="Where and when"><span class="account">${account}</span> <span class="product">${productType}</span>
+<td data-name="Where and when"><span class="account">${account}</span> <span class="product">${walletTitle(productType)}</span>
 <span class="when"><span class="product">${coin}</span> ${whenOf(entry)}</span></td>
-${figure("Expected", entry.expected)}${figure("Observed", entry.observed)}${figure("Off by", entry.difference, "+")}
+${figure("Expected", expected)}${figure("Observed", observed)}${figure("Off by", difference, "+")}
 <td class="meaning"><strong>${kind}</strong>: ${breakKinds[kind]}${past}</td></tr>${
     more === undefined ? "" : html`<tr class="more"><td colspan="6">${more}</td></tr>`
   }`;
@@ -108,7 +115,7 @@ const whenOf = ({ happenedAt, anchor }: ListedBreak): HtmlPart =>
  */
 const unfolded = (entry: ListedBreak, bills: Html | undefined, facts: Facts): Html => html`
 <details><summary>${bills !== undefined ? "Its bills, and how" : "How"} to ${remedyOf(entry, facts) === "sign off" ? "" : "repair it or "}sign it off</summary>
-<p>Why: ${withMinus(entry.explanation)}.</p>
+${entry.kind === "restatement" ? "" : html`<p>What the check found: ${asWritten(entry.explanation)}.</p>`}
 ${bills}
 ${repair(entry, facts)}
 <p>Sign it off, where the reason is known:</p>
@@ -146,8 +153,17 @@ const billTable = (entry: ListedBreak, bills: readonly ChainedBill[]): Html => h
 <table class="bills compact">
 <thead><tr><th scope="col">Time</th><th scope="col">Bill</th><th scope="col">Type</th><th scope="col" class="figure">Balance before</th>
 <th scope="col" class="figure">Moves it by</th><th scope="col" class="figure">Balance served</th></tr></thead>
-<tbody>${bills.map((bill) => billRow(entry, bill))}</tbody>
+<tbody>${withSamePlaces(bills).map((bill) => billRow(entry, bill))}</tbody>
 </table></div>`;
+
+/** The bills with all their decimals written to the same places. */
+function withSamePlaces(bills: readonly ChainedBill[]): readonly ChainedBill[] {
+  const all = padded(bills.flatMap((bill) => [bill.net, bill.balanceBefore, bill.balanceAfter]));
+  return bills.map((bill, index) => {
+    const [net, balanceBefore = null, balanceAfter = null] = all.slice(3 * index, 3 * index + 3);
+    return { ...bill, net: net ?? bill.net, balanceBefore, balanceAfter };
+  });
+}
 
 function billRow({ firstBadBill, lastGoodBill }: ListedBreak, bill: ChainedBill): Html {
   const isBad = bill.billId === firstBadBill;
@@ -174,7 +190,7 @@ function settledTable(settled: readonly ListedBreak[]): HtmlPart {
   const newest = settled.toReversed().slice(0, shownMax);
   const more = settled.length - newest.length;
   return html`<details class="settled"><summary>Signed off or resolved: ${formatCounted(settled.length, "break")}</summary>
-${breakTable(newest.map((entry) => breakRow(entry, { past: html`<p class="note">${withMinus(entry.explanation)}</p>${decisions(entry)}` })))}
+${breakTable(newest.map((entry) => breakRow(entry, { past: html`<p class="note">${asWritten(entry.explanation)}</p>${decisions(entry)}` })))}
 ${more > 0 ? html`<p class="remark">and ${formatCount(more)} older: <code>npm run reconcile -- --list --all</code></p>` : ""}</details>`;
 }
 

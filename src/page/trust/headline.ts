@@ -47,7 +47,7 @@ export const headlines = {
   missing: { tone: "warn", title: "Not complete" },
   behind: { tone: "warn", title: "Out of date" },
   rejected: { tone: "warn", title: "Some rows could not be read" },
-  restated: { tone: "warn", title: "Bills were restated: look at them" },
+  restated: { tone: "warn", title: "Stored bills were changed: look at them" },
   unreconciled: { tone: "warn", title: "Complete, not yet reconciled" },
   "signed off": { tone: "good", title: "Complete, and what does not add up is signed off" },
   good: { tone: "good", title: "Complete, and it adds up" },

@@ -53,7 +53,7 @@ function stateOf(
     return { tone: "warn", text: "behind" };
   }
   if (rejected > 0) return { tone: "warn", text: `${formatCount(rejected)} rejected` };
-  if (open.length > 0) return { tone: "warn", text: "restated" };
+  if (open.length > 0) return { tone: "warn", text: "bills changed" };
   if (retiredAt !== undefined) return { tone: "none", text: "retired" };
   if (closedAt !== undefined) return { tone: "none", text: "closed" };
   return { tone: "good", text: "all read" };

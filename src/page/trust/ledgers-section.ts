@@ -1,3 +1,4 @@
+import { unifiedWallet } from "../../contract/product-types.ts";
 import type { StreamStatus } from "../../reports/status.ts";
 import { notAvailableLines } from "../../terminal/account-remarks.ts";
 import { formatCount, formatCounted } from "../../terminal/format.ts";
@@ -5,7 +6,7 @@ import { type Html, type HtmlPart, html } from "../html.ts";
 import { card } from "../section.ts";
 import type { Shown } from "../shown.ts";
 import { type Facts, isLive, lostOf, missingOf, walletNameOf } from "./facts.ts";
-import { ledgerRow, ledgerTable, neverReadRow, type RowContext } from "./ledger-rows.ts";
+import { ledgerRow, ledgerTable, neverReadRow, type RowContext, walletRow } from "./ledger-rows.ts";
 import { worstFirst } from "./ledger-state.ts";
 import { type Scale, scaleOf } from "./strip.ts";
 
@@ -25,12 +26,12 @@ export function ledgersSection(facts: Facts, shown: Shown): Html {
   const ended = found(streams.filter((stream) => !isLive(stream)));
   const demo = found(demoStreams);
   const scale = scaleOf([...streams, ...demoStreams], now);
-  const context = { facts, scale, selection, coinsOf: coinsIn(facts, shown), hasCoins: true };
+  const context = { facts, scale, selection, coinsOf: coinsIn(facts, shown) };
   const never = neverRead.filter(({ account }) => isFound(account)).map(neverReadRow);
   const isSearched = find !== "" || [live, ended, demo].some(({ length }) => length > shownMax);
   return card(
     { id: "ledgers", title: "Ledgers" },
-    html`${isSearched ? searchForm(shown) : ""}${live.length + never.length === 0 ? "" : html`${legend(scale)}${tableOf(live, never, context)}`}
+    html`${isSearched ? searchForm(shown) : ""}${live.length + never.length === 0 ? "" : html`${live.some(hasHole) || never.length > 0 || scale.start < scale.horizon ? legend(scale) : ""}${tableOf(live, never, context)}`}
 ${live.length + never.length + ended.length + demo.length === 0 ? html`<p class="remark">No account has “${find}” in its name.</p>` : ""}
 ${remarks(facts, isFound)}
 ${folded(ended, `Read no more: ${formatCounted(ended.length, "ledger")}`, context, ended.some(hasHole))}
@@ -44,14 +45,14 @@ function tableOf(
   context: RowContext,
 ): Html {
   const all = worstFirst(streams, context.facts);
-  const known = all.slice(0, shownMax).map(({ stream, state }, place, shown) => {
+  const withWallet = new Set<string>();
+  const known = all.slice(0, shownMax).map(({ stream, state }) => {
+    const { account } = stream.stream;
+    const row = ledgerRow(stream, state, context);
     // A unified account's product types share one wallet, whose coins are listed once.
-    const first = shown.findIndex(
-      (other) =>
-        other.stream.stream.account === stream.stream.account &&
-        walletNameOf(other.stream) === walletNameOf(stream),
-    );
-    return ledgerRow(stream, state, { ...context, hasCoins: first === place });
+    if (walletNameOf(stream) !== unifiedWallet || withWallet.has(account)) return row;
+    withWallet.add(account);
+    return html`${walletRow(account, context)}${row}`;
   });
   const rows = [...never, ...known].slice(0, shownMax);
   const hidden = never.length + all.length - rows.length;

@@ -3,7 +3,7 @@ import { type EpochMs, epochMs } from "../../contract/time.ts";
 import type { Transaction } from "../../db/connect.ts";
 import { withDatabaseErrors } from "../../db/database-errors.ts";
 import type { Break } from "../../reconciliation/breaks.ts";
-import { timeTag, withMinus } from "../format.ts";
+import { asWritten, timeTag } from "../format.ts";
 import { type Html, html } from "../html.ts";
 
 /** A field of a bill that was served again with another content. */
@@ -50,13 +50,13 @@ export async function readRestatedFields(
 }
 
 export const restatedTable = (breakId: number, changes: readonly RestatedField[]): Html => html`
-<div class="scroll" tabindex="0" role="region" aria-label="What was restated, break #${breakId}">
+<div class="scroll" tabindex="0" role="region" aria-label="What was changed, break #${breakId}">
 <table class="bills compact">
-<thead><tr><th scope="col">Bill</th><th scope="col">Restated</th><th scope="col">Field</th><th scope="col" class="figure">Before</th><th scope="col" class="figure">Now</th></tr></thead>
+<thead><tr><th scope="col">Bill</th><th scope="col">Changed</th><th scope="col">Field</th><th scope="col" class="figure">Before</th><th scope="col" class="figure">Now</th></tr></thead>
 <tbody>${changes.map(
   ({ billId, replacedAt, field, was, now }) => html`
 <tr><th scope="row">${billId}</th><td>${timeTag(replacedAt)}</td><td>${field}</td><td class="figure" data-name="Before">${textOf(was)}</td><td class="figure main">${textOf(now)}</td></tr>`,
 )}</tbody>
 </table></div>`;
 
-const textOf = (value: string | null): string => (value === null ? "none" : withMinus(value));
+const textOf = (value: string | null): string => (value === null ? "none" : asWritten(value));

@@ -1,7 +1,7 @@
-import { dayMs, type EpochMs, epochMs, isoTime } from "../../contract/time.ts";
+import { dayMs, type EpochMs, epochMs, isoTime, minuteMs } from "../../contract/time.ts";
 import type { LoggedRun } from "../../reports/runs.ts";
 import { formatCount, formatCounted, formatDuration } from "../../terminal/format.ts";
-import { timeTag } from "../format.ts";
+import { lengthText, timeTag } from "../format.ts";
 import { type Html, type HtmlPart, html } from "../html.ts";
 import { chip, type Icon } from "../icons.ts";
 import { card } from "../section.ts";
@@ -86,9 +86,11 @@ const table = (runs: readonly LoggedRun[]): Html => html`
     run,
   ) => html`<tr><th scope="row">${timeTag(run.startedAt)}</th><td data-name="Command">${run.command}</td>
 <td data-name="Outcome">${outcomeChip(run)}</td>
-<td class="figure" data-name="Took">${run.finishedAt === undefined ? "–" : formatDuration(run.finishedAt - run.startedAt)}</td>
+<td class="figure" data-name="Took">${run.finishedAt === undefined ? "–" : tookText(run.finishedAt - run.startedAt)}</td>
 <td class="why">${whyOf(run)}</td></tr>`,
 )}</tbody></table>`;
+
+const tookText = (ms: number): string => (ms < minuteMs ? formatDuration(ms) : lengthText(ms));
 
 function outcomeChip(run: LoggedRun): Html {
   const { outcome } = run;

@@ -1,10 +1,11 @@
 import { formatCount, formatCounted } from "../../terminal/format.ts";
 import { streamName } from "../../terminal/stream-names.ts";
-import { timeTag } from "../format.ts";
+import { lengthText, timeTag } from "../format.ts";
 import { type Html, type HtmlPart, html } from "../html.ts";
 import {
   earliest,
   type Facts,
+  isLive,
   isNotice,
   lostOf,
   missingOf,
@@ -13,7 +14,7 @@ import {
 } from "./facts.ts";
 import { greatestText } from "./greatest-breaks.ts";
 import { behindMaxMs, type Headline, type Trust } from "./headline.ts";
-import { coarse, expiryText, firstExpiry, listOf, namesOf } from "./tiles.ts";
+import { expiryText, firstExpiry, listOf, namesOf } from "./tiles.ts";
 
 /** What the headline means here, in a sentence or two. What to type stands below it. */
 export function sentenceOf(headline: Headline, facts: Facts, trust: Trust): HtmlPart {
@@ -31,7 +32,7 @@ export function sentenceOf(headline: Headline, facts: Facts, trust: Trust): Html
     case "missing":
       return html`${missingText(facts, trust)}${pausedText(trust)}`;
     case "behind":
-      return `All was read up to ${coarse(trust.behindMs)} ago, and nothing since.${pausedText(trust)}`;
+      return `All was read up to ${lengthText(trust.behindMs)} ago, and nothing since.${pausedText(trust)}`;
     case "rejected":
       return html`${formatCounted(trust.rejectedRows, "row")} of the exchange ${trust.rejectedRows === 1 ? "was" : "were"} not as its API describes, and <a href="#breaks">kept as it came</a>: no figure below has it. A newer version of this program may be able to read it.`;
     case "restated":
@@ -79,16 +80,16 @@ function lostText({ streams }: Facts, { lostMs, lastingBreaks }: Trust): string 
     lastingBreaks.length === 0
       ? ""
       : ` Sign off the balances beside them, which do not follow from their bills.`;
-  return `${coarse(lostMs)} of ${names} were never read, and the exchange has deleted their bills. No command brings them back. Balances across them are right; what moved them is not known.${breaks}`;
+  return `${lengthText(lostMs)} of ${names} were never read, and the exchange has deleted their bills. No command brings them back. Balances across them are right; what moved them is not known.${breaks}`;
 }
 
 /** What else is wrong, beside what the headline names. */
 function alsoText(trust: Trust): string {
   const { lostMs, missingMs, behindMs, rejectedRows } = trust;
   return [
-    lostMs > 0 ? ` ${coarse(lostMs)} are lost for good.` : "",
-    missingMs > 0 ? ` ${coarse(missingMs)} are not read yet.` : "",
-    behindMs > behindMaxMs ? ` Nothing was read for ${coarse(behindMs)}.` : "",
+    lostMs > 0 ? ` ${lengthText(lostMs)} are lost for good.` : "",
+    missingMs > 0 ? ` ${lengthText(missingMs)} are not read yet.` : "",
+    behindMs > behindMaxMs ? ` Nothing was read for ${lengthText(behindMs)}.` : "",
     rejectedRows > 0 ? ` ${formatCounted(rejectedRows, "row")} could not be read.` : "",
     pausedText(trust),
   ].join("");
@@ -109,8 +110,8 @@ function missingText(facts: Facts, { missingMs, readableMs }: Trust): string {
       ? ""
       : // All of it is of accounts that changed to the other kind.
         readableMs === 0
-        ? `${coarse(missingMs)} of ${listOf(names)} were not read before the account became of another kind. No sync can read them, unless it is switched back.`
-        : `${coarse(missingMs)} of ${listOf(names)} were not read yet.`;
+        ? `${lengthText(missingMs)} of ${listOf(names)} were not read before the account became of another kind. No sync can read them, unless it is switched back.`
+        : `${lengthText(missingMs)} of ${listOf(names)} were not read yet.`;
   const never = namesOf(neverRead);
   const neverText =
     never.length === 0
@@ -134,13 +135,15 @@ function unreconciledText(facts: Facts): HtmlPart {
 function goodText(facts: Facts): HtmlPart {
   const tested = facts.chains.reduce((sum, chain) => sum + chain.tested, 0);
   const known = facts.streams.flatMap(({ coverage }) => coverage.map(({ from }) => from));
-  const since = known.length === 0 ? "" : html` since ${timeTag(earliest(known))}`;
+  const since = known.length === 0 ? "" : html` from ${timeTag(earliest(known))}`;
+  const through = earliest(facts.streams.filter(isLive).map((one) => one.completeThrough));
+  const until = through === undefined ? "" : html` to ${timeTag(through)}`;
   const bills = facts.streams.reduce((sum, stream) => sum + stream.bills, 0);
   const others =
     bills > tested
-      ? ` With the other ${formatCounted(bills - tested, "bill")} the exchange shows no balance, or none before it.`
+      ? ` ${formatCounted(bills - tested, "bill")} ${bills - tested === 1 ? "shows" : "show"} none to check.`
       : "";
-  return html`Every moment${since} was read, and ${balancesText(facts)}${others}`;
+  return html`All time${since}${until} was read, and ${balancesText(facts)}${others}`;
 }
 
 /** How many balances were checked, and what of them does not follow though no break is open. */

@@ -1,8 +1,8 @@
 import { type EpochMs, isoTime, minuteMs } from "../../contract/time.ts";
 import type { StreamStatus } from "../../reports/status.ts";
-import { formatCount, formatCounted, formatDuration } from "../../terminal/format.ts";
+import { formatCount, formatCounted } from "../../terminal/format.ts";
 import { streamName } from "../../terminal/stream-names.ts";
-import { timeTag } from "../format.ts";
+import { lengthText, timeTag } from "../format.ts";
 import { type Html, type HtmlPart, html } from "../html.ts";
 import { type Icon, icon } from "../icons.ts";
 import {
@@ -49,13 +49,9 @@ const dayTag = (time: EpochMs): Html =>
 
 const minuteOf = (time: EpochMs): string => `${isoTime(time).slice(11, 16)}Z`;
 
-/** "22 m ago". Never "in 3 s", even if the exchange's clock differs from ours. */
+/** "22 min ago". Never "in 3 s", even if the exchange's clock differs from ours. */
 export const ago = (time: EpochMs, now: EpochMs): string =>
-  `${coarse(Math.max(0, now - time))} ago`;
-
-/** The two largest units; no seconds from one minute on. */
-export const coarse = (ms: number): string =>
-  ms < 60_000 ? "less than a minute" : formatDuration(Math.floor(ms / 60_000) * 60_000);
+  `${lengthText(Math.max(0, now - time))} ago`;
 
 function completeTile({ streams, now }: Facts, trust: Trust): Tile {
   const live = streams.filter(isLive);
@@ -104,7 +100,7 @@ function missingTile(facts: Facts, { missingMs, behindMs }: Trust): Tile {
   const missing = streams.filter(hasHole);
   if (missing.length === 0 && neverRead.length === 0) {
     return behindMs > behindMaxMs
-      ? { ...place, tone: "warn", figure: coarse(behindMs), notes: ["all that is newer"] }
+      ? { ...place, tone: "warn", figure: lengthText(behindMs), notes: ["all that is newer"] }
       : { ...place, tone: "good", figure: "none", notes: ["but the newest minutes"] };
   }
   if (isSyncAtWork) {
@@ -124,7 +120,7 @@ function missingTile(facts: Facts, { missingMs, behindMs }: Trust): Tile {
     ...place,
     tone: "warn",
     figure:
-      missingMs === 0 ? formatCounted(namesOf(neverRead).length, "ledger") : coarse(missingMs),
+      missingMs === 0 ? formatCounted(namesOf(neverRead).length, "ledger") : lengthText(missingMs),
     notes: [
       missingMs === 0 ? "never read" : inLedgers(missing.length, streams.length),
       first === undefined ? undefined : expiryText(first, now),
@@ -146,7 +142,7 @@ export const firstExpiry = (streams: readonly StreamStatus[]): EpochMs | undefin
     .at(0);
 
 export const expiryText = (first: EpochMs, now: EpochMs): string =>
-  first <= now ? "the exchange deletes it now" : `expires in ${coarse(first - now)}`;
+  first <= now ? "the exchange deletes it now" : `expires in ${lengthText(first - now)}`;
 
 function lostTile({ streams }: Facts, { lostMs }: Trust): Tile {
   const lost = streams.filter((stream) => lostOf(stream).length > 0);
@@ -154,7 +150,7 @@ function lostTile({ streams }: Facts, { lostMs }: Trust): Tile {
     name: "Lost for good",
     href: "#ledgers",
     tone: lost.length === 0 ? "good" : "bad",
-    figure: lost.length === 0 ? "none" : coarse(lostMs),
+    figure: lost.length === 0 ? "none" : lengthText(lostMs),
     notes: [lost.length === 0 ? "nothing expired unread" : inLedgers(lost.length, streams.length)],
   };
 }
@@ -226,6 +222,6 @@ function lastRunTile({ status, isSyncAtWork, now }: Facts): Tile {
   }
   const when = ago(finishedAt, now);
   return outcome === "complete"
-    ? { ...place, tone: "good", figure: "done", notes: [when, "ended well"] }
+    ? { ...place, tone: "good", figure: "done", notes: [when] }
     : { ...place, tone: "warn", figure: outcomeWords(outcome), notes: [when] };
 }
