@@ -462,7 +462,7 @@ describe.each(names)("the figures of %s %s", (account, coin) => {
     const shown = (earned?.rows ?? []).filter(({ cells }) => cells[0]?.href !== undefined);
     for (const { name, cells } of Array.from({ length: 4 }, () => pick(random, shown))) {
       const [list] = tablesIn(await billsPageOf(cells[0]?.href ?? ""), "bills");
-      const place = list?.titles.indexOf("Of the figure") ?? -1;
+      const place = list?.titles.indexOf("Counted") ?? -1;
       const ids = results.flatMap((title) => days.get(name)?.ids[title] ?? []);
       expect(new Set(list?.rows.map((row) => row.cells.at(-1)?.text))).toEqual(new Set(ids));
       expect(sumOf((list?.rows ?? []).map((row) => exact(row.cells[place]?.value ?? "")))).toBe(

@@ -215,13 +215,13 @@ test("it is never green where reconcile did not look at what is stored by now", 
     );
     return {
       headline: /<h1[^>]*>(?:<svg.*?<\/svg>)?([^<]*)/s.exec(text)?.[1],
-      ties: /ties to the last digit through|not reconciled[^<]*/.exec(bridge)?.[0],
+      ties: /adds up through|not reconciled[^<]*/.exec(bridge)?.[0],
       unexplained: unexplained?.cells[0]?.text,
     };
   };
   const green = {
     headline: "Complete, and it adds up",
-    ties: "ties to the last digit through",
+    ties: "adds up through",
     unexplained: "–",
   };
   await states["good"]?.(own.db);

@@ -89,7 +89,7 @@ function tieChip({ opening, moved, to }: Stretch, judged: Judged): Html {
   const isWhole = through >= Date.parse(to) + dayMs;
   return chip(
     "good",
-    `adds up to the last digit${isWhole ? "" : `, checked to ${formatMinute(through)}`}`,
+    isWhole ? "adds up to the last digit" : `adds up through ${formatMinute(through)}`,
   );
 }
 
