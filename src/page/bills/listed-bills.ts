@@ -1,6 +1,7 @@
 import { type SQL, sql } from "drizzle-orm";
-import { type EpochMs, epochMs, isoTime } from "../../contract/time.ts";
+import { type EpochMs, isoTime } from "../../contract/time.ts";
 import { textArray } from "../../db/sql/array-literal.ts";
+import { msOf, timeFrom } from "../../db/sql/time-text.ts";
 import type { BillFilter } from "../money/bill-links.ts";
 import type { WalletContext } from "../section.ts";
 import type { BillPlace } from "./bill-place.ts";
@@ -91,7 +92,7 @@ const isBefore = (place: BillPlace | undefined): SQL =>
 const columns = (pieces: BillFilter["pieces"]): SQL => sql`
       product_type as "productType",
       bill_id as "billId",
-      (extract(epoch from c_time) * 1000)::bigint::text as "cTimeMs",
+      ${msOf(sql`c_time`)} as "cTimeMs",
       symbol,
       business_type as "businessType",
       category,
@@ -102,7 +103,7 @@ const columns = (pieces: BillFilter["pieces"]): SQL => sql`
 const newestOrder = sql`order by c_time desc, length(bill_id) desc, bill_id desc, product_type desc
     limit ${listedMax + 1}`;
 
-const timed = ({ cTimeMs, ...row }: Row) => ({ ...row, cTime: epochMs(Number(cTimeMs)) });
+const timed = ({ cTimeMs, ...row }: Row) => ({ ...row, cTime: timeFrom(cTimeMs) });
 
 /**
  * Reads analytics.entries, which computes no chains: only the days of listed bills are chained,

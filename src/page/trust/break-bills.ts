@@ -3,6 +3,7 @@ import { dayMs, type EpochMs, epochMs } from "../../contract/time.ts";
 import type { Transaction } from "../../db/connect.ts";
 import { withDatabaseErrors } from "../../db/database-errors.ts";
 import { textArray } from "../../db/sql/array-literal.ts";
+import { msOf, timeFrom } from "../../db/sql/time-text.ts";
 import { productTypesOf } from "../../db/sql/wallet.ts";
 import type { Break } from "../../reconciliation/breaks.ts";
 
@@ -38,7 +39,7 @@ export async function readBreakBills(
 ): Promise<readonly ChainedBill[]> {
   if (firstBadBill === null || happenedAt === null) return [];
   const badAt = epochMs(Date.parse(happenedAt));
-  const goodAt = await timeOf(tx, { account, productType, billId: lastGoodBill });
+  const goodAt = await readTime(tx, { account, productType, billId: lastGoodBill });
   const { rows } = await withDatabaseErrors(() =>
     tx.execute<
       Omit<ChainedBill, "time" | "leftOut"> & { readonly ms: string; readonly place: string }
@@ -68,7 +69,7 @@ export async function readBreakBills(
       )
       select
         bill_id as "billId",
-        extract(epoch from c_time) * 1000 as ms,
+        ${msOf(sql`c_time`)} as ms,
         business_type as "businessType",
         coalesce(symbol, '') as symbol,
         net::text,
@@ -84,26 +85,25 @@ export async function readBreakBills(
   );
   return rows.map(({ ms, place, ...bill }, index) => ({
     ...bill,
-    time: epochMs(Number(ms)),
+    time: timeFrom(ms),
     leftOut: index === 0 ? 0 : Number(place) - Number(rows[index - 1]?.place) - 1,
   }));
 }
 
-async function timeOf(
+async function readTime(
   tx: Transaction,
   bill: { readonly account: string; readonly productType: string; readonly billId: string | null },
 ): Promise<EpochMs | undefined> {
   const { rows } = await withDatabaseErrors(() =>
     tx.execute<{ ms: string | null }>(sql`
-      select extract(epoch from max(c_time)) * 1000 as ms
+      select ${msOf(sql`max(c_time)`)} as ms
       from (values (${bill.productType}::text)) as own (wallet)
       join bills
         on account = ${bill.account}
         and product_type = any(${productTypesOf("own.wallet")})
         and bill_id = ${bill.billId}`),
   );
-  const ms = rows[0]?.ms;
-  return ms == null ? undefined : epochMs(Number(ms));
+  return timeFrom(rows[0]?.ms ?? null);
 }
 
 const dayOf = (time: EpochMs): string => new Date(time).toISOString().slice(0, 10);

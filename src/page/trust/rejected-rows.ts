@@ -1,8 +1,9 @@
 import { sql } from "drizzle-orm";
-import { type EpochMs, epochMs } from "../../contract/time.ts";
+import type { EpochMs } from "../../contract/time.ts";
 import type { Transaction } from "../../db/connect.ts";
 import { withDatabaseErrors } from "../../db/database-errors.ts";
 import { textArray } from "../../db/sql/array-literal.ts";
+import { msOf, timeFrom } from "../../db/sql/time-text.ts";
 import { formatCount } from "../../terminal/format.ts";
 import { timeTag } from "../format.ts";
 import { type Html, html } from "../html.ts";
@@ -55,12 +56,12 @@ async function readNewest(
         bill_id as "billId",
         fault_path as "faultPath",
         fault,
-        extract(epoch from rejected_at) * 1000 as ms
+        ${msOf(sql`rejected_at`)} as ms
       from rejected_bills
       where resolved_at is null
         and product_type = any(${textArray(productTypes)}::text[])
       order by rejected_at desc, digest
       limit ${shownMax}`),
   );
-  return rows.map(({ ms, ...row }) => ({ ...row, rejectedAt: epochMs(Number(ms)) }));
+  return rows.map(({ ms, ...row }) => ({ ...row, rejectedAt: timeFrom(ms) }));
 }

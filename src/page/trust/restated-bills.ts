@@ -1,7 +1,8 @@
 import { sql } from "drizzle-orm";
-import { type EpochMs, epochMs } from "../../contract/time.ts";
+import type { EpochMs } from "../../contract/time.ts";
 import type { Transaction } from "../../db/connect.ts";
 import { withDatabaseErrors } from "../../db/database-errors.ts";
+import { msOf, timeFrom } from "../../db/sql/time-text.ts";
 import type { Break } from "../../reconciliation/breaks.ts";
 import { asWritten, timeTag } from "../format.ts";
 import { type Html, html } from "../html.ts";
@@ -32,7 +33,7 @@ export async function readRestatedFields(
     tx.execute<Omit<RestatedField, "replacedAt"> & { readonly ms: string }>(sql`
       select
         bill_id as "billId",
-        extract(epoch from replaced_at) * 1000 as ms,
+        ${msOf(sql`replaced_at`)} as ms,
         field,
         was,
         now
@@ -46,7 +47,7 @@ export async function readRestatedFields(
       order by replaced_at desc, bill_id, field
       limit ${shownMax}`),
   );
-  return rows.map(({ ms, ...row }) => ({ ...row, replacedAt: epochMs(Number(ms)) }));
+  return rows.map(({ ms, ...row }) => ({ ...row, replacedAt: timeFrom(ms) }));
 }
 
 export const restatedTable = (breakId: number, changes: readonly RestatedField[]): Html => html`
