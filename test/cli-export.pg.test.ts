@@ -214,7 +214,8 @@ test("what a real sync stored is exported as far as it was read completely, and 
     balance: "1",
   });
   await storeBills(tables.db, streamOf("main", "USDC-FUTURES"), [newest]);
-  expect((await runCli(["reconcile"], { env: synced })).code).toBe(0);
+  const reconciled = await runCli(["reconcile"], { env: synced });
+  expect(reconciled.code, reconciled.stdout).toBe(0);
   const end = await runCli(["export", "--format", "hledger"], { env: synced });
   expect(end.code).toBe(0);
   // There is no warning, since nothing is missing in the file.

@@ -57,7 +57,8 @@ beforeAll(async () => {
   const result = await reconcile(tables.db, everything, { isFull: true });
   breaks = Map.groupBy(result.breaks, ({ account }) => account);
   console.log(`${cases.length} ledgers`);
-});
+  // A minute on four idle processors.
+}, 900_000);
 
 // Within one millisecond, several orders of bills without a balance may explain a damage.
 const isBlurred = ({ kind }: Case) => (kind.missingPercent ?? 0) > 1;
