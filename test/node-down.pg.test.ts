@@ -107,6 +107,22 @@ test("a node that hangs holds up its own account: each command does the others, 
     run("replay", "--json"),
     run("verify", "--json", "--heal", "--from", day(20), "--to", day(2)),
   ]);
+  const [breakOfWest] = await query<{ id: string }>(
+    database.url,
+    "select break_id as id from ledger_breaks where account = 'west'",
+  );
+  const id = breakOfWest?.id ?? "";
+  const accepting = (wanted: string) =>
+    run("reconcile", "--list", "--accept", wanted, "--note", "known");
+  const [page, reports, listedBreaks, accepted, notFound, rowNotFound] = await Promise.all([
+    get("/"),
+    run("report", "--month", day(20).slice(0, 7)),
+    run("reconcile", "--list", "--all", "--json"),
+    accepting(id),
+    accepting("999"),
+    run("replay", "--accept", "a".repeat(64), "--note", "known"),
+  ]);
+  const reopened = await run("reconcile", "--list", "--reopen", id);
   const others = accountNames.filter((name) => name !== hanging);
   const reason = expect.stringMatching(/^its rows cannot be read \(.*statement timeout/);
 
@@ -161,7 +177,25 @@ test("a node that hangs holds up its own account: each command does the others, 
   const counts = checks.find(({ name }: { name: string }) => name === "counts");
   expect(counts.found).not.toMatch(/south|not checked/);
 
+  expect(page.status).toBe(503);
+  expect(page.text).toMatch(/Some accounts cannot be read.*south: its rows cannot be read /s);
+  expect(listedBreaks).toMatchObject({ code: 1 });
+  expect(JSON.parse(listedBreaks.stdout).unreachable).toMatchObject(away);
+  expect(accountsIn(JSON.parse(listedBreaks.stdout).breaks)).toContain("west");
+  expect(accepted, accepted.stderr).toMatchObject({ code: 1 });
+  expect(accepted.stderr).toMatch(/^signed off 1 break \(#\d+\): known$/m);
+  expect(reopened, reopened.stderr).toMatchObject({ code: 1 });
+  expect(reopened.stderr).toMatch(/^reopened 1 break /m);
+  for (const { code, stderr } of [notFound, rowNotFound]) {
+    expect({ code, stderr }).toMatchObject({ code: 1 });
+    expect(stderr).toMatch(
+      /^--accept \w+: no .* in the accounts that can be read; nothing was changed by --accept; .*: south: its rows /m,
+    );
+  }
+
   // A file has all requested accounts, or is not written.
+  expect(reports).toMatchObject({ code: 1, stdout: "" });
+  expect(reports.stderr).toMatch(/^nothing was written: south: its rows .*--account$/m);
   expect(refused).toMatchObject({ code: 1, stdout: "" });
   expect(refused.stderr).toMatch(
     /^nothing was written: south: its rows cannot be read .*--account$/m,

@@ -5,9 +5,9 @@ import { readSyncedStreams } from "../db/ledger/checkpoints.ts";
 import { DatabaseError } from "../errors.ts";
 import { countLedgers } from "../reports/fleet.ts";
 import type { Stream } from "../sync/store.ts";
+import { unreachableLines } from "../terminal/unreachable-text.ts";
 import { everyName, knownNames } from "./account-names.ts";
 import type { Selection } from "./selection.ts";
-import { unreachableLines } from "./unreachable-text.ts";
 
 type Names = Pick<Config, "accountNames" | "added">;
 
@@ -71,6 +71,21 @@ export async function refuseUnreachable(
     `nothing was written: ${unreachableLines(unreachable).join("; ")}; name the others by --account`,
   );
 }
+
+/**
+ * The error for numbers that were typed and not found, where they may be those of accounts whose rows
+ * cannot be read.
+ * @param notFound such as "--accept 3: no open break has this number".
+ */
+export const notFoundAmong = (
+  notFound: string,
+  option: string,
+  unreachable: readonly Unreachable[],
+): DatabaseError =>
+  new DatabaseError(
+    `${notFound} in the accounts that can be read; nothing was changed by ${option}; try it again once ` +
+      `the others can be read, too: ${unreachableLines(unreachable).join("; ")}`,
+  );
 
 /**
  * The stored ledgers of these accounts, or of all. All ledgers if a name is unknown, because its

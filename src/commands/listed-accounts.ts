@@ -4,7 +4,6 @@ import { type ExitCode, type Io, print, printJson, tell } from "../app/io.ts";
 import { jsonTimeOrNull } from "../app/json-times.ts";
 import { readable } from "../app/readable.ts";
 import { configuredStreams, everyLedger, selectedStreams } from "../app/selection.ts";
-import { unreachableJson, unreachableLines } from "../app/unreachable-text.ts";
 import type { Config } from "../config/config.ts";
 import { readAccountStates } from "../db/accounts/account-states.ts";
 import type { Database } from "../db/connect.ts";
@@ -16,6 +15,7 @@ import { readStatus, type StreamStatus } from "../reports/status.ts";
 import { becameText } from "../terminal/account-remarks.ts";
 import { formatCount, formatCounted, formatMinute, formatTable } from "../terminal/format.ts";
 import { streamName } from "../terminal/stream-names.ts";
+import { unreachableJson, unreachableLines } from "../terminal/unreachable-text.ts";
 
 export type ListOptions = {
   readonly json: boolean;

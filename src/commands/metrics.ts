@@ -1,7 +1,6 @@
 import { everyName } from "../app/account-names.ts";
 import { type ExitCode, type Io, tell } from "../app/io.ts";
 import { readableStreams } from "../app/readable.ts";
-import { unreachableLines } from "../app/unreachable-text.ts";
 import type { Config } from "../config/config.ts";
 import type { Database } from "../db/connect.ts";
 import { readReachable } from "../db/distribution/reachable.ts";
@@ -13,6 +12,7 @@ import {
   readReachableMetrics,
 } from "../metrics/read-metrics.ts";
 import { registryOf } from "../metrics/registry.ts";
+import { unreachableLines } from "../terminal/unreachable-text.ts";
 import { fileOutput, refuseTakenOutput, standardOutput } from "./export/export-output.ts";
 
 // node_exporter runs as another user.

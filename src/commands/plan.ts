@@ -4,7 +4,6 @@ import { type ExitCode, type Io, print, printJson, tell } from "../app/io.ts";
 import { jsonInterval, jsonTime } from "../app/json-times.ts";
 import { readable } from "../app/readable.ts";
 import { allTargets, contractTypesOf, type Targets } from "../app/targets.ts";
-import { unreachableJson, unreachableLines } from "../app/unreachable-text.ts";
 import type { Config } from "../config/config.ts";
 import { pageSizeMax } from "../contract/account-bills.ts";
 import { billsApiOf } from "../contract/bills-api.ts";
@@ -33,6 +32,7 @@ import {
   formatTable,
 } from "../terminal/format.ts";
 import { streamColumn, streamName } from "../terminal/stream-names.ts";
+import { unreachableJson, unreachableLines } from "../terminal/unreachable-text.ts";
 
 /** `plan`: what sync would fetch. Writes nothing and asks the exchange for its time only. */
 export async function planCommand(

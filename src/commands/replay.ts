@@ -2,11 +2,12 @@ import { exitOf } from "../app/exit-code.ts";
 import { type ExitCode, type Io, print, printJson, tell } from "../app/io.ts";
 import { type LoggedEnd, loggedRun } from "../app/logged-run.ts";
 import {
+  notFoundAmong,
   type ReachableSelection,
   reachableSelection,
   storedAmong,
 } from "../app/reachable-accounts.ts";
-import { isSelected, type Selection, selectedStreams } from "../app/selection.ts";
+import { everyLedger, isSelected, type Selection, selectedStreams } from "../app/selection.ts";
 import { storeDays } from "../app/store-days.ts";
 import type { Config } from "../config/config.ts";
 import type { Database } from "../db/connect.ts";
@@ -62,7 +63,7 @@ export async function replayCommand(
   await using database = await openCommandDatabase(config.database, notice);
   const { db } = database;
   await migrate(database.url.reveal());
-  if (options.accept !== undefined) await signOffRejected(db, options.accept);
+  if (options.accept !== undefined) await signOff(db, config, options.accept);
   const reachable = await reachableSelection(db, config, options.selection);
   const wanted = await streamsWithRejected(db, config, reachable);
   const rowsMax = options.json ? Number.POSITIVE_INFINITY : rowsShownMax;
@@ -78,6 +79,16 @@ export async function replayCommand(
     return endOfReplay(reports);
   };
   return await loggedRun(db, "replay", replay, io.signal);
+}
+
+/** @throws UsageError or DatabaseError if no unresolved row of rejected_bills has a digest. */
+async function signOff(db: Database, config: Config, accept: RejectedSignOff): Promise<void> {
+  const { selection, unreachable } = await reachableSelection(db, config, everyLedger);
+  const missing = await signOffRejected(db, accept, selection.accounts);
+  if (missing.length === 0) return;
+  const none = `--accept ${missing.join(",")}: no unresolved row of rejected_bills has this digest`;
+  if (unreachable.length > 0) throw notFoundAmong(none, "--accept", unreachable);
+  throw new UsageError(`${none}; replay lists them`);
 }
 
 const endOfReplay = (reports: readonly AccountReplay[]): LoggedEnd => {

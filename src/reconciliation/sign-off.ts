@@ -3,6 +3,7 @@ import { type Database, inTransaction, type Queryable, type Transaction } from "
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { holdMeanings } from "../db/days/meaning-turns.ts";
 import { textArray } from "../db/sql/array-literal.ts";
+import { isOneOf } from "../db/sql/one-of.ts";
 import { onlyRow } from "../db/sql/only-row.ts";
 import { timeText } from "../db/sql/time-text.ts";
 import { type Scope, within, withWholeWallets } from "./bills-to-check.ts";
@@ -16,12 +17,19 @@ export type Decision = {
   readonly by: string | undefined;
 };
 
+/** The accounts whose breaks are looked at; undefined for all. */
+type Among = readonly string[] | undefined;
+
 /**
  * Signs off all of these open breaks, or none. The breaks stay stored, with the note.
  * @returns the numbers that no open break has; empty where all were signed off.
  */
-export const signOffBreaks = (db: Database, decision: Decision): Promise<readonly number[]> =>
-  decide(db, decision, {
+export const signOffBreaks = (
+  db: Database,
+  decision: Decision,
+  among?: Among,
+): Promise<readonly number[]> =>
+  decide(db, decision, among, {
     from: "open",
     name: "signed off",
     changes: sql`
@@ -35,8 +43,12 @@ export const signOffBreaks = (db: Database, decision: Decision): Promise<readonl
  * Takes back all of these sign-offs, or none.
  * @returns the numbers that no break has that is signed off; empty where all were reopened.
  */
-export const reopenBreaks = (db: Database, decision: Decision): Promise<readonly number[]> =>
-  decide(db, decision, {
+export const reopenBreaks = (
+  db: Database,
+  decision: Decision,
+  among?: Among,
+): Promise<readonly number[]> =>
+  decide(db, decision, among, {
     from: "explained",
     name: "reopened",
     changes: sql`
@@ -52,55 +64,74 @@ type Change = {
   readonly changes: SQL;
 };
 
-function decide(db: Database, decision: Decision, change: Change): Promise<readonly number[]> {
-  const { breakIds, note, by } = decision;
-  const ids = sql`${textArray(breakIds.map(String))}::bigint[]`;
+function decide(
+  db: Database,
+  decision: Decision,
+  among: Among,
+  change: Change,
+): Promise<readonly number[]> {
+  const { breakIds } = decision;
   return withDatabaseErrors(() =>
     inTransaction(db, async (tx) => {
       // Waits for a check that is under way, which may be about to resolve these breaks.
-      const accounts = await accountsOf(tx, breakIds);
+      const accounts = await accountsOf(tx, breakIds, among);
       await holdMeanings(tx, accounts);
-      const areNamed = sql`account = any(${textArray(accounts)}::text[]) and break_id = any(${ids})`;
-      const missing = await withoutState(tx, breakIds, change.from);
+      const missing = await withoutState(tx, breakIds, accounts, change.from);
       if (missing.length > 0) return missing;
-      await tx.execute(sql`
-        insert into break_decisions (
-          account, break_id, place, decision, decided_at, decided_by, note, difference
-        )
-        select
-          account,
-          break_id,
-          (
-            select count(*) + 1
-            from break_decisions as earlier
-            where earlier.account = ledger_breaks.account
-              and earlier.break_id = ledger_breaks.break_id
-          ),
-          ${change.name},
-          transaction_timestamp(),
-          ${by ?? null},
-          ${note ?? null},
-          difference
-        from ledger_breaks
-        where ${areNamed}`);
-      await tx.execute(sql`
-        update ledger_breaks
-        set ${change.changes}
-        where ${areNamed}`);
+      for (const account of accounts) await decideOn(tx, account, decision, change);
       return [];
     }),
   );
 }
 
+/** Each statement names one account, whose rows are on one node of a distributed database. */
+async function decideOn(
+  tx: Transaction,
+  account: string,
+  { breakIds, note, by }: Decision,
+  { name, changes }: Change,
+): Promise<void> {
+  const areNamed = sql`account = ${account} and break_id = any(${numbers(breakIds)})`;
+  await tx.execute(sql`
+    insert into break_decisions (
+      account, break_id, place, decision, decided_at, decided_by, note, difference
+    )
+    select
+      account,
+      break_id,
+      (
+        select count(*) + 1
+        from break_decisions as earlier
+        where earlier.account = ${account}
+          and earlier.break_id = ledger_breaks.break_id
+      ),
+      ${name},
+      transaction_timestamp(),
+      ${by ?? null},
+      ${note ?? null},
+      difference
+    from ledger_breaks
+    where ${areNamed}`);
+  await tx.execute(sql`
+    update ledger_breaks
+    set ${changes}
+    where ${areNamed}`);
+}
+
+const numbers = (breakIds: readonly number[]): SQL =>
+  sql`${textArray(breakIds.map(String))}::bigint[]`;
+
 /** The accounts of these breaks. A break never changes its account. */
 async function accountsOf(
   tx: Transaction,
   breakIds: readonly number[],
+  among: Among,
 ): Promise<readonly string[]> {
   const { rows } = await tx.execute<{ account: string }>(sql`
     select distinct account
     from ledger_breaks
-    where break_id = any(${textArray(breakIds.map(String))}::bigint[])`);
+    where break_id = any(${numbers(breakIds)})
+      and ${isOneOf(among)}`);
   return rows.map(({ account }) => account);
 }
 
@@ -108,13 +139,15 @@ async function accountsOf(
 async function withoutState(
   tx: Transaction,
   breakIds: readonly number[],
+  accounts: readonly string[],
   state: Change["from"],
 ): Promise<readonly number[]> {
   const { rows } = await tx.execute<{ break_id: string }>(sql`
     select break_id
     from ledger_breaks
     where state = ${state}
-      and break_id = any(${textArray(breakIds.map(String))}::bigint[])`);
+      and break_id = any(${numbers(breakIds)})
+      and ${isOneOf(accounts)}`);
   const found = new Set(rows.map(({ break_id }) => Number(break_id)));
   return breakIds.filter((id) => !found.has(id));
 }
@@ -189,6 +222,7 @@ export function listBreaks(
           from break_decisions
           where break_decisions.account = ledger_breaks.account
             and break_decisions.break_id = ledger_breaks.break_id
+            and ${within("account", accounts)}
         ) as decisions
       from ledger_breaks
       where (${isAll} or state = 'open')

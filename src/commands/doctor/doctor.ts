@@ -3,7 +3,6 @@ import { type ExitCode, type Io, print, printJson, tell as tellUser } from "../.
 import { reachableSelection } from "../../app/reachable-accounts.ts";
 import { everyLedger } from "../../app/selection.ts";
 import { stopped } from "../../app/stopped.ts";
-import { unreachableLines } from "../../app/unreachable-text.ts";
 import { systemClock } from "../../clock.ts";
 import { type Config, narrowed, readConfig, readDatabaseConfig } from "../../config/config.ts";
 import type { DatabaseConfig } from "../../config/database-url.ts";
@@ -18,6 +17,7 @@ import { UsageError } from "../../errors.ts";
 import { openFilesMax, openFilesNeeded, openFilesRemedy } from "../../open-files.ts";
 import type { Stream } from "../../sync/store.ts";
 import { formatCounted } from "../../terminal/format.ts";
+import { unreachableLines } from "../../terminal/unreachable-text.ts";
 import { type Check, checked, failed, ok } from "./check.ts";
 import { checkCounts } from "./counts.ts";
 import { checkDatabase } from "./database.ts";

@@ -1,7 +1,6 @@
 import { reachableToRead } from "../../app/accounts-to-read.ts";
 import { type ExitCode, type Io, printSummary, tell } from "../../app/io.ts";
 import { migratedText } from "../../app/migrated-text.ts";
-import { unreachableLines } from "../../app/unreachable-text.ts";
 import type { Config } from "../../config/config.ts";
 import type { Unreachable } from "../../db/distribution/reachable.ts";
 import { readUsers } from "../../db/lease/users.ts";
@@ -11,6 +10,7 @@ import { messageOf } from "../../errors.ts";
 import { Queue } from "../../fleet/queue.ts";
 import { queuedChecks, queuedTasks } from "../../fleet/queued-tasks.ts";
 import { formatCount, formatCounted } from "../../terminal/format.ts";
+import { unreachableLines } from "../../terminal/unreachable-text.ts";
 
 /** Whether to queue a check of each account instead of its sync. */
 export type EnqueueOptions = { readonly reconcile: boolean };

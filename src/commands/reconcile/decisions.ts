@@ -1,5 +1,9 @@
 import { type Io, tell } from "../../app/io.ts";
+import { notFoundAmong, reachableSelection } from "../../app/reachable-accounts.ts";
+import { everyLedger } from "../../app/selection.ts";
+import type { Config } from "../../config/config.ts";
 import type { Database } from "../../db/connect.ts";
+import type { Unreachable } from "../../db/distribution/reachable.ts";
 import { UsageError } from "../../errors.ts";
 import { type Decision, reopenBreaks, signOffBreaks } from "../../reconciliation/sign-off.ts";
 import { formatCounted } from "../../terminal/format.ts";
@@ -71,28 +75,42 @@ export function listingOf({ list, all }: { readonly list: boolean; readonly all:
 
 /**
  * Signs off and reopens the named breaks, and says so.
- * @throws UsageError if a number is not that of such a break. Nothing of that list is then changed.
+ * @throws UsageError if a number is not that of such a break; DatabaseError if it may be that of an
+ * account whose rows cannot be read. Nothing of that list is then changed.
  */
-export async function decide(io: Io, db: Database, { accept, reopen }: Decisions): Promise<void> {
+export async function decide(
+  { db, config, io }: { readonly db: Database; readonly config: Config; readonly io: Io },
+  { accept, reopen }: Decisions,
+): Promise<void> {
+  if (accept === undefined && reopen === undefined) return;
+  // Numbers are of all accounts, whatever else was selected.
+  const { selection, unreachable } = await reachableSelection(db, config, everyLedger);
+  const { accounts } = selection;
   if (reopen !== undefined) {
-    const missing = await reopenBreaks(db, reopen);
-    refuse("--reopen", missing, "break that is signed off");
+    const missing = await reopenBreaks(db, reopen, accounts);
+    refuse("--reopen", missing, "break that is signed off", unreachable);
     tell(io, `reopened ${numbered(reopen.breakIds)}`);
   }
   if (accept !== undefined) {
-    const missing = await signOffBreaks(db, accept);
-    refuse("--accept", missing, "open break");
+    const missing = await signOffBreaks(db, accept, accounts);
+    refuse("--accept", missing, "open break", unreachable);
     const by = accept.by === undefined ? "" : ` by ${accept.by}`;
     tell(io, `signed off ${numbered(accept.breakIds)}${by}: ${accept.note}`);
   }
 }
 
-function refuse(option: string, missing: readonly number[], what: string): void {
+function refuse(
+  option: string,
+  missing: readonly number[],
+  what: string,
+  unreachable: readonly Unreachable[],
+): void {
   if (missing.length === 0) return;
   const these = missing.length === 1 ? "this number" : "these numbers";
+  const none = `${option} ${missing.join(",")}: no ${what} has ${these}`;
+  if (unreachable.length > 0) throw notFoundAmong(none, option, unreachable);
   throw new UsageError(
-    `${option} ${missing.join(",")}: no ${what} has ${these}; nothing was changed by ${option}, and ` +
-      "reconcile --list --all shows them all",
+    `${none}; nothing was changed by ${option}, and reconcile --list --all shows them all`,
   );
 }
 

@@ -10,7 +10,6 @@ import {
 import { recount, recountText } from "../../app/recount.ts";
 import { isSelected, type Selection, selectedStreams } from "../../app/selection.ts";
 import { setDaysRight, storeDays, wrongDayText } from "../../app/store-days.ts";
-import { unreachableJson, unreachableLines } from "../../app/unreachable-text.ts";
 import { systemClock } from "../../clock.ts";
 import type { Config } from "../../config/config.ts";
 import { epochMs, isoTime } from "../../contract/time.ts";
@@ -32,6 +31,7 @@ import { horizonAt } from "../../sync/plan.ts";
 import type { Stream } from "../../sync/store.ts";
 import { formatCount, formatCounted, formatTable } from "../../terminal/format.ts";
 import { streamName } from "../../terminal/stream-names.ts";
+import { unreachableJson, unreachableLines } from "../../terminal/unreachable-text.ts";
 import { verifyCommand } from "../verify/verify.ts";
 import {
   breakJson,
@@ -74,7 +74,7 @@ export async function reconcileCommand(
   // Refuses unknown names.
   const stored = await storedAmong(db, config, reachable.selection.accounts);
   selectedStreams(reachable.typed, config, stored);
-  await decide(io, db, options);
+  await decide({ db, config, io }, options);
   if (list !== undefined) return await listBreaksOf(io, db, { ...options, ...reachable, ...list });
   const run = () => check(config, io, db, { ...options, ...reachable });
   return await loggedRun(db, "reconcile", run, io.signal);

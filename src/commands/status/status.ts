@@ -3,7 +3,6 @@ import { type ExitCode, type Io, print, printJson, tell } from "../../app/io.ts"
 import { askedAmong, namesToProbe, storedAmong } from "../../app/reachable-accounts.ts";
 import { knownStreams, readable } from "../../app/readable.ts";
 import { configuredStreams, type Selection } from "../../app/selection.ts";
-import { unreachableJson, unreachableLines } from "../../app/unreachable-text.ts";
 import type { Config } from "../../config/config.ts";
 import { walletOf } from "../../contract/product-types.ts";
 import { noStates, readAccountStates } from "../../db/accounts/account-states.ts";
@@ -18,6 +17,7 @@ import { type Observations, readObservations } from "../../reports/observations.
 import { readQueue } from "../../reports/queue-status.ts";
 import type { RecordsStatus } from "../../reports/records-status.ts";
 import { streamName } from "../../terminal/stream-names.ts";
+import { unreachableJson, unreachableLines } from "../../terminal/unreachable-text.ts";
 import { alertsText, shownAlert, unreachableAlert } from "./alerts-status.ts";
 import { readFleetStatus } from "./fleet-status.ts";
 import { queueJson, queueLines } from "./queue-status.ts";

@@ -1,9 +1,11 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { readAssets } from "../../page/assets.ts";
 import { writeBillsPage } from "../../page/bills/bills-page.ts";
-import { html } from "../../page/html.ts";
+import { type Html, html } from "../../page/html.ts";
 import { messagePage } from "../../page/layout.ts";
 import { type Asked, writePage } from "../../page/page.ts";
+import { unreachablePage } from "../../page/unreachable-page.ts";
+import { countLedgers } from "../../reports/fleet.ts";
 import { downloads } from "../downloads.ts";
 import type { RouteGroup, ServeDeps } from "../route-group.ts";
 import { compressAnswers } from "./compression.ts";
@@ -41,18 +43,27 @@ export const page: RouteGroup = (app, deps) => {
     addAssets(own);
     addLive(own, deps);
     downloads(own, deps);
+    const parts = { log: deps.log, unreachable: () => insteadOf(deps) };
     own.get("/", withHead, (request, reply) =>
-      sendInParts(reply, deps.log, (write) =>
+      sendInParts(reply, parts, (write) =>
         deps.read((tx) => writePage(tx, askedOf(request, deps), write)),
       ),
     );
     own.get("/bills", withHead, (request, reply) =>
-      sendInParts(reply, deps.log, (write) =>
+      sendInParts(reply, parts, (write) =>
         deps.read((tx) => writeBillsPage(tx, askedOf(request, deps).query, write)),
       ),
     );
   });
 };
+
+/** Looks at a row of each account. Undefined if all can be read. */
+async function insteadOf({ read, readReachable }: ServeDeps): Promise<Html | undefined> {
+  const { unreachable } = await readReachable((accounts) =>
+    read((tx) => countLedgers(tx, { accounts })),
+  );
+  return unreachable.length === 0 ? undefined : unreachablePage(unreachable);
+}
 
 const refused = messagePage(
   "Not shown under this name",

@@ -1,5 +1,7 @@
 import { PassThrough } from "node:stream";
+import { setTimeout as delay } from "node:timers/promises";
 import type { FastifyReply } from "fastify";
+import { secondMs } from "../../contract/time.ts";
 import { explained } from "../../db/database-errors.ts";
 import { firstThrown, messageOf } from "../../errors.ts";
 import type { Log } from "../../log.ts";
@@ -15,10 +17,22 @@ const away = messagePage(
   html`Try again in a moment. The server's log says why.`,
 );
 
-/** Sends each part as soon as it is written. If the first one fails, the answer is 503. */
+// The first part of a page is there within a second.
+const patienceMs = 3 * secondMs;
+
+export type PartsDeps = {
+  readonly log: Log;
+  /** The page to send instead where the rows of some accounts cannot be read. */
+  readonly unreachable: () => Promise<Html | undefined>;
+};
+
+/**
+ * Sends each part as soon as it is written. If the first one fails, the answer is 503; so it is where
+ * the first one takes long because some accounts' rows cannot be read.
+ */
 export async function sendInParts(
   reply: FastifyReply,
-  log: Log,
+  { log, unreachable }: PartsDeps,
   work: (write: (part: Html) => void) => Promise<void>,
 ): Promise<FastifyReply> {
   const body = new PassThrough();
@@ -36,6 +50,12 @@ export async function sendInParts(
     })
     .finally(() => body.end());
   reply.type("text/html; charset=utf-8");
-  if (await begun.promise) return reply.send(body);
-  return reply.code(503).send(away.text);
+  const over = new AbortController();
+  const isLate = delay(patienceMs, undefined, { signal: over.signal }).catch(() => undefined);
+  const early = await Promise.race([begun.promise, isLate]);
+  over.abort();
+  if (early === true) return reply.send(body);
+  const instead = await unreachable().catch(() => undefined);
+  if (instead !== undefined) return reply.code(503).send(instead.text);
+  return (await begun.promise) ? reply.send(body) : reply.code(503).send(away.text);
 }

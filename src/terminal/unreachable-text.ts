@@ -1,6 +1,8 @@
-import type { Unreachable } from "../db/distribution/reachable.ts";
 import { printableLine } from "../printable.ts";
-import { formatCount } from "../terminal/format.ts";
+import { formatCount } from "./format.ts";
+
+/** An account whose rows cannot be read, and why. */
+type Unreachable = { readonly account: string; readonly error: Error };
 
 /** How many accounts a person is shown for each reason. JSON has all. */
 const shownMax = 10;
