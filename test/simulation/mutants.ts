@@ -265,7 +265,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "unified: an account in transit taken for a unified one",
     file: "src/sync/account-mode.ts",
-    changes: [["if (unifiedWords.includes(word)) return true;", 'if (word !== "") return true;']],
+    changes: [["if (unifiedWords.includes(accountMode))", 'if (accountMode !== "")']],
   },
   {
     name: "unified: streams of the mode before left open",
