@@ -294,6 +294,29 @@ const figures = ({ titles }: FigureTable, { cells }: FigureRow): Record<string, 
     }),
   );
 
+const isResult = (title: string): boolean => results.includes(title);
+const titlesOf = (rows: readonly (readonly [string, bigint])[]) => rows.map(([title]) => title);
+const resultOf = (sums: Readonly<Record<string, bigint>>): bigint =>
+  sumOf(results.map((title) => sums[title] ?? 0n));
+
+/** The lines of the rollforward's columns that hold several. */
+const columnLines: Readonly<Record<string, readonly string[]>> = {
+  fees: ["trading fees", "fee rebates", "fees in rows of their own"],
+  funding: ["funding received", "funding paid"],
+  "other results": ["liquidation", "bonus", "copy trading", "delivery", "interest"],
+  Result: results,
+  transfers: ["transfers in", "transfers out"],
+  "other movements": [
+    "margin moves",
+    "conversion",
+    "coins bought and sold",
+    "loans borrowed and repaid",
+    "unmapped types",
+    "closed, left behind",
+  ],
+};
+const linesOfColumn = (title: string): readonly string[] => columnLines[title] ?? [title];
+
 /** The same of a column, where lines are rows. */
 const columnAt = ({ rows }: FigureTable, index: number): Record<string, bigint> =>
   figures(
@@ -303,14 +326,6 @@ const columnAt = ({ rows }: FigureTable, index: number): Record<string, bigint> 
 
 /** A row's day, without the mark of one that was not all read. */
 const dayIn = ({ name }: FigureRow): string => name.slice(0, "2026-11-22".length);
-
-/** The titles and values of the sum from the opening balance to the closing one. */
-function sumIn(page: string): readonly (readonly [string, bigint])[] {
-  const [, text = ""] = /<p[^>]* id="balance-sum">[^:]*:(.*?)<\/p>/s.exec(page) ?? [];
-  return [...text.matchAll(/([a-z][a-z ]*[a-z]) (?:<a [^>]*>)?<data [^>]*value="([^"]*)"/g)].map(
-    ([, title = "", value = ""]) => [title, exact(value)],
-  );
-}
 
 const withoutZeros = (values: Readonly<Record<string, bigint>>) =>
   Object.fromEntries(Object.entries(values).filter(([, value]) => value !== 0n));
@@ -332,15 +347,37 @@ describe.each(names)("the figures of %s %s", (account, coin) => {
     const days = daysOf(model);
     const page = await pageOf(model);
     const [rollforward] = tablesIn(page, "rollforward");
-    if (rollforward === undefined) throw new Error("no rollforward");
-    const shown = rollforward.rows.map((row) => [dayIn(row), figures(rollforward, row)]);
+    const [withAllLines] = tablesIn(await pageOf(model, { lines: "all" }), "rollforward");
+    if (rollforward === undefined || withAllLines === undefined) throw new Error("no rollforward");
+    const shown = withAllLines.rows.map((row) => [dayIn(row), figures(withAllLines, row)]);
     const expected = [...days]
       .toReversed()
       .map(([day, { opening, closing, sums }]) => [
         day,
-        withoutZeros({ Opening: opening, ...sums, Closing: closing }),
+        withoutZeros({ Opening: opening, ...sums, Result: resultOf(sums), Closing: closing }),
       ]);
     expect(shown).toEqual(expected);
+    // In a few columns, a line is in one of them, and the result is the sum of what stands before it.
+    const used = [
+      ...new Set([...days.values()].flatMap(({ sums }) => Object.keys(withoutZeros(sums)))),
+    ];
+    const columns = rollforward.titles.filter((title) => title !== "All bills").slice(1, -1);
+    const inColumns = columns.filter((title) => title !== "Result").flatMap(linesOfColumn);
+    expect(inColumns.filter((title) => used.includes(title)).toSorted()).toEqual(used.toSorted());
+    expect(rollforward.rows.map((row) => figures(rollforward, row))).toEqual(
+      [...days.values()].toReversed().map(({ opening, closing, sums }) =>
+        withoutZeros({
+          Opening: opening,
+          ...Object.fromEntries(
+            columns.map((title) => [
+              title,
+              sumOf(linesOfColumn(title).map((line) => sums[line] ?? 0n)),
+            ]),
+          ),
+          Closing: closing,
+        }),
+      ),
+    );
     const isOff = ({ sums }: DayModel) => (sums["unexplained"] ?? 0n) !== 0n;
     const offDays = [...days].toReversed().filter(([, day]) => isOff(day));
     expect(
@@ -390,20 +427,19 @@ describe.each(names)("the figures of %s %s", (account, coin) => {
     );
     expect(lines.at(0)).toEqual(["Opening balance", first[1].opening]);
     expect(lines.at(-1)).toEqual(["Closing balance", last[1].closing]);
-    const between = Object.fromEntries(lines.slice(1, -1));
+    const between = Object.fromEntries(lines.slice(1, -1).filter(([title]) => title !== "Result"));
     expect(withoutZeros(between)).toEqual(sumsOf(part));
     expect(Object.keys(between)).toContain("unexplained");
     expect(first[1].opening + sumOf(Object.values(between))).toBe(last[1].closing);
-    const [opening, result, ...rest] = sumIn(page);
-    expect(opening).toEqual(["opening", first[1].opening]);
-    expect(result).toEqual(["result", sumOf(results.map((title) => between[title] ?? 0n))]);
-    expect(rest.at(-1)).toEqual(["closing", last[1].closing]);
-    const others = Object.fromEntries(rest.slice(0, -1));
-    expect(others).toEqual(
-      withoutZeros(
-        Object.fromEntries(Object.entries(between).filter(([title]) => !results.includes(title))),
-      ),
-    );
+    // The result stands below all that is earned or lost, and above all else.
+    const place = titlesOf(lines).indexOf("Result");
+    expect(lines[place]?.[1]).toBe(resultOf(between));
+    expect(titlesOf(lines).slice(1, place).every(isResult)).toBe(true);
+    expect(
+      titlesOf(lines)
+        .slice(place + 1)
+        .some(isResult),
+    ).toBe(false);
     const unmapped = part.flatMap(([, { sums }]) => sums["unmapped types"] ?? []);
     const noted = /id="unmapped">.*?value="([^"]*)"/s.exec(page)?.[1];
     expect(noted === undefined ? [] : [exact(noted)]).toEqual(
@@ -421,6 +457,7 @@ describe.each(names)("the figures of %s %s", (account, coin) => {
       [...months.values(), part].map((days) => ({
         Opening: days[0]?.[1].opening,
         ...sumsOf(days),
+        ...withoutZeros({ Result: resultOf(sumsOf(days)) }),
         Closing: days.at(-1)?.[1].closing,
       })),
     );
@@ -430,16 +467,18 @@ describe.each(names)("the figures of %s %s", (account, coin) => {
     const model = modelOf(account, coin);
     const days = daysOf(model);
     const page = await pageOf(model);
-    const [rollforward] = tablesIn(page, "rollforward");
     const random = seededRandom(`links ${account} ${coin}`);
-    const links = (rollforward?.rows ?? []).flatMap((row) =>
-      row.cells.flatMap(({ href, value }, index) => {
-        const title = rollforward?.titles[index] ?? "";
-        return href === undefined || title === "All bills"
-          ? []
-          : [{ day: dayIn(row), title, href, value }];
-      }),
-    );
+    const links = [page, await pageOf(model, { lines: "all" })].flatMap((shown) => {
+      const [rollforward] = tablesIn(shown, "rollforward");
+      return (rollforward?.rows ?? []).flatMap((row) =>
+        row.cells.flatMap(({ href, value }, index) => {
+          const title = rollforward?.titles[index] ?? "";
+          return href === undefined || title === "All bills"
+            ? []
+            : [{ day: dayIn(row), title, href, value }];
+        }),
+      );
+    });
     expect(links.length).toBeGreaterThan(40);
     const odd = links.filter(({ title }) =>
       ["unexplained", "not settled yet", "rounding"].includes(title),
@@ -452,7 +491,9 @@ describe.each(names)("the figures of %s %s", (account, coin) => {
       const place = list?.titles.indexOf("Counted") ?? -1;
       const rows = list?.rows ?? [];
       expect(rows.map(({ cells }) => cells.at(-1)?.text).toSorted()).toEqual(
-        (days.get(day)?.ids[title] ?? []).toSorted(),
+        [
+          ...new Set(linesOfColumn(title).flatMap((line) => days.get(day)?.ids[line] ?? [])),
+        ].toSorted(),
       );
       expect(sumOf(rows.map(({ cells }) => exact(cells[place]?.value ?? "")))).toBe(
         exact(value ?? ""),

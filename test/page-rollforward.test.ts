@@ -33,8 +33,14 @@ test("up to twelve months stand beside each other, oldest first, with their tota
   expect(titles).toHaveLength(13);
   expect(titles.at(0)).toBe("2025-01, 01 to 01 not all read");
   expect(titles.slice(-2)).toEqual(["2025-12, 01 to 01", "Total"]);
-  expect(rows.map(({ name }) => name)).toEqual(["Opening", "transfers in", "Closing", "All bills"]);
-  const [opening, moved, closing, bills] = rows.map(({ cells }) => cells);
+  expect(rows.map(({ name }) => name)).toEqual([
+    "Opening",
+    "Result",
+    "transfers in",
+    "Closing",
+    "All bills",
+  ]);
+  const [opening, , moved, closing, bills] = rows.map(({ cells }) => cells);
   expect(opening?.map(({ value }) => value).slice(-3)).toEqual(["1010", "1011", "1000"]);
   expect(moved?.map(({ value }) => value).slice(-3)).toEqual(["0.11", "0.12", "0.78"]);
   expect(closing?.map(({ value }) => value).slice(-3)).toEqual(["1011", "1012", "1012"]);
@@ -43,10 +49,22 @@ test("up to twelve months stand beside each other, oldest first, with their tota
 
 test.each(["day", "month"] as const)("more months, and days, are rows, by %s", (by) => {
   const { titles, rows, total } = shown(monthly(13), by);
-  expect(titles).toEqual(["Opening", "transfers in", "All bills", "Closing"]);
+  expect(titles).toEqual(["Opening", "Result", "transfers in", "All bills", "Closing"]);
   expect(rows).toHaveLength(13);
   expect(rows[0]?.name).toBe("2026-01-01");
   expect(rows.at(-1)?.name).toBe("2025-01-01 not all read");
-  expect(rows[0]?.cells.map(({ text }) => text)).toEqual(["1,012.00", "+0.13", "1", "1,013.00"]);
-  expect(total?.cells.map(({ text }) => text)).toEqual(["1,000.00", "+0.91", "13", "1,013.00"]);
+  expect(rows[0]?.cells.map(({ text }) => text)).toEqual([
+    "1,012.00",
+    "–",
+    "+0.13",
+    "1",
+    "1,013.00",
+  ]);
+  expect(total?.cells.map(({ text }) => text)).toEqual([
+    "1,000.00",
+    "–",
+    "+0.91",
+    "13",
+    "1,013.00",
+  ]);
 });

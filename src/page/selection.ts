@@ -24,6 +24,8 @@ export type PageSelection = Pick<Wallet, "account" | "product" | "coin"> & {
   readonly by: "day" | "month";
   /** Whether all digits are shown. */
   readonly isExact: boolean;
+  /** Whether the rollforward by day has a column for each line, not for a few groups of them. */
+  readonly hasAllLines?: true | undefined;
 };
 
 /** A wallet's product as people know it. */
@@ -67,6 +69,7 @@ export function selectionOf(
     ...(from <= to ? { from, to } : { from: to, to: from }),
     by: asked.get("by") === "month" ? "month" : "day",
     isExact: asked.get("exact") === "1",
+    ...(asked.get("lines") === "all" && { hasAllLines: true }),
   };
 }
 
@@ -109,8 +112,12 @@ export const isDay = (text: string): boolean => dayOf(text) !== undefined;
 
 /** A selection with some changes, as the query of an address: `?account=main&…`. */
 export function queryOf(selection: PageSelection, changes: Partial<PageSelection> = {}): string {
-  const { account, product, coin, from, to, by, isExact } = { ...selection, ...changes };
+  const { account, product, coin, from, to, by, isExact, hasAllLines } = {
+    ...selection,
+    ...changes,
+  };
   const query = new URLSearchParams({ account, product, coin, from, to, by });
   if (isExact) query.set("exact", "1");
+  if (hasAllLines) query.set("lines", "all");
   return `?${query}`;
 }

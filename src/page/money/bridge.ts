@@ -9,10 +9,11 @@ import { card, type WalletSection } from "../section.ts";
 import type { PageSelection } from "../selection.ts";
 import { billsAddress, linked } from "./bill-links.ts";
 import { type Judged, judgedOf } from "./judged.ts";
+import { resultGroup } from "./line-groups.ts";
 import { type Line, lines } from "./lines.ts";
 import { unreadDays } from "./parts.ts";
 import { hasDays } from "./span.ts";
-import { isZero, linesIn, together } from "./stretches.ts";
+import { isZero, linesIn, resultOf, together } from "./stretches.ts";
 import { type Stretch, walletDays } from "./wallet-days.ts";
 
 const about = { id: "bridge", title: "Opening to closing balance" };
@@ -60,8 +61,10 @@ export function bridgeSteps(whole: Stretch, days: readonly Stretch[]): readonly 
   // If no bill shows a balance, the steps begin at zero: their lengths are right, their positions
   // mean nothing.
   let balance = whole.opening ?? "0";
-  return lines
-    .filter((line) => line.name === "difference" || moving.includes(line))
+  const shown = lines.filter((line) => line.name === "difference" || moving.includes(line));
+  // What is earned or lost stands together, so that its sum can stand below it.
+  return shown
+    .toSorted((a, b) => Number(b.isResult) - Number(a.isResult))
     .map((line) => {
       const moved = whole.moved[line.name];
       const before = balance;
@@ -105,12 +108,17 @@ function tableOf(
   const span = { low: Math.min(...places), high: Math.max(...places) };
   const balanceRow = (title: string, balance: string | null) => html`
 <tr class="balance"><th scope="row">${title}</th><td class="figure">${amount(balance, selection)}</td><td class="gauge" aria-hidden="true">${balance === null ? "" : markAt(forPixels(balance), span)}</td></tr>`;
+  const earned = steps.filter(({ line }) => line.isResult);
+  const others = steps.filter(({ line }) => !line.isResult);
+  const result = resultOf(whole);
+  const opening = whole.opening ?? "0";
+  const rowOf = (step: BridgeStep) => html`
+<tr class="${toneOf(step.line, step.moved)}"><th scope="row">${step.line.title}</th><td class="figure">${linked(figureOf(step.line, shownOf(step), selection), billsAddress(selection, { pieces: [step.line.name] }))}</td><td class="gauge" aria-hidden="true">${floatingBar(forPixels(step.before), forPixels(step.after), span)}</td></tr>`;
   return html`<table class="bridge${steps.length > shortMax ? "" : " short"}"><thead><tr><th scope="col"><span class="unseen">Line</span></th><th scope="col"><span class="unseen">Amount</span></th><td></td></tr></thead><tbody>
 ${balanceRow("Opening balance", whole.opening)}
-${steps.map(
-  (step) => html`
-<tr class="${toneOf(step.line, step.moved)}"><th scope="row">${step.line.title}</th><td class="figure">${linked(figureOf(step.line, shownOf(step), selection), billsAddress(selection, { pieces: [step.line.name] }))}</td><td class="gauge" aria-hidden="true">${floatingBar(forPixels(step.before), forPixels(step.after), span)}</td></tr>`,
-)}
+${earned.map(rowOf)}
+<tr class="sum"><th scope="row">${resultGroup.title}</th><td class="figure">${linked(movement(result, selection), billsAddress(selection, { pieces: [resultGroup.name] }))}</td><td class="gauge" aria-hidden="true">${floatingBar(forPixels(opening), forPixels(opening) + forPixels(result), span)}</td></tr>
+${others.map(rowOf)}
 ${balanceRow("Closing balance", whole.closing)}
 </tbody></table>`;
 }

@@ -34,11 +34,11 @@ ${(await hasDays(context)) ? booksOf(context) : ""}`,
 };
 
 function formOf({ selection, wallets }: WalletContext, accounts: readonly string[]): Html {
-  const { account, product, coin, from, to, by, isExact } = selection;
+  const { account, product, coin, from, to, by, isExact, hasAllLines } = selection;
   const ofProduct = wallets.filter((wallet) => wallet.product === product);
   const products = wallets.map((wallet) => wallet.product);
   const coins = ofProduct.map((wallet) => wallet.coin);
-  return html`<form method="get" action="/#filters"><input type="hidden" name="by" value="${by}">
+  return html`<form method="get" action="/#filters"><input type="hidden" name="by" value="${by}">${hasAllLines ? html`<input type="hidden" name="lines" value="all">` : ""}
 ${accounts.length > accountsMax ? typed(accounts, account) : choice("Account", "account", accounts, account)}${choice("Wallet", "product", products, product)}${choice("Coin", "coin", coins, coin)}
 <label>From<input type="date" name="from" value="${from}"></label>
 <label>To<input type="date" name="to" value="${to}"></label>

@@ -46,7 +46,7 @@ const groups = {
     "other results",
     others.filter(({ isResult }) => isResult),
   ),
-  result: group("result", "result", resultLines),
+  result: group("result", "Result", resultLines),
   transfers: group("all_transfers", "transfers", transferNames.map(lineOf)),
   moved: group(
     "all_moved",

@@ -4,7 +4,6 @@ import { valueAxis } from "../charts/value-axis.ts";
 import { allDigits, forPixels, movement, netMovement } from "../format.ts";
 import { html } from "../html.ts";
 import { card, type WalletSection } from "../section.ts";
-import { balanceSum } from "./balance-sum.ts";
 import { billsAddress, linked } from "./bill-links.ts";
 import { chartStretches, isByMonth } from "./chart-stretches.ts";
 import { resultGroup } from "./line-groups.ts";
@@ -59,7 +58,6 @@ export const result: WalletSection = {
     return card(
       shownAbout,
       html`<figure>${picture}<figcaption class="note">Total ${netMovement(total, selection)} ${coin}: profit, fees, funding, liquidations, bonuses, copy trading, deliveries and interest. ${offNote(offOf(known), selection)} ${breaksText(breaks)}</figcaption></figure>
-${await balanceSum(context)}
 ${figureTable("The result as a table", ["Day", "Result", "Read"], rows)}`,
     );
   },

@@ -1,11 +1,19 @@
 import { formatCount } from "../../terminal/format.ts";
-import { amount, movement } from "../format.ts";
-import { type Html, type HtmlPart, html } from "../html.ts";
+import { amount, discrepancy, movement } from "../format.ts";
+import { type Html, type HtmlPart, html, joined } from "../html.ts";
 import { icon } from "../icons.ts";
 import { card, type WalletSection } from "../section.ts";
 import { type PageSelection, queryOf } from "../selection.ts";
 import { billsAddress, linked } from "./bill-links.ts";
 import { daysShownMax } from "./chart-stretches.ts";
+import {
+  earningColumns,
+  type LineGroup,
+  linesOf,
+  movedBy,
+  otherColumns,
+  resultGroup,
+} from "./line-groups.ts";
 import type { Line } from "./lines.ts";
 import { readText, stretchName } from "./parts.ts";
 import { hasDays } from "./span.ts";
@@ -14,8 +22,8 @@ import { type Stretch, walletDays } from "./wallet-days.ts";
 
 // More months than these are rows, as days are.
 const monthColumnsMax = 12;
-// This many lines between opening and closing fit on a usual screen.
-const fittingMax = 9;
+// This many columns fit on a usual screen.
+const fittingMax = 13;
 
 const about = { id: "rollforward", title: "Rollforward" };
 
@@ -36,7 +44,8 @@ export const rollforward: WalletSection = {
     return card(
       { ...about, about: html`${selection.coin} ${switchOf(selection)}` },
       html`${notes}
-<div class="scroll${isTall ? " tall" : ""}" tabindex="0" role="region" aria-label="${name}">${markup}</div>`,
+<div class="scroll${isTall ? " tall" : ""}" tabindex="0" role="region" aria-label="${name}">${markup}</div>
+${columnsNote(linesIn(days), selection)}`,
     );
   },
 };
@@ -54,58 +63,109 @@ export function rollforwardTable(
   whole: Stretch,
   selection: PageSelection,
 ): Table {
-  const entries = entriesOf(linesIn(days), selection);
-  if (selection.by === "day") return rowsTable(days, whole, entries);
+  const lines = linesIn(days);
   const months = byMonth(days);
-  return months.length > monthColumnsMax
-    ? rowsTable(months, whole, entries)
-    : columnsTable(months, whole, entries);
+  if (selection.by === "month" && months.length <= monthColumnsMax) {
+    return columnsTable(months, whole, entriesOf(ofLines(lines), selection));
+  }
+  const columns = selection.hasAllLines ? ofLines(lines) : ofGroups(lines);
+  const stretches = selection.by === "day" ? days : months;
+  return rowsTable(stretches, whole, entriesOf(columns, selection));
+}
+
+type Piece = Line | LineGroup;
+
+/** What stands between opening and closing: what is earned or lost, whose sum is the result, and all else. */
+type Pieces = { readonly earned: readonly Piece[]; readonly others: readonly Piece[] };
+
+const ofLines = (lines: readonly Line[]): Pieces => ({
+  earned: lines.filter(({ isResult }) => isResult),
+  others: lines.filter(({ isResult }) => !isResult),
+});
+
+/** So few columns that all of them fit on a screen. A group of which one line is used is that line. */
+function ofGroups(used: readonly Line[]): Pieces {
+  const shown = (column: Piece) => {
+    const own = linesOf(column).filter((line) => used.includes(line));
+    return own.length > 1 ? [column] : own;
+  };
+  return { earned: earningColumns.flatMap(shown), others: otherColumns.flatMap(shown) };
+}
+
+/** Names what the columns of several lines hold; empty where each line has its own. */
+function columnsNote(used: readonly Line[], { by, hasAllLines }: PageSelection): Html {
+  if (by === "month" || hasAllLines) return html``;
+  const { earned, others } = ofGroups(used);
+  const texts = [...earned, ...others].flatMap((piece) => {
+    const own = linesOf(piece).filter((line) => used.includes(line));
+    return own.length > 1
+      ? [
+          html`<span class="group">${piece.title}</span>: ${own.map(({ title }) => title).join(", ")}.`,
+        ]
+      : [];
+  });
+  return texts.length === 0 ? html`` : html`<p class="note">${joined(texts, " ")}</p>`;
 }
 
 /** A figure of every stretch: a column where stretches are rows, and a row where they are columns. */
-type Entry = { readonly title: string; readonly figureOf: (stretch: Stretch) => Html };
-
-type Entries = Readonly<Record<"opening" | "closing" | "bills", Entry>> & {
-  readonly moving: readonly Entry[];
+type Entry = {
+  readonly title: string;
+  readonly figureOf: (stretch: Stretch) => Html;
+  /** Whether it sums up others. */
+  readonly isSum?: true;
 };
 
-const entriesOf = (moving: readonly Line[], selection: PageSelection): Entries => ({
-  opening: { title: "Opening", figureOf: ({ opening }) => amount(opening, selection) },
-  moving: moving.map(({ name, title }) => ({
-    title,
-    figureOf: ({ from, to, moved }) =>
-      linked(
-        movement(moved[name], selection),
-        billsAddress(selection, { from, to, pieces: [name] }),
-      ),
-  })),
-  closing: {
-    title: "Closing",
-    figureOf: ({ closing }) => html`<b>${amount(closing, selection)}</b>`,
-  },
-  bills: {
-    title: "All bills",
-    figureOf: ({ from, to, bills }) =>
-      bills === 0
-        ? html`<span class="zero">–</span>`
-        : html`<a class="to-bills" href="${billsAddress(selection, { from, to })}">${formatCount(bills)}</a>`,
-  },
-});
+type Entries = Readonly<Record<"opening" | "result" | "closing" | "bills", Entry>> &
+  Readonly<Record<keyof Pieces, readonly Entry[]>>;
+
+function entriesOf({ earned, others }: Pieces, selection: PageSelection): Entries {
+  const entryOf = (piece: Piece): Entry => ({
+    title: piece.title,
+    figureOf: (stretch) => {
+      const { from, to } = stretch;
+      const moved = movedBy(stretch, piece);
+      // What no bill explains is neither a gain nor a loss.
+      const figure = isUnexplained(piece)
+        ? discrepancy(moved, selection)
+        : movement(moved, selection);
+      return linked(figure, billsAddress(selection, { from, to, pieces: [piece.name] }));
+    },
+  });
+  return {
+    opening: { title: "Opening", figureOf: ({ opening }) => amount(opening, selection) },
+    earned: earned.map(entryOf),
+    result: { ...entryOf(resultGroup), isSum: true },
+    others: others.map(entryOf),
+    closing: {
+      title: "Closing",
+      figureOf: ({ closing }) => html`<b>${amount(closing, selection)}</b>`,
+    },
+    bills: {
+      title: "All bills",
+      figureOf: ({ from, to, bills }) =>
+        bills === 0
+          ? html`<span class="zero">–</span>`
+          : html`<a class="to-bills" href="${billsAddress(selection, { from, to })}">${formatCount(bills)}</a>`,
+    },
+  };
+}
+
+const isUnexplained = ({ name }: Piece): boolean => name === "difference" || name === "unsettled";
 
 function rowsTable(
   stretches: readonly Stretch[],
   whole: Stretch,
-  { opening, moving, closing, bills }: Entries,
+  { opening, earned, result, others, closing, bills }: Entries,
 ): Table {
   // The last column stays where the others scroll.
-  const columns = [opening, ...moving, bills, closing];
+  const columns = [opening, ...earned, result, ...others, bills, closing];
   const shown = stretches.toReversed().slice(0, daysShownMax);
   const rowOf = (stretch: Stretch, name: HtmlPart) => html`
-<tr class="${stretch === whole ? "" : markOf(stretch)}"><th scope="row">${name}</th>${columns.map(({ title, figureOf }) => cell(title, figureOf(stretch)))}</tr>`;
+<tr class="${stretch === whole ? "" : markOf(stretch)}"><th scope="row">${name}</th>${columns.map((entry) => cell(entry, stretch))}</tr>`;
   return {
     notes: [
-      ...(moving.length > fittingMax
-        ? [html`<p class="note wide">The lines between opening and closing scroll sideways.</p>`]
+      ...(columns.length > fittingMax
+        ? [html`<p class="note wide">The columns between opening and closing scroll sideways.</p>`]
         : []),
       ...(shown.length < stretches.length
         ? [
@@ -115,7 +175,7 @@ function rowsTable(
     ],
     isTall: true,
     markup: html`<table class="rollforward compact">
-<thead><tr><th scope="col">Time</th>${columns.map(({ title }) => head(title))}</tr></thead>
+<thead><tr><th scope="col">Time</th>${columns.map(({ title, isSum }) => head(title, isSum))}</tr></thead>
 <tbody>${shown.map((stretch) => rowOf(stretch, nameOf(stretch)))}</tbody>
 <tfoot>${rowOf(whole, "Total")}</tfoot></table>`,
   };
@@ -124,25 +184,26 @@ function rowsTable(
 function columnsTable(
   months: readonly Stretch[],
   whole: Stretch,
-  { opening, moving, closing, bills }: Entries,
+  { opening, earned, result, others, closing, bills }: Entries,
 ): Table {
   const rowOf = ({ title, figureOf }: Entry, name: string) => html`
-<tr class="${name}"><th scope="row">${title}</th>${months.map((month) => cell(monthName(month), figureOf(month)))}${cell("Total", figureOf(whole))}</tr>`;
+<tr class="${name}"><th scope="row">${title}</th>${months.map((month) => html`<td class="figure" data-name="${monthName(month)}">${figureOf(month)}</td>`)}<td class="figure main">${figureOf(whole)}</td></tr>`;
   return {
     notes: [],
     isTall: false,
     markup: html`<table class="rollforward months compact">
 <thead><tr><th scope="col"><span class="unseen">Line</span></th>${months.map((month) => head(nameOf(month, monthName(month))))}${head("Total")}</tr></thead>
-<tbody>${rowOf(opening, "balance")}${moving.map((line) => rowOf(line, ""))}${rowOf(closing, "balance")}${rowOf(bills, "")}</tbody></table>`,
+<tbody>${rowOf(opening, "balance")}${earned.map((line) => rowOf(line, ""))}${rowOf(result, "sum")}${others.map((line) => rowOf(line, ""))}${rowOf(closing, "balance")}${rowOf(bills, "")}</tbody></table>`,
   };
 }
 
-const head = (title: HtmlPart): Html => html`<th scope="col" class="figure">${title}</th>`;
+const head = (title: HtmlPart, isSum?: true): Html =>
+  html`<th scope="col" class="figure${isSum ? " sum" : ""}">${title}</th>`;
 
-const cell = (title: string, figure: Html): Html =>
-  title === "Closing" || title === "Total"
-    ? html`<td class="figure main">${figure}</td>`
-    : html`<td class="figure" data-name="${title}">${figure}</td>`;
+const cell = ({ title, figureOf, isSum }: Entry, stretch: Stretch): Html =>
+  title === "Closing"
+    ? html`<td class="figure main">${figureOf(stretch)}</td>`
+    : html`<td class="figure${isSum ? " sum" : ""}" data-name="${title}">${figureOf(stretch)}</td>`;
 
 const nameOf = (stretch: Stretch, name = stretchName(stretch)): HtmlPart =>
   html`${name}${stretch.isComplete ? "" : html` ${readText(stretch)}`}${isOff(stretch) ? html` ${offMark}` : ""}`;
@@ -163,5 +224,11 @@ function switchOf(selection: PageSelection): Html {
     selection.by === by
       ? html`<b aria-current="true">${title}</b>`
       : html`<a href="${queryOf(selection, { by })}#${about.id}">${title}</a>`;
-  return html`<span class="switch">${choice("day", "days")} ${choice("month", "months")}</span>`;
+  const { by, hasAllLines } = selection;
+  const other = { hasAllLines: hasAllLines ? undefined : (true as const) };
+  const columns =
+    by === "month"
+      ? ""
+      : html` <a href="${queryOf(selection, other)}#${about.id}">${hasAllLines ? "fewer columns" : "a column for each line"}</a>`;
+  return html`<span class="switch">${choice("day", "days")} ${choice("month", "months")}${columns}</span>`;
 }
