@@ -9,6 +9,7 @@ import {
   walletOf,
 } from "../src/contract/product-types.ts";
 import { dayMs, type EpochMs, epochMs, hourMs, isoTime, minuteMs } from "../src/contract/time.ts";
+import { readDemoAccounts } from "../src/db/accounts/demo-accounts.ts";
 import { openDatabase } from "../src/db/connect.ts";
 import { readStoredBills } from "../src/db/ledger/stored-bills.ts";
 import { Refusal } from "../src/exchange-server/source.ts";
@@ -107,6 +108,7 @@ async function house(options: Partial<SandboxOptions> = {}) {
           (select string_agg(stream_states::text, ',' order by product_type) from stream_states where account = ${name})`);
       return rows;
     },
+    demoAccounts: () => readDemoAccounts(db),
     /** How many of the ledgers' own bills are stored, by the ledger's wallet and coin. */
     async storedByWallet() {
       const counts = new Map<string, number>();
@@ -179,6 +181,7 @@ test("one accounts file with a classic, a unified, a demo and an upgrading accou
   expect(await at.compare(of("demo"), liveTypes, first)).toBeGreaterThan(50);
   expect(await at.compare(of("unified"), unifiedProductTypes, first)).toBeGreaterThan(50);
   expect(await at.compare(of("upgraded"), liveTypes, first)).toBeGreaterThan(50);
+  expect(await at.demoAccounts()).toEqual(new Set(["demo"]));
 
   // Meanwhile the exchange upgrades one of the accounts. It is left alone, and the others are read.
   at.clock.aheadMs = hourMs + minuteMs / 3;

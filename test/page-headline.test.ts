@@ -106,7 +106,10 @@ const aBreak = (
 });
 
 const said = (...breaks: readonly ListedBreak[]) =>
-  breaksText({ breaks }, { repairableBreaks: 1 }).text.replaceAll(/<[^>]*>/g, "");
+  breaksText({ breaks, demoAccounts: new Set() }, { repairableBreaks: 1 }).text.replaceAll(
+    /<[^>]*>/g,
+    "",
+  );
 
 test("an open break is off by an amount, and rejected rows by none", () => {
   const rows = aBreak("quarantine", "8");

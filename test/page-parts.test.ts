@@ -150,9 +150,11 @@ const wallet = (account: string, product: string, coin: string, bills: number): 
   coin,
   bills,
   isEnded: account === "gone",
+  isDemo: product.startsWith("SUSDT") || account === "paper",
 });
 const wallets = [
   wallet("demo", "SUSDT-FUTURES", "SUSDT", 9_000),
+  wallet("paper", "USDT-FUTURES", "USDT", 9_500),
   wallet("gone", "USDT-FUTURES", "USDT", 8_000),
   wallet("main", "COIN-FUTURES", "BTC", 300),
   wallet("main", "COIN-FUTURES", "ETH", 301),

@@ -1,12 +1,13 @@
 import { get, type IncomingHttpHeaders } from "node:http";
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
+import { recordDemo } from "../src/db/accounts/demo-accounts.ts";
 import { openDatabase } from "../src/db/connect.ts";
 import { isShownTo } from "../src/serve/page/guard.ts";
 import { fileDatabase, testDatabase } from "./support/database.ts";
 import { tablesIn } from "./support/page-figures.ts";
 import { openPageServer } from "./support/page-server.ts";
-import { check, losesBill, states, storeAccount } from "./support/page-states.ts";
+import { check, type LedgerShape, losesBill, states, storeAccount } from "./support/page-states.ts";
 
 const { tables } = await fileDatabase();
 const { db } = tables;
@@ -200,6 +201,47 @@ test("where a bill was deleted by hand, the bills of its figures say so, on one 
   // As the page says: a full check adds the figures up anew.
   await check(own.db);
   for (const path of pages) expect(await lackOf(path)).toBeUndefined();
+});
+
+test("an account whose key is for demo trading is no money: whatever is wrong of it, it is folded", async () => {
+  await using fresh = await testDatabase();
+  await using own = openDatabase(fresh.url);
+  await using server = await openPageServer();
+  server.show(own);
+  await states["good"]?.(own.db);
+  const known = {
+    "USDT-FUTURES": {
+      read: [
+        [90, 40],
+        [30, 0.01],
+      ],
+    },
+    "COIN-FUTURES": { read: [[80, 0.01]], lost: [[95, 80]] },
+  } satisfies LedgerShape["known"];
+  await storeAccount(own.db, { account: "paper", seed: "paper", density: 1, known });
+  await own.db.execute(sql`
+    insert into rejected_bills (
+      account, product_type, digest, received, fault_path, fault, run_id, rejected_at
+    )
+    values ('paper', 'USDC-FUTURES', repeat('0', 64), '{}', 'billId', 'is missing', gen_random_uuid(), now())`);
+  await check(own.db);
+  const read = async (query = "") => {
+    const page = (await ask(`${server.url}/${query}`)).text;
+    return {
+      headline: /<h1[^>]*>(?:<svg.*?<\/svg>)?([^<]*)/s.exec(page)?.[1],
+      selected: /<select name="account">.*?<option value="([^"]*)" selected/s.exec(page)?.[1],
+      folded: /Demo trading, which is not money: (\d+)/.exec(page)?.[1],
+      rejected: page.includes("Rejected rows"),
+    };
+  };
+  const asMoney = { headline: "Some history is lost", selected: "paper", folded: "2" };
+  expect(await read()).toEqual({ ...asMoney, rejected: true });
+  await recordDemo(own.db, "paper", true);
+  const asDemo = { headline: "Complete, and it adds up", folded: "5", rejected: false };
+  expect(await read()).toEqual({ ...asDemo, selected: "main" });
+  expect(await read("?account=paper")).toEqual({ ...asDemo, selected: "paper" });
+  await recordDemo(own.db, "paper", false);
+  expect(await read()).toEqual({ ...asMoney, rejected: true });
 });
 
 test("it is never green where reconcile did not look at what is stored by now", async () => {

@@ -1,4 +1,4 @@
-import { isDemoProductType, unifiedWallet } from "../contract/product-types.ts";
+import { unifiedWallet } from "../contract/product-types.ts";
 import { dayMs, type EpochMs, epochMs, isoTime } from "../contract/time.ts";
 
 // What the page's address selects. Every state of the page has an address.
@@ -12,6 +12,8 @@ export type Wallet = {
   readonly bills: number;
   /** Whether syncs no longer read it. */
   readonly isEnded: boolean;
+  /** Whether it is of demo trading, which is not money. */
+  readonly isDemo: boolean;
 };
 
 /** A UTC day: 2026-11-22. */
@@ -77,7 +79,7 @@ export function selectionOf(
 function largestLedger(wallets: readonly Wallet[]): readonly Wallet[] {
   const ledgers = [...Map.groupBy(wallets, ({ account, product }) => `${product} ${account}`)];
   const rank = (coins: readonly Wallet[]) => [
-    coins.every(({ product }) => isDemoProductType(product)) ? 0 : 1,
+    coins.every(({ isDemo }) => isDemo) ? 0 : 1,
     coins.every(({ isEnded }) => isEnded) ? 0 : 1,
     coins.reduce((sum, { bills }) => sum + bills, 0),
   ];

@@ -23,7 +23,7 @@ async function chooseAccount(db: Queryable, asked: URLSearchParams): Promise<str
     db.execute<{ account: string }>(sql`
       select account
       from (
-        select account, ${walletOf("product_type")} as wallet, bills, ${isEnded(sql`bill_counts.account`, walletOf("bill_counts.product_type"))} as is_ended
+        select account, ${walletOf("product_type")} as wallet, bills, ${isEnded(sql`bill_counts.account`, walletOf("bill_counts.product_type"))} as is_ended, ${isDemo(sql`bill_counts.account`, sql`product_type`)} as is_demo
         from bill_counts
         where bills > 0
       ) as ledgers
@@ -32,7 +32,7 @@ async function chooseAccount(db: Queryable, asked: URLSearchParams): Promise<str
         account is not distinct from ${account}::text desc,
         coalesce(strpos(lower(account), lower(${account}::text)), 0) > 0 desc,
         wallet is not distinct from ${product}::text desc,
-        wallet ~ '^S\\w+-FUTURES$',
+        bool_and(is_demo),
         bool_and(is_ended),
         sum(bills) desc,
         account
@@ -54,6 +54,18 @@ const isEnded = (account: SQL, wallet: SQL): SQL => sql`exists (
             )
         )`;
 
+/** Whether the wallet is of demo trading: of a demo product, or of an account with a key for it. */
+const isDemo = (account: SQL, wallet: SQL): SQL => sql`(
+          ${wallet} ~ '^S\\w+-FUTURES$'
+          or exists (
+            select 1
+            from stream_states
+            where stream_states.account = ${account}
+              and stream_states.product_type = ''
+              and stream_states.is_demo
+          )
+        )`;
+
 // While a first sync reads a wallet, no day of it is stored yet. Its coins are taken from this many
 // of its newest bills.
 const newestBills = 10_000;
@@ -66,6 +78,7 @@ async function walletsOf(db: Queryable, account: string): Promise<readonly Walle
       coin: string;
       bills: string;
       isEnded: boolean;
+      isDemo: boolean;
     }>(sql`
       with stored as (
         select
@@ -117,7 +130,8 @@ async function walletsOf(db: Queryable, account: string): Promise<readonly Walle
         product,
         coin,
         bills,
-        ${isEnded(sql`wallets.account`, sql`wallets.product`)} as "isEnded"
+        ${isEnded(sql`wallets.account`, sql`wallets.product`)} as "isEnded",
+        ${isDemo(sql`wallets.account`, sql`wallets.product`)} as "isDemo"
       from wallets
       order by account, product, bills desc, coin`);
     return rows.map((row) => ({ ...row, bills: Number(row.bills) }));

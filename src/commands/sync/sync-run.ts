@@ -15,6 +15,7 @@ import {
 import type { Config } from "../../config/config.ts";
 import type { ContractProductType } from "../../contract/product-types.ts";
 import { type NamedKey, refuseTakenKey, rememberingKey } from "../../db/accounts/account-keys.ts";
+import { recordDemo } from "../../db/accounts/demo-accounts.ts";
 import type { Database } from "../../db/connect.ts";
 import type { Unreachable } from "../../db/distribution/reachable.ts";
 import type { LockWaits } from "../../db/lease/lock-waits.ts";
@@ -130,7 +131,10 @@ async function syncOne(deps: SyncDeps, wanted: Account): Promise<AccountReport> 
     {
       exchangeOf: () => exchange,
       takeSyncLease: () => hold(deps, account, exchange),
-      prove: (read, held) => prove(deps, account, { exchange, read, held }),
+      prove: async (read, held) => {
+        await prove(deps, account, { exchange, read, held });
+        await recordDemo(deps.db, account.name, account.demo ?? false);
+      },
       settleLagMs: config.settleLagMs,
       sleep: access.clock.sleep,
       signal,

@@ -13,6 +13,8 @@ export const streamStates = pgTable(
     retiredAt: time("retired_at"),
     /** Since when it is paused; of a whole account only. */
     pausedAt: time("paused_at"),
+    /** Whether its key is for demo trading, as the last sync was configured; of a whole account only. */
+    isDemo: boolean("is_demo").notNull().default(false),
     /** The API that serves the account, as the last run was told; of a whole account only. */
     mode: text("mode", { enum: ["classic", "unified"] }),
     /** The exchange's time when a run was first told so. */

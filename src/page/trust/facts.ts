@@ -1,6 +1,7 @@
 import { isDemoProductType, type ProductType, walletOf } from "../../contract/product-types.ts";
 import type { EpochMs } from "../../contract/time.ts";
 import { type AccountStates, readAccountStates } from "../../db/accounts/account-states.ts";
+import { readDemoAccounts } from "../../db/accounts/demo-accounts.ts";
 import { readRetirements, retirementsBy } from "../../db/accounts/retirement.ts";
 import type { Transaction } from "../../db/connect.ts";
 import { readSyncedStreams } from "../../db/ledger/checkpoints.ts";
@@ -25,6 +26,8 @@ export type Facts = {
   readonly chains: readonly ReconciledChain[];
   readonly demoChains: readonly ReconciledChain[];
   readonly breaks: readonly ListedBreak[];
+  /** The accounts whose keys are for demo trading. Their product types have the names of real ones. */
+  readonly demoAccounts: ReadonlySet<string>;
   readonly reconciled: Reconciled;
   readonly neverRead: readonly NeverRead[];
   readonly isSyncAtWork: boolean;
@@ -56,12 +59,13 @@ export async function readFacts(
 ): Promise<Facts> {
   const stored = await readSyncedStreams(tx);
   const status = await readStatus(tx, stored, settleLagMs);
+  const demoAccounts = await readDemoAccounts(tx);
   const [streams, demoStreams] = divided(status.streams, ({ stream }) =>
-    isDemoProductType(stream.productType),
+    isDemo({ demoAccounts }, stream),
   );
   const reconciled = await readReconciled(tx);
   const [chains, demoChains] = divided(chainsOf(await readCoinNames(tx), reconciled), (chain) =>
-    isDemoProductType(chain.wallet),
+    isDemo({ demoAccounts }, { account: chain.account, productType: chain.wallet }),
   );
   return {
     now: status.now,
@@ -71,12 +75,21 @@ export async function readFacts(
     chains,
     demoChains,
     breaks: await listBreaks(tx, everything, { isAll: true }),
+    demoAccounts,
     reconciled,
-    neverRead: await readNeverRead(tx, stored, configured(await readAccountStates(tx))),
+    neverRead: (await readNeverRead(tx, stored, configured(await readAccountStates(tx)))).filter(
+      ({ account }) => !demoAccounts.has(account),
+    ),
     isSyncAtWork: await isSyncAtWork(tx),
     variables,
   };
 }
+
+/** Whether something is of demo trading, which is not money. */
+export const isDemo = (
+  { demoAccounts }: Pick<Facts, "demoAccounts">,
+  { account, productType }: { readonly account: string; readonly productType: string },
+): boolean => isDemoProductType(productType) || demoAccounts.has(account);
 
 const divided = <Item>(items: readonly Item[], isSecond: (item: Item) => boolean) =>
   [items.filter((item) => !isSecond(item)), items.filter(isSecond)] as const;
@@ -125,13 +138,15 @@ export const lostOf = ({ expired }: StreamStatus): readonly Interval[] => union(
 export const isLive = ({ retiredAt, closedAt }: StreamStatus): boolean =>
   retiredAt === undefined && closedAt === undefined;
 
+type Breaks = Pick<Facts, "breaks" | "demoAccounts">;
+
 /** The open breaks of real money, breaks without a product type included. */
-export const openBreaksOf = ({ breaks }: Pick<Facts, "breaks">): readonly ListedBreak[] =>
-  breaks.filter(({ state, productType }) => state === "open" && !isDemoProductType(productType));
+export const openBreaksOf = (facts: Breaks): readonly ListedBreak[] =>
+  facts.breaks.filter((entry) => entry.state === "open" && !isDemo(facts, entry));
 
 /** The breaks of real money that are signed off and of which something still does not add up. */
-export const signedOffOf = ({ breaks }: Pick<Facts, "breaks">): readonly ListedBreak[] =>
-  breaks.filter((entry) => isSignedOff(entry) && !isDemoProductType(entry.productType));
+export const signedOffOf = (facts: Breaks): readonly ListedBreak[] =>
+  facts.breaks.filter((entry) => isSignedOff(entry) && !isDemo(facts, entry));
 
 /**
  * Whether a break only says that bills were restated or rejected, which somebody should look at: the

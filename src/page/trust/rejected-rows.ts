@@ -22,11 +22,14 @@ type RejectedRow = {
 };
 
 /** The newest rows that were not as the API describes, and how to read or accept them; empty if none. */
-export async function rejectedRows(tx: Transaction, { streams }: Facts): Promise<Html> {
+export async function rejectedRows(
+  tx: Transaction,
+  { streams, demoAccounts }: Facts,
+): Promise<Html> {
   const count = streams.reduce((sum, { rejected }) => sum + rejected, 0);
   if (count === 0) return html``;
   const productTypes = new Set(streams.map(({ stream }) => stream.productType));
-  const rows = await readNewest(tx, [...productTypes]);
+  const rows = await readNewest(tx, [...productTypes], [...demoAccounts]);
   const more = count - rows.length;
   const digests = rows.map(({ digest }) => digest).join(",");
   return html`<h3>Rejected rows</h3>
@@ -46,6 +49,7 @@ const rowOf = (row: RejectedRow): Html => html`
 async function readNewest(
   tx: Transaction,
   productTypes: readonly string[],
+  demoAccounts: readonly string[],
 ): Promise<readonly RejectedRow[]> {
   const { rows } = await withDatabaseErrors(() =>
     tx.execute<Omit<RejectedRow, "rejectedAt"> & { readonly ms: string }>(sql`
@@ -60,6 +64,7 @@ async function readNewest(
       from rejected_bills
       where resolved_at is null
         and product_type = any(${textArray(productTypes)}::text[])
+        and account <> all(${textArray(demoAccounts)}::text[])
       order by rejected_at desc, digest
       limit ${shownMax}`),
   );

@@ -48,7 +48,7 @@ export function sentenceOf(headline: Headline, facts: Facts, trust: Trust): Html
 }
 
 export function breaksText(
-  facts: Pick<Facts, "breaks">,
+  facts: Pick<Facts, "breaks" | "demoAccounts">,
   { repairableBreaks }: Pick<Trust, "repairableBreaks">,
 ): Html {
   const open = openBreaksOf(facts);
