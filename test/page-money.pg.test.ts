@@ -327,6 +327,14 @@ const columnAt = ({ rows }: FigureTable, index: number): Record<string, bigint> 
 /** A row's day, without the mark of one that was not all read. */
 const dayIn = ({ name }: FigureRow): string => name.slice(0, "2026-11-22".length);
 
+/** The titles and values of the sum from the opening balance to the closing one. */
+function sumIn(page: string): readonly (readonly [string, bigint])[] {
+  const [, text = ""] = /<p[^>]* id="balance-sum">(.*?)<\/p>/s.exec(page) ?? [];
+  return [...text.matchAll(/(\w[a-z ]*[a-z]) (?:<a [^>]*>)?<data [^>]*value="([^"]*)"/g)].map(
+    ([, title = "", value = ""]) => [title, exact(value)],
+  );
+}
+
 const withoutZeros = (values: Readonly<Record<string, bigint>>) =>
   Object.fromEntries(Object.entries(values).filter(([, value]) => value !== 0n));
 
@@ -440,6 +448,13 @@ describe.each(names)("the figures of %s %s", (account, coin) => {
         .slice(place + 1)
         .some(isResult),
     ).toBe(false);
+    const [opening, result, ...rest] = sumIn(page);
+    expect(opening).toEqual(["Opening", first[1].opening]);
+    expect(result).toEqual(["result", resultOf(between)]);
+    expect(rest.at(-1)).toEqual(["closing", last[1].closing]);
+    expect(Object.fromEntries(rest.slice(0, -1))).toEqual(
+      withoutZeros(Object.fromEntries(lines.slice(place + 1, -1))),
+    );
     const unmapped = part.flatMap(([, { sums }]) => sums["unmapped types"] ?? []);
     const noted = /id="unmapped">.*?value="([^"]*)"/s.exec(page)?.[1];
     expect(noted === undefined ? [] : [exact(noted)]).toEqual(

@@ -2,7 +2,7 @@ import { dayMs, type EpochMs } from "../../contract/time.ts";
 import { add, decimalOf, decimalText } from "../../export/decimal.ts";
 import { formatCounted, formatMinute } from "../../terminal/format.ts";
 import { floatingBar, markAt } from "../charts/floating-bar.ts";
-import { amount, discrepancy, forPixels, movement } from "../format.ts";
+import { amount, forPixels, movement } from "../format.ts";
 import { type Html, html } from "../html.ts";
 import { chip } from "../icons.ts";
 import { card, type WalletSection } from "../section.ts";
@@ -11,7 +11,7 @@ import { billsAddress, linked } from "./bill-links.ts";
 import { type Judged, judgedOf } from "./judged.ts";
 import { resultGroup } from "./line-groups.ts";
 import { type Line, lines } from "./lines.ts";
-import { unreadDays } from "./parts.ts";
+import { figureOf, unreadDays } from "./parts.ts";
 import { hasDays } from "./span.ts";
 import { isZero, linesIn, resultOf, together } from "./stretches.ts";
 import { type Stretch, walletDays } from "./wallet-days.ts";
@@ -122,12 +122,6 @@ ${others.map(rowOf)}
 ${balanceRow("Closing balance", whole.closing)}
 </tbody></table>`;
 }
-
-/** A difference that no bill explains is neither a gain nor a loss. */
-const figureOf = ({ name }: Line, moved: string | null, selection: PageSelection): Html =>
-  name === "difference" || name === "unsettled"
-    ? discrepancy(moved, selection)
-    : movement(moved, selection);
 
 const toneOf = ({ name }: Line, moved: string): string => {
   if (isZero(moved)) return "";

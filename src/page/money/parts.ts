@@ -1,14 +1,21 @@
 import { type EpochMs, isoTime } from "../../contract/time.ts";
 import { formatCounted } from "../../terminal/format.ts";
-import { discrepancy } from "../format.ts";
+import { discrepancy, movement } from "../format.ts";
 import { type Html, html } from "../html.ts";
 import { icon } from "../icons.ts";
 import type { PageSelection } from "../selection.ts";
 import { billsAddress, linked } from "./bill-links.ts";
+import type { Line } from "./lines.ts";
 import { isOff, isZero, sumOf } from "./stretches.ts";
 import type { Stretch } from "./wallet-days.ts";
 
 // Parts that several sections share.
+
+/** A line's amount. A difference that no bill explains is neither a gain nor a loss. */
+export const figureOf = ({ name }: Line, moved: string | null, selection: PageSelection): Html =>
+  name === "difference" || name === "unsettled"
+    ? discrepancy(moved, selection)
+    : movement(moved, selection);
 
 /** Names a day, a month, or a part of a month. */
 export const stretchName = ({ from, to }: Pick<Stretch, "from" | "to">): string => {

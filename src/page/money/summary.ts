@@ -1,4 +1,3 @@
-import { isDemoProductType } from "../../contract/product-types.ts";
 import { isoTime } from "../../contract/time.ts";
 import { formatCounted } from "../../terminal/format.ts";
 import { netMovement } from "../format.ts";
@@ -6,8 +5,10 @@ import { type Html, html } from "../html.ts";
 import { chip, icon } from "../icons.ts";
 import type { WalletContext } from "../section.ts";
 import { walletText } from "../selection.ts";
+import { balanceSum } from "./balance-sum.ts";
 import { billsAddress, linked } from "./bill-links.ts";
 import { daysBehind } from "./chart-stretches.ts";
+import { judgedOf } from "./judged.ts";
 import { feeGroup, fundingGroup, type LineGroup, movedBy, resultGroup } from "./line-groups.ts";
 import { offNote, offOf, unreadDays } from "./parts.ts";
 import { emptyNote, tooOldNote } from "./span.ts";
@@ -18,7 +19,7 @@ import { walletDays } from "./wallet-days.ts";
 /** What the selected days earned, in one sentence, with what it cannot know. */
 export async function summaryOf(context: WalletContext): Promise<Html> {
   const { selection, now } = context;
-  const { product, coin, from, to } = selection;
+  const { coin, from, to } = selection;
   const days = await walletDays(context);
   const whole = together(days);
   if (whole === undefined) return html`${await emptyNote(context)}${await tooOldNote(context)}`;
@@ -30,9 +31,13 @@ export async function summaryOf(context: WalletContext): Promise<Html> {
   const off = offOf(days);
   return html`<p class="summary"><b>${walletText(selection)}</b>, ${from === to ? from : `${from} to ${to}`}${to >= today ? " so far" : ""}:
 result ${figure(resultGroup)} ${coin}, of which fees ${figure(feeGroup)} and funding ${figure(fundingGroup)}.${
-    isDemoProductType(product) ? html` ${chip("none", "demo trading, not money")}` : ""
+    isDemo(context) ? html` ${chip("none", "demo trading, not money")}` : ""
   }</p>
+${balanceSum(whole, await judgedOf(context, whole), selection)}
 ${unread === 0 ? "" : html`<p class="not-read">${icon("warn")} ${formatCounted(unread, "day")} not all read: these figures and the files may lack bills.</p>`}
 ${off.days === 0 ? "" : html`<p>${offNote(off, selection)}. These figures and the files lack what explains it.</p>`}
 ${await tooOldNote(context)}${unmappedNote(days, selection)}`;
 }
+
+const isDemo = ({ wallets, selection }: WalletContext): boolean =>
+  wallets.some((wallet) => wallet.isDemo && wallet.product === selection.product);
