@@ -215,7 +215,7 @@ test("what a real sync stored is exported as far as it was read completely, and 
   });
   await storeBills(tables.db, streamOf("main", "USDC-FUTURES"), [newest]);
   const reconciled = await runCli(["reconcile"], { env: synced });
-  expect(reconciled.code, reconciled.stdout).toBe(0);
+  expect(reconciled.code, `${reconciled.stdout}${reconciled.stderr}`).toBe(0);
   const end = await runCli(["export", "--format", "hledger"], { env: synced });
   expect(end.code).toBe(0);
   // There is no warning, since nothing is missing in the file.
