@@ -5,18 +5,23 @@ import { markRetired } from "../src/commands/reconcile/break-text.ts";
 import { reconciliationText } from "../src/commands/reconcile/reconcile.ts";
 import type { Bill } from "../src/contract/bill.ts";
 import { dayMs, epochMs } from "../src/contract/time.ts";
-import { inTransaction, openDatabase } from "../src/db/connect.ts";
+import { inTransaction } from "../src/db/connect.ts";
 import { upsertBills } from "../src/db/ledger/upsert-bills.ts";
 import { mapType } from "../src/db/reference/stored-business-types.ts";
 import { readUnreconciled } from "../src/export/completeness.ts";
 import { reconcile } from "../src/reconciliation/reconcile.ts";
 import { signOffBreaks } from "../src/reconciliation/sign-off.ts";
 import { decimalText, units } from "../src/sandbox/money.ts";
-import { integer, seededRandom, shuffled } from "../src/sandbox/random.ts";
+import { seededRandom, shuffled } from "../src/sandbox/random.ts";
 import { snowflake } from "../src/sandbox/snowflake.ts";
 import { aBill } from "./support/bills.ts";
-import { fileDatabase, testDatabase } from "./support/database.ts";
-import { smallLedger, smallLedgerStart, storeLedgers } from "./support/small-ledger.ts";
+import { fileDatabase } from "./support/database.ts";
+import {
+  coverStream,
+  smallLedger,
+  smallLedgerStart,
+  storeLedgers,
+} from "./support/small-ledger.ts";
 
 const { tables } = await fileDatabase();
 const { db } = tables;
@@ -406,6 +411,43 @@ describe("the check of what changed", () => {
     expect(await found(true)).toEqual([["id-time", bills[195]?.billId]]);
   });
 
+  test("looks at all bills of a stream that no check has looked at, however old they are", async () => {
+    const account = newAccount();
+    const bills = plainLedger(tens);
+    const other = { account, productType: "USDC-FUTURES" } as const;
+    await storeLedgers(db, new Map([[account, bills]]));
+    await inTransaction(db, async (tx) => {
+      await upsertBills(tx, [{ stream: other, bills: without(bills, 5) }]);
+      await coverStream(tx, other, smallLedgerStart, smallLedgerStart + 30 * dayMs);
+    });
+    const scope = { accounts: [account], productTypes: ["USDT-FUTURES"] };
+    expect((await reconcile(db, scope, { isFull: false })).breaks).toEqual([]);
+    await age();
+    expect((await check(account)).breaks).toMatchObject([
+      { kind: "chain", productType: "USDC-FUTURES", difference: "10" },
+    ]);
+  });
+
+  test("looks for bills since the last check, also where another chain has had none for long", async () => {
+    const account = newAccount();
+    const bills = plainLedger(tens);
+    const idle = bills.map((bill) => ({ ...bill, billId: `${bill.billId}0`, coin: "BTC" }));
+    await storeLedgers(db, new Map([[account, [...bills.slice(0, 9), ...idle]]]));
+    await check(account);
+    await age();
+    await store(account, bills);
+    await check(account);
+    const { rows } = await db.execute(sql`
+      select coin, ingested_before = reconciled_at as is_new
+      from reconciled_chains
+      where account = ${account}
+      order by coin`);
+    expect(rows).toEqual([
+      { coin: "BTC", is_new: true },
+      { coin: "USDT", is_new: true },
+    ]);
+  });
+
   test("no longer says that time was not read, once it was and brought no bill", async () => {
     const account = newAccount();
     const bills = plainLedger(Array.from({ length: 24 * 4 }, () => "1"));
@@ -427,53 +469,6 @@ describe("the check of what changed", () => {
     expect(await kinds(false)).toEqual(["chain"]);
     expect(await kinds(true)).toEqual(["chain"]);
   });
-});
-
-test("what is checked after each change is what a whole check finds", async () => {
-  await using database = await testDatabase();
-  await using own = openDatabase(database.url);
-  const random = seededRandom("incremental");
-  const ledger = Array.from({ length: 8 }, (_, index) => ({
-    account: `main-${index}`,
-    bills: smallLedger(random, index % 2 === 0 ? {} : { missingPercent: 10 }),
-    stored: 0,
-  }));
-  await storeLedgers(own.db, new Map(ledger.map(({ account }) => [account, []])));
-  const seen = async () => {
-    const { rows } = await own.db.execute<{ text: string }>(sql`
-      select concat_ws(' ', account, kind, anchor, difference) as text
-      from ledger_breaks
-      where state = 'open'
-      order by 1`);
-    return rows.map(({ text }) => text);
-  };
-  const everything = { accounts: undefined, productTypes: undefined };
-  for (let step = 0; step < 24; step++) {
-    await age(own.db);
-    await inTransaction(own.db, async (tx) => {
-      for (const entry of ledger) {
-        const stream = { account: entry.account, productType: "USDT-FUTURES" as const };
-        const next = entry.bills.slice(entry.stored, entry.stored + integer(random, 0, 12));
-        entry.stored += next.length;
-        // Some bills come late, some never come, and some are restated with another amount or time.
-        const late = entry.bills.slice(0, entry.stored).filter(() => random() < 0.004);
-        const restated = late.map((bill) =>
-          random() < 0.5
-            ? bill
-            : { ...bill, amount: "7", cTime: epochMs(bill.cTime + integer(random, 0, 2) * dayMs) },
-        );
-        await upsertBills(tx, [{ stream, bills: next.filter(() => random() < 0.993) }]);
-        await upsertBills(tx, [{ stream, bills: restated }]);
-      }
-    });
-    const { isWhole } = await reconcile(own.db, everything, { isFull: false });
-    const incremental = await seen();
-    await reconcile(own.db, everything, { isFull: true });
-    expect(incremental, `after step ${step}, ${isWhole ? "whole" : "what changed"}`).toEqual(
-      await seen(),
-    );
-  }
-  expect((await seen()).length).toBeGreaterThan(3);
 });
 
 test("each check says when a chain was checked and through when it was read, whether or not it changed", async () => {

@@ -82,7 +82,7 @@ export async function readUnreconciled(
       select bills.account, bills.product_type as "productType"
       from bills
       left join (
-        select account, product_type, coin, ingested_before, reconciled_at
+        select account, product_type, coin, ingested_before
         from reconciled_chains
         where ${isOneOf(selection.accounts)}
       ) as chains
@@ -92,10 +92,7 @@ export async function readUnreconciled(
       where ${isSelected(selection)}
         and (
           chains.account is null
-          -- A mapping was changed by the command types, and reconcile has not run since.
-          or ingested_before = '-infinity'
-          -- ingested_before may be earlier than the last check, which left bills to be judged later.
-          or ingested_at >= greatest(ingested_before, reconciled_at)
+          or ingested_at >= ingested_before
         )
       group by bills.account, bills.product_type
       order by bills.account, bills.product_type`),

@@ -148,14 +148,6 @@ export async function hasUnlearnedCategory(
       and wallet_rules.category = business_types.category
     where learned_at is null
       or not is_testable
-    union all
-    select 1
-    from chains_to_check
-    join reconciled_chains
-      on reconciled_chains.account = ${account}
-      and reconciled_chains.product_type = chains_to_check.wallet
-      and reconciled_chains.coin = chains_to_check.coin
-    where ingested_before = '-infinity'
     limit 1`);
   return rows.length > 0;
 }

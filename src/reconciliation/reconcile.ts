@@ -7,7 +7,6 @@ import {
   type AccountScope,
   type BillsToCheck,
   billsToCheck,
-  chooseChanged,
   type Scope,
   withWholeWallets,
 } from "./bills-to-check.ts";
@@ -20,6 +19,7 @@ import {
 } from "./breaks.ts";
 import { findChainBreaks, isAnythingNew } from "./chain-breaks.ts";
 import { collectDaySums, collectResiduals, collectSuspects } from "./chain-scan.ts";
+import { chooseChanged, readCheckedTo } from "./changed-chains.ts";
 import { markChangedRules, readKnownRules } from "./changed-rules.ts";
 import {
   findIdBreaks,
@@ -166,8 +166,10 @@ async function checkChanged(
   tx: Transaction,
   scope: AccountScope,
 ): Promise<BillsToCheck | undefined> {
-  await chooseChanged(tx, scope);
-  const bills = await billsToCheck(tx, scope, "changed");
+  const checkedTo = await readCheckedTo(tx, scope);
+  if (checkedTo === undefined) return undefined;
+  const chosen = await chooseChanged(tx, scope, checkedTo);
+  const bills = await billsToCheck(tx, scope, chosen);
   await collectDaySums(tx, bills);
   if (await hasUnlearnedCategory(tx, scope)) return undefined;
   for (let round = 1; round <= roundsMax; round++) {

@@ -73,13 +73,9 @@ export async function summariseChains(
         residuals.account,
         residuals.wallet,
         residuals.coin,
-        min(ingested_at) as stored_at
+        min(residuals.c_time) as since
       from residuals
       join covered_wallets using (account, wallet)
-      join bills
-        on bills.account = ${account}
-        and bills.product_type = residuals.product_type
-        and bills.bill_id = residuals.bill_id
       where residuals.c_time >= settled_to
       group by residuals.account, residuals.wallet, residuals.coin
     ),
@@ -102,8 +98,7 @@ export async function summariseChains(
       sums.bills - coalesce(unknown.bills, 0) as tested,
       coalesce(small.rounded, 0) as rounded,
       coalesce(rounding, 0) as rounding,
-      -- Bills that were not judged yet are checked again, whether or not they change.
-      least(transaction_timestamp(), unsettled.stored_at) as ingested_before,
+      unsettled.since as unjudged_from,
       case
         when ${checked === "all"} or reconciled_chains.tested is null
         then ${isHabit(sql`coalesce(small.rounded, 0)`, sql`sums.bills - coalesce(unknown.bills, 0)`)}
@@ -130,13 +125,13 @@ export async function writeChains(
 ): Promise<readonly ChainSummary[]> {
   await tx.execute(sql`
     insert into reconciled_chains (
-      account, product_type, coin, ingested_before, tested, rounded
+      account, product_type, coin, ingested_before, unjudged_from, tested, rounded
     )
-    select account, wallet, coin, ingested_before, tested, rounded
+    select account, wallet, coin, transaction_timestamp(), unjudged_from, tested, rounded
     from checked_chains
     on conflict (account, product_type, coin) do update
     set
-      ingested_before = excluded.ingested_before,
+      unjudged_from = excluded.unjudged_from,
       tested = case when ${checked === "all"} then excluded.tested else reconciled_chains.tested end,
       rounded = case when ${checked === "all"} then excluded.rounded else reconciled_chains.rounded end`);
   await noteWhen(tx, scope);
@@ -211,11 +206,15 @@ export async function writeChains(
   }));
 }
 
-/** Stores the time of the check for all chains of the scope, also those in which nothing changed. */
+/**
+ * Stores the time of the check for all chains of the scope. That includes those in which nothing changed:
+ * the next check looks for bills that were stored since the first of these times.
+ */
 async function noteWhen(tx: Transaction, { account, productTypes }: AccountScope): Promise<void> {
   await tx.execute(sql`
     update reconciled_chains
     set
+      ingested_before = transaction_timestamp(),
       reconciled_at = transaction_timestamp(),
       reconciled_through = (
         select settled_to

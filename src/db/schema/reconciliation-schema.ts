@@ -143,8 +143,16 @@ export const reconciledChains = pgTable(
   {
     ...stream(),
     coin: key("coin").notNull(),
-    /** Bills stored before this time of the database's clock were checked. */
+    /**
+     * Bills stored before this time of the database's clock were checked; -infinity where the mapping of
+     * their types has changed since.
+     */
     ingestedBefore: time("ingested_before").notNull(),
+    /**
+     * The time of the first bill that does not follow and was not judged, since it is not covered yet. From
+     * there on the next check looks again. Null where there is none.
+     */
+    unjudgedFrom: time("unjudged_from"),
     /** At the last full check: how many bills' balances could be computed. */
     tested: bigint("tested", { mode: "number" }).notNull(),
     /** How many of these were off by one unit in the last place. */

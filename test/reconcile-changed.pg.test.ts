@@ -1,0 +1,134 @@
+import { sql } from "drizzle-orm";
+import { expect, test } from "vitest";
+import { hourMs } from "../src/contract/time.ts";
+import { type Database, inTransaction, openDatabase } from "../src/db/connect.ts";
+import { refreshAllDays } from "../src/db/days/refresh-days.ts";
+import { mapType } from "../src/db/reference/stored-business-types.ts";
+import { type Reconciliation, reconcile } from "../src/reconciliation/reconcile.ts";
+import { signOffBreaks } from "../src/reconciliation/sign-off.ts";
+import { integer, pick, type Random, seededRandom } from "../src/sandbox/random.ts";
+import {
+  type ChangingLedger,
+  changingLedger,
+  comeLate,
+  goOn,
+  readUnread,
+  restate,
+} from "./support/changing-ledger.ts";
+import { testDatabase } from "./support/database.ts";
+
+const everything = { accounts: undefined, productTypes: undefined };
+
+/** As if all that was checked had been stored a day earlier: not an account's page that came later. */
+const age = (db: Database, unchecked: string) =>
+  db.execute(sql`
+    with aged as (
+      update bills
+      set ingested_at = ingested_at - interval '1 day'
+      where account <> ${unchecked}
+    )
+    update bill_revisions
+    set replaced_at = replaced_at - interval '1 day'
+    where account <> ${unchecked}`);
+
+async function findings(db: Database): Promise<readonly string[]> {
+  const { rows } = await db.execute<{ text: string }>(sql`
+    select concat_ws(
+      ' ', account, state, product_type, coin, kind, anchor, happened_at, expected, observed, difference,
+      first_bad_product_type, first_bad_bill, last_good_product_type, last_good_bill, explanation
+    ) as text
+    from ledger_breaks
+    where state <> 'resolved'
+    order by 1`);
+  return rows.map(({ text }) => text);
+}
+
+async function signOne(db: Database, random: Random): Promise<void> {
+  const { rows } = await db.execute<{ break_id: string }>(
+    sql`select break_id from ledger_breaks where state = 'open' order by break_id`,
+  );
+  if (rows.length === 0) return;
+  const breakIds = [Number(pick(random, rows).break_id)];
+  await signOffBreaks(db, { breakIds, note: "looked into it", by: undefined });
+}
+
+/** What may happen between two checks. */
+async function change(
+  db: Database,
+  ledgers: readonly ChangingLedger[],
+  random: Random,
+): Promise<void> {
+  for (const ledger of ledgers) {
+    await inTransaction(db, async (tx) => {
+      if (random() < 0.7) await goOn(tx, ledger, random, 60);
+      if (random() < 0.3) await comeLate(tx, ledger, random);
+      if (random() < 0.3) await readUnread(tx, ledger);
+      if (random() < 0.3) await restate(tx, ledger, random);
+    });
+  }
+  if (random() < 0.2) await signOne(db, random);
+  if (random() < 0.04) await mapType(db, "settle_interest", pick(random, ["copy", undefined]));
+  // The days tell a check where to begin, whether or not they are up to date.
+  if (random() < 0.6) await refreshAllDays(db, new AbortController().signal);
+}
+
+/** Checks while a page of one account is written, which is committed after the check. */
+async function checkMeanwhile(
+  db: Database,
+  ledger: ChangingLedger,
+  random: Random,
+): Promise<Reconciliation> {
+  const [written, checked] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const committed = inTransaction(
+    db,
+    async (tx) => {
+      await goOn(tx, ledger, random, 10);
+      await comeLate(tx, ledger, random);
+      written.resolve();
+      await checked.promise;
+    },
+    { idleMaxMs: hourMs },
+  );
+  await written.promise;
+  const result = await reconcile(db, everything, { isFull: false });
+  checked.resolve();
+  await committed;
+  return result;
+}
+
+const seeds = Array.from({ length: Number(process.env["CHANGED_SEEDS"] ?? 1) }, (_, seed) => seed);
+
+test.each(seeds)(
+  "what checks of changes find is what a whole check finds (seed %i)",
+  async (seed) => {
+    await using database = await testDatabase();
+    await using tables = openDatabase(database.url);
+    const { db } = tables;
+    const random = seededRandom(`changed ${seed}`);
+    const ledgers = [
+      changingLedger(`first ${seed}`, "classic"),
+      changingLedger(`second ${seed}`, "classic"),
+      changingLedger(`third ${seed}`, "unified"),
+    ];
+    const checks = { all: 0, whole: 0 };
+    for (let step = 1; step <= 12; step++) {
+      let unchecked = "";
+      for (let times = integer(random, 1, 3); times > 0; times--) {
+        await age(db, unchecked);
+        await change(db, ledgers, random);
+        const ledger = pick(random, ledgers);
+        const { wholeAccounts } = await checkMeanwhile(db, ledger, random);
+        unchecked = ledger.account;
+        checks.all += ledgers.length;
+        checks.whole += wholeAccounts.length;
+      }
+      await age(db, unchecked);
+      await reconcile(db, everything, { isFull: false });
+      const found = await findings(db);
+      await reconcile(db, everything, { isFull: true });
+      expect(found, `step ${step}`).toEqual(await findings(db));
+    }
+    expect((await findings(db)).length).toBeGreaterThan(3);
+    expect(checks.whole).toBeLessThan(checks.all * 0.75);
+  },
+);
