@@ -4,6 +4,7 @@ import type { ProductType } from "../src/contract/product-types.ts";
 import { inTransaction, type Transaction } from "../src/db/connect.ts";
 import { writePage } from "../src/page/page.ts";
 import type { FactsDeps } from "../src/page/trust/facts.ts";
+import { readCoinNames } from "../src/page/wallets.ts";
 import { readReconciled } from "../src/reports/reconciled.ts";
 import { fileDatabase } from "./support/database.ts";
 import { check, storeAccount } from "./support/page-states.ts";
@@ -99,6 +100,8 @@ test("an account is chosen by a part of its name, and none by leafing through al
 test("many ledgers are read with as many queries as one, and each chain counts", async () => {
   const of = async (address: string) => (await written(address)).queries;
   const many = await of("account=desk-000");
+  const coins = (isDistributed: boolean) => readCoinNames(db, { isDistributed });
+  expect(await coins(true)).toEqual(await coins(false));
   const { chains } = await inTransaction(db, (tx) => readReconciled(tx));
   expect(chains.length).toBeGreaterThan(accounts);
   expect(chains.every(({ billsSince, isOutdated }) => billsSince === 0 && !isOutdated)).toBe(true);

@@ -1,8 +1,9 @@
 import { globSync, readFileSync } from "node:fs";
-import { getTableColumns, is } from "drizzle-orm";
+import { getTableColumns, getTableName, is } from "drizzle-orm";
 import { PgTable } from "drizzle-orm/pg-core";
 import { expect, test } from "vitest";
 import { unifiedProductTypes } from "../src/contract/product-types.ts";
+import { placements } from "../src/db/distribution/placement.ts";
 import { tables } from "../src/db/schema/tables.ts";
 import { readViews } from "../src/db/views.ts";
 
@@ -137,6 +138,51 @@ test("what ON CONFLICT and RETURNING compute depends on no clock and no setting 
   );
   expect(tails.length).toBeGreaterThan(20);
   expect(tails.filter(({ tail }) => mutable.test(tail))).toEqual([]);
+});
+
+/** The texts in the parentheses after each match. */
+const inParentheses = (text: string, opening: RegExp): readonly string[] =>
+  [...text.matchAll(opening)].map(({ index, 0: { length } }) => {
+    let [end, depth] = [index + length, 1];
+    for (; depth > 0 && end < text.length; end++) {
+      if (text[end] === "(") depth++;
+      if (text[end] === ")") depth--;
+    }
+    return text.slice(index, end);
+  });
+
+test("distributed tables are asked for nothing that distributed Postgres refuses, as far as the text tells", () => {
+  const distributed = Object.entries(tables)
+    .filter(([name]) => placements[name as keyof typeof tables] === "account")
+    .map(([, table]) => getTableName(table));
+  const reading = new RegExp(`\\b(?:from|join) (?:${distributed.join("|")})\\b`);
+  // A lateral subquery names the account as a constant, or else only that of a table beside its own.
+  const laterals = sources.flatMap(({ path, text }) =>
+    inParentheses(text, /\blateral \(/g)
+      .filter((subquery) => reading.test(subquery) && !subquery.includes("account = ${"))
+      .map(() => path),
+  );
+  expect(laterals).toEqual(["src/reports/reconciled.ts", "src/reconciliation/group-neighbours.ts"]);
+  // Of API keys, which are on the coordinator.
+  expect(counted(/\bset account =/g)).toEqual({ "src/db/accounts/rename-account.ts": 1 });
+  // The run log is on the coordinator; the coins' names are read otherwise where there are nodes.
+  expect(counted(/\bwith recursive\b/g)).toEqual({
+    "src/db/run-retention.ts": 1,
+    "src/page/wallets.ts": 1,
+    "src/reports/run-facts.ts": 1,
+  });
+  expect(
+    counted(/\b(?:grouping sets|rollup \(|cube \(|tablesample|full (?:outer )?join)\b/gi),
+  ).toEqual({});
+  // A row's lock is of a lease, on the coordinator.
+  expect(Object.keys(counted(/\bfor (?:no key )?(?:key )?(?:update|share)\b/g)).toSorted()).toEqual(
+    [
+      "src/db/lease/renewable-lease.ts",
+      "src/db/lease/renewals.ts",
+      "src/db/lease/sync-lease.ts",
+      "src/db/lease/verify-lease.ts",
+    ],
+  );
 });
 
 test("the product types of a unified account's wallet are listed in src/contract alone", () => {

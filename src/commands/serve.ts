@@ -45,7 +45,8 @@ export async function serveCommand(
   // connection, which may fail.
   const pooler = await detectPooler(reader.db).catch(() => undefined);
   // A plan that is kept knows no account, and so not its node.
-  const keepsPlans = pooler === "none" && !(await hasNodes(reader.db));
+  const isDistributed = await hasNodes(reader.db);
+  const keepsPlans = pooler === "none" && !isDistributed;
   const log = openLog(config.logLevel);
   const keys = openKeyRing(config.keysFile, Date.now, log);
   const app = createApp({
@@ -58,6 +59,7 @@ export async function serveCommand(
     maxAgeMs: maxAge,
     log,
     configured: (states) => readableStreams(config, states),
+    isDistributed,
     pageNames: pageHost.map((name) => name.toLowerCase()),
     ...(variables !== undefined && { variables }),
   });

@@ -78,22 +78,19 @@ export function unreadAccounts(
 ): Promise<readonly string[]> {
   return withDatabaseErrors(async () => {
     const { rows } = await db.execute<{ account: string }>(sql`
-      select account
+      -- A distributed database refuses subqueries that refer to the rows of unnest.
+      select account collate "C" as account
       from unnest(${textArray(accounts)}::text[]) as configured (account)
-      where not exists (
-          select 1
-          from stream_times
-          where stream_times.account = configured.account
-            and ${isOneOf(accounts)}
-        )
-        and not exists (
-          select 1
-          from stream_states
-          where stream_states.account = configured.account
-            and ${isOneOf(accounts)}
-            and product_type = ''
-            and coalesce(retired_at, paused_at) is not null
-        )
+      except
+      select account
+      from stream_times
+      where ${isOneOf(accounts)}
+      except
+      select account
+      from stream_states
+      where ${isOneOf(accounts)}
+        and product_type = ''
+        and coalesce(retired_at, paused_at) is not null
       order by account`);
     return rows.map(({ account }) => account);
   });

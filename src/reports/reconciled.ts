@@ -64,19 +64,21 @@ async function readChains(db: Queryable): Promise<readonly ReconciledChain[]> {
       order by reconciled_at
       limit ${singlyMax}
     ),
-    -- The chains checked longest ago are counted one by one.
+    -- The chains checked longest ago are counted one by one. The bills are found by the stored chains: a
+    -- distributed database has those beside the bills, and refuses a lateral limit by rows of \`oldest\`.
     singly as (
-      select oldest.account, oldest.product_type, oldest.coin, newer.bills
+      select chains.account, chains.product_type, chains.coin, newer.bills
       from oldest
+      join reconciled_chains as chains using (account, product_type, coin)
       cross join lateral (
         select count(*) as bills
         from (
           select 1
           from bills
-          where bills.account = oldest.account
-            and bills.product_type = any(${productTypesOf("oldest.product_type")})
-            and bills.coin = oldest.coin
-            and ingested_at >= reconciled_at
+          where bills.account = chains.account
+            and bills.product_type = any(${productTypesOf("chains.product_type")})
+            and bills.coin = chains.coin
+            and ingested_at >= chains.reconciled_at
           limit ${sinceMax}
         ) as counted
       ) as newer

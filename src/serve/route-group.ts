@@ -30,6 +30,8 @@ export type ServeDeps = {
   readonly pageNames?: readonly string[];
   /** Variables that the page's commands need, as lines of `NAME=value`. Default none. */
   readonly variables?: string;
+  /** Whether the rows are on several nodes. Default false. */
+  readonly isDistributed?: boolean;
 };
 
 /** Adds some routes of one kind to the server. */

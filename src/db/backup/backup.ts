@@ -9,6 +9,7 @@ import { appliedMigrations } from "../migrate.ts";
 import { accountGuests, accountLeases } from "../schema/accounts-schema.ts";
 import { analyticsViews } from "../schema/schema.ts";
 import { tables } from "../schema/tables.ts";
+import { useOneMoment } from "../snapshot.ts";
 import {
   type BackupHeader,
   type BackupTable,
@@ -57,6 +58,7 @@ export function backUp(
   return inTransaction(
     db,
     async (tx) => {
+      await useOneMoment(tx);
       await usePlainText(tx);
       const kept = await readTables(tx);
       const header = await headerOf(tx, kept);

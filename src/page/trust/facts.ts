@@ -49,13 +49,15 @@ export type FactsDeps = {
   readonly configured?: (states: AccountStates) => readonly Stream[];
   /** Variables that the page's commands need to work here. Default none. */
   readonly variables?: string;
+  /** Whether the rows are on several nodes. Default false. */
+  readonly isDistributed?: boolean;
 };
 
 const everything = { accounts: undefined, productTypes: undefined };
 
 export async function readFacts(
   tx: Transaction,
-  { settleLagMs, configured = () => [], variables }: FactsDeps,
+  { settleLagMs, configured = () => [], variables, isDistributed = false }: FactsDeps,
 ): Promise<Facts> {
   const stored = await readSyncedStreams(tx);
   const status = await readStatus(tx, stored, settleLagMs);
@@ -64,7 +66,8 @@ export async function readFacts(
     isDemo({ demoAccounts }, stream),
   );
   const reconciled = await readReconciled(tx);
-  const [chains, demoChains] = divided(chainsOf(await readCoinNames(tx), reconciled), (chain) =>
+  const names = await readCoinNames(tx, { isDistributed });
+  const [chains, demoChains] = divided(chainsOf(names, reconciled), (chain) =>
     isDemo({ demoAccounts }, { account: chain.account, productType: chain.wallet }),
   );
   return {
