@@ -111,6 +111,67 @@ test("a picture is read by the keyboard, and says what the table below it says",
   await page.close();
 });
 
+test("a table of figures is one stop of the Tab key, and the arrow keys go from figure to figure", async () => {
+  const page = await open("/?account=main&product=USDT-FUTURES");
+  const stops: number = await page.evaluate(
+    `[...document.querySelectorAll("a[href], button, input, select, summary, [tabindex]")]
+      .filter((one) => one.tabIndex >= 0 && one.checkVisibility()).length`,
+  );
+  expect(stops).toBeLessThan(90);
+  const links: number = await page.evaluate(
+    `document.querySelectorAll("#rollforward tbody tr").length`,
+  );
+  expect(links).toBeGreaterThan(80);
+  const rowAt = (): Promise<number> =>
+    page.evaluate(`document.activeElement.closest("tr").rowIndex`);
+  await page.locator("#rollforward table a[tabindex='0']").focus();
+  const row = await rowAt();
+  for (const [key, down] of [
+    ["ArrowDown", 1],
+    ["ArrowDown", 2],
+    ["ArrowUp", 1],
+  ] as const) {
+    await page.keyboard.press(key);
+    expect(await rowAt()).toBe(row + down);
+  }
+  // The place among all links of the table, the row's first and last link, and the address.
+  const place = (): Promise<readonly [place: number, first: number, last: number, href: string]> =>
+    page.evaluate(`(() => {
+      const link = document.activeElement;
+      const all = [...link.closest("table").querySelectorAll("a")];
+      const own = [...link.closest("tr").querySelectorAll("a")];
+      return [all.indexOf(link), all.indexOf(own[0]), all.indexOf(own.at(-1)), link.href];
+    })()`);
+  await page.keyboard.press("Home");
+  const [start, first] = await place();
+  expect(start).toBe(first);
+  await page.keyboard.press("ArrowRight");
+  expect((await place())[0]).toBe(start + 1);
+  await page.keyboard.press("End");
+  const [end, , last, href] = await place();
+  expect(end).toBe(last);
+  // Tab leaves the table, and comes back to where it was.
+  await page.keyboard.press("Tab");
+  expect(await page.evaluate(`document.activeElement.closest("#rollforward table")`)).toBeNull();
+  await page.keyboard.press("Shift+Tab");
+  expect((await place())[3]).toBe(href);
+  await page.close();
+});
+
+test("Enter on a day of a chart opens that day's bills", async () => {
+  const page = await open("/?account=main&product=USDT-FUTURES");
+  await page.locator("#balance svg.days").focus();
+  await page.keyboard.press("End");
+  await page.keyboard.press("ArrowLeft");
+  const day = /\d{4}-\d\d-\d\d/.exec(
+    (await page.locator("#balance output").textContent()) ?? "",
+  )?.[0];
+  await page.keyboard.press("Enter");
+  await page.waitForURL("**/bills**");
+  expect(page.url()).toContain(`from=${day}&to=${day}`);
+  await page.close();
+});
+
 test.each([
   [
     "the bills of a figure",

@@ -77,6 +77,19 @@ test("it is asked by GET alone, and lets nothing in from elsewhere", async () =>
   );
 });
 
+test("an address that nothing answers is a page for browsers, and the exchange's error for programs", async () => {
+  await using server = await openPageServer();
+  server.show(tables);
+  const asked = (accept: string) => fetch(`${server.url}/bils`, { headers: { accept } });
+  const shown = await asked("text/html,application/xhtml+xml,*/*;q=0.8");
+  expect(shown.status).toBe(404);
+  expect(shown.headers.get("content-security-policy")).toMatch(/^default-src 'none';/);
+  expect(await shown.text()).toContain("There is no such page");
+  const told = await asked("*/*");
+  expect(told.status).toBe(404);
+  expect(await told.json()).toMatchObject({ code: "40404" });
+});
+
 const textOf = (markup: string): string =>
   markup
     .replaceAll(/<[^>]*>/g, " ")

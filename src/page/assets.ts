@@ -7,6 +7,7 @@ const styles = ["base", "tables", "trust", "ledgers", "charts", "money", "narrow
 const assets = {
   "page.css": { type: "text/css; charset=utf-8", files: styles.map((name) => `${name}.css`) },
   "page.js": { type: "text/javascript; charset=utf-8", files: ["page.js"] },
+  "cells.js": { type: "text/javascript; charset=utf-8", files: ["cells.js"] },
   "charts.js": { type: "text/javascript; charset=utf-8", files: ["charts.js"] },
   "icon.svg": { type: "image/svg+xml", files: ["icon.svg"] },
 } as const;

@@ -22,6 +22,7 @@ export const pageHead = (
 <link rel="stylesheet" href="/page/page.css">
 <script src="/page/page.js" type="module"></script>
 <script src="/page/charts.js" type="module"></script>
+<script src="/page/cells.js" type="module"></script>
 ${isSyncAtWork ? html`<noscript><meta http-equiv="refresh" content="5"></noscript>` : ""}
 </head>
 <body>

@@ -71,4 +71,4 @@ export const liveParts = (facts: Facts, shown: Shown): readonly Html[] =>
     : [trustSection(facts), ledgersSection(facts, shown)];
 
 const footNotes = (now: EpochMs): Html =>
-  html`<p>Days are UTC. Coins are never added up. Amounts are rounded for reading: rest the pointer on one, or tick “all digits”. Read ${timeTag(now)}.</p>`;
+  html`<p>Days are UTC. Coins are never added up. Amounts are rounded for reading: <span class="pointer">rest the pointer on one, or </span>tick “all digits”. Read ${timeTag(now)}.</p>`;

@@ -8,7 +8,7 @@ import { health } from "./health.ts";
 import { metrics } from "./metrics.ts";
 import { mirror } from "./mirror/mirror.ts";
 import { openapi } from "./openapi.ts";
-import { page } from "./page/page-routes.ts";
+import { page, sendNoSuchPage } from "./page/page-routes.ts";
 import type { RouteGroup, ServeDeps } from "./route-group.ts";
 import { sendEnvelope } from "./send-envelope.ts";
 
@@ -56,7 +56,11 @@ export function createApp(deps: ServeDeps): FastifyInstance {
   app.addHook("onRequest", async (request, reply) => {
     if (request.url.includes("%00")) return sendEnvelope(reply, noText());
   });
-  app.setNotFoundHandler((_request, reply) => sendEnvelope(reply, notFound()));
+  app.setNotFoundHandler(({ method, headers }, reply) =>
+    method === "GET" && headers.accept?.includes("text/html")
+      ? sendNoSuchPage(reply)
+      : sendEnvelope(reply, notFound()),
+  );
   app.setErrorHandler((error, _request, reply) => {
     const known = clientFault(error);
     if (known !== undefined) return sendEnvelope(reply, known);

@@ -1,5 +1,6 @@
-// Reads a chart's days out, at the pointer and by the arrow keys. Each day is a cell of the chart
-// and contains its text. Without this script, the table below the chart gives the same figures.
+// Reads a chart's days out, at the pointer and by the arrow keys; Enter or a click opens a day's
+// bills. Each day is a cell of the chart and contains its text. Without this script, the table below
+// the chart gives the same figures and links.
 
 for (const plot of document.querySelectorAll(".plot")) {
   const picture = plot.querySelector(".days");
@@ -7,6 +8,12 @@ for (const plot of document.querySelectorAll(".plot")) {
   const cells = [...plot.querySelectorAll(".cell")];
   if (picture === null || reading === null || cells.length === 0) continue;
   const last = cells.length - 1;
+  // The newest day is the first row.
+  const rows = plot.closest("section")?.querySelectorAll(".data tbody tr") ?? [];
+  const open = (index) => {
+    const link = rows.length === cells.length && rows[last - index].querySelector("a[href]");
+    if (link) location.assign(link.href);
+  };
   let place = last;
 
   const show = (index) => {
@@ -41,6 +48,7 @@ for (const plot of document.querySelectorAll(".plot")) {
     End: () => last,
   };
   picture.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") return open(place);
     const next = keys[event.key];
     if (next === undefined || event.altKey || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
@@ -51,6 +59,10 @@ for (const plot of document.querySelectorAll(".plot")) {
   picture.addEventListener("pointermove", (event) => {
     const index = cells.indexOf(event.target);
     if (index !== -1) show(index);
+  });
+  picture.addEventListener("click", (event) => {
+    const index = cells.indexOf(event.target);
+    if (index !== -1) open(index);
   });
   picture.addEventListener("pointerleave", () => {
     if (document.activeElement !== picture) clear();

@@ -12,6 +12,7 @@ const replace = (fresh) => {
   }
   const focused = [...old.querySelectorAll(focusable)].indexOf(document.activeElement);
   old.replaceWith(fresh);
+  fresh.dispatchEvent(new Event("replaced", { bubbles: true }));
   if (focused !== -1) fresh.querySelectorAll(focusable)[focused]?.focus({ preventScroll: true });
 };
 

@@ -29,7 +29,12 @@ export const isOwnResult = sql`(category = any(${textArray(otherResults)}::text[
 export const isFeeRow = sql`category = 'fees'`;
 
 export const contractParts: readonly ContractPart[] = [
-  { name: "contract_profit", title: "Profit", ofBill: amount, isOfBill: isProfit },
+  {
+    name: "contract_profit",
+    title: "Realised profit and loss",
+    ofBill: amount,
+    isOfBill: isProfit,
+  },
   {
     name: "contract_fees",
     title: "Fees",

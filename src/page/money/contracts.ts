@@ -35,12 +35,12 @@ export const contracts: WalletSection = {
       .filter((each) => isDemoProductType(each.product) === isDemo)
       .toSorted((a, b) => nearness(a) - nearness(b));
     return card(
-      { ...about, about: `${account}, all coins, ${from} to ${to}` },
+      { ...about, about: `all coins of ${account}, ${from} to ${to}` },
       coins.length === 0
         ? html`<p class="note">${await nothingText(context)}</p>`
         : html`${tableOf(coins.slice(0, coinsMax), selection)}
 ${coins.length > coinsMax ? html`<p class="note">and ${formatCounted(coins.length - coinsMax, "coin")} more: choose one above.</p>` : ""}
-<p class="note">Fees: less rebates, and with those in rows of their own. Other: liquidations, deliveries, bonuses, copy trading and interest. Each coin’s sum is its result, as “Result by day” has it; coins are never added up. Transfers, conversions, coins bought and sold, loans and unmapped types are no result: the <a href="#bridge">bridge</a> has them.</p>
+<p class="note">Fees: less rebates, and with those in rows of their own. Other: liquidations, deliveries, bonuses, copy trading and interest. Each coin’s sum is its result, as <a href="#result">Result by day</a> has it; coins are never added up. Transfers, conversions, coins bought and sold, loans and unmapped types are no result: see <a href="#bridge">Opening to closing balance</a>.</p>
 <p class="note">Counted bills: those that earn or cost something. The rollforward counts all bills of these days, and the ledgers all that are stored.</p>
 ${coins.some(hasMovedOtherwise) ? html`<p class="note">Moved otherwise: by how much the balance moved more or less than these bills say, since a coupon paid a fee, or what they name is not taken from it.</p>` : ""}`,
     );

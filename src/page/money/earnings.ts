@@ -42,7 +42,7 @@ export type CoinEarnings = {
 };
 
 /**
- * The earnings of all coins of the selected account, ordered by product, then by most bills. They
+ * The earnings of all coins of the selected account, ordered by product and coin, whatever the days. They
  * are queried once for each context.
  */
 export const readEarnings = onceFor(readCoins);
@@ -69,11 +69,7 @@ async function readCoins(context: WalletContext): Promise<readonly CoinEarnings[
       const off = { days: Number(offDays), difference };
       return [{ product, coin, contracts: own, movedOtherwise, result, unreadDays, unmapped, off }];
     })
-    .toSorted(
-      (a, b) =>
-        a.product.localeCompare(b.product) ||
-        together(b.contracts).bills - together(a.contracts).bills,
-    );
+    .toSorted((a, b) => a.product.localeCompare(b.product) || a.coin.localeCompare(b.coin));
 }
 
 type Row = Place & Record<PartName | "symbol" | "bills", string>;
@@ -161,7 +157,7 @@ async function readContracts({
       from others
     ) as parts
     group by wallet, coin, symbol
-    order by abs(sum(profit + fees + funding + other)) desc, symbol`);
+    order by symbol = '', abs(sum(profit + fees + funding + other)) desc, symbol`);
   return rows.map(({ product, coin, symbol, bills, ...figures }) => ({
     product,
     coin,

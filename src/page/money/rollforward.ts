@@ -164,6 +164,7 @@ function rowsTable(
 <tr class="${stretch === whole ? "" : markOf(stretch)}"><th scope="row">${name}</th>${columns.map((entry) => cell(entry, stretch))}</tr>`;
   return {
     notes: [
+      html`<p class="note in-frame">The ${stretches.length} rows scroll in their frame.</p>`,
       ...(columns.length > fittingMax
         ? [html`<p class="note wide">The columns between opening and closing scroll sideways.</p>`]
         : []),

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { readAssets } from "../../page/assets.ts";
 import { writeBillsPage } from "../../page/bills/bills-page.ts";
 import { type Html, html } from "../../page/html.ts";
@@ -68,6 +68,15 @@ async function insteadOf({ read, readReachable }: ServeDeps): Promise<Html | und
 const refused = messagePage(
   "Not shown under this name",
   html`The page has no password of its own. This machine reads it at <code>http://localhost</code> or <code>http://127.0.0.1</code>. For others, put a proxy before it that asks them who they are, and name its host: <code>serve --page-host bills.example.com</code>.`,
+);
+
+/** What a browser is told that asks for an address that nothing answers. */
+export const sendNoSuchPage = (reply: FastifyReply): FastifyReply =>
+  reply.code(404).headers(headers).type("text/html; charset=utf-8").send(noSuchPage.text);
+
+const noSuchPage = messagePage(
+  "There is no such page",
+  html`<a href="/">The page of the ledgers</a> has links to all others.`,
 );
 
 function addAssets(app: FastifyInstance): void {
