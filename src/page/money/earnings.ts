@@ -57,17 +57,27 @@ async function readCoins(context: WalletContext): Promise<readonly CoinEarnings[
   const readings = await walletReadings(context);
   const ended = context.wallets.filter(({ isEnded }) => isEnded).map(({ product }) => product);
   return results
-    .flatMap(({ product, coin, result, unread, offDays, difference, unmapped }) => {
+    .flatMap(({ product, coin, result, unread, unmapped, ...off }) => {
       const own = contracts.get(keyOf({ product, coin })) ?? [];
       const sum = together(own).figures.contract_result;
       const movedOtherwise = decimalText(subtract(decimalOf(result), decimalOf(sum)));
-      if (own.length === 0 && isZero(unmapped)) return [];
+      if (own.length === 0 && isZero(unmapped) && off.days === "0") return [];
       // Days count from the wallet's first reading, not from the coin's first bill. A wallet that is
       // no longer read has no days after its last.
       const ofWallet = ended.includes(product) ? 0 : (readings.get(product)?.unreadDays ?? 0);
       const unreadDays = Math.max(Number(unread), ofWallet);
-      const off = { days: Number(offDays), difference };
-      return [{ product, coin, contracts: own, movedOtherwise, result, unreadDays, unmapped, off }];
+      return [
+        {
+          product,
+          coin,
+          contracts: own,
+          movedOtherwise,
+          result,
+          unreadDays,
+          unmapped,
+          off: { ...off, days: Number(off.days) },
+        },
+      ];
     })
     .toSorted((a, b) => a.product.localeCompare(b.product) || a.coin.localeCompare(b.coin));
 }
@@ -167,8 +177,7 @@ async function readContracts({
   }));
 }
 
-type CoinResult = Place &
-  Readonly<Record<"result" | "unread" | "unmapped" | "offDays" | "difference", string>>;
+type CoinResult = Place & Readonly<Record<"result" | "unread" | "unmapped" | keyof Off, string>>;
 
 /** Sums the result of the same days as the bridge and the result by day. */
 async function readResults({ tx, selection, now }: WalletContext): Promise<readonly CoinResult[]> {
@@ -184,7 +193,9 @@ async function readResults({ tx, selection, now }: WalletContext): Promise<reado
       product_type as product,
       coin,
       sum(${result})::text as result,
-      count(*) filter (where ${difference.ofDay} <> 0) as "offDays",
+      count(*) filter (where ${difference.ofDay} <> 0) as days,
+      sum(greatest(${difference.ofDay}, 0))::text as above,
+      sum(least(${difference.ofDay}, 0))::text as below,
       sum(${difference.ofDay})::text as difference,
       sum(unmapped)::text as unmapped,
       count(*) filter (where not is_complete and day < ${today}::date) as unread

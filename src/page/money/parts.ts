@@ -49,23 +49,40 @@ export const unreadDays = (days: readonly Stretch[], now: EpochMs): number => {
 /**
  * Says that balances do not follow from their bills, which figures of bills cannot show.
  */
-export const offNote = ({ days, difference }: Off, selection: PageSelection): Html => {
+export const offNote = (off: Off, selection: PageSelection): Html => {
+  const { days, difference, above, below } = off;
   if (days === 0) return html``;
-  const onDays = `on ${formatCounted(days, "day")}`;
   const address = billsAddress(selection, { pieces: ["difference"] });
-  return html`<span class="is-off">${icon("bad")} ${
-    isZero(difference)
-      ? `unexplained ${onDays}, which cancels out`
-      : html`unexplained: ${linked(discrepancy(difference, selection), address)} ${selection.coin} ${onDays}`
-  }</span>`;
+  const figure = (decimal: string) => linked(discrepancy(decimal, selection), address);
+  const onDays = html`${selection.coin} on ${formatCounted(days, "day")}`;
+  const parts = html`${figure(above)} and ${figure(below)}`;
+  const text = isZero(difference)
+    ? html`${parts} ${onDays}, which cancel out`
+    : isZero(above) || isZero(below)
+      ? html`${figure(difference)} ${onDays}`
+      : html`${figure(difference)} ${onDays}, the sum of ${parts}`;
+  return html`<span class="is-off">${icon("bad")} unexplained: ${text}</span>`;
 };
 
-/** How far balances do not follow from their bills: on how many days, and by how much in all. */
-export type Off = { readonly days: number; readonly difference: string };
+/** How far balances do not follow from their bills. */
+export type Off = {
+  /** The number of days with a difference. */
+  readonly days: number;
+  readonly difference: string;
+  /** The sum of the days' positive differences, and of the negative ones. */
+  readonly above: string;
+  readonly below: string;
+};
 
 export function offOf(days: readonly Stretch[]): Off {
-  const off = days.filter(isOff);
-  return { days: off.length, difference: sumOf(off.map(({ moved }) => moved.difference)) };
+  const off = days.filter(isOff).map(({ moved }) => moved.difference);
+  const isBelow = (decimal: string) => decimal.startsWith("-");
+  return {
+    days: off.length,
+    difference: sumOf(off),
+    above: sumOf(off.filter((decimal) => !isBelow(decimal))),
+    below: sumOf(off.filter(isBelow)),
+  };
 }
 
 /** A folded table of the figures that a chart is drawn from. */

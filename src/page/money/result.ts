@@ -57,7 +57,7 @@ export const result: WalletSection = {
     });
     return card(
       shownAbout,
-      html`<figure>${picture}<figcaption class="note">Total ${netMovement(total, selection)} ${coin}: profit, fees, funding, liquidations, bonuses, copy trading, deliveries and interest. ${offNote(offOf(known), selection)} ${breaksText(breaks)}</figcaption></figure>
+      html`<figure>${picture}<figcaption class="note">Total ${netMovement(total, selection)} ${coin}: profit, fees, funding, liquidations, bonuses, copy trading, deliveries and interest. <a href="#balance-sum">What else moved the balance</a>. ${offNote(offOf(known), selection)} ${breaksText(breaks)}</figcaption></figure>
 ${figureTable("The result as a table", ["Day", "Result", "Read"], rows)}`,
     );
   },
