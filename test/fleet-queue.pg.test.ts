@@ -165,6 +165,17 @@ describe("a job", () => {
   });
 });
 
+test("what was given up of an account that no round queues any more is forgotten", async () => {
+  await using at = await openQueues();
+  const [queue] = at.queues;
+  await queue.enqueue([task("kept"), task("gone"), ...queuedChecks([{ name: "gone" }])]);
+  await queue.enqueue([{ task: { lists: true }, priority: 1, group: "lists" }]);
+  for (const job of await queue.fetch(4)) await queue.abandon(job, "refused");
+  await queue.forgetOthers(new Set(["kept"]));
+  const failed = await failedOf(at.db);
+  expect(failed?.map(({ name }) => name).toSorted()).toEqual([":lists", "kept"]);
+});
+
 test("an account that is renamed waits under its new name, once, and what was given up of it is told so", async () => {
   await using at = await openQueues();
   const [queue] = at.queues;

@@ -41,12 +41,14 @@ export async function addAccountCommand(
   if (!(await addAccount(database.db, account))) {
     throw new UsageError(`account ${name} was added before; accounts list shows all`);
   }
-  print(io, `account ${name} is added: the next sync reads it`);
-  if (config.added === undefined) {
+  if (config.added !== undefined) print(io, `account ${name} is added: the next sync reads it`);
+  else {
+    print(io, `account ${name} is added, and no sync reads it yet`);
     tell(
       io,
       "nothing says yet how to look up the credentials of added accounts: set ACCOUNTS_FILE " +
-        'to a file with {"credentials": {"command": ["PROGRAM", "{account}"]}}',
+        'to a file with {"credentials": {"command": ["PROGRAM", "{account}"]}}; where it names a ' +
+        "directory, an account is added by its file there",
     );
   }
   return 0;

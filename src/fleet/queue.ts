@@ -13,7 +13,7 @@ import { leaseTiming, usableMs } from "../db/lease/lease-kind.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import { failedQueue, queueSchema, syncQueue } from "../reports/queue-status.ts";
 import type { Secret } from "../secret.ts";
-import { type Job, keyOf, type QueuedTask, taskOf } from "./task.ts";
+import { accountOf, type Job, keyOf, type QueuedTask, taskOf } from "./task.ts";
 
 export const beatMs = secondMs;
 /**
@@ -167,6 +167,25 @@ export class Queue implements AsyncDisposable {
       const key = keyOf(job.task);
       const failed = { singletonKey: key, data: { key, why } };
       await this.#boss.insert(failedQueue, [failed], { db });
+    });
+  }
+
+  /** Deletes the failed jobs of all but these accounts: no later round would. */
+  async forgetOthers(accounts: ReadonlySet<string>): Promise<void> {
+    await withDatabaseErrors(async () => {
+      const { rows } = await this.#db.execute<{ id: string; key: string }>(sql`
+        select id, singleton_key as key
+        from fleet.job
+        where name = ${failedQueue}`);
+      const isOther = ({ key }: { readonly key: string }) => {
+        const account = accountOf(taskOf(key));
+        return account !== undefined && !accounts.has(account);
+      };
+      const ids = textArray(rows.filter(isOther).map(({ id }) => id));
+      await this.#db.execute(sql`
+        delete from fleet.job
+        where name = ${failedQueue}
+          and id = any(${ids}::uuid[])`);
     });
   }
 

@@ -50,6 +50,12 @@ export function taskOf(key: string): Task {
     : { account: key };
 }
 
+/** The account that a task is about; undefined for the public lists. */
+export function accountOf(task: Task): string | undefined {
+  if ("account" in task) return task.account;
+  return "reconcile" in task ? task.reconcile : undefined;
+}
+
 export function taskName(task: Task): string {
   if ("account" in task) return task.account;
   return "reconcile" in task ? `reconcile of ${task.reconcile}` : "symbols and contracts";

@@ -20,7 +20,8 @@ export async function checkWorkers(db: Queryable): Promise<Check | undefined> {
   if (sessions.length === 0) return undefined;
   const pairs = unawareOfEachOther(sessions);
   const [first] = pairs;
-  if (first === undefined) return ok(name, `${formatCounted(sessions.length, "worker")} connected`);
+  if (first === undefined)
+    return ok(name, "those that are connected share the limits of their addresses");
   const more = pairs.length === 1 ? "" : `, and ${formatCounted(pairs.length - 1, "other pair")}`;
   return {
     status: "warn",

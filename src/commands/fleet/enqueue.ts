@@ -64,7 +64,10 @@ export async function enqueueAccounts(
   const tasks = reconcile
     ? queuedChecks(accounts)
     : await queuedTasks(db, accounts, { areAll: unreachable.length === 0 });
-  return { wanted: tasks.length, queued: await queue.enqueue(tasks), unreachable };
+  const queued = await queue.enqueue(tasks);
+  const names = [...accounts.map(({ name }) => name), ...unreachable.map(({ account }) => account)];
+  await queue.forgetOthers(new Set(names));
+  return { wanted: tasks.length, queued, unreachable };
 }
 
 export const enqueuedText = ({ wanted, queued, unreachable }: Enqueued): string =>

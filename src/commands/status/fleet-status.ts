@@ -62,7 +62,7 @@ export async function readFleetStatus(
       [
         ...fleetLines({ totals, unread, maxAgeMs, now }),
         "",
-        pageLine(page, worst.length),
+        ...(totals.ledgers === 0 ? [] : [pageLine(page, worst.length)]),
         statusText(status, configured, breaks),
         recordsText(records, riskUnits, now),
         ...queueLines(queue),
