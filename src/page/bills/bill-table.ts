@@ -42,7 +42,7 @@ function placeAddress({ cTime }: ListedBill, selection: PageSelection): string {
 const chainCells = (chain: BillChain | undefined, selection: PageSelection): Html =>
   chain === undefined
     ? html`<td></td><td></td><td></td>`
-    : html`<td class="figure" data-name="Balance before">${amount(chain.before, selection)}</td><td class="figure" data-name="after">${amount(chain.after, selection)}</td><td>${chainText(chain, selection)}</td>`;
+    : html`<td class="figure" data-name="Balance before">${amount(chain.before, selection)}</td><td class="figure" data-name="after">${amount(chain.after, selection)}</td><td class="check">${chainText(chain, selection)}</td>`;
 
 const isOff = (chain: BillChain): boolean => chain.difference !== null && !isZero(chain.difference);
 

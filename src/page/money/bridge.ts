@@ -48,7 +48,7 @@ export const bridge: WalletSection = {
         ...about,
         about: html`${selection.coin} ${readChip(days, now)} ${tieChip(whole, judged)}`,
       },
-      tableOf(whole, steps, { selection, judged }),
+      html`${tableOf(whole, steps, { selection, judged })}${isZero(whole.moved.unsettled) ? "" : html`<p class="note">Not settled yet: what no bill explains so far. The next sync may read a bill that does, and <code>reconcile</code> judges what is left.</p>`}`,
     );
   },
 };

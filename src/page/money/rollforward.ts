@@ -175,7 +175,7 @@ function rowsTable(
         : []),
     ],
     isTall: true,
-    markup: html`<table class="rollforward compact">
+    markup: html`<table class="rollforward compact${columns.length > fittingMax ? " all-lines" : ""}">
 <thead><tr><th scope="col">Time</th>${columns.map(({ title, isSum }) => head(title, isSum))}</tr></thead>
 <tbody>${shown.map((stretch) => rowOf(stretch, nameOf(stretch)))}</tbody>
 <tfoot>${rowOf(whole, "Total")}</tfoot></table>`,

@@ -172,7 +172,7 @@ function reconciledTile(facts: Facts, { openBreaks = 0 }: Trust): Tile {
   return {
     ...place,
     // Reconcile checked everything; whether everything adds up is another question.
-    tone: !isDone ? "warn" : openBreaks > 0 ? "none" : "good",
+    tone: isDone ? "good" : "warn",
     figure: dayTag(at),
     notes: [
       minuteOf(at) + (since > 0 ? `, ${formatCounted(since, "bill")} since` : ""),
