@@ -19,6 +19,7 @@ const longest: readonly string[] = [
   "simulation-mutants.pg.test.ts",
   "simulation-command.pg.test.ts",
   "faulty-processes.pg.test.ts",
+  "address-limits.test.ts",
 ];
 
 const placeOf = ({ moduleId }: TestSpecification): number => {
