@@ -1,6 +1,7 @@
 import { get, type IncomingHttpHeaders } from "node:http";
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
+import { dayMs } from "../src/contract/time.ts";
 import { recordDemo } from "../src/db/accounts/demo-accounts.ts";
 import { openDatabase } from "../src/db/connect.ts";
 import { isShownTo } from "../src/serve/page/guard.ts";
@@ -217,6 +218,43 @@ test("where a bill was deleted by hand, the bills of its figures say so, on one 
   for (const path of pages) expect(await lackOf(path)).toBeUndefined();
 });
 
+test("every coin of a wallet has its unread days, also those before the coin's first bill", async () => {
+  await using fresh = await testDatabase();
+  await using own = openDatabase(fresh.url);
+  await using server = await openPageServer();
+  server.show(own);
+  const now = Date.now();
+  const known = {
+    "COIN-FUTURES": {
+      read: [
+        [90, 70],
+        [60, 0.01],
+      ],
+    },
+  } satisfies LedgerShape["known"];
+  await storeAccount(own.db, { known });
+  await own.db.execute(sql`
+    with gone as (
+      delete from bills
+      where product_type = 'COIN-FUTURES'
+        and coin = 'XRP'
+        and c_time < now() - interval '30 days'
+      returning account, product_type, (c_time at time zone 'UTC')::date as day
+    )
+    insert into dirty_days (account, wallet, day, cause)
+    select distinct account, product_type, day, 'bills'
+    from gone`);
+  await check(own.db);
+  const dayOf = (daysAgo: number) => Math.floor((now - daysAgo * dayMs) / dayMs);
+  const unread = dayOf(60) - dayOf(70) + 1;
+  const { text } = await ask(`${server.url}/`);
+  const [contracts] = tablesIn(text, "contracts");
+  const coins = contracts?.rows.flatMap(({ name }) => /^COIN-FUTURES.*/s.exec(name) ?? []) ?? [];
+  expect(coins.length).toBeGreaterThan(2);
+  for (const name of coins) expect(name).toContain(`${unread} days not all read`);
+  expect(coins.some((name) => name.includes("XRP"))).toBe(true);
+});
+
 test("an account whose key is for demo trading is no money: whatever is wrong of it, it is folded", async () => {
   await using fresh = await testDatabase();
   await using own = openDatabase(fresh.url);
@@ -287,7 +325,7 @@ test("it is never green where reconcile did not look at what is stored by now", 
     [
       "USDC-FUTURES",
       since,
-      sql`update bills set ingested_at = clock_timestamp() where bill_id = (select max(bill_id) from bills where product_type = 'USDC-FUTURES' and c_time < now() - interval '1 day')`,
+      sql`update bills set ingested_at = clock_timestamp() where bill_id = (select max(bill_id) from bills where product_type = 'USDC-FUTURES' and coin = 'USDC' and c_time < now() - interval '1 day')`,
     ],
     [
       "USDT-FUTURES",
