@@ -20,6 +20,7 @@ const benches: Readonly<Record<string, () => Promise<{ readonly run: Bench }>>> 
   peers: () => import("./peers.ts"),
   limiter: () => import("./limiter.ts"),
   reconcile: () => import("./reconcile.ts"),
+  changed: () => import("./changed.ts"),
   views: () => import("./views.ts"),
   export: () => import("./export.ts"),
   throughput: () => import("./throughput.ts"),

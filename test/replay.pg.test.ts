@@ -479,6 +479,30 @@ describe("the command", () => {
     expect(rows).toEqual([accepted, accepted]);
   });
 
+  test("accepts a row that several ledgers have in the selected ones alone", async () => {
+    await using at = await house();
+    const ledgers = [main, { ...main, productType: "COIN-FUTURES" }, { ...main, account: "other" }];
+    for (const ledger of ledgers as readonly Stream[]) {
+      await reject(ledger, [{ row: { billId: "1" } }], at.own);
+    }
+    const digest = createHash("sha256").update('{"billId":"1"}').digest("hex");
+    const accept = async (...selection: readonly string[]) => {
+      const { code } = await at.run("replay", ...selection, "--accept", digest, "--note", "known");
+      const { rows } = await at.own.db.execute<{ ledger: string }>(sql`
+        select account || ' ' || product_type as ledger
+        from rejected_bills
+        where resolved_at is null
+        order by 1`);
+      return [code, ...rows.map(({ ledger }) => ledger)];
+    };
+    expect(await accept("--account", "main", "--product", "COIN-FUTURES")).toEqual([
+      ...[0, "main USDT-FUTURES", "other USDT-FUTURES"],
+    ]);
+    expect(await accept("--account", "main")).toEqual([0, "other USDT-FUTURES"]);
+    expect(await accept("--account", "main")).toEqual([2, "other USDT-FUTURES"]);
+    expect(await accept()).toEqual([0]);
+  });
+
   test("exits with 3 where a sync holds the account", async () => {
     await using at = await house();
     await reject(main, [{ row: aRow() }], at.own);

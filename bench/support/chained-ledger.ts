@@ -4,7 +4,11 @@
  * no balance. One of ten is funding, and one of some thousands a transfer, a liquidation or a
  * bonus.
  */
-export const chainedLedger = (bills: number, everySeconds = 25): string => `
+export const chainedLedger = (
+  bills: number,
+  everySeconds = 25,
+  ingestedAt = "clock_timestamp()",
+): string => `
   insert into bills (
     account, product_type, bill_id, symbol, amount, fee, business_type, coin, balance, c_time,
     ingested_at
@@ -29,7 +33,7 @@ export const chainedLedger = (bills: number, everySeconds = 25): string => `
       then 100000 + sum(amount + fee) over (partition by product_type order by n)
     end,
     c_time,
-    clock_timestamp()
+    ${ingestedAt}
   from (
     select
       n,

@@ -7,7 +7,7 @@ import {
   reachableSelection,
   storedAmong,
 } from "../app/reachable-accounts.ts";
-import { everyLedger, isSelected, type Selection, selectedStreams } from "../app/selection.ts";
+import { isSelected, type Selection, selectedStreams } from "../app/selection.ts";
 import { storeDays } from "../app/store-days.ts";
 import type { Config } from "../config/config.ts";
 import type { Database } from "../db/connect.ts";
@@ -63,8 +63,8 @@ export async function replayCommand(
   await using database = await openCommandDatabase(config.database, notice);
   const { db } = database;
   await migrate(database.url.reveal());
-  if (options.accept !== undefined) await signOff(db, config, options.accept);
   const reachable = await reachableSelection(db, config, options.selection);
+  if (options.accept !== undefined) await signOff(db, options.accept, reachable);
   const wanted = await streamsWithRejected(db, config, reachable);
   const rowsMax = options.json ? Number.POSITIVE_INFINITY : rowsShownMax;
   const replay = async (): Promise<LoggedEnd> => {
@@ -82,9 +82,12 @@ export async function replayCommand(
 }
 
 /** @throws UsageError or DatabaseError if no unresolved row of rejected_bills has a digest. */
-async function signOff(db: Database, config: Config, accept: RejectedSignOff): Promise<void> {
-  const { selection, unreachable } = await reachableSelection(db, config, everyLedger);
-  const missing = await signOffRejected(db, accept, selection.accounts);
+async function signOff(
+  db: Database,
+  accept: RejectedSignOff,
+  { selection, unreachable }: ReachableSelection,
+): Promise<void> {
+  const missing = await signOffRejected(db, accept, selection);
   if (missing.length === 0) return;
   const none = `--accept ${missing.join(",")}: no unresolved row of rejected_bills has this digest`;
   if (unreachable.length > 0) throw notFoundAmong(none, "--accept", unreachable);

@@ -49,7 +49,8 @@ export const bills = pgTable(
   (t) => [
     primaryKey({ columns: [t.account, t.productType, t.billId] }),
     index("bills_time").on(t.account, t.productType, t.cTime),
-    // For incremental exports. Rows are stored in this order, so BRIN suffices, and it does not slow inserts.
+    // For incremental exports and checks. Rows are stored nearly in this order, so BRIN suffices. A B-tree by
+    // account would save a check some 10 ms, and slow inserts by 12 to 19 %.
     index("bills_ingested").using("brin", t.ingestedAt).with({ autosummarize: true }),
     finite("bills_amount_finite", t.amount),
     finite("bills_fee_finite", t.fee),
