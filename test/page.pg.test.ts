@@ -253,6 +253,18 @@ test("every coin of a wallet has its unread days, also those before the coin's f
   expect(coins.length).toBeGreaterThan(2);
   for (const name of coins) expect(name).toContain(`${unread} days not all read`);
   expect(coins.some((name) => name.includes("XRP"))).toBe(true);
+  const ofDays = async (query: string) => {
+    const [, selected = ""] =
+      /id="filters"(.*?)<\/section>/s.exec(
+        (await ask(`${server.url}/?product=COIN-FUTURES&coin=XRP${query}`)).text,
+      ) ?? [];
+    return textOf(selected);
+  };
+  expect(await ofDays("")).toContain(`${unread} days not all read`);
+  const [from, to] = [66, 63].map((ago) => new Date(dayOf(ago) * dayMs).toISOString().slice(0, 10));
+  const inHole = await ofDays(`&from=${from}&to=${to}`);
+  expect(inHole).toContain(`XRP is stored from ${from} to ${to}`);
+  expect(inHole).toContain("4 days not all read");
 });
 
 test("an account whose key is for demo trading is no money: whatever is wrong of it, it is folded", async () => {

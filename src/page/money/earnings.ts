@@ -9,7 +9,7 @@ import { hasFee, isFeeRow, isOwnResult, type PartName } from "./contract-parts.t
 import { lineOf, otherResults, resultLines } from "./lines.ts";
 import type { Off } from "./parts.ts";
 import { isZero, sumOf } from "./stretches.ts";
-import { walletReadings } from "./unread-wallets.ts";
+import { unreadIn, walletReadings } from "./unread-wallets.ts";
 
 /** What was earned and paid in the selected days. Decimals are text. */
 export type Earned = {
@@ -55,17 +55,13 @@ async function readCoins(context: WalletContext): Promise<readonly CoinEarnings[
   const contracts = Map.groupBy(await readContracts(context), keyOf);
   const results = await readResults(context);
   const readings = await walletReadings(context);
-  const ended = context.wallets.filter(({ isEnded }) => isEnded).map(({ product }) => product);
   return results
     .flatMap(({ product, coin, result, unread, unmapped, ...off }) => {
       const own = contracts.get(keyOf({ product, coin })) ?? [];
       const sum = together(own).figures.contract_result;
       const movedOtherwise = decimalText(subtract(decimalOf(result), decimalOf(sum)));
       if (own.length === 0 && isZero(unmapped) && off.days === "0") return [];
-      // Days count from the wallet's first reading, not from the coin's first bill. A wallet that is
-      // no longer read has no days after its last.
-      const ofWallet = ended.includes(product) ? 0 : (readings.get(product)?.unreadDays ?? 0);
-      const unreadDays = Math.max(Number(unread), ofWallet);
+      const unreadDays = unreadIn(context, readings, product, Number(unread));
       return [
         {
           product,

@@ -7,34 +7,40 @@ import type { WalletContext } from "../section.ts";
 import { walletText } from "../selection.ts";
 import { balanceSum } from "./balance-sum.ts";
 import { billsAddress, linked } from "./bill-links.ts";
-import { daysBehind } from "./chart-stretches.ts";
 import { judgedOf } from "./judged.ts";
 import { feeGroup, fundingGroup, type LineGroup, movedBy, resultGroup } from "./line-groups.ts";
 import { offNote, offOf, unreadDays } from "./parts.ts";
 import { emptyNote, tooOldNote } from "./span.ts";
 import { together } from "./stretches.ts";
 import { unmappedNote } from "./unmapped.ts";
+import { unreadIn, walletReadings } from "./unread-wallets.ts";
 import { walletDays } from "./wallet-days.ts";
 
 /** What the selected days earned, in one sentence, with what it cannot know. */
 export async function summaryOf(context: WalletContext): Promise<Html> {
   const { selection, now } = context;
-  const { coin, from, to } = selection;
+  const { product, coin, from, to } = selection;
   const days = await walletDays(context);
   const whole = together(days);
-  if (whole === undefined) return html`${await emptyNote(context)}${await tooOldNote(context)}`;
+  const readings = await walletReadings(context);
+  const unread = unreadIn(context, readings, product, unreadDays(days, now));
+  const unreadNote = (text: string) =>
+    unread === 0
+      ? ""
+      : html`<p class="not-read">${icon("warn")} ${formatCounted(unread, "day")} not all read${text}.</p>`;
+  if (whole === undefined) {
+    return html`${await emptyNote(context)}${unreadNote("")}${await tooOldNote(context)}`;
+  }
   const today = isoTime(now).slice(0, 10);
   const figure = (group: LineGroup) =>
     html`<strong>${linked(netMovement(movedBy(whole, group), selection), billsAddress(selection, { pieces: [group.name] }))}</strong>`;
-  const unread =
-    unreadDays(days, now) + daysBehind(days, context).filter((day) => day < today).length;
   const off = offOf(days);
   return html`<p class="summary"><b>${walletText(selection)}</b>, ${from === to ? from : `${from} to ${to}`}${to >= today ? " so far" : ""}:
 result ${figure(resultGroup)} ${coin}, of which fees ${figure(feeGroup)} and funding ${figure(fundingGroup)}.${
     isDemo(context) ? html` ${chip("none", "demo trading, not money")}` : ""
   }</p>
 ${balanceSum(whole, await judgedOf(context, whole), selection)}
-${unread === 0 ? "" : html`<p class="not-read">${icon("warn")} ${formatCounted(unread, "day")} not all read: these figures and the files may lack bills.</p>`}
+${unreadNote(": these figures and the files may lack bills")}
 ${off.days === 0 ? "" : html`<p>${offNote(off, selection)}. These figures and the files lack what explains it.</p>`}
 ${await tooOldNote(context)}${unmappedNote(days, selection)}`;
 }

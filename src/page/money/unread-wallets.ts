@@ -19,6 +19,21 @@ export type WalletReading = {
  */
 export const walletReadings = onceFor(readReadings);
 
+/**
+ * The number of the selected days before today that were not read completely. Days before a coin's
+ * first bill count, too.
+ * @param ofCoin how many of the coin's own days were not. A wallet that is no longer read has no others.
+ */
+export const unreadIn = (
+  { wallets }: Pick<WalletContext, "wallets">,
+  readings: ReadonlyMap<string, WalletReading>,
+  product: string,
+  ofCoin: number,
+): number => {
+  const isEnded = wallets.some((wallet) => wallet.isEnded && wallet.product === product);
+  return Math.max(ofCoin, isEnded ? 0 : (readings.get(product)?.unreadDays ?? 0));
+};
+
 async function readReadings({
   tx,
   selection: { account, from, to },
