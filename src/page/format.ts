@@ -98,6 +98,9 @@ export function padded<Value extends string | null>(decimals: readonly Value[]):
   );
 }
 
+// No line ends between a number and its unit.
+const noBreak = "\u00a0";
+
 /**
  * How long something is, in its two largest units: "25 min", "3 h 10 min", "7 days". Hours are whole
  * from one day on, so that 7 days less a second are 7 days.
@@ -116,7 +119,7 @@ export function lengthText(ms: number): string {
           [Math.floor(hours / 24), hours % 24 > 0 ? "d" : hours === 24 ? "day" : "days"],
           [hours % 24, "h"],
         ];
-  return units.flatMap(([count, unit]) => (count === 0 ? [] : `${count} ${unit}`)).join(" ");
+  return units.flatMap(([count, unit]) => (count === 0 ? [] : [count, unit])).join(noBreak);
 }
 
 /** Takes the sign from the number itself: a number that rounds to zero keeps its sign. */

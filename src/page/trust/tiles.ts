@@ -193,7 +193,16 @@ function breaksTile({ openBreaks, notices, rejectedRows }: Trust): Tile {
       tone: openBreaks > notices ? "bad" : "warn",
       figure: formatCount(openBreaks),
     };
-  return { ...place, tone: rejectedRows > 0 ? "warn" : "good", figure: "none" };
+  if (rejectedRows > 0) {
+    return {
+      name: "Rejected rows",
+      href: "#breaks",
+      tone: "warn",
+      figure: formatCount(rejectedRows),
+      notes: ["no break is open"],
+    };
+  }
+  return { ...place, tone: "good", figure: "none" };
 }
 
 /** A run's outcome in words. */
