@@ -1,5 +1,6 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { Transaction } from "../db/connect.ts";
+import { transfersOf } from "../db/days/transfers-of.ts";
 import { bookedMaxOf, chainOrder, joinOrder } from "../db/sql/chain-order.ts";
 import { onlyRow } from "../db/sql/only-row.ts";
 import { timeText } from "../db/sql/time-text.ts";
@@ -109,10 +110,9 @@ export async function findTransferBreaks(
     sql`
     with legs as (
       select account, product_type, coin, bill_id, c_time, amount
-      from analytics.transfers
+      from (${transfersOf(account)}) as transfers
       where state = 'one_sided'
         and ${isBetweenProducts}
-        and account = ${account}
     )
     select distinct on (sent.account, sent.product_type, sent.bill_id)
       sent.account,

@@ -37,15 +37,23 @@ export const sinceMax = 10_000;
 const singlyMax = 200;
 const togetherMax = 200_000;
 
+type Distribution = {
+  /** Whether the rows are on several nodes, which refuse a limit for each row. */
+  readonly isDistributed: boolean;
+};
+
 /** How far each chain was reconciled, and how many bills came since. */
-export function readReconciled(db: Queryable): Promise<Reconciled> {
+export function readReconciled(db: Queryable, distribution: Distribution): Promise<Reconciled> {
   return withDatabaseErrors(async () => ({
-    chains: await readChains(db),
+    chains: await readChains(db, distribution),
     ...(await readRuns(db)),
   }));
 }
 
-async function readChains(db: Queryable): Promise<readonly ReconciledChain[]> {
+async function readChains(
+  db: Queryable,
+  { isDistributed }: Distribution,
+): Promise<readonly ReconciledChain[]> {
   const others = await readOthersSince(db);
   const { rows } = await db.execute<{
     account: string;
@@ -64,24 +72,9 @@ async function readChains(db: Queryable): Promise<readonly ReconciledChain[]> {
       order by reconciled_at
       limit ${singlyMax}
     ),
-    -- The chains checked longest ago are counted one by one. The bills are found by the stored chains: a
-    -- distributed database has those beside the bills, and refuses a lateral limit by rows of \`oldest\`.
+    -- The chains checked longest ago are counted one by one.
     singly as (
-      select chains.account, chains.product_type, chains.coin, newer.bills
-      from oldest
-      join reconciled_chains as chains using (account, product_type, coin)
-      cross join lateral (
-        select count(*) as bills
-        from (
-          select 1
-          from bills
-          where bills.account = chains.account
-            and bills.product_type = any(${productTypesOf("chains.product_type")})
-            and bills.coin = chains.coin
-            and ingested_at >= chains.reconciled_at
-          limit ${sinceMax}
-        ) as counted
-      ) as newer
+      ${isDistributed ? countedAll : countedToMax}
     ),
     -- All others are counted together, from the bills stored since the first of them was checked.
     newest as materialized (
@@ -128,6 +121,33 @@ async function readChains(db: Queryable): Promise<readonly ReconciledChain[]> {
     billsSince: Number(row.since),
   }));
 }
+
+const isSince = sql`
+          bills.account = chains.account
+            and bills.product_type = any(${productTypesOf("chains.product_type")})
+            and bills.coin = chains.coin
+            and ingested_at >= chains.reconciled_at`;
+
+const countedToMax = sql`
+      select chains.account, chains.product_type, chains.coin, newer.bills
+      from oldest as chains
+      cross join lateral (
+        select count(*) as bills
+        from (
+          select 1
+          from bills
+          where ${isSince}
+          limit ${sinceMax}
+        ) as counted
+      ) as newer`;
+
+const countedAll = sql`
+      select chains.account, chains.product_type, chains.coin, count(bills.bill_id) as bills
+      from oldest
+      join reconciled_chains as chains using (account, product_type, coin)
+      left join bills
+        on ${isSince}
+      group by chains.account, chains.product_type, chains.coin`;
 
 /**
  * When the first of the chains was checked that are not counted one by one. A query of its own: given a

@@ -114,6 +114,5 @@ export function seenStatement(told: readonly string[]): SeenStatement {
 
 function partsOf(plan: Plan): readonly string[] {
   const [, part] = /_part_(\d+)$/.exec(plan["Relation Name"] ?? "") ?? [];
-  const isRead = part !== undefined && plan["Actual Loops"] !== 0;
-  return [...(isRead ? [part] : []), ...(plan.Plans ?? []).flatMap(partsOf)];
+  return [...(part === undefined ? [] : [part]), ...(plan.Plans ?? []).flatMap(partsOf)];
 }

@@ -54,11 +54,7 @@ export const dayTables: readonly DayTable[] = [ledgerDays, symbolDays, checkDays
       name,
       columns,
       computed: text.replaceAll("$account", "dirty.account"),
-      computedOf: (account) =>
-        sql.join(
-          text.split("$account").map((part) => sql.raw(part)),
-          sql`${account}`,
-        ),
+      computedOf: (account) => withAccount(text, account),
       isByProductType,
     };
   },
@@ -82,26 +78,43 @@ export const dayViews = (): readonly { readonly name: string; readonly text: str
   ...dayTables.map((table) => ({ name: `current_${table.name}`, text: currentView(table) })),
   ...["known_days", "sought_spans", "chained_days"].map((name) => ({ name, text: readText(name) })),
   ...["activity", "entries"].flatMap((what) => [
-    {
-      name: `classic_${what}`,
-      text: readText(`wallet_${what}`, { ...classic, name: `classic_${what}` }),
-    },
-    {
-      name: `unified_${what}`,
-      text: readText(`wallet_${what}`, { ...unified, name: `unified_${what}` }),
-    },
+    { name: `classic_${what}`, text: ofKnown(readText(`wallet_${what}`, classic(what))) },
+    { name: `unified_${what}`, text: ofKnown(readText(`wallet_${what}`, unified(what))) },
   ]),
   { name: "known_entries", text: readText("known_entries") },
 ];
 
-const classic = {
+/** A view reads the bills of each row's account. */
+const ofKnown = (text: string): string => text.replaceAll("$account", "known.account");
+
+/**
+ * The rows of the view `known_entries` of one account. The account is a constant in each part of it, which
+ * tells a distributed database the node.
+ */
+export function entriesOf(account: string): SQL {
+  const own = [classic, unified].map((wallet) => {
+    const [, query = ""] = readText("wallet_entries", wallet("entries")).split(/ view \S+ as\n|;/);
+    return sql`select own.* from (${withAccount(query, account)}) as own where own.account = ${account}`;
+  });
+  return sql.join(own, sql` union all `);
+}
+
+const withAccount = (text: string, account: string): SQL =>
+  sql.join(
+    text.split("$account").map((part) => sql.raw(part)),
+    sql`${account}`,
+  );
+
+const classic = (what: string) => ({
+  name: `classic_${what}`,
   product_type: "known.wallet",
   product_types: "known.wallet",
   of_wallet: "known.wallet <> 'UTA'",
-};
+});
 
-const unified = {
+const unified = (what: string) => ({
+  name: `unified_${what}`,
   product_type: "bills.product_type",
   product_types: `any(${unifiedArrayText})`,
   of_wallet: "known.wallet = 'UTA'",
-};
+});

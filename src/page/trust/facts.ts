@@ -65,7 +65,7 @@ export async function readFacts(
   const [streams, demoStreams] = divided(status.streams, ({ stream }) =>
     isDemo({ demoAccounts }, stream),
   );
-  const reconciled = await readReconciled(tx);
+  const reconciled = await readReconciled(tx, { isDistributed });
   const names = await readCoinNames(tx, { isDistributed });
   const [chains, demoChains] = divided(chainsOf(names, reconciled), (chain) =>
     isDemo({ demoAccounts }, { account: chain.account, productType: chain.wallet }),

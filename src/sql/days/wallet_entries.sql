@@ -39,7 +39,7 @@ cross join lateral (
     balance
   from analytics.entries
   left join bill_order using (account, product_type, bill_id)
-  where entries.account = known.account
+  where entries.account = $account
     and entries.product_type = $product_types
     and entries.c_time >= since
     and entries.c_time < until

@@ -1,0 +1,12 @@
+import { type SQL, sql } from "drizzle-orm";
+import { readSqlFile } from "../sql/sql-file.ts";
+import { entriesOf } from "./day-views.ts";
+
+/**
+ * The rows of the view `analytics.transfers` of one account: its query, with the entries of that account
+ * under the name of those of all.
+ */
+export function transfersOf(account: string): SQL {
+  const [, query = ""] = readSqlFile("views/transfers", {}).split(/ view \S+ as\nwith |;/);
+  return sql`with known_entries as (${entriesOf(account)}), ${sql.raw(query)}`;
+}
