@@ -296,16 +296,20 @@ test("an account whose key is for demo trading is no money: whatever is wrong of
       selected: /<select name="account">.*?<option value="([^"]*)" selected/s.exec(page)?.[1],
       folded: /Demo trading, which is not money: (\d+)/.exec(page)?.[1],
       rejected: page.includes("Rejected rows"),
+      isNoMoney: page.includes("demo trading, not money"),
     };
   };
-  const asMoney = { headline: "Some history is lost", selected: "paper", folded: "2" };
-  expect(await read()).toEqual({ ...asMoney, rejected: true });
+  const asMoney = {
+    ...{ headline: "Some history is lost", selected: "paper", folded: "2" },
+    ...{ rejected: true, isNoMoney: false },
+  };
+  expect(await read()).toEqual(asMoney);
   await recordDemo(own.db, "paper", true);
   const asDemo = { headline: "Complete, and it adds up", folded: "5", rejected: false };
-  expect(await read()).toEqual({ ...asDemo, selected: "main" });
-  expect(await read("?account=paper")).toEqual({ ...asDemo, selected: "paper" });
+  expect(await read()).toEqual({ ...asDemo, selected: "main", isNoMoney: false });
+  expect(await read("?account=paper")).toEqual({ ...asDemo, selected: "paper", isNoMoney: true });
   await recordDemo(own.db, "paper", false);
-  expect(await read()).toEqual({ ...asMoney, rejected: true });
+  expect(await read()).toEqual(asMoney);
 });
 
 test("it is never green where reconcile did not look at what is stored by now", async () => {

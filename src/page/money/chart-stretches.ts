@@ -28,10 +28,7 @@ type Shown = Pick<WalletContext, "selection" | "wallets" | "now">;
  * The selected days after the last day that was read, up to today. None for a wallet that is no
  * longer read: it has no such days.
  */
-export function daysBehind(
-  days: readonly Stretch[],
-  { selection, wallets, now }: Shown,
-): readonly Day[] {
+function daysBehind(days: readonly Stretch[], { selection, wallets, now }: Shown): readonly Day[] {
   const { account, product, coin, to } = selection;
   const last = days.at(-1);
   const isEnded = wallets.some(
