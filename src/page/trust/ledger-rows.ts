@@ -30,8 +30,9 @@ export const ledgerTable = (rows: readonly Html[], scale: Scale): Html => html`
 </table>`;
 
 /** The labels of the strips' ends. */
-const axis = (scale: Scale): Html =>
-  html`<span class="axis${scale.start < scale.horizon ? " older" : ""}">${ends(scale)}</span>`;
+const axis = (scale: Scale): Html => html`<span class="${axisName(scale)}">${ends(scale)}</span>`;
+
+const axisName = ({ start, horizon }: Scale): string => (start < horizon ? "axis older" : "axis");
 
 function ends({ start, horizon }: Scale): Html {
   const day = (time: typeof start) => isoTime(time).slice(0, 10);
@@ -53,7 +54,7 @@ export function ledgerRow(
 <td class="coins" data-name="Coins">${isShared ? "" : coinLinks(account, wallet, context)}</td>
 <td class="figure" data-name="Bills">${formatCount(stream.bills)}</td>
 <td data-name="Complete through">${stream.completeThrough === undefined ? "not yet" : timeTag(stream.completeThrough)}</td>
-<td class="time">${strip(stream, scale)}<span class="axis narrow" aria-hidden="true">${ends(scale)}</span>${holes(stream, facts)}</td>
+<td class="time">${strip(stream, scale)}<span class="${axisName(scale)} narrow" aria-hidden="true">${ends(scale)}</span>${holes(stream, facts)}</td>
 <td data-name="State">${chip(tone, text)}</td></tr>`;
 }
 
