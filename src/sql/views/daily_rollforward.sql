@@ -1,6 +1,7 @@
 -- The placeholders come from src/db/sql/wallet.ts.
 create or replace view analytics.daily_rollforward as
-with read as (
+-- Not materialized, so that a query for one account reads the windows of no other.
+with read as not materialized (
   select
     account,
     product_type,
@@ -12,7 +13,7 @@ with read as (
 -- A unified account has one balance: while one of its product types was never read, nothing is
 -- complete. Product types that the key may not read do not count.
 unread as (
-  select account
+  select distinct account
   from (select distinct account from read where product_type like 'UTA-%') as unified
   cross join unnest($unified_types) as wanted (product_type)
   left join read using (account, product_type)
@@ -22,14 +23,15 @@ unread as (
 ),
 covered as (
   select
-    account,
+    read.account,
     $wallet as wallet,
     case
-      when product_type like 'UTA-%' and account in (select account from unread) then '{}'
+      when product_type like 'UTA-%' and unread.account is not null then '{}'
       else range_intersect_agg(time)
     end as time
   from read
-  group by account, 2, product_type like 'UTA-%'
+  left join unread using (account)
+  group by read.account, unread.account, 2, product_type like 'UTA-%'
 ),
 -- The day on which a wallet's account changed to the other mode. What was left in the wallet is
 -- taken out on that day.
