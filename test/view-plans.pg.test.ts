@@ -29,10 +29,10 @@ const { rows: views } = await db.execute<{ name: string }>(sql`
   order by 1`);
 
 /** Of a hundred thousand accounts, the windows of all took 100 ms for each query of one. */
-const isOfBalances = (view: string) => /rollforward|balances/.test(view);
+const readsWindows = (view: string) => /rollforward|balances|coverage|data_quality/.test(view);
 
 test.each(views)(
-  "$name of one account reads no other account's bills or days",
+  "$name of one account reads no other account's bills, days or, of most views, windows",
   async ({ name }) => {
     const { rows } = await db.execute<{ "QUERY PLAN": readonly { Plan: Node }[] }>(
       sql.raw(`
@@ -44,7 +44,7 @@ test.each(views)(
     );
     const plan = rows[0]?.["QUERY PLAN"][0]?.Plan ?? {};
     const tables = ["bills", "ledger_days", "symbol_days", "check_days", "dirty_days"];
-    if (isOfBalances(name)) tables.push("checkpoints");
+    if (readsWindows(name)) tables.push("checkpoints");
     const scans = nodesOf(plan).filter((node) => tables.includes(`${node["Relation Name"]}`));
     const ofAll = scans.filter(
       (node) => !/account = ('a'|(\w+|"[^"]+")\.account)/.test(conditionOf(node)),

@@ -1,5 +1,6 @@
 create or replace view analytics.coverage as
-with known as (
+-- Not materialized, so that a query for one account reads the windows of no other.
+with known as not materialized (
   select
     account,
     product_type,
