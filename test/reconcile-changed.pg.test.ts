@@ -19,12 +19,17 @@ import { testDatabase } from "./support/database.ts";
 
 const everything = { accounts: undefined, productTypes: undefined };
 
-/** As if all that was checked had been stored a day earlier: not an account's page that came later. */
+/** As if all that was checked had been read a day earlier: not an account's page that came later. */
 const age = (db: Database, unchecked: string) =>
   db.execute(sql`
     with aged as (
       update bills
       set ingested_at = ingested_at - interval '1 day'
+      where account <> ${unchecked}
+    ),
+    read as (
+      update checkpoints
+      set updated_at = updated_at - interval '1 day'
       where account <> ${unchecked}
     )
     update bill_revisions

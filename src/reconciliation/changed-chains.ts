@@ -54,7 +54,7 @@ export async function readCheckedTo(
 /**
  * Finds where to begin in each chain that changed since its last check: at the last balance before the
  * oldest bill that was stored since, before the old place of one that was restated, before one that was
- * not judged, or before a break beside which missing time was read since.
+ * not judged and may be now, or before a break beside which missing time was read since.
  * @param checkedTo a constant of each statement, so that Postgres finds the newest bills by their index.
  */
 export async function chooseChanged(
@@ -101,6 +101,23 @@ export async function chooseChanged(
       where bills.kind = 'unread'
         and bills.state = 'open'
         and ${ofScope(scope)}
+      union all
+      -- No balance of a unified account is judged before the time from which on all was read. That may have
+      -- become earlier.
+      select chains.product_type, chains.coin, shared_from
+      from covered_wallets
+      join reconciled_chains as chains
+        on chains.account = ${account}
+        and chains.product_type = covered_wallets.wallet
+      where exists (
+        select 1
+        from checkpoints
+        where checkpoints.account = ${account}
+          and checkpoints.product_type = any(${productTypesOf("covered_wallets.wallet")})
+          and state = 'complete'
+          and updated_at >= ${checkedTo}::timestamptz
+          and tstzrange(window_start, window_end) @> shared_from
+      )
     ),
     changed as (
       -- Bills may change places with bills this much older, and those with still older ones.

@@ -130,9 +130,12 @@ async function writeTypeRules(
   return isChanged;
 }
 
+// Bills that fit several rules tip the balance where others contradict each other, as long as these are few.
+const firmMin = 100;
+
 /**
- * Whether a whole check has something to learn: a category is new, or no rule fits it so far and its new
- * bills may show one, or a type has changed its category.
+ * Whether a whole check has something to learn from the changed bills: their category is new, or no rule fits
+ * it so far, or their category or type has few bills, which do not all fit one rule.
  */
 export async function hasUnlearnedCategory(
   tx: Transaction,
@@ -146,8 +149,14 @@ export async function hasUnlearnedCategory(
       on wallet_rules.account = ${account}
       and wallet_rules.product_type = day_sums.product_type
       and wallet_rules.category = business_types.category
-    where learned_at is null
+    left join wallet_type_rules
+      on wallet_type_rules.account = ${account}
+      and wallet_type_rules.product_type = day_sums.product_type
+      and wallet_type_rules.business_type = day_sums.business_type
+    where wallet_rules.learned_at is null
       or not is_testable
+      or (wallet_rules.fitting < wallet_rules.tested and wallet_rules.tested < ${firmMin})
+      or wallet_type_rules.tested < ${firmMin}
     limit 1`);
   return rows.length > 0;
 }

@@ -1,5 +1,5 @@
 import type { Bill } from "../../src/contract/bill.ts";
-import type { ProductType } from "../../src/contract/product-types.ts";
+import { type ProductType, unifiedProductTypes } from "../../src/contract/product-types.ts";
 import { epochMs, hourMs, secondMs } from "../../src/contract/time.ts";
 import type { Transaction } from "../../src/db/connect.ts";
 import { upsertBills } from "../../src/db/ledger/upsert-bills.ts";
@@ -30,13 +30,16 @@ export function changingLedger(account: string, kind: "classic" | "unified"): Ch
   const random = seededRandom(account);
   const bills = kind === "unified" ? unifiedLedger(random, { areSomeLate: true }) : classic(random);
   const start = kind === "unified" ? unifiedStart : smallLedgerStart;
+  // No balance of a unified account is judged before all of its product types are read.
+  const productTypes =
+    kind === "unified" ? unifiedProductTypes : bills.map(({ productType }) => productType);
   return {
     account,
     bills: bills.toSorted((a, b) => a.cTime - b.cTime),
     served: 0,
     stored: [],
     late: [],
-    coveredTo: new Map(bills.map(({ productType }) => [productType, start])),
+    coveredTo: new Map(productTypes.map((productType) => [productType, start])),
     unread: [],
   };
 }
