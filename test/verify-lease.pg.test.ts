@@ -9,6 +9,7 @@ import {
   type SyncLeaseOptions,
   takeSyncLease,
 } from "../src/db/lease/sync-lease.ts";
+import { recordUser } from "../src/db/lease/users.ts";
 import {
   checkVerifyLease,
   takeVerifyLease,
@@ -74,6 +75,25 @@ describe("a verify of an account", () => {
     await expect(refused).rejects.toThrow(
       /^another verify reads account \S+ \(.+ process \d+, since 2\S+ \S+Z\); wait until it has ended$/,
     );
+  });
+
+  test("and of another account of its user, at the same moment: one of them begins, forty times of forty", async () => {
+    const uid = randomUUID();
+    const accounts = [randomUUID(), randomUUID(), randomUUID()];
+    for (const account of accounts) {
+      await using lease = await hold(account);
+      await recordUser(tables.db, lease, uid);
+    }
+    for (let round = 0; round < 40; round++) {
+      const refusals: unknown[] = [];
+      const visits = accounts.map((account) =>
+        visit(account).catch((error) => refusals.push(error)),
+      );
+      const leases = (await Promise.all(visits)).filter((lease) => typeof lease === "object");
+      expect(leases).toHaveLength(1);
+      expect(refusals).toEqual(accounts.slice(1).map(() => expect.any(AccountHeldError)));
+      for (const lease of leases) await lease[Symbol.asyncDispose]();
+    }
   });
 
   test("that is held begins once its holder has left the rate share, not before", async () => {

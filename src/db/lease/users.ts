@@ -23,7 +23,7 @@ export async function readUsers(db: Queryable, accounts?: readonly string[]): Pr
 }
 
 /**
- * The other accounts of an account's user.
+ * The other accounts of an account's user, by name.
  * @param uid the user, if configured. Default the one that the last sync of the account knew.
  */
 export async function readOthersOfUser(
@@ -38,7 +38,8 @@ export async function readOthersOfUser(
       and uid = coalesce(
         ${uid ?? null}::text,
         (select own.uid from account_leases as own where own.account = ${account})
-      )`);
+      )
+    order by account`);
   return rows.map((row) => row.account);
 }
 

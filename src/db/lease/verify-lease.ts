@@ -61,10 +61,17 @@ export function takeVerifyLease(
 ): Promise<VerifyLease> {
   return withDatabaseErrors(async () => {
     await using stack = new AsyncDisposableStack();
-    const own = stack.use(await takeLease(db, verifyLeaseKind, account, options));
-    const leases = [own];
-    for (const other of await readOthersOfUser(db, account, options.uid))
-      leases.push(stack.use(await takeLease(db, verifyLeaseKind, other, options)));
+    const leases: VerifyLease[] = [];
+    const take = async (name: string) => {
+      const lease = stack.use(await takeLease(db, verifyLeaseKind, name, options));
+      leases.push(lease);
+      return lease;
+    };
+    const others = await readOthersOfUser(db, account, options.uid);
+    // By name: of two verifications of one user that begin at the same moment, one gets all leases.
+    for (const other of others.filter((name) => name < account)) await take(other);
+    const own = await take(account);
+    for (const other of others.filter((name) => name > account)) await take(other);
     for (const lease of leases) await waitForShare(db, lease, options);
     const kept = stack.move();
     return {
