@@ -6,7 +6,7 @@ import { promises } from "./simulation/verdicts.ts";
 import { testDatabase } from "./support/database.ts";
 
 // The first of the histories of which `npm run simulate` plays ten thousand.
-const seedCount = 48;
+const seedCount = 24;
 const seeds = Array.from({ length: seedCount }, (_, seed) => seed);
 
 const database = await testDatabase();
