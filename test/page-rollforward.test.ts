@@ -17,12 +17,15 @@ const monthly = (months: number): readonly Stretch[] =>
     return { from: day, to: day, ...balances, moved, bills: 1, isComplete: index > 0 };
   });
 
+const selectionOf = ({ from, to }: Stretch, by: "day" | "month") => ({
+  ...{ account: "main", product: "USDT-FUTURES", coin: "USDT" },
+  ...{ from, to, by, isExact: false },
+});
+
 function shown(days: readonly Stretch[], by: "day" | "month") {
   const whole = together(days);
   if (whole === undefined) throw new Error("no days");
-  const wallet = { account: "main", product: "USDT-FUTURES", coin: "USDT" };
-  const selection = { ...wallet, from: whole.from, to: whole.to, by, isExact: false };
-  const { markup } = rollforwardTable(days, whole, selection);
+  const { markup } = rollforwardTable(days, whole, selectionOf(whole, by));
   const [table] = tablesIn(`<section id="rollforward">${markup.text}</section>`, "rollforward");
   if (table === undefined) throw new Error("no table");
   return table;
@@ -45,6 +48,15 @@ test("up to twelve months stand beside each other, oldest first, with their tota
   expect(moved?.map(({ value }) => value).slice(-3)).toEqual(["0.11", "0.12", "0.78"]);
   expect(closing?.map(({ value }) => value).slice(-3)).toEqual(["1011", "1012", "1012"]);
   expect(bills?.map(({ text }) => text).slice(-3)).toEqual(["1", "1", "12"]);
+});
+
+test("a month of days is shown whole, and more rows scroll in their frame", () => {
+  const frame = (days: number) => {
+    const shownDays = monthly(days);
+    const whole = together(shownDays);
+    return whole && rollforwardTable(shownDays, whole, selectionOf(whole, "day")).isTall;
+  };
+  expect([31, 32].map(frame)).toEqual([false, true]);
 });
 
 test.each(["day", "month"] as const)("more months, and days, are rows, by %s", (by) => {

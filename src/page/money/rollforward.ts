@@ -22,6 +22,8 @@ import { type Stretch, walletDays } from "./wallet-days.ts";
 
 // More months than these are rows, as days are.
 const monthColumnsMax = 12;
+// This many rows are shown whole: a month by days. More rows scroll in a frame.
+const wholeMax = 31;
 // This many columns fit on a usual screen.
 const fittingMax = 13;
 
@@ -53,7 +55,7 @@ ${columnsNote(linesIn(days), selection)}`,
 type Table = {
   readonly notes: readonly Html[];
   readonly markup: Html;
-  /** Whether it may have more rows than a screen. */
+  /** Whether its rows scroll in a frame. */
   readonly isTall: boolean;
 };
 
@@ -157,16 +159,18 @@ function rowsTable(
   whole: Stretch,
   { opening, earned, result, others, closing, bills }: Entries,
 ): Table {
-  // The last column stays where the others scroll.
   const columns = [opening, ...earned, result, ...others, bills, closing];
   const shown = stretches.toReversed().slice(0, daysShownMax);
+  const isTall = shown.length > wholeMax;
   const rowOf = (stretch: Stretch, name: HtmlPart) => html`
 <tr class="${stretch === whole ? "" : markOf(stretch)}"><th scope="row">${name}</th>${columns.map((entry) => cell(entry, stretch))}</tr>`;
   return {
     notes: [
-      html`<p class="note in-frame">The ${stretches.length} rows scroll in their frame.</p>`,
+      ...(isTall
+        ? [html`<p class="note in-frame">The ${shown.length} rows scroll in their frame.</p>`]
+        : []),
       ...(columns.length > fittingMax
-        ? [html`<p class="note wide">The columns between opening and closing scroll sideways.</p>`]
+        ? [html`<p class="note wide">The columns scroll sideways, up to the closing balance.</p>`]
         : []),
       ...(shown.length < stretches.length
         ? [
@@ -174,7 +178,7 @@ function rowsTable(
           ]
         : []),
     ],
-    isTall: true,
+    isTall,
     markup: html`<table class="rollforward compact${columns.length > fittingMax ? " all-lines" : ""}">
 <thead><tr><th scope="col">Time</th>${columns.map(({ title, isSum }) => head(title, isSum))}</tr></thead>
 <tbody>${shown.map((stretch) => rowOf(stretch, nameOf(stretch)))}</tbody>

@@ -49,7 +49,8 @@ export function ledgerRow(
   const { facts, scale } = context;
   const wallet = walletNameOf(stream);
   const isShared = wallet === unifiedWallet;
-  return html`<tr class="${isShared ? "part" : ""}">
+  const classes = [isShared ? "part" : "", tone === "good" ? "well" : ""].join(" ").trim();
+  return html`<tr class="${classes}">
 <th scope="row"><span class="account">${account}</span> <span class="product">${productType}</span></th>
 <td class="coins" data-name="Coins">${isShared ? "" : coinLinks(account, wallet, context)}</td>
 <td class="figure" data-name="Bills">${formatCount(stream.bills)}</td>
