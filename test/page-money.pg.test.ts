@@ -532,6 +532,32 @@ describe.each(names)("the figures of %s %s", (account, coin) => {
     }
   });
 
+  test("in the sentence are the result and its parts", async () => {
+    const model = modelOf(account, coin);
+    const [, sentence = ""] = /<p class="summary">(.*?)<\/p>/s.exec(await pageOf(model)) ?? [];
+    const found = [
+      ...sentence.matchAll(/([a-z][a-z ]*) <strong><a [^>]*><data [^>]*value="([^"]*)"/g),
+    ].map(([, title = "", value = ""]) => [title.trim(), exact(value)] as const);
+    const sums = [...daysOf(model).values()].map((day) => day.sums);
+    const of = (title: string) =>
+      sumOf(linesOfColumn(title).flatMap((line) => sums.map((day) => day[line] ?? 0n)));
+    const expected = {
+      result: of("Result"),
+      profit: of("realised profit and loss"),
+      fees: of("fees"),
+      funding: of("funding"),
+      "other results": of("other results"),
+    };
+    const single = new Set(linesOfColumn("other results"));
+    expect(
+      withoutZeros(
+        Object.fromEntries(
+          found.map(([title, value]) => [single.has(title) ? "other results" : title, value]),
+        ),
+      ),
+    ).toEqual(withoutZeros(expected));
+  });
+
   test("by contract are those of its bills, and add up to the result of the same days", async () => {
     const model = modelOf(account, coin);
     const [table] = tablesIn(await pageOf(model), "contracts");
@@ -594,6 +620,26 @@ describe.each(names)("the figures of %s %s", (account, coin) => {
       );
     }
   });
+});
+
+test("beside the result of a coin stand those of the account's other coins, over the same days", async () => {
+  const coins = ["USDT", "rTOWN"] as const;
+  for (const [chosen, other] of [coins, coins.toReversed()] as const) {
+    const model = modelOf("unified", chosen ?? "");
+    const page = await pageOf(model);
+    const [, others = ""] = /<div class="others">(.*?)<\/div>/s.exec(page) ?? [];
+    const found = [...others.matchAll(/>(\w+)<\/a> (?:<a [^>]*>)?<data [^>]*value="([^"]*)"/g)].map(
+      ([, name = "", value = ""]) => [name, exact(value)] as const,
+    );
+    const result = sumOf(
+      [...daysOf(modelOf("unified", other ?? ""))]
+        .filter(([day]) => day >= dayOf(model.from) && day <= dayOf(model.to))
+        .map(([, { sums }]) => resultOf(sums)),
+    );
+    expect(found.map(([name]) => name)).not.toContain(chosen);
+    expect(found.find(([name]) => name === other)?.[1] ?? 0n).toBe(result);
+    if (other === "USDT") expect(result).not.toBe(0n);
+  }
 });
 
 /** Its sum, and the rows below it up to the next coin's. */

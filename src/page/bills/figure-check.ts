@@ -1,5 +1,5 @@
 import { decimalOf, decimalText, subtract } from "../../export/decimal.ts";
-import { formatCounted } from "../../terminal/format.ts";
+import { formatCount, formatCounted } from "../../terminal/format.ts";
 import { netMovement } from "../format.ts";
 import { type Html, html } from "../html.ts";
 import { icon } from "../icons.ts";
@@ -27,7 +27,8 @@ export async function sumToCheck(
 ): Promise<BillSum | undefined> {
   if (filter.pieces.some(({ name }) => name === "closed_out")) return undefined;
   if (isFirst && next === undefined) {
-    return { bills: bills.length, sum: sumOf(bills.map(({ part }) => part)) };
+    const parts = bills.map(({ part }) => part);
+    return { bills: parts.length, idle: parts.filter(isZero).length, sum: sumOf(parts) };
   }
   const days = await walletDays(context);
   return days.reduce((sum, day) => sum + day.bills, 0) > addedMax
@@ -45,10 +46,12 @@ export function checkNote(
   if (added === undefined) {
     return html`<p class="note">These days have too many bills to add them up here: fewer days are held against their bills.</p>`;
   }
-  const { bills, sum } = added;
+  const { bills, idle, sum } = added;
   const lack = decimalText(subtract(decimalOf(total), decimalOf(sum)));
   const own = html`${formatCounted(bills, "bill")} ${bills === 1 ? "adds" : "add"} up to`;
+  const idleText =
+    idle === 0 ? "" : `; ${formatCount(idle)} of them ${idle === 1 ? "adds" : "add"} nothing`;
   return isZero(lack)
-    ? html`<p class="note">${own} ${bills === 0 ? "nothing" : "it"}, to the last digit.</p>`
+    ? html`<p class="note">${own} ${bills === 0 ? "nothing" : "it"}, to the last digit${idleText}.</p>`
     : html`<p class="is-off">${icon("bad")} ${own} <b>${netMovement(sum, selection)}</b> ${selection.coin}: the figure has <b>${netMovement(lack, { ...selection, isExact: true })}</b> ${selection.coin} more. Bills were changed or deleted by hand since it was added up. <code>npm run reconcile -- --full</code> finds where, and adds all figures up anew.</p>`;
 }

@@ -41,7 +41,7 @@ export const contracts: WalletSection = {
         : html`${tableOf(coins.slice(0, coinsMax), selection)}
 ${coins.length > coinsMax ? html`<p class="note">and ${formatCounted(coins.length - coinsMax, "coin")} more: choose one above.</p>` : ""}
 <p class="note">Fees: less rebates, and with those in rows of their own. Other: liquidations, deliveries, bonuses, copy trading and interest. Each coin’s sum is its result, as <a href="#result">Result by day</a> has it; coins are never added up. Transfers, conversions, coins bought and sold, loans and unmapped types are no result: see <a href="#bridge">Opening to closing balance</a>.</p>
-<p class="note">Counted bills: those that earn or cost something. The rollforward counts all bills of these days, and the ledgers all that are stored.</p>
+<p class="note">Counted bills: those that earn or cost something, and those whose fee a coupon paid. The rollforward counts all bills of these days, and the ledgers all that are stored.</p>
 ${coins.some(hasMovedOtherwise) ? html`<p class="note">Moved otherwise: by how much the balance moved more or less than these bills say, since a coupon paid a fee, or what they name is not taken from it.</p>` : ""}`,
     );
   },

@@ -175,8 +175,13 @@ async function readContracts({
 
 type CoinResult = Place & Readonly<Record<"result" | "unread" | "unmapped" | keyof Off, string>>;
 
-/** Sums the result of the same days as the bridge and the result by day. */
-async function readResults({ tx, selection, now }: WalletContext): Promise<readonly CoinResult[]> {
+/**
+ * The results of all coins of the selected account, summed over the same days as the bridge and the
+ * result by day. They are queried once for each context.
+ */
+export const readResults = onceFor(queryResults);
+
+async function queryResults({ tx, selection, now }: WalletContext): Promise<readonly CoinResult[]> {
   const { account, from, to } = selection;
   const today = isoTime(now).slice(0, 10);
   const result = sql.join(

@@ -55,7 +55,7 @@ const groups = {
   ),
 } as const;
 
-export const { fees: feeGroup, funding: fundingGroup, result: resultGroup } = groups;
+export const { result: resultGroup } = groups;
 
 /** What is earned or lost, in a few columns. Their sum is the result. */
 export const earningColumns: readonly (Line | LineGroup)[] = [
