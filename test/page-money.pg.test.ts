@@ -695,6 +695,20 @@ test("days without bills are said to have none, with where the bills are", async
   }
 });
 
+test("days to come are said to be so, and a day that is one before all others has a remark", async () => {
+  const model = modelOf("plain", "USDT");
+  const ahead = await pageOf(model, { from: "2100-01-01", to: "2100-01-31" });
+  expect(ahead).toContain("The days from 2100-01-01 to 2100-01-31 are still to come.");
+  expect(ahead).toContain("These days are still to come.");
+  expect(ahead).not.toContain("Nothing was earned or lost");
+  const first = model.bills[0]?.time ?? 0;
+  const remark = `The bills of ${dayOf(first)}, its first day, are in none of these figures`;
+  const from = (time: number) => pageOf(model, { from: dayOf(time) });
+  expect(await from(first)).not.toContain(remark);
+  expect(await from(first + dayMs)).toContain(remark);
+  expect(await from(first + 2 * dayMs)).not.toContain(remark);
+});
+
 test("days that were not read are not said to have earned nothing", async () => {
   const model = modelOf("unsettled", "USDT");
   const textOf = async (from: string, to: string) =>

@@ -174,7 +174,7 @@ test.each([
   ["from=2026-10-31&to=2026-10-01", undefined, { from: "2026-10-01", to: "2026-10-31" }],
   ["to=2026-02-30", undefined, {}],
   ["to=2026-03-01", undefined, { from: "2025-12-02", to: "2026-03-01" }],
-  ["from=0000-01-01&to=9999-12-31", undefined, {}],
+  ["from=1900-01-01&to=9999-12-31", undefined, { from: "2009-01-03", to: "2999-12-31" }],
   ["from=<script>", undefined, {}],
 ])("?%s selects what there is", (query, place, changes) => {
   const selected = selectionOf(new URLSearchParams(query), wallets, now);
@@ -190,12 +190,18 @@ test("what an address asks for and does not exist is said, and nothing else", ()
     return textOf(missedNote(missedOf(asked, selected), selected)).trim();
   };
   expect(noteOf("")).toBe("");
-  expect(noteOf("account=main&product=COIN-FUTURES&coin=BTC&to=2026-11-01&by=x&exact=7")).toBe("");
+  expect(noteOf("account=main&product=COIN-FUTURES&coin=BTC&to=2026-11-01&by=month&exact=7")).toBe(
+    "",
+  );
   expect(noteOf("from=2026-10-31&to=2026-10-01")).toBe("");
   const shownInstead = "This is main COIN-FUTURES ETH, 2026-08-25 to 2026-11-22: ";
   expect(noteOf("account=nope&product=XX&coin=USDT&from=2026-13-45")).toBe(
     `${shownInstead}there is no account “nope” here, and there is no product “XX” here, and ` +
       "there is no coin “USDT” here, and “2026-13-45” is no day.",
+  );
+  expect(noteOf("by=week")).toBe(`${shownInstead}rows are by day or by month, not by “week”.`);
+  expect(noteOf("from=1900-01-01&to=2026-11-22")).toBe(
+    "This is main COIN-FUTURES ETH, 2009-01-03 to 2026-11-22: “1900-01-01” is further away than the page goes.",
   );
   // An account is found by a part of its name, which may be another account's whole name.
   expect(noteOf("account=mai")).toBe(`${shownInstead}there is no account “mai” here.`);

@@ -101,16 +101,20 @@ export const daysBefore = (day: Day, days: number): Day =>
 // one.
 const [firstDay, lastDay] = ["2009-01-03", "2999-12-31"];
 
-/** Undefined if the text is no day of the calendar. */
+/** The nearest day that a page can show. Undefined if the text is no day of the calendar. */
 function dayOf(text: string | null): Day | undefined {
   if (text === null || !/^\d{4}-\d\d-\d\d$/.test(text)) return undefined;
   const time = Date.parse(`${text}T00:00:00Z`);
   const isDay = !Number.isNaN(time) && isoTime(epochMs(time)).startsWith(text);
-  return isDay && text >= firstDay && text <= lastDay ? text : undefined;
+  if (!isDay) return undefined;
+  return text < firstDay ? firstDay : text > lastDay ? lastDay : text;
 }
 
-/** Whether a page can show the day that this text names. */
+/** Whether the text names a day. A page may show the first or the last one that it knows instead. */
 export const isDay = (text: string): boolean => dayOf(text) !== undefined;
+
+/** Whether a page can show the day that this text names. */
+export const isShownDay = (text: string): boolean => dayOf(text) === text;
 
 /** A selection with some changes, as the query of an address: `?account=main&…`. */
 export function queryOf(selection: PageSelection, changes: Partial<PageSelection> = {}): string {

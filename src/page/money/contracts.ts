@@ -10,6 +10,7 @@ import { billsAddress, linked } from "./bill-links.ts";
 import { contractParts, type PartName } from "./contract-parts.ts";
 import { type CoinEarnings, type Earned, readEarnings, together } from "./earnings.ts";
 import { offNote } from "./parts.ts";
+import { areToCome } from "./span.ts";
 import { isZero } from "./stretches.ts";
 import { walletReadings } from "./unread-wallets.ts";
 
@@ -50,6 +51,7 @@ ${coins.some(hasMovedOtherwise) ? html`<p class="note">Moved otherwise: by how m
 /** Says why there is no result: days that were not read may have one. */
 async function nothingText(context: WalletContext): Promise<string> {
   const { product, to } = context.selection;
+  if (areToCome(context)) return "These days are still to come.";
   const reading = (await walletReadings(context)).get(product);
   if (reading === undefined || to < reading.since) {
     return "Nothing of these days was read, so what they earned is not known.";

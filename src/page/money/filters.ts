@@ -38,8 +38,9 @@ function formOf({ selection, wallets }: WalletContext, accounts: readonly string
   const ofProduct = wallets.filter((wallet) => wallet.product === product);
   const products = wallets.map((wallet) => wallet.product);
   const coins = ofProduct.map((wallet) => wallet.coin);
+  const others = wallets.map((wallet) => wallet.coin).filter((each) => !coins.includes(each));
   return html`<form method="get" action="/#filters"><input type="hidden" name="by" value="${by}">${hasAllLines ? html`<input type="hidden" name="lines" value="all">` : ""}
-${accounts.length > accountsMax ? typed(accounts, account) : choice("Account", "account", accounts, account)}${choice("Wallet", "product", products, product)}${choice("Coin", "coin", coins, coin)}
+${accounts.length > accountsMax ? typed(accounts, account) : choice("Account", "account", accounts, account)}${choice("Wallet", "product", products, product)}${coinChoice(coins, others, coin)}
 <label>From<input type="date" name="from" value="${from}"></label>
 <label>To<input type="date" name="to" value="${to}"></label>
 <label class="tick"><input type="checkbox" name="exact" value="1"${isExact ? html` checked` : ""}>all digits</label>
@@ -54,6 +55,12 @@ const choice = (
   chosen: string,
 ): Html =>
   html`<label>${title}<select name="${name}">${options([...new Set(among)], chosen)}</select></label>`;
+
+/** Has the coins of other wallets, too, so that a wallet and its coin are chosen together. */
+const coinChoice = (own: readonly string[], others: readonly string[], chosen: string): Html =>
+  others.length === 0
+    ? choice("Coin", "coin", own, chosen)
+    : html`<label>Coin<select name="coin">${options([...new Set(own)], chosen)}<optgroup label="of other wallets">${options([...new Set(others)], chosen)}</optgroup></select></label>`;
 
 // Nobody chooses from a longer list: a reader types part of a name, and the first account that
 // contains it is found.

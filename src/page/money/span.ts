@@ -1,11 +1,12 @@
 import { sql } from "drizzle-orm";
+import { isoTime } from "../../contract/time.ts";
 import { onlyRow } from "../../db/sql/only-row.ts";
 import { productTypesOf } from "../../db/sql/wallet.ts";
 import { type Html, html } from "../html.ts";
 import { icon } from "../icons.ts";
 import { onceFor } from "../once.ts";
 import type { WalletContext } from "../section.ts";
-import { type Day, queryOf, walletText } from "../selection.ts";
+import { type Day, daysBefore, queryOf, walletText } from "../selection.ts";
 import { walletDays } from "./wallet-days.ts";
 
 // For selected days that lie before the first bill or after all that was read.
@@ -43,13 +44,28 @@ async function readSpan({ tx, selection }: WalletContext): Promise<WalletSpan> {
   return onlyRow(rows, "a wallet's span");
 }
 
+/** Whether all selected days are in the future. */
+export const areToCome = ({ selection: { from }, now }: WalletContext): boolean =>
+  from > isoTime(now).slice(0, 10);
+
 /** Says that nothing is stored of the selected days, and links to the days that have bills. */
 export async function emptyNote(context: WalletContext): Promise<Html> {
   const { from, to } = context.selection;
   const { first, last } = await walletSpan(context);
-  const nothing = html`Nothing of ${walletText(context.selection)} is stored from ${from} to ${to}.`;
+  const nothing = areToCome(context)
+    ? html`The days from ${from} to ${to} are still to come.`
+    : html`Nothing of ${walletText(context.selection)} is stored from ${from} to ${to}.`;
   if (first === null || last === null) return html`<p>${nothing}</p>`;
-  return html`<p>${nothing} Its bills are from <a href="/${queryOf(context.selection, { from: first, to: last })}#filters">${first} to ${last}</a>.</p>`;
+  return html`<p>${nothing} ${areToCome(context) ? `The bills of ${walletText(context.selection)}` : "Its bills"} are from <a href="/${queryOf(context.selection, { from: first, to: last })}#filters">${first} to ${last}</a>.</p>`;
+}
+
+/** Says that the wallet's first day is the only one with bills before the selected ones; else empty. */
+export async function firstDayNote(context: WalletContext): Promise<Html> {
+  const { selection } = context;
+  const { first } = await walletSpan(context);
+  return first === null || first !== daysBefore(selection.from, 1)
+    ? html``
+    : html`<p class="note">The bills of ${first}, its first day, are in none of these figures: <a href="/${queryOf(selection, { from: first })}#filters">show them, too</a>.</p>`;
 }
 
 /** Says which of the selected days no run ever read, since they are too old; empty if there are none. */

@@ -11,7 +11,7 @@ import { judgedOf } from "./judged.ts";
 import { earningColumns, linesOf, movedBy, resultGroup } from "./line-groups.ts";
 import { othersOf } from "./other-coins.ts";
 import { offNote, offOf, unreadDays } from "./parts.ts";
-import { emptyNote, tooOldNote } from "./span.ts";
+import { emptyNote, firstDayNote, tooOldNote } from "./span.ts";
 import { isZero, together } from "./stretches.ts";
 import { unmappedNote } from "./unmapped.ts";
 import { unreadIn, walletReadings } from "./unread-wallets.ts";
@@ -46,7 +46,7 @@ result ${figure(resultGroup)} ${coin}${parts.length === 0 ? "" : html`: ${joined
     isDemo(context) ? html` ${chip("none", "demo trading, not money")}` : ""
   }</p>
 ${balanceSum(whole, await judgedOf(context, whole), selection)}
-${await othersOf(context)}
+${await firstDayNote(context)}${await othersOf(context)}
 ${unreadNote(": these figures and the files may lack bills")}
 ${off.days === 0 ? "" : html`<p>${offNote(off, selection)}. These figures and the files lack what explains it.</p>`}
 ${await tooOldNote(context)}${unmappedNote(days, selection)}`;
