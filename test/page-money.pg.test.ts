@@ -613,6 +613,8 @@ describe.each(names)("the figures of %s %s", (account, coin) => {
         const listed = (list?.rows ?? []).map(({ cells }) => exact(cells[column]?.value ?? ""));
         expect(sumOf(listed)).toBe(part);
         expect(markup).toMatch(/\d bills? adds? up to it, to the last digit/);
+        const [, idle = "0"] = /last digit; (\d+) of them adds? nothing/.exec(markup) ?? [];
+        expect(Number(idle)).toBe(listed.filter((each) => each === 0n).length);
       }
       const [listed] = tablesIn(await billsPageOf(row.cells[5]?.href ?? ""), "bills");
       expect(listed?.rows.map(({ cells }) => cells.at(-1)?.text ?? "").toSorted()).toEqual(
