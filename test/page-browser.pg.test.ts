@@ -122,6 +122,13 @@ describe.each(Object.keys(states) as Headline[])("a database in the state %s", (
       expect(await violations(page, options)).toEqual([]);
       expect(await isWiderThanScreen(page)).toBe(false);
     }
+    const { tone } = headlines[headline];
+    // One trouble has one colour, in the headline, in the tiles and in the rows.
+    const red = page.locator(".tile.bad, .ledgers .chip.bad, .break > th .chip.bad");
+    expect((await red.count()) > 0).toBe(tone === "bad");
+    if (headline === "behind") {
+      expect(await page.locator('.tile.good[href="#breaks"], #breaks .chip.good').count()).toBe(0);
+    }
     const shown = opened[headline];
     if (shown !== undefined) expect(await page.locator("#breaks").innerText()).toContain(shown);
     expect(errors).toEqual([]);

@@ -4,15 +4,17 @@ import { type Headline, headlineOf, headlines, type Trust } from "../src/page/tr
 import { nextCommands } from "../src/page/trust/next-commands.ts";
 import { breaksText } from "../src/page/trust/sentence.ts";
 import type { ListedBreak } from "../src/reconciliation/sign-off.ts";
+import { aBreak } from "./support/listed-break.ts";
 
 const good: Trust = {
   ledgers: 3,
   demoLedgers: 1,
   isSyncAtWork: false,
   openBreaks: 0,
-  unreadBreaks: 0,
+  badBreaks: 0,
+  lostBreaks: 0,
+  restatements: 0,
   signedOffBreaks: 0,
-  notices: 0,
   repairableBreaks: 0,
   lastingBreaks: [],
   lostMs: 0,
@@ -22,6 +24,7 @@ const good: Trust = {
   behindMs: 26 * hourMs,
   paused: [],
   rejectedRows: 0,
+  outdatedBreaks: 0,
   isReconciled: true,
 };
 
@@ -29,12 +32,12 @@ const good: Trust = {
 const rule: readonly (readonly [Headline, Partial<Trust>])[] = [
   ["nothing", { ledgers: 0, demoLedgers: 0 }],
   ["at work", { isSyncAtWork: true }],
-  ["breaks", { openBreaks: 2 }],
+  ["breaks", { openBreaks: 2, badBreaks: 2 }],
   ["lost", { lostMs: 1 }],
   ["missing", { missingMs: 1 }],
   ["behind", { behindMs: 26 * hourMs + 1 }],
   ["rejected", { rejectedRows: 1 }],
-  ["restated", { openBreaks: 1, notices: 1 }],
+  ["restated", { openBreaks: 1, restatements: 1 }],
   ["unreconciled", { isReconciled: false }],
   ["signed off", { signedOffBreaks: 1 }],
   ["good", {}],
@@ -54,55 +57,32 @@ test("it is green only where a reconcile ran and looked at everything", () => {
   expect(green).toEqual([headlines["signed off"], headlines.good]);
 });
 
-test("a break beside time that was not read is that time's, and a break where there is none", () => {
-  const beside = { ...good, openBreaks: 1, unreadBreaks: 1 };
-  expect(headlineOf({ ...beside, lostMs: 1 })).toBe("lost");
-  expect(headlineOf({ ...beside, missingMs: 1 })).toBe("missing");
-  expect(headlineOf(beside)).toBe("breaks");
-  expect(headlineOf({ ...beside, openBreaks: 2, missingMs: 1 })).toBe("breaks");
+test("a break beside time that was not read is that time's, and all others are breaks", () => {
+  const mild = { ...good, openBreaks: 1 };
+  expect(headlineOf({ ...mild, missingMs: 1 })).toBe("missing");
+  const severe = { ...mild, badBreaks: 1 };
+  expect(headlineOf({ ...severe, missingMs: 1 })).toBe("breaks");
+  expect(headlineOf({ ...severe, lostBreaks: 1, lostMs: 1 })).toBe("lost");
+  expect(headlineOf({ ...severe, badBreaks: 2, lostBreaks: 1, lostMs: 1 })).toBe("breaks");
 });
 
 test("bills that were only restated are no sum that is off, but nobody is told that all is well", () => {
-  expect(headlineOf({ ...good, openBreaks: 2, notices: 2 })).toBe("restated");
-  expect(headlineOf({ ...good, openBreaks: 3, notices: 2 })).toBe("breaks");
-  const beside = { ...good, openBreaks: 3, notices: 2, unreadBreaks: 1 };
-  expect(headlineOf({ ...beside, missingMs: 1 })).toBe("missing");
-  expect(headlineOf(beside)).toBe("breaks");
+  const restated = { ...good, openBreaks: 2, restatements: 2 };
+  expect(headlineOf(restated)).toBe("restated");
+  expect(headlineOf({ ...restated, openBreaks: 3, badBreaks: 1 })).toBe("breaks");
+  expect(headlineOf({ ...restated, openBreaks: 3, missingMs: 1 })).toBe("missing");
+});
+
+test("a break whose cause is gone waits for a check, and no open break leaves it green", () => {
+  const settled = { ...good, openBreaks: 1, outdatedBreaks: 1, isReconciled: false };
+  expect(headlineOf(settled)).toBe("unreconciled");
+  expect(nextCommands(settled)).toEqual(["npm run reconcile"]);
+  expect(headlineOf({ ...good, openBreaks: 1 })).toBe("unreconciled");
 });
 
 test("a category that was never read is a hole, and demo trading alone is no ledger", () => {
   expect(headlineOf({ ...good, neverRead: 1 })).toBe("missing");
   expect(headlineOf({ ...good, ledgers: 0 })).toBe("demo only");
-});
-
-const aBreak = (
-  kind: ListedBreak["kind"],
-  difference: string,
-  more: Partial<ListedBreak> = {},
-): ListedBreak => ({
-  kind,
-  difference,
-  breakId: difference.length,
-  account: "main",
-  productType: "USDT-FUTURES",
-  coin: kind === "chain" ? "USDT" : "",
-  anchor: "1",
-  happenedAt: null,
-  expected: "0",
-  observed: difference,
-  firstBadBill: null,
-  firstBadProductType: null,
-  lastGoodBill: null,
-  lastGoodProductType: null,
-  explanation: "",
-  firstSeenAt: "2026-01-01T00:00:00.000Z",
-  state: "open",
-  note: null,
-  signedOffAt: null,
-  signedOffBy: null,
-  resolvedAt: null,
-  decisions: [],
-  ...more,
 });
 
 const said = (...breaks: readonly ListedBreak[]) =>

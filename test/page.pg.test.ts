@@ -141,7 +141,8 @@ test("its figures are those of the tables, counted without it", async () => {
   const { rows: breaks } = await db.execute<
     Record<
       | ("break_id" | "expected" | "observed" | "off")
-      | ("first_bad_bill" | "last_good_bill" | "days_apart"),
+      | ("first_bad_bill" | "last_good_bill" | "days_apart")
+      | ("good_at" | "bad_at"),
       string
     >
   >(sql`
@@ -149,22 +150,28 @@ test("its figures are those of the tables, counted without it", async () => {
       break_id,
       first_bad_bill,
       last_good_bill,
-      happened_at::date - (
-        select c_time::date
-        from bills
-        where bill_id = last_good_bill
-          and product_type = ledger_breaks.product_type
-      ) as days_apart,
+      happened_at::date - c_time::date as days_apart,
+      to_char(c_time at time zone 'UTC', 'YYYY-MM-DD HH24:MI"Z"') as good_at,
+      to_char(happened_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI"Z"') as bad_at,
       round(expected, places)::text as expected,
       round(observed, places)::text as observed,
       round(observed - expected, places)::text as off
     from ledger_breaks
+    join bills
+      on bill_id = last_good_bill
+      and bills.product_type = ledger_breaks.product_type
     cross join lateral (select greatest(scale(expected), scale(observed)) as places) as shown
     where state = 'open'`);
   expect(breaks.length).toBeGreaterThan(0);
   expect(breaks.some(({ days_apart }) => Number(days_apart) > 1)).toBe(true);
   const bare = page.replaceAll(/(?<=\d),(?=\d)/g, "").replaceAll("−", "-");
-  for (const { break_id, expected, observed, off, first_bad_bill, last_good_bill } of breaks) {
+  const strips = (await ask(`${server.url}/?account=counted`)).text;
+  for (const { break_id, expected, observed, off, ...place } of breaks) {
+    const { first_bad_bill, last_good_bill, good_at = "", bad_at = "" } = place;
+    expect(page).toContain(`between ${good_at} and ${bad_at}`);
+    expect(strips).toMatch(
+      new RegExp(`aria-label="[^"]*does not add up on [^"]*${bad_at.slice(0, 10)}`),
+    );
     expect(bare).toContain(`#${break_id} open`);
     expect(bare).toContain(`${expected} ${observed} ${off.startsWith("-") ? off : `+${off}`} `);
     // However many days lie between them.
@@ -172,6 +179,14 @@ test("its figures are those of the tables, counted without it", async () => {
     expect(page).toContain(` ${first_bad_bill} off `);
   }
   expect(page).toContain(`Open breaks ${breaks.length} `);
+  const perCoin = await db.execute<{ ids: string }>(sql`
+    select string_agg(break_id::text, ',' order by abs(difference) desc) as ids
+    from ledger_breaks
+    where state = 'open'
+    group by coin
+    order by count(*) desc`);
+  const listed = [...strips.matchAll(/id="break-(\d+)"/g)].map(([, id]) => id).join(",");
+  expect(listed).toContain(perCoin.rows[0]?.ids ?? "none");
   // A page says what it shows instead; a file cannot.
   const other = "?account=counted&product=COIN-FUTURES&coin=USDT&format=csv";
   const said = "there is no coin “USDT” here";

@@ -1,4 +1,4 @@
-import { sql } from "drizzle-orm";
+import { type SQL, sql } from "drizzle-orm";
 import type { EpochMs } from "../contract/time.ts";
 import type { Queryable } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
@@ -27,6 +27,8 @@ export type Reconciled = {
   readonly chains: readonly ReconciledChain[];
   /** When the last `reconcile` that was not cut short ended. */
   readonly lastRunAt: EpochMs | undefined;
+  /** When the last `reconcile` ended that read all bills of all accounts; undefined if that is not known. */
+  readonly wholeRunAt: EpochMs | undefined;
   /** Whether the days of changed bills are not stored anew yet, because a run was cut short. */
   readonly isAnyDayDirty: boolean;
 };
@@ -165,20 +167,28 @@ async function readOthersSince(db: Queryable): Promise<string | undefined> {
 }
 
 async function readRuns(db: Queryable): Promise<Omit<Reconciled, "chains">> {
-  const { rows } = await db.execute<{ last_run_at: string | null; is_any_day_dirty: boolean }>(sql`
-    select
-      (
+  const lastEnd = (isWanted: SQL) => sql`(
         select ${msOf(sql`finished_at`)}
         from sync_runs
         where command = 'reconcile'
           and outcome in ('complete', 'incomplete')
+          and ${isWanted}
         order by started_at desc
         limit 1
-      ) as last_run_at,
+      )`;
+  const { rows } = await db.execute<{
+    last_run_at: string | null;
+    whole_run_at: string | null;
+    is_any_day_dirty: boolean;
+  }>(sql`
+    select
+      ${lastEnd(sql`true`)} as last_run_at,
+      ${lastEnd(sql`counts @> '{"isOfAll": true}'`)} as whole_run_at,
       exists (select 1 from dirty_days where cause = 'bills') as is_any_day_dirty`);
   const [row] = rows;
   return {
     lastRunAt: timeFrom(row?.last_run_at ?? null),
+    wholeRunAt: timeFrom(row?.whole_run_at ?? null),
     isAnyDayDirty: row?.is_any_day_dirty ?? false,
   };
 }

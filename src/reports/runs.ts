@@ -48,6 +48,36 @@ export function readRuns(
   });
 }
 
+/** The last sync that was not held back by another; undefined if there was none. */
+export async function readLastSync(
+  db: Queryable,
+): Promise<Pick<LoggedRun, "startedAt" | "finishedAt" | "outcome"> | undefined> {
+  return withDatabaseErrors(async () => {
+    const { rows } = await db.execute<{
+      started_at: string;
+      finished_at: string | null;
+      outcome: LoggedRun["outcome"];
+    }>(sql`
+      select
+        ${msOf(sql`started_at`)} as started_at,
+        ${msOf(sql`finished_at`)} as finished_at,
+        outcome
+      from sync_runs
+      where command = 'sync'
+        and outcome <> 'held'
+      order by started_at desc
+      limit 1`);
+    const [row] = rows;
+    return (
+      row && {
+        startedAt: timeFrom(row.started_at),
+        finishedAt: timeFrom(row.finished_at),
+        outcome: row.outcome,
+      }
+    );
+  });
+}
+
 // A run that was killed stays "running" in the log. A run that is alive stores pages more often than this.
 const silentMaxMs = 2 * minuteMs;
 

@@ -117,9 +117,9 @@ export async function logRuns(db: Database, failures: ReadonlyMap<number, RunSha
   await logRun(db, { agoMs: 12 * minuteMs });
 }
 
-/** Does what `reconcile` does, including its row in the run log. */
-export async function check(db: Database): Promise<void> {
-  const { breaks } = await reconcile(db, everything, { isFull: true });
+/** Does what `reconcile` does, or `reconcile --full`, including its row in the run log. */
+export async function check(db: Database, { isFull = true } = {}): Promise<void> {
+  const { breaks, isWhole } = await reconcile(db, everything, { isFull });
   await refreshAllDays(db, new AbortController().signal);
   const outcome = breaks.length === 0 ? "complete" : "incomplete";
   await logRun(db, {
@@ -127,7 +127,7 @@ export async function check(db: Database): Promise<void> {
     agoMs: 1,
     tookMs: 1,
     outcome,
-    counts: { breaks: breaks.length },
+    counts: { isWhole, isOfAll: isWhole, breaks: breaks.length },
   });
 }
 

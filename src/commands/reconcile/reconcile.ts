@@ -156,7 +156,13 @@ async function check(
   ];
   return {
     ...exitOf({ errors, isOpen: breaks.length > 0, isAnythingDone: true }),
-    counts: { isWhole, chains: chains.length, breaks: breaks.length },
+    counts: {
+      isWhole,
+      // Whether all bills of all accounts were checked.
+      isOfAll: isWhole && !selection.accounts && !selection.productTypes,
+      chains: chains.length,
+      breaks: breaks.length,
+    },
     errors,
   };
 }

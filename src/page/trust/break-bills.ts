@@ -4,7 +4,6 @@ import type { Transaction } from "../../db/connect.ts";
 import { withDatabaseErrors } from "../../db/database-errors.ts";
 import { textArray } from "../../db/sql/array-literal.ts";
 import { msOf, timeFrom } from "../../db/sql/time-text.ts";
-import { productTypesOf } from "../../db/sql/wallet.ts";
 import type { Break } from "../../reconciliation/breaks.ts";
 
 /** A bill near a break, and whether its balance follows from the bill before it. */
@@ -32,14 +31,15 @@ const daysMax = 7;
 /**
  * The bills from the last good one before a break to the first bad one, any of which may be wrong,
  * and a few around them. None if the break names no bill.
+ * @param goodAt when the last good bill was booked.
  */
 export async function readBreakBills(
   tx: Transaction,
   { account, productType, coin, happenedAt, firstBadBill, lastGoodBill }: Break,
+  goodAt: EpochMs | undefined,
 ): Promise<readonly ChainedBill[]> {
   if (firstBadBill === null || happenedAt === null) return [];
   const badAt = epochMs(Date.parse(happenedAt));
-  const goodAt = await readTime(tx, { account, productType, billId: lastGoodBill });
   const { rows } = await withDatabaseErrors(() =>
     tx.execute<
       Omit<ChainedBill, "time" | "leftOut"> & { readonly ms: string; readonly place: string }
@@ -90,20 +90,25 @@ export async function readBreakBills(
   }));
 }
 
-async function readTime(
+/** When the last good bill of each of these breaks was booked, by the breaks' numbers. */
+export async function readLastGoodTimes(
   tx: Transaction,
-  bill: { readonly account: string; readonly productType: string; readonly billId: string | null },
-): Promise<EpochMs | undefined> {
+  breaks: readonly Break[],
+): Promise<ReadonlyMap<number, EpochMs>> {
   const { rows } = await withDatabaseErrors(() =>
-    tx.execute<{ ms: string | null }>(sql`
-      select ${msOf(sql`max(c_time)`)} as ms
-      from (values (${bill.productType}::text)) as own (wallet)
+    tx.execute<{ breakId: string; ms: string }>(sql`
+      select
+        break_id::text as "breakId",
+        ${msOf(sql`c_time`)} as ms
+      from ledger_breaks
       join bills
-        on account = ${bill.account}
-        and product_type = any(${productTypesOf("own.wallet")})
-        and bill_id = ${bill.billId}`),
+        on bills.account = ledger_breaks.account
+        and bills.product_type = coalesce(last_good_product_type, ledger_breaks.product_type)
+        and bills.bill_id = last_good_bill
+      where break_id = any(${textArray(breaks.map(({ breakId }) => String(breakId)))}::bigint[])
+        and ledger_breaks.account = any(${textArray([...new Set(breaks.map(({ account }) => account))])})`),
   );
-  return timeFrom(rows[0]?.ms ?? null);
+  return new Map(rows.map(({ breakId, ms }) => [Number(breakId), timeFrom(ms)]));
 }
 
 const dayOf = (time: EpochMs): string => new Date(time).toISOString().slice(0, 10);

@@ -8,7 +8,7 @@ import { readSyncedStreams } from "../../db/ledger/checkpoints.ts";
 import { isSignedOff, type ListedBreak, listBreaks } from "../../reconciliation/sign-off.ts";
 import { type Reconciled, type ReconciledChain, readReconciled } from "../../reports/reconciled.ts";
 import { readReportedWallets } from "../../reports/reported-wallets.ts";
-import { isSyncAtWork } from "../../reports/runs.ts";
+import { isSyncAtWork, readLastSync } from "../../reports/runs.ts";
 import { readStatus, type Status, type StreamStatus } from "../../reports/status.ts";
 import { type Interval, union } from "../../sync/intervals.ts";
 import type { Stream } from "../../sync/store.ts";
@@ -31,6 +31,8 @@ export type Facts = {
   readonly reconciled: Reconciled;
   readonly neverRead: readonly NeverRead[];
   readonly isSyncAtWork: boolean;
+  /** Undefined if there was none. */
+  readonly lastSync: Awaited<ReturnType<typeof readLastSync>>;
   /** Lines of `NAME=value` that the page's commands need; undefined if they need none. */
   readonly variables: string | undefined;
 };
@@ -84,6 +86,7 @@ export async function readFacts(
       ({ account }) => !demoAccounts.has(account),
     ),
     isSyncAtWork: await isSyncAtWork(tx),
+    lastSync: await readLastSync(tx),
     variables,
   };
 }
@@ -147,6 +150,10 @@ type Breaks = Pick<Facts, "breaks" | "demoAccounts">;
 export const openBreaksOf = (facts: Breaks): readonly ListedBreak[] =>
   facts.breaks.filter((entry) => entry.state === "open" && !isDemo(facts, entry));
 
+/** The open breaks of demo trading. */
+export const demoBreaksOf = (facts: Breaks): readonly ListedBreak[] =>
+  facts.breaks.filter((entry) => entry.state === "open" && isDemo(facts, entry));
+
 /** The breaks of real money that are signed off and of which something still does not add up. */
 export const signedOffOf = (facts: Breaks): readonly ListedBreak[] =>
   facts.breaks.filter((entry) => isSignedOff(entry) && !isDemo(facts, entry));
@@ -170,18 +177,29 @@ function chainsOf(names: readonly CoinName[], { chains }: Reconciled): readonly 
   );
 }
 
-/** How far reconcile has checked a wallet's coin; undefined if it never did. */
-export function checkedChain(
-  { chains, demoChains, reconciled }: Facts,
+/** The balance chain of a wallet's coin; undefined if it has no bill. */
+export const chainOf = (
+  { chains, demoChains }: Pick<Facts, "chains" | "demoChains">,
   { account, product, coin }: CoinName,
-): ReconciledChain | undefined {
-  const chain = [...chains, ...demoChains].find(
+): ReconciledChain | undefined =>
+  [...chains, ...demoChains].find(
     (each) => each.account === account && each.wallet === product && each.coin === coin,
   );
-  return chain?.at === undefined || reconciled.lastRunAt === undefined
+
+/** How far reconcile has checked a wallet's coin; undefined if it never did. */
+export function checkedChain(facts: Facts, name: CoinName): ReconciledChain | undefined {
+  const { lastRunAt, isAnyDayDirty } = facts.reconciled;
+  const chain = chainOf(facts, name);
+  return chain?.at === undefined || lastRunAt === undefined
     ? undefined
-    : { ...chain, isOutdated: chain.isOutdated || reconciled.isAnyDayDirty };
+    : { ...chain, isOutdated: chain.isOutdated || isAnyDayDirty };
 }
+
+/** Since when all that is stored of real money is checked; undefined if some of it never was. */
+export const checkedAt = ({ chains, reconciled }: Facts): EpochMs | undefined =>
+  chains.length === 0 || reconciled.lastRunAt === undefined
+    ? reconciled.lastRunAt
+    : earliest(chains.map(({ at }) => at));
 
 /** Whether reconcile has checked all that is stored of real money. */
 export function isReconciled(facts: Facts): boolean {

@@ -1,4 +1,4 @@
-import { type Decimal, decimalOf, isAtMost, magnitude } from "../../export/decimal.ts";
+import { type Decimal, decimalOf, isAtMost, magnitude, zero } from "../../export/decimal.ts";
 import { amountKinds } from "../../reconciliation/breaks.ts";
 import type { ListedBreak } from "../../reconciliation/sign-off.ts";
 import { formatCounted } from "../../terminal/format.ts";
@@ -28,6 +28,24 @@ export function greatestText(open: readonly ListedBreak[]): Html {
     rest > 0 ? html`, and <a href="#breaks">${formatCounted(rest, "coin")} more</a>` : "";
   return html` ${counted.length > coins.length ? "The greatest of each coin: " : ""}${joined(coins.slice(0, coinsMax).map(offText), ", ")}${others}.`;
 }
+
+/**
+ * The coins with most breaks first, and of each coin the break that is off by most. What the others
+ * are off by is no amount: they keep their order, and come last.
+ */
+export const greatestFirst = (breaks: readonly ListedBreak[]): readonly ListedBreak[] =>
+  [...Map.groupBy(breaks, ({ coin }) => coin).values()]
+    .toSorted((a, b) => b.length - a.length)
+    .flatMap((ofCoin) => ofCoin.toSorted(bySize));
+
+const bySize = (a: ListedBreak, b: ListedBreak): number => {
+  const [one, other] = [amountOf(a), amountOf(b)];
+  if (isAtMost(one, other)) return isAtMost(other, one) ? 0 : 1;
+  return -1;
+};
+
+const amountOf = (entry: ListedBreak): Decimal =>
+  amountKinds.includes(entry.kind) ? sizeOf(entry) : zero;
 
 const greatestOf = (ofCoin: readonly ListedBreak[]): ListedBreak =>
   ofCoin.reduce((most, entry) => (isAtMost(sizeOf(entry), sizeOf(most)) ? most : entry));

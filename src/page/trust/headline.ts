@@ -9,12 +9,14 @@ export type Trust = {
   readonly isSyncAtWork: boolean;
   /** Undefined if reconcile never ran. */
   readonly openBreaks: number | undefined;
-  /** The open breaks that lie beside unread time, which explains them. */
-  readonly unreadBreaks: number;
+  /** The open breaks of which something does not add up, and that no unread time explains. */
+  readonly badBreaks: number;
+  /** Those of them that lie beside lost time, which explains them. */
+  readonly lostBreaks: number;
+  /** The open breaks that only say that bills were restated. */
+  readonly restatements: number;
   /** The breaks that are signed off and of which something still does not add up. */
   readonly signedOffBreaks: number;
-  /** The open breaks that only say that bills were restated or rejected. */
-  readonly notices: number;
   /** The open breaks whose bills the exchange still serves, so that they can be read again. */
   readonly repairableBreaks: number;
   /** The numbers of the open breaks that only a sign-off closes. */
@@ -32,6 +34,8 @@ export type Trust = {
   /** The paused accounts with time that a sync would read. */
   readonly paused: readonly string[];
   readonly rejectedRows: number;
+  /** The open breaks whose cause is gone since the last check. */
+  readonly outdatedBreaks: number;
   /** Whether reconcile has checked everything that is stored. */
   readonly isReconciled: boolean;
 };
@@ -58,19 +62,21 @@ export type Headline = keyof typeof headlines;
 /** A daily sync may take two hours longer than usual. */
 export const behindMaxMs = 26 * hourMs;
 
+/** Whether the last check saw all that is stored, and what is stored is of today. */
+export const isUpToDate = ({ isReconciled, behindMs }: Pick<Trust, "isReconciled" | "behindMs">) =>
+  isReconciled && behindMs <= behindMaxMs;
+
 /** The first headline that applies, from worst to best. A worse one hides the others. */
 export function headlineOf(trust: Trust): Headline {
   if (trust.ledgers === 0) return trust.demoLedgers === 0 ? "nothing" : "demo only";
   if (trust.isSyncAtWork) return "at work";
-  const { openBreaks = 0, unreadBreaks, notices } = trust;
-  if (openBreaks > unreadBreaks + notices) return "breaks";
+  if (trust.badBreaks > trust.lostBreaks) return "breaks";
   if (trust.lostMs > 0) return "lost";
   if (trust.missingMs > 0 || trust.neverRead > 0) return "missing";
-  // All open breaks are of the kind that a hole explains, but there is no hole.
-  if (openBreaks > notices) return "breaks";
   if (trust.behindMs > behindMaxMs) return "behind";
   if (trust.rejectedRows > 0) return "rejected";
-  if (notices > 0) return "restated";
-  if (!trust.isReconciled || trust.openBreaks === undefined) return "unreconciled";
+  if (trust.restatements > 0) return "restated";
+  // Another check closes the breaks that are still open here.
+  if (!trust.isReconciled || trust.openBreaks !== 0) return "unreconciled";
   return trust.signedOffBreaks > 0 ? "signed off" : "good";
 }

@@ -42,7 +42,7 @@ function ends({ start, horizon }: Scale): Html {
 
 export function ledgerRow(
   stream: StreamStatus,
-  { tone, text }: LedgerState,
+  { tone, text, breaks }: LedgerState,
   context: RowContext,
 ): Html {
   const { account, productType } = stream.stream;
@@ -55,7 +55,7 @@ export function ledgerRow(
 <td class="coins" data-name="Coins">${isShared ? "" : coinLinks(account, wallet, context)}</td>
 <td class="figure" data-name="Bills">${formatCount(stream.bills)}</td>
 <td data-name="Complete through">${stream.completeThrough === undefined ? "not yet" : timeTag(stream.completeThrough)}</td>
-<td class="time">${strip(stream, scale)}<span class="${axisName(scale)} narrow" aria-hidden="true">${ends(scale)}</span>${holes(stream, facts)}</td>
+<td class="time">${strip(stream, scale, breaks)}<span class="${axisName(scale)} narrow" aria-hidden="true">${ends(scale)}</span>${holes(stream, facts)}</td>
 <td data-name="State">${chip(tone, text)}</td></tr>`;
 }
 

@@ -5,9 +5,10 @@ import { formatCount, formatCounted } from "../../terminal/format.ts";
 import { type Html, type HtmlPart, html } from "../html.ts";
 import { card } from "../section.ts";
 import type { Shown } from "../shown.ts";
-import { type Facts, isLive, lostOf, missingOf, walletNameOf } from "./facts.ts";
+import { type Facts, isLive, lostOf, missingOf, openBreaksOf, walletNameOf } from "./facts.ts";
 import { ledgerRow, ledgerTable, neverReadRow, type RowContext, walletRow } from "./ledger-rows.ts";
 import { worstFirst } from "./ledger-state.ts";
+import { isUnexplained } from "./remedy.ts";
 import { type Scale, scaleOf } from "./strip.ts";
 
 // Nobody reads more ledgers, and a browser takes seconds to lay them out: others are searched by
@@ -27,11 +28,12 @@ export function ledgersSection(facts: Facts, shown: Shown): Html {
   const demo = found(demoStreams);
   const scale = scaleOf([...streams, ...demoStreams], now);
   const context = { facts, scale, selection, coinsOf: coinsIn(facts, shown) };
+  const hasBreak = openBreaksOf(facts).some((entry) => isUnexplained(entry, facts));
   const never = neverRead.filter(({ account }) => isFound(account)).map(neverReadRow);
   const isSearched = find !== "" || [live, ended, demo].some(({ length }) => length > shownMax);
   return card(
     { id: "ledgers", title: "Ledgers" },
-    html`${isSearched ? searchForm(shown) : ""}${live.length + never.length === 0 ? "" : html`${live.some(hasHole) || never.length > 0 || scale.start < scale.horizon ? legend(scale) : ""}${tableOf(live, never, context)}`}
+    html`${isSearched ? searchForm(shown) : ""}${live.length + never.length === 0 ? "" : html`${live.some(hasHole) || never.length > 0 || scale.start < scale.horizon || hasBreak ? legend(scale, hasBreak) : ""}${tableOf(live, never, context)}`}
 ${live.length + never.length + ended.length + demo.length === 0 ? html`<p class="remark">No account has “${find}” in its name.</p>` : ""}
 ${remarks(facts, isFound)}
 ${folded(ended, `Read no more: ${formatCounted(ended.length, "ledger")}`, context, ended.some(hasHole))}
@@ -121,8 +123,9 @@ function remarks({ status }: Facts, isFound: (account: string) => boolean): Html
 const sample = (shape: Html): Html =>
   html`<svg class="strip sample" viewBox="0 0 28 16" aria-hidden="true">${shape}</svg>`;
 
-const legend = ({ start, horizon }: Scale): Html => html`<p class="legend">
-<span>${sample(html`<rect class="read" x="0" width="28" y="1" height="14"/>`)} read, proven complete</span>
+const legend = ({ start, horizon }: Scale, hasBreak: boolean): Html => html`<p class="legend">
+<span>${sample(html`<rect class="read" x="0" width="28" y="1" height="14"/>`)} read completely</span>
 <span>${sample(html`<rect class="missing" x="1" width="26" y="2" height="12"/>`)} not read yet</span>
 <span>${sample(html`<path class="lost" d="M1.5 0v16 M1.5 8h25 M26.5 0v16"/>`)} lost for good</span>
+${hasBreak ? html`<span>${sample(html`<path class="break" d="M10 4L18 12 M18 4L10 12"/>`)} does not add up</span>` : ""}
 ${start < horizon ? html`<span>${sample(html`<path class="horizon" d="M14 0v16"/>`)} right of it, the exchange still serves its bills</span>` : ""}</p>`;

@@ -5,11 +5,27 @@ import { behindMaxMs, type Trust } from "./headline.ts";
 const pausedMax = 2;
 const breaksMax = 10;
 
+/** What decides it. */
+type Undone = Pick<
+  Trust,
+  | "ledgers"
+  | "demoLedgers"
+  | "isSyncAtWork"
+  | "paused"
+  | "readableMs"
+  | "neverRead"
+  | "behindMs"
+  | "rejectedRows"
+  | "isReconciled"
+  | "repairableBreaks"
+  | "lastingBreaks"
+>;
+
 /**
  * What to type, in this order, until everything that can be read is read and adds up. Empty if no
  * command would change anything, and while a sync is at work: what it leaves to do is not known yet.
  */
-export function nextCommands(trust: Trust): readonly string[] {
+export function nextCommands(trust: Undone): readonly string[] {
   const { paused, readableMs, neverRead, behindMs, rejectedRows, isReconciled } = trust;
   if (trust.ledgers === 0) return trust.demoLedgers === 0 ? ["npm run sync"] : [];
   if (trust.isSyncAtWork) return [];

@@ -3,10 +3,10 @@ import { streamName } from "../../terminal/stream-names.ts";
 import { lengthText, timeTag } from "../format.ts";
 import { type Html, type HtmlPart, html } from "../html.ts";
 import {
+  checkedAt,
   earliest,
   type Facts,
   isLive,
-  isNotice,
   lostOf,
   missingOf,
   openBreaksOf,
@@ -38,7 +38,7 @@ export function sentenceOf(headline: Headline, facts: Facts, trust: Trust): Html
     case "restated":
       return html`All was read, and nothing else is wrong. ${restatedText(facts)} <a href="#breaks">What they said before</a> is kept: look at it, and sign it off.`;
     case "unreconciled":
-      return unreconciledText(facts);
+      return unreconciledText(facts, trust);
     case "signed off":
     case "good":
       return goodText(facts);
@@ -68,7 +68,7 @@ export function breaksText(
 /** How many bills were restated since the last sign-off. */
 function restatedText(facts: Facts): string {
   const count = openBreaksOf(facts)
-    .filter(isNotice)
+    .filter(({ kind }) => kind === "restatement")
     .reduce((sum, { observed }) => sum + Number(observed), 0);
   return `${formatCounted(count, "bill")} ${count === 1 ? "was" : "were"} changed since the last sign-off, by the exchange or by a repair.`;
 }
@@ -121,15 +121,32 @@ function missingText(facts: Facts, { missingMs, readableMs }: Trust): string {
   return `${time}${neverText}${expiry}`;
 }
 
-function unreconciledText(facts: Facts): HtmlPart {
+function unreconciledText(facts: Facts, { outdatedBreaks }: Trust): HtmlPart {
   const chains = facts.chains;
   const since = chains.reduce((sum, { billsSince }) => sum + billsSince, 0);
   const at = earliest(chains.map((chain) => chain.at));
   if (at === undefined || facts.reconciled.lastRunAt === undefined) {
     return "All of the time was read. Whether its balances follow from its bills was not checked yet.";
   }
-  const what = since === 0 ? "what bills mean was changed" : `${formatCounted(since, "bill")} came`;
+  const what =
+    since > 0
+      ? `${formatCounted(since, "bill")} came`
+      : outdatedBreaks > 0
+        ? "rejected rows were read or accepted"
+        : "what bills mean was changed";
   return html`All of the time was read. Since it was last checked, ${timeTag(at)}, ${what}.`;
+}
+
+/** When all was checked, and when all bills were read for it, if the last check read less. */
+function checkedText(facts: Facts): HtmlPart {
+  const at = checkedAt(facts);
+  if (at === undefined) return "";
+  const { lastRunAt, wholeRunAt } = facts.reconciled;
+  const whole =
+    wholeRunAt === lastRunAt || wholeRunAt === undefined
+      ? ""
+      : html` (all bills: ${timeTag(wholeRunAt)})`;
+  return html`As reconciled ${timeTag(at)}${whole}: `;
 }
 
 function goodText(facts: Facts): HtmlPart {
@@ -141,9 +158,9 @@ function goodText(facts: Facts): HtmlPart {
   const bills = facts.streams.reduce((sum, stream) => sum + stream.bills, 0);
   const others =
     bills > tested
-      ? ` ${formatCounted(bills - tested, "bill")} ${bills - tested === 1 ? "shows" : "show"} none to check.`
+      ? ` ${formatCounted(bills - tested, "bill")} ${bills - tested === 1 ? "has" : "have"} no balance to check.`
       : "";
-  return html`All time${since}${until} was read, and ${balancesText(facts)}${others}`;
+  return html`${checkedText(facts)}all time${since}${until} was read, and ${balancesText(facts)}${others}`;
 }
 
 /** How many balances were checked, and what of them does not follow though no break is open. */

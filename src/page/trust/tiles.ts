@@ -6,15 +6,16 @@ import { lengthText, timeTag } from "../format.ts";
 import { type Html, type HtmlPart, html } from "../html.ts";
 import { type Icon, icon } from "../icons.ts";
 import {
+  checkedAt,
+  demoBreaksOf,
   earliest,
   type Facts,
   isLive,
-  isReconciled,
   lostOf,
   missingOf,
   type NeverRead,
 } from "./facts.ts";
-import { behindMaxMs, type Trust } from "./headline.ts";
+import { behindMaxMs, isUpToDate, type Trust } from "./headline.ts";
 
 /** A figure of the first card, with its meaning and a link to its details. */
 type Tile = {
@@ -32,14 +33,14 @@ export function tiles(facts: Facts, trust: Trust): Html {
     missingTile(facts, trust),
     lostTile(facts, trust),
     reconciledTile(facts, trust),
-    breaksTile(trust),
-    lastRunTile(facts),
+    breaksTile(facts, trust),
+    lastSyncTile(facts),
   ];
   return html`<ul class="tiles">${all.map(
     ({ name, tone, figure, notes, href }) => html`<li><a class="tile ${tone}" href="${href}">
 <span class="name">${name}</span>
 <strong>${icon(tone)}<span>${figure}</span></strong>
-${notes.map((note) => html`<span class="note">${note}</span>`)}</a></li>`,
+${notes.filter((note) => note !== undefined).map((note) => html`<span class="note">${note}</span>`)}</a></li>`,
   )}</ul>`;
 }
 
@@ -155,11 +156,12 @@ function lostTile({ streams }: Facts, { lostMs }: Trust): Tile {
   };
 }
 
-function reconciledTile(facts: Facts, { openBreaks = 0 }: Trust): Tile {
+function reconciledTile(facts: Facts, trust: Trust): Tile {
+  const { openBreaks = 0, outdatedBreaks, isReconciled: isDone } = trust;
   const place = { name: "Last reconcile", href: "#breaks" };
   const chains = facts.chains;
-  const { lastRunAt } = facts.reconciled;
-  const at = chains.length === 0 ? lastRunAt : earliest(chains.map((chain) => chain.at));
+  const { lastRunAt, wholeRunAt } = facts.reconciled;
+  const at = checkedAt(facts);
   if (at === undefined || lastRunAt === undefined) {
     const some = chains.filter((chain) => chain.at !== undefined).length;
     const notes = [
@@ -168,29 +170,38 @@ function reconciledTile(facts: Facts, { openBreaks = 0 }: Trust): Tile {
     return { ...place, tone: "warn", figure: some === 0 ? "never" : "in part", notes };
   }
   const since = chains.reduce((sum, { billsSince }) => sum + billsSince, 0);
-  const isDone = isReconciled(facts);
   return {
     ...place,
     // Reconcile checked everything; whether everything adds up is another question.
-    tone: isDone ? "good" : "warn",
+    tone: isDone ? (isUpToDate(trust) ? "good" : "none") : "warn",
     figure: dayTag(at),
     notes: [
       minuteOf(at) + (since > 0 ? `, ${formatCounted(since, "bill")} since` : ""),
+      wholeRunAt === undefined || wholeRunAt === lastRunAt
+        ? undefined
+        : html`all bills: ${timeTag(wholeRunAt)}`,
       openBreaks > 0 ? "its breaks are open" : undefined,
-      !isDone && since === 0 ? "what bills mean was changed since" : undefined,
+      isDone || since > 0
+        ? undefined
+        : outdatedBreaks > 0
+          ? "rejected rows were settled since"
+          : "what bills mean was changed since",
     ],
   };
 }
 
-function breaksTile({ openBreaks, notices, rejectedRows }: Trust): Tile {
+function breaksTile(facts: Facts, trust: Trust): Tile {
+  const { openBreaks, badBreaks, rejectedRows } = trust;
   const rejected =
     rejectedRows === 0 ? "nothing rejected" : formatCounted(rejectedRows, "rejected row");
-  const place = { name: "Open breaks", href: "#breaks", notes: [rejected] };
+  const ofDemo = demoBreaksOf(facts).length;
+  const demo = ofDemo === 0 ? undefined : `and ${formatCount(ofDemo)} of demo trading`;
+  const place = { name: "Open breaks", href: "#breaks", notes: [rejected, demo] };
   if (openBreaks === undefined) return { ...place, tone: "none", figure: "unknown" };
   if (openBreaks > 0)
     return {
       ...place,
-      tone: openBreaks > notices ? "bad" : "warn",
+      tone: badBreaks > 0 ? "bad" : "warn",
       figure: formatCount(openBreaks),
     };
   if (rejectedRows > 0) {
@@ -199,38 +210,38 @@ function breaksTile({ openBreaks, notices, rejectedRows }: Trust): Tile {
       href: "#breaks",
       tone: "warn",
       figure: formatCount(rejectedRows),
-      notes: ["no break is open"],
+      notes: ["no break is open", demo],
     };
   }
-  return { ...place, tone: "good", figure: "none" };
+  return { ...place, tone: isUpToDate(trust) ? "good" : "none", figure: "none" };
 }
 
 /** A run's outcome in words. */
 export const outcomeWords = (outcome: string): string =>
   outcome === "incomplete" ? "not complete" : outcome;
 
-function lastRunTile({ status, isSyncAtWork, now }: Facts): Tile {
-  const run = status.lastRun;
-  const place = { name: `Last ${run?.command ?? "run"}`, href: "#runs" };
-  if (run === undefined) return { ...place, tone: "none", figure: "none yet", notes: [] };
-  const { startedAt, finishedAt, outcome } = run;
+function lastSyncTile(facts: Facts): Tile {
+  const { lastSync: sync, isSyncAtWork, now } = facts;
+  const place = { name: "Last sync", href: "#runs" };
+  const later = laterText(facts);
+  if (sync === undefined) return { ...place, tone: "none", figure: "none yet", notes: [later] };
+  const { startedAt, finishedAt, outcome } = sync;
   if (finishedAt === undefined) {
     return isSyncAtWork
-      ? {
-          ...place,
-          tone: "work",
-          figure: "at work",
-          notes: [`begun ${ago(startedAt, now)}`],
-        }
-      : {
-          ...place,
-          tone: "warn",
-          figure: "cut short",
-          notes: [timeTag(startedAt)],
-        };
+      ? { ...place, tone: "work", figure: "at work", notes: [`begun ${ago(startedAt, now)}`] }
+      : { ...place, tone: "warn", figure: "cut short", notes: [timeTag(startedAt), later] };
   }
-  const when = ago(finishedAt, now);
+  const notes = [ago(finishedAt, now), later];
   return outcome === "complete"
-    ? { ...place, tone: "good", figure: "done", notes: [when] }
-    : { ...place, tone: "warn", figure: outcomeWords(outcome), notes: [when] };
+    ? { ...place, tone: "good", figure: "done", notes }
+    : { ...place, tone: "warn", figure: outcomeWords(outcome), notes };
+}
+
+/** What another command did since the last sync. */
+function laterText({ status: { lastRun }, lastSync, now }: Facts): string | undefined {
+  if (lastRun === undefined || lastRun.command === "sync") return undefined;
+  const { command, startedAt, finishedAt, outcome } = lastRun;
+  if (finishedAt === undefined) return `${command} begun ${ago(startedAt, now)}`;
+  const ended = outcome === "complete" ? "" : ` ${outcomeWords(outcome)}`;
+  return `${lastSync === undefined ? "" : "then "}${command}${ended}, ${ago(finishedAt, now)}`;
 }

@@ -4,7 +4,6 @@ import {
   behindMsOf,
   type Facts,
   isLive,
-  isNotice,
   isReconciled,
   lostOf,
   missingOf,
@@ -13,7 +12,7 @@ import {
   signedOffOf,
 } from "./facts.ts";
 import { behindMaxMs, type Trust } from "./headline.ts";
-import { type Remedy, remedyOf } from "./remedy.ts";
+import { isBesideLost, type Remedy, remedyOf, severityOf } from "./remedy.ts";
 
 /** What the facts say about how far the ledgers can be trusted. */
 export function trustOf(facts: Facts): Trust {
@@ -27,15 +26,17 @@ export function trustOf(facts: Facts): Trust {
       stream.pausedAt !== undefined &&
       (readableOf(stream).length > 0 || behindOf(stream) > behindMaxMs),
   );
+  const outdatedBreaks = breaksWith("check").length;
   return {
     ledgers: streams.length,
     demoLedgers: demoStreams.length,
     isSyncAtWork: facts.isSyncAtWork,
     openBreaks:
       reconciled.lastRunAt === undefined && facts.breaks.length === 0 ? undefined : open.length,
-    unreadBreaks: open.filter(({ kind }) => kind === "unread").length,
+    badBreaks: open.filter((entry) => severityOf(entry, facts) === "bad").length,
+    lostBreaks: open.filter((entry) => isBesideLost(entry, facts)).length,
+    restatements: open.filter(({ kind }) => kind === "restatement").length,
     signedOffBreaks: signedOffOf(facts).length,
-    notices: open.filter(isNotice).length,
     repairableBreaks: breaksWith("repair").length,
     lastingBreaks: breaksWith("sign off").map(({ breakId }) => breakId),
     lostMs: lengthMs(union(streams.flatMap(lostOf))),
@@ -45,6 +46,7 @@ export function trustOf(facts: Facts): Trust {
     behindMs: live.map(behindOf).reduce((most, each) => Math.max(most, each), 0),
     paused: [...new Set(paused.map(({ stream }) => stream.account))],
     rejectedRows: streams.reduce((sum, { rejected }) => sum + rejected, 0),
-    isReconciled: isReconciled(facts),
+    outdatedBreaks,
+    isReconciled: isReconciled(facts) && outdatedBreaks === 0,
   };
 }
