@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { markRetired } from "../src/commands/reconcile/break-text.ts";
 import { reconciliationText } from "../src/commands/reconcile/reconcile.ts";
 import type { Bill } from "../src/contract/bill.ts";
-import { dayMs, epochMs } from "../src/contract/time.ts";
+import { dayMs, epochMs, isoTime } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
 import { upsertBills } from "../src/db/ledger/upsert-bills.ts";
 import { mapType } from "../src/db/reference/stored-business-types.ts";
@@ -362,6 +362,10 @@ const age = (of = db) =>
     with aged as (
       update bills
       set ingested_at = ingested_at - interval '1 day'
+    ),
+    read as (
+      update checkpoints
+      set updated_at = updated_at - interval '1 day'
     )
     update bill_revisions
     set replaced_at = replaced_at - interval '1 day'`);
@@ -448,26 +452,55 @@ describe("the check of what changed", () => {
     ]);
   });
 
-  test("no longer says that time was not read, once it was and brought no bill", async () => {
+  /**
+   * A ledger without the bills of a day that was not read, its break, and that day. It has more than a hundred
+   * other bills: of fewer, all would be checked for the rule that the break may contradict.
+   */
+  async function dayUnread() {
     const account = newAccount();
-    const bills = plainLedger(Array.from({ length: 24 * 4 }, () => "1"));
+    const bills = plainLedger(Array.from({ length: 24 * 6 }, () => "1"));
     const [from, to] = [smallLedgerStart + dayMs, smallLedgerStart + 2 * dayMs];
     await storeLedgers(
       db,
       new Map([[account, bills.filter(({ cTime }) => cTime < from || cTime >= to)]]),
       { unread: new Map([[account, [from, to]]]) },
     );
-    const kinds = async (isFull: boolean) =>
-      (await check(account, isFull)).breaks.map(({ kind }) => kind);
-    expect(await kinds(false)).toEqual(["unread"]);
+    const [found] = (await check(account)).breaks;
     await age();
-    await db.execute(sql`
-      update checkpoints
-      set window_end = window_end + interval '1 day'
-      where account = ${account}
-        and window_end = ${new Date(from).toISOString()}`);
-    expect(await kinds(false)).toEqual(["chain"]);
-    expect(await kinds(true)).toEqual(["chain"]);
+    const read = (start: number, end: number) =>
+      inTransaction(db, (tx) =>
+        coverStream(tx, { account, productType: "USDT-FUTURES" }, start, end),
+      );
+    return { account, found, from, noon: from + dayMs / 2, to, read };
+  }
+
+  test("no longer says that time was not read, once it was and brought no bill", async () => {
+    const { account, found, from, to, read } = await dayUnread();
+    expect(found?.kind).toBe("unread");
+    await read(from, to);
+    const { breaks } = await check(account);
+    expect(breaks).toMatchObject([{ kind: "chain", anchor: found?.anchor }]);
+    expect((await check(account, true)).breaks).toEqual(breaks);
+  });
+
+  test("says which time was not read, once a part of it was", async () => {
+    const { account, from, noon, to, read } = await dayUnread();
+    await read(from, noon);
+    const { wholeAccounts, breaks } = await check(account);
+    expect(wholeAccounts).toEqual([]);
+    const left = `${isoTime(epochMs(noon))} to ${isoTime(epochMs(to))}`;
+    expect(breaks[0]?.explanation).toContain(left);
+    expect((await check(account, true)).breaks).toEqual(breaks);
+  });
+
+  test("opens a break that was signed off as unread, once its time was read and brought no bill", async () => {
+    const { account, found, from, to, read } = await dayUnread();
+    await accept(found?.breakId ?? 0, "too long ago");
+    await read(from, to);
+    const { wholeAccounts, breaks } = await check(account);
+    expect(wholeAccounts).toEqual([]);
+    expect(breaks).toMatchObject([{ kind: "chain", anchor: found?.anchor }]);
+    expect((await check(account, true)).breaks).toEqual(breaks);
   });
 });
 

@@ -87,20 +87,27 @@ export async function chooseChanged(
         and ${within("product_type", productTypes)}
         and unjudged_from is not null
       union all
-      -- Breaks beside time that was unread and is covered now, whether or not it had a bill.
+      -- Breaks beside unread time of which some was read since, whether or not it had a bill. A break that was
+      -- signed off as unread may now be one of another kind, which nobody signed off.
       select bills.product_type, bills.coin, bills.happened_at
       from ledger_breaks as bills
       join bills as good
         on good.account = ${account}
         and good.product_type = ${lastGoodProductType("bills")}
         and good.bill_id = bills.last_good_bill
-      join covered_wallets as covered
-        on covered.account = bills.account
-        and covered.wallet = bills.product_type
-        and covered.time @> ${timeBetween("good.c_time", "bills.happened_at", "bills.product_type")}
       where bills.kind = 'unread'
-        and bills.state = 'open'
+        and bills.state <> 'resolved'
         and ${ofScope(scope)}
+        and exists (
+          select 1
+          from checkpoints
+          where checkpoints.account = ${account}
+            and checkpoints.product_type = any(${productTypesOf("bills.product_type")})
+            and checkpoints.state = 'complete'
+            and updated_at >= ${checkedTo}::timestamptz
+            and tstzrange(window_start, window_end)
+              && ${timeBetween("good.c_time", "bills.happened_at", "bills.product_type")}
+        )
       union all
       -- No balance of a unified account is judged before the time from which on all was read. That may have
       -- become earlier.
