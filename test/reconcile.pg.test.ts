@@ -6,6 +6,7 @@ import { reconciliationText } from "../src/commands/reconcile/reconcile.ts";
 import type { Bill } from "../src/contract/bill.ts";
 import { dayMs, epochMs, isoTime } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
+import { refreshAllDays } from "../src/db/days/refresh-days.ts";
 import { upsertBills } from "../src/db/ledger/upsert-bills.ts";
 import { mapType } from "../src/db/reference/stored-business-types.ts";
 import { readUnreconciled } from "../src/export/completeness.ts";
@@ -501,6 +502,26 @@ describe("the check of what changed", () => {
     expect(wholeAccounts).toEqual([]);
     expect(breaks).toMatchObject([{ kind: "chain", anchor: found?.anchor }]);
     expect((await check(account, true)).breaks).toEqual(breaks);
+  });
+
+  test("no longer says that the next balance is right again, once that was restated and is not", async () => {
+    const account = newAccount();
+    const bills = plainLedger(Array.from({ length: 150 }, () => "10"));
+    const wrong = bills.slice(-2).map((bill, index) => ({ ...bill, balance: `${10 * index + 1}` }));
+    await storeLedgers(db, new Map([[account, [...bills.slice(0, -2), ...wrong.slice(0, 1)]]]));
+    await store(account, bills.slice(-1));
+    const kinds = async (isFull: boolean) =>
+      (await check(account, isFull)).breaks
+        .filter(({ coin }) => coin !== "")
+        .map(({ kind, anchor }) => [kind, anchor]);
+    expect(await kinds(false)).toEqual([["balance", wrong[0]?.billId]]);
+    await age();
+    // The days tell a check that it may begin late.
+    await refreshAllDays(db, new AbortController().signal);
+    await store(account, wrong.slice(1));
+    const found = await kinds(false);
+    expect(found).toEqual([["chain", wrong[0]?.billId]]);
+    expect(await kinds(true)).toEqual(found);
   });
 });
 

@@ -13,6 +13,7 @@ import {
   timeBetween,
   within,
 } from "./bills-to-check.ts";
+import type { BreakKind } from "./breaks.ts";
 
 // A transaction that was under way during the last check may have committed bills since, with times
 // before that check. No transaction lasts longer than this.
@@ -197,4 +198,23 @@ export async function chooseChanged(
       end as earliest
     from chains_to_check`);
   return onlyRow(rows, "where to begin");
+}
+
+/**
+ * Whether a check would begin at a balance that was found wrong alone. What kind of break it is depends on
+ * the next balance, so both must be checked together.
+ */
+export async function isWrongWhereBegun(tx: Transaction, account: string): Promise<boolean> {
+  const { rows } = await tx.execute(sql`
+    select 1
+    from chains_to_check
+    join ledger_breaks as broken
+      on broken.account = ${account}
+      and broken.product_type = wallet
+      and broken.coin = chains_to_check.coin
+      and broken.kind = ${"balance" satisfies BreakKind}
+      and broken.happened_at = since
+    where state <> 'resolved'
+    limit 1`);
+  return rows.length > 0;
 }

@@ -19,7 +19,7 @@ import {
 } from "./breaks.ts";
 import { findChainBreaks, isAnythingNew } from "./chain-breaks.ts";
 import { collectDaySums, collectResiduals, collectSuspects } from "./chain-scan.ts";
-import { chooseChanged, readCheckedTo } from "./changed-chains.ts";
+import { chooseChanged, isWrongWhereBegun, readCheckedTo } from "./changed-chains.ts";
 import { markChangedRules, readKnownRules } from "./changed-rules.ts";
 import {
   findIdBreaks,
@@ -161,7 +161,7 @@ async function checkOnce(
   return { isWhole, resolved: resolvedIds.length, chains: await writeChains(tx, scope, checked) };
 }
 
-/** @returns undefined where a whole check is needed, because there is something to learn. */
+/** @returns undefined where a whole check is needed: there is something to learn, or changes alone do not tell. */
 async function checkChanged(
   tx: Transaction,
   scope: AccountScope,
@@ -169,6 +169,7 @@ async function checkChanged(
   const checkedTo = await readCheckedTo(tx, scope);
   if (checkedTo === undefined) return undefined;
   const chosen = await chooseChanged(tx, scope, checkedTo);
+  if (await isWrongWhereBegun(tx, scope.account)) return undefined;
   const bills = await billsToCheck(tx, scope, chosen);
   await collectDaySums(tx, bills);
   if (await hasUnlearnedCategory(tx, scope)) return undefined;
