@@ -159,12 +159,15 @@ export const mutants: readonly Mutant[] = [
   {
     name: "the day of new bills not marked",
     file: "src/db/ledger/upsert-bills.ts",
-    changes: [["daysOfPages(pages.filter((_, page) => fresh.has(page)))", "daysOfPages([])"]],
+    changes: [["putIntoDays(tx, account, written, [])", "putIntoDays(tx, account, [], [])"]],
   },
   {
     name: "the day of bills that are stored again not marked",
     file: "src/db/ledger/merge-bills.ts",
-    changes: [["markDays(tx, stream, moved)", "markDays(tx, stream, [])"]],
+    changes: [
+      ["takeOutOfDays(tx, account, replaced)", "takeOutOfDays(tx, account, [])"],
+      ["written.map(({ bill }) => ({ productType, bill }))", "[]"],
+    ],
   },
   {
     name: "marks taken away from days that are not stored anew",

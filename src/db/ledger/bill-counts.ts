@@ -59,15 +59,11 @@ export async function countBills(tx: Transaction, stream: Stream): Promise<BillC
   );
 }
 
-/**
- * Adds new bills to each stream's kept count. Where no bill is new, no row is written.
- * @param besides another statement, sent along as a CTE to save a round trip.
- */
+/** Adds new bills to each stream's kept count. Where no bill is new, no row is written. */
 export async function addToCounts(
   tx: Transaction,
   pages: readonly { readonly stream: Stream }[],
   counts: readonly Pick<PageCounts, "new">[],
-  besides: SQL,
 ): Promise<void> {
   const added = pages.flatMap(({ stream }, page) => {
     const { new: bills = 0 } = counts[page] ?? {};
@@ -76,7 +72,6 @@ export async function addToCounts(
   if (added.length === 0) return;
   const column = (pick: (one: (typeof added)[number]) => string) => textArray(added.map(pick));
   await tx.execute(sql`
-    with besides as (${besides})
     insert into bill_counts (account, product_type, bills)
     select account, product_type, sum(bills)
     from unnest(

@@ -40,16 +40,16 @@ export async function writePages(
   before: BeforePages,
   runId: string,
 ): Promise<{ readonly counts: readonly PageCounts[]; readonly endedAt: string }> {
-  const bills = await storeBills(tx, pages, before.bills);
+  const stored = await storeBills(tx, pages, before.bills);
   // Independent of each other, so sent together: one round trip where nothing was rejected.
   const [rejected, endedAt] = await Promise.all([
     keepRejected(tx, pages, before, runId),
     readEnd(tx),
-    recordBills(tx, pages, before.bills, bills),
+    recordBills(tx, pages, before.bills, stored),
     endWindows(tx, before.ending, runId),
     moveCursors(tx, pages, runId),
   ]);
-  const counts = bills.map((counted, place) => ({
+  const counts = stored.counts.map((counted, place) => ({
     ...counted,
     rejected: onlyRow(rejected.slice(place, place + 1), "a page's rejected rows"),
   }));

@@ -3,7 +3,7 @@ import { type EpochMs, isoTime } from "../../contract/time.ts";
 import { OutdatedPageError } from "../../errors.ts";
 import type { Stream } from "../../sync/store.ts";
 import type { Transaction } from "../connect.ts";
-import { daysOfPages } from "../days/mark-days.ts";
+import { putIntoDays, takeOutOfDays } from "../days/written-bills.ts";
 import { textArray } from "../sql/array-literal.ts";
 import { msOf, timeFrom } from "../sql/time-text.ts";
 import { assignments, content, incomingRows, isKept, keptBill, list } from "./bill-rows.ts";
@@ -15,7 +15,8 @@ type StoredBill = {
   readonly billId: string;
   readonly isRestated: boolean;
   readonly isOutdated: boolean | null;
-  /** The bill's stored time, which the incoming content may change. */
+  /** The bill's stored coin and time, which the incoming content may change. */
+  readonly coin: string;
   readonly cTimeMs: string;
 };
 
@@ -45,16 +46,23 @@ export async function mergeBills(
   // Unchanged bills are left out: the upsert would lock their rows, 56 to 197 bytes of WAL each.
   const written = given.filter(({ bill }) => !unchanged.has(bill.billId));
   if (written.length === 0) return stored;
-  // A restatement may move a bill to another day: both days are marked.
-  const moved = [
-    ...written.map(({ bill }) => bill),
-    ...restated.map(({ cTimeMs }) => ({ cTime: timeFrom(cTimeMs) })),
-  ];
+  const { account, productType } = stream;
+  const replaced = restated.map(({ billId, coin, cTimeMs }) => ({
+    ...{ productType, billId, coin },
+    cTime: timeFrom(cTimeMs),
+  }));
   // The promises are equally deep, so that of several errors Promise.all throws the first, the cause.
   await Promise.all([
-    ...(restated.length === 0 ? [] : [keepReplaced(tx, stream, restated)]),
+    ...(restated.length === 0
+      ? []
+      : [keepReplaced(tx, stream, restated), takeOutOfDays(tx, account, replaced)]),
     writeBills(tx, stream, written),
-    markDays(tx, stream, moved),
+    putIntoDays(
+      tx,
+      account,
+      written.map(({ bill }) => ({ productType, bill })),
+      replaced,
+    ),
   ]);
   return stored;
 }
@@ -83,6 +91,7 @@ async function readStored(
         incoming.page,
         incoming.bill_id,
         kept.ingested_at,
+        kept.coin,
         kept.c_time,
         ${content("kept")} is distinct from ${content("incoming")} as is_restated
       from incoming
@@ -94,6 +103,7 @@ async function readStored(
       bill_id as "billId",
       is_restated as "isRestated",
       is_restated and ${isRepaired} as "isOutdated",
+      coin,
       ${msOf(sql`c_time`)} as "cTimeMs"
     from stored`);
   return rows;
@@ -141,12 +151,4 @@ async function writeBills(
     on conflict (account, product_type, bill_id) do update
     set ${assignments}, ingested_at = excluded.ingested_at
     where ${content("bills")} is distinct from ${content("excluded")}`);
-}
-
-async function markDays(
-  tx: Transaction,
-  stream: Stream,
-  bills: readonly { readonly cTime: EpochMs }[],
-): Promise<void> {
-  await tx.execute(daysOfPages([{ stream, bills }]));
 }

@@ -3,7 +3,7 @@ import type { EpochMs } from "../../contract/time.ts";
 import { listedBusinessTypes } from "../../contract/unified-business-types.ts";
 import type { PageCommit, PageCounts } from "../../sync/store.ts";
 import type { Transaction } from "../connect.ts";
-import { daysOfPages } from "../days/mark-days.ts";
+import { putIntoDays } from "../days/written-bills.ts";
 import { textArray } from "../sql/array-literal.ts";
 import { addToCounts } from "./bill-counts.ts";
 import { freshPages, loadBills, readNow } from "./load-bills.ts";
@@ -27,9 +27,9 @@ export async function upsertBills(
   pages: readonly BillsOfPage[],
 ): Promise<readonly BillCounts[]> {
   const before = await lookUpBills(tx, pages);
-  const counts = await storeBills(tx, pages, before);
-  await recordBills(tx, pages, before, counts);
-  return counts;
+  const stored = await storeBills(tx, pages, before);
+  await recordBills(tx, pages, before, stored);
+  return stored.counts;
 }
 
 export type BillsOfPage = Pick<PageCommit, "stream" | "bills" | "askedAfter">;
@@ -58,19 +58,23 @@ export async function lookUpBills(
   return { now, fresh, unmetTypes };
 }
 
-/** The second step: stores the bills. @returns the counts of each page, in the order of the pages. */
+export type StoredPages = {
+  /** The counts of each page, in the order of the pages. */
+  readonly counts: readonly BillCounts[];
+  /** The bills that COPY stored. Their days do not have them yet. */
+  readonly loaded: readonly PlacedBill[];
+};
+
+/** The second step: stores the bills. */
 export async function storeBills(
   tx: Transaction,
   pages: readonly BillsOfPage[],
   { now, fresh }: BeforeBills,
-): Promise<readonly BillCounts[]> {
+): Promise<StoredPages> {
   const counts = pages.map(({ bills }) => ({ new: bills.length, unchanged: 0, restated: 0 }));
   const [first = [], ...repeated] = batchesWithoutRepeats(pages);
-  await loadBills(
-    tx,
-    first.filter(({ page }) => fresh.has(page)),
-    now,
-  );
+  const loaded = first.filter(({ page }) => fresh.has(page));
+  await loadBills(tx, loaded, now);
   const known = first.filter(({ page }) => !fresh.has(page));
   // Checked for the first batch only: what a later batch replaces was stored by this transaction.
   const asked = { now, after: pages.flatMap((page) => page.askedAfter ?? []) };
@@ -86,19 +90,23 @@ export async function storeBills(
       counted[isRestated ? "restated" : "unchanged"] += 1;
     }
   }
-  return counts;
+  return { counts, loaded };
 }
 
 /** The third step: stores what follows from the bills, in one round trip. */
 export async function recordBills(
   tx: Transaction,
   pages: readonly BillsOfPage[],
-  { fresh, unmetTypes }: BeforeBills,
-  counts: readonly BillCounts[],
+  { unmetTypes }: BeforeBills,
+  { counts, loaded }: StoredPages,
 ): Promise<void> {
-  // mergeBills has marked the days of the other pages.
-  const marked = daysOfPages(pages.filter((_, page) => fresh.has(page)));
-  await Promise.all([addToCounts(tx, pages, counts, marked), meetTypes(tx, unmetTypes)]);
+  const account = pages[0]?.stream.account ?? "";
+  const written = loaded.map(({ stream, bill }) => ({ productType: stream.productType, bill }));
+  await Promise.all([
+    putIntoDays(tx, account, written, []),
+    addToCounts(tx, pages, counts),
+    meetTypes(tx, unmetTypes),
+  ]);
 }
 
 /** Splits bills into batches without repeats, since one statement cannot write a row twice. */
