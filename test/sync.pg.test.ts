@@ -1,11 +1,13 @@
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
+import { accountBills } from "../src/contract/account-bills.ts";
 import { dayMs, epochMs, hourMs, minuteMs, secondMs } from "../src/contract/time.ts";
 
 import { readKnownTime } from "../src/db/ledger/known-time.ts";
 import { ContradictionError, ExchangeError, messageOf, StoppedError } from "../src/errors.ts";
 import type { Answer, ApiAnswer, ApiRequest } from "../src/exchange-server/api.ts";
 import type { WireBill } from "../src/sandbox/entry.ts";
+import type { ScheduledFault } from "../src/sandbox/fault-kinds.ts";
 import { type NamedFault, withFaults } from "../src/sandbox/faults.ts";
 import type { LedgerBill } from "../src/sandbox/ledger-bill.ts";
 import { withBrokenRows } from "../src/sandbox/ledger-faults.ts";
@@ -13,6 +15,7 @@ import { lengthMs } from "../src/sync/intervals.ts";
 import { isComplete } from "../src/sync/run.ts";
 import type { StreamReport } from "../src/sync/stream-run.ts";
 import { fileDatabase } from "./support/database.ts";
+import { aMirrorKey, openMirror } from "./support/mirror.ts";
 import {
   rowVersions,
   type SimulationOptions,
@@ -342,6 +345,28 @@ describe("a clock that cannot be trusted", () => {
       await expectExact(simulation);
     },
   );
+});
+
+test("time that an exchange's clock was ahead of is covered by no later run before it has come", async () => {
+  const name = "clock-ahead";
+  const ahead = { kind: "clock-jump", offMs: 3 * hourMs, atRequest: 1, times: 1_000 } as const;
+  const schedule: ScheduledFault[] = [ahead];
+  await using simulation = simulateOne(name, { density: 3, faults: { schedule } });
+  const key = aMirrorKey(name);
+  await using mirror = openMirror(database.url, { keys: [key], now: simulation.time.now });
+  expect(await simulation.sync()).toSatisfy(isComplete);
+  schedule.length = 0;
+  for (const waitMs of [secondMs, 90 * minuteMs, hourMs]) {
+    await simulation.pass(waitMs);
+    const report = await simulation.sync();
+    expect(report).toSatisfy(isComplete);
+    const settledTo = simulation.time.now() - settleLagMs;
+    expect(only(report).completeThrough).toBeLessThanOrEqual(settledTo);
+    expect(only(report).completeThrough).toBeGreaterThan(settledTo - minuteMs);
+    await expectExact(simulation);
+    const { headers } = await mirror.ask(key, accountBills.path, { productType, limit: "1" });
+    expect(Date.parse(String(headers["x-complete-through"]))).toBeLessThanOrEqual(settledTo);
+  }
 });
 
 test("a run that takes an old window up is complete up to now, not to when that was begun", async () => {

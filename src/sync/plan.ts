@@ -1,7 +1,7 @@
 import { billsApiOf } from "../contract/bills-api.ts";
 import { type EpochMs, epochMs, historyMs, hourMs, secondMs } from "../contract/time.ts";
 import { cutAt, type Interval, intersect, interval, split, subtract } from "./intervals.ts";
-import { settledPart } from "./settle-lag.ts";
+import { settledPart, settledTo } from "./settle-lag.ts";
 import type { KnownTime, Stream, StreamPlan, Walk } from "./store.ts";
 
 // The oldest time that is asked for stays this far inside the exchange's 90 days, because their edge moves
@@ -31,7 +31,11 @@ export function planStream(
   const { windowMaxMs } = billsApiOf(stream.productType);
   const horizon = horizonAt(now);
   const start = historyStart(known, horizon);
-  const wanted = subtract(interval(start, now), [...known.coverage, ...known.expired]);
+  const coverageEnd = settledTo(settleLagMs, now);
+  const coverage = known.coverage.flatMap(({ from, to }) =>
+    interval(from, Math.min(to, coverageEnd)),
+  );
+  const wanted = subtract(interval(start, now), [...coverage, ...known.expired]);
   const isStartOpen = wanted[0]?.from === start;
   // Measured from the first plan's start, so that the slack of several plans does not add up.
   const reach = isStartOpen && horizon - start <= startSlackMs ? start : horizon;
@@ -53,6 +57,7 @@ export function planStream(
       // The expired part of a resumed window is recorded when its walk ends.
       ...resumed.map(({ window }) => window),
     ]),
+    coverageEnd: known.coverage.some(({ to }) => to > coverageEnd) ? coverageEnd : undefined,
   };
 }
 

@@ -80,6 +80,11 @@ export type StreamPlan = {
   readonly walks: readonly Walk[];
   /** The wanted time that became older than the horizon since the last run. */
   readonly expired: readonly Interval[];
+  /**
+   * Coverage behind this time is unread again. Undefined where there is none: the exchange's clock was ahead in an
+   * earlier run if coverage reaches past its time of today, less the settle lag.
+   */
+  readonly coverageEnd?: EpochMs | undefined;
 };
 
 /** A risk unit's record at the exchange's time `takenAt`. */

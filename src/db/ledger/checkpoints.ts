@@ -40,12 +40,32 @@ export async function recordPlan(tx: Transaction, plan: StreamPlan, runId: strin
   const fresh = windowsOf(plan.walks.filter((walk) => !isResumed(walk)));
   // Sent together; the server executes them in this order.
   await Promise.all([
+    ...(plan.coverageEnd === undefined ? [] : cutCoverage(tx, plan.stream, plan.coverageEnd)),
     shortenOpenWindows(tx, plan.stream, resumed),
     dropOpenWindows(tx, plan.stream, resumed),
     insertOpenWindows(tx, plan.stream, fresh, runId),
     ...plan.expired.map((window) => settle(tx, plan.stream, window, expiredBy(runId))),
     refreshStreamTimes(tx, plan.stream.account, [plan.stream.productType]),
   ]);
+}
+
+/** Takes the time behind `end` out of the coverage. */
+function cutCoverage(tx: Transaction, { account, productType }: Stream, end: EpochMs) {
+  const isCut = sql`
+    account = ${account}
+      and product_type = ${productType}
+      and state = 'complete'
+      and window_end > ${isoTime(end)}`;
+  return [
+    tx.execute(sql`
+    delete from checkpoints
+    where ${isCut}
+      and window_start >= ${isoTime(end)}`),
+    tx.execute(sql`
+    update checkpoints
+    set window_end = ${isoTime(end)}
+    where ${isCut}`),
+  ];
 }
 
 /** Shortens the windows that are resumed, where the new plan has put their newer part into other windows. */
