@@ -391,7 +391,7 @@ test("a backup goes from one major version of Postgres to another and back, wher
       ? `no Postgres but ${major} is in /usr/lib/postgresql: backups were restored into ${major} alone\n`
       : `a backup of Postgres ${major} was restored into ${other.major}, and back\n`,
   );
-  await using server = await throwawayServer({}, other);
+  await using server = await throwawayServer({ binaries: other });
   await restore(server.url, path, signal);
   const there = join(folder, "there.gz");
   const { postgres } = await backup(server.url, there);

@@ -70,9 +70,11 @@ test("a database that goes back by one page, whichever that is, is noticed by th
 
 test("a server that crashes without synchronous commits, while no statement is under way, costs no bill", async () => {
   await using server = await throwawayServer({
-    synchronous_commit: "off",
-    // The server writes its log rarely, so a crash loses what was confirmed in the last seconds.
-    ...{ wal_writer_delay: "10s", wal_writer_flush_after: "1GB" },
+    settings: {
+      synchronous_commit: "off",
+      // The server writes its log rarely, so a crash loses what was confirmed in the last seconds.
+      ...{ wal_writer_delay: "10s", wal_writer_flush_after: "1GB" },
+    },
   });
   await migrate(server.url);
   let delayMs = 0;

@@ -2,6 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import PQueue from "p-queue";
 import pg from "pg";
 import { secondMs } from "../contract/time.ts";
+import { GuardedClient } from "./driver.ts";
 
 /** How long a new connection may take. */
 export const connectMaxMs = 10 * secondMs;
@@ -44,7 +45,12 @@ export class Connections extends pg.Pool {
   readonly #stuckAfterMs: number;
 
   constructor(config: pg.PoolConfig, { stuckAfterMs: after = stuckAfterMs } = {}) {
-    super({ ...config, max: connectionsMax, connectionTimeoutMillis: connectMaxMs });
+    super({
+      ...config,
+      Client: GuardedClient,
+      max: connectionsMax,
+      connectionTimeoutMillis: connectMaxMs,
+    });
     this.#stuckAfterMs = after;
     this.on("acquire", () => {
       this.#atWork++;

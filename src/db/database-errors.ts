@@ -74,6 +74,11 @@ const tlsRemedy =
 /** Remedies for the driver's errors that have a message but no code. */
 const spoken: readonly (readonly [RegExp, string])[] = [
   [/^connect (?:ENOENT|EACCES)/, "start the server, or correct its socket's path in DATABASE_URL"],
+  [
+    /asks for the password in clear text/,
+    "let it use scram-sha-256 for this user (pg_hba.conf), or connect with TLS by " +
+      "sslmode=verify-full in DATABASE_URL",
+  ],
   [/client password must be a string/i, "put the user's password into DATABASE_URL"],
   [
     /does not support SSL|establishing an SSL/i,

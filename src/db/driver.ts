@@ -1,4 +1,24 @@
+import { TLSSocket } from "node:tls";
 import pg from "pg";
+
+const clearTextRefusal =
+  "the server asks for the password in clear text, and the connection has no TLS";
+
+/**
+ * A client that sends its password in clear text through TLS only. The driver sends it to whoever asks:
+ * without TLS, that may be any program which listens at the address.
+ */
+export class GuardedClient extends pg.Client {
+  constructor(config?: pg.ClientConfig) {
+    super(config);
+    const connection = connectionOf(this);
+    // Before the client's own listener, which then writes to a closed connection.
+    connection.prependListener("authenticationCleartextPassword", () => {
+      const { stream } = connection;
+      if (!(stream instanceof TLSSocket)) stream.destroy(new Error(clearTextRefusal));
+    });
+  }
+}
 
 // What the driver has, and its types lack.
 
@@ -7,7 +27,7 @@ export const pipeline = (client: pg.PoolClient, isPipelined: boolean): void =>
   void Object.assign(client, { pipeline: isPipelined });
 
 /** The driver's connection of a client. Its types have it on a class that they do not export. */
-export function connectionOf(client: pg.PoolClient): pg.Connection {
+export function connectionOf(client: pg.ClientBase): pg.Connection {
   if ("connection" in client && client.connection instanceof pg.Connection)
     return client.connection;
   throw new Error("defect: the driver keeps its connection elsewhere");

@@ -1,7 +1,8 @@
-import pg from "pg";
+import type pg from "pg";
 import type { Database } from "./connect.ts";
 import { isOutOfConnections } from "./connections.ts";
 import { withDatabaseErrors } from "./database-errors.ts";
+import { GuardedClient } from "./driver.ts";
 import { onlyRow } from "./sql/only-row.ts";
 
 /** The kind of pooler between this program and the server, as far as it can be told from here. */
@@ -37,7 +38,7 @@ export function detectPooler(db: Database): Promise<Pooler | undefined> {
   return withDatabaseErrors(async () => {
     const one = await db.$client.connect();
     // Not from the pool, which would wait until the first connection is returned.
-    const other = new pg.Client(db.$client.options);
+    const other = new GuardedClient(db.$client.options);
     try {
       await other.connect();
       const first = await servedBy(one);

