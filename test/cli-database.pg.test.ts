@@ -89,7 +89,7 @@ test("db keeps the embedded server up until Ctrl-C; sync and status then find th
 
   await using closed = openDatabase(url);
   await expect(closed.db.execute("select 1")).rejects.toMatchObject({
-    cause: { code: "ECONNREFUSED" },
+    cause: { code: "ENOENT" },
   });
   const status = await runCli(["status", "--json"], { cwd, env });
   expect(JSON.parse(status.stdout).streams).toEqual([

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import {
   appendFile,
@@ -15,10 +15,11 @@ import {
   symlink,
   writeFile,
 } from "node:fs/promises";
-import { createServer } from "node:net";
+import { type AddressInfo, createServer } from "node:net";
 import { dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { openDatabase } from "../src/db/connect.ts";
 import { withDatabaseErrors } from "../src/db/database-errors.ts";
@@ -39,7 +40,10 @@ test.concurrent("data, URL and password outlive the server, which is stopped in 
   {
     await using server = await openEmbedded(options);
     url = server.url;
-    expect(url).toMatch(/^postgres:\/\/bill_sync:[\w-]{32}@127\.0\.0\.1:[23]\d{4}\/bill_sync\?/);
+    const { pathname, searchParams } = new URL(url);
+    expect(pathname).toBe("/bill_sync");
+    expect(searchParams.get("host")).toBe(join(options.dataDir, "postgres"));
+    expect(searchParams.get("password")).toMatch(/^[\w-]{32}$/);
     await query(url, "create table kept (amount numeric)");
     await query(url, "insert into kept values (0.10)");
   }
@@ -170,9 +174,11 @@ test
       const { uid, gid } = await stat(join(dir.path, "postgres/data"));
       const other = spawn("sleep", ["60"], { uid, gid, stdio: "ignore" });
       try {
-        const lock = join(dir.path, "postgres/data/postmaster.pid");
-        const text = await readFile(lock, "utf8");
-        await writeFile(lock, text.replace(String(killed), String(other.pid)));
+        for (const lock of ["data/postmaster.pid", ".s.PGSQL.5432.lock"]) {
+          const path = join(dir.path, "postgres", lock);
+          const text = await readFile(path, "utf8");
+          await writeFile(path, text.replace(String(killed), String(other.pid)));
+        }
         await using _after = await openEmbedded({ dataDir: dir.path });
         expect(await postmaster(dir.path)).not.toBe(other.pid);
       } finally {
@@ -191,25 +197,66 @@ test.concurrent("an initialisation whose process is gone is removed, and one tha
   expect(left).toEqual(["postgres", `postgres.new-${process.ppid}-0b`]);
 });
 
-test.concurrent("a port that another program took is given up once, with a word about it", async () => {
+test.concurrent("the server listens nowhere but at a socket in a folder that others may not enter", async () => {
   await using dir = await temporaryDir();
-  const messages: string[] = [];
-  const open = () =>
-    openEmbedded({ dataDir: dir.path, durable: false, notify: (text) => messages.push(text) });
-  const before = await open();
+  const place = join(dir.path, "postgres");
+  {
+    await using server = await openEmbedded({ dataDir: dir.path, durable: false });
+    expect((await stat(place)).mode & 0o777).toBe(0o700);
+    expect(await query(server.url, "show listen_addresses")).toEqual([{ listen_addresses: "" }]);
+    expect(await query(server.url, "show unix_socket_directories")).toEqual([
+      { unix_socket_directories: ".." },
+    ]);
+  }
+  await chmod(place, 0o777);
+  await using _again = await openEmbedded({ dataDir: dir.path, durable: false });
+  expect((await stat(place)).mode & 0o777).toBe(0o700);
+});
+
+test.concurrent("a path that is too long for a socket is an error with the remedy, and makes nothing", async () => {
+  await using dir = await temporaryDir();
+  const dataDir = join(dir.path, "a".repeat(100));
+  await expect(openEmbedded({ dataDir })).rejects.toThrow(
+    /the path is \d+ bytes too long for its socket; set DATA_DIR to a shorter one/,
+  );
+  expect(await readdir(dataDir)).toEqual([]);
+});
+
+test.concurrent("data of another user is not opened", async () => {
+  await using dir = await temporaryDir(0o777);
+  await symlink("/usr", join(dir.path, "postgres"));
+  const nobody = isRoot ? { uid: 65_534, gid: 65_534 } : {};
+  await expect(startUser(dir.path, undefined, nobody)).rejects.toThrow(
+    /DatabaseError: \/usr is of another user \(uid 0\)/,
+  );
+});
+
+test.concurrent("a stranger on the port that a killed server's file names is sent nothing", async () => {
+  await using dir = await temporaryDir();
+  const before = await openEmbedded({ dataDir: dir.path, durable: false });
+  process.kill(await postmaster(dir.path), "SIGKILL");
   await before[Symbol.asyncDispose]();
-  const port = Number(new URL(before.url).port);
-  const taker = createServer().listen(port, "127.0.0.1");
-  await once(taker, "listening");
-  const moved = await open();
-  await moved[Symbol.asyncDispose]();
-  taker.close();
-  await using after = await open();
-  expect(moved.url).not.toBe(before.url);
-  expect(after.url).toBe(moved.url);
-  expect(messages).toEqual([
-    `port ${port} is taken by another program: the database is now on port ${new URL(moved.url).port}`,
-  ]);
+  let heard = "";
+  const stranger = createServer((socket) => {
+    socket.on("error", () => undefined);
+    socket.on("data", (chunk: Buffer) => {
+      heard += chunk.toString("latin1");
+      // AuthenticationCleartextPassword.
+      socket.write(Buffer.from([0x52, 0, 0, 0, 8, 0, 0, 0, 3]));
+    });
+  }).listen(0, "127.0.0.1");
+  await once(stranger, "listening");
+  try {
+    const { port } = stranger.address() as AddressInfo;
+    const lock = join(dir.path, "postgres/data/postmaster.pid");
+    const lines = (await readFile(lock, "utf8")).split("\n");
+    await writeFile(lock, lines.with(3, String(port)).with(5, "127.0.0.1").join("\n"));
+    await using after = await openEmbedded({ dataDir: dir.path, durable: false });
+    expect(await query(after.url, "select 1 as one")).toEqual([{ one: 1 }]);
+    expect(heard).toBe("");
+  } finally {
+    stranger.close();
+  }
 });
 
 test.concurrent("a copy of running data opens as a database of its own, not as the one it was copied from", async () => {
@@ -217,7 +264,7 @@ test.concurrent("a copy of running data opens as a database of its own, not as t
   const paths = { original: join(dir.path, "original"), copy: join(dir.path, "copy") };
   await using original = await openEmbedded({ dataDir: paths.original, durable: false });
   await query(original.url, "checkpoint");
-  await cp(paths.original, paths.copy, { recursive: true });
+  await promisify(execFile)("cp", ["-a", paths.original, paths.copy]);
   await using copy = await openEmbedded({ dataDir: paths.copy, durable: false });
   await query(copy.url, "create table only_in_the_copy ()");
   expect(copy.url).not.toBe(original.url);
@@ -321,6 +368,7 @@ type User = {
 async function startUser(
   dataDir: string,
   source = join(root, "src/db/embedded/embedded.ts"),
+  user: { readonly uid?: number; readonly gid?: number } = {},
 ): Promise<User> {
   const script = `
     import { openEmbedded } from ${JSON.stringify(source)};
@@ -330,6 +378,7 @@ async function startUser(
     for await (const _ of process.stdin);
     await server[Symbol.asyncDispose]();`;
   const child = spawn(process.execPath, ["--input-type=module", "-e", script, dataDir], {
+    ...user,
     detached: true,
     stdio: ["pipe", "pipe", "pipe"],
   });
@@ -366,7 +415,7 @@ function killGroup(child: ChildProcess): void {
 }
 
 async function expectStopped(url: string): Promise<void> {
-  await expect(query(url, "select 1")).rejects.toMatchObject({ code: "ECONNREFUSED" });
+  await expect(query(url, "select 1")).rejects.toMatchObject({ code: "ENOENT" });
 }
 
 async function postmaster(dataDir: string): Promise<number> {

@@ -8,7 +8,7 @@ import {
   ReportableError,
 } from "../errors.ts";
 import { openFilesRemedy } from "../open-files.ts";
-import { isOfEmbedded } from "./embedded/embedded.ts";
+import { isEndedEmbedded } from "./embedded/embedded.ts";
 
 const serverIsLost = "the connection to the server was lost; run again";
 const embeddedIsGone =
@@ -101,8 +101,7 @@ export function explained(error: unknown): unknown {
   const isServers = cause instanceof pg.DatabaseError;
   const code = firstCode(cause);
   const message = messageOf(cause);
-  const isEmbeddedGone = code === "ECONNREFUSED" && isOfEmbedded(cause);
-  const remedy = isEmbeddedGone ? embeddedIsGone : remedyOf(code, message);
+  const remedy = isEndedEmbedded(cause) ? embeddedIsGone : remedyOf(code, message);
   // The cause, because Drizzle's own message is the statement with all its values.
   if (remedy === undefined && !isServers) return cause;
   const what = isServers ? `${message}, ${code}` : message;

@@ -12,12 +12,14 @@ const ofKeys = ["account_keys", "account_leases", "account_guests", "key_salt"];
  * Makes a role that may read all tables but those about keys, and write none. Of the leases it may read
  * whose they are: see leased-names.ts. A role that exists is granted its rights again. Its password is derived from the owner's, so that the address stays the same.
  *
- * @param ownerUrl of a migrated database, with the password of a role that may make roles.
+ * @param ownerUrl the embedded Postgres's, migrated.
  * @returns the same database's address for the reader.
  */
 export async function addReader(db: Database, ownerUrl: string): Promise<string> {
   const url = new URL(ownerUrl);
-  const password = createHmac("sha256", url.password).update(reader).digest("base64url");
+  const password = createHmac("sha256", url.searchParams.get("password") ?? "")
+    .update(reader)
+    .digest("base64url");
   const database = decodeURIComponent(url.pathname.slice(1));
   await withDatabaseErrors(() =>
     inTransaction(db, async (tx) => {
@@ -36,7 +38,9 @@ export async function addReader(db: Database, ownerUrl: string): Promise<string>
         alter default privileges in schema public, analytics grant select on tables to ${reader}`);
     }),
   );
-  return Object.assign(url, { username: reader, password }).href;
+  url.searchParams.set("user", reader);
+  url.searchParams.set("password", password);
+  return url.href;
 }
 
 /** Whether the user of these connections may change any table of the ledger. */

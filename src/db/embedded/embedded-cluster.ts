@@ -1,6 +1,6 @@
-import { createHash, randomBytes, randomInt } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import {
-  chown,
+  chmod,
   lstat,
   mkdir,
   readFile,
@@ -21,7 +21,10 @@ import { binariesFor } from "./embedded-version.ts";
 
 export type Notify = (message: string) => void;
 export type Cluster = {
-  /** Holds `data`, `password`, `port` and `server.log`; a real path. */
+  /**
+   * Holds `data`, `password`, `server.log` and the server's socket; a real path. Only the server's user
+   * and root may enter, so whoever answers at the socket is the server.
+   */
   readonly dir: string;
   readonly binaries: Binaries;
   readonly account: Account | undefined;
@@ -30,26 +33,24 @@ export type Cluster = {
 
 export const roleName = "bill_sync";
 
-// Below the ports that systems hand out to outgoing connections (from 32768 on Linux).
-const portMin = 20_000;
-const portMax = 32_000;
-const portTriesMax = 10;
+/** Names the socket's file, `.s.PGSQL.5432`. No TCP port is opened. */
+export const socketPort = 5432;
+// What an address of a socket may have: 108 bytes on Linux, 104 on macOS, with a zero at the end.
+const socketBytesMax = process.platform === "linux" ? 107 : 103;
 const logBytesMax = 1024 * 1024;
 const startLimitSeconds = 60;
 const stopLimitSeconds = 60;
 
-const settings = [
-  "listen_addresses=127.0.0.1",
-  "unix_socket_directories=",
-  "timezone=UTC",
-  "log_timezone=UTC",
-  "log_checkpoints=off",
-].flatMap((setting) => ["-c", setting]);
+const settings = ["timezone=UTC", "log_timezone=UTC", "log_checkpoints=off"].flatMap((setting) => [
+  "-c",
+  setting,
+]);
+// The socket lies beside the server's data, which is its working directory.
+const reachable = `-p ${socketPort} -c listen_addresses= -c unix_socket_directories=..`;
 const undurable = "-c fsync=off -c synchronous_commit=off -c full_page_writes=off";
 
 /** What a server that starts prints while another one holds the data, or is just ending. */
-const heldByOthers =
-  /lock file "postmaster\.pid" (already exists|is empty)|pre-existing shared memory block/;
+const heldByOthers = /lock file "\S+" (already exists|is empty)|pre-existing shared memory block/;
 
 export type ClusterOptions = {
   readonly dataDir: string;
@@ -84,8 +85,12 @@ async function findOrMake(
   await makeOnce(dir, "data/PG_VERSION", (temporary) => initialise({ ...cluster, dir: temporary }));
   if (dir !== link) await symlink(dir, link).catch(unless("EEXIST"));
   await giveTo(account, dir);
+  await chmod(dir, 0o700);
   return cluster;
 }
+
+export const socketOf = ({ dir }: Pick<Cluster, "dir">): string =>
+  join(dir, `.s.PGSQL.${socketPort}`);
 
 async function choosePlace(
   link: string,
@@ -100,6 +105,12 @@ async function choosePlace(
         { cause },
       );
     });
+    const { uid } = await stat(dir);
+    if (account === undefined && uid !== process.getuid?.()) {
+      throw new DatabaseError(
+        `${dir} is of another user (uid ${uid}), who could read and change what is stored there: run as that user, or set DATA_DIR to a directory of your own`,
+      );
+    }
     if (account === undefined || (await canUse(account, dirname(dir)))) return dir;
     throw new DatabaseError(
       `Postgres cannot run as root, and its user cannot enter ${dirname(dir)}: run as the owner of ${dir}, or move it to where that user can enter and leave a link`,
@@ -116,8 +127,14 @@ async function choosePlace(
   return dir;
 }
 
-/** Refuses paths that a shell would expand: pg_ctl passes them to one in double quotes. */
+/** Refuses paths that a shell would expand, as pg_ctl passes them to one in double quotes, and too long ones. */
 function checked(path: string): string {
+  const excess = Buffer.byteLength(socketOf({ dir: path })) - socketBytesMax;
+  if (excess > 0) {
+    throw new DatabaseError(
+      `Postgres cannot be kept in ${path}: the path is ${excess} bytes too long for its socket; set DATA_DIR to a shorter one (and move there what is stored), or ${otherDatabase}`,
+    );
+  }
   if (!/["$`\\\n]/.test(path)) return path;
   throw new DatabaseError(`Postgres cannot be kept in ${path}: set DATA_DIR to a plainer path`);
 }
@@ -127,7 +144,6 @@ async function initialise(cluster: Cluster): Promise<void> {
   await mkdir(dir, { mode: 0o700 });
   const password = join(dir, "password");
   await writeSecret(password, randomBytes(24).toString("base64url"));
-  await writeSecret(join(dir, "port"), String(randomPort()));
   await giveTo(account, dir);
   const result = await run(
     binaries.initdb,
@@ -159,39 +175,27 @@ async function writeSecret(path: string, text: string): Promise<void> {
   await writeFile(path, `${text}\n`, { mode: 0o600, flush: true });
 }
 
-/** Reads a file of the cluster. Throws where this user may not read it. */
-export async function readKept(cluster: Cluster, name: "password" | "port"): Promise<string> {
+/** @throws DatabaseError where this user may not read it. */
+export async function readPassword(cluster: Cluster): Promise<string> {
+  const path = join(cluster.dir, "password");
   try {
-    return (await readFile(join(cluster.dir, name), "utf8")).trim();
+    return (await readFile(path, "utf8")).trim();
   } catch (cause) {
     throw new DatabaseError(
-      `${join(cluster.dir, name)} cannot be read (${messageOf(cause)}): run as the user who made the database, or as root`,
+      `${path} cannot be read (${messageOf(cause)}): run as the user who made the database, or as root`,
       { cause },
     );
   }
 }
 
 /**
- * Starts the server as a daemon, on the port of its last start unless another program has taken it.
- * "busy": another process is starting or stopping the server, so try again.
+ * Starts the server as a daemon.
+ * "busy": another process is starting or stopping it, so try again.
  */
-export async function startServer(cluster: Cluster, notify: Notify): Promise<"started" | "busy"> {
-  await disownStranger(cluster.dir);
-  const lastPort = Number(await readKept(cluster, "port"));
-  for (let tried = 0; tried < portTriesMax; tried++) {
-    const port = tried === 0 ? lastPort : randomPort();
-    const outcome = await startOn(cluster, port);
-    if (outcome === "port taken") continue;
-    if (outcome === "started" && port !== lastPort) {
-      await savePort(cluster, port);
-      notify(`port ${lastPort} is taken by another program: the database is now on port ${port}`);
-    }
-    return outcome;
+export async function startServer(cluster: Cluster): Promise<"started" | "busy"> {
+  for (const lock of [join(cluster.dir, "data/postmaster.pid"), `${socketOf(cluster)}.lock`]) {
+    await disownStranger(lock, join(cluster.dir, "data"));
   }
-  throw startFailure(cluster, `the ${portTriesMax} ports it tried are all taken`);
-}
-
-async function startOn(cluster: Cluster, port: number): Promise<"started" | "busy" | "port taken"> {
   const { binaries, account, durable } = cluster;
   const log = join(cluster.dir, "server.log");
   const logged = await rotate(log);
@@ -200,15 +204,13 @@ async function startOn(cluster: Cluster, port: number): Promise<"started" | "bus
     [
       ...["start", "--silent", "--wait", `--timeout=${startLimitSeconds}`],
       ...["-D", join(cluster.dir, "data"), "-l", log],
-      ...["-o", durable ? `-p ${port}` : `-p ${port} ${undurable}`],
+      ...["-o", durable ? reachable : `${reachable} ${undurable}`],
     ],
     account,
   );
   if (result.ok) return "started";
   const said = (await readLog(cluster)).slice(logged);
   if (heldByOthers.test(said)) return "busy";
-  // We held the lock on the data, so the port belongs to another program.
-  if (/Address already in use/.test(said)) return "port taken";
   throw startFailure(cluster, lastLines(`${result.output}\n${said}`));
 }
 
@@ -247,18 +249,4 @@ async function rotate(log: string): Promise<number> {
   if (size < logBytesMax) return size;
   await rename(log, `${log}.1`).catch(unless("ENOENT"));
   return 0;
-}
-
-async function savePort(cluster: Cluster, port: number): Promise<void> {
-  const path = join(cluster.dir, "port");
-  const temporary = `${path}.new-${process.pid}`;
-  await writeSecret(temporary, String(port));
-  if (cluster.account !== undefined) {
-    await chown(temporary, cluster.account.uid, cluster.account.gid);
-  }
-  await rename(temporary, path);
-}
-
-function randomPort(): number {
-  return randomInt(portMin, portMax);
 }

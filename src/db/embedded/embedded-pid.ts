@@ -1,24 +1,23 @@
 import { open, readFile } from "node:fs/promises";
-import { join } from "node:path";
-import { hasCode, unless } from "./embedded-tools.ts";
+import { unless } from "./embedded-tools.ts";
 
-// postmaster.pid: written by the server that holds the data.
+// postmaster.pid and the socket's lock are written by the server that holds the data. Both begin with its
+// process's number and its data's path.
 
 const pidOfNobody = 2 ** 31 - 1;
 
 /**
- * Makes postmaster.pid name no process where the process that it names is not the server of this data.
+ * Makes a lock file name no process where the process that it names is not the server of this data.
  * Postgres takes any live process of that number for the server, and would not start. That process is
  * not the server in three cases: it is a killed server that nobody has reaped (in a container without
  * an init, for good), another program that was given the number, or the data is a copy.
  *
- * The file is not removed: by the shared memory key in it, Postgres finds orphaned backends, and a
+ * The file is not removed: by the shared memory key in postmaster.pid, Postgres finds orphaned backends, and a
  * server whose directory was renamed. It is written through the descriptor that was read, so that a
  * server that starts meanwhile keeps its own file.
  */
-export async function disownStranger(dir: string): Promise<void> {
-  const dataDir = join(dir, "data");
-  const file = await open(join(dataDir, "postmaster.pid"), "r+").catch(unless("ENOENT"));
+export async function disownStranger(lock: string, dataDir: string): Promise<void> {
+  const file = await open(lock, "r+").catch(unless("ENOENT"));
   if (file === undefined) return;
   try {
     const [pid, servedDir, ...others] = (await file.readFile("utf8")).split("\n");
@@ -30,14 +29,4 @@ export async function disownStranger(dir: string): Promise<void> {
   } finally {
     await file.close();
   }
-}
-
-/** The port that postmaster.pid names. Its server may have ended since. */
-export async function servingPort(dir: string): Promise<number | undefined> {
-  const text = await readFile(join(dir, "data/postmaster.pid"), "utf8").catch((error) => {
-    if (hasCode(error, "ENOENT")) return "";
-    throw error;
-  });
-  const port = Number(text.split("\n")[3] ?? "");
-  return Number.isInteger(port) && port > 0 ? port : undefined;
 }

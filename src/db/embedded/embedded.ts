@@ -1,25 +1,27 @@
 import { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Client, escapeIdentifier } from "pg";
+import { type Client, escapeIdentifier } from "pg";
 import { messageOf } from "../../errors.ts";
+import { GuardedClient } from "../driver.ts";
 import {
   type Cluster,
   type Notify,
   openCluster,
-  readKept,
   readLog,
+  readPassword,
   roleName,
+  socketOf,
+  socketPort,
   startFailure,
   startServer,
   stopServer,
 } from "./embedded-cluster.ts";
-import { servingPort } from "./embedded-pid.ts";
 import { hasCode, lastLines } from "./embedded-tools.ts";
 
 export type EmbeddedServer = {
   /**
-   * `postgres://bill_sync:PASSWORD@127.0.0.1:PORT/bill_sync?…`. The query sets what a client
-   * would otherwise take from PGSSLMODE and PGOPTIONS, which are meant for another server.
+   * `postgres:///bill_sync?host=FOLDER&user=bill_sync&password=PASSWORD&…`, of a socket. The query sets what
+   * a client would otherwise take from PGPORT, PGSSLMODE and PGOPTIONS, which are meant for another server.
    */
   readonly url: string;
   [Symbol.asyncDispose](): Promise<void>;
@@ -38,13 +40,11 @@ export type EmbeddedOptions = {
 type Keeper = {
   readonly client: Client;
   readonly socket: Socket;
-  readonly port: number;
   isLost: boolean;
 };
 
 const databaseName = "bill_sync";
 const ownOptions = "-csearch_path=public";
-const own = `sslmode=disable&options=${encodeURIComponent(ownOptions)}`;
 const readyWithinMs = 60_000;
 const retryMs = 100;
 const answerWithinMs = 10_000;
@@ -53,12 +53,15 @@ const closeTimeoutMs = 2_000;
 const passingStates = ["57P01", "57P02", "57P03", "57014", "53300"];
 const usersLock = 0x62_69_6c_6c;
 
-/** The ports of the embedded servers that this process has opened. */
-const ports = new Set<number>();
+/** The sockets of the embedded servers that this process has opened. */
+const sockets = new Set<unknown>();
 
-/** Whether an error came from a connection to an embedded server of this process. */
-export const isOfEmbedded = (error: unknown): boolean =>
-  error instanceof Error && "port" in error && ports.has(Number(error.port));
+/** Whether a connection failed because an embedded server of this process has ended. */
+export const isEndedEmbedded = (error: unknown): boolean =>
+  error instanceof Error &&
+  "address" in error &&
+  sockets.has(error.address) &&
+  hasCode(error, "ECONNREFUSED", "ENOENT");
 
 /**
  * Opens the Postgres kept under `dataDir/postgres`, which the first start creates. The server is
@@ -71,8 +74,8 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<EmbeddedSe
   const notify = options.notify ?? (() => {});
   const { dataDir, durable = true, anyVersion = false } = options;
   const cluster = await openCluster({ dataDir, durable, anyVersion }, notify);
-  const password = await readKept(cluster, "password");
-  const keeper = await enter(cluster, password, notify);
+  const password = await readPassword(cluster);
+  const keeper = await enter(cluster, password);
   try {
     await makeDatabase(keeper.client);
   } catch (cause) {
@@ -83,28 +86,35 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<EmbeddedSe
       cause,
     );
   }
-  ports.add(keeper.port);
+  sockets.add(socketOf(cluster));
   return {
-    url: `postgres://${roleName}:${password}@127.0.0.1:${keeper.port}/${databaseName}?${own}`,
+    url: urlOf(cluster, password),
     [Symbol.asyncDispose]: () => leave(keeper, cluster, notify),
   };
 }
 
-async function enter(cluster: Cluster, password: string, notify: Notify): Promise<Keeper> {
+function urlOf({ dir }: Cluster, password: string): string {
+  const url = new URL(`postgres:///${databaseName}`);
+  url.search = new URLSearchParams({
+    host: dir,
+    port: String(socketPort),
+    user: roleName,
+    password,
+    sslmode: "disable",
+    options: ownOptions,
+  }).toString();
+  // A blank that is written as + would reach libpq as a plus.
+  return url.href.replaceAll("+", "%20");
+}
+
+async function enter(cluster: Cluster, password: string): Promise<Keeper> {
   const giveUpAt = performance.now() + readyWithinMs;
   let refusal = "nothing answered";
   while (performance.now() < giveUpAt) {
-    const port = await servingPort(cluster.dir);
-    if (port !== undefined) {
-      const answer = await tryConnect(cluster, password, port);
-      if ("client" in answer) return answer;
-      refusal = answer.reason;
-      if (answer.isTransient) {
-        await sleep(retryMs);
-        continue;
-      }
-    }
-    if ((await startServer(cluster, notify)) === "busy") await sleep(retryMs);
+    const answer = await tryConnect(cluster, password);
+    if ("client" in answer) return answer;
+    refusal = answer.reason;
+    if (answer.isTransient || (await startServer(cluster)) === "busy") await sleep(retryMs);
   }
   throw startFailure(
     cluster,
@@ -118,16 +128,12 @@ type Refusal = {
   readonly isTransient: boolean;
 };
 
-async function tryConnect(
-  cluster: Cluster,
-  password: string,
-  port: number,
-): Promise<Keeper | Refusal> {
+async function tryConnect(cluster: Cluster, password: string): Promise<Keeper | Refusal> {
   const socket = new Socket();
-  const client = new Client({
+  const client = new GuardedClient({
     stream: () => socket,
-    host: "127.0.0.1",
-    port,
+    host: cluster.dir,
+    port: socketPort,
     user: roleName,
     password,
     // Not bill_sync, which may be dropped and created anew while this session is open.
@@ -139,13 +145,13 @@ async function tryConnect(
     connectionTimeoutMillis: answerWithinMs,
     query_timeout: answerWithinMs,
   });
-  const keeper: Keeper = { client, socket, port, isLost: false };
+  const keeper: Keeper = { client, socket, isLost: false };
   client.on("error", () => {
     keeper.isLost = true;
   });
   try {
     await client.connect();
-    const refusal = await joinServer(client, cluster);
+    const refusal = await joinServer(client);
     if (refusal === undefined) return keeper;
     await hangUp(keeper);
     return refusal;
@@ -156,14 +162,8 @@ async function tryConnect(
   }
 }
 
-/** Registers this process as a user of the server, if the server is this directory's. */
-async function joinServer(client: Client, cluster: Cluster): Promise<Refusal | undefined> {
-  // Checked because a copied data directory has the same password and, in postmaster.pid, the same port.
-  const shown = await client.query<{ data_directory: string }>("show data_directory");
-  const served = shown.rows[0]?.data_directory;
-  if (served !== `${cluster.dir}/data`) {
-    return { reason: `the port serves ${served}`, isTransient: false };
-  }
+/** Registers this process as a user of the server. */
+async function joinServer(client: Client): Promise<Refusal | undefined> {
   const locked = await client.query<{ is_in: boolean }>(
     "select pg_try_advisory_lock_shared($1) as is_in",
     [usersLock],
