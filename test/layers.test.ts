@@ -35,7 +35,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   index: [...judged, "config", "app", "commands"],
 };
 /** Files in src itself that every room may import. */
-const shared = ["clock", "errors", "open-files", "printable", "secret", "version"];
+const shared = ["clock", "errors", "open-files", "printable", "secret", "version", "whole-file"];
 
 const files = globSync("src/**/*.ts").map((path) => ({ path, text: readFileSync(path, "utf8") }));
 

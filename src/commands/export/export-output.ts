@@ -1,7 +1,7 @@
-import { type FileHandle, open, rename, rm, stat } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { stat } from "node:fs/promises";
 import type { Io } from "../../app/io.ts";
 import { messageOf, ReportableError, UsageError } from "../../errors.ts";
+import { makeWholeFile } from "../../whole-file.ts";
 
 /** Where an export is written to. Until commit, the file exists under another name only. */
 export type Output = AsyncDisposable & {
@@ -58,7 +58,6 @@ export async function fileOutput(
   path: string,
   { shown = `--output ${path}`, mode = 0o666 } = {},
 ): Promise<Output> {
-  const partial = join(dirname(path), `.${basename(path)}.${process.pid}.partial`);
   const failing = <T>(work: Promise<T>): Promise<T> =>
     work.catch((error) => {
       throw new ReportableError(
@@ -66,34 +65,10 @@ export async function fileOutput(
         { cause: error },
       );
     });
-  const file = await failing(open(partial, "w", mode));
-  let isCommitted = false;
+  const file = await failing(makeWholeFile(path, { mode }));
   return {
-    write: (chunk) => failing(file.writeFile(chunk)),
-    commit: async () => {
-      await failing(file.sync());
-      await failing(file.close());
-      await failing(rename(partial, path));
-      isCommitted = true;
-      await syncFolder(dirname(path));
-    },
-    [Symbol.asyncDispose]: async () => {
-      if (isCommitted) return;
-      await file.close().catch(() => undefined);
-      await rm(partial, { force: true });
-    },
+    write: (chunk) => failing(file.write(chunk)),
+    commit: () => failing(file.commit()),
+    [Symbol.asyncDispose]: async () => await file[Symbol.asyncDispose](),
   };
-}
-
-/** Makes the new name survive a power cut, if the file system can sync folders. */
-async function syncFolder(path: string): Promise<void> {
-  let folder: FileHandle | undefined;
-  try {
-    folder = await open(path);
-    await folder.sync();
-  } catch {
-    // The file itself is already on the disk.
-  } finally {
-    await folder?.close();
-  }
 }

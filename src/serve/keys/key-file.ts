@@ -1,11 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { existsSync, readFileSync, statSync } from "node:fs";
-import { type FileHandle, open, rename, rm } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import { z } from "zod";
 import { type ProductType, productTypes } from "../../contract/product-types.ts";
 import { secondMs } from "../../contract/time.ts";
 import { errorCode, messageOf, UsageError } from "../../errors.ts";
+import { makeWholeFile, type WholeFile } from "../../whole-file.ts";
 
 /**
  * What a key's answers do about unread time. `refuse` refuses them, `trim` leaves out the time
@@ -92,34 +92,29 @@ export async function changeKeys(
   path: string,
   change: (keys: readonly MirrorKey[]) => readonly MirrorKey[],
 ): Promise<void> {
-  const next = `${path}.next`;
-  await using handle = await openAlone(next);
+  await using file = await makeAlone(path);
   try {
     const keys = change(readKeys(path));
-    await handle.writeFile(`${JSON.stringify({ keys }, undefined, 2)}\n`);
-    await handle.sync();
-    await rename(next, path);
+    await file.write(`${JSON.stringify({ keys }, undefined, 2)}\n`);
+    await file.commit();
   } catch (error) {
-    await rm(next, { force: true });
     throw error instanceof UsageError ? error : cannotWrite(path, error);
   }
 }
 
-/**
- * Creates a file that must not exist yet. It exists for some milliseconds while another process
- * changes the keys.
- */
-async function openAlone(path: string): Promise<FileHandle> {
+/** Waits while another process changes the keys, which takes some milliseconds. */
+async function makeAlone(path: string): Promise<WholeFile> {
+  const partial = `${path}.next`;
   for (let waitedMs = 0; waitedMs < othersMaxMs; waitedMs += retryMs) {
     try {
-      return await open(path, "wx", 0o600);
+      return await makeWholeFile(path, { partial });
     } catch (error) {
       if (errorCode(error) !== "EEXIST") throw cannotWrite(path, error);
       await delay(retryMs);
     }
   }
   throw new UsageError(
-    `${path} exists: another command is changing the keys, or was killed while it did; remove ` +
+    `${partial} exists: another command is changing the keys, or was killed while it did; remove ` +
       `the file if no such command runs`,
   );
 }
