@@ -6,7 +6,7 @@ import { brotliDecompressSync } from "node:zlib";
 import { Client } from "pg";
 import { inTransaction, openDatabase } from "../src/db/connect.ts";
 import { refreshAllDays } from "../src/db/days/refresh-days.ts";
-import { refreshStreamTimes } from "../src/db/ledger/refresh-stream-times.ts";
+import { refreshStreamTimes } from "../src/ledger/refresh-stream-times.ts";
 import { openDatabases } from "./backfill/databases.ts";
 import { type Bench, median } from "./result.ts";
 import { nodeFlags } from "./support/node-flags.ts";

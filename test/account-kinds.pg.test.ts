@@ -11,8 +11,8 @@ import {
 import { dayMs, type EpochMs, epochMs, hourMs, isoTime, minuteMs } from "../src/contract/time.ts";
 import { readDemoAccounts } from "../src/db/accounts/demo-accounts.ts";
 import { openDatabase } from "../src/db/connect.ts";
-import { readStoredBills } from "../src/db/ledger/stored-bills.ts";
 import { Refusal } from "../src/exchange-server/source.ts";
+import { readStoredBills } from "../src/ledger/stored-bills.ts";
 import { compareWithLedger } from "../src/sandbox/comparison.ts";
 import { openSandbox, type SandboxAccount, type SandboxOptions } from "../src/sandbox/sandbox.ts";
 import { horizonAt } from "../src/sync/plan.ts";

@@ -4,7 +4,7 @@ import { type Bill, noPosition } from "../src/contract/bill.ts";
 import { businessTypes } from "../src/contract/business-types.ts";
 import { epochMs, hourMs, isoTime } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
-import { upsertBills } from "../src/db/ledger/upsert-bills.ts";
+import { upsertBills } from "../src/ledger/upsert-bills.ts";
 import { integer, pick, type Random, seededRandom } from "../src/sandbox/random.ts";
 import { snowflake } from "../src/sandbox/snowflake.ts";
 import { fileDatabase } from "./support/database.ts";

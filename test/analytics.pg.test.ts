@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { type Bill, noPosition } from "../src/contract/bill.ts";
 import { epochMs, hourMs, isoTime } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
-import { upsertBills } from "../src/db/ledger/upsert-bills.ts";
+import { upsertBills } from "../src/ledger/upsert-bills.ts";
 import { reconcile } from "../src/reconciliation/reconcile.ts";
 import { decimalText, units } from "../src/sandbox/money.ts";
 import { seededRandom } from "../src/sandbox/random.ts";

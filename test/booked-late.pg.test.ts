@@ -5,7 +5,7 @@ import { epochMs, hourMs, unifiedBookedMaxMs } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
 import { findWrongDays } from "../src/db/days/compare-days.ts";
 import { refreshAllDays } from "../src/db/days/refresh-days.ts";
-import { upsertBills } from "../src/db/ledger/upsert-bills.ts";
+import { upsertBills } from "../src/ledger/upsert-bills.ts";
 import { reconcile } from "../src/reconciliation/reconcile.ts";
 import { decimalText, unifiedPlaces } from "../src/sandbox/money.ts";
 import { pick, seededRandom } from "../src/sandbox/random.ts";

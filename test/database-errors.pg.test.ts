@@ -15,12 +15,12 @@ import {
   type Transaction,
 } from "../src/db/connect.ts";
 import { explained, withDatabaseErrors } from "../src/db/database-errors.ts";
-import { openStore } from "../src/db/ledger/ledger-store.ts";
-import { readStoredBills } from "../src/db/ledger/stored-bills.ts";
 import { migrate } from "../src/db/migrate.ts";
 import { openCommandDatabase } from "../src/db/open.ts";
 import { inSnapshot } from "../src/db/snapshot.ts";
 import { DatabaseError, LeaseLostError } from "../src/errors.ts";
+import { openStore } from "../src/ledger/ledger-store.ts";
+import { readStoredBills } from "../src/ledger/stored-bills.ts";
 import { Secret } from "../src/secret.ts";
 import type { PageCommit } from "../src/sync/store.ts";
 import { bills } from "./support/bills.ts";

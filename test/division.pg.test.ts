@@ -1,6 +1,6 @@
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
-import { readKnownTime } from "../src/db/ledger/known-time.ts";
+import { readKnownTime } from "../src/ledger/known-time.ts";
 import { pick, seededRandom } from "../src/sandbox/random.ts";
 import { lengthMs, union } from "../src/sync/intervals.ts";
 import { isComplete } from "../src/sync/run.ts";

@@ -2,8 +2,8 @@ import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";
 import { historyMs, hourMs, minuteMs, secondMs } from "../src/contract/time.ts";
-import { readKnownTime } from "../src/db/ledger/known-time.ts";
 import { ExchangeError } from "../src/errors.ts";
+import { readKnownTime } from "../src/ledger/known-time.ts";
 import { drawFaultSchedule } from "../src/sandbox/fault-draw.ts";
 import {
   type Expectation,

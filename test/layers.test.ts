@@ -4,13 +4,14 @@ import { expect, test } from "vitest";
 
 /** The rooms of src in the direction in which data flows. Each may import the rooms listed with it. */
 const core = ["contract", "exchange", "sync"];
-const stored = [...core, "db"];
+const stored = [...core, "db", "ledger"];
 const judged = [...stored, "reconciliation", "reports", "export"];
 const allowed: Readonly<Record<string, readonly string[]>> = {
   contract: [],
   exchange: ["contract"],
   sync: ["contract", "exchange"],
   db: core,
+  ledger: [...core, "db"],
   reconciliation: stored,
   reports: stored,
   export: [...stored, "reconciliation"],

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { type Bill, noPosition } from "../src/contract/bill.ts";
 import { epochMs } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
-import { upsertBills } from "../src/db/ledger/upsert-bills.ts";
+import { upsertBills } from "../src/ledger/upsert-bills.ts";
 import { snowflake } from "../src/sandbox/snowflake.ts";
 import { fileDatabase } from "./support/database.ts";
 

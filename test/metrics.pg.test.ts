@@ -7,7 +7,7 @@ import { seedFleet } from "../bench/support/fleet.ts";
 import { dayMs, minuteMs } from "../src/contract/time.ts";
 import type { Queryable } from "../src/db/connect.ts";
 import { inTransaction, openDatabase } from "../src/db/connect.ts";
-import { refreshStreamTimes } from "../src/db/ledger/refresh-stream-times.ts";
+import { refreshStreamTimes } from "../src/ledger/refresh-stream-times.ts";
 import { readMetrics } from "../src/metrics/read-metrics.ts";
 import { registryOf } from "../src/metrics/registry.ts";
 import { readObservations } from "../src/reports/observations.ts";

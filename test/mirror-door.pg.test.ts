@@ -8,7 +8,7 @@ import { signature } from "../src/contract/signature.ts";
 import { symbols } from "../src/contract/symbols.ts";
 import { epochMs, hourMs } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
-import { upsertBills } from "../src/db/ledger/upsert-bills.ts";
+import { upsertBills } from "../src/ledger/upsert-bills.ts";
 import { integer, pick, type Random, seededRandom } from "../src/sandbox/random.ts";
 import { listen } from "../src/serve/listen.ts";
 import { aBill } from "./support/bills.ts";

@@ -5,7 +5,7 @@ import { accountBills } from "../src/contract/account-bills.ts";
 import type { Bill } from "../src/contract/bill.ts";
 import { epochMs, hourMs, isoTime, minuteMs } from "../src/contract/time.ts";
 import { inTransaction, type OpenDatabase } from "../src/db/connect.ts";
-import { upsertBills } from "../src/db/ledger/upsert-bills.ts";
+import { upsertBills } from "../src/ledger/upsert-bills.ts";
 import { aBill } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
 import { aMirrorKey, type Mirror, openMirror } from "./support/mirror.ts";

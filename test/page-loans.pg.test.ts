@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { readLoanToValue } from "../src/contract/loan-to-value.ts";
 import { dayMs, epochMs, isoTime, minuteMs } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
-import { openStore } from "../src/db/ledger/ledger-store.ts";
+import { openStore } from "../src/ledger/ledger-store.ts";
 import { writePage } from "../src/page/page.ts";
 import { integer, type Random, seededRandom } from "../src/sandbox/random.ts";
 import { makeLoanToValue } from "../src/sandbox/records.ts";

@@ -1,7 +1,7 @@
 import type pg from "pg";
 import { expect, test } from "vitest";
 import { type Database, openDatabase } from "../src/db/connect.ts";
-import { openStore } from "../src/db/ledger/ledger-store.ts";
+import { openStore } from "../src/ledger/ledger-store.ts";
 import { bills } from "./support/bills.ts";
 import { testDatabase } from "./support/database.ts";
 import {

@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import { expect, test, vi } from "vitest";
-import { readBillPage } from "../src/db/ledger/read-bill-page.ts";
 import { readOnlyAtOnce } from "../src/db/read-only.ts";
+import { readBillPage } from "../src/ledger/read-bill-page.ts";
 import { wireBill } from "../src/serve/mirror/wire-bills.ts";
 import { fileDatabase } from "./support/database.ts";
 

@@ -1,8 +1,8 @@
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { epochMs, minuteMs } from "../src/contract/time.ts";
-import { readKnownTime } from "../src/db/ledger/known-time.ts";
-import { findWrongTimes, setTimesRight } from "../src/db/ledger/refresh-stream-times.ts";
+import { readKnownTime } from "../src/ledger/known-time.ts";
+import { findWrongTimes, setTimesRight } from "../src/ledger/refresh-stream-times.ts";
 import { readFleet } from "../src/reports/fleet.ts";
 import { pick, seededRandom } from "../src/sandbox/random.ts";
 import { type Interval, intersect, interval, subtract, union } from "../src/sync/intervals.ts";

@@ -11,9 +11,9 @@ import {
   type SyncLeaseOptions,
   takeSyncLease,
 } from "../src/db/lease/sync-lease.ts";
-import { openStore } from "../src/db/ledger/ledger-store.ts";
-import { readStoredBills } from "../src/db/ledger/stored-bills.ts";
 import { AccountHeldError, LeaseLostError, StoppedError } from "../src/errors.ts";
+import { openStore } from "../src/ledger/ledger-store.ts";
+import { readStoredBills } from "../src/ledger/stored-bills.ts";
 import { aBill } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
 import { freezeInCopy } from "./support/frozen-copy.ts";

@@ -2,10 +2,9 @@ import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";
 import { dayMs, epochMs, hourMs, minuteMs, secondMs } from "../src/contract/time.ts";
-
-import { readKnownTime } from "../src/db/ledger/known-time.ts";
 import { ContradictionError, ExchangeError, messageOf, StoppedError } from "../src/errors.ts";
 import type { Answer, ApiAnswer, ApiRequest } from "../src/exchange-server/api.ts";
+import { readKnownTime } from "../src/ledger/known-time.ts";
 import type { WireBill } from "../src/sandbox/entry.ts";
 import type { ScheduledFault } from "../src/sandbox/fault-kinds.ts";
 import { type NamedFault, withFaults } from "../src/sandbox/faults.ts";

@@ -6,7 +6,7 @@ import { epochMs, isoTime } from "../src/contract/time.ts";
 import { inTransaction, type Transaction } from "../src/db/connect.ts";
 import { findWrongDays } from "../src/db/days/compare-days.ts";
 import { refreshAllDays } from "../src/db/days/refresh-days.ts";
-import { upsertBills } from "../src/db/ledger/upsert-bills.ts";
+import { upsertBills } from "../src/ledger/upsert-bills.ts";
 import { pick, seededRandom } from "../src/sandbox/random.ts";
 import { aBill } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";

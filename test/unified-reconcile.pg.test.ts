@@ -4,7 +4,7 @@ import { type Bill, noPosition } from "../src/contract/bill.ts";
 import { unifiedProductTypes } from "../src/contract/product-types.ts";
 import { epochMs, hourMs } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
-import { upsertBills } from "../src/db/ledger/upsert-bills.ts";
+import { upsertBills } from "../src/ledger/upsert-bills.ts";
 import { reconcile } from "../src/reconciliation/reconcile.ts";
 import { decimalText, unifiedPlaces } from "../src/sandbox/money.ts";
 import { seededRandom } from "../src/sandbox/random.ts";

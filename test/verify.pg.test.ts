@@ -13,8 +13,8 @@ import {
   minuteMs,
   secondMs,
 } from "../src/contract/time.ts";
-import { openVerifyStore } from "../src/db/ledger/verification-store.ts";
 import { LeaseLostError } from "../src/errors.ts";
+import { openVerifyStore } from "../src/ledger/verification-store.ts";
 import type { LedgerBill } from "../src/sandbox/ledger-bill.ts";
 import {
   withBrokenRows,

@@ -5,7 +5,7 @@ import { type Bill, noPosition } from "../../src/contract/bill.ts";
 import { epochMs } from "../../src/contract/time.ts";
 import { inTransaction, openDatabase } from "../../src/db/connect.ts";
 import { putIntoDays } from "../../src/db/days/written-bills.ts";
-import { openStore } from "../../src/db/ledger/ledger-store.ts";
+import { openStore } from "../../src/ledger/ledger-store.ts";
 import { snowflake } from "../../src/sandbox/snowflake.ts";
 import { median } from "../result.ts";
 import { serverCpuMs } from "./server-cpu.ts";

@@ -5,12 +5,12 @@ import { classicProductTypes, type ProductType } from "../../src/contract/produc
 import { minuteMs } from "../../src/contract/time.ts";
 import { openDatabase } from "../../src/db/connect.ts";
 import { takeSyncLease } from "../../src/db/lease/sync-lease.ts";
-import { openStore } from "../../src/db/ledger/ledger-store.ts";
 import { createAddressLimits } from "../../src/exchange/address-limits.ts";
 import { createClient } from "../../src/exchange/client.ts";
 import { createExchangeClock } from "../../src/exchange/exchange-clock.ts";
 import type { RateLimiter } from "../../src/exchange/rate-limiter.ts";
 import { openTransport } from "../../src/exchange/transport.ts";
+import { openStore } from "../../src/ledger/ledger-store.ts";
 import { Secret } from "../../src/secret.ts";
 import { syncAccount } from "../../src/sync/run.ts";
 

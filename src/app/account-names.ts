@@ -2,7 +2,7 @@ import type { Config } from "../config/config.ts";
 import { readAddedNames } from "../db/accounts/added-accounts.ts";
 import type { Queryable } from "../db/connect.ts";
 import { readLeasedNames } from "../db/lease/leased-names.ts";
-import { readTimedAccounts } from "../db/ledger/refresh-stream-times.ts";
+import { readTimedAccounts } from "../ledger/refresh-stream-times.ts";
 
 type Names = Pick<Config, "accountNames" | "added">;
 

@@ -1,5 +1,5 @@
 import type { Database } from "../db/connect.ts";
-import { type BillCount, recountBills } from "../db/ledger/bill-counts.ts";
+import { type BillCount, recountBills } from "../ledger/bill-counts.ts";
 import type { Stream } from "../sync/store.ts";
 import { formatCount } from "../terminal/format.ts";
 import { streamName } from "../terminal/stream-names.ts";

@@ -7,11 +7,11 @@ import type { ProductType } from "../contract/product-types.ts";
 import { renameAccount } from "../db/accounts/rename-account.ts";
 import { readRetirements, retire, retiredSince, unretire } from "../db/accounts/retirement.ts";
 import type { Database, Transaction } from "../db/connect.ts";
-import { readSyncedStreams } from "../db/ledger/checkpoints.ts";
 import { migrate } from "../db/migrate.ts";
 import { type CommandDatabase, openCommandDatabase } from "../db/open.ts";
 import { UsageError } from "../errors.ts";
 import { renameJobs } from "../fleet/renamed-job.ts";
+import { readSyncedStreams } from "../ledger/checkpoints.ts";
 import { streamName } from "../terminal/stream-names.ts";
 import { renameInKeys } from "./keys.ts";
 

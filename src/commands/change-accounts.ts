@@ -5,10 +5,10 @@ import type { Config } from "../config/config.ts";
 import { accountName } from "../config/environment.ts";
 import { addAccount } from "../db/accounts/added-accounts.ts";
 import { pause, resume } from "../db/accounts/pauses.ts";
-import { readSyncedStreams } from "../db/ledger/checkpoints.ts";
 import { migrate } from "../db/migrate.ts";
 import { openCommandDatabase } from "../db/open.ts";
 import { UsageError } from "../errors.ts";
+import { readSyncedStreams } from "../ledger/checkpoints.ts";
 
 /** The options of `accounts add`. */
 export type AddOptions = {

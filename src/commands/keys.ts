@@ -3,10 +3,10 @@ import { refuseUnknownAccounts } from "../app/selection.ts";
 import type { Config } from "../config/config.ts";
 import { accountName } from "../config/environment.ts";
 import type { ProductType } from "../contract/product-types.ts";
-import { readSyncedStreams } from "../db/ledger/checkpoints.ts";
 import { hasSchema } from "../db/migrate.ts";
 import { openCommandDatabase } from "../db/open.ts";
 import { UsageError } from "../errors.ts";
+import { readSyncedStreams } from "../ledger/checkpoints.ts";
 import { didYouMean } from "../nearest.ts";
 import {
   changeKeys,

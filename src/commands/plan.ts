@@ -14,10 +14,10 @@ import { type ContractProductType, isUnified } from "../contract/product-types.t
 import { symbols } from "../contract/symbols.ts";
 import type { EpochMs } from "../contract/time.ts";
 import { type AccountStates, noStates, readAccountStates } from "../db/accounts/account-states.ts";
-import { readKnownTimes } from "../db/ledger/known-time.ts";
 import { hasSchema } from "../db/migrate.ts";
 import { openCommandDatabase } from "../db/open.ts";
 import { addressLimit } from "../exchange/address-limits.ts";
+import { readKnownTimes } from "../ledger/known-time.ts";
 import { nothingToRead } from "../sync/account-mode.ts";
 import { planStream } from "../sync/plan.ts";
 import type { StreamPlan } from "../sync/store.ts";

@@ -3,12 +3,12 @@ import type { BillText } from "../contract/bill.ts";
 import { type EpochMs, isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
-import { billTextColumns } from "../db/ledger/stored-bills.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import { chainOrder, joinOrder } from "../db/sql/chain-order.ts";
 import { msOf, timeFrom } from "../db/sql/time-text.ts";
 import { walletOf } from "../db/sql/wallet.ts";
 import { joinRules, walletMoves } from "../db/sql/wallet-moves.ts";
+import { billTextColumns } from "../ledger/stored-bills.ts";
 import type { Stream } from "../sync/store.ts";
 import { type BillPages, type ExportedBill, knownCategory } from "./exported-bill.ts";
 

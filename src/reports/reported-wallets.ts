@@ -7,9 +7,9 @@ import {
 } from "../contract/product-types.ts";
 import { type EpochMs, epochMs } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
-import { accountsOf } from "../db/ledger/known-time.ts";
 import { isOneOf } from "../db/sql/one-of.ts";
 import { msOf, timeFrom } from "../db/sql/time-text.ts";
+import { accountsOf } from "../ledger/known-time.ts";
 import type { Stream } from "../sync/store.ts";
 
 /** A wallet: it has one balance for each coin. */

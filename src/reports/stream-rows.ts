@@ -1,8 +1,8 @@
 import { sql } from "drizzle-orm";
 import type { Queryable } from "../db/connect.ts";
-import { accountsOf, groupByStream, wantedStreams } from "../db/ledger/known-time.ts";
 import { isOneOf } from "../db/sql/one-of.ts";
 import { msOf, timeFrom } from "../db/sql/time-text.ts";
+import { accountsOf, groupByStream, wantedStreams } from "../ledger/known-time.ts";
 import { interval } from "../sync/intervals.ts";
 import type { Stream } from "../sync/store.ts";
 import type { Reading } from "./stream-times.ts";

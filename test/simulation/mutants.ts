@@ -144,7 +144,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "no epoch check",
-    file: "src/db/ledger/ledger-store.ts",
+    file: "src/ledger/ledger-store.ts",
     changes: [
       ["checkSyncLease(tx, lease), look(tx)", 'Promise.resolve("infinity"), look(tx)'],
       // A frozen run notices it by its own clock, too; a run whose machine slept does not.
@@ -153,17 +153,17 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "restatements dropped",
-    file: "src/db/ledger/merge-bills.ts",
+    file: "src/ledger/merge-bills.ts",
     changes: [["stored.filter(({ isRestated }) => !isRestated)", "stored"]],
   },
   {
     name: "the day of new bills not marked",
-    file: "src/db/ledger/upsert-bills.ts",
+    file: "src/ledger/upsert-bills.ts",
     changes: [["putIntoDays(tx, account, written, [])", "putIntoDays(tx, account, [], [])"]],
   },
   {
     name: "the day of bills that are stored again not marked",
-    file: "src/db/ledger/merge-bills.ts",
+    file: "src/ledger/merge-bills.ts",
     changes: [
       ["takeOutOfDays(tx, account, replaced)", "takeOutOfDays(tx, account, [])"],
       ["written.map(({ bill }) => ({ productType, bill }))", "[]"],
@@ -178,17 +178,17 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "what a restatement replaced not kept",
-    file: "src/db/ledger/merge-bills.ts",
+    file: "src/ledger/merge-bills.ts",
     changes: [["[keepReplaced(tx, stream, restated)]", "[]"]],
   },
   {
     name: "bills that are stored again counted again",
-    file: "src/db/ledger/upsert-bills.ts",
+    file: "src/ledger/upsert-bills.ts",
     changes: [["counted.new -= 1;", "counted.new -= isRestated ? 0 : 1;"]],
   },
   {
     name: "unchanged rows rewritten",
-    file: "src/db/ledger/merge-bills.ts",
+    file: "src/ledger/merge-bills.ts",
     changes: [
       ["given.filter(({ bill }) => !unchanged.has(bill.billId))", "given"],
       ['content("excluded")', 'sql.raw("(" + Array(12).fill("null").join(", ") + ")")'],
@@ -196,17 +196,17 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "decimals that pass through numbers",
-    file: "src/db/ledger/bill-rows.ts",
+    file: "src/ledger/bill-rows.ts",
     changes: [["({ amount }) => amount)", "({ amount }) => String(Number(amount)))"]],
   },
   {
     name: "rows that broke the contract dropped",
-    file: "src/db/ledger/commit-pages.ts",
+    file: "src/ledger/commit-pages.ts",
     changes: [["await rejectRows(tx, stream, runId, rejected)", "rejected.length"]],
   },
   {
     name: "time that expired not recorded",
-    file: "src/db/ledger/checkpoints.ts",
+    file: "src/ledger/checkpoints.ts",
     changes: [["...plan.expired.map(", "...[].map("]],
   },
   {
@@ -252,12 +252,12 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "a repair that writes nothing",
-    file: "src/db/ledger/verification-store.ts",
+    file: "src/ledger/verification-store.ts",
     changes: [["await upsertBills(tx, [{ stream, bills }]);", ""]],
   },
   {
     name: "a bill that is stored otherwise called equal",
-    file: "src/db/ledger/verification-store.ts",
+    file: "src/ledger/verification-store.ts",
     changes: [
       [
         "where kept.bill_id is null\n      or ${content",

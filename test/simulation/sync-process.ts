@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { isoTime, minuteMs } from "../../src/contract/time.ts";
 import { takeSyncLease } from "../../src/db/lease/sync-lease.ts";
-import { openStore } from "../../src/db/ledger/ledger-store.ts";
+import { openStore } from "../../src/ledger/ledger-store.ts";
 import { type AccountReport, syncAccount } from "../../src/sync/run.ts";
 import type { HeldAccount, Store } from "../../src/sync/store.ts";
 import type { Write } from "./committed.ts";

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type pg from "pg";
 import type { ProductType } from "../../src/contract/product-types.ts";
 import { takeVerifyLease } from "../../src/db/lease/verify-lease.ts";
-import { openVerifyStore } from "../../src/db/ledger/verification-store.ts";
+import { openVerifyStore } from "../../src/ledger/verification-store.ts";
 import type { Interval } from "../../src/sync/intervals.ts";
 import {
   type Finding,

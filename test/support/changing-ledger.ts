@@ -2,7 +2,7 @@ import type { Bill } from "../../src/contract/bill.ts";
 import { type ProductType, unifiedProductTypes } from "../../src/contract/product-types.ts";
 import { epochMs, hourMs, secondMs } from "../../src/contract/time.ts";
 import type { Transaction } from "../../src/db/connect.ts";
-import { upsertBills } from "../../src/db/ledger/upsert-bills.ts";
+import { upsertBills } from "../../src/ledger/upsert-bills.ts";
 import { integer, pick, type Random, seededRandom } from "../../src/sandbox/random.ts";
 import { coverStream, smallLedger, smallLedgerStart } from "./small-ledger.ts";
 import { unifiedLedger, unifiedStart } from "./unified-ledger.ts";

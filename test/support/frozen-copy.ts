@@ -1,7 +1,7 @@
 import { drizzle } from "drizzle-orm/node-postgres";
 import pg from "pg";
 import type { Connection, Database, Transaction } from "../../src/db/connect.ts";
-import { takeTurn } from "../../src/db/ledger/account-turn.ts";
+import { takeTurn } from "../../src/db/lease/account-turn.ts";
 
 /**
  * A process that is frozen in the middle of a COPY, with its turn and a share lock on the lease.

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "drizzle-orm";
 import { epochMs, minuteMs } from "../../src/contract/time.ts";
 import type { Database } from "../../src/db/connect.ts";
-import { openStore } from "../../src/db/ledger/ledger-store.ts";
+import { openStore } from "../../src/ledger/ledger-store.ts";
 import type { Interval } from "../../src/sync/intervals.ts";
 import type { PageCommit, Store, Stream } from "../../src/sync/store.ts";
 import { aStream } from "./bills.ts";

@@ -5,7 +5,7 @@ import type { ProductType } from "../../src/contract/product-types.ts";
 import { dayMs, epochMs, hourMs, isoTime, minuteMs } from "../../src/contract/time.ts";
 import { type Database, inTransaction } from "../../src/db/connect.ts";
 import { refreshAllDays } from "../../src/db/days/refresh-days.ts";
-import { upsertBills } from "../../src/db/ledger/upsert-bills.ts";
+import { upsertBills } from "../../src/ledger/upsert-bills.ts";
 import { reconcile } from "../../src/reconciliation/reconcile.ts";
 import { signOffBreaks } from "../../src/reconciliation/sign-off.ts";
 import { makeLedger } from "../../src/sandbox/ledger.ts";

@@ -5,10 +5,10 @@ import { classicProductTypes, type ProductType } from "../../src/contract/produc
 import { epochMs, minuteMs } from "../../src/contract/time.ts";
 import { type Database, type OpenDatabase, openDatabase } from "../../src/db/connect.ts";
 import { takeSyncLease } from "../../src/db/lease/sync-lease.ts";
-import { openStore } from "../../src/db/ledger/ledger-store.ts";
-import { readStoredBills } from "../../src/db/ledger/stored-bills.ts";
 import type { Transport } from "../../src/exchange/transport.ts";
 import type { Answer } from "../../src/exchange-server/api.ts";
+import { openStore } from "../../src/ledger/ledger-store.ts";
+import { readStoredBills } from "../../src/ledger/stored-bills.ts";
 import { type Comparison, compareWithLedger } from "../../src/sandbox/comparison.ts";
 import { withLatency } from "../../src/sandbox/faults.ts";
 import { createSandbox, type Sandbox, type SandboxOptions } from "../../src/sandbox/sandbox.ts";

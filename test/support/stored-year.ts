@@ -11,9 +11,9 @@ import { readSymbol } from "../../src/contract/symbols.ts";
 import { type EpochMs, epochMs } from "../../src/contract/time.ts";
 import { readUnifiedBill } from "../../src/contract/unified-bill.ts";
 import { type Database, inTransaction } from "../../src/db/connect.ts";
-import { upsertBills } from "../../src/db/ledger/upsert-bills.ts";
 import { commitLoanToValue } from "../../src/db/reference/stored-loan-to-value.ts";
 import { commitContracts, commitSymbols } from "../../src/db/reference/stored-symbols.ts";
+import { upsertBills } from "../../src/ledger/upsert-bills.ts";
 import type { SandboxAccount } from "../../src/sandbox/sandbox.ts";
 import { coverStream } from "./small-ledger.ts";
 

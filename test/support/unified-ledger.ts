@@ -4,7 +4,7 @@ import { type UnifiedProductType, unifiedProductTypes } from "../../src/contract
 import { dayMs, epochMs, hourMs } from "../../src/contract/time.ts";
 import { unifiedBusinessTypes } from "../../src/contract/unified-business-types.ts";
 import { type Database, inTransaction } from "../../src/db/connect.ts";
-import { upsertBills } from "../../src/db/ledger/upsert-bills.ts";
+import { upsertBills } from "../../src/ledger/upsert-bills.ts";
 import {
   decimalText,
   drawUnits,

@@ -3,7 +3,7 @@ import { exchangeOf } from "../../src/app/exchange-session.ts";
 import { classicProductTypes, type ProductType } from "../../src/contract/product-types.ts";
 import type { Database } from "../../src/db/connect.ts";
 import { takeVerifyLease } from "../../src/db/lease/verify-lease.ts";
-import { openVerifyStore } from "../../src/db/ledger/verification-store.ts";
+import { openVerifyStore } from "../../src/ledger/verification-store.ts";
 import type { Interval } from "../../src/sync/intervals.ts";
 import {
   type Finding,

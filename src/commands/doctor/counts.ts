@@ -1,6 +1,6 @@
 import { secondMs } from "../../contract/time.ts";
 import { type Database, inTransaction } from "../../db/connect.ts";
-import { countBills } from "../../db/ledger/bill-counts.ts";
+import { countBills } from "../../ledger/bill-counts.ts";
 import type { Stream } from "../../sync/store.ts";
 import { formatCount } from "../../terminal/format.ts";
 import { streamName } from "../../terminal/stream-names.ts";

@@ -1,6 +1,6 @@
 import { secondMs } from "../../contract/time.ts";
 import { type Database, inTransaction } from "../../db/connect.ts";
-import { findWrongTimes } from "../../db/ledger/refresh-stream-times.ts";
+import { findWrongTimes } from "../../ledger/refresh-stream-times.ts";
 import type { Stream } from "../../sync/store.ts";
 import { streamName } from "../../terminal/stream-names.ts";
 import { type Check, ok } from "./check.ts";

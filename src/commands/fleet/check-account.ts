@@ -2,8 +2,8 @@ import { exitOf } from "../../app/exit-code.ts";
 import { loggedRun } from "../../app/logged-run.ts";
 import { recount } from "../../app/recount.ts";
 import type { Database } from "../../db/connect.ts";
-import { readCountedStreams } from "../../db/ledger/bill-counts.ts";
 import type { JobEnd } from "../../fleet/task.ts";
+import { readCountedStreams } from "../../ledger/bill-counts.ts";
 import { reconcileAccount } from "../../reconciliation/reconcile.ts";
 
 /**

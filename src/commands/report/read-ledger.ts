@@ -1,12 +1,12 @@
 import { type SQL, sql } from "drizzle-orm";
 import { type EpochMs, isoTime } from "../../contract/time.ts";
 import type { Transaction } from "../../db/connect.ts";
-import { contentColumns } from "../../db/ledger/bill-rows.ts";
-import { readKnownTime } from "../../db/ledger/known-time.ts";
 import { textArray } from "../../db/sql/array-literal.ts";
 import { timeText } from "../../db/sql/time-text.ts";
 import { readUnreconciled } from "../../export/completeness.ts";
 import { readBills } from "../../export/read-bills.ts";
+import { contentColumns } from "../../ledger/bill-rows.ts";
+import { readKnownTime } from "../../ledger/known-time.ts";
 import { type Movement, movements } from "../../reports/movements.ts";
 import type { ReportedWallet } from "../../reports/reported-wallets.ts";
 import { type Interval, intersect, interval, subtract } from "../../sync/intervals.ts";

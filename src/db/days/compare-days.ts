@@ -1,7 +1,7 @@
 import { type SQL, sql } from "drizzle-orm";
 import { type Database, inTransaction, type StatementLimit, type Transaction } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
-import { takeTurn } from "../ledger/account-turn.ts";
+import { takeTurn } from "../lease/account-turn.ts";
 import { walletOf } from "../sql/wallet.ts";
 import { type DayTable, dayTables } from "./day-views.ts";
 import { dayOfColumn } from "./mark-days.ts";

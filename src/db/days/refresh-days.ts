@@ -8,7 +8,7 @@ import {
   type Transaction,
 } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
-import { takeTurn } from "../ledger/account-turn.ts";
+import { takeTurn } from "../lease/account-turn.ts";
 import { textArray } from "../sql/array-literal.ts";
 import { isOneOf } from "../sql/one-of.ts";
 import { productTypesOf } from "../sql/wallet.ts";

@@ -1,12 +1,12 @@
 import { unifiedProductTypes, unifiedWallet } from "../../contract/product-types.ts";
 import { dayMs, type EpochMs, epochMs, isoTime } from "../../contract/time.ts";
 import type { Transaction } from "../../db/connect.ts";
-import { readSyncedStreams } from "../../db/ledger/checkpoints.ts";
 import { readClosings } from "../../export/closings.ts";
 import { readExportedTimes } from "../../export/completeness.ts";
 import type { Chunks } from "../../export/exported-bill.ts";
 import { isJournal, loadFormat } from "../../export/formats.ts";
 import { type BillSelection, readBills } from "../../export/read-bills.ts";
+import { readSyncedStreams } from "../../ledger/checkpoints.ts";
 import type { Stream } from "../../sync/store.ts";
 import type { PageSelection } from "../selection.ts";
 import { offOf } from "./parts.ts";

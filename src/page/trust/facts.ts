@@ -4,7 +4,7 @@ import { type AccountStates, readAccountStates } from "../../db/accounts/account
 import { readDemoAccounts } from "../../db/accounts/demo-accounts.ts";
 import { readRetirements, retirementsBy } from "../../db/accounts/retirement.ts";
 import type { Transaction } from "../../db/connect.ts";
-import { readSyncedStreams } from "../../db/ledger/checkpoints.ts";
+import { readSyncedStreams } from "../../ledger/checkpoints.ts";
 import { isSignedOff, type ListedBreak, listBreaks } from "../../reconciliation/sign-off.ts";
 import { type Reconciled, type ReconciledChain, readReconciled } from "../../reports/reconciled.ts";
 import { readReportedWallets } from "../../reports/reported-wallets.ts";

@@ -8,10 +8,10 @@ import {
 } from "../../contract/product-types.ts";
 import { type EpochMs, epochMs } from "../../contract/time.ts";
 import type { Execute } from "../../db/connect.ts";
-import { type BillPage, readBillPage } from "../../db/ledger/read-bill-page.ts";
 import type { Read, ReadAtOnce } from "../../db/read-only.ts";
 import { readQuery } from "../../exchange-server/read-query.ts";
 import { Refusal } from "../../exchange-server/source.ts";
+import { type BillPage, readBillPage } from "../../ledger/read-bill-page.ts";
 import type { Interval } from "../../sync/intervals.ts";
 import type { Stream } from "../../sync/store.ts";
 import type { MirrorKey } from "../keys/key-file.ts";

@@ -1,8 +1,8 @@
 import { sql } from "drizzle-orm";
 import { parseExactJson } from "../../contract/json.ts";
 import { categoryOf, type UnifiedProductType } from "../../contract/product-types.ts";
-import { type BillPage, rowSeparator } from "../../db/ledger/read-bill-page.ts";
 import { msOf } from "../../db/sql/time-text.ts";
+import { type BillPage, rowSeparator } from "../../ledger/read-bill-page.ts";
 
 const timeMs = msOf(sql`c_time`);
 

@@ -1,22 +1,22 @@
 import PQueue from "p-queue";
-import { DatabaseSilentError } from "../../errors.ts";
-import type { Interval } from "../../sync/intervals.ts";
-import type { Store } from "../../sync/store.ts";
-import { readAccountStates, recordAvailability } from "../accounts/account-states.ts";
-import { closeStreamsOfOtherMode } from "../accounts/close-streams.ts";
+import { readAccountStates, recordAvailability } from "../db/accounts/account-states.ts";
+import { closeStreamsOfOtherMode } from "../db/accounts/close-streams.ts";
 import {
   type Database,
   inTransactionAfter,
   type Queryable,
   type Transaction,
   type TransactionOptions,
-} from "../connect.ts";
-import { withDatabaseErrors } from "../database-errors.ts";
-import { refreshDaysOf, refreshSomeDays } from "../days/refresh-days.ts";
-import type { LeaseInUse } from "../lease/lease-kind.ts";
-import type { LockWaits } from "../lease/lock-waits.ts";
-import { checkSyncLease } from "../lease/sync-lease.ts";
-import { commitLoanToValue } from "../reference/stored-loan-to-value.ts";
+} from "../db/connect.ts";
+import { withDatabaseErrors } from "../db/database-errors.ts";
+import { refreshDaysOf, refreshSomeDays } from "../db/days/refresh-days.ts";
+import type { LeaseInUse } from "../db/lease/lease-kind.ts";
+import type { LockWaits } from "../db/lease/lock-waits.ts";
+import { checkSyncLease } from "../db/lease/sync-lease.ts";
+import { commitLoanToValue } from "../db/reference/stored-loan-to-value.ts";
+import { DatabaseSilentError } from "../errors.ts";
+import type { Interval } from "../sync/intervals.ts";
+import type { Store } from "../sync/store.ts";
 import { batchCommits } from "./batch-commits.ts";
 import { divideWindow, recordPlan } from "./checkpoints.ts";
 import { lookUpPages, writePages } from "./commit-pages.ts";

@@ -1,8 +1,8 @@
 import { sql } from "drizzle-orm";
-import type { PageCommit, PageCounts } from "../../sync/store.ts";
-import type { Transaction } from "../connect.ts";
-import { onlyRow } from "../sql/only-row.ts";
-import { timeText } from "../sql/time-text.ts";
+import type { Transaction } from "../db/connect.ts";
+import { onlyRow } from "../db/sql/only-row.ts";
+import { timeText } from "../db/sql/time-text.ts";
+import type { PageCommit, PageCounts } from "../sync/store.ts";
 import { hasCurrentRows, rejectRows, supersedeRows } from "./rejected-bills.ts";
 import { type BeforeBills, lookUpBills, recordBills, storeBills } from "./upsert-bills.ts";
 import { endWindows, moveCursors, type OpenCount, readEnding } from "./walked-windows.ts";

@@ -1,11 +1,11 @@
 import { type SQL, sql } from "drizzle-orm";
-import { hourMs } from "../../contract/time.ts";
-import type { PageCounts, Stream } from "../../sync/store.ts";
-import { type Database, inTransaction, type Queryable, type Transaction } from "../connect.ts";
-import { withDatabaseErrors } from "../database-errors.ts";
-import { textArray } from "../sql/array-literal.ts";
-import { isOneOf } from "../sql/one-of.ts";
-import { onlyRow } from "../sql/only-row.ts";
+import { hourMs } from "../contract/time.ts";
+import { type Database, inTransaction, type Queryable, type Transaction } from "../db/connect.ts";
+import { withDatabaseErrors } from "../db/database-errors.ts";
+import { textArray } from "../db/sql/array-literal.ts";
+import { isOneOf } from "../db/sql/one-of.ts";
+import { onlyRow } from "../db/sql/only-row.ts";
+import type { PageCounts, Stream } from "../sync/store.ts";
 
 /** How many bills of a stream are stored by the kept count, and by counting them. */
 export type BillCount = Stream & { readonly counted: number; readonly stored: number };

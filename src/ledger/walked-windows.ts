@@ -1,8 +1,8 @@
 import { sql } from "drizzle-orm";
-import { isoTime } from "../../contract/time.ts";
-import type { PageCommit } from "../../sync/store.ts";
-import type { Transaction } from "../connect.ts";
-import { textArray } from "../sql/array-literal.ts";
+import { isoTime } from "../contract/time.ts";
+import type { Transaction } from "../db/connect.ts";
+import { textArray } from "../db/sql/array-literal.ts";
+import type { PageCommit } from "../sync/store.ts";
 import { bounds, expiredBy, lostCommits, settle } from "./checkpoints.ts";
 import { refreshStreamTimes } from "./refresh-stream-times.ts";
 

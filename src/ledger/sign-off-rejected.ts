@@ -1,8 +1,8 @@
 import { sql } from "drizzle-orm";
-import { type Database, inTransaction } from "../connect.ts";
-import { withDatabaseErrors } from "../database-errors.ts";
-import { textArray } from "../sql/array-literal.ts";
-import { isOneOf } from "../sql/one-of.ts";
+import { type Database, inTransaction } from "../db/connect.ts";
+import { withDatabaseErrors } from "../db/database-errors.ts";
+import { textArray } from "../db/sql/array-literal.ts";
+import { isOneOf } from "../db/sql/one-of.ts";
 
 /** Which rejected rows are signed off, and why. */
 export type RejectedSignOff = { readonly digests: readonly string[]; readonly note: string };

@@ -1,10 +1,10 @@
 import { sql } from "drizzle-orm";
-import type { EpochMs } from "../../contract/time.ts";
-import { listedBusinessTypes } from "../../contract/unified-business-types.ts";
-import type { PageCommit, PageCounts } from "../../sync/store.ts";
-import type { Transaction } from "../connect.ts";
-import { putIntoDays } from "../days/written-bills.ts";
-import { textArray } from "../sql/array-literal.ts";
+import type { EpochMs } from "../contract/time.ts";
+import { listedBusinessTypes } from "../contract/unified-business-types.ts";
+import type { Transaction } from "../db/connect.ts";
+import { putIntoDays } from "../db/days/written-bills.ts";
+import { textArray } from "../db/sql/array-literal.ts";
+import type { PageCommit, PageCounts } from "../sync/store.ts";
 import { addToCounts } from "./bill-counts.ts";
 import { freshPages, loadBills, readNow } from "./load-bills.ts";
 import { mergeBills } from "./merge-bills.ts";

@@ -1,10 +1,10 @@
 import { type SQL, sql } from "drizzle-orm";
-import { nonFinancialTypes } from "../../contract/business-types.ts";
-import { type EpochMs, isoTime } from "../../contract/time.ts";
-import type { Stream } from "../../sync/store.ts";
-import type { Execute } from "../connect.ts";
-import { onlyRow } from "../sql/only-row.ts";
-import { msOf, timeFrom } from "../sql/time-text.ts";
+import { nonFinancialTypes } from "../contract/business-types.ts";
+import { type EpochMs, isoTime } from "../contract/time.ts";
+import type { Execute } from "../db/connect.ts";
+import { onlyRow } from "../db/sql/only-row.ts";
+import { msOf, timeFrom } from "../db/sql/time-text.ts";
+import type { Stream } from "../sync/store.ts";
 import { ledgerVersion } from "./ledger-version.ts";
 
 export type BillPageQuestion = {

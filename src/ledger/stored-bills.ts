@@ -1,8 +1,8 @@
 import { sql } from "drizzle-orm";
-import type { BillText } from "../../contract/bill.ts";
-import type { Stream } from "../../sync/store.ts";
-import type { Database } from "../connect.ts";
-import { msOf } from "../sql/time-text.ts";
+import type { BillText } from "../contract/bill.ts";
+import type { Database } from "../db/connect.ts";
+import { msOf } from "../db/sql/time-text.ts";
+import type { Stream } from "../sync/store.ts";
 
 /** What to select of `bills` for a {@link BillText}. */
 export const billTextColumns = sql`

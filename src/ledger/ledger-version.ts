@@ -1,5 +1,5 @@
 import { type SQL, sql } from "drizzle-orm";
-import type { Stream } from "../../sync/store.ts";
+import type { Stream } from "../sync/store.ts";
 
 /**
  * A text that changes whenever a row changes that records a ledger's time: a new row version has a later

@@ -1,6 +1,6 @@
 import type PQueue from "p-queue";
-import { DatabaseSilentError, LeaseLostError } from "../../errors.ts";
-import type { PageCommit, PageCounts } from "../../sync/store.ts";
+import { DatabaseSilentError, LeaseLostError } from "../errors.ts";
+import type { PageCommit, PageCounts } from "../sync/store.ts";
 
 /** Commits pages in one transaction. Calls `onWritten` right before the commit. */
 export type CommitBatch = (

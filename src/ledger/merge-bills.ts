@@ -1,11 +1,11 @@
 import { sql } from "drizzle-orm";
-import { type EpochMs, isoTime } from "../../contract/time.ts";
-import { OutdatedPageError } from "../../errors.ts";
-import type { Stream } from "../../sync/store.ts";
-import type { Transaction } from "../connect.ts";
-import { putIntoDays, takeOutOfDays } from "../days/written-bills.ts";
-import { textArray } from "../sql/array-literal.ts";
-import { msOf, timeFrom } from "../sql/time-text.ts";
+import { type EpochMs, isoTime } from "../contract/time.ts";
+import type { Transaction } from "../db/connect.ts";
+import { putIntoDays, takeOutOfDays } from "../db/days/written-bills.ts";
+import { textArray } from "../db/sql/array-literal.ts";
+import { msOf, timeFrom } from "../db/sql/time-text.ts";
+import { OutdatedPageError } from "../errors.ts";
+import type { Stream } from "../sync/store.ts";
 import { assignments, content, incomingRows, isKept, keptBill, list } from "./bill-rows.ts";
 import type { PlacedBill } from "./placed-bill.ts";
 

@@ -1,13 +1,13 @@
 import { sql } from "drizzle-orm";
-import type { Bill, BillReading } from "../../contract/bill.ts";
-import { billsApiOf } from "../../contract/bills-api.ts";
-import { parseExactJson, type RowFault } from "../../contract/json.ts";
-import type { Stream } from "../../sync/store.ts";
-import { type Database, inTransaction, type Transaction } from "../connect.ts";
-import { withDatabaseErrors } from "../database-errors.ts";
-import { checkSyncLease, type SyncLease } from "../lease/sync-lease.ts";
-import { textArray } from "../sql/array-literal.ts";
-import { timeText } from "../sql/time-text.ts";
+import type { Bill, BillReading } from "../contract/bill.ts";
+import { billsApiOf } from "../contract/bills-api.ts";
+import { parseExactJson, type RowFault } from "../contract/json.ts";
+import { type Database, inTransaction, type Transaction } from "../db/connect.ts";
+import { withDatabaseErrors } from "../db/database-errors.ts";
+import { checkSyncLease, type SyncLease } from "../db/lease/sync-lease.ts";
+import { textArray } from "../db/sql/array-literal.ts";
+import { timeText } from "../db/sql/time-text.ts";
+import type { Stream } from "../sync/store.ts";
 import { upsertBills } from "./upsert-bills.ts";
 
 /** A row that still breaks the contract. */

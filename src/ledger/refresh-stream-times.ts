@@ -1,10 +1,10 @@
 import { type SQL, sql } from "drizzle-orm";
-import type { Stream } from "../../sync/store.ts";
-import { type Database, inTransaction, type Queryable, type Transaction } from "../connect.ts";
-import { withDatabaseErrors } from "../database-errors.ts";
-import { textArray } from "../sql/array-literal.ts";
-import { isOneOf } from "../sql/one-of.ts";
-import { takeTurn } from "./account-turn.ts";
+import { type Database, inTransaction, type Queryable, type Transaction } from "../db/connect.ts";
+import { withDatabaseErrors } from "../db/database-errors.ts";
+import { takeTurn } from "../db/lease/account-turn.ts";
+import { textArray } from "../db/sql/array-literal.ts";
+import { isOneOf } from "../db/sql/one-of.ts";
+import type { Stream } from "../sync/store.ts";
 
 /**
  * Stores the sums of an account's checkpoints, one row a stream, which is what status reads of a hundred

@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import { sql } from "drizzle-orm";
-import { billsApiOf } from "../../contract/bills-api.ts";
-import { unstorable } from "../../contract/json.ts";
-import type { PageCommit, RejectedRow, Stream } from "../../sync/store.ts";
-import type { Queryable, Transaction } from "../connect.ts";
-import { textArray } from "../sql/array-literal.ts";
+import { billsApiOf } from "../contract/bills-api.ts";
+import { unstorable } from "../contract/json.ts";
+import type { Queryable, Transaction } from "../db/connect.ts";
+import { textArray } from "../db/sql/array-literal.ts";
+import type { PageCommit, RejectedRow, Stream } from "../sync/store.ts";
 
 /**
  * Keeps rows that broke the contract as they were received, once each. Of a bill's rows only the one that

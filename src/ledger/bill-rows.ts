@@ -1,9 +1,9 @@
 import { sql } from "drizzle-orm";
-import type { Bill } from "../../contract/bill.ts";
-import { sortedJson } from "../../contract/json.ts";
-import { isoTime } from "../../contract/time.ts";
-import type { Stream } from "../../sync/store.ts";
-import { textArray } from "../sql/array-literal.ts";
+import type { Bill } from "../contract/bill.ts";
+import { sortedJson } from "../contract/json.ts";
+import { isoTime } from "../contract/time.ts";
+import { textArray } from "../db/sql/array-literal.ts";
+import type { Stream } from "../sync/store.ts";
 import type { PlacedBill } from "./placed-bill.ts";
 
 /** A bill's columns other than its key. */

@@ -1,13 +1,13 @@
 import { sql } from "drizzle-orm";
-import { billsApiOf } from "../../contract/bills-api.ts";
-import { type EpochMs, epochMs, isoTime } from "../../contract/time.ts";
-import { CommitsLostError } from "../../errors.ts";
-import { cutAt, type Interval } from "../../sync/intervals.ts";
-import type { Stream, StreamPlan, Walk } from "../../sync/store.ts";
-import type { Queryable, Transaction } from "../connect.ts";
-import { withDatabaseErrors } from "../database-errors.ts";
-import { textArray } from "../sql/array-literal.ts";
-import { isOneOf } from "../sql/one-of.ts";
+import { billsApiOf } from "../contract/bills-api.ts";
+import { type EpochMs, epochMs, isoTime } from "../contract/time.ts";
+import type { Queryable, Transaction } from "../db/connect.ts";
+import { withDatabaseErrors } from "../db/database-errors.ts";
+import { textArray } from "../db/sql/array-literal.ts";
+import { isOneOf } from "../db/sql/one-of.ts";
+import { CommitsLostError } from "../errors.ts";
+import { cutAt, type Interval } from "../sync/intervals.ts";
+import type { Stream, StreamPlan, Walk } from "../sync/store.ts";
 import { refreshStreamTimes } from "./refresh-stream-times.ts";
 
 /** The streams that were ever synced. @param accounts only these; default all. */

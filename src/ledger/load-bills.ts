@@ -1,13 +1,13 @@
 import { sql } from "drizzle-orm";
-import { pageSizeMax } from "../../contract/account-bills.ts";
-import { sortedJson } from "../../contract/json.ts";
-import { type EpochMs, isoTime } from "../../contract/time.ts";
-import type { PageCommit } from "../../sync/store.ts";
-import type { Transaction } from "../connect.ts";
-import { textArray } from "../sql/array-literal.ts";
-import { copyIn, copyValue } from "../sql/copy-in.ts";
-import { onlyRow } from "../sql/only-row.ts";
-import { msOf, timeFrom } from "../sql/time-text.ts";
+import { pageSizeMax } from "../contract/account-bills.ts";
+import { sortedJson } from "../contract/json.ts";
+import { type EpochMs, isoTime } from "../contract/time.ts";
+import type { Transaction } from "../db/connect.ts";
+import { textArray } from "../db/sql/array-literal.ts";
+import { copyIn, copyValue } from "../db/sql/copy-in.ts";
+import { onlyRow } from "../db/sql/only-row.ts";
+import { msOf, timeFrom } from "../db/sql/time-text.ts";
+import type { PageCommit } from "../sync/store.ts";
 import type { PlacedBill } from "./placed-bill.ts";
 
 /**

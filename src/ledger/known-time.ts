@@ -1,11 +1,11 @@
 import { sql } from "drizzle-orm";
-import { union } from "../../sync/intervals.ts";
-import type { KnownTime, Stream, Walk } from "../../sync/store.ts";
-import { isAnew } from "../../sync/walk/resume-place.ts";
-import type { Queryable } from "../connect.ts";
-import { textArray } from "../sql/array-literal.ts";
-import { isOneOf } from "../sql/one-of.ts";
-import { msOf, timeFrom } from "../sql/time-text.ts";
+import type { Queryable } from "../db/connect.ts";
+import { textArray } from "../db/sql/array-literal.ts";
+import { isOneOf } from "../db/sql/one-of.ts";
+import { msOf, timeFrom } from "../db/sql/time-text.ts";
+import { union } from "../sync/intervals.ts";
+import type { KnownTime, Stream, Walk } from "../sync/store.ts";
+import { isAnew } from "../sync/walk/resume-place.ts";
 
 type WindowRow = {
   account: string;
