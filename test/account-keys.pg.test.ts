@@ -2,7 +2,12 @@ import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";
 import { dayMs, epochMs, isoTime } from "../src/contract/time.ts";
-import { type NamedKey, recordKey, refuseTakenKey } from "../src/db/accounts/account-keys.ts";
+import {
+  type NamedKey,
+  recordKey,
+  refuseTakenKey,
+  takeKey,
+} from "../src/db/accounts/account-keys.ts";
 import { readAccountStates } from "../src/db/accounts/account-states.ts";
 import { type Database, openDatabase } from "../src/db/connect.ts";
 import { KeyTakenError } from "../src/errors.ts";
@@ -21,6 +26,8 @@ async function openTables() {
 }
 
 const named = (account: string, key: string): NamedKey => ({ account, key: new Secret(key) });
+
+const nothingElse = { check: () => Promise.resolve(), forget: () => Promise.resolve() };
 
 const rowsOf = async (db: Database) => {
   const { rows } = await db.execute<{ account: string; fingerprint: string }>(
@@ -54,7 +61,7 @@ describe("a key", () => {
         set
           not_available_since = excluded.not_available_since,
           not_available_asked_at = excluded.not_available_asked_at`);
-      await recordKey(at.db, named("a", key));
+      await takeKey(at.db, nothingElse, named("a", key), false);
       const states = (await readAccountStates(at.db)).of("a");
       left.push(`${key} ${states.notAvailable.length}`);
     }

@@ -1,13 +1,8 @@
 import { expect, test } from "vitest";
 import { isUnified, type ProductType } from "../src/contract/product-types.ts";
 import { dayMs, type EpochMs, epochMs } from "../src/contract/time.ts";
-import { ExchangeError, ForeignKeyError, KeyTakenError } from "../src/errors.ts";
-import {
-  type BillMark,
-  type ProofStore,
-  proveAccount,
-  type StoredSpan,
-} from "../src/sync/account-proof.ts";
+import { ExchangeError, ForeignKeyError } from "../src/errors.ts";
+import { type BillMark, type ProofStore, proveAccount } from "../src/sync/account-proof.ts";
 import type { AccountMode } from "../src/sync/account-state.ts";
 import { aBill } from "./support/bills.ts";
 
@@ -18,28 +13,22 @@ const markAt = (days: number): BillMark =>
 
 type Stored = Partial<Record<ProductType, readonly number[]>>;
 
-/** What is stored of this account and of another one: for each bill, the days since its time. */
-function storeOf(own: Stored, others: Stored = {}): ProofStore {
-  const marksOf = (stored: Stored, type: ProductType) => (stored[type] ?? []).map(markAt);
-  const isIn = (marks: readonly BillMark[], { billId, cTime }: BillMark) =>
-    marks.some((mark) => mark.billId === billId && mark.cTime === cTime);
-  const typesOf = (stored: Stored) => Object.keys(stored) as ProductType[];
+/** What is stored of an account: for each bill, the days since its time. */
+function storeOf(stored: Stored): ProofStore {
+  const marksOf = (type: ProductType) => (stored[type] ?? []).map(markAt);
   return {
-    spans: async (_, since) =>
-      typesOf(own).flatMap((productType): StoredSpan[] => {
-        const times = marksOf(own, productType)
-          .map(({ cTime }) => cTime)
-          .filter((time) => time >= since);
-        const [oldest, newest] = [Math.min(...times), Math.max(...times)].map(epochMs);
-        if (times.length === 0 || oldest === undefined || newest === undefined) return [];
-        return [{ productType, oldest, newest }];
-      }),
-    hasBills: async () => typesOf(own).length > 0,
-    countStored: async ({ productType }, bills) =>
-      bills.filter((bill) => isIn(marksOf(own, productType), bill)).length,
-    productTypesOfOthers: async () => typesOf(others),
-    otherAccount: async ({ productType }, bills) =>
-      bills.some((bill) => isIn(marksOf(others, productType), bill)) ? "other" : undefined,
+    newestBill: async ({ productType }, since, before = now) => {
+      const times = marksOf(productType).map(({ cTime }) => cTime);
+      const inside = times.filter((time) => time >= since && time < before);
+      return inside.length === 0 ? undefined : epochMs(Math.max(...inside));
+    },
+    hasBills: async () => Object.keys(stored).length > 0,
+    storedTimes: async ({ productType }, bills) =>
+      marksOf(productType)
+        .filter(({ billId, cTime }) =>
+          bills.some((bill) => bill.billId === billId && bill.cTime === cTime),
+        )
+        .map(({ cTime }) => cTime),
   };
 }
 
@@ -76,17 +65,45 @@ async function prove(
       },
     },
     "main",
-    { mode, productTypes: ["USDT-FUTURES", "COIN-FUTURES"] },
+    mode,
   );
   return { ended: await proof.catch((error: unknown) => error), asked };
 }
 
 const unpermitted = new ExchangeError("refused-permission", "the key has no right to it");
 
-test("the newest bill that is stored proves a key by one request, if it is served again", async () => {
-  const store = storeOf({ "USDT-FUTURES": [80, 40, 3] });
-  const all = { "USDT-FUTURES": [80, 40, 3, 1] };
-  expect(await prove(store, all)).toEqual({ ended: "served", asked: ["USDT-FUTURES"] });
+test("bills of two times prove a key, by one request if a page has both", async () => {
+  const apart = storeOf({ "USDT-FUTURES": [80, 40, 3] });
+  expect(await prove(apart, { "USDT-FUTURES": [80, 40, 3, 1] })).toEqual({
+    ended: "served",
+    asked: ["USDT-FUTURES", "USDT-FUTURES"],
+  });
+  const together = storeOf({ "USDT-FUTURES": [80, 40, 4, 3] });
+  expect(await prove(together, { "USDT-FUTURES": [80, 40, 4, 3, 1] })).toEqual({
+    ended: "served",
+    asked: ["USDT-FUTURES"],
+  });
+});
+
+test("one bill lets no key in where another bill can be compared, in whatever product type", async () => {
+  const stores = [
+    { "USDT-FUTURES": [80, 40, 3] },
+    { "USDT-FUTURES": [4, 3] },
+    { "USDT-FUTURES": [3], "COIN-FUTURES": [30] },
+  ];
+  for (const stored of stores) {
+    const { ended, asked } = await prove(storeOf(stored), { "USDT-FUTURES": [3, 2, 1] });
+    expect(ended).toBeInstanceOf(ForeignKeyError);
+    expect(String(ended)).toContain("serves one of its bills that are stored, and not the others");
+    expect(asked.length).toBeLessThanOrEqual(5);
+  }
+});
+
+test("one bill proves a key if no bill of another time can be compared, and that is told", async () => {
+  for (const stored of [[3], [200, 3], [3, 3]]) {
+    const store = storeOf({ "USDT-FUTURES": stored });
+    expect((await prove(store, { "USDT-FUTURES": [3, 2] })).ended).toBe("served-one");
+  }
 });
 
 test("a key that serves none of what is stored is another account's, after two requests", async () => {
@@ -100,16 +117,16 @@ test("a key that serves none of what is stored is another account's, after two r
 test("an answer without a bill is asked for again: it neither refuses a key nor lets one in", async () => {
   const own = storeOf({ "USDT-FUTURES": [80, 3] });
   const bills = { "USDT-FUTURES": [80, 3] };
-  expect(await prove(own, bills, undefined, [1])).toEqual({
-    ended: "served",
-    asked: ["USDT-FUTURES", "USDT-FUTURES"],
-  });
-  expect((await prove(own, bills, undefined, [1, 3])).ended).toBe("served");
+  for (const falseEnds of [[1], [2], [1, 3]]) {
+    const { ended, asked } = await prove(own, bills, undefined, falseEnds);
+    expect({ ended, asked: asked.length }).toEqual({
+      ended: "served",
+      asked: 2 + falseEnds.length,
+    });
+  }
   const empty = await prove(own, {});
   expect(empty.ended).toBeInstanceOf(ForeignKeyError);
   expect(empty.asked).toHaveLength(4);
-  const twice = await prove(storeOf({}, bills), bills, undefined, [1]);
-  expect(twice.ended).toBeInstanceOf(KeyTakenError);
 });
 
 test("one bill that the exchange took back makes no account another one", async () => {
@@ -122,16 +139,16 @@ test("is compared where bills are, whatever product types the account is to sync
   const store = storeOf({ "USDC-FUTURES": [50, 5] });
   expect(await prove(store, { "USDC-FUTURES": [50, 5] })).toEqual({
     ended: "served",
-    asked: ["USDC-FUTURES"],
+    asked: ["USDC-FUTURES", "USDC-FUTURES"],
   });
   const { ended } = await prove(store, { "USDT-FUTURES": [50, 5] });
   expect(ended).toBeInstanceOf(ForeignKeyError);
 });
 
 test("a product type that the key may not read leaves the proof to another one", async () => {
-  const store = storeOf({ "USDT-FUTURES": [3], "COIN-FUTURES": [9] });
+  const store = storeOf({ "USDT-FUTURES": [3], "COIN-FUTURES": [9, 8.5] });
   const refused = { "USDT-FUTURES": unpermitted };
-  expect((await prove(store, { ...refused, "COIN-FUTURES": [9] })).ended).toBe("served");
+  expect((await prove(store, { ...refused, "COIN-FUTURES": [9, 8.5] })).ended).toBe("served");
   const foreign = await prove(store, { ...refused, "COIN-FUTURES": [8] });
   expect(foreign.ended).toBeInstanceOf(ForeignKeyError);
   const none = await prove(store, { ...refused, "COIN-FUTURES": unpermitted });
@@ -153,24 +170,9 @@ test("what lies within the 90 days is told by the exchange's clock, not by this 
   expect(asked.length).toBeGreaterThan(0);
 });
 
-test("what is stored as another account is refused, and what others have besides is not", async () => {
-  const others = { "COIN-FUTURES": [30, 4] };
-  const twice = await prove(storeOf({}, others), { "COIN-FUTURES": [30, 4, 1] });
-  expect(twice.ended).toBeInstanceOf(KeyTakenError);
-  expect(String(twice.ended)).toContain("stored as account other");
-  expect(twice.asked).toEqual(["COIN-FUTURES"]);
-  const newSince = [3.5, 3, 2.5, 2, 1.5, 1];
-  const behind = await prove(storeOf({}, others), { "COIN-FUTURES": [...newSince, 4, 30] });
-  expect(behind.ended).toBeInstanceOf(KeyTakenError);
-  const apart = await prove(storeOf({}, others), { "COIN-FUTURES": [31, 5] });
-  expect(apart).toEqual({ ended: "nothing-stored", asked: ["COIN-FUTURES"] });
-  const unread = await prove(storeOf({}, others), { "COIN-FUTURES": unpermitted });
-  expect(unread.ended).toBe("nothing-stored");
-});
-
 test("a new key of a unified account is proven by its unified ledgers, and never by a ledger that is only classic", async () => {
-  const both = storeOf({ "USDT-FUTURES": [9], "UTA-OTHER": [3] });
-  const served = await prove(both, { "UTA-OTHER": [3] }, undefined, [], "unified");
+  const both = storeOf({ "USDT-FUTURES": [9], "UTA-OTHER": [4, 3] });
+  const served = await prove(both, { "UTA-OTHER": [4, 3] }, undefined, [], "unified");
   expect(served).toEqual({ ended: "served", asked: ["UTA-OTHER"] });
   const classic = storeOf({ "USDT-FUTURES": [9] });
   const { ended, asked } = await prove(classic, { "UTA-OTHER": [3] }, undefined, [], "unified");

@@ -3,8 +3,10 @@ import { expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";
 import { dayMs, epochMs, isoTime } from "../src/contract/time.ts";
 import { openDatabase } from "../src/db/connect.ts";
+import type { LedgerBill } from "../src/sandbox/ledger-bill.ts";
 import { openSandbox, type SandboxAccount } from "../src/sandbox/sandbox.ts";
-import { type CliEnvironment, environmentFor, runCli } from "./support/cli.ts";
+import { writeAccounts } from "./support/accounts-file.ts";
+import { type CliEnvironment, environmentFor, runCli, temporaryFolder } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
 import { exactly, heldAgainstLedger } from "./support/sandbox-ledger.ts";
 
@@ -54,9 +56,26 @@ async function house() {
           (select string_agg(account_keys::text, ',' order by seen_at) from account_keys) as keys`);
       return rows[0];
     },
+    /** How many bills each account has. */
+    async counts() {
+      const { rows } = await db.execute<{ account: string; bills: number }>(sql`
+        select account, count(*)::int as bills from bills group by account order by account`);
+      return Object.fromEntries(rows.map(({ account, bills }) => [account, bills]));
+    },
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
 }
+
+/** Makes the exchange serve these bills of an account, and no others. */
+function serveOnly(account: SandboxAccount, bills: readonly LedgerBill[]): void {
+  Object.assign(account.ledger.bills, { [productType]: bills });
+}
+
+/** An account's bills of a time in which a sync reads all of them, oldest first. */
+const readable = (account: SandboxAccount): readonly LedgerBill[] =>
+  account.ledger.bills[productType].filter(
+    ({ cTime, visibleAt }) => cTime > Date.now() - 80 * dayMs && visibleAt < Date.now() - dayMs,
+  );
 
 test("another account's key under a known name writes nothing, by sync or by verify --heal, and doctor says so", async () => {
   await using at = await house();
@@ -69,7 +88,7 @@ test("another account's key under a known name writes nothing, by sync or by ver
       /^main: this API key was not used for account main before, .*another account.*--new-key/m,
     );
     // The first request asks for the account's mode.
-    expect(requests).toBe(3);
+    expect(requests).toBe(5);
     expect(await at.stored()).toEqual(before);
   }
   const doctor = await at.run(at.other, ["doctor"]);
@@ -120,14 +139,138 @@ test("two keys of one account under two names are refused, where the first is st
   await using at = await house();
   expect((await at.run(at.main, sync, { EXCHANGE_ACCOUNT: "first" })).code).toBe(0);
   await at.db.execute(sql`update account_keys set fingerprint = 'of the other key'`);
-  const before = await at.stored();
-  const [refused, requests] = await at.requestsOf(
-    at.run(at.main, sync, { EXCHANGE_ACCOUNT: "second" }),
-  );
+  const before = await at.counts();
+  const refused = await at.run(at.main, sync, { EXCHANGE_ACCOUNT: "second" });
   expect(refused.code).toBe(2);
   expect(refused.stdout).toMatch(/^second: .* are stored as account first, .* stored twice/m);
-  expect(requests).toBe(2);
-  expect(await at.stored()).toEqual(before);
+  expect(await at.counts()).toEqual(before);
   // Another account's key is not stored under this name.
   expect((await at.run(at.other, sync, { EXCHANGE_ACCOUNT: "second" })).code).toBe(0);
 });
+
+test("the right key reads all that a wrong one had read as empty, and the wrong one is refused when it comes back", async () => {
+  await using at = await house();
+  const stranger = readable(at.other);
+  serveOnly(at.other, []);
+  expect((await at.run(at.other, sync)).code).toBe(0);
+  const syncedAt = Date.now();
+  expect((await at.run(at.main, sync)).code).toBe(0);
+  expect(await heldAgainstLedger(at.db, at.sandbox, productType, syncedAt)).toMatchObject(exactly);
+  serveOnly(at.other, stranger);
+  const before = await at.stored();
+  const back = await at.run(at.other, sync);
+  expect(back.code, back.stdout).toBe(2);
+  expect(await at.stored()).toEqual(before);
+  // The wrong key is free for the account that it belongs to.
+  expect((await at.run(at.other, sync, { EXCHANGE_ACCOUNT: "other" })).code).toBe(0);
+});
+
+test("the right key reads all that a wrong one had read with one bill, which both accounts were given", async () => {
+  await using at = await house();
+  const [bonus] = readable(at.main);
+  serveOnly(at.other, bonus === undefined ? [] : [bonus]);
+  expect((await at.run(at.other, sync)).code).toBe(0);
+  expect(await at.counts()).toEqual({ main: 1 });
+  const syncedAt = Date.now();
+  const corrected = await at.run(at.main, sync);
+  expect(corrected.code).toBe(0);
+  expect(corrected.stderr).toMatch(/main: its API key is new and serves the only stored bill/);
+  expect(await heldAgainstLedger(at.db, at.sandbox, productType, syncedAt)).toMatchObject(exactly);
+});
+
+test("one bill that two accounts share lets neither key in where the other account's bills are stored", async () => {
+  await using at = await house();
+  const bills = readable(at.main);
+  const bonus = bills.at(-1);
+  serveOnly(at.main, bills);
+  serveOnly(
+    at.other,
+    [...readable(at.other), ...(bonus === undefined ? [] : [bonus])].toSorted(
+      (a, b) => a.cTime - b.cTime,
+    ),
+  );
+  expect((await at.run(at.main, sync)).code).toBe(0);
+  const before = await at.stored();
+  const refused = await at.run(at.other, sync);
+  expect(refused.code, refused.stdout).toBe(2);
+  expect(refused.stdout).toMatch(/^main: .*serves one of its bills/m);
+  expect(await at.stored()).toEqual(before);
+});
+
+test("time that another key read as empty is read again by the account's own key, where no stored bill could be compared", async () => {
+  await using at = await house();
+  const bills = readable(at.main);
+  const atOnce = { SYNC_SETTLE_MINUTES: "0" };
+  serveOnly(at.main, bills.slice(0, 40));
+  expect((await at.run(at.main, sync, atOnce)).code).toBe(0);
+  await at.db.execute(sql`update bills set c_time = c_time - interval '200 days'`);
+  const syncedAt = Date.now();
+  serveOnly(at.other, []);
+  expect((await at.run(at.other, sync, atOnce)).code).toBe(0);
+  serveOnly(
+    at.main,
+    bills.slice(40, 60).map((bill) => moved(bill, syncedAt)),
+  );
+  expect((await at.run(at.main, sync, atOnce)).code).toBe(0);
+  expect(await at.counts()).toEqual({ main: 60 });
+});
+
+test("two keys of one quiet account under two names: the second stores nothing once there are bills", async () => {
+  await using at = await house();
+  const bills = readable(at.main);
+  for (const account of [at.main, at.other]) serveOnly(account, []);
+  const first = { EXCHANGE_ACCOUNT: "first" };
+  const second = { EXCHANGE_ACCOUNT: "second" };
+  expect((await at.run(at.main, sync, first)).code).toBe(0);
+  expect((await at.run(at.other, sync, second)).code).toBe(0);
+  const now = bills.slice(0, 60).map((bill, index) => moved(bill, Date.now() - (60 - index) * 10));
+  for (const account of [at.main, at.other]) serveOnly(account, now);
+  expect((await at.run(at.main, sync, first)).code).toBe(0);
+  const refused = await at.run(at.other, sync, second);
+  expect(refused.stdout).toMatch(/^second.*: .* are stored as account first, .* stored twice/m);
+  expect(refused.code).toBe(2);
+  expect(await at.counts()).toEqual({ first: 60 });
+  expect((await at.run(at.main, sync, first)).code).toBe(0);
+});
+
+test("two keys of one quiet account in one run: one of the names is refused, for good", async () => {
+  await using at = await house();
+  await using folder = await temporaryFolder();
+  const entries = [at.main, at.other].map(({ name, apiKey, apiSecret, apiPassphrase }) => ({
+    name,
+    apiKey,
+    apiSecret,
+    apiPassphrase,
+  }));
+  const accounts = {
+    ACCOUNTS_FILE: await writeAccounts(folder.path, entries),
+    EXCHANGE_API_KEY: undefined,
+    EXCHANGE_API_SECRET: undefined,
+    EXCHANGE_API_PASSPHRASE: undefined,
+  };
+  const bills = readable(at.main);
+  for (const account of [at.main, at.other]) serveOnly(account, []);
+  expect((await at.run(at.main, sync, accounts)).code).toBe(0);
+  const begin = Date.now();
+  const now = bills.slice(0, 60).map((bill, index) => moved(bill, begin - (60 - index) * 10));
+  const later = bills.slice(60, 90).map((bill) => moved(bill, Date.now()));
+  for (const account of [at.main, at.other]) serveOnly(account, now);
+  expect((await at.run(at.main, sync, accounts)).code).not.toBe(0);
+  for (const account of [at.main, at.other]) serveOnly(account, [...now, ...later]);
+  const last = await at.run(at.main, sync, accounts);
+  expect(last.code).not.toBe(0);
+  const counts = Object.values(await at.counts());
+  expect(Math.max(...counts)).toBe(90);
+  expect(counts.filter((count) => count > 60)).toHaveLength(1);
+});
+
+/** A bill at another time. */
+function moved(bill: LedgerBill, at: number): LedgerBill {
+  const time = epochMs(at);
+  return {
+    ...bill,
+    cTime: time,
+    visibleAt: time,
+    row: { ...(bill.row as object), cTime: String(at) },
+  };
+}

@@ -20,7 +20,10 @@ const forSeveral: readonly (readonly [pattern: RegExp, why: string])[] = [
     / from dirty_days where \S.* group by account/,
     "whose days are to be stored: account by account, then",
   ],
-  [/ from bill_counts where account <> /, "whether a new key's ledger is that of another account"],
+  [
+    / from bill_counts left join stream_states .* account <> /,
+    "whether a new key's ledger is that of another account",
+  ],
   [/ from stream_states where /, "what is retired or refused, of the accounts of a command"],
   [/ from rejected_bills where resolved_at is null/, "which rows are rejected, for all to see"],
   [/^select distinct account, product_type as "productType" from checkpoints/, "what there is"],

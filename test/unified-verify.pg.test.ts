@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
+import { proveKey } from "../src/app/account-key.ts";
 import { exchangeOf } from "../src/app/exchange-session.ts";
-import { proveKey } from "../src/app/key-proof.ts";
 import { unifiedProductTypes } from "../src/contract/product-types.ts";
 import { dayMs, epochMs } from "../src/contract/time.ts";
 import { takeSyncLease } from "../src/db/lease/sync-lease.ts";
@@ -135,7 +135,7 @@ test("a unified account's new key proves itself by bills that are stored, and an
         onFailure: () => undefined,
       },
       { account: "proven", key: account.credentials.key },
-      { mode: "unified", productTypes: unifiedProductTypes },
+      "unified",
     );
   };
   expect(await own.time.run(proof(own))).toBe("served");

@@ -164,6 +164,24 @@ async function insertOpenWindows(
     from unnest(${bounds(windows)}) as planned (window_start, window_end)`);
 }
 
+/**
+ * Makes an account's time unread that was read since a moment, by the database's clock, and drops its open
+ * windows. A complete window that was begun earlier and extended since then is dropped whole.
+ */
+export async function forgetCoverage(
+  tx: Transaction,
+  account: string,
+  since: string,
+): Promise<void> {
+  const { rows } = await tx.execute<{ product_type: string }>(sql`
+    delete from checkpoints
+    where account = ${account}
+      and (state = 'open' or (state = 'complete' and updated_at >= ${since}))
+    returning product_type`);
+  const productTypes = rows.map(({ product_type }) => product_type);
+  if (productTypes.length > 0) await refreshStreamTimes(tx, account, productTypes);
+}
+
 type Settled = {
   readonly state: "complete" | "expired";
   readonly pages: number;

@@ -3,9 +3,8 @@ import {
   unifiedLoanToValue,
 } from "../contract/loan-to-value.ts";
 import type { ProductType } from "../contract/product-types.ts";
-import { ExchangeError } from "../errors.ts";
+import { ExchangeError, UsageError } from "../errors.ts";
 import { meetAccount, refuseNothing } from "./account-mode.ts";
-import type { ReadAccount } from "./account-proof.ts";
 import type { AccountMode, Wanted } from "./account-state.ts";
 import { type BillsReport, syncBills } from "./bills.ts";
 import { type ClosedStream, closeStreamsOfOtherMode } from "./closed-streams.ts";
@@ -30,11 +29,6 @@ export type RunDeps = Omit<BillsDeps, "held" | "client" | "exchangeNow"> & {
   readonly onFailure: (failure: ExchangeError) => void;
   /** @throws AccountHeldError where another run holds the account. */
   readonly takeSyncLease: (account: string) => Promise<HeldAccount & AsyncDisposable>;
-  /**
-   * Proves that the key reads this account's ledger. Called before anything is written. Default no proof.
-   * @throws where the key is another account's.
-   */
-  readonly prove?: (account: ReadAccount, held: HeldAccount) => Promise<void>;
 };
 
 export type AccountReport = Partial<Pick<BillsReport, "notAvailable">> & {
@@ -66,8 +60,7 @@ export async function syncAccount(deps: RunDeps, account: SyncAccount): Promise<
     const asking = { ...own, assertHeld: held.assertHeld };
     const met = await meetAccount(asking, account, state, streamOf);
     const { mode, streams, uid } = met;
-    const types = streams.map(({ stream }) => stream.productType);
-    await deps.prove?.({ mode, productTypes: types }, held);
+    await held.prove?.(mode);
     await held.recordUser?.(uid);
     report = { ...report, mode, closed: await closeStreamsOfOtherMode(own, account, state, met) };
     if (streams.length === 0) refuseNothing(account, mode);
@@ -80,6 +73,9 @@ export async function syncAccount(deps: RunDeps, account: SyncAccount): Promise<
     const refused = report.loanToValue.find(({ error }) => isRefusal(error))?.error;
     if (refused !== undefined) throw refused;
     const bills = await syncBills(own, streams, readsAll);
+    // What is wrong with the key concerns the whole account.
+    const wrong = bills.streams.find(({ error }) => error instanceof UsageError)?.error;
+    if (wrong !== undefined) throw wrong;
     await held.store.refreshDays();
     return { ...report, ...bills };
   } catch (error) {

@@ -185,6 +185,11 @@ export type HeldAccount = {
   readonly store: Store;
   /** @throws LeaseLostError where another run may have taken the account. */
   assertHeld(): void;
+  /**
+   * Proves that the key reads this account's ledger. Called before anything is written. Default no proof.
+   * @throws where the key is another account's.
+   */
+  prove?(mode: AccountMode): Promise<void>;
   /** Records whose account it is: the user id that the exchange told, if it did. Default it is not kept. */
   recordUser?(uid: string | undefined): Promise<void>;
 };

@@ -1,10 +1,10 @@
+import { proofText, proveKey } from "../../app/account-key.ts";
 import { inTurn } from "../../app/accounts-in-turn.ts";
 import {
   type AccountExchange,
   exchangeOf,
   openExchangeAccess,
 } from "../../app/exchange-session.ts";
-import { proofText, proveKey } from "../../app/key-proof.ts";
 import { type Account, withCredentials } from "../../config/account.ts";
 import type { Config } from "../../config/config.ts";
 import { billsApiOf } from "../../contract/bills-api.ts";
@@ -24,7 +24,6 @@ import { takeVerifyLease, type VerifyLease } from "../../db/lease/verify-lease.t
 import { AccountHeldError, ExchangeError, type ExchangeErrorKind } from "../../errors.ts";
 import type { AskOptions, Client } from "../../exchange/client.ts";
 import { askMode, refuseNothing } from "../../sync/account-mode.ts";
-import type { ReadAccount } from "../../sync/account-proof.ts";
 import { type AccountMode, modeOf } from "../../sync/account-state.ts";
 import { isOfProductType } from "../../sync/failure-scope.ts";
 import { formatDuration } from "../../terminal/format.ts";
@@ -125,10 +124,10 @@ async function checkKey(deps: AccountDeps, account: Account): Promise<Check> {
     }
     await using lease = await takeVerifyLease(db, name, { signal, uid: account.uid });
     await exchange.useVerifyShare();
-    const { check, read } = await tryKey(deps, account, lease);
+    const { check, mode } = await tryKey(deps, account, lease);
     if (check.status === "FAIL") return check;
     const proving = { ...deps, db, assertHeld: lease.assertHeld, onFailure: () => undefined };
-    const text = proofText(await proveKey(proving, named, read));
+    const text = proofText(await proveKey(proving, named, mode));
     return text === undefined ? check : { ...check, found: `${check.found}; ${text}` };
   } catch (error) {
     if (error instanceof AccountHeldError) return notTried(name, error.message);
@@ -141,7 +140,7 @@ async function checkKey(deps: AccountDeps, account: Account): Promise<Check> {
   }
 }
 
-type Tried = { readonly check: Check; readonly read: ReadAccount };
+type Tried = { readonly check: Check; readonly mode: AccountMode };
 
 /** Asks for the account's mode, and for one bill of each product type to read. */
 async function tryKey(deps: AccountDeps, account: Account, lease?: VerifyLease): Promise<Tried> {
@@ -180,7 +179,7 @@ async function tryKey(deps: AccountDeps, account: Account, lease?: VerifyLease):
   const rights = await rightsOf(exchange.client, signal);
   const user = { configured: account.uid, told: uid ?? rights?.userId ?? undefined };
   const check = keyCheck(name, { mode, readsAll, read, refused, rights, uid: user });
-  return { check, read: { mode, productTypes } };
+  return { check, mode };
 }
 
 /**

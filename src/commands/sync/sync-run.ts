@@ -1,10 +1,10 @@
+import { AccountKey, proofText, proveKey } from "../../app/account-key.ts";
 import { inTurn } from "../../app/accounts-in-turn.ts";
 import {
   type AccountExchange,
   type ExchangeAccess,
   exchangeOf,
 } from "../../app/exchange-session.ts";
-import { proofText, proveKey } from "../../app/key-proof.ts";
 import type { LoggedEnd } from "../../app/logged-run.ts";
 import type { Targets } from "../../app/targets.ts";
 import {
@@ -14,21 +14,21 @@ import {
 } from "../../config/account.ts";
 import type { Config } from "../../config/config.ts";
 import type { ContractProductType } from "../../contract/product-types.ts";
-import { type NamedKey, refuseTakenKey, rememberingKey } from "../../db/accounts/account-keys.ts";
+import { refuseTakenKey } from "../../db/accounts/account-keys.ts";
 import { recordDemo } from "../../db/accounts/demo-accounts.ts";
 import type { Database } from "../../db/connect.ts";
 import type { Unreachable } from "../../db/distribution/reachable.ts";
 import type { LockWaits } from "../../db/lease/lock-waits.ts";
 import type { Renewals } from "../../db/lease/renewals.ts";
-import { takeSyncLease } from "../../db/lease/sync-lease.ts";
+import { checkSyncLease, takeSyncLease } from "../../db/lease/sync-lease.ts";
 import { readUsers, recordUser } from "../../db/lease/users.ts";
 import { commitContracts, commitSymbols } from "../../db/reference/stored-symbols.ts";
 import { DatabaseError, type ExchangeError } from "../../errors.ts";
 import { openStore } from "../../ledger/ledger-store.ts";
 import { countRejected } from "../../reports/count-rejected.ts";
-import type { ReadAccount } from "../../sync/account-proof.ts";
+import type { AccountMode } from "../../sync/account-state.ts";
 import { type AccountReport, syncAccount } from "../../sync/run.ts";
-import type { HeldAccount } from "../../sync/store.ts";
+import type { LoanToValueCommit, PageCommit } from "../../sync/store.ts";
 import { syncContracts } from "../../sync/sync-contracts.ts";
 import { syncSymbols } from "../../sync/sync-symbols.ts";
 import type { Reporter } from "./reporter.ts";
@@ -131,10 +131,6 @@ async function syncOne(deps: SyncDeps, wanted: Account): Promise<AccountReport> 
     {
       exchangeOf: () => exchange,
       takeSyncLease: () => hold(deps, account, exchange),
-      prove: async (read, held) => {
-        await prove(deps, account, { exchange, read, held });
-        await recordDemo(deps.db, account.name, account.demo ?? false);
-      },
       settleLagMs: config.settleLagMs,
       sleep: access.clock.sleep,
       signal,
@@ -150,51 +146,38 @@ async function syncOne(deps: SyncDeps, wanted: Account): Promise<AccountReport> 
  * nothing.
  */
 async function hold(deps: SyncDeps, account: AccountWithCredentials, exchange: AccountExchange) {
-  const { db, signal, reporter, runId, renewals, holder, lockWaits } = deps;
-  const { name } = account;
-  const named = namedKey(account);
+  const { db, signal, reporter, runId, newKey, renewals, holder, lockWaits } = deps;
+  const { name, credentials } = account;
+  const named = { account: name, key: credentials.key };
   await refuseTakenKey(db, named);
   await using stack = new AsyncDisposableStack();
   const { rateShare } = exchange;
   const options = { onWait: reporter.notice, signal, rateShare, renewals, holder, lockWaits };
   const lease = stack.use(await takeSyncLease(db, name, options));
   const store = openStore(db, lease, runId, lockWaits);
-  const withKey = rememberingKey(db, named);
+  const key = new AccountKey(db, named);
+  const { assertHeld } = lease;
   const kept = stack.move();
   return {
     store: {
       ...store,
-      recordAvailability: withKey(store.recordAvailability),
-      commitPage: withKey(store.commitPage),
-      commitLoanToValue: withKey(store.commitLoanToValue),
+      commitPage: (page: PageCommit) => key.store(page, () => store.commitPage(page)),
+      commitLoanToValue: async (commit: LoanToValueCommit) => {
+        await key.record();
+        return store.commitLoanToValue(commit);
+      },
     },
-    assertHeld: lease.assertHeld,
+    assertHeld,
+    async prove(mode: AccountMode) {
+      const onFailure = noticeFailure(reporter, name);
+      const proving = { db, exchange, assertHeld, signal, onFailure };
+      const proof = newKey ? "vouched" : await proveKey(proving, named, mode);
+      const text = proofText(proof);
+      if (text !== undefined) reporter.notice(`${name}: ${text}`);
+      await key.take((tx) => checkSyncLease(tx, lease), proof);
+      await recordDemo(db, name, account.demo ?? false);
+    },
     recordUser: (told: string | undefined) => recordUser(db, lease, account.uid ?? told),
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
-}
-
-const namedKey = ({ name, credentials }: AccountWithCredentials): NamedKey => ({
-  account: name,
-  key: credentials.key,
-});
-
-type Proving = {
-  readonly exchange: AccountExchange;
-  readonly read: ReadAccount;
-  readonly held: HeldAccount;
-};
-
-/** Proves that the key reads this account: a key of another account writes nothing. */
-async function prove(
-  { db, signal, reporter, newKey }: SyncDeps,
-  account: AccountWithCredentials,
-  { exchange, read, held: { assertHeld } }: Proving,
-): Promise<void> {
-  if (newKey) return;
-  const { name } = account;
-  const onFailure = noticeFailure(reporter, name);
-  const proving = { db, exchange, assertHeld, signal, onFailure };
-  const text = proofText(await proveKey(proving, namedKey(account), read));
-  if (text !== undefined) reporter.notice(`${name}: ${text}`);
 }

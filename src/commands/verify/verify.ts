@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
+import { AccountKey, proofText, proveKey } from "../../app/account-key.ts";
 import { inTurn } from "../../app/accounts-in-turn.ts";
 import { withAdded } from "../../app/accounts-to-read.ts";
 import { shareAddress } from "../../app/address-share.ts";
 import { type ExchangeAccess, exchangeOf, openExchangeAccess } from "../../app/exchange-session.ts";
 import { type ExitCode, type Io, print, printJson, tell } from "../../app/io.ts";
-import { proofText, proveKey } from "../../app/key-proof.ts";
 import { type LoggedEnd, loggedRun } from "../../app/logged-run.ts";
 import { reachableSelection } from "../../app/reachable-accounts.ts";
 import { recount } from "../../app/recount.ts";
@@ -13,13 +13,17 @@ import { systemClock } from "../../clock.ts";
 import { type Account, withCredentials } from "../../config/account.ts";
 import type { Config } from "../../config/config.ts";
 import type { ProductType } from "../../contract/product-types.ts";
-import { refuseTakenKey, rememberingKey } from "../../db/accounts/account-keys.ts";
+import { refuseTakenKey } from "../../db/accounts/account-keys.ts";
 import { readAccountStates } from "../../db/accounts/account-states.ts";
 import type { Database } from "../../db/connect.ts";
 import { LockWaits } from "../../db/lease/lock-waits.ts";
 import type { Renewals } from "../../db/lease/renewals.ts";
 import { readUsers } from "../../db/lease/users.ts";
-import { takeVerifyLease, verifyLeaseRenewals } from "../../db/lease/verify-lease.ts";
+import {
+  checkVerifyLease,
+  takeVerifyLease,
+  verifyLeaseRenewals,
+} from "../../db/lease/verify-lease.ts";
 import { migrate } from "../../db/migrate.ts";
 import { type CommandDatabase, openCommandDatabase } from "../../db/open.ts";
 import { type ExchangeError, firstThrown } from "../../errors.ts";
@@ -27,8 +31,7 @@ import { readSyncedStreams } from "../../ledger/checkpoints.ts";
 import { openVerifyStore } from "../../ledger/verification-store.ts";
 import { printableLine } from "../../printable.ts";
 import { type MeetDeps, type Met, meetAccount, refuseNothing } from "../../sync/account-mode.ts";
-import type { ReadAccount } from "../../sync/account-proof.ts";
-import { modeOf } from "../../sync/account-state.ts";
+import { type AccountMode, modeOf } from "../../sync/account-state.ts";
 import type { Interval } from "../../sync/intervals.ts";
 import type { Stream } from "../../sync/store.ts";
 import {
@@ -38,6 +41,7 @@ import {
   type VerifyDeps,
   verifyBills,
 } from "../../sync/verify.ts";
+import type { Repair } from "../../sync/verify-store.ts";
 import { streamName } from "../../terminal/stream-names.ts";
 import {
   type AccountVerification,
@@ -168,22 +172,23 @@ async function verifyOne(deps: Deps, wanted: Account): Promise<AccountVerificati
     const onFailure = ({ message }: ExchangeError) =>
       notice(`${name}: a request failed: ${message}`);
     const asking = { client, exchangeNow, assertHeld, signal, onFailure };
+    const key = new AccountKey(db, named);
     const opened = openVerifyStore(db, lease, runId, { lockWaits });
     const verifying: VerifyDeps = {
       ...asking,
-      store: { ...opened, heal: rememberingKey(db, named)(opened.heal) },
+      store: { ...opened, heal: (repair) => key.store(pageOf(repair), () => opened.heal(repair)) },
       heal,
       onFinding: (finding) => findings.add(finding),
       onFailure: (stream, { message }) =>
         notice(`${streamName(stream)}: a request failed: ${message}`),
     };
     const met = await meetStreams(db, { asking, verifying }, account);
-    const read = { mode: met.mode, productTypes: met.streams.map(productTypeOf) };
-    const apart = notCompared(await readSyncedStreams(db, [name]), account, read);
+    const apart = notCompared(await readSyncedStreams(db, [name]), account, met.mode);
     if (apart !== undefined) notice(apart);
-    const proof = await proveKey({ db, exchange, assertHeld, signal, onFailure }, named, read);
+    const proof = await proveKey({ db, exchange, assertHeld, signal, onFailure }, named, met.mode);
     const text = proofText(proof);
     if (text !== undefined) notice(`${name}: ${text}`);
+    if (heal) await key.take((tx) => checkVerifyLease(tx, lease), proof);
     streams = await verifyBills(met.streams, span);
     const verified = streams.map(({ stream }) => stream);
     const recounted = deps.counts ? await recount(db, verified) : [];
@@ -192,6 +197,12 @@ async function verifyOne(deps: Deps, wanted: Account): Promise<AccountVerificati
     return { account: name, streams, recounted: [], error: firstThrown(error) };
   }
 }
+
+const pageOf = ({ stream, differing, rejected }: Repair) => ({
+  stream,
+  bills: differing.map(({ bill }) => bill),
+  rejected,
+});
 
 const productTypeOf = ({ stream }: StreamVerify): ProductType => stream.productType;
 
@@ -214,7 +225,7 @@ async function meetStreams(
 function notCompared(
   stored: readonly Stream[],
   { name, productTypes }: Account,
-  { mode }: ReadAccount,
+  mode: AccountMode,
 ): string | undefined {
   const apart = stored
     .filter(({ account, productType }) => account === name && productTypes.includes(productType))

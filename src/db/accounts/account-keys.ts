@@ -3,8 +3,9 @@ import { sql } from "drizzle-orm";
 import { KeyTakenError } from "../../errors.ts";
 import { shellWord } from "../../printable.ts";
 import type { Secret } from "../../secret.ts";
-import type { Database } from "../connect.ts";
+import { type Database, inTransaction, type Queryable, type Transaction } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
+import { timeText } from "../sql/time-text.ts";
 import { forgetRefusals } from "./account-states.ts";
 
 /** An account's name here, and the API key that is to be used under it. */
@@ -19,11 +20,111 @@ export async function refuseTakenKey(db: Database, named: NamedKey): Promise<voi
   if (salt !== undefined) await refuseOther(db, named, fingerprintOf(named.key, salt));
 }
 
-/** Whether rows were stored under this very name with this key. */
-export async function isKnownKey(db: Database, { account, key }: NamedKey): Promise<boolean> {
+/** What earlier runs have learned about a key. */
+export type KeyState = {
+  /** Undefined where the database has no salt yet. */
+  readonly fingerprint: string | undefined;
+  /** Whether rows of this account were stored with the key. */
+  readonly isRecorded: boolean;
+  /** The key that reads the account and has proven nothing yet: this one or another one. */
+  readonly unproven: UnprovenKey | undefined;
+};
+
+/** A key that has not served bills of two times, and since when it reads the account. */
+export type UnprovenKey = { readonly fingerprint: string; readonly since: string };
+
+export async function readKeyState(db: Database, { account, key }: NamedKey): Promise<KeyState> {
   const salt = await readSalt(db);
-  if (salt === undefined) return false;
-  return (await accountOf(db, fingerprintOf(key, salt))) === account;
+  const unproven = await withDatabaseErrors(() => readUnproven(db, account));
+  if (salt === undefined) return { fingerprint: undefined, isRecorded: false, unproven };
+  const fingerprint = fingerprintOf(key, salt);
+  return { fingerprint, isRecorded: (await accountOf(db, fingerprint)) === account, unproven };
+}
+
+async function readUnproven(db: Queryable, account: string): Promise<UnprovenKey | undefined> {
+  const { rows } = await db.execute<UnprovenKey>(sql`
+    select unproven_key as fingerprint, ${timeText(sql`unproven_since`)} as since
+    from stream_states
+    where account = ${account}
+      and product_type = ''
+      and unproven_key is not null`);
+  return rows[0];
+}
+
+export type TakingSteps = {
+  readonly check: (tx: Transaction) => Promise<unknown>;
+  readonly forget: (tx: Transaction, since: string) => Promise<void>;
+};
+
+/**
+ * Makes a key the one that reads an account. What an unproven key before it has read is read again: a key of
+ * another, empty account would else hide all that it was not served.
+ *
+ * @param steps `check` fails the transaction where another run may hold the account; `forget` makes the time
+ *   unread that was read since a moment.
+ * @param isProven whether the key was served bills of the account.
+ * @returns the key, if it has proven nothing yet.
+ */
+export async function takeKey(
+  db: Database,
+  { check, forget }: TakingSteps,
+  { account, key }: NamedKey,
+  isProven: boolean,
+): Promise<UnprovenKey | undefined> {
+  const fingerprint = fingerprintOf(key, await makeSalt(db));
+  return withDatabaseErrors(() =>
+    inTransaction(db, async (tx) => {
+      await check(tx);
+      const before = await readUnproven(tx, account);
+      if (before?.fingerprint === fingerprint) return before;
+      if (before !== undefined) {
+        await forget(tx, before.since);
+        await forgetKey(tx, account, before.fingerprint);
+      }
+      // What the exchange refused to the previous key, it may grant to this one.
+      await forgetRefusals(tx, account);
+      await setUnproven(tx, account, isProven ? null : fingerprint);
+      return readUnproven(tx, account);
+    }),
+  );
+}
+
+async function forgetKey(tx: Transaction, account: string, fingerprint: string): Promise<void> {
+  await tx.execute(sql`
+    delete from account_keys
+    where fingerprint = ${fingerprint}
+      and account = ${account}`);
+}
+
+async function setUnproven(tx: Transaction, account: string, fingerprint: string | null) {
+  await tx.execute(sql`
+    insert into stream_states (account, product_type, unproven_key, unproven_since)
+    select
+      ${account}, '', ${fingerprint},
+      case when ${fingerprint}::text is not null then statement_timestamp() end
+    on conflict (account, product_type) do update
+    set
+      unproven_key = excluded.unproven_key,
+      unproven_since = excluded.unproven_since`);
+}
+
+/** Records that a key has proven whose it is, or that it has not after all. */
+export async function recordProof(
+  db: Database,
+  account: string,
+  { fingerprint, since }: UnprovenKey,
+  isProven: boolean,
+): Promise<void> {
+  await withDatabaseErrors(() =>
+    db.execute(sql`
+      update stream_states
+      set
+        unproven_key = ${isProven ? null : fingerprint},
+        unproven_since = ${isProven ? null : since}::timestamptz
+      where account = ${account}
+        and product_type = ''
+        and unproven_key is not distinct from ${isProven ? fingerprint : null}`),
+  );
 }
 
 /**
@@ -33,29 +134,13 @@ export async function isKnownKey(db: Database, { account, key }: NamedKey): Prom
  */
 export async function recordKey(db: Database, named: NamedKey): Promise<void> {
   const fingerprint = fingerprintOf(named.key, await makeSalt(db));
-  const { rowCount } = await withDatabaseErrors(() =>
+  await withDatabaseErrors(() =>
     db.execute(sql`
       insert into account_keys (fingerprint, account, seen_at)
       values (${fingerprint}, ${named.account}, statement_timestamp())
       on conflict (fingerprint) do nothing`),
   );
   await refuseOther(db, named, fingerprint);
-  // What the exchange refused to the previous key, it may grant to this one.
-  if (rowCount === 1) await forgetRefusals(db, named.account);
-}
-
-/**
- * Wraps writes so that the first of them remembers the key. Not earlier: a key that the exchange
- * refuses never stores anything.
- */
-export function rememberingKey(db: Database, named: NamedKey) {
-  let recorded: Promise<void> | undefined;
-  return <Given, Result>(write: (given: Given) => Promise<Result>) =>
-    async (given: Given): Promise<Result> => {
-      recorded ??= recordKey(db, named);
-      await recorded;
-      return write(given);
-    };
 }
 
 // A key is long and random, so no slow hash is needed to keep it from being guessed.

@@ -1,10 +1,11 @@
 import { type SQL, sql } from "drizzle-orm";
-import { productTypes } from "../../contract/product-types.ts";
 import { isoTime } from "../../contract/time.ts";
 import type { BillMark, ProofStore } from "../../sync/account-proof.ts";
-import type { Database } from "../connect.ts";
+import type { Stream } from "../../sync/store.ts";
+import type { Database, Queryable } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
 import { textArray } from "../sql/array-literal.ts";
+import { onlyRow } from "../sql/only-row.ts";
 import { msOf, timeFrom } from "../sql/time-text.ts";
 
 /** Reads what proves whose ledger is stored under a name. Writes nothing. */
@@ -12,69 +13,66 @@ export function openProofStore(db: Database): ProofStore {
   const read = <Row extends Record<string, unknown>>(statement: SQL) =>
     withDatabaseErrors(async () => (await db.execute<Row>(statement)).rows);
   return {
-    async spans(account, since) {
-      // One product type at a time, so that an index finds its oldest and its newest bill.
-      const rows = await read<{ product_type: string; oldest: string; newest: string }>(sql`
-        select
-          product_type,
-          ${msOf(sql`oldest`)} as oldest,
-          ${msOf(sql`newest`)} as newest
-        from unnest(${textArray(productTypes)}::text[]) as stream (product_type)
-        cross join lateral (
-          select min(c_time) as oldest, max(c_time) as newest
-          from bills
-          where bills.account = ${account}
-            and bills.product_type = stream.product_type
-            and c_time >= ${isoTime(since)}
-        ) as span
-        where newest is not null`);
-      return productTypes.flatMap((productType) => {
-        const row = rows.find((one) => one.product_type === productType);
-        if (row === undefined) return [];
-        const [oldest, newest] = [timeFrom(row.oldest), timeFrom(row.newest)];
-        return [{ productType, oldest, newest }];
-      });
+    async newestBill({ account, productType }, since, before) {
+      const rows = await read<{ newest: string | null }>(sql`
+        select ${msOf(sql`max(c_time)`)} as newest
+        from bills
+        where account = ${account}
+          and product_type = ${productType}
+          and c_time >= ${isoTime(since)}
+          and (${before === undefined ? null : isoTime(before)}::timestamptz is null
+            or c_time < ${before === undefined ? null : isoTime(before)})`);
+      return timeFrom(onlyRow(rows, "the newest bill").newest);
     },
     async hasBills(account) {
       const rows = await read(sql`select 1 from bills where account = ${account} limit 1`);
       return rows.length > 0;
     },
-    async countStored({ account, productType }, marks) {
-      const rows = await read(sql`
-        select 1
+    async storedTimes({ account, productType }, marks) {
+      const rows = await read<{ at: string }>(sql`
+        select distinct ${msOf(sql`c_time`)} as at
         from ${served(marks)}
         join bills using (bill_id, c_time, coin, amount, fee)
         where account = ${account}
           and product_type = ${productType}`);
-      return rows.length;
-    },
-    async productTypesOfOthers(account) {
-      const rows = await read<{ product_type: string }>(sql`
-        select distinct product_type
-        from bill_counts
-        where account <> ${account}
-          and bills > 0`);
-      return productTypes.filter((type) => rows.some(({ product_type }) => product_type === type));
-    },
-    async otherAccount({ account, productType }, marks) {
-      // One account at a time: the primary key of `bills` begins with the account.
-      const rows = await read<{ account: string }>(sql`
-        select account
-        from bill_counts
-        where account <> ${account}
-          and product_type = ${productType}
-          and exists (
-            select 1
-            from ${served(marks)}
-            join bills using (bill_id, c_time, coin, amount, fee)
-            where bills.account = bill_counts.account
-              and bills.product_type = ${productType}
-          )
-        order by account
-        limit 1`);
-      return rows[0]?.account;
+      return rows.map(({ at }) => timeFrom(at));
     },
   };
+}
+
+/**
+ * Another account that has one of these bills stored, if any: its key has proven that they are its bills, or
+ * was used before this account's. Of two names of one account, the later one stores nothing.
+ */
+export async function accountWith(
+  db: Queryable,
+  { account, productType }: Stream,
+  since: string,
+  marks: readonly BillMark[],
+): Promise<string | undefined> {
+  // One account at a time: the primary key of `bills` begins with the account.
+  const { rows } = await db.execute<{ account: string }>(sql`
+    select bill_counts.account
+    from bill_counts
+    left join stream_states
+      on stream_states.account = bill_counts.account
+      and stream_states.product_type = ''
+    where bill_counts.account <> ${account}
+      and bill_counts.product_type = ${productType}
+      and (
+        unproven_key is null
+        or (unproven_since, bill_counts.account) < (${since}::timestamptz, ${account})
+      )
+      and exists (
+        select 1
+        from ${served(marks)}
+        join bills using (bill_id, c_time, coin, amount, fee)
+        where bills.account = bill_counts.account
+          and bills.product_type = ${productType}
+      )
+    order by bill_counts.account
+    limit 1`);
+  return rows[0]?.account;
 }
 
 /** Bills as a table: bill_id, c_time, coin, amount, fee. */

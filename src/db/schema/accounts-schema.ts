@@ -21,6 +21,12 @@ export const streamStates = pgTable(
     modeSince: time("mode_since"),
     /** Since when the exchange refuses this product type to the account's key; null where it does not. */
     notAvailableSince: time("not_available_since"),
+    /**
+     * The fingerprint of the key that reads the account now, as long as it has not served bills of two times;
+     * of a whole account only. What it read since then counts for this key alone: see account-keys.ts.
+     */
+    unprovenKey: text("unproven_key"),
+    unprovenSince: time("unproven_since"),
     /** When a run last asked for it and was refused. */
     notAvailableAskedAt: time("not_available_asked_at"),
     notAvailableReason: text("not_available_reason"),
