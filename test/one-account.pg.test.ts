@@ -21,7 +21,7 @@ const forSeveral: readonly (readonly [pattern: RegExp, why: string])[] = [
     "whose days are to be stored: account by account, then",
   ],
   [
-    / from bill_counts left join stream_states .* account <> /,
+    / from bill_counts left join stream_states /,
     "whether a new key's ledger is that of another account",
   ],
   [/ from stream_states where /, "what is retired or refused, of the accounts of a command"],
