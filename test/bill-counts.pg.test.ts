@@ -114,3 +114,55 @@ test("verify, and a reconcile that sees a break, count anew what status shows, a
   expect(await status()).toBe(whole);
   expect((await run("doctor")).stdout).toMatch(/^ok {4}counts /m);
 });
+
+test("rows that disappeared are a break with its days, which stays until somebody accepts it", async () => {
+  await using sandbox = await openSandbox({ seed: "deleted", density: 0.1 });
+  await using own = await testDatabase();
+  await using at = openDatabase(own.url);
+  const env = environmentFor(sandbox, own, { PRODUCT_TYPES: "USDT-FUTURES" });
+  const run = (...command: readonly string[]) => runCli(command, { env });
+  const breaksOf = async (...command: readonly string[]) => {
+    const { code, stdout } = await run("reconcile", "--json", ...command);
+    return { code, breaks: JSON.parse(stdout).breaks };
+  };
+  /** The oldest bills of a chain: no balance before them shows that they are missing. */
+  const deleteOldest = async (bills: number) => {
+    const { rows } = await at.db.execute<{ day: string }>(sql`
+      delete from bills
+      where bill_id in (
+        select bill_id from bills where coin = 'USDT' order by c_time, length(bill_id), bill_id limit ${bills}
+      )
+      returning to_char(c_time at time zone 'UTC', 'YYYY-MM-DD') as day`);
+    return [...new Set(rows.map(({ day }) => day))].toSorted();
+  };
+  expect((await run("sync", "--only", "bills")).code).toBe(0);
+  expect(await breaksOf()).toEqual({ code: 0, breaks: [] });
+
+  const days = await deleteOldest(40);
+  const deleted = {
+    kind: "deleted",
+    account: "main",
+    productType: "USDT-FUTURES",
+    difference: "-40",
+    happenedAt: `${days[0]}T00:00:00Z`,
+    explanation: expect.stringContaining(days[0] ?? "no day"),
+  };
+  const found = await breaksOf("--full");
+  expect(found).toMatchObject({ code: 1, breaks: [deleted] });
+  // Its count is right from now on, and nobody has said why the bills are gone.
+  expect(await breaksOf("--full")).toMatchObject({ code: 1, breaks: [deleted] });
+  expect(await breaksOf()).toMatchObject({ code: 1, breaks: [deleted] });
+  expect((await run("status", "--check")).code).toBe(1);
+  const accepted = String(found.breaks[0].breakId);
+  expect((await run("reconcile", "--accept", accepted, "--note", "pruned by Ann")).code).toBe(0);
+  expect(await breaksOf("--full")).toEqual({ code: 0, breaks: [] });
+
+  // More are deleted, and a verification of another time is the first to count.
+  await deleteOldest(3);
+  const yesterday = isoTime(epochMs(Date.now() - dayMs));
+  await run("verify", "--from", yesterday, "--heal");
+  expect(await breaksOf("--full")).toMatchObject({
+    code: 1,
+    breaks: [{ kind: "deleted", difference: "-3" }],
+  });
+}, 120_000);

@@ -1,10 +1,13 @@
 import { type SQL, sql } from "drizzle-orm";
+import { walletOf as walletOfProduct } from "../contract/product-types.ts";
 import { hourMs } from "../contract/time.ts";
 import { type Database, inTransaction, type Queryable, type Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import { isOneOf } from "../db/sql/one-of.ts";
 import { onlyRow } from "../db/sql/only-row.ts";
+import { timeText } from "../db/sql/time-text.ts";
+import { walletOf } from "../db/sql/wallet.ts";
 import type { PageCounts, Stream } from "../sync/store.ts";
 
 /** How many bills of a stream are stored by the kept count, and by counting them. */
@@ -15,7 +18,8 @@ const statementMaxMs = hourMs;
 
 /**
  * Counts a stream's bills and corrects the kept count, which is wrong where rows were deleted by hand or
- * stored by a version that did not count. Writes nothing where the count is right.
+ * stored by a version that did not count. Writes nothing where the count is right. Where rows disappeared,
+ * it also stores a break of the kind `deleted`: no check resolves it, only somebody who accepts it.
  *
  * Writers go on meanwhile. Rows and count are read at one moment, and their difference is added to the
  * count, which stays right whatever a writer adds to it meanwhile.
@@ -30,7 +34,7 @@ export function recountBills(db: Database, stream: Stream): Promise<BillCount> {
           select pg_advisory_xact_lock(
             hashtextextended(${`bill_counts ${stream.account}/${stream.productType}`}, 0)
           )`);
-        return countOf(
+        const count = countOf(
           stream,
           await tx.execute<Counts>(sql`
             with ${found(stream)},
@@ -45,10 +49,64 @@ export function recountBills(db: Database, stream: Stream): Promise<BillCount> {
             select counted, stored
             from found`),
         );
+        if (count.stored < count.counted) await recordDeleted(tx, count);
+        return count;
       },
       { statementMaxMs },
     ),
   );
+}
+
+// A break names so many days at most.
+const daysNamedMax = 10;
+
+/** Stores the break of bills that disappeared, with the days whose stored sums show more bills than there are. */
+async function recordDeleted(
+  tx: Transaction,
+  { account, productType, counted, stored }: BillCount,
+): Promise<void> {
+  const days = await deletedDays(tx, { account, productType });
+  const named = days.slice(0, daysNamedMax).map(({ day, bills }) => `${day} (${bills})`);
+  const more = days.length > daysNamedMax ? [`${days.length - daysNamedMax} more days`] : [];
+  const where =
+    days.length === 0
+      ? "no stored day shows of which time they were"
+      : `by the stored days, of ${[...named, ...more].join(", ")}`;
+  const explanation = `${counted} bills were stored and ${stored} are there: somebody deleted rows; ${where}`;
+  await tx.execute(sql`
+    insert into ledger_breaks (
+      break_id, kind, account, product_type, coin, anchor, happened_at, expected, observed, difference,
+      explanation, first_seen_at, last_seen_at, state
+    )
+    values (
+      nextval('public.ledger_break_ids'), 'deleted', ${account}, ${productType}, '',
+      'found ' || ${timeText(sql`transaction_timestamp()`)}, ${days[0]?.day ?? null}::timestamp at time zone 'UTC',
+      ${counted}, ${stored}, ${stored - counted}, ${explanation}, transaction_timestamp(),
+      transaction_timestamp(), 'open'
+    )`);
+}
+
+/** The days of which more bills are stored by their sums than by counting them. */
+async function deletedDays(tx: Transaction, { account, productType }: Stream) {
+  const wallet = sql`${walletOfProduct(productType)}`;
+  const { rows } = await tx.execute<{ readonly day: string; readonly bills: string }>(sql`
+    select to_char(day, 'YYYY-MM-DD') as day, sum(bills)::text as bills
+    from (
+      select day, bills
+      from ledger_days
+      where account = ${account}
+        and wallet = ${wallet}
+      union all
+      select (c_time at time zone 'UTC')::date, -count(*)
+      from bills
+      where account = ${account}
+        and ${walletOf("product_type")} = ${wallet}
+      group by 1
+    ) as days
+    group by day
+    having sum(bills) > 0
+    order by day`);
+  return rows;
 }
 
 /** Counts as {@link recountBills} does, and writes nothing. */

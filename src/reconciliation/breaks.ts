@@ -1,5 +1,5 @@
 import { sql } from "drizzle-orm";
-import type { Transaction } from "../db/connect.ts";
+import type { Queryable, Transaction } from "../db/connect.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import { onlyRow } from "../db/sql/only-row.ts";
 import { timeText } from "../db/sql/time-text.ts";
@@ -21,6 +21,7 @@ export const breakKinds = {
   "ltv-assets": "the collateral does not add up to the assets",
   "ltv-ratio": "the ratio is not debt by assets",
   "ltv-haircut": "collateral counts for more than it is worth, or for less than nothing",
+  deleted: "bills that were stored are no longer there",
   restatement: "stored bills were served again with other content since the last sign-off",
   quarantine: "rows were rejected since the last sign-off",
 } as const;
@@ -214,7 +215,8 @@ async function noteReopened(tx: Transaction, account: string): Promise<void> {
 }
 
 /**
- * Resolves open breaks that this check would have found, and did not find again.
+ * Resolves open breaks that this check would have found, and did not find again. That rows disappeared is
+ * found once, so its break stays until somebody accepts it.
  * @param checked "all", or "changed": then `chains_to_check` says where the check began in each chain.
  * @returns the resolved breaks' numbers.
  */
@@ -243,6 +245,7 @@ export async function resolveUnfound(
     update ledger_breaks
     set state = 'resolved', resolved_at = statement_timestamp()
     where state = 'open'
+      and kind <> ${"deleted" satisfies BreakKind}
       and not break_id = any(${textArray(foundIds)}::bigint[])
       and account = ${account}
       and (product_type = '' or ${within("product_type", productTypes)})
@@ -274,7 +277,7 @@ export const breakText = sql`
 
 /** The open breaks, oldest first. */
 export async function readOpenBreaks(
-  tx: Transaction,
+  tx: Queryable,
   { account, productTypes }: AccountScope,
 ): Promise<readonly Break[]> {
   const { rows } = await tx.execute<Break & { readonly breakId: string }>(sql`

@@ -3,6 +3,7 @@ import { hourMs } from "../contract/time.ts";
 import { type Database, inTransaction, type Queryable, type Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { holdMeaning } from "../db/days/meaning-turns.ts";
+import { type BillCount, readCountedStreams, recountBills } from "../ledger/bill-counts.ts";
 import {
   type AccountScope,
   type BillsToCheck,
@@ -50,6 +51,8 @@ export type Reconciliation = {
   readonly rules: readonly RuleSummary[];
   /** All open breaks, also those that this check did not look at. */
   readonly breaks: readonly Break[];
+  /** The streams whose kept count was wrong. Only whole checks count. */
+  readonly recounted: readonly BillCount[];
 };
 
 /** Generous: a whole check sorts the ledger, which takes some two seconds a million bills. */
@@ -80,6 +83,7 @@ export async function reconcile(
     chains: results.flatMap(({ chains }) => chains),
     rules: results.flatMap(({ rules }) => rules),
     breaks: results.flatMap(({ breaks }) => breaks),
+    recounted: results.flatMap(({ recounted }) => recounted),
   };
 }
 
@@ -98,12 +102,39 @@ async function readReconcilable(db: Queryable): Promise<readonly string[]> {
   return rows.map(({ account }) => account);
 }
 
-/** Reconciles one account. */
-export function reconcileAccount(
+/** Reconciles one account. After a check of all its bills, counts them. */
+export async function reconcileAccount(
+  db: Database,
+  scope: AccountScope,
+  options: { readonly isFull: boolean },
+): Promise<Reconciliation> {
+  const checked = await checkBills(db, scope, options);
+  const recounted = checked.isWhole ? await recount(db, scope) : [];
+  const breaks =
+    recounted.length === 0
+      ? checked.breaks
+      : await withDatabaseErrors(() => readOpenBreaks(db, scope));
+  return { ...checked, breaks, recounted };
+}
+
+/** Corrects the kept counts of the scope's streams. @returns those that were wrong. */
+async function recount(
+  db: Database,
+  { account, productTypes }: AccountScope,
+): Promise<readonly BillCount[]> {
+  const counts: BillCount[] = [];
+  for (const stream of await readCountedStreams(db, [account])) {
+    if (productTypes?.includes(stream.productType) ?? true)
+      counts.push(await recountBills(db, stream));
+  }
+  return counts.filter(({ counted, stored }) => counted !== stored);
+}
+
+function checkBills(
   db: Database,
   scope: AccountScope,
   { isFull }: { readonly isFull: boolean },
-): Promise<Reconciliation> {
+): Promise<Omit<Reconciliation, "recounted">> {
   return withDatabaseErrors(() =>
     inTransaction(
       db,

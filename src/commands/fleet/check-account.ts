@@ -1,6 +1,5 @@
 import { exitOf } from "../../app/exit-code.ts";
 import { loggedRun } from "../../app/logged-run.ts";
-import { recount } from "../../app/recount.ts";
 import type { Database } from "../../db/connect.ts";
 import type { JobEnd } from "../../fleet/task.ts";
 import { readCountedStreams } from "../../ledger/bill-counts.ts";
@@ -22,8 +21,6 @@ export async function checkAccount(
       { account, productTypes: undefined },
       { isFull: false },
     );
-    // `reconcile` does the same: bills may have been deleted by hand.
-    if (isWhole) await recount(db, await readCountedStreams(db, [account]));
     const counts = { isWhole, chains: chains.length, breaks: breaks.length };
     const isOpen = breaks.length > 0;
     return { ...exitOf({ errors: [], isOpen, isAnythingDone: true }), counts, errors: [] };

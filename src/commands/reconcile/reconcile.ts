@@ -7,8 +7,8 @@ import {
   reachableSelection,
   storedAmong,
 } from "../../app/reachable-accounts.ts";
-import { recount, recountText } from "../../app/recount.ts";
-import { isSelected, type Selection, selectedStreams } from "../../app/selection.ts";
+import { recountText } from "../../app/recount.ts";
+import { type Selection, selectedStreams } from "../../app/selection.ts";
 import { setDaysRight, storeDays, wrongDayText } from "../../app/store-days.ts";
 import { systemClock } from "../../clock.ts";
 import type { Config } from "../../config/config.ts";
@@ -19,8 +19,9 @@ import type { WalletDay } from "../../db/days/refresh-days.ts";
 import { hasSchema } from "../../db/migrate.ts";
 import { openCommandDatabase } from "../../db/open.ts";
 import { expectedRule } from "../../db/sql/expected-rule.ts";
+import type { BillCount } from "../../ledger/bill-counts.ts";
 import { type BillCount, readCountedStreams } from "../../ledger/bill-counts.ts";
-import { setTimesRight } from "../../ledger/refresh-stream-times.ts";
+import { setTimesRight, setTimesRight } from "../../ledger/refresh-stream-times.ts";
 import type { Break } from "../../reconciliation/breaks.ts";
 import { type BrokenSpan, readBrokenSpans } from "../../reconciliation/broken-spans.ts";
 import { type Reconciliation, reconcile, statementMaxMs } from "../../reconciliation/reconcile.ts";
@@ -102,7 +103,7 @@ const nothingListed = (isAll: boolean): string =>
   isAll ? "no break was ever found" : "nothing is open; --all lists what is signed off or resolved";
 
 /** The result of a check, with the breaks of retired ledgers marked. */
-type Checked = Omit<Reconciliation, "breaks" | "wholeAccounts"> & {
+type Checked = Omit<Reconciliation, "breaks" | "wholeAccounts" | "recounted"> & {
   readonly breaks: readonly Marked<Break>[];
 };
 
@@ -118,16 +119,10 @@ async function check(
   const isRepaired = isRepair && first.breaks.length > 0;
   if (isRepaired) await repair({ db, config, io }, await readBrokenSpans(db, selection));
   const result = isRepaired ? await reconcile(db, selection, { isFull }) : first;
-  // A check may have read all of an account's bills because some were deleted by hand, so their
-  // counts are checked too.
-  const whole = new Set([...first.wholeAccounts, ...result.wholeAccounts]);
-  const counted = (await readCountedStreams(db, [...whole])).filter((stream) =>
-    isSelected(selection, stream),
-  );
-  const recounted = await recount(db, counted);
+  const recounted = [...first.recounted, ...(isRepaired ? result.recounted : [])];
   await storeDays(db, io.signal, (message) => tell(io, message), selection);
-  const accounts = new Set(isFull ? counted.map(({ account }) => account) : []);
-  const wrongDays = await setDaysRight(db, [...accounts], {
+  const accounts = isFull ? result.wholeAccounts : [];
+  const wrongDays = await setDaysRight(db, accounts, {
     signal: io.signal,
     statementMaxMs,
   });
