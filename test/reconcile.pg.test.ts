@@ -30,7 +30,11 @@ const { db } = tables;
 let accounts = 0;
 const newAccount = () => `account-${++accounts}`;
 const of = (account: string) => ({ accounts: [account], productTypes: undefined });
-const check = (account: string, isFull = false) => reconcile(db, of(account), { isFull });
+/** Without the breaks of rows that a test deleted, which stay: `bill-counts.pg.test.ts` is of those. */
+async function check(account: string, isFull = false) {
+  const { breaks, ...checked } = await reconcile(db, of(account), { isFull });
+  return { ...checked, breaks: breaks.filter(({ kind }) => kind !== "deleted") };
+}
 const accept = (breakId: number, note: string) =>
   signOffBreaks(db, { breakIds: [breakId], note, by: undefined });
 const store = (account: string, bills: readonly Bill[]) =>
@@ -75,6 +79,7 @@ const states = async (account: string) => {
     select kind, state, difference::text, note
     from ledger_breaks
     where account = ${account}
+      and kind <> 'deleted'
     order by break_id`);
   return rows.map(({ kind, state, difference, note }) => [kind, state, difference, note]);
 };

@@ -70,7 +70,7 @@ async function recordDeleted(
   const more = days.length > daysNamedMax ? [`${days.length - daysNamedMax} more days`] : [];
   const where =
     days.length === 0
-      ? "no stored day shows of which time they were"
+      ? "no stored day lacks bills, so they may have been read again"
       : `by the stored days, of ${[...named, ...more].join(", ")}`;
   const explanation = `${counted} bills were stored and ${stored} are there: somebody deleted rows; ${where}`;
   await tx.execute(sql`
