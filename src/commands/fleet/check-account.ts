@@ -2,7 +2,6 @@ import { exitOf } from "../../app/exit-code.ts";
 import { loggedRun } from "../../app/logged-run.ts";
 import type { Database } from "../../db/connect.ts";
 import type { JobEnd } from "../../fleet/task.ts";
-import { readCountedStreams } from "../../ledger/bill-counts.ts";
 import { reconcileAccount } from "../../reconciliation/reconcile.ts";
 
 /**
