@@ -109,6 +109,7 @@ test("no UPDATE, RETURNING or ON CONFLICT uses a volatile function, which distri
   // The others read, or ask only for the time. A new use is reviewed, and then counted.
   expect(counted(volatile)).toEqual({
     "src/db/exchange-time.ts": 2,
+    "src/ledger/bill-counts.ts": 1,
     "src/ledger/load-bills.ts": 1,
     "src/ledger/replay-rows.ts": 1,
     "src/ledger/verification-store.ts": 1,

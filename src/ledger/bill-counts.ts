@@ -73,13 +73,16 @@ async function recordDeleted(
       ? "no stored day lacks bills, so they may have been read again"
       : `by the stored days, of ${[...named, ...more].join(", ")}`;
   const explanation = `${counted} bills were stored and ${stored} are there: somebody deleted rows; ${where}`;
+  const { rows } = await tx.execute<{ id: string }>(
+    sql`select nextval('public.ledger_break_ids') as id`,
+  );
   await tx.execute(sql`
     insert into ledger_breaks (
       break_id, kind, account, product_type, coin, anchor, happened_at, expected, observed, difference,
       explanation, first_seen_at, last_seen_at, state
     )
     values (
-      nextval('public.ledger_break_ids'), 'deleted', ${account}, ${productType}, '',
+      ${onlyRow(rows, "a new break's number").id}, 'deleted', ${account}, ${productType}, '',
       'found ' || ${timeText(sql`transaction_timestamp()`)}, ${days[0]?.day ?? null}::timestamp at time zone 'UTC',
       ${counted}, ${stored}, ${stored - counted}, ${explanation}, transaction_timestamp(),
       transaction_timestamp(), 'open'
