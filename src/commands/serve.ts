@@ -4,7 +4,7 @@ import { readableStreams } from "../app/readable.ts";
 import { stopped } from "../app/stopped.ts";
 import type { Config } from "../config/config.ts";
 import { secondMs } from "../contract/time.ts";
-import { openDatabase } from "../db/connect.ts";
+import { openDatabase, urgently } from "../db/connect.ts";
 import { hasNodes, readReachable } from "../db/distribution/reachable.ts";
 import { hasSchema } from "../db/migrate.ts";
 import { type CommandDatabase, openCommandDatabase } from "../db/open.ts";
@@ -52,6 +52,7 @@ export async function serveCommand(
   const app = createApp({
     read: readOnly(reader.db),
     readAtOnce: readOnlyAtOnce(reader.db, { keepsPlans }),
+    readFirst: (work) => urgently(reader.db, work),
     readReachable: (work) => readReachable(reader.db, () => everyName(reader.db, config), work),
     keys,
     now: Date.now,

@@ -1,3 +1,4 @@
+import { createServer } from "node:http";
 import { type FastifyInstance, fastify } from "fastify";
 import { explained } from "../db/database-errors.ts";
 import { firstThrown, messageOf, ReportableError } from "../errors.ts";
@@ -5,6 +6,7 @@ import { Refusal } from "../exchange-server/source.ts";
 import type { Log } from "../log.ts";
 import { createHttpMetrics, type HttpMetrics } from "../metrics/http-metrics.ts";
 import { health } from "./health.ts";
+import { limitAnswers, limitedByConnection, limitReads } from "./load.ts";
 import { metrics } from "./metrics.ts";
 import { mirror } from "./mirror/mirror.ts";
 import { openapi } from "./openapi.ts";
@@ -12,8 +14,8 @@ import { page, sendNoSuchPage } from "./page/page-routes.ts";
 import type { RouteGroup, ServeDeps } from "./route-group.ts";
 import { sendEnvelope } from "./send-envelope.ts";
 
-/** Everything that the server serves. */
-const routeGroups: readonly RouteGroup[] = [health, metrics, mirror, openapi, page];
+/** What the server sheds under load: all but health. */
+const limited: readonly RouteGroup[] = [metrics, mirror, openapi, page];
 
 // For URL and headers together. The longest honest request has about 1 KiB.
 const headBytesMax = 16 * 1_024;
@@ -22,7 +24,9 @@ const bodyBytesMax = 1_024;
 // Longer than clients keep idle connections, so that the server never closes one that a client is
 // reusing.
 const keepAliveMs = 65_000;
-const requestMaxMs = 30_000;
+// No route reads a body, so a request is one packet. Node looks every second for older ones.
+const requestMaxMs = 5_000;
+const requestCheckMs = 1_000;
 // A client that reads nothing for this long, at most twice as long, loses its connection, which frees
 // the answer's memory.
 const idleMaxMs = 60_000;
@@ -37,11 +41,17 @@ export function createApp(deps: ServeDeps): FastifyInstance {
     // The server writes its own line for each request: fastify's would contain the query.
     logger: false,
     bodyLimit: bodyBytesMax,
-    keepAliveTimeout: keepAliveMs,
-    requestTimeout: requestMaxMs,
-    connectionTimeout: idleMaxMs,
+    serverFactory: (handler) =>
+      createServer(
+        {
+          maxHeaderSize: headBytesMax,
+          keepAliveTimeout: keepAliveMs,
+          requestTimeout: requestMaxMs,
+          connectionsCheckingInterval: requestCheckMs,
+        },
+        limitedByConnection(handler),
+      ).setTimeout(idleMaxMs),
     exposeHeadRoutes: false,
-    http: { maxHeaderSize: headBytesMax },
     routerOptions: {
       // Queries are parsed where signatures are checked, letter for letter.
       querystringParser: () => ({}),
@@ -66,7 +76,12 @@ export function createApp(deps: ServeDeps): FastifyInstance {
     if (known !== undefined) return sendEnvelope(reply, known);
     return sendEnvelope(reply, serverFault(error, deps.log));
   });
-  for (const addRoutes of routeGroups) addRoutes(app, { ...deps, http });
+  const limitedDeps = { ...limitReads(deps), http };
+  health(app, { ...deps, http });
+  app.register(async (scope) => {
+    limitAnswers(scope);
+    for (const addRoutes of limited) addRoutes(scope, limitedDeps);
+  });
   return app;
 }
 

@@ -7,15 +7,19 @@ import type { RouteGroup } from "./route-group.ts";
 
 /**
  * `/healthz`: whether the process is up. `/readyz`: whether it can answer from the database.
- * Neither needs a key.
+ * Neither needs a key, and neither waits for other requests.
  */
-export const health: RouteGroup = (app, { read, readReachable, now, maxAgeMs, log }) => {
+export const health: RouteGroup = (app, { readFirst, readReachable, now, maxAgeMs, log }) => {
+  const readNewest = () =>
+    readReachable((accounts) => readFirst((connection) => newestReading(connection, accounts)));
+  let underWay: ReturnType<typeof readNewest> | undefined;
   app.get("/healthz", async () => ({ status: "up" }));
   app.get("/readyz", async (_request, reply) => {
     try {
-      const { result: settledTo, unreachable } = await readReachable((accounts) =>
-        read((tx) => newestReading(tx, accounts)),
-      );
+      underWay ??= readNewest().finally(() => {
+        underWay = undefined;
+      });
+      const { result: settledTo, unreachable } = await underWay;
       const isFresh = settledTo !== undefined && now() - settledTo <= maxAgeMs;
       const freshness = settledTo === undefined ? "empty" : isFresh ? "fresh" : "stale";
       return reply.code(isFresh ? 200 : 503).send({
@@ -35,8 +39,8 @@ const statusOf = (isReady: boolean) => (isReady ? "ready" : "not ready");
  * The newest time that was read of any ledger. A single ledger that lags does not count: its own
  * requests are refused.
  */
-async function newestReading(tx: Queryable, accounts: readonly string[] | undefined) {
-  const { rows } = await tx.execute<{ newest: string | null }>(sql`
+async function newestReading(connection: Queryable, accounts: readonly string[] | undefined) {
+  const { rows } = await connection.execute<{ newest: string | null }>(sql`
     select ${msOf(sql`max(upper(covered))`)} as newest
     from stream_times
     where ${isOneOf(accounts)}`);

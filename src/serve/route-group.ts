@@ -1,5 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import type { AccountStates } from "../db/accounts/account-states.ts";
+import type { Queryable } from "../db/connect.ts";
 import type { ReadReachable } from "../db/distribution/reachable.ts";
 import type { Read, ReadAtOnce } from "../db/read-only.ts";
 import type { Log } from "../log.ts";
@@ -7,11 +8,15 @@ import type { HttpMetrics } from "../metrics/http-metrics.ts";
 import type { Stream } from "../sync/store.ts";
 import type { KeyRing } from "./keys/key-ring.ts";
 
+export type ReadFirst = <T>(work: (connection: Queryable) => Promise<T>) => Promise<T>;
+
 /** What the server's routes need. */
 export type ServeDeps = {
   readonly read: Read;
   readonly readAtOnce: ReadAtOnce;
   readonly readReachable: ReadReachable;
+  /** Reads on a connection that other reads never take. */
+  readonly readFirst: ReadFirst;
   /** The server's own keys, as currently in the file. */
   readonly keys: KeyRing;
   /** The machine's time, in ms since the Unix epoch. */

@@ -1,6 +1,6 @@
 import { signature } from "../../src/contract/signature.ts";
 import { hourMs } from "../../src/contract/time.ts";
-import { openDatabase } from "../../src/db/connect.ts";
+import { openDatabase, urgently } from "../../src/db/connect.ts";
 import { readOnly, readOnlyAtOnce } from "../../src/db/read-only.ts";
 import type { Log } from "../../src/log.ts";
 import { createApp } from "../../src/serve/app.ts";
@@ -68,6 +68,7 @@ export function openMirror(
   const app = createApp({
     read: readOnly(database.db),
     readAtOnce: readOnlyAtOnce(database.db, { keepsPlans }),
+    readFirst: (work) => urgently(database.db, work),
     readReachable: readWhole,
     ...{ keys: () => ring, now: clock, settleLagMs, maxAgeMs, log },
   });

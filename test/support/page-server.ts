@@ -25,6 +25,7 @@ export async function openPageServer(
       return inTransaction(shown.db, work, { isolation: "repeatable read read only" });
     },
     readAtOnce: () => Promise.reject(new Error("the page reads by transactions")),
+    readFirst: () => Promise.reject(new Error("the page is not health")),
     readReachable: readWhole,
     keys: () => new Map(),
     now: Date.now,
