@@ -4,7 +4,7 @@ import { asksForJson, printErrorJson } from "./app/error-json.ts";
 import { exitOfThrown } from "./app/exit-code.ts";
 import { type ExitCode, type Io, tell } from "./app/io.ts";
 import { runProgram } from "./commands/program/program.ts";
-import type { Environment } from "./config/environment.ts";
+import type { Environment } from "./config/settings.ts";
 import { explained } from "./db/database-errors.ts";
 import { firstThrown, messageOf, ReportableError, StoppedError, UsageError } from "./errors.ts";
 import { isOutOfFiles, openFilesRemedy } from "./open-files.ts";

@@ -16,7 +16,7 @@ import { runVerification } from "./commands/verify/verify.ts";
 import { endOfVerification, type Verification } from "./commands/verify/verify-result.ts";
 import { readSpan } from "./commands/verify/verify-span.ts";
 import { type Config, narrowed, readConfig } from "./config/config.ts";
-import type { Settings } from "./config/environment.ts";
+import type { Settings } from "./config/settings.ts";
 import type { ProductType } from "./contract/product-types.ts";
 import { epochMs } from "./contract/time.ts";
 import { readAccountStates } from "./db/accounts/account-states.ts";
@@ -31,7 +31,7 @@ import { type Reconciliation, reconcile } from "./reconciliation/reconcile.ts";
 import { readStatus, type Status } from "./reports/status.ts";
 import type { BillsProgress } from "./sync/stream-run.ts";
 
-export type { Settings } from "./config/environment.ts";
+export type { Settings } from "./config/settings.ts";
 export type { ProductType } from "./contract/product-types.ts";
 export { productTypes } from "./contract/product-types.ts";
 export {

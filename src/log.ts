@@ -1,5 +1,5 @@
 import { type Logger, pino } from "pino";
-import type { LogLevel } from "./config/config.ts";
+import type { LogLevel } from "./config/settings.ts";
 import { printableJson } from "./printable.ts";
 
 export type Log = Pick<Logger, "debug" | "info" | "warn" | "error">;

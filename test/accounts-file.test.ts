@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Config, narrowed, readConfig } from "../src/config/config.ts";
-import type { Environment } from "../src/config/environment.ts";
+import type { Environment } from "../src/config/settings.ts";
 import { productTypes } from "../src/contract/product-types.ts";
 import { UsageError } from "../src/errors.ts";
 
@@ -241,13 +241,13 @@ test("a key that two accounts have by different ways is seen to be one", async (
 test("all faults are told at once, those of other variables beside them", async () => {
   const accounts = [{ name: "", apiKey: "k" }, { ...main, ltv: 1 }, 3];
   expect(await faultsOf({ accounts }, { LOG_LEVEL: "loud", PRODUCT_TYPE: "x" })).toEqual([
+    expect.stringMatching(/^LOG_LEVEL "loud"/),
+    expect.stringMatching(/^PRODUCT_TYPE is not a variable/),
     expect.stringMatching(/^accounts\[0\]\.name/),
     expect.stringMatching(/^accounts\[0\]\.apiSecret/),
     expect.stringMatching(/^accounts\[0\]\.apiPassphrase/),
     expect.stringMatching(/^accounts\[1\]\.ltv/),
     expect.stringMatching(/^accounts\[2\]/),
-    expect.stringMatching(/^LOG_LEVEL "loud"/),
-    expect.stringMatching(/^PRODUCT_TYPE is not a variable/),
   ]);
 });
 
@@ -282,9 +282,10 @@ test("no fault shows a credential, whatever is wrong with it", async () => {
   await writeFile(join(folder, "bad"), "canary\u0000-4");
   const accounts = [
     { name: "a", apiKey, apiSecret, apiPassphrase },
+    { ...main, name: "b", apiKey: { file: "bad" } },
     {
-      name: "b",
-      apiKey: { file: "bad" },
+      name: "c",
+      apiKey: "k",
       apiSecret: ["canary-5"],
       apiPassphrase: { key: "canary-6" },
     },

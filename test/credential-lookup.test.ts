@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { withCredentials } from "../src/config/account.ts";
 import { type AccountSettings, readConfig } from "../src/config/config.ts";
-import { outputOf } from "../src/config/credential-command.ts";
+import { outputOf } from "../src/config/credentials.ts";
 import { UsageError } from "../src/errors.ts";
 import { temporaryFolder } from "./support/cli.ts";
 

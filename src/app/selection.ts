@@ -1,5 +1,5 @@
 import type { Config } from "../config/config.ts";
-import { isProductType, productTypeFault } from "../config/environment.ts";
+import { productTypeOf } from "../config/settings.ts";
 import type { ProductType } from "../contract/product-types.ts";
 import { UsageError } from "../errors.ts";
 import { didYouMean } from "../nearest.ts";
@@ -23,12 +23,6 @@ export function selectionOf(words: {
     accounts: words.account,
     productTypes: words.product?.flatMap((word) => word.split(",")).map(productTypeOf),
   };
-}
-
-/** @throws UsageError for a word that is no product type. */
-export function productTypeOf(word: string): ProductType {
-  if (isProductType(word)) return word;
-  throw new UsageError(`--product ${productTypeFault(word)}`);
 }
 
 /**

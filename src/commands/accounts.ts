@@ -2,7 +2,7 @@ import { withAdded } from "../app/accounts-to-read.ts";
 import { type ExitCode, type Io, print, tell } from "../app/io.ts";
 import { type Selection, selectedStreams } from "../app/selection.ts";
 import type { Config } from "../config/config.ts";
-import { accountName } from "../config/environment.ts";
+import { accountName } from "../config/settings.ts";
 import type { ProductType } from "../contract/product-types.ts";
 import { renameAccount } from "../db/accounts/rename-account.ts";
 import { readRetirements, retire, retiredSince, unretire } from "../db/accounts/retirement.ts";

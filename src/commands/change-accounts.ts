@@ -1,8 +1,8 @@
 import { withAdded } from "../app/accounts-to-read.ts";
 import { type ExitCode, type Io, print, tell } from "../app/io.ts";
-import { productTypeOf, refuseUnknownAccounts } from "../app/selection.ts";
+import { refuseUnknownAccounts } from "../app/selection.ts";
 import type { Config } from "../config/config.ts";
-import { accountName } from "../config/environment.ts";
+import { accountName, productTypeOf } from "../config/settings.ts";
 import { addAccount } from "../db/accounts/added-accounts.ts";
 import { pause, resume } from "../db/accounts/pauses.ts";
 import { migrate } from "../db/migrate.ts";

@@ -3,7 +3,7 @@ import { sql } from "drizzle-orm";
 import { type ExitCode, type Io, print } from "../app/io.ts";
 import { everyLedger } from "../app/selection.ts";
 import { readConfig } from "../config/config.ts";
-import type { Environment } from "../config/environment.ts";
+import type { Environment } from "../config/settings.ts";
 import { productTypes } from "../contract/product-types.ts";
 import { dayMs, type EpochMs, epochMs } from "../contract/time.ts";
 import type { Database } from "../db/connect.ts";

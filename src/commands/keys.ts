@@ -1,7 +1,7 @@
 import { type ExitCode, type Io, print, printJson, tell } from "../app/io.ts";
 import { refuseUnknownAccounts } from "../app/selection.ts";
 import type { Config } from "../config/config.ts";
-import { accountName } from "../config/environment.ts";
+import { accountName } from "../config/settings.ts";
 import type { ProductType } from "../contract/product-types.ts";
 import { hasSchema } from "../db/migrate.ts";
 import { openCommandDatabase } from "../db/open.ts";

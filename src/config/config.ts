@@ -1,20 +1,21 @@
-import { statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { ProductType } from "../contract/product-types.ts";
 import { UsageError } from "../errors.ts";
-import { didYouMean } from "../nearest.ts";
-import type { Account, LookUp } from "./account.ts";
-import { wantedTypes } from "./account-fields.ts";
-import { type AccountsDeps, readAccountsFile } from "./accounts.ts";
-import { namesInDirectory, readAccountsDirectory } from "./accounts-directory.ts";
-import type { DatabaseConfig } from "./database-url.ts";
+import { didYouMean, nearest } from "../nearest.ts";
+import { Secret } from "../secret.ts";
+import type { Account } from "./account.ts";
+import { readAccounts, wantedTypes } from "./accounts-file.ts";
+import { credentialOrigin } from "./credentials.ts";
 import {
-  accountName,
   type Environment,
-  EnvironmentReader,
-  isProductType,
-  productTypeFault,
-} from "./environment.ts";
+  type LogLevel,
+  productTypeOf,
+  variableNames,
+  variables,
+} from "./settings.ts";
+
+/** A server's address, or where the embedded one keeps its data. */
+export type DatabaseConfig = { readonly url: Secret } | { readonly dataDir: string };
 
 export type Config = {
   readonly database: DatabaseConfig;
@@ -55,94 +56,166 @@ export type ConfigNeeds = {
   readonly accounts?: readonly string[] | undefined;
 };
 
-export const logLevels = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const;
-export type LogLevel = (typeof logLevels)[number];
-
 /**
  * The configuration, from the environment's variables.
  *
  * @throws UsageError that names every wrong or missing variable, each with its remedy.
  */
 export function readConfig(environment: Environment, needs: ConfigNeeds): Config {
-  const reader = new EnvironmentReader(environment);
-  const config: Config = {
-    database: reader.database(),
-    baseUrl: reader.baseUrl(),
-    locale: reader.matching("EXCHANGE_LOCALE", /^[a-z]{2}-[A-Z]{2}$/, "a tag such as en-US"),
-    ...readAccounts(reader, needs),
-    keysFile: join(dirname(reader.get("ACCOUNTS_FILE") ?? ".env"), "mirror-keys.json"),
-    settleLagMs: reader.settleLagMs(),
-    logLevel: reader.oneOf("LOG_LEVEL", logLevels),
-  };
-  reader.noSlips();
-  reader.throwFaults();
-  return Object.freeze(config);
+  const faults: string[] = [];
+  const values = valuesOf(environment);
+  const { data: settings, error } = variables.safeParse(values);
+  const wrong = error?.issues.map((issue) => `${String(issue.path[0])} ${issue.message}`) ?? [];
+  faults.push(...wrong, ...misspelled(values));
+  const accounts = readConfiguredAccounts(values, needs, (fault) => faults.push(fault));
+  if (settings === undefined || faults.length > 0) throw faulty(faults, values["ACCOUNTS_FILE"]);
+  return Object.freeze({
+    database: databaseOf(settings, values),
+    baseUrl: settings.EXCHANGE_BASE_URL,
+    locale: settings.EXCHANGE_LOCALE,
+    ...accounts,
+    keysFile: join(dirname(settings.ACCOUNTS_FILE ?? ".env"), "mirror-keys.json"),
+    settleLagMs: settings.SYNC_SETTLE_MINUTES,
+    logLevel: settings.LOG_LEVEL,
+  });
 }
 
-/** @throws UsageError where it is wrong; of the other variables, none is looked at. */
+/** @throws UsageError where it is wrong. No other variable is read. */
 export function readDatabaseConfig(environment: Environment): DatabaseConfig {
-  const reader = new EnvironmentReader(environment);
-  const database = reader.database();
-  reader.throwFaults();
-  return database;
+  const values = valuesOf(environment);
+  const names = { DATABASE_URL: true, DATA_DIR: true } as const;
+  const { data: settings, error } = variables.pick(names).safeParse(values);
+  if (settings !== undefined) return databaseOf(settings, values);
+  throw faulty(error.issues.map((issue) => `${String(issue.path[0])} ${issue.message}`));
 }
 
-type ReadAccounts = Pick<
+/** An empty variable counts as absent: an unfilled line of .env reads so. */
+const valuesOf = (environment: Environment): Environment =>
+  Object.fromEntries(
+    Object.entries(environment).flatMap(([name, value = ""]) => {
+      const text = value.trim();
+      return text === "" ? [] : [[name, text]];
+    }),
+  );
+
+function faulty(faults: readonly string[], accountsFile?: string): UsageError {
+  const list = faults.map((fault) => `  ${fault}`).join("\n");
+  const ofFile =
+    accountsFile === undefined ? "" : ` What is wrong with ACCOUNTS_FILE is in ${accountsFile}.`;
+  return new UsageError(
+    `the configuration has errors:\n${list}\nSet these variables in the environment or in ` +
+      `.env; .env.example describes each.${ofFile}`,
+    faults,
+  );
+}
+
+const databaseOf = (
+  { DATABASE_URL: url, DATA_DIR: dataDir }: { DATABASE_URL?: string | undefined; DATA_DIR: string },
+  { PGHOST, PGSSLMODE }: Environment,
+): DatabaseConfig =>
+  url === undefined
+    ? { dataDir }
+    : { url: new Secret(withTlsByDefault(url, { PGHOST, PGSSLMODE })) };
+
+// A variable that begins so is meant for this program, whatever else the environment holds.
+const prefix = /^(ACCOUNTS?|EXCHANGE|SYNC|PRODUCT|RISK_UNIT)_/;
+// A name that differs by more letters may well be the variable of another program.
+const slipMax = 2;
+
+/** A misspelled variable would leave a default in force that nobody wanted. */
+function misspelled(values: Environment): readonly string[] {
+  const unset = variableNames.filter((name) => values[name] === undefined);
+  return Object.keys(values).flatMap((name) => {
+    if (!prefix.test(name) || variableNames.some((known) => known === name)) return [];
+    const meant = nearest(name, unset, slipMax);
+    return meant === undefined
+      ? []
+      : [`${name} is not a variable of this program, did you mean ${meant}?`];
+  });
+}
+
+type ConfiguredAccounts = Pick<
   Config,
   "accounts" | "accountNames" | "namesAccounts" | "added" | "warnings"
 >;
 
-function readAccounts(reader: EnvironmentReader, needs: ConfigNeeds): ReadAccounts {
-  const path = reader.get("ACCOUNTS_FILE");
-  if (path === undefined) {
-    const { pattern, form } = accountName;
-    const account = {
-      name: reader.matching("EXCHANGE_ACCOUNT", pattern, form),
-      ...wantedTypes(reader.productTypes(), false),
-      ltv: reader.ltv(),
-      riskUnitIds: reader.riskUnitIds(),
-      ...(needs.credentials ? { credentials: reader.credentials() } : {}),
-    };
-    const namesAccounts = ["EXCHANGE_ACCOUNT", "EXCHANGE_API_KEY"].some(
-      (name) => reader.get(name) !== undefined,
+const accountVariables = variables.pick({
+  EXCHANGE_ACCOUNT: true,
+  EXCHANGE_API_KEY: true,
+  EXCHANGE_API_SECRET: true,
+  EXCHANGE_API_PASSPHRASE: true,
+  PRODUCT_TYPES: true,
+  SYNC_LTV: true,
+  RISK_UNIT_IDS: true,
+});
+const ofOneAccount = accountVariables.omit({ PRODUCT_TYPES: true }).keyof().options;
+const credentialVariables = [
+  "EXCHANGE_API_KEY",
+  "EXCHANGE_API_SECRET",
+  "EXCHANGE_API_PASSPHRASE",
+] as const;
+
+function readConfiguredAccounts(
+  values: Environment,
+  needs: ConfigNeeds,
+  fault: (text: string) => void,
+): ConfiguredAccounts {
+  const path = values["ACCOUNTS_FILE"];
+  if (path === undefined) return oneAccount(values, needs, fault);
+  const set = ofOneAccount.filter((name) => values[name] !== undefined);
+  if (set.length > 0) {
+    fault(
+      `ACCOUNTS_FILE is set together with the variables of a single account (${set.join(", ")}); ` +
+        "remove one or the other",
     );
-    return { accounts: [account], accountNames: [account.name], namesAccounts, warnings: [] };
   }
-  reader.refuseBothSources();
-  const isWanted = (account: string) => needs.accounts?.includes(account) ?? true;
-  const deps: AccountsDeps = {
-    productTypes: reader.productTypes(),
-    needsCredentials: (account) => needs.credentials && isWanted(account),
-    variable: (name) => reader.get(name),
-    fault: (text) => reader.fault("ACCOUNTS_FILE", text),
-  };
-  if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) {
-    const accountNames = namesInDirectory(path, deps.fault);
-    const wanted = readAccountsDirectory(path, accountNames.filter(isWanted), deps);
-    return { accountNames, namesAccounts: true, ...wanted };
-  }
-  const { accounts, lookUpOf, warnings } = readAccountsFile(path, deps);
-  const accountNames = accounts.map(({ name }) => name);
-  return {
-    accounts,
-    accountNames,
-    namesAccounts: true,
-    warnings,
-    ...(lookUpOf && { added: addedAccounts(lookUpOf, deps.productTypes) }),
-  };
+  const productTypes = variables.shape.PRODUCT_TYPES.safeParse(values["PRODUCT_TYPES"]).data;
+  const { lookUpOf, ...source } = readAccounts(path, {
+    productTypes,
+    isSelected: (account) => needs.accounts?.includes(account) ?? true,
+    needsCredentials: needs.credentials,
+    variable: (name) => values[name],
+    fault: (text) => fault(`ACCOUNTS_FILE ${text}`),
+  });
+  if (lookUpOf === undefined) return { ...source, namesAccounts: true };
+  const accountOf = ({ productTypes: types, ...settings }: AccountSettings): Account => ({
+    ...settings,
+    ...wantedTypes(types ?? productTypes, settings.demo ?? false),
+    lookUp: lookUpOf(settings.name),
+  });
+  return { ...source, namesAccounts: true, added: { names: undefined, accountOf } };
 }
 
-const addedAccounts = (
-  lookUpOf: (account: string) => LookUp,
-  productTypesOfAll: readonly ProductType[] | undefined,
-): AddedAccounts => ({
-  names: undefined,
-  accountOf: ({ productTypes, ...settings }) => ({
-    ...settings,
-    ...wantedTypes(productTypes ?? productTypesOfAll, settings.demo ?? false),
-    lookUp: lookUpOf(settings.name),
-  }),
-});
+/** The one account of the variables. Where they are wrong, it has the defaults. */
+function oneAccount(
+  values: Environment,
+  needs: ConfigNeeds,
+  fault: (text: string) => void,
+): ConfiguredAccounts {
+  const settings = accountVariables.safeParse(values).data ?? accountVariables.parse({});
+  const missing = credentialVariables.filter((name) => values[name] === undefined);
+  if (needs.credentials)
+    for (const name of missing) fault(`${name} is missing; ${credentialOrigin}`);
+  const {
+    EXCHANGE_ACCOUNT: name,
+    EXCHANGE_API_KEY: key,
+    EXCHANGE_API_SECRET: secret,
+    EXCHANGE_API_PASSPHRASE: passphrase,
+  } = settings;
+  const account: Account = {
+    name,
+    ...wantedTypes(settings.PRODUCT_TYPES, false),
+    ltv: settings.SYNC_LTV,
+    riskUnitIds: settings.RISK_UNIT_IDS,
+    ...(needs.credentials &&
+      key &&
+      secret &&
+      passphrase && { credentials: { key, secret, passphrase } }),
+  };
+  const namesAccounts =
+    values["EXCHANGE_ACCOUNT"] !== undefined || values["EXCHANGE_API_KEY"] !== undefined;
+  return { accounts: [account], accountNames: [name], namesAccounts, warnings: [] };
+}
 
 /**
  * The configuration for these accounts and product types only; empty lists leave all.
@@ -163,10 +236,9 @@ export function narrowed(
     accounts,
     ...(added && { added: { ...added, names: only.accounts.length === 0 ? undefined : others } }),
   };
-  const wanted = only.productTypes.flatMap((word) => word.split(","));
+  const wanted = only.productTypes.flatMap((word) => word.split(",")).map(productTypeOf);
   if (wanted.length === 0) return narrow;
   for (const word of wanted) {
-    if (!isProductType(word)) throw new UsageError(`--product ${productTypeFault(word)}`);
     if (added !== undefined) continue;
     if (accounts.some(({ productTypes }) => productTypes.includes(word))) continue;
     throw new UsageError(
@@ -203,3 +275,31 @@ export function unknownAccount(name: string, names: readonly string[]): UsageErr
     `--account ${name}: there is no such account${didYouMean(name, names)} (configured: ${shown}${more})`,
   );
 }
+
+/** What the driver takes TLS's rules from; uselibpqcompat leaves all of them to libpq's words. */
+const tlsWords = ["ssl", "sslmode", "sslcert", "sslkey", "sslrootcert"];
+
+/**
+ * The address with `sslmode=verify-full` where it says nothing of TLS and leads to another machine:
+ * the driver would send the ledger in the clear.
+ * @param variables what the driver takes from the environment.
+ */
+function withTlsByDefault(
+  text: string,
+  variables: { readonly PGHOST: string | undefined; readonly PGSSLMODE: string | undefined },
+): string {
+  const { hostname, searchParams } = new URL(text);
+  const isSaid =
+    tlsWords.some((name) => searchParams.get(name)) ||
+    searchParams.get("uselibpqcompat") === "true" ||
+    searchParams.get("sslnegotiation") === "direct";
+  const hosts = searchParams.get("host") || hostname || variables.PGHOST || "";
+  if (isSaid || hosts.split(",").every(isThisMachine)) return text;
+  const [address = ""] = text.split("#");
+  const sslmode = encodeURIComponent(variables.PGSSLMODE ?? "verify-full");
+  return `${address}${address.includes("?") ? "&" : "?"}sslmode=${sslmode}`;
+}
+
+/** A socket's folder begins with a slash, or %2F; no host at all is the driver's own, this machine. */
+const isThisMachine = (host: string): boolean =>
+  /^(?:|(?:\/|%2f).*|localhost|127(?:\.\d{1,3}){3}|\[?::1\]?)$/i.test(host);

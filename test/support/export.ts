@@ -4,7 +4,7 @@ import type { Io } from "../../src/app/io.ts";
 import { exportCommand } from "../../src/commands/export/export.ts";
 import { type ExportWords, exportOptions } from "../../src/commands/export/export-options.ts";
 import { readConfig } from "../../src/config/config.ts";
-import type { Environment } from "../../src/config/environment.ts";
+import type { Environment } from "../../src/config/settings.ts";
 import { type Bill, noPosition, readBill } from "../../src/contract/bill.ts";
 import { classicProductTypes, type ProductType } from "../../src/contract/product-types.ts";
 import { epochMs } from "../../src/contract/time.ts";

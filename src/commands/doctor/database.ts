@@ -1,7 +1,7 @@
 import { statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { sql } from "drizzle-orm";
-import type { DatabaseConfig } from "../../config/database-url.ts";
+import type { DatabaseConfig } from "../../config/config.ts";
 import { secondMs } from "../../contract/time.ts";
 import type { Database } from "../../db/connect.ts";
 import { connectionsMax } from "../../db/connections.ts";

@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
-import { productTypeOf } from "../../app/selection.ts";
 import { readConfig } from "../../config/config.ts";
+import { productTypeOf } from "../../config/settings.ts";
 import type { AddOptions } from "../change-accounts.ts";
 import type { ListOptions } from "../listed-accounts.ts";
 import {

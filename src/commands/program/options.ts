@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { ExitCode, Io } from "../../app/io.ts";
 import { type Config, narrowed, readConfig } from "../../config/config.ts";
-import type { Environment } from "../../config/environment.ts";
+import type { Environment } from "../../config/settings.ts";
 import { dayMs, hourMs, minuteMs } from "../../contract/time.ts";
 
 export type ProgramDeps = {

@@ -1,7 +1,7 @@
 import { errorText } from "../../app/exit-code.ts";
 import type { Io } from "../../app/io.ts";
 import { type Clock, systemClock } from "../../clock.ts";
-import type { LogLevel } from "../../config/config.ts";
+import type { LogLevel } from "../../config/settings.ts";
 import type { ProductType } from "../../contract/product-types.ts";
 import { isoTime } from "../../contract/time.ts";
 import { messageOf, StoppedError } from "../../errors.ts";

@@ -1,0 +1,225 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { z } from "zod";
+import { secondMs } from "../contract/time.ts";
+import { shownCode, UsageError } from "../errors.ts";
+import type { Credentials } from "../exchange/client.ts";
+import { printableLine } from "../printable.ts";
+import { Secret } from "../secret.ts";
+
+/** An account's credentials, as a file or a command names them. */
+export const credentialKeys = ["apiKey", "apiSecret", "apiPassphrase"] as const;
+export const credentialOrigin = "the exchange gives it when you create an API key";
+export const headerFault = "holds a character that no header can carry; copy it again";
+export const fitsHeader = (credential: string): boolean => /^[\x20-\x7e]+$/.test(credential);
+
+/** A program and its arguments. */
+export const CommandSource = z.strictObject({
+  command: z.tuple([z.string().min(1)], z.string()).readonly(),
+});
+export const DirectorySource = z.strictObject({ directory: z.string().min(1) });
+const Stored = z.union([
+  z.string(),
+  z.strictObject({ env: z.string() }),
+  z.strictObject({ file: z.string() }),
+]);
+/** What may stand for one credential. */
+const Reference = z.union([Stored, CommandSource]);
+const ThreeKeys = z.object({ apiKey: Reference, apiSecret: Reference, apiPassphrase: Reference });
+/** What may stand for an account's three credentials. */
+const FileSource = z.union([z.object({ credentials: CommandSource }), ThreeKeys]);
+export type Source = z.infer<typeof ThreeKeys | typeof CommandSource | typeof DirectorySource>;
+
+/** A schema with one message for all its faults. */
+export const withMessage = <Schema extends z.ZodType>(schema: Schema, error: string) =>
+  z.custom<z.output<Schema>>((value) => schema.safeParse(value).success, { error });
+
+export const ReferenceField = withMessage(
+  Reference,
+  'is neither a text nor {"env": "NAME"} nor {"file": "PATH"} nor {"command": ["PROGRAM", …]}',
+);
+
+export type SourceDeps = {
+  /** Paths are relative to this folder. */
+  readonly folder: string;
+  readonly variable: (name: string) => string | undefined;
+};
+
+/** A credential that a text, a variable or a file holds. @throws UsageError that quotes nothing. */
+export function readStored(
+  reference: z.infer<typeof Stored>,
+  { folder, variable }: SourceDeps,
+): Secret {
+  if (typeof reference === "string") return secretOf(reference);
+  if ("file" in reference) {
+    // The path is not shown: a secret may have been put where it belongs.
+    const shown = `the file that it names cannot be read`;
+    const path = resolve(folder, reference.file);
+    return secretOf(withoutLineEnd(readText(path, shown, `its path, from ${folder} on, or its`)));
+  }
+  const text = variable(reference.env);
+  if (text !== undefined) return secretOf(text);
+  throw new UsageError("the variable that it names is not set; set it, or correct its name");
+}
+
+function secretOf(text: string): Secret {
+  if (text === "") throw new UsageError(`is empty; ${credentialOrigin}`);
+  if (!fitsHeader(text)) throw new UsageError(headerFault);
+  return new Secret(text);
+}
+
+/**
+ * Looks an account's three credentials up.
+ * @throws UsageError that names the account and quotes nothing of what was read.
+ */
+export async function lookUpCredentials(
+  account: string,
+  source: Source,
+  deps: SourceDeps,
+  signal: AbortSignal,
+): Promise<Credentials> {
+  const run = async ({ command }: z.infer<typeof CommandSource>) =>
+    outputOf(
+      account,
+      command.map((part) => part.replaceAll("{account}", account)),
+      { signal },
+    );
+  if ("directory" in source) {
+    const path = join(resolve(deps.folder, source.directory), `${account}.json`);
+    return lookUpInFile(account, path, deps, signal);
+  }
+  if ("command" in source) {
+    const keys = parsedAs(ThreeKeys, await run(source));
+    if (keys === undefined) throw notThreeKeys(account, "what its command writes");
+    return lookUpCredentials(account, keys, deps, signal);
+  }
+  const read = async (name: (typeof credentialKeys)[number]): Promise<Secret> => {
+    const reference = source[name];
+    try {
+      return typeof reference === "object" && "command" in reference
+        ? secretOf(withoutLineEnd(await run(reference)))
+        : readStored(reference, deps);
+    } catch (error) {
+      if (!(error instanceof UsageError) || error.message.startsWith("account ")) throw error;
+      throw new UsageError(`account ${account}: ${name}: ${error.message}`);
+    }
+  };
+  const [key, secret, passphrase] = await Promise.all([
+    read("apiKey"),
+    read("apiSecret"),
+    read("apiPassphrase"),
+  ]);
+  return { key, secret, passphrase };
+}
+
+/** The credentials that a file of one account holds or points to. @throws as {@link lookUpCredentials}. */
+export async function lookUpInFile(
+  account: string,
+  path: string,
+  { variable }: Pick<SourceDeps, "variable">,
+  signal: AbortSignal,
+): Promise<Credentials> {
+  const text = readText(path, `account ${account}: ${path} cannot be read`, "its path or its");
+  const source = parsedAs(FileSource, text);
+  if (source === undefined) throw notThreeKeys(account, path);
+  const deps = { folder: dirname(path), variable };
+  const place = "credentials" in source ? source.credentials : source;
+  return lookUpCredentials(account, place, deps, signal);
+}
+
+const notThreeKeys = (account: string, where: string): UsageError =>
+  new UsageError(
+    `account ${account}: ${where} is not JSON with ${credentialKeys.map((key) => `"${key}"`).join(", ")}`,
+  );
+
+/** Undefined for a text that is not JSON of this form. */
+function parsedAs<Schema extends z.ZodType>(schema: Schema, text: string) {
+  try {
+    return schema.safeParse(JSON.parse(text.replace(/^\ufeff/, ""))).data;
+  } catch {
+    return undefined;
+  }
+}
+
+const withoutLineEnd = (text: string): string => text.replace(/\r?\n$/, "");
+
+function readText(path: string, failure: string, remedy: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    throw new UsageError(`${failure} (${shownCode(error)}); correct ${remedy} permissions`);
+  }
+}
+
+const commandMaxMs = 30 * secondMs;
+/** Three credentials are some hundred bytes. */
+const outputMaxBytes = 64 * 1024;
+
+/**
+ * Runs a program without a shell, and gives back what it wrote to standard output. What it wrote is in
+ * no error: it may hold a secret.
+ *
+ * @param command the program and its arguments.
+ * @throws UsageError that names the account and the program, and what became of it.
+ */
+export async function outputOf(
+  account: string,
+  command: readonly string[],
+  { signal, maxMs = commandMaxMs }: { readonly signal: AbortSignal; readonly maxMs?: number },
+): Promise<string> {
+  const [program = "", ...args] = command;
+  const failed = (what: string) =>
+    new UsageError(
+      `account ${account}: the command ${printableLine(program)}, which prints its credentials, ` +
+        `${what}; ` +
+        "run it by hand to see its output, which is not shown here because it may hold a secret",
+    );
+  // What is no program may be a secret that was put where one belongs.
+  const notStarted = (error: unknown) =>
+    new UsageError(
+      `account ${account}: the command that prints its credentials cannot be started ` +
+        `(${shownCode(error)}); correct its first word, which is a program's name or path`,
+    );
+  signal.throwIfAborted();
+  // A group of its own, so that what a script started ends with it.
+  const child = spawn(program, args, { stdio: ["ignore", "pipe", "ignore"], detached: true });
+  const kill = () => {
+    try {
+      if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
+    } catch {
+      // It has ended by itself.
+    }
+    // A process that left the group may still hold the pipe.
+    child.stdout.destroy();
+  };
+  let end: "late" | "long" | "stopped" | undefined;
+  const stop = (why: NonNullable<typeof end>) => {
+    end ??= why;
+    kill();
+  };
+  const timer = setTimeout(stop, maxMs, "late");
+  const onAbort = () => stop("stopped");
+  signal.addEventListener("abort", onAbort, { once: true });
+  try {
+    const parts: Buffer[] = [];
+    let bytes = 0;
+    child.stdout.on("data", (part: Buffer) => {
+      bytes += part.length;
+      if (bytes > outputMaxBytes) stop("long");
+      else parts.push(part);
+    });
+    const [code, killedBy] = await once(child, "close").catch((error: unknown) => {
+      throw notStarted(error);
+    });
+    if (end === "stopped") signal.throwIfAborted();
+    if (end === "late") throw failed(`did not end within ${maxMs / secondMs} s`);
+    if (end === "long") throw failed(`wrote more than ${outputMaxBytes} bytes`);
+    if (code !== 0) throw failed(`ended with ${killedBy ?? `code ${code}`}`);
+    return Buffer.concat(parts).toString("utf8");
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", onAbort);
+  }
+}
