@@ -1,6 +1,5 @@
-import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { parseEnv } from "node:util";
 import { z } from "zod";
 import {
   demoKeyProductTypes,
@@ -8,7 +7,7 @@ import {
   type ProductType,
   productTypes,
 } from "../contract/product-types.ts";
-import { shownCode, UsageError } from "../errors.ts";
+import { shownCode } from "../errors.ts";
 import { didYouMean } from "../nearest.ts";
 import type { Account, LookUp } from "./account.ts";
 import {
@@ -16,11 +15,13 @@ import {
   credentialKeys,
   credentialOrigin,
   DirectorySource,
+  exposureOf,
+  isExposed,
   lookUpCredentials,
   lookUpInFile,
   ReferenceField,
-  readStored,
   type Source,
+  ThreeKeys,
   withMessage,
 } from "./credentials.ts";
 import { accountName, productType } from "./settings.ts";
@@ -43,7 +44,7 @@ export type AccountsDeps = {
   /** Of accounts that name none themselves; undefined for all that their keys can read. */
   readonly productTypes: readonly ProductType[] | undefined;
   readonly isSelected: (account: string) => boolean;
-  /** Where they are not needed, no variable and no file is read for them. */
+  /** Whether the command uses credentials. */
   readonly needsCredentials: boolean;
   readonly variable: (name: string) => string | undefined;
   /** Takes a fault, which begins with its place. */
@@ -106,7 +107,7 @@ export function readAccounts(path: string, deps: AccountsDeps): AccountsSource {
   return isDirectory ? readDirectory(path, deps) : readList(path, deps);
 }
 
-/** A list: credentials in texts, variables and files are read at once, and those of commands when they are needed. */
+/** A list of accounts, whose credentials are read when they are needed. */
 function readList(path: string, deps: AccountsDeps): AccountsSource {
   const { fault } = deps;
   const none = { accounts: [], accountNames: [], warnings: [] };
@@ -124,51 +125,20 @@ function readList(path: string, deps: AccountsDeps): AccountsSource {
     return none;
   }
   const placeOfName = new Map<string, string>();
-  const placeOfKey = new Map<string, string>();
-  const refuseTwice = (places: Map<string, string>, value: string, at: string, what: string) => {
-    const first = places.get(value);
-    if (first === undefined) places.set(value, at);
-    else
-      fault(
-        `${at}: is the same ${what} as ${first}; remove one of the two accounts, or correct it`,
-      );
-  };
-
-  const readEntry = (value: unknown, index: number): readonly Account[] => {
+  const accounts = list.flatMap((value: unknown, index): readonly Account[] => {
     const at = `accounts[${index}]`;
     const entry = checked(ListedAccount, value, at, fault);
-    const isSourced = hasOneSource(value, at, lookUpOf !== undefined, fault);
+    const from = sourceOf(value, entry, at, file.credentials, fault);
     if (entry === undefined) return [];
-    refuseTwice(placeOfName, entry.name, `${at}.name`, "name");
+    const first = placeOfName.get(entry.name);
+    if (first === undefined) placeOfName.set(entry.name, `${at}.name`);
+    else
+      fault(
+        `${at}.name: is the same name as ${first}; remove one of the two accounts, or correct it`,
+      );
     const account = accountOf(entry.name, entry, `${at}.`, deps);
-    if (!isSourced) return [account];
-    const { credentials, apiKey, apiSecret, apiPassphrase } = entry;
-    if (credentials !== undefined)
-      return [{ ...account, lookUp: lookUpIn(credentials)(entry.name) }];
-    if (apiKey === undefined || apiSecret === undefined || apiPassphrase === undefined)
-      return [{ ...account, ...(lookUpOf && { lookUp: lookUpOf(entry.name) }) }];
-    const references = { apiKey, apiSecret, apiPassphrase };
-    const readNow = (key: (typeof credentialKeys)[number]) => {
-      const reference = references[key];
-      if (typeof reference === "object" && "command" in reference) return undefined;
-      try {
-        return readStored(reference, source);
-      } catch (error) {
-        if (error instanceof UsageError) fault(`${at}.${key}: ${error.message}`);
-        return undefined;
-      }
-    };
-    const isLater = Object.values(references).some(
-      (reference) => typeof reference === "object" && "command" in reference,
-    );
-    if (isLater) return [{ ...account, lookUp: lookUpIn(references)(entry.name) }];
-    if (!deps.needsCredentials || !deps.isSelected(entry.name)) return [account];
-    const [key, secret, passphrase] = credentialKeys.map(readNow);
-    if (key !== undefined) refuseTwice(placeOfKey, key.reveal(), `${at}.apiKey`, "key");
-    if (!key || !secret || !passphrase) return [account];
-    return [{ ...account, credentials: { key, secret, passphrase } }];
-  };
-  const accounts = list.flatMap(readEntry);
+    return [{ ...account, ...(from && { lookUp: lookUpIn(from)(entry.name) }) }];
+  });
   const holdsSecret = list.some((entry) =>
     credentialKeys.some((key) => typeof Object(entry)[key] === "string"),
   );
@@ -207,7 +177,7 @@ function readDirectory(directory: string, deps: AccountsDeps): AccountsSource {
     const faultOfFile = (text: string) => fault(`${name}${ending}: ${text}`);
     const json = jsonOf(pathOf(name), faultOfFile);
     const fields = json === undefined ? undefined : checked(AccountFile, json, "", faultOfFile);
-    if (json !== undefined) hasOneSource(json, "", false, faultOfFile);
+    sourceOf(json, fields, "", undefined, faultOfFile);
     return {
       ...accountOf(name, fields ?? {}, "", { ...deps, fault: faultOfFile }),
       lookUp: (signal) => lookUpInFile(name, pathOf(name), deps, signal),
@@ -224,26 +194,27 @@ function readDirectory(directory: string, deps: AccountsDeps): AccountsSource {
   return { accounts, accountNames, warnings };
 }
 
-/** Whether an account says in exactly one way where its credentials are. */
-function hasOneSource(
+/** Where an account's credentials are; undefined where the file does not say it in exactly one way. */
+function sourceOf(
   value: unknown,
+  entry: AccountFields | undefined,
   at: string,
-  hasDefault: boolean,
+  sourceOfAll: Source | undefined,
   fault: AccountsDeps["fault"],
-): boolean {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
+): Source | undefined {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
   const fields: Readonly<Record<string, unknown>> = { ...value };
   const present = credentialKeys.filter((key) => fields[key] !== undefined);
   const place = (key: string) => (at === "" ? key : `${at}.${key}`);
   if (fields["credentials"] !== undefined) {
-    if (present.length === 0) return true;
+    if (present.length === 0) return entry?.credentials;
     fault(`${place("credentials")}: stands beside ${present[0]}; remove one of the two`);
-    return false;
+    return undefined;
   }
-  if (present.length === 0 && hasDefault) return true;
+  if (present.length === 0 && sourceOfAll !== undefined) return sourceOfAll;
   const missing = credentialKeys.filter((key) => !present.includes(key));
   for (const key of missing) fault(`${place(key)}: is missing; ${credentialOrigin}`);
-  return missing.length === 0;
+  return ThreeKeys.safeParse(entry).data;
 }
 
 /** @param at the place of the account in the file, with a dot at its end. */
@@ -322,27 +293,4 @@ function checked<Schema extends z.ZodObject>(
     } else tell(place, issue.message);
   }
   return data;
-}
-
-const isExposed = (path: string): boolean =>
-  ((statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & 0o077) !== 0;
-
-/** A warning about a file with credentials that other users may read or write; none if they may not. */
-const exposureOf = (path: string): readonly string[] =>
-  isExposed(path)
-    ? [`${path} holds credentials, and other users may read or change it; run chmod 600 ${path}`]
-    : [];
-
-const secretVariables = [
-  "EXCHANGE_API_KEY",
-  "EXCHANGE_API_SECRET",
-  "EXCHANGE_API_PASSPHRASE",
-  "DATABASE_URL",
-];
-
-/** The same of the file `.env`; undefined where there is none, or it holds no credential. */
-export function envFileExposure(path = ".env"): readonly string[] | undefined {
-  if (!existsSync(path)) return undefined;
-  const variables = parseEnv(readFileSync(path, "utf8"));
-  return secretVariables.some((name) => variables[name]?.trim()) ? exposureOf(path) : undefined;
 }

@@ -1,7 +1,8 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
+import { parseEnv } from "node:util";
 import { z } from "zod";
 import { secondMs } from "../contract/time.ts";
 import { shownCode, UsageError } from "../errors.ts";
@@ -20,14 +21,18 @@ export const CommandSource = z.strictObject({
   command: z.tuple([z.string().min(1)], z.string()).readonly(),
 });
 export const DirectorySource = z.strictObject({ directory: z.string().min(1) });
-const Stored = z.union([
+/** What may stand for one credential. */
+const Reference = z.union([
   z.string(),
   z.strictObject({ env: z.string() }),
   z.strictObject({ file: z.string() }),
+  CommandSource,
 ]);
-/** What may stand for one credential. */
-const Reference = z.union([Stored, CommandSource]);
-const ThreeKeys = z.object({ apiKey: Reference, apiSecret: Reference, apiPassphrase: Reference });
+export const ThreeKeys = z.object({
+  apiKey: Reference,
+  apiSecret: Reference,
+  apiPassphrase: Reference,
+});
 /** What may stand for an account's three credentials. */
 const FileSource = z.union([z.object({ credentials: CommandSource }), ThreeKeys]);
 export type Source = z.infer<typeof ThreeKeys | typeof CommandSource | typeof DirectorySource>;
@@ -47,26 +52,9 @@ export type SourceDeps = {
   readonly variable: (name: string) => string | undefined;
 };
 
-/** A credential that a text, a variable or a file holds. @throws UsageError that quotes nothing. */
-export function readStored(
-  reference: z.infer<typeof Stored>,
-  { folder, variable }: SourceDeps,
-): Secret {
-  if (typeof reference === "string") return secretOf(reference);
-  if ("file" in reference) {
-    // The path is not shown: a secret may have been put where it belongs.
-    const shown = `the file that it names cannot be read`;
-    const path = resolve(folder, reference.file);
-    return secretOf(withoutLineEnd(readText(path, shown, `its path, from ${folder} on, or its`)));
-  }
-  const text = variable(reference.env);
-  if (text !== undefined) return secretOf(text);
-  throw new UsageError("the variable that it names is not set; set it, or correct its name");
-}
-
-function secretOf(text: string): Secret {
-  if (text === "") throw new UsageError(`is empty; ${credentialOrigin}`);
-  if (!fitsHeader(text)) throw new UsageError(headerFault);
+function secretOf(text: string, at: string): Secret {
+  if (text === "") throw new UsageError(`${at} is empty; ${credentialOrigin}`);
+  if (!fitsHeader(text)) throw new UsageError(`${at} ${headerFault}`);
   return new Secret(text);
 }
 
@@ -97,14 +85,21 @@ export async function lookUpCredentials(
   }
   const read = async (name: (typeof credentialKeys)[number]): Promise<Secret> => {
     const reference = source[name];
-    try {
-      return typeof reference === "object" && "command" in reference
-        ? secretOf(withoutLineEnd(await run(reference)))
-        : readStored(reference, deps);
-    } catch (error) {
-      if (!(error instanceof UsageError) || error.message.startsWith("account ")) throw error;
-      throw new UsageError(`account ${account}: ${name}: ${error.message}`);
+    const at = `account ${account}: ${name}`;
+    if (typeof reference === "string") return secretOf(reference, at);
+    if ("command" in reference) return secretOf(withoutLineEnd(await run(reference)), at);
+    if ("file" in reference) {
+      // The path is not shown: a secret may have been put where it belongs.
+      const path = resolve(deps.folder, reference.file);
+      const failure = `${at}: the file that it names cannot be read`;
+      const text = readText(path, failure, `its path, from ${deps.folder} on, or its`);
+      return secretOf(withoutLineEnd(text), at);
     }
+    const text = deps.variable(reference.env);
+    if (text !== undefined) return secretOf(text, at);
+    throw new UsageError(
+      `${at}: the variable that it names is not set; set it, or correct its name`,
+    );
   };
   const [key, secret, passphrase] = await Promise.all([
     read("apiKey"),
@@ -222,4 +217,28 @@ export async function outputOf(
     clearTimeout(timer);
     signal.removeEventListener("abort", onAbort);
   }
+}
+
+/** Whether other users may read or write a file. */
+export const isExposed = (path: string): boolean =>
+  ((statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & 0o077) !== 0;
+
+/** A warning about a file with credentials that other users may read or write; none if they may not. */
+export const exposureOf = (path: string): readonly string[] =>
+  isExposed(path)
+    ? [`${path} holds credentials, and other users may read or change it; run chmod 600 ${path}`]
+    : [];
+
+const secretVariables = [
+  "EXCHANGE_API_KEY",
+  "EXCHANGE_API_SECRET",
+  "EXCHANGE_API_PASSPHRASE",
+  "DATABASE_URL",
+];
+
+/** The same of the file `.env`; undefined where there is none, or it holds no credential. */
+export function envFileExposure(path = ".env"): readonly string[] | undefined {
+  if (!existsSync(path)) return undefined;
+  const variables = parseEnv(readFileSync(path, "utf8"));
+  return secretVariables.some((name) => variables[name]?.trim()) ? exposureOf(path) : undefined;
 }
