@@ -9,6 +9,7 @@ import { escapeIdentifier } from "pg";
 import { describe, expect, test } from "vitest";
 import { listedBusinessTypes } from "../src/contract/unified-business-types.ts";
 import { openDatabase } from "../src/db/connect.ts";
+import { findDifferingDays } from "../src/db/days/differing-days.ts";
 import { hasSchema, migrate } from "../src/db/migrate.ts";
 import { tables } from "../src/db/schema/tables.ts";
 import { type ServerSettings, unfitness } from "../src/db/server-settings.ts";
@@ -138,7 +139,7 @@ test("a migration's statement may take an hour", async () => {
   expect(await query(database.url, "select most from seen")).toEqual([{ most: "1h" }]);
 });
 
-test("bills that were stored before they were counted are counted by the migration", async () => {
+test("bills that were stored before they were counted and added up by days are so by the migrations", async () => {
   await using database = await testDatabase({ isEmpty: true });
   await migrateBefore(database.url, "_counts");
   await query(
@@ -159,6 +160,8 @@ test("bills that were stored before they were counted are counted by the migrati
     { account: "main", product_type: "COIN-FUTURES", bills: "2" },
     { account: "main", product_type: "USDT-FUTURES", bills: "3" },
   ]);
+  await using opened = openDatabase(database.url);
+  expect(await findDifferingDays(opened.db, "main")).toEqual([]);
 });
 
 test("what users wrote over categories is theirs after the migration that gives it a place", async () => {

@@ -104,6 +104,7 @@ const emptiedByRow = [
   "public.symbol_days",
   "public.check_days",
   "public.dirty_days",
+  "public.day_ends",
   "public.sync_runs",
 ];
 

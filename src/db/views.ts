@@ -6,6 +6,7 @@ import type { Queryable, Transaction } from "./connect.ts";
 import { dayViews } from "./days/day-views.ts";
 import { textArray } from "./sql/array-literal.ts";
 import { chainOrderText } from "./sql/chain-order.ts";
+import { isIdOddText } from "./sql/id-time.ts";
 import { readSqlFile } from "./sql/sql-file.ts";
 import { unifiedArrayText, walletText } from "./sql/wallet.ts";
 import { joinRulesText, walletMovesText } from "./sql/wallet-moves.ts";
@@ -53,6 +54,7 @@ const moves = walletMovesText("bills");
 /** What the files of views leave open: each stands in one place of src/db/sql. */
 const words: Readonly<Record<string, string>> = {
   chain_order: chainOrderText(),
+  is_id_odd: isIdOddText("bills"),
   join_rules: joinRulesText("bills").trim(),
   wallet_amount: moves.amount,
   wallet_fee: moves.fee,

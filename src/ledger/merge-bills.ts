@@ -1,7 +1,8 @@
 import { sql } from "drizzle-orm";
 import { type EpochMs, isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
-import { putIntoDays, takeOutOfDays } from "../db/days/written-bills.ts";
+import type { DayBill } from "../db/days/day-sums.ts";
+import { dayBill, putIntoDays, takeOutOfDays } from "../db/days/written-bills.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import { msOf, timeFrom } from "../db/sql/time-text.ts";
 import { OutdatedPageError } from "../errors.ts";
@@ -15,10 +16,9 @@ type StoredBill = {
   readonly billId: string;
   readonly isRestated: boolean;
   readonly isOutdated: boolean | null;
-  /** The bill's stored coin and time, which the incoming content may change. */
-  readonly coin: string;
+  /** The bill's stored time. */
   readonly cTimeMs: string;
-};
+} & Omit<DayBill, "productType" | "cTime">;
 
 /** When the pages were asked for, by the database's clock, and what that clock shows now. */
 type Asked = { readonly after: readonly string[]; readonly now: EpochMs };
@@ -47,9 +47,10 @@ export async function mergeBills(
   const written = given.filter(({ bill }) => !unchanged.has(bill.billId));
   if (written.length === 0) return stored;
   const { account, productType } = stream;
-  const replaced = restated.map(({ billId, coin, cTimeMs }) => ({
-    ...{ productType, billId, coin },
-    cTime: timeFrom(cTimeMs),
+  const replaced = restated.map((bill) => ({
+    ...bill,
+    productType,
+    cTime: timeFrom(bill.cTimeMs),
   }));
   // The promises are equally deep, so that of several errors Promise.all throws the first, the cause.
   await Promise.all([
@@ -60,7 +61,7 @@ export async function mergeBills(
     putIntoDays(
       tx,
       account,
-      written.map(({ bill }) => ({ productType, bill })),
+      written.map(({ bill }) => dayBill(productType, bill)),
       replaced,
     ),
   ]);
@@ -91,8 +92,7 @@ async function readStored(
         incoming.page,
         incoming.bill_id,
         kept.ingested_at,
-        kept.coin,
-        kept.c_time,
+        ${list("kept.")},
         ${content("kept")} is distinct from ${content("incoming")} as is_restated
       from incoming
       join ${keptBill(stream)}
@@ -103,8 +103,15 @@ async function readStored(
       bill_id as "billId",
       is_restated as "isRestated",
       is_restated and ${isRepaired} as "isOutdated",
+      symbol,
+      amount,
+      fee,
+      fee_by_coupon as "feeByCoupon",
+      business_type as "businessType",
       coin,
-      ${msOf(sql`c_time`)} as "cTimeMs"
+      balance,
+      ${msOf(sql`c_time`)} as "cTimeMs",
+      extra is not null as "hasExtra"
     from stored`);
   return rows;
 }

@@ -2,7 +2,7 @@ import { sql } from "drizzle-orm";
 import type { EpochMs } from "../contract/time.ts";
 import { listedBusinessTypes } from "../contract/unified-business-types.ts";
 import type { Transaction } from "../db/connect.ts";
-import { putIntoDays } from "../db/days/written-bills.ts";
+import { dayBill, putIntoDays } from "../db/days/written-bills.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import type { PageCommit, PageCounts } from "../sync/store.ts";
 import { addToCounts } from "./bill-counts.ts";
@@ -61,7 +61,7 @@ export async function lookUpBills(
 export type StoredPages = {
   /** The counts of each page, in the order of the pages. */
   readonly counts: readonly BillCounts[];
-  /** The bills that COPY stored. Their days do not have them yet. */
+  /** Stored bills that their days do not have yet. */
   readonly loaded: readonly PlacedBill[];
 };
 
@@ -76,6 +76,9 @@ export async function storeBills(
   const loaded = first.filter(({ page }) => fresh.has(page));
   await loadBills(tx, loaded, now);
   const known = first.filter(({ page }) => !fresh.has(page));
+  // Otherwise their days have them together with what else follows from the bills, in one round trip.
+  const isFollowed = known.length > 0 || repeated.length > 0;
+  if (isFollowed) await putLoaded(tx, pages, loaded);
   // Checked for the first batch only: what a later batch replaces was stored by this transaction.
   const asked = { now, after: pages.flatMap((page) => page.askedAfter ?? []) };
   for (const [depth, layer] of [known, ...repeated].entries()) {
@@ -90,8 +93,20 @@ export async function storeBills(
       counted[isRestated ? "restated" : "unchanged"] += 1;
     }
   }
-  return { counts, loaded };
+  return { counts, loaded: isFollowed ? [] : loaded };
 }
+
+const putLoaded = (
+  tx: Transaction,
+  pages: readonly BillsOfPage[],
+  loaded: readonly PlacedBill[],
+): Promise<void> =>
+  putIntoDays(
+    tx,
+    pages[0]?.stream.account ?? "",
+    loaded.map(({ stream, bill }) => dayBill(stream.productType, bill)),
+    [],
+  );
 
 /** The third step: stores what follows from the bills, in one round trip. */
 export async function recordBills(
@@ -100,10 +115,8 @@ export async function recordBills(
   { unmetTypes }: BeforeBills,
   { counts, loaded }: StoredPages,
 ): Promise<void> {
-  const account = pages[0]?.stream.account ?? "";
-  const written = loaded.map(({ stream, bill }) => ({ productType: stream.productType, bill }));
   await Promise.all([
-    putIntoDays(tx, account, written, []),
+    putLoaded(tx, pages, loaded),
     addToCounts(tx, pages, counts),
     meetTypes(tx, unmetTypes),
   ]);

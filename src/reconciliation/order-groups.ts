@@ -1,4 +1,5 @@
 import { type SQL, sql } from "drizzle-orm";
+import type { ProductType } from "../contract/product-types.ts";
 import type { Transaction } from "../db/connect.ts";
 import { bookedMaxOf, joinOrder } from "../db/sql/chain-order.ts";
 import { msOf } from "../db/sql/time-text.ts";
@@ -11,7 +12,7 @@ import { neighbour } from "./group-neighbours.ts";
 export type GroupedBill = {
   readonly account: string;
   readonly wallet: string;
-  readonly productType: string;
+  readonly productType: ProductType;
   readonly coin: string;
   readonly billId: string;
   /** Milliseconds since the Unix epoch. */
@@ -206,7 +207,8 @@ async function collectGroups(tx: Transaction, account: string): Promise<void> {
   await tx.execute(sql`analyze bill_groups`);
 }
 
-type Row = Record<"account" | "wallet" | "productType" | "coin" | "billId" | "group", string> & {
+type Row = Record<"account" | "wallet" | "coin" | "billId" | "group", string> & {
+  readonly productType: ProductType;
   readonly time: string;
   readonly idRank: number;
   readonly place: number | null;

@@ -3,8 +3,10 @@ import { unifiedWallet } from "../contract/product-types.ts";
 import { epochMs, isoTime, unifiedBookedMaxMs } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
 import { markMeaningOf } from "../db/days/mark-days.ts";
+import { reorderInDays } from "../db/days/written-bills.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import { bookedMaxOf } from "../db/sql/chain-order.ts";
+import { msOf, timeFrom } from "../db/sql/time-text.ts";
 import type { AccountScope } from "./bills-to-check.ts";
 import { chainedOrder, type Step } from "./booking-order.ts";
 import { type GroupedBill, readGroups } from "./order-groups.ts";
@@ -124,6 +126,11 @@ async function writeOrder(
     set
       place = excluded.place,
       booked_at = excluded.booked_at`);
+  await reorderInDays(
+    tx,
+    account,
+    placed.map((bill) => ({ ...bill, cTime: epochMs(bill.time) })),
+  );
 }
 
 /** Forgets the learned places of bills whose time was restated. */
@@ -145,5 +152,20 @@ export async function forgetMovedBills(tx: Transaction, { account }: AccountScop
         join bills on ${isMovedAway}
       ) as moved_away`,
   );
+  const { rows } = await tx.execute<
+    Pick<GroupedBill, "productType" | "billId" | "coin"> & { ms: string }
+  >(sql`
+    select
+      bills.product_type as "productType",
+      bills.bill_id as "billId",
+      coin,
+      ${msOf(sql`c_time`)} as ms
+    from bill_order
+    join bills on ${isMovedAway}`);
   await tx.execute(sql`delete from bill_order using bills where ${isMovedAway}`);
+  await reorderInDays(
+    tx,
+    account,
+    rows.map(({ ms, ...bill }) => ({ ...bill, cTime: timeFrom(ms) })),
+  );
 }

@@ -1,4 +1,5 @@
 import { sql } from "drizzle-orm";
+import pg from "pg";
 import { hourMs } from "../contract/time.ts";
 import { type Database, inTransaction, type Queryable, type Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
@@ -136,30 +137,48 @@ function checkBills(
   { isFull }: { readonly isFull: boolean },
 ): Promise<Omit<Reconciliation, "recounted">> {
   return withDatabaseErrors(() =>
-    inTransaction(
-      db,
-      async (tx) => {
-        // JIT-compiling a statement took longer than running it, where the planner overestimated its cost.
-        await tx.execute(sql`set local jit = off`);
-        // Before the transaction's snapshot is taken, so that a second reconcile sees what the first stored.
-        await holdMeaning(tx, scope.account);
-        const rulesBefore = await readKnownRules(tx, scope);
-        await collectCoverage(tx, scope);
-        await forgetMovedBills(tx, scope);
-        let checked = await checkOnce(tx, scope, { isFull });
-        // A resolved break had contradicted the learned rules, whose evidence must be counted anew.
-        if (!checked.isWhole && checked.resolved > 0) {
-          checked = await checkOnce(tx, scope, { isFull: true });
-        }
-        await markChangedRules(tx, scope, rulesBefore);
-        const { isWhole, chains } = checked;
-        const breaks = await readOpenBreaks(tx, scope);
-        const wholeAccounts = isWhole ? [scope.account] : [];
-        return { isWhole, wholeAccounts, chains, rules: await readRules(tx, scope), breaks };
-      },
-      { isolation: "repeatable read", statementMaxMs },
+    againAfterConflicts(() =>
+      inTransaction(
+        db,
+        async (tx) => {
+          // JIT-compiling a statement took longer than running it, where the planner overestimated its cost.
+          await tx.execute(sql`set local jit = off`);
+          // Before the transaction's snapshot is taken, so that a second reconcile sees what the first stored.
+          await holdMeaning(tx, scope.account);
+          const rulesBefore = await readKnownRules(tx, scope);
+          await collectCoverage(tx, scope);
+          await forgetMovedBills(tx, scope);
+          let checked = await checkOnce(tx, scope, { isFull });
+          // A resolved break had contradicted the learned rules, whose evidence must be counted anew.
+          if (!checked.isWhole && checked.resolved > 0) {
+            checked = await checkOnce(tx, scope, { isFull: true });
+          }
+          await markChangedRules(tx, scope, rulesBefore);
+          const { isWhole, chains } = checked;
+          const breaks = await readOpenBreaks(tx, scope);
+          const wholeAccounts = isWhole ? [scope.account] : [];
+          return { isWhole, wholeAccounts, chains, rules: await readRules(tx, scope), breaks };
+        },
+        { isolation: "repeatable read", statementMaxMs },
+      ),
     ),
   );
+}
+
+const attemptsMax = 5;
+
+/** A page that is stored meanwhile may move the end of a day that the check reorders: the check begins again. */
+async function againAfterConflicts<T>(work: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work();
+    } catch (error) {
+      const cause =
+        error instanceof Error && error.cause instanceof pg.DatabaseError ? error.cause : error;
+      const isConflict = cause instanceof pg.DatabaseError && cause.code === "40001";
+      if (!isConflict || attempt === attemptsMax) throw error;
+    }
+  }
 }
 
 type Checked = {

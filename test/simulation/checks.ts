@@ -4,6 +4,7 @@ import { historyMs, hourMs } from "../../src/contract/time.ts";
 import { accountSettings } from "../../src/contract/unified-account.ts";
 import type { Database } from "../../src/db/connect.ts";
 import { findWrongDays } from "../../src/db/days/compare-days.ts";
+import { findDifferingDays } from "../../src/db/days/differing-days.ts";
 import type { WalletDay } from "../../src/db/days/refresh-days.ts";
 import type { LedgerBill } from "../../src/sandbox/ledger-bill.ts";
 import { isComplete } from "../../src/sync/run.ts";
@@ -118,7 +119,17 @@ export async function checkDaysWritten(world: World): Promise<void> {
 }
 
 /** All days, whether or not a write is known. */
-export const checkAllDays = (world: World): Promise<void> => checkDays(world);
+export async function checkAllDays(world: World): Promise<void> {
+  await checkDays(world);
+  const differing = await findDifferingDays(drizzle(world.pool) as Database, accountName);
+  world.verdicts.check(
+    "days",
+    1,
+    differing.map(
+      ({ wallet, coin, day }) => `${wallet} ${coin} ${day} has other sums than its bills`,
+    ),
+  );
+}
 
 /** The tables between two steps. */
 export function checkTables(world: World, before: Tables, after: Tables): void {

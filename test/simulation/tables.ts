@@ -150,6 +150,9 @@ const written = [
   "symbol_days",
   "check_days",
   "dirty_days",
+  "type_days",
+  "symbol_type_days",
+  "day_ends",
 ];
 
 /**

@@ -1,20 +1,11 @@
 import { sql } from "drizzle-orm";
 import type { Bill } from "../../contract/bill.ts";
 import { type ProductType, walletOf } from "../../contract/product-types.ts";
-import { dayMs, type EpochMs } from "../../contract/time.ts";
+import { dayMs, type EpochMs, isoTime } from "../../contract/time.ts";
 import type { Transaction } from "../connect.ts";
 import { textArray } from "../sql/array-literal.ts";
-
-/** A bill that this transaction writes: it is new, or replaces other content. No key is there twice. */
-export type WrittenBill = { readonly productType: ProductType; readonly bill: Bill };
-
-/** A stored bill that is about to be overwritten, with its stored time and coin. */
-export type ReplacedBill = {
-  readonly productType: ProductType;
-  readonly billId: string;
-  readonly coin: string;
-  readonly cTime: EpochMs;
-};
+import { type ChainDay, findEnds, forgetEnds, moveEnds } from "./day-ends.ts";
+import { addSums, type DayBill, rowsOf, storedBills, sumTables } from "./day-sums.ts";
 
 /*
  * The two places where days follow the bills. A page's transaction calls both, and sends their statements
@@ -22,28 +13,73 @@ export type ReplacedBill = {
  * several statements with Promise.all. The caller holds the account.
  */
 
-/** Runs before stored bills are overwritten: `bills` still has the content that the days lose. */
+/**
+ * Runs before stored bills are overwritten.
+ * @param replaced their stored content.
+ */
 export async function takeOutOfDays(
   tx: Transaction,
   account: string,
-  replaced: readonly ReplacedBill[],
+  replaced: readonly DayBill[],
 ): Promise<void> {
-  await markDays(tx, account, replaced);
+  if (replaced.length === 0) return;
+  const bills = rowsOf(account, replaced);
+  await Promise.all([
+    markDays(tx, account, replaced),
+    ...sumTables.map((table) => addSums(tx, table, bills, "-")),
+    forgetEnds(tx, account, replaced),
+  ]);
 }
 
 /**
- * Runs after the bills were written: `bills` has what the days gain.
- * @param _replaced for what cannot be added up, such as a day's last balance: the days that lost a bill.
+ * Runs after the bills were written.
+ * @param written the bills that are new or replace other content. No key is there twice.
+ * @param replaced the stored content of the latter: their days may have lost their first or last bill.
  */
 export async function putIntoDays(
   tx: Transaction,
   account: string,
-  written: readonly WrittenBill[],
-  _replaced: readonly ReplacedBill[],
+  written: readonly DayBill[],
+  replaced: readonly DayBill[],
 ): Promise<void> {
-  const times = written.map(({ productType, bill }) => ({ productType, cTime: bill.cTime }));
-  await markDays(tx, account, times);
+  if (written.length === 0) return;
+  const bills = rowsOf(account, written);
+  await Promise.all([
+    markDays(tx, account, written),
+    ...sumTables.map((table) => addSums(tx, table, bills)),
+    ...(replaced.length === 0 ? [] : [findEnds(tx, account, replaced.map(chainDayOf))]),
+    moveEnds(tx, account, bills),
+  ]);
 }
+
+/** A bill of a page. */
+export const dayBill = (productType: ProductType, bill: Bill): DayBill => ({
+  ...bill,
+  productType,
+  hasExtra: bill.extra !== null,
+});
+
+type PlacedBill = Pick<DayBill, "productType" | "billId" | "coin" | "cTime">;
+
+/** Runs after these bills were given other places in `bill_order`: one may be its day's first or last now. */
+export async function reorderInDays(
+  tx: Transaction,
+  account: string,
+  bills: readonly PlacedBill[],
+): Promise<void> {
+  if (bills.length === 0) return;
+  await Promise.all([
+    forgetEnds(tx, account, bills),
+    findEnds(tx, account, bills.map(chainDayOf)),
+    moveEnds(tx, account, storedBills(account, bills)),
+  ]);
+}
+
+const chainDayOf = ({ productType, coin, cTime }: PlacedBill): ChainDay => ({
+  wallet: walletOf(productType),
+  coin,
+  day: isoTime(cTime).slice(0, 10),
+});
 
 async function markDays(
   tx: Transaction,

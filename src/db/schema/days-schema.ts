@@ -1,8 +1,10 @@
 import { sql } from "drizzle-orm";
 import {
   bigint,
+  boolean,
   check,
   date,
+  integer,
   numeric,
   pgTable,
   primaryKey,
@@ -155,4 +157,93 @@ export const dirtyDays = pgTable(
     primaryKey({ columns: [t.account, t.wallet, t.day, t.cause] }),
     check("dirty_days_cause", sql`${t.cause} in ('bills', 'meaning')`),
   ],
+);
+
+/** What the days of types and of symbols both sum up: see src/db/days/day-sums.ts. */
+const sums = () => ({
+  bills: bigint("bills", { mode: "number" }).notNull(),
+  /** The sums of the amounts above zero, and of those below. */
+  amountIn: numeric("amount_in").notNull(),
+  amountOut: numeric("amount_out").notNull(),
+  /** The same of amounts less their fees: what a unified account's amounts are without the fee inside. */
+  apartIn: numeric("apart_in").notNull(),
+  apartOut: numeric("apart_out").notNull(),
+  feeIn: numeric("fee_in").notNull(),
+  feeOut: numeric("fee_out").notNull(),
+  coupon: numeric("coupon").notNull(),
+});
+
+/**
+ * The sums of a day's bills of one business type. They say what the bills are, and not what they mean:
+ * categories and wallet rules are joined when a view is read. A row may have no bills left.
+ */
+export const typeDays = pgTable(
+  "type_days",
+  {
+    account: key("account").notNull(),
+    productType: key("product_type").notNull(),
+    coin: key("coin").notNull(),
+    day: date("day").notNull(),
+    businessType: key("business_type").notNull(),
+    ...sums(),
+    /** How many bills show no balance. */
+    unshown: bigint("unshown", { mode: "number" }).notNull(),
+    withExtra: bigint("with_extra", { mode: "number" }).notNull(),
+    oddIds: bigint("odd_ids", { mode: "number" }).notNull(),
+    /** No bill is earlier than this, or later than that. Restatements leave wider bounds than needed. */
+    firstAt: time("first_at").notNull(),
+    lastAt: time("last_at").notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.account, t.productType, t.coin, t.day, t.businessType] })],
+);
+
+/** The same by symbol, with the numbers of bills that have a figure. */
+export const symbolTypeDays = pgTable(
+  "symbol_type_days",
+  {
+    account: key("account").notNull(),
+    productType: key("product_type").notNull(),
+    day: date("day").notNull(),
+    coin: key("coin").notNull(),
+    /** Empty for bills that name no symbol. */
+    symbol: key("symbol").notNull(),
+    businessType: key("business_type").notNull(),
+    ...sums(),
+    /** How many bills have an amount; one other than their fee; a fee or coupon; any of these. */
+    amountBills: bigint("amount_bills", { mode: "number" }).notNull(),
+    apartBills: bigint("apart_bills", { mode: "number" }).notNull(),
+    feeBills: bigint("fee_bills", { mode: "number" }).notNull(),
+    movingBills: bigint("moving_bills", { mode: "number" }).notNull(),
+  },
+  (t) => [
+    // The name that Drizzle makes is longer than Postgres allows.
+    primaryKey({
+      name: "symbol_type_days_pk",
+      columns: [t.account, t.productType, t.day, t.coin, t.symbol, t.businessType],
+    }),
+  ],
+);
+
+/** The first and the last bill of a chain's day, in the order in which they moved the balance. */
+export const dayEnds = pgTable(
+  "day_ends",
+  {
+    account: key("account").notNull(),
+    wallet: key("wallet").notNull(),
+    coin: key("coin").notNull(),
+    day: date("day").notNull(),
+    isLast: boolean("is_last").notNull(),
+    /** The bill's time, or the later one that its balance shows, and its learned place at that time. */
+    bookedAt: time("booked_at").notNull(),
+    place: integer("place").notNull(),
+    productType: key("product_type").notNull(),
+    billId: key("bill_id").notNull(),
+    businessType: key("business_type").notNull(),
+    amount: numeric("amount").notNull(),
+    fee: numeric("fee").notNull(),
+    feeByCoupon: numeric("fee_by_coupon"),
+    /** Null where the bill shows none. */
+    balance: numeric("balance"),
+  },
+  (t) => [primaryKey({ columns: [t.account, t.wallet, t.coin, t.day, t.isLast] })],
 );

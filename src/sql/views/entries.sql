@@ -1,4 +1,5 @@
--- The placeholders come from src/db/sql: wallet.ts, and wallet-moves.ts for what a bill moves its wallet by.
+-- The placeholders come from src/db/sql: wallet.ts, id-time.ts, and wallet-moves.ts for what a bill moves its
+-- wallet by.
 create or replace view analytics.entries as
 select
   bills.account,
@@ -17,26 +18,7 @@ select
   bills.balance,
   $wallet_amount as wallet_amount,
   $wallet_fee as wallet_fee,
-  -- An id's upper bits are the milliseconds since 1 July 2015, 04:45:20.677 UTC. An id is compared
-  -- as text, since it may be no number. Ids since 19 January 2023 have 19 digits.
-  octet_length(bills.bill_id) <> case
-    when bills.c_time >= timestamptz '2023-01-19T16:08:19.779Z' then 19
-    else octet_length(
-      (((date_part('epoch', bills.c_time) * 1000)::bigint - 1435725920677) << 22)::text
-    )
-  end
-  -- A unified account's funding is dated by when it was due, and its id by when it was booked, a
-  -- second or two later. So an id's time may be up to a minute after the bill's.
-  or bills.bill_id not between
-    (((date_part('epoch', bills.c_time) * 1000)::bigint - 1435725920677) << 22)::text
-    and (
-      (
-        ((date_part('epoch', bills.c_time) * 1000)::bigint - 1435725920677)
-          + case when bills.product_type like 'UTA-%' then 60000 else 0 end
-        << 22
-      ) + 4194303
-    )::text
-    as is_id_odd,
+  $is_id_odd as is_id_odd,
   $bills_wallet as wallet,
   bills.extra is not null as has_extra
 from bills

@@ -1,0 +1,131 @@
+import { type SQL, sql } from "drizzle-orm";
+import type { Transaction } from "../connect.ts";
+import { textArray } from "../sql/array-literal.ts";
+import { productTypesText, walletText } from "../sql/wallet.ts";
+import { allBillsOf, type BillKey, type Bills, dayText } from "./day-sums.ts";
+
+/** A day of a chain; `day` as YYYY-MM-DD. */
+export type ChainDay = { readonly wallet: string; readonly coin: string; readonly day: string };
+
+const chainDayRows = (days: readonly ChainDay[]): SQL => sql`
+      (
+        select distinct wallet, coin, day
+        from unnest(
+          ${textArray(days.map(({ wallet }) => wallet))}::text[],
+          ${textArray(days.map(({ coin }) => coin))}::text[],
+          ${textArray(days.map(({ day }) => day))}::date[]
+        ) as ended (wallet, coin, day)
+      ) as ended`;
+
+export const endColumns = [
+  ...["account", "wallet", "coin", "day", "is_last", "booked_at", "place", "product_type"],
+  ...["bill_id", "business_type", "amount", "fee", "fee_by_coupon", "balance"],
+];
+const endPlace = (alias: string) =>
+  ["booked_at", "place", "length($bill_id)", "bill_id", "product_type"]
+    .map((column) => (column.includes("$") ? column.replace("$", alias) : `${alias}${column}`))
+    .join(", ");
+
+/** The first and the last bill of each chain's day, of these bills: see chain-order.ts. */
+export const endsOf = (account: string, { from, where }: Bills): SQL => sql`
+      select ${sql.raw(endColumns.join(", "))}
+      from (
+        select
+          placed.*,
+          lag(bill_id) over chain is null as is_day_first,
+          lead(bill_id) over chain is null as is_day_last
+        from (
+          select
+            bills.account,
+            ${sql.raw(walletText("bills.product_type"))} as wallet,
+            bills.coin,
+            ${sql.raw(dayText)} as day,
+            greatest(bills.c_time, bill_order.booked_at) as booked_at,
+            coalesce(bill_order.place, 0) as place,
+            bills.product_type,
+            bills.bill_id,
+            bills.business_type,
+            bills.amount,
+            bills.fee,
+            bills.fee_by_coupon,
+            bills.balance
+          from ${from}
+          left join bill_order
+            on bill_order.account = ${account}
+            and bill_order.product_type = bills.product_type
+            and bill_order.bill_id = bills.bill_id
+          where ${where}
+        ) as placed
+        window chain as (partition by account, wallet, coin, day order by ${sql.raw(endPlace(""))})
+      ) as ordered
+      cross join (values (false), (true)) as ends (is_last)
+      where case when is_last then is_day_last else is_day_first end`;
+
+const addedEnds = (account: string, bills: Bills): SQL => sql`
+      insert into day_ends (${sql.raw(endColumns.join(", "))})
+      ${endsOf(account, bills)}
+      order by wallet, coin, day, is_last`;
+
+/** Moves the ends of days to those bills that come before or after them. */
+export async function moveEnds(tx: Transaction, account: string, bills: Bills): Promise<void> {
+  const changed = endColumns.slice(5).map((column) => `${column} = excluded.${column}`);
+  const isAfter = `(${endPlace("excluded.")}) > (${endPlace("day_ends.")})`;
+  const isBefore = `(${endPlace("excluded.")}) < (${endPlace("day_ends.")})`;
+  await tx.execute(sql`
+      ${addedEnds(account, bills)}
+      on conflict (account, wallet, coin, day, is_last) do update
+      set ${sql.raw(changed.join(", "))}
+      where case when day_ends.is_last then ${sql.raw(isAfter)} else ${sql.raw(isBefore)} end`);
+}
+
+/** Forgets the ends of the days that begin or end with one of these bills. */
+export async function forgetEnds(
+  tx: Transaction,
+  account: string,
+  bills: readonly BillKey[],
+): Promise<void> {
+  await tx.execute(sql`
+      delete from day_ends
+      where account = ${account}
+        and (wallet, coin, day) in (
+          select wallet, coin, day
+          from day_ends
+          where account = ${account}
+            and (product_type, bill_id) in (
+              select product_type, bill_id
+              from unnest(
+                ${textArray(bills.map(({ productType }) => productType))}::text[],
+                ${textArray(bills.map(({ billId }) => billId))}::text[]
+              ) as taken (product_type, bill_id)
+            )
+        )`);
+}
+
+/** Reads the ends of those days that have none. */
+export async function findEnds(
+  tx: Transaction,
+  account: string,
+  days: readonly ChainDay[],
+): Promise<void> {
+  const from = sql`${chainDayRows(days)}
+          join bills
+            on bills.account = ${account}
+            and bills.product_type = any(${sql.raw(productTypesText("ended.wallet"))})
+            and bills.coin = ended.coin
+            and bills.c_time >= ended.day::timestamp at time zone 'UTC'
+            and bills.c_time < (ended.day + 1)::timestamp at time zone 'UTC'`;
+  const where = sql`not exists (
+            select 1
+            from day_ends
+            where day_ends.account = ${account}
+              and day_ends.wallet = ended.wallet
+              and day_ends.coin = ended.coin
+              and day_ends.day = ended.day
+          )`;
+  await tx.execute(addedEnds(account, { from, where }));
+}
+
+/** Reads the ends of all days of an account, which has none stored. */
+export async function findAllEnds(tx: Transaction, account: string): Promise<void> {
+  await tx.execute(addedEnds(account, allBillsOf(account)));
+}

@@ -1,0 +1,206 @@
+import { type SQL, sql } from "drizzle-orm";
+import type { Bill } from "../../contract/bill.ts";
+import type { ProductType } from "../../contract/product-types.ts";
+import { isoTime } from "../../contract/time.ts";
+import type { Transaction } from "../connect.ts";
+import { textArray } from "../sql/array-literal.ts";
+import { isIdOddText } from "../sql/id-time.ts";
+
+/*
+ * The only definition of the rows of type_days, symbol_type_days and day_ends, as queries over bills.
+ * A page's transaction runs them over the bills that it replaces and writes, a comparison over all.
+ */
+
+/** A column, and its expression over rows of `bills`. */
+type Column = readonly [name: string, text: string];
+
+/** A table of sums of bills. */
+export type SumTable = {
+  readonly name: string;
+  /** The key after the account. */
+  readonly keys: readonly Column[];
+  readonly sums: readonly Column[];
+  /** Bounds only widen: taking bills out leaves them as they are. */
+  readonly bounds: readonly Column[];
+};
+
+export const dayText = "(bills.c_time at time zone 'UTC')::date";
+const above = (text: string) => `coalesce(sum(${text}) filter (where ${text} > 0), 0)`;
+const below = (text: string) => `coalesce(sum(${text}) filter (where ${text} < 0), 0)`;
+const count = (condition: string) => `count(*) filter (where ${condition})`;
+const hasFee = "bills.fee <> 0 or bills.fee_by_coupon <> 0";
+
+const sums: readonly Column[] = [
+  ["bills", "count(*)"],
+  ["amount_in", above("bills.amount")],
+  ["amount_out", below("bills.amount")],
+  ["apart_in", above("(bills.amount - bills.fee)")],
+  ["apart_out", below("(bills.amount - bills.fee)")],
+  ["fee_in", above("bills.fee")],
+  ["fee_out", below("bills.fee")],
+  ["coupon", "coalesce(sum(bills.fee_by_coupon), 0)"],
+];
+
+export const typeDaySums: SumTable = {
+  name: "type_days",
+  keys: [
+    ["product_type", "bills.product_type"],
+    ["coin", "bills.coin"],
+    ["day", dayText],
+    ["business_type", "bills.business_type"],
+  ],
+  sums: [
+    ...sums,
+    ["unshown", count("bills.balance is null")],
+    ["with_extra", count("bills.extra is not null")],
+    ["odd_ids", count(isIdOddText("bills"))],
+  ],
+  bounds: [
+    ["first_at", "min(bills.c_time)"],
+    ["last_at", "max(bills.c_time)"],
+  ],
+};
+
+export const symbolDaySums: SumTable = {
+  name: "symbol_type_days",
+  keys: [
+    ["product_type", "bills.product_type"],
+    ["day", dayText],
+    ["coin", "bills.coin"],
+    ["symbol", "coalesce(bills.symbol, '')"],
+    ["business_type", "bills.business_type"],
+  ],
+  sums: [
+    ...sums,
+    ["amount_bills", count("bills.amount <> 0")],
+    ["apart_bills", count("bills.amount <> bills.fee")],
+    ["fee_bills", count(hasFee)],
+    ["moving_bills", count(`bills.amount <> 0 or ${hasFee}`)],
+  ],
+  bounds: [],
+};
+
+export const sumTables: readonly SumTable[] = [typeDaySums, symbolDaySums];
+
+const names = (columns: readonly Column[]) => columns.map(([name]) => name);
+
+/** Which bills: what follows `from`, with the table under its own name, and the condition. */
+export type Bills = { readonly from: SQL; readonly where: SQL };
+
+/** The rows of a table of sums. `sign` is empty or a minus. */
+export function sumsOf(
+  { keys, sums, bounds }: SumTable,
+  { from, where }: Bills,
+  sign: "" | "-" = "",
+): SQL {
+  const columns = [
+    "bills.account",
+    ...keys.map(([name, text]) => `${text} as ${name}`),
+    ...sums.map(([name, text]) => `${sign}${text} as ${name}`),
+    ...bounds.map(([name, text]) => `${text} as ${name}`),
+  ];
+  const places = ["bills.account", ...keys.map((_, index) => `${index + 2}`)].join(", ");
+  return sql`
+      select ${sql.raw(columns.join(", "))}
+      from ${from}
+      where ${where}
+      group by ${sql.raw(places)}`;
+}
+
+/** Adds bills to their rows, or subtracts them. */
+export async function addSums(
+  tx: Transaction,
+  table: SumTable,
+  bills: Bills,
+  sign: "" | "-" = "",
+): Promise<void> {
+  const { name, keys, sums, bounds } = table;
+  const key = ["account", ...names(keys)].join(", ");
+  const changes = [
+    ...names(sums).map((column) => `${column} = ${name}.${column} + excluded.${column}`),
+    ...names(bounds).map((column) => {
+      const widest = column.startsWith("first") ? "least" : "greatest";
+      return `${column} = ${widest}(${name}.${column}, excluded.${column})`;
+    }),
+  ];
+  await tx.execute(sql`
+      insert into ${sql.raw(`${name} (${key}, ${names([...sums, ...bounds]).join(", ")})`)}
+      ${sumsOf(table, bills, sign)}
+      order by ${sql.raw(keys.map((_, index) => `${index + 2}`).join(", "))}
+      on conflict (${sql.raw(key)}) do update
+      set ${sql.raw(changes.join(", "))}`);
+}
+
+/** What days need of a bill that is written or overwritten. */
+export type DayBill = Pick<
+  Bill,
+  | "billId"
+  | "symbol"
+  | "amount"
+  | "fee"
+  | "feeByCoupon"
+  | "businessType"
+  | "coin"
+  | "balance"
+  | "cTime"
+> & { readonly productType: ProductType; readonly hasExtra: boolean };
+
+/** Bills that the program has, as rows. Reading them back took a plan that depends on statistics. */
+export function rowsOf(account: string, bills: readonly DayBill[]): Bills {
+  const column = (pick: (bill: DayBill) => string | null) => textArray(bills.map(pick));
+  return {
+    from: sql`(
+        select
+          ${account}::text collate "C" as account,
+          product_type collate "C" as product_type,
+          bill_id collate "C" as bill_id,
+          symbol,
+          amount,
+          fee,
+          fee_by_coupon,
+          business_type collate "C" as business_type,
+          coin collate "C" as coin,
+          balance,
+          c_time,
+          extra
+        from unnest(
+          ${column(({ productType }) => productType)}::text[],
+          ${column(({ billId }) => billId)}::text[],
+          ${column(({ symbol }) => symbol)}::text[],
+          ${column(({ amount }) => amount)}::numeric[],
+          ${column(({ fee }) => fee)}::numeric[],
+          ${column(({ feeByCoupon }) => feeByCoupon)}::numeric[],
+          ${column(({ businessType }) => businessType)}::text[],
+          ${column(({ coin }) => coin)}::text[],
+          ${column(({ balance }) => balance)}::numeric[],
+          ${column(({ cTime }) => isoTime(cTime))}::timestamptz[],
+          ${column(({ hasExtra }) => (hasExtra ? "" : null))}::text[]
+        ) as given (
+          product_type, bill_id, symbol, amount, fee, fee_by_coupon, business_type, coin, balance,
+          c_time, extra
+        )
+      ) as bills`,
+    where: sql`true`,
+  };
+}
+
+export type BillKey = { readonly productType: ProductType; readonly billId: string };
+
+/** Stored bills, by their keys. */
+export const storedBills = (account: string, bills: readonly BillKey[]): Bills => ({
+  from: sql`unnest(
+          ${textArray(bills.map(({ productType }) => productType))}::text[],
+          ${textArray(bills.map(({ billId }) => billId))}::text[]
+        ) as named (product_type, bill_id)
+        join bills
+          on bills.account = ${account}
+          and bills.product_type = named.product_type
+          and bills.bill_id = named.bill_id`,
+  where: sql`true`,
+});
+
+/** All bills of an account. */
+export const allBillsOf = (account: string): Bills => ({
+  from: sql`bills`,
+  where: sql`bills.account = ${account}`,
+});

@@ -1,0 +1,115 @@
+import { type SQL, sql } from "drizzle-orm";
+import { type Database, inTransaction, type StatementLimit } from "../connect.ts";
+import { withDatabaseErrors } from "../database-errors.ts";
+import { takeTurn } from "../lease/account-turn.ts";
+import { walletText } from "../sql/wallet.ts";
+import { type ChainDay, endColumns, endsOf, findAllEnds } from "./day-ends.ts";
+import { addSums, allBillsOf, type SumTable, sumsOf, sumTables, typeDaySums } from "./day-sums.ts";
+
+/** A chain's day whose stored rows are not what its bills say. */
+export type DifferingDay = ChainDay & {
+  readonly account: string;
+  /** How many bills the day has more than are stored: above zero where rows of bills disappeared. */
+  readonly excess: number;
+};
+
+/**
+ * Compares an account's stored days with its bills, by one query a table. All of it sees one moment, so a
+ * concurrent write is in both or in neither.
+ * @returns the days that differ, in order: somebody changed bills or days by hand. Nothing is changed.
+ */
+export function findDifferingDays(
+  db: Database,
+  account: string,
+  limit: StatementLimit = {},
+): Promise<readonly DifferingDay[]> {
+  const differing = sql.join(
+    [...sumTables.map((table) => differingSums(table, account)), differingEnds(account)],
+    sql` union all `,
+  );
+  return withDatabaseErrors(() =>
+    inTransaction(
+      db,
+      async (tx) => {
+        await tx.execute(sql`set local jit = off`);
+        const { rows } = await tx.execute<ChainDay & { excess: string }>(sql`
+          select wallet, coin, to_char(day, 'YYYY-MM-DD') as day, sum(excess) as excess
+          from (${differing}) as differing
+          group by wallet, coin, differing.day
+          order by differing.day, wallet, coin`);
+        return rows.map((row) => ({ ...row, account, excess: Number(row.excess) }));
+      },
+      limit,
+    ),
+  );
+}
+
+/** The stored sums less those of the bills, where anything is left. */
+function differingSums(table: SumTable, account: string): SQL {
+  const { name, keys, sums, bounds } = table;
+  const keyNames = keys.map(([key]) => key);
+  const sumNames = sums.map(([sum]) => sum);
+  const boundNames = bounds.map(([bound]) => bound);
+  const stored = ["account", ...keyNames, ...sumNames, ...boundNames].join(", ");
+  // Bounds may be wider than the bills.
+  const isWithin = boundNames.map((bound) => {
+    const widest = bound.startsWith("first") ? "min" : "max";
+    return `${widest}(${bound}) is distinct from ${widest}(${bound}) filter (where is_stored)`;
+  });
+  const isDifferent = [...sumNames.map((sum) => `sum(${sum}) <> 0`), ...isWithin].join(" or ");
+  return sql`
+      select
+        ${sql.raw(walletText("product_type"))} as wallet,
+        coin,
+        day,
+        ${table === typeDaySums ? sql`sum(bills)` : sql`0`} as excess
+      from (
+        select ${sql.raw(stored)}, true as is_stored
+        from ${sql.identifier(name)}
+        where account = ${account}
+        union all
+        select ${sql.raw(stored)}, false
+        from (${sumsOf(table, allBillsOf(account), "-")}) as computed
+      ) as compared
+      group by ${sql.raw(["account", ...keyNames].join(", "))}
+      having ${sql.raw(isDifferent)}`;
+}
+
+/** The ends that are only stored, or only those of the bills. */
+function differingEnds(account: string): SQL {
+  const columns = sql.raw(endColumns.join(", "));
+  return sql`
+      select wallet, coin, day, 0
+      from (
+        select ${columns}, true as is_stored
+        from day_ends
+        where account = ${account}
+        union all
+        select ${columns}, false
+        from (${endsOf(account, allBillsOf(account))}) as computed
+      ) as compared
+      group by ${columns}
+      having count(*) filter (where is_stored) <> count(*) filter (where not is_stored)`;
+}
+
+/** Makes an account's days anew from its bills: one statement a table. No page is written meanwhile. */
+export function rebuildDays(
+  db: Database,
+  account: string,
+  limit: StatementLimit = {},
+): Promise<void> {
+  return withDatabaseErrors(() =>
+    inTransaction(
+      db,
+      async (tx) => {
+        await takeTurn(tx, account);
+        for (const name of [...sumTables.map((table) => table.name), "day_ends"]) {
+          await tx.execute(sql`delete from ${sql.identifier(name)} where account = ${account}`);
+        }
+        for (const table of sumTables) await addSums(tx, table, allBillsOf(account));
+        await findAllEnds(tx, account);
+      },
+      limit,
+    ),
+  );
+}
