@@ -86,6 +86,7 @@ test("a healthy set-up is one line a check, all ok, with a request for each key 
     expect.stringMatching(
       /^ok {4}server settings {2}encoding UTF8, time zone \S+ for display, stored in UTC$/,
     ),
+    "ok    other owners     none in the program's schema",
     expect.stringMatching(/^ok {4}migrations {7}up to date \(\d+ applied\)$/),
     "ok    pooler           none between this machine and the server",
     expect.stringMatching(/^ok {4}exchange {9}http:\/\/127\.0\.0\.1:\d+ answers$/),

@@ -46,6 +46,7 @@ test("a text is put into a statement as it stands only where it is this program'
     "src/db/schema/schema.ts": 1,
     "src/ledger/bill-rows.ts": 3,
     "src/ledger/verification-store.ts": 1,
+    "src/db/strangers.ts": 1,
     "src/db/views.ts": 4,
     "src/export/read-bills.ts": 1,
     "src/page/money/lines.ts": 2,

@@ -2,6 +2,7 @@ import { Secret } from "../secret.ts";
 import { type Database, openDatabase, type StatementLimit } from "./connect.ts";
 import { withDatabaseErrors } from "./database-errors.ts";
 import { openEmbedded } from "./embedded/embedded.ts";
+import { keepStrangersOut } from "./strangers.ts";
 
 /** A command's database: the configured one, or the embedded one. */
 export type CommandDatabase = AsyncDisposable & { readonly db: Database; readonly url: Secret };
@@ -29,7 +30,7 @@ export async function openCommandDatabase(
             stack.use(await openEmbedded({ dataDir: where.dataDir, notify, anyVersion })).url,
           );
     const { db } = stack.use(openDatabase(url.reveal(), limit));
-    await withDatabaseErrors(() => reach(db));
+    await withDatabaseErrors(() => reach(db, notify));
     return { db, url, [Symbol.asyncDispose]: () => stack.disposeAsync() };
   } catch (error) {
     await stack.disposeAsync();
@@ -38,10 +39,10 @@ export async function openCommandDatabase(
 }
 
 /** Tries to connect. Leaves no connection open: a role may be limited to one, and a migration opens its own. */
-async function reach({ $client }: Database): Promise<void> {
+async function reach({ $client }: Database, notify: (message: string) => void): Promise<void> {
   const client = await $client.connect();
   try {
-    await client.query("select 1");
+    await keepStrangersOut(client, notify);
   } finally {
     client.release(true);
   }

@@ -9,6 +9,7 @@ import { type MigrationState, migrationState } from "../../db/migrate.ts";
 import { type CommandDatabase, openCommandDatabase } from "../../db/open.ts";
 import { detectPooler, type Pooler } from "../../db/pooler.ts";
 import { connectionLimit, refuseUnfitServer } from "../../db/server-settings.ts";
+import { findStrangers } from "../../db/strangers.ts";
 import { formatCounted } from "../../terminal/format.ts";
 import { type Check, checked, failed, ok } from "./check.ts";
 
@@ -38,6 +39,7 @@ export async function checkDatabase(
       ),
     );
     tell(await checked("server settings", () => settings(db)));
+    tell(await checked("other owners", () => otherOwners(db)));
     tell(await checked("migrations", async () => migrationsCheck(await migrationState(db))));
     await tellLimit(db, tell);
     tell(await checked("pooler", async () => poolerCheck(await detectPooler(db))));
@@ -66,6 +68,26 @@ async function settings(db: Database): Promise<Check> {
   );
   const shown = `time zone ${rows[0]?.time_zone} for display, stored in UTC`;
   return ok("server settings", `encoding UTF8, ${shown}`);
+}
+
+const objectsShownMax = 5;
+
+/** What of other users runs as this one is refused before. This is what does not run. */
+async function otherOwners(db: Database): Promise<Check> {
+  const name = "other owners";
+  const client = await db.$client.connect();
+  const { objects } = await findStrangers(client).finally(() => client.release(true));
+  if (objects.length === 0) return ok(name, "none in the program's schema");
+  const shown = objects
+    .slice(0, objectsShownMax)
+    .map(({ object, owner }) => `${object} of ${owner}`);
+  const more = objects.length > shown.length ? ` and ${objects.length - shown.length} more` : "";
+  return {
+    status: "warn",
+    name,
+    found: `${shown.join(", ")}${more} in the program's schema`,
+    remedy: "give bill-sync a database of its own, or drop them if nobody needs them",
+  };
 }
 
 export function migrationsCheck({ applied, pending, areViewsOld }: MigrationState): Check {
