@@ -50,6 +50,16 @@ async function run(url: string, statements: string): Promise<readonly string[]> 
   }
 }
 
+async function answerOf(url: string, statement: string) {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  try {
+    return await client.query<Record<string, string>>(statement);
+  } finally {
+    await client.end();
+  }
+}
+
 /** The SQLSTATE of the refusal; "done" if there was none. */
 const refusalOf = (url: string, statement: string): Promise<string> =>
   run(url, `begin read write; ${statement}; rollback`).then(
@@ -219,6 +229,26 @@ describe("the roles of docs/operations.md", () => {
     expect(await refusalOf(url, "create table mine (a int)")).toBe(notAllowed);
     expect(await refusalOf(url, "create temporary table mine (a int)")).toBe(notAllowed);
     await expect(run(url, "create temporary table mine (a int)")).rejects.toThrow(/read-only/);
+  });
+
+  test("let the analyst neither make a large object nor take a lock that others wait for", async () => {
+    const url = urlOf("analyst", database);
+    const { rows } = await answerOf(
+      database.url,
+      `select format('%s(%s)', proname, (
+         select string_agg(format('''1''::%s', format_type(type, null)), ', ')
+         from unnest(proargtypes) as type
+       )) as call
+       from pg_proc
+       where proname ~ '^(pg_(try_)?advisory_(xact_)?lock|lo_(creat|create|from_bytea)$)'`,
+    );
+    expect(rows.length).toBe(19);
+    for (const { call = "" } of rows) {
+      expect(`${call}: ${await refusalOf(url, `select ${call}`)}`).toBe(`${call}: ${notAllowed}`);
+      expect(await refusalOf(urlOf("writer", database), `select ${call}`)).toBe(
+        /^lo_/.test(call) ? notAllowed : "done",
+      );
+    }
   });
 
   test("let the analyst look, and tell who it is that may do the rest", async () => {

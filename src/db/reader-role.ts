@@ -8,6 +8,18 @@ import { onlyRow } from "./sql/only-row.ts";
 const reader = "bill_sync_reader";
 const ofKeys = ["account_keys", "account_leases", "account_guests", "key_salt"];
 
+// What Postgres lets everybody do, whatever else is granted: fill the disk with large objects, and hold locks
+// that others wait for.
+const readersLimits = `
+  do $$
+  begin
+    execute (
+      select string_agg(format('revoke execute on function %s from public;', oid::regprocedure), '')
+      from pg_proc
+      where proname ~ '^(lo_(creat|create|from_bytea)$|pg_(try_)?advisory_(xact_)?lock)'
+    );
+  end $$`;
+
 /**
  * Makes a role that may read all tables but those about keys, and write none. Of the leases it may read
  * whose they are: see leased-names.ts. A role that exists is granted its rights again. Its password is derived from the owner's, so that the address stays the same.
@@ -31,6 +43,8 @@ export async function addReader(db: Database, ownerUrl: string): Promise<string>
         alter role ${reader} login password ${escapeLiteral(password)};
         alter role ${reader} set default_transaction_read_only = on;
         revoke temporary on database ${database} from public;
+        revoke connect on database postgres, template1 from public;
+        ${readersLimits};
         grant usage on schema public, analytics, drizzle to ${reader};
         grant select on all tables in schema public, analytics, drizzle to ${reader};
         revoke all on ${ofKeys.join(", ")} from ${reader};
