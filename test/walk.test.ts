@@ -239,6 +239,48 @@ test("a page of another time is refused where a row that broke the contract tell
   await expect(walking).rejects.toThrow(/the page was not stored: bill 97 of 2026-05-20/);
 });
 
+/** Bills of which some were booked ten days after their times: they are served among those of their booking. */
+function lateBills(count: number, late: readonly number[]) {
+  const booked = billsOf(count);
+  const rows = booked.map((bill) =>
+    late.includes(Number(bill.billId))
+      ? { ...bill, cTime: String(Number(bill.cTime) - 10 * dayMs) }
+      : bill,
+  );
+  const asServed = new Map(rows.map((bill) => [bill.billId, bill]));
+  return (request: PageRequest) => {
+    const page = served(booked, request);
+    return { ...page, rows: page.rows.map((bill) => asServed.get(bill.billId ?? "")) };
+  };
+}
+
+test.each([
+  ["in the middle of a page", 71, [30, 50]],
+  ["on several pages, and at their ends", 250, [2, 51, 151, 200, 249, 250]],
+])(
+  "bills that were booked ten days late, %s, are stored and named, and the window is read",
+  async (_, count, late) => {
+    const { walking, stored, commits, doubts } = walkPages(lateBills(count, late));
+    await walking;
+    expect(stored().toSorted()).toEqual(
+      billsOf(count)
+        .map(({ billId }) => billId)
+        .toSorted(),
+    );
+    expect(commits.at(-1)?.next).toHaveProperty("end");
+    for (const id of late) expect(doubts.join("\n")).toContain(`bill ${id} of 2026-05-22`);
+  },
+);
+
+test("a window whose lowest bill is of another time is stored, and not called read", async () => {
+  const { walking, stored, commits } = walkPages(lateBills(71, [1, 50]));
+  await expect(walking).rejects.toThrow(
+    /bill 1 of 2026-05-22.* came in answer to .* the window stays unread/,
+  );
+  expect(stored()).toHaveLength(71);
+  expect(commits.every(({ next }) => "cursor" in next)).toBe(true);
+});
+
 test("a window of which nothing was served is asked about again after a pause, and no other one", async () => {
   const empty = walkPages(() => ({ rows: [], endId: undefined }));
   await empty.walking;

@@ -2,6 +2,7 @@ import type { BillsApi } from "../contract/bills-api.ts";
 import { type EpochMs, epochMs } from "../contract/time.ts";
 import type { Interval } from "./intervals.ts";
 import type { PageCommit } from "./store.ts";
+import { isStray } from "./walk/page-validation.ts";
 
 /** What the verification of one window has been served so far. */
 export class VerifiedWindow {
@@ -20,16 +21,22 @@ export class VerifiedWindow {
     this.readFrom = window.from;
   }
 
+  isStray(time: EpochMs): boolean {
+    return isStray(time, { startTime: this.window.from, endTime: this.window.to });
+  }
+
   /**
    * Records a page.
-   * @returns the page's bills of this window that were not served before, without duplicates, and its rows
-   *   that broke the contract, without those whose time is outside the window.
+   * @returns the page's bills of this window, and those that were booked in it long after their times, if they
+   *   were not served before, without duplicates; its rows that broke the contract, without those whose time is
+   *   outside the window.
    */
   take({ bills, rejected, next }: PageCommit): Pick<PageCommit, "bills" | "rejected"> {
     const isInside = (time: EpochMs) => time >= this.window.from && time < this.window.to;
     const fresh = new Map(
       bills
-        .filter(({ billId, cTime }) => isInside(cTime) && !this.served.has(billId))
+        .filter(({ cTime }) => isInside(cTime) || this.isStray(cTime))
+        .filter(({ billId }) => !this.served.has(billId))
         .map((bill) => [bill.billId, bill]),
     );
     const broken = rejected.filter(({ received }) => {

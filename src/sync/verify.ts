@@ -129,7 +129,7 @@ export class StreamVerify {
   readonly #rejected = new Set<string>();
   /** Bills that are stored in a window but were not served for it. */
   readonly #unserved = new Map<string, EpochMs>();
-  /** Bills that are stored with another time than they were served with, perhaps in another window. */
+  /** Bills that are stored with another time than they were served with or for. */
   readonly #moved = new Set<string>();
   #span: readonly Interval[] = [];
   #compared = 0;
@@ -228,6 +228,7 @@ export class StreamVerify {
     const { stream } = this;
     const { bills, rejected: broken } = reading.take(page);
     const rejected = broken.filter((row) => this.#isNew(row));
+    for (const { billId, cTime } of bills) if (reading.isStray(cTime)) this.#moved.add(billId);
     const differing = await store.compare(stream, bills, reading.since);
     const sure = differing.filter(({ stored }) => stored?.isLate !== true);
     const isWorth = heal && sure.length + rejected.length > 0;

@@ -65,7 +65,7 @@ function streamsOf(progress: BillsProgress): readonly Stream[] {
 }
 
 function failureOf(progress: BillsProgress): unknown {
-  if (progress.event === "doubted") return `${progress.what}; asked again`;
+  if (progress.event === "doubted") return progress.what;
   if (progress.event === "request") return progress.failure;
   if (progress.event !== "failed" || progress.error instanceof StoppedError) return undefined;
   return progress.error;

@@ -111,8 +111,8 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "a page of another time believed",
-    file: "src/sync/walk/walk.ts",
-    changes: [["if (stray === undefined) return;", "if (stray !== null) return;"]],
+    file: "src/sync/walk/page-validation.ts",
+    changes: [["if (isAnother || !strays.every(isPlaced)) {", "if (isAnother === undefined) {"]],
   },
   {
     name: "a cursor stored to go on from though ids do not follow the times",

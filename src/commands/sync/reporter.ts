@@ -113,7 +113,7 @@ function logProgress(log: Log, progress: BillsProgress): void {
       break;
     }
     case "doubted":
-      log.warn({ account, productType }, `${progress.what}; asked again`);
+      log.warn({ account, productType }, progress.what);
       break;
     case "divided": {
       const { from, to } = progress.window;

@@ -1,18 +1,18 @@
 import type { Bill } from "../../contract/bill.ts";
 import { type BillsApi, billsApiOf } from "../../contract/bills-api.ts";
 import { type EpochMs, epochMs, isoTime } from "../../contract/time.ts";
-import { ContradictionError, CursorError, ExchangeError } from "../../errors.ts";
+import { ContradictionError, CursorError } from "../../errors.ts";
 import { printableLine } from "../../printable.ts";
 import { type Interval, interval, lengthMs } from "../intervals.ts";
 import { startSlackMs } from "../plan.ts";
 import { settledTo } from "../settle-lag.ts";
 import type { PageCommit, PageCounts, RejectedRow, Stream, Walk, WalkEnd } from "../store.ts";
 import { commitNewest } from "./commit-newest.ts";
-import { edgeAwareFetch } from "./edge-aware-fetch.ts";
+import { type EdgePage, edgeAwareFetch } from "./edge-aware-fetch.ts";
 import type { IdOrder, RowPlace } from "./id-order.ts";
 import { PageHabits } from "./page-habits.ts";
-import type { FetchedPage, FetchPage, PageRequest } from "./page-request.ts";
-import { strayBill } from "./page-validation.ts";
+import type { FetchedPage, FetchPage } from "./page-request.ts";
+import { partStrays, Strays } from "./page-validation.ts";
 import { ResumePlace } from "./resume-place.ts";
 import { type ReadRows, ServedRows } from "./served-rows.ts";
 import { type Question, WindowQuestions } from "./window-end.ts";
@@ -84,6 +84,13 @@ export async function walkWindow(deps: WalkDeps, stream: Stream, walk: Walk): Pr
   );
 }
 
+/** An answer, its rows, and those of them that are of the time that was asked for. */
+type Asked = EdgePage & {
+  readonly read: ReadRows;
+  readonly inside: readonly RowPlace[];
+  readonly askedAfter: string | undefined;
+};
+
 /** The rows of an answer that were not served before, and what is needed to commit them. */
 type Answered = ReadRows & {
   /** How many pages the walk has read before this one. */
@@ -110,6 +117,7 @@ class WindowWalk {
   #hasRows = false;
   /** How many answers in a row could not be true. */
   #doubts = 0;
+  readonly #strays = new Strays();
 
   constructor(deps: WalkDeps, stream: Stream, walk: Walk) {
     const { window, cursor, startedAt, isHistoryStart = false } = walk;
@@ -143,39 +151,48 @@ class WindowWalk {
     if (question === undefined) return true;
     // Two questions in quick succession might get the same false empty answer, so the second one waits.
     if (number > 0 && !this.#hasRows) await this.#deps.pause?.();
-    const { read, readFrom, request, endId, requestTime, askedAfter } = await this.#ask(question);
+    const asked = await this.#ask(question);
+    const { read, inside, readFrom, request, endId, requestTime, askedAfter } = asked;
     this.#hasRows ||= read.bills.length + read.rejected.length > 0;
     // The answer's time corrects our estimate, which may be ahead by half a round trip.
     if (!this.#hasBegunBefore && number === 0) {
       this.#startedAt = epochMs(Math.min(this.#startedAt, requestTime));
     }
     // Without a request nothing was asked: the horizon has passed the whole window, which is then over.
-    const answer = { rows: placesOf(this.#api, read), endId, servedFrom: readFrom };
+    const answer = { rows: inside, endId, servedFrom: readFrom };
     const doubt = request && this.#questions.take(answer);
     this.#doubts = doubt === undefined ? 0 : this.#doubts + 1;
     const isOver = request === undefined || this.#questions.next === undefined;
     const rows = this.#served.unknown(read);
-    const end = isOver ? this.#endAt(readFrom) : undefined;
+    const end = isOver && !this.#strays.areDoubtful ? this.#endAt(readFrom) : undefined;
     await this.#commit({ ...rows, number, end, question, askedAfter });
+    if (isOver) this.#strays.refuseDoubtful(this.name);
     if (isOver) return true;
     if (doubt !== undefined) this.#tell(doubt);
-    else if (this.#questions.isDescending) await this.#divide(rows.bills.length);
+    else if (this.#questions.isDescending && !this.#strays.areDoubtful)
+      await this.#divide(rows.bills.length);
     return false;
   }
 
-  async #ask(question: Question) {
+  async #ask(question: Question): Promise<Asked> {
     const askedAfter = this.#deps.databaseTime?.();
     const page = await this.#fetchPage(question);
     const read = readRows(this.#api, page);
-    if (page.request !== undefined) refuseStray(this.#api, read, page.request);
-    return { ...page, read, askedAfter };
+    const { request } = page;
+    const places = placesOf(this.#api, read);
+    if (request === undefined) return { ...page, read, inside: places, askedAfter };
+    const { inside, strays } = partStrays(places, request);
+    const late = this.#strays.take(inside, strays, request);
+    if (late !== undefined) this.#deps.onDoubt?.(late);
+    return { ...page, read, inside, askedAfter };
   }
 
   async #commit({ bills, rejected, number, end, question, askedAfter }: Answered) {
     const window = this.#window;
     const after = this.#place.text;
     const isStoring = bills.length + rejected.length > 0;
-    const resumeBelow = this.#hasFailed ? undefined : this.#questions.resumeBelow;
+    const isAnew = this.#hasFailed || this.#strays.areDoubtful;
+    const resumeBelow = isAnew ? undefined : this.#questions.resumeBelow;
     this.#place.pass({ resumeBelow, number, isStoring });
     const changesNothing = !isStoring && end === undefined && this.#place.text === after;
     if (changesNothing) return;
@@ -186,7 +203,8 @@ class WindowWalk {
       const again = await this.#ask(question);
       return { bills: again.read.bills, askedAfter: again.askedAfter };
     });
-    this.#oldest = oldestOf(bills, this.#oldest);
+    const timely = bills.filter(({ billId }) => !this.#strays.has(billId));
+    this.#oldest = oldestOf(timely, this.#oldest);
     const finished = end !== undefined;
     const walkedMs = finished ? lengthMs([window]) : walkedTo(window, this.#oldest);
     this.#deps.onPage({ window, counts, finished, walkedMs });
@@ -211,7 +229,7 @@ class WindowWalk {
   /** Reports the contradiction. The question is asked again, or the walk fails after `answersMax`. */
   #tell(doubt: Doubt): void {
     const what = `an answer of the exchange contradicts another: ${printableLine(doubt)}`;
-    this.#deps.onDoubt?.(what);
+    this.#deps.onDoubt?.(`${what}; asked again`);
     if (!this.#hasFailed) return;
     throw new ContradictionError(
       `${what}, in ${this.name}, ${answersMax} times; the window stays unread, and the ` +
@@ -227,12 +245,6 @@ class WindowWalk {
     this.#isHistoryStart = false;
     this.#fetchPage = edgeAwareFetch(this.#deps, left);
   }
-}
-
-function refuseStray(api: BillsApi, read: ReadRows, request: PageRequest): void {
-  const stray = strayBill(api, read, request);
-  if (stray === undefined) return;
-  throw new ExchangeError("malformed", `the page was not stored: ${stray}; run again`);
 }
 
 function readRows(api: BillsApi, { rows, rowTexts }: FetchedPage): ReadRows {
