@@ -297,5 +297,4 @@ export class StreamVerify {
   }
 }
 
-// A walk reports these counts to `onPage`, which does nothing here.
 const nothingCounted: PageCounts = { new: 0, unchanged: 0, restated: 0, rejected: 0 };
