@@ -31,8 +31,8 @@ const good: Trust = {
 /** From the first that holds to the last: each hides those below it. */
 const rule: readonly (readonly [Headline, Partial<Trust>])[] = [
   ["nothing", { ledgers: 0, demoLedgers: 0 }],
-  ["at work", { isSyncAtWork: true }],
   ["breaks", { openBreaks: 2, badBreaks: 2 }],
+  ["at work", { isSyncAtWork: true }],
   ["lost", { lostMs: 1 }],
   ["missing", { missingMs: 1 }],
   ["behind", { behindMs: 26 * hourMs + 1 }],

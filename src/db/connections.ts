@@ -1,8 +1,10 @@
+import { connect } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import PQueue from "p-queue";
 import pg from "pg";
 import { secondMs } from "../contract/time.ts";
-import { GuardedClient } from "./driver.ts";
+import { errorCode } from "../errors.ts";
+import { addressOf, connectionOf, GuardedClient } from "./driver.ts";
 
 /** How long a new connection may take. */
 export const connectMaxMs = 10 * secondMs;
@@ -15,7 +17,7 @@ export const connectionsMax = 10;
 
 // Longer than any page takes. Work that takes longer waits for a lock, or for a machine that hangs and
 // holds the rows of some accounts. Other accounts' work need not wait for it.
-const stuckAfterMs = 15 * secondMs;
+const usualLimits = { stuckAfterMs: 15 * secondMs, connectMaxMs };
 /** How many more connections may be opened in place of stuck ones. */
 export const spareConnections = connectionsMax;
 
@@ -44,14 +46,18 @@ export class Connections extends pg.Pool {
   #isMakingDo = false;
   readonly #stuckAfterMs: number;
 
-  constructor(config: pg.PoolConfig, { stuckAfterMs: after = stuckAfterMs } = {}) {
+  readonly #connectMaxMs: number;
+
+  constructor(config: pg.PoolConfig, limits: Partial<typeof usualLimits> = {}) {
+    const { stuckAfterMs, connectMaxMs } = { ...usualLimits, ...limits };
     super({
       ...config,
       Client: GuardedClient,
       max: connectionsMax,
       connectionTimeoutMillis: connectMaxMs,
     });
-    this.#stuckAfterMs = after;
+    this.#stuckAfterMs = stuckAfterMs;
+    this.#connectMaxMs = connectMaxMs;
     this.on("acquire", () => {
       this.#atWork++;
     });
@@ -83,7 +89,7 @@ export class Connections extends pg.Pool {
         // A connection that is at work will come back, so waiting ends. Where none is at work, the
         // server is silent, and waiting would never end.
         if (this.#atWork > 0 && isForWantOfConnections(error)) this.#makeDo();
-        else if (!isOutOfConnections(error) || performance.now() - askedAt > connectMaxMs)
+        else if (!isOutOfConnections(error) || performance.now() - askedAt > this.#connectMaxMs)
           throw error;
       }
       await delay(refusedPauseMs);
@@ -95,7 +101,7 @@ export class Connections extends pg.Pool {
     void this.#lent.add(async () => {
       try {
         const client = await this.connectFirst();
-        using _ = this.#insteadOfStuck();
+        using _ = this.#insteadOfStuck(client);
         const returned = Promise.withResolvers<void>();
         const { release } = client;
         client.release = (end) => {
@@ -111,22 +117,30 @@ export class Connections extends pg.Pool {
     return promise;
   }
 
-  /** Allows one more connection from when this one is stuck until it comes back. */
-  #insteadOfStuck(): Disposable {
+  /**
+   * Allows one more connection from when this one is stuck until it comes back. Ends it where the
+   * server answers no new connection either: its statement would wait for two minutes.
+   */
+  #insteadOfStuck(client: pg.PoolClient): Disposable {
     let isLent = false;
     const change = (by: number) => {
       this.#spare -= by;
       this.options.max += by;
       this.#lent.concurrency += by;
     };
-    const timer = setTimeout(() => {
-      if (this.#spare === 0) return;
-      isLent = true;
-      change(1);
+    let isBack = false;
+    const timer = setInterval(async () => {
+      if (!isLent && this.#spare > 0) {
+        isLent = true;
+        change(1);
+      }
+      if ((await isAnswering(client, this.#connectMaxMs)) || isBack) return;
+      connectionOf(client).stream.destroy(new Error("connection timeout"));
     }, this.#stuckAfterMs).unref();
     return {
       [Symbol.dispose]: () => {
-        clearTimeout(timer);
+        isBack = true;
+        clearInterval(timer);
         // Once the pool makes do with what the server grants, the extra one no longer counts.
         if (isLent && !this.#isMakingDo) change(-1);
       },
@@ -140,6 +154,28 @@ export class Connections extends pg.Pool {
     this.options.max = this.totalCount;
     this.#lent.concurrency = Math.max(1, this.totalCount - 1);
   }
+}
+
+// Every Postgres and every pooler answers this message with one byte, before it knows who asks.
+const sslRequest = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
+const unreachableCodes = ["EHOSTUNREACH", "ENETUNREACH", "ETIMEDOUT"];
+
+/** Whether the client's server answers a new connection, or refuses it. */
+async function isAnswering(client: pg.PoolClient, maxMs: number): Promise<boolean> {
+  const { host, port } = addressOf(client);
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const socket = host.startsWith("/")
+    ? connect(`${host}/.s.PGSQL.${port}`)
+    : connect({ host, port });
+  const timer = setTimeout(() => resolve(false), maxMs).unref();
+  socket.once("connect", () => socket.write(sslRequest));
+  socket.once("data", () => resolve(true));
+  socket.once("error", (error) => resolve(!unreachableCodes.includes(errorCode(error) ?? "")));
+  socket.once("close", () => resolve(true));
+  const isAnswered = await promise;
+  clearTimeout(timer);
+  socket.destroy();
+  return isAnswered;
 }
 
 /** Whether the role, the database or the server has reached its limit of connections. */

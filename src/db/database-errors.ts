@@ -84,8 +84,7 @@ const spoken: readonly (readonly [RegExp, string])[] = [
     /does not support SSL|establishing an SSL/i,
     "turn TLS on at the server, or connect without it by sslmode=disable in DATABASE_URL",
   ],
-  [/timeout exceeded when trying to connect/, "all connections are in use; run again"],
-  [/connection timeout|timeout expired/i, serverIsSilent],
+  [/connection timeout|timeout expired|timeout exceeded when trying to connect/i, serverIsSilent],
   [
     /File too large|quota exceeded/i,
     "a file of the server may not grow; raise its limit or quota there and run again",

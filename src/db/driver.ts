@@ -39,3 +39,9 @@ export function limitsOf(client: pg.PoolClient): { query_timeout?: unknown } {
     return client.connectionParameters;
   throw new Error("defect: the driver keeps its limits elsewhere");
 }
+
+/** The server's host, or the folder of its socket, and the port of a client. */
+export function addressOf(client: pg.PoolClient): { readonly host: string; readonly port: number } {
+  if (client instanceof pg.Client) return client;
+  throw new Error("defect: the driver keeps its address elsewhere");
+}

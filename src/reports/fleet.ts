@@ -201,7 +201,7 @@ const ledgers = (scope: FleetScope): SQL => sql`
               and ${isOneOf(scope.accounts)}
           ) as is_rejected,
           (account, ${walletOf("product_type")}) in (
-            select account, product_type
+            select account, ${walletOf("product_type")}
             from ledger_breaks
             where state = 'open'
               and ${isOneOf(scope.accounts)}

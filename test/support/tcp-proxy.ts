@@ -16,10 +16,12 @@ export type TcpProxy = AsyncDisposable & {
   readonly url: string;
   /** Cuts every connection, and every new one until {@link TcpProxy.resume}. */
   cutOff(): void;
+  /** From now on takes connections and what is sent, and passes nothing on. */
+  freeze(): void;
   resume(): void;
 };
 
-/** A proxy of a Postgres server that cuts connections where the test says so. */
+/** A proxy of a Postgres server that cuts or freezes connections where the test says so. */
 export async function proxyTo(
   serverUrl: string,
   fateOf: (sent: string) => Fate | Promise<Fate> = () => "pass",
@@ -29,6 +31,7 @@ export async function proxyTo(
   const { hostname, port } = new URL(serverUrl);
   const sockets = new Set<Socket>();
   let isCutOff = false;
+  let isFrozen = false;
   const keep = (socket: Socket): Socket => {
     sockets.add(socket);
     socket.on("close", () => sockets.delete(socket));
@@ -41,6 +44,7 @@ export async function proxyTo(
       client.resetAndDestroy();
       return;
     }
+    if (isFrozen) return;
     const upstream = keep(connect(Number(port), hostname));
     let isAnswerLost = false;
     const cut = () => {
@@ -53,9 +57,11 @@ export async function proxyTo(
       client.resume();
       if (fate === "cut before") return cut();
       if (fate === "cut after") isAnswerLost = true;
+      if (isFrozen) return;
       upstream.write(chunk, fate === "cut in" ? cut : undefined);
     });
     upstream.on("data", (chunk: Buffer) => {
+      if (isFrozen) return;
       onAnswer(upstream, chunk);
       if (isAnswerLost) cut();
       else client.write(chunk);
@@ -72,6 +78,9 @@ export async function proxyTo(
     cutOff() {
       isCutOff = true;
       for (const socket of sockets) socket.resetAndDestroy();
+    },
+    freeze() {
+      isFrozen = true;
     },
     resume() {
       isCutOff = false;

@@ -69,8 +69,8 @@ export const isUpToDate = ({ isReconciled, behindMs }: Pick<Trust, "isReconciled
 /** The first headline that applies, from worst to best. A worse one hides the others. */
 export function headlineOf(trust: Trust): Headline {
   if (trust.ledgers === 0) return trust.demoLedgers === 0 ? "nothing" : "demo only";
-  if (trust.isSyncAtWork) return "at work";
   if (trust.badBreaks > trust.lostBreaks) return "breaks";
+  if (trust.isSyncAtWork) return "at work";
   if (trust.lostMs > 0) return "lost";
   if (trust.missingMs > 0 || trust.neverRead > 0) return "missing";
   if (trust.behindMs > behindMaxMs) return "behind";

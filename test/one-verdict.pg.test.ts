@@ -1,0 +1,262 @@
+import { sql } from "drizzle-orm";
+import { expect, test } from "vitest";
+import { accountBills } from "../src/contract/account-bills.ts";
+import type { Bill } from "../src/contract/bill.ts";
+import type { ProductType } from "../src/contract/product-types.ts";
+import { dayMs, epochMs, hourMs, minuteMs } from "../src/contract/time.ts";
+import { inTransaction, openDatabase } from "../src/db/connect.ts";
+import { upsertBills } from "../src/ledger/upsert-bills.ts";
+import { headlines } from "../src/page/trust/headline.ts";
+import { snowflake } from "../src/sandbox/snowflake.ts";
+import { writeAccounts } from "./support/accounts-file.ts";
+import { aBill } from "./support/bills.ts";
+import { runCli, temporaryFolder } from "./support/cli.ts";
+import { testDatabase } from "./support/database.ts";
+import { aMirrorKey, openMirror } from "./support/mirror.ts";
+import { openPageServer } from "./support/page-server.ts";
+import { check, logRun } from "./support/page-states.ts";
+import { coverStream } from "./support/small-ledger.ts";
+
+// Verdicts that disagree about one database. Each test states what all outputs must say, and fails until
+// one judge decides whether a ledger can be trusted. It becomes a plain test then: `test.fails` is red
+// once its test passes.
+
+const now = Date.now();
+const ago = (ms: number) => epochMs(now - ms);
+const productType = "USDT-FUTURES";
+/** Longer than the exchange keeps bills. */
+const allMs = 91 * dayMs;
+
+/** A bill an hour, each of 10, which add up. The last is `endAgoMs` old. */
+const hourly = (count: number, endAgoMs = hourMs): readonly Bill[] =>
+  Array.from({ length: count }, (_, index) => {
+    const cTime = ago(endAgoMs + (count - 1 - index) * hourMs);
+    return aBill({
+      billId: snowflake(cTime, 0),
+      cTime,
+      amount: "10",
+      fee: "0",
+      balance: String(1_000 + index * 10),
+    });
+  });
+
+/** A database, the accounts of its configuration, and what each output says of it. */
+async function house(accounts: readonly object[] = [{ name: "main" }]) {
+  const stack = new AsyncDisposableStack();
+  const database = stack.use(await testDatabase());
+  const folder = stack.use(await temporaryFolder());
+  const tables = stack.use(openDatabase(database.url));
+  const { db } = tables;
+  const keys = { apiKey: "k", apiSecret: "s", apiPassphrase: "p" };
+  const env = {
+    DATABASE_URL: database.url,
+    PRODUCT_TYPES: productType,
+    ACCOUNTS_FILE: await writeAccounts(
+      folder.path,
+      accounts.map((one, index) => ({ ...keys, apiKey: `k${index}`, ...one })),
+    ),
+  };
+  const run = (...args: readonly string[]) => runCli(args, { env });
+  const json = async (...args: readonly string[]) => JSON.parse((await run(...args)).stdout);
+  await logRun(db, { agoMs: 12 * minuteMs });
+  return {
+    ...{ db, run },
+    /** Stores bills of one ledger, and that some of its time was read. */
+    store: (
+      account: string,
+      bills: readonly Bill[],
+      fromMs: number,
+      toMs: number,
+      of: ProductType = productType,
+    ) =>
+      inTransaction(db, async (tx) => {
+        const stream = { account, productType: of };
+        await upsertBills(tx, [{ stream, bills }]);
+        await coverStream(tx, stream, ago(fromMs), ago(toMs));
+      }),
+    /** @returns the kinds of the breaks. */
+    reconcile: async () => {
+      await check(db);
+      const { rows } = await db.execute<{ kind: string }>(sql`
+        select kind
+        from ledger_breaks
+        where state = 'open'
+        order by break_id`);
+      return rows.map(({ kind }) => kind);
+    },
+    /** The names of the alerts. */
+    check: async (...args: readonly string[]) => {
+      const { alerts } = await json("status", "--check", "--json", ...args);
+      return alerts.map(({ name }: { readonly name: string }) => name);
+    },
+    headline: async () => {
+      await using server = await openPageServer();
+      server.show(tables);
+      const page = await (await fetch(server.url)).text();
+      return /<h1[^>]*>(?:<svg.*?<\/svg>)?([^<]*)/s.exec(page)?.[1];
+    },
+    /** What the mirror answers a client who asks for one span. */
+    served: async (fromMs: number, toMs: number) => {
+      const key = aMirrorKey("main");
+      await using mirror = openMirror(database.url, { keys: [key], now: () => now });
+      const span = { startTime: String(ago(fromMs)), endTime: String(ago(toMs)) };
+      return mirror.ask(key, accountBills.path, { productType, ...span });
+    },
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
+}
+
+test.fails("a paused account four days before its bills are lost fails status --check", async () => {
+  await using at = await house();
+  await at.store("main", [], 87 * dayMs, 86 * dayMs);
+  expect(await at.check()).toContain("BillSyncExpires");
+  expect(await at.run("accounts", "pause", "main")).toMatchObject({ code: 0 });
+  expect(await at.check()).toContain("BillSyncExpires");
+});
+
+/** Two product types, and a transfer between them whose legs differ by 1. */
+async function unequalTransfer() {
+  const at = await house();
+  const legOf = (businessType: string, amount: string, balance: string) => {
+    const cTime = ago(30 * hourMs);
+    return aBill({ billId: snowflake(cTime, 0), cTime, businessType, amount, fee: "0", balance });
+  };
+  const out = legOf("trans_to_contract", "-100", "900");
+  await at.store("main", [out], allMs, 0, "UTA-USDT-FUTURES");
+  await at.store("main", [legOf("trans_from_contract", "99", "99")], allMs, 0, "USDC-FUTURES");
+  expect(await at.reconcile()).toEqual(["transfer"]);
+  return at;
+}
+
+test("a transfer whose legs differ fails status --check of a fleet as it does of one account", async () => {
+  await using at = await unequalTransfer();
+  expect(await at.check()).toContain("BillSyncBreak");
+  expect(await at.check("--limit", "1")).toContain("BillSyncBreak");
+});
+
+test("a report names a transfer whose legs differ", async () => {
+  await using at = await unequalTransfer();
+  const month = new Date(ago(30 * hourMs)).toISOString().slice(0, 7);
+  const { stdout } = await at.run("report", "--month", month, "--format", "json");
+  expect(JSON.parse(stdout).lacking.join()).toMatch(/transfer|break/);
+});
+
+test.fails("a ledger that was never read fails status --check of a fleet as it does of one account", async () => {
+  await using at = await house([
+    { name: "main" },
+    { name: "other", productTypes: [productType, "COIN-FUTURES"] },
+  ]);
+  for (const account of ["main", "other"]) await at.store(account, hourly(3), allMs, 0);
+  expect(await at.check()).toEqual(["BillSyncStale"]);
+  expect(await at.check("--limit", "1")).toEqual(["BillSyncStale"]);
+});
+
+test.fails("export warns of a ledger that was never read", async () => {
+  await using at = await house([{ name: "main", productTypes: [productType, "COIN-FUTURES"] }]);
+  await at.store("main", hourly(3), allMs, 0);
+  const { code, stderr } = await at.run(
+    "export",
+    "--format",
+    "csv",
+    "--from",
+    new Date(ago(dayMs)).toISOString(),
+  );
+  expect(code).toBe(0);
+  expect(stderr).toContain("main/COIN-FUTURES");
+});
+
+test.fails("bills of a demo key that a command added are no money in an export", async () => {
+  await using at = await house();
+  await at.store("main", hourly(2), allMs, 0);
+  await at.store("play", hourly(3), allMs, 0);
+  await at.db.execute(sql`
+    insert into accounts (account, demo, ltv, added_at)
+    values ('play', true, false, now())`);
+  await at.db.execute(sql`
+    insert into stream_states (account, product_type, is_demo)
+    values ('play', '', true)`);
+  const { code, stdout } = await at.run(
+    "export",
+    "--format",
+    "koinly",
+    "--from",
+    new Date(ago(dayMs)).toISOString(),
+  );
+  expect(code).toBe(0);
+  expect(stdout.trim().split("\n")).toHaveLength(1 + 2);
+});
+
+test.fails("a rejected row that was served well since bothers no output", async () => {
+  await using at = await house();
+  const bills = hourly(12);
+  await at.store("main", bills, allMs, 0);
+  const [bill = aBill()] = bills;
+  const received = JSON.stringify({
+    billId: bill.billId,
+    cTime: String(bill.cTime),
+    amount: "many",
+  });
+  await at.db.execute(sql`
+    insert into rejected_bills (
+      account, product_type, digest, received, fault_path, fault, run_id, rejected_at
+    )
+    values (
+      'main', ${productType}, 'd', ${received}, 'amount', 'is no number', gen_random_uuid(),
+      now() - interval '1 day'
+    )`);
+  await at.reconcile();
+  expect((await at.served(dayMs - hourMs, 2 * hourMs)).status).toBe(200);
+  expect(await at.check()).toEqual([]);
+  expect(await at.headline()).toBe(headlines.good.title);
+});
+
+test.fails("a ledger that was never reconciled is an alert, as it is yellow on the page", async () => {
+  await using at = await house();
+  await at.store("main", hourly(12), allMs, 0);
+  expect(await at.headline()).toBe(headlines.unreconciled.title);
+  expect(await at.check()).not.toEqual([]);
+});
+
+test.fails("a ledger that is 5 h behind is out of date on the page, as it is for status --check", async () => {
+  await using at = await house();
+  await at.store("main", hourly(12, 6 * hourMs), allMs, 5 * hourMs);
+  await at.reconcile();
+  expect(await at.check()).toEqual(["BillSyncStale"]);
+  expect(await at.headline()).toBe(headlines.behind.title);
+});
+
+test("a sync at work hides no break on the page", async () => {
+  await using at = await house();
+  await at.store("main", hourly(12).toSpliced(5, 1), allMs, 0);
+  expect(await at.reconcile()).toEqual(["chain"]);
+  expect(await at.headline()).toBe(headlines.breaks.title);
+  await logRun(at.db, { agoMs: 30_000, outcome: "running" });
+  expect(await at.headline()).toBe(headlines.breaks.title);
+});
+
+test.fails("lost time that was accepted is accepted in every output", async () => {
+  await using at = await house();
+  await at.store("main", hourly(12), allMs, 0);
+  await at.db.execute(sql`
+    insert into checkpoints (
+      account, product_type, window_start, window_end, state, run_id, updated_at
+    )
+    values (
+      'main', ${productType}, now() - interval '100 days', now() - interval '95 days', 'expired',
+      gen_random_uuid(), now()
+    )`);
+  await at.reconcile();
+  expect(await at.headline()).toBe(headlines.lost.title);
+  const { stdout } = await at.run("reconcile", "--list", "--json");
+  const { breaks } = JSON.parse(stdout);
+  expect(breaks).toMatchObject([{ kind: "lost" }]);
+});
+
+test.fails("serve refuses the unread time of a closed ledger for good", async () => {
+  await using at = await house();
+  await at.store("main", hourly(12), allMs, hourMs);
+  await at.db.execute(sql`
+    insert into stream_states (account, product_type, closed_at)
+    values ('main', ${productType}, now() - interval '30 minutes')`);
+  expect(await at.served(40 * minuteMs, 35 * minuteMs)).toMatchObject({ status: 400 });
+});
