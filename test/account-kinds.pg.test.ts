@@ -12,7 +12,7 @@ import { dayMs, type EpochMs, epochMs, hourMs, isoTime, minuteMs } from "../src/
 import { readDemoAccounts } from "../src/db/accounts/demo-accounts.ts";
 import { openDatabase } from "../src/db/connect.ts";
 import { Refusal } from "../src/exchange-server/source.ts";
-import { readStoredBills } from "../src/ledger/stored-bills.ts";
+import { readStoredBills } from "../src/ledger/bill-rows.ts";
 import { compareWithLedger } from "../src/sandbox/comparison.ts";
 import { openSandbox, type SandboxAccount, type SandboxOptions } from "../src/sandbox/sandbox.ts";
 import { horizonAt } from "../src/sync/plan.ts";

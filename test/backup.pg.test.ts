@@ -12,7 +12,7 @@ import { inTransaction, openDatabase } from "../src/db/connect.ts";
 import { takeSyncLease } from "../src/db/lease/sync-lease.ts";
 import { migrate, migrateTo } from "../src/db/migrate.ts";
 import { StoppedError } from "../src/errors.ts";
-import { readStoredBills } from "../src/ledger/stored-bills.ts";
+import { readStoredBills } from "../src/ledger/bill-rows.ts";
 import { compareWithLedger } from "../src/sandbox/comparison.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { horizonAt } from "../src/sync/plan.ts";

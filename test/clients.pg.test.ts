@@ -6,7 +6,7 @@ import { billFields } from "../src/contract/bill.ts";
 import { classicProductTypes, unifiedProductTypes } from "../src/contract/product-types.ts";
 import { dayMs, epochMs, minuteMs } from "../src/contract/time.ts";
 import type { OpenDatabase } from "../src/db/connect.ts";
-import { readStoredBills } from "../src/ledger/stored-bills.ts";
+import { readStoredBills } from "../src/ledger/bill-rows.ts";
 import { type OpenSandbox, openSandbox } from "../src/sandbox/sandbox.ts";
 import { listen } from "../src/serve/listen.ts";
 import { fileDatabase } from "./support/database.ts";

@@ -5,7 +5,7 @@ import type { Io } from "../src/app/io.ts";
 import { runProgram } from "../src/commands/program/program.ts";
 import { dayMs, epochMs, isoTime, minuteMs } from "../src/contract/time.ts";
 import { type OpenDatabase, openDatabase } from "../src/db/connect.ts";
-import { readStoredBills } from "../src/ledger/stored-bills.ts";
+import { readStoredBills } from "../src/ledger/bill-rows.ts";
 import { compareWithLedger } from "../src/sandbox/comparison.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { type CliEnvironment, environmentFor, runCli } from "./support/cli.ts";

@@ -5,7 +5,7 @@ import { epochMs, minuteMs } from "../src/contract/time.ts";
 import { type Database, openDatabase } from "../src/db/connect.ts";
 import { addressLimit } from "../src/exchange/address-limits.ts";
 import { rollingWindow } from "../src/exchange-server/arrivals.ts";
-import { readStoredBills } from "../src/ledger/stored-bills.ts";
+import { readStoredBills } from "../src/ledger/bill-rows.ts";
 import { compareWithLedger } from "../src/sandbox/comparison.ts";
 import { openSandbox, type SandboxAccount } from "../src/sandbox/sandbox.ts";
 import { horizonAt } from "../src/sync/plan.ts";

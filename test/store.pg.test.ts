@@ -6,7 +6,7 @@ import { parseExactJson } from "../src/contract/json.ts";
 import { dayMs, epochMs, hourMs, minuteMs } from "../src/contract/time.ts";
 import { inTransaction, openDatabase } from "../src/db/connect.ts";
 import { CommitsLostError, OutdatedPageError } from "../src/errors.ts";
-import { readStoredBills } from "../src/ledger/stored-bills.ts";
+import { readStoredBills } from "../src/ledger/bill-rows.ts";
 import { upsertBills } from "../src/ledger/upsert-bills.ts";
 import type { PageCommit, RejectedRow, Stream, WalkEnd } from "../src/sync/store.ts";
 import { aBill, bills } from "./support/bills.ts";

@@ -12,11 +12,10 @@ import {
   takeSyncLease,
 } from "../src/db/lease/sync-lease.ts";
 import { AccountHeldError, LeaseLostError, StoppedError } from "../src/errors.ts";
+import { readStoredBills } from "../src/ledger/bill-rows.ts";
 import { openStore } from "../src/ledger/ledger-store.ts";
-import { readStoredBills } from "../src/ledger/stored-bills.ts";
 import { aBill } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
-import { freezeInCopy } from "./support/frozen-copy.ts";
 import { aPage, minutes, untilBlocked } from "./support/held-store.ts";
 import { type Fate, proxyTo } from "./support/tcp-proxy.ts";
 
@@ -69,19 +68,6 @@ const isLost = (lease: { assertHeld(): void }) => () => {
     return true;
   }
 };
-
-test("an account whose holder is frozen in the middle of a COPY is taken over", async () => {
-  const account = randomUUID();
-  const timing = { ...unrenewed, leaseMs: 1_000 };
-  await using lease = await hold(account, { timing });
-  const { client: frozen, gone, copying } = await freezeInCopy(tables.db, account);
-  await using next = await hold(account, { timing: { ...timing, renewMs: 50 } });
-  expect(next.epoch).toBe(lease.epoch + 1);
-  expect(await copying).toMatchObject({ code: "57P01" });
-  await gone;
-  frozen.release(true);
-});
-
 describe("an account that nobody holds", () => {
   test("is had at once, each time with an epoch that is one more", async () => {
     const account = randomUUID();

@@ -5,8 +5,8 @@ import { type Bill, noPosition, readBill } from "../src/contract/bill.ts";
 import { parseExactJson, sortedJson } from "../src/contract/json.ts";
 import { epochMs } from "../src/contract/time.ts";
 import { type Database, inTransaction, type Transaction } from "../src/db/connect.ts";
+import { readStoredBills } from "../src/ledger/bill-rows.ts";
 import { openStore } from "../src/ledger/ledger-store.ts";
-import { readStoredBills } from "../src/ledger/stored-bills.ts";
 import { upsertBills } from "../src/ledger/upsert-bills.ts";
 import type { Interval } from "../src/sync/intervals.ts";
 import type { Stream } from "../src/sync/store.ts";
@@ -81,6 +81,7 @@ describe("a page of bills", () => {
     const counts = await store(stream, [aBill(), aBill()]);
     expect(counts).toEqual({ new: 1, unchanged: 1, restated: 0 });
     expect(await revisions(stream)).toEqual([]);
+    expect(await store(stream, [aBill(), aBill()])).toMatchObject({ unchanged: 2 });
   });
 
   test("that names a bill three times with other contents keeps the last and both before", async () => {
@@ -225,6 +226,10 @@ describe("what comes out is what went in", () => {
           stream,
           contents.map((content, index) => aBill({ billId: String(100 + index), ...content })),
         );
+        const again = contents.map((content, index) =>
+          aBill({ billId: String(100 + index), ...content }),
+        );
+        expect(await store(stream, again)).toMatchObject({ unchanged: contents.length });
         const found = (await stored(stream)).map(({ cTimeMs: _, ...columns }) => columns);
         expect(found).toEqual(
           contents.map(({ extra, ...columns }, index) => ({
@@ -234,6 +239,35 @@ describe("what comes out is what went in", () => {
             extra: extra === null ? null : sortedJson(extra),
           })),
         );
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  test("whichever way a number is written, it is unchanged when it comes again", async () => {
+    const part = fc.array(fc.nat(9), { maxLength: 6 }).map((list) => list.join(""));
+    const number = fc
+      .tuple(
+        fc.constantFrom("", "+", "-"),
+        part,
+        fc.option(part),
+        fc.option(fc.integer({ min: -99, max: 99 })),
+      )
+      .filter(([, whole, fraction]) => whole !== "" || (fraction ?? "") !== "")
+      .map(([sign, whole, fraction, exponent]) =>
+        [
+          sign,
+          whole,
+          fraction === null ? "" : `.${fraction}`,
+          exponent === null ? "" : `e${exponent}`,
+        ].join(""),
+      );
+    await fc.assert(
+      fc.asyncProperty(fc.array(number, { minLength: 1, maxLength: 30 }), async (amounts) => {
+        const stream = aStream();
+        const page = amounts.map((amount, index) => aBill({ billId: String(index), amount }));
+        await store(stream, page);
+        expect(await store(stream, page)).toMatchObject({ unchanged: amounts.length });
       }),
       { numRuns: 60 },
     );

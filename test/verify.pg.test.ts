@@ -2,7 +2,6 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
-import { systemClock } from "../src/clock.ts";
 import { type Bill, readBill } from "../src/contract/bill.ts";
 import {
   dayMs,
@@ -29,7 +28,6 @@ import type { Finding } from "../src/sync/verify.ts";
 import type { VerifyStore } from "../src/sync/verify-store.ts";
 import { aBill, aStream } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
-import { freezeInCopy } from "./support/frozen-copy.ts";
 import {
   rowVersions,
   type SimulationOptions,
@@ -508,8 +506,6 @@ test("newer content of a bill that a repair stores while a sync has its page in 
 });
 
 describe("a repair", () => {
-  const stalled = { clock: systemClock, stalledAfterMs: 500, everyMs: 50 };
-
   /** An account that nobody syncs, its verify lease, and a bill that is to be stored. */
   async function verifiedAccount() {
     const stream = aStream();
@@ -519,7 +515,7 @@ describe("a repair", () => {
         insert into ${sql.identifier(table)} (account, holder, epoch, expires_at)
         values (${account}, 'test', 1, clock_timestamp() + interval '1 hour')`);
     }
-    const store = openVerifyStore(db, { account, epoch: 1 }, randomUUID(), { stalled });
+    const store = openVerifyStore(db, { account, epoch: 1 }, randomUUID());
     const differing = [{ bill: aBill(), stored: undefined }];
     return { account, heal: () => store.heal({ stream, differing, rejected: [] }) };
   }
@@ -537,15 +533,6 @@ describe("a repair", () => {
     await db.execute(sql`update account_guests set epoch = 1 where account = ${account}`);
     await heal();
     expect(await storedOf(account)).toHaveLength(1);
-  });
-
-  test("does not wait for a sync that is frozen in the middle of a COPY", async () => {
-    const { account, heal } = await verifiedAccount();
-    const { client: frozen, gone, copying } = await freezeInCopy(db, account);
-    expect(await heal()).toEqual(new Set([aBill().billId]));
-    expect(await copying).toMatchObject({ code: "57P01" });
-    await gone;
-    frozen.release(true);
   });
 });
 

@@ -4,7 +4,7 @@ import { Client } from "pg";
 import { type Bill, noPosition } from "../../src/contract/bill.ts";
 import { epochMs } from "../../src/contract/time.ts";
 import { inTransaction, openDatabase } from "../../src/db/connect.ts";
-import { dayBill, putIntoDays } from "../../src/db/days/written-bills.ts";
+import { putIntoDays } from "../../src/db/days/written-bills.ts";
 import { openStore } from "../../src/ledger/ledger-store.ts";
 import { snowflake } from "../../src/sandbox/snowflake.ts";
 import { median } from "../result.ts";
@@ -65,7 +65,11 @@ export async function markCost(
       measured(() =>
         inTransaction(db, async (tx) => {
           for (let page = first; page < first + pages; page++) {
-            const written = pageOf(page).map((bill) => dayBill(stream.productType, bill));
+            const written = pageOf(page).map((bill) => ({
+              ...bill,
+              productType: stream.productType,
+              hasExtra: false,
+            }));
             await putIntoDays(tx, stream.account, written, []);
           }
         }),

@@ -8,7 +8,7 @@ import { productTypes } from "../contract/product-types.ts";
 import { dayMs, type EpochMs, epochMs } from "../contract/time.ts";
 import type { Database } from "../db/connect.ts";
 import { openCommandDatabase } from "../db/open.ts";
-import { readStoredBills } from "../ledger/stored-bills.ts";
+import { readStoredBills } from "../ledger/bill-rows.ts";
 import { shellWord } from "../printable.ts";
 import { type Comparison, compareWithLedger } from "../sandbox/comparison.ts";
 import { type OpenSandbox, openSandbox, sandboxEnvironment } from "../sandbox/sandbox.ts";

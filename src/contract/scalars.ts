@@ -81,3 +81,21 @@ export const optionalEpochMsOrNever = optionallySentAsText(timeFault, "-1");
  * value, but not the spelling.
  */
 export const printsAsWritten = (text: string): boolean => printedPattern.test(text);
+
+/**
+ * A decimal as Postgres prints its `numeric`: "0.00000000" for "0E-8", "0" for "-0", "0.5" for ".5". Another
+ * text, such as "NaN", stays.
+ */
+export function asPrinted(text: string): string {
+  if (printsAsWritten(text) || !decimalPattern.test(text)) return text;
+  const [, sign = "", whole = "", fraction = "", exponent = "0"] =
+    /^([+-]?)(\d*)\.?(\d*)(?:[eE](.*))?$/.exec(text) ?? [];
+  const shift = Number(exponent);
+  const scale = Math.max(0, fraction.length - shift);
+  const digits = whole + fraction + "0".repeat(Math.max(0, shift - fraction.length));
+  const padded = digits.padStart(scale + 1, "0");
+  const point = padded.length - scale;
+  const integer = padded.slice(0, point).replace(/^0+(?=\d)/, "");
+  const printed = scale === 0 ? integer : `${integer}.${padded.slice(point)}`;
+  return sign === "-" && /[1-9]/.test(digits) ? `-${printed}` : printed;
+}

@@ -1,14 +1,14 @@
 import { hash } from "node:crypto";
-import { setTimeout as delay } from "node:timers/promises";
+import { setTimeout as delay, setImmediate } from "node:timers/promises";
 import type { Assume, SQL } from "drizzle-orm";
-import { DrizzleQueryError } from "drizzle-orm/errors";
 import { drizzle, type NodePgDatabase } from "drizzle-orm/node-postgres";
 import { PgDialect } from "drizzle-orm/pg-core";
 import pg from "pg";
 import { minuteMs, secondMs } from "../contract/time.ts";
 import { DatabaseError, messageOf } from "../errors.ts";
 import { Connections, connectMaxMs } from "./connections.ts";
-import { connectionOf, limitsOf, pipeline } from "./driver.ts";
+import { connectionOf } from "./driver.ts";
+import { isRefused, lent } from "./lent-connection.ts";
 
 declare const isTransaction: unique symbol;
 
@@ -165,66 +165,80 @@ export function inTransactionAfter<T, Read>(
 ): Promise<T> {
   return lent(db.$client.connect(), options, async (client) => {
     const tx = transactionOn(client);
-    // In this order: Drizzle sends a statement only once it is awaited, and BEGIN must be sent first.
-    const beginning = client.query({ text: beginText(options) });
-    // Where the read throws before it returns a promise, BEGIN's failure is handled all the same.
-    const [, found] = await Promise.all([beginning, Promise.try(read, tx)]);
-    const result = await work(tx, found);
-    const { command } = await tx.execute("commit");
-    // The server answers ROLLBACK where a statement failed and the work went on regardless.
-    if (command !== "COMMIT") throw new Error(`defect: the commit ended in ${command}`);
+    const result = await work(tx, await begin(client, read, options));
+    assertCommitted(await client.query(commitText));
     return result;
   });
 }
 
-/** Lends a connection to the work, and closes it where the work fails. */
-async function lent<T>(
-  connecting: Promise<pg.PoolClient>,
-  { isPipelined = true, statementMaxMs = 0 }: TransactionOptions,
-  work: (client: pg.PoolClient) => Promise<T>,
+async function begin<Read>(
+  client: pg.PoolClient,
+  read: (tx: Transaction) => Promise<Read>,
+  options: TransactionOptions,
+): Promise<Read> {
+  // In this order: Drizzle sends a statement only once it is awaited, and BEGIN must be sent first.
+  const beginning = client.query({ text: beginText(options) });
+  // Where the read throws before it returns a promise, BEGIN's failure is handled all the same.
+  const [, found] = await Promise.all([beginning, Promise.try(read, transactionOn(client))]);
+  return found;
+}
+
+/** Work that sends its reads with BEGIN, and its writes with COMMIT. */
+export type TwoRoundTrips<T, Read> = {
+  read(tx: Transaction): Promise<Read>;
+  /** Sends all its statements before it waits for an answer: a later one would miss the transaction. */
+  write(tx: Transaction, read: Read): Promise<T>;
+  /** Whether COMMIT waits for what `write` makes of its answers, for a third round trip. Default false. */
+  isChecked?(read: Read): boolean;
+  /** Called where the transaction fails, and may have been committed all the same. */
+  onUnanswered?(): void;
+};
+
+/**
+ * Runs work in one transaction of two round trips. Where a statement of `write` fails on the server, COMMIT
+ * undoes the transaction. Where the connection breaks, nobody knows whether COMMIT arrived.
+ */
+export function inTwoRoundTrips<T, Read>(
+  db: Database,
+  { read, write, isChecked, onUnanswered }: TwoRoundTrips<T, Read>,
+  options: TransactionOptions = {},
 ): Promise<T> {
-  const client = await connecting;
-  const connection = connectionOf(client);
-  let first: unknown;
-  let lastWords: unknown;
-  const onFailure = (failure: pg.DatabaseError) => {
-    first ??= failure;
-    if (failure.severity === "FATAL") lastWords = failure;
-  };
-  connection.on("errorMessage", onFailure);
-  pipeline(client, isPipelined);
-  const limits = limitsOf(client);
-  const usual = limits.query_timeout;
-  // Text comes from the URL: a limit of the user's, which stays.
-  if (typeof usual === "number")
-    limits.query_timeout = Math.max(usual, statementMaxMs + connectMaxMs);
-  try {
-    const result = await work(client);
-    pipeline(client, false);
-    limits.query_timeout = usual;
-    client.release();
-    return result;
-  } catch (error) {
-    client.release(true);
-    // Statements sent after a failed one fail too, and their error may be the first to be caught here.
-    if (isAborted(error)) throw first;
-    // A server that ends a connection says why, to no statement where none is under way.
-    throw isEnded(error) ? (lastWords ?? error) : error;
-  } finally {
-    connection.off("errorMessage", onFailure);
-  }
+  return lent(db.$client.connect(), options, async (client) => {
+    const found = await begin(client, read, options);
+    const { stream } = connectionOf(client);
+    stream.cork();
+    const writing = Promise.try(write, transactionOn(client), found);
+    let isFailed = isChecked?.(found) ?? false;
+    writing.catch(() => {
+      isFailed = true;
+    });
+    // Until Drizzle has handed over all statements, or the work has failed before it sent them.
+    await setImmediate();
+    const committing = isFailed ? undefined : client.query(commitText);
+    stream.uncork();
+    if (committing === undefined) {
+      const result = await writing;
+      assertCommitted(await client.query(commitText));
+      return result;
+    }
+    const [written, committed] = await Promise.allSettled([writing, committing]);
+    if (written.status === "fulfilled" && committed.status === "fulfilled") {
+      assertCommitted(committed.value);
+      return written.value;
+    }
+    if (committed.status === "rejected" ? !isRefused(committed.reason) : isCommit(committed.value))
+      onUnanswered?.();
+    throw [written, committed].find((settled) => settled.status === "rejected")?.reason;
+  });
 }
 
-/** Whether a statement failed because an earlier one of its transaction had. */
-function isAborted(error: unknown): boolean {
-  const cause = error instanceof DrizzleQueryError ? error.cause : error;
-  return cause instanceof pg.DatabaseError && cause.code === "25P02";
-}
+const commitText = { text: "commit" };
 
-/** Whether a statement failed because its connection had ended: the error is then the driver's own. */
-function isEnded(error: unknown): boolean {
-  const cause = error instanceof DrizzleQueryError ? error.cause : error;
-  return cause instanceof Error && /connection terminated|not queryable/i.test(cause.message);
+const isCommit = ({ command }: pg.QueryResult): boolean => command === "COMMIT";
+
+/** The server answers ROLLBACK where a statement failed and the work went on regardless. */
+function assertCommitted(answer: pg.QueryResult): void {
+  if (!isCommit(answer)) throw new Error(`defect: the commit ended in ${answer.command}`);
 }
 
 /**
@@ -259,7 +273,7 @@ export async function executeAtOnce<Row extends Record<string, unknown>>(
     const answers = [
       client.query(beginText(options) + (keepsPlan ? keptPlan : "")),
       client.query<Assume<Row, pg.QueryResultRow>>({ ...name, text, values }),
-      client.query("commit"),
+      client.query(commitText),
     ] as const;
     stream.uncork();
     const [, answer] = await Promise.all(answers);

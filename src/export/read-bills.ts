@@ -8,7 +8,7 @@ import { chainOrder, joinOrder } from "../db/sql/chain-order.ts";
 import { msOf, timeFrom } from "../db/sql/time-text.ts";
 import { walletOf } from "../db/sql/wallet.ts";
 import { joinRules, walletMoves } from "../db/sql/wallet-moves.ts";
-import { billTextColumns } from "../ledger/stored-bills.ts";
+import { billTextColumns } from "../ledger/bill-rows.ts";
 import type { Stream } from "../sync/store.ts";
 import { type BillPages, type ExportedBill, knownCategory } from "./exported-bill.ts";
 

@@ -2,16 +2,16 @@ import type PQueue from "p-queue";
 import { DatabaseSilentError, LeaseLostError } from "../errors.ts";
 import type { PageCommit, PageCounts } from "../sync/store.ts";
 
-/** Commits pages in one transaction. Calls `onWritten` right before the commit. */
+/** Commits pages in one transaction. Calls `onUnanswered` where it may have committed them, and fails. */
 export type CommitBatch = (
   pages: readonly PageCommit[],
-  onWritten: () => void,
+  onUnanswered: () => void,
 ) => Promise<readonly PageCounts[]>;
 
 type Waiting = PromiseWithResolvers<PageCounts> & { readonly page: PageCommit };
 
-// Bounds what one statement writes: 1,600 bills take 10 s on a line of 24 kB/s, and a COPY that takes
-// more than 15 s counts as stalled.
+// Bounds what one message writes: 1,600 bills take 10 s on a line of 24 kB/s, and a transaction that sends
+// nothing for 15 s is ended.
 const pagesMax = 16;
 
 /**
@@ -37,21 +37,21 @@ export function batchCommits(
     isTurnAsked = false;
     const batch = takeBatch(waiting);
     askForTurn();
-    let isWritten = false;
-    const onWritten = () => {
-      isWritten = true;
+    let isUnanswered = false;
+    const onUnanswered = () => {
+      isUnanswered = true;
     };
     try {
       const counts = await commit(
         batch.map(({ page }) => page),
-        onWritten,
+        onUnanswered,
       );
       for (const [place, { resolve }] of batch.entries()) resolve(countsAt(counts, place));
     } catch (error) {
       // A commit whose answer was lost may have succeeded: a second one would count pages twice.
       const isFinal =
         batch.length === 1 ||
-        isWritten ||
+        isUnanswered ||
         error instanceof LeaseLostError ||
         error instanceof DatabaseSilentError;
       if (isFinal) for (const { reject } of batch) reject(error);

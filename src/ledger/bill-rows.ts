@@ -1,84 +1,135 @@
-import { sql } from "drizzle-orm";
-import type { Bill } from "../contract/bill.ts";
+import { getTableColumns, type SQL, sql } from "drizzle-orm";
+import type { Bill, BillText } from "../contract/bill.ts";
 import { sortedJson } from "../contract/json.ts";
+import type { ProductType } from "../contract/product-types.ts";
+import { asPrinted } from "../contract/scalars.ts";
 import { isoTime } from "../contract/time.ts";
+import type { Queryable } from "../db/connect.ts";
+import { bills } from "../db/schema/schema.ts";
 import { textArray } from "../db/sql/array-literal.ts";
+import { msOf, timeFrom, timeText } from "../db/sql/time-text.ts";
 import type { Stream } from "../sync/store.ts";
-import type { PlacedBill } from "./placed-bill.ts";
 
-/** A bill's columns other than its key. */
-export const contentColumns = [
-  "symbol",
-  "amount",
-  "fee",
-  "fee_by_coupon",
-  "business_type",
-  "coin",
-  "balance",
-  "c_time",
-  "position_type",
-  "position_amount",
-  "position_balance",
-  "extra",
-] as const;
-const asText = [
-  ...["amount", "fee", "fee_by_coupon", "balance", "position_amount", "position_balance", "extra"],
-];
+/** A bill of one account, and what it is stored with. */
+export type BillRow = { readonly productType: ProductType; readonly bill: BillText };
+export type StoredRow = BillRow & { readonly ingestedAt: string };
+export type BillKey = { readonly productType: ProductType; readonly billId: string };
 
-/** The content columns, each with a prefix such as `kept.`. */
-export const list = (prefix: string) =>
-  sql.raw(contentColumns.map((name) => `${prefix}${name}`).join(", "));
-/** The content as a row. Decimals are text: 1.0 that becomes 1.00 is a change. */
-export const content = (table: string) =>
-  sql.raw(
-    `(${contentColumns.map((name) => `${table}.${name}${asText.includes(name) ? "::text" : ""}`).join(", ")})`,
+const keyed = ["account", "product_type", "bill_id", "ingested_at"];
+
+/** A bill's columns other than its key, each with the field of {@link BillText} that has its value. */
+export const contents = Object.entries(getTableColumns(bills))
+  .filter(([, { name }]) => !keyed.includes(name))
+  .map(([property, column]) => ({
+    name: column.name,
+    field: (property === "cTime" ? "cTimeMs" : property) as Exclude<keyof BillText, "billId">,
+    // An array takes its order from its column, not from its type.
+    type: column
+      .getSQLType()
+      .replace(/ COLLATE .*$/, "")
+      .replace(/^timestamp .*$/, "timestamptz"),
+  }));
+
+export const contentColumns = contents.map(({ name }) => name);
+
+/** The columns of a bill's content, in the order of {@link unnested}. */
+export const contentList: SQL = sql.raw(contentColumns.join(", "));
+
+/** What to select of `bills` for a {@link BillText}. */
+export const billTextColumns = sql`
+      bills.bill_id as "billId",
+      bills.symbol,
+      bills.amount::text,
+      bills.fee::text,
+      bills.fee_by_coupon::text as "feeByCoupon",
+      bills.business_type as "businessType",
+      bills.coin,
+      bills.balance::text,
+      ${msOf(sql`bills.c_time`)} as "cTimeMs",
+      bills.position_type as "positionType",
+      bills.position_amount::text as "positionAmount",
+      bills.position_balance::text as "positionBalance",
+      bills.extra::text`;
+
+/** The text of each column, as Postgres prints it: decimals keep their digits, 1.0 is not 1.00. */
+export const textOf = ({ cTime, extra, ...bill }: Bill): BillText => ({
+  ...bill,
+  amount: asPrinted(bill.amount),
+  fee: asPrinted(bill.fee),
+  feeByCoupon: printedOrNull(bill.feeByCoupon),
+  balance: printedOrNull(bill.balance),
+  positionAmount: printedOrNull(bill.positionAmount),
+  positionBalance: printedOrNull(bill.positionBalance),
+  cTimeMs: String(cTime),
+  extra: extra === null ? null : sortedJson(extra),
+});
+
+const printedOrNull = (text: string | null) => (text === null ? null : asPrinted(text));
+
+export const isSame = (one: BillText, other: BillText): boolean =>
+  contents.every(({ field }) => one[field] === other[field]);
+
+/** Content as the rows of a table, beside columns of the caller's. */
+export const unnested = (rows: readonly { readonly bill: BillText }[]): SQL =>
+  sql.join(
+    contents.map(({ field, type }) => {
+      const values = rows.map(({ bill }) =>
+        field === "cTimeMs" ? isoTime(timeFrom(bill.cTimeMs)) : bill[field],
+      );
+      return sql`${textArray(values)}::${sql.raw(type)}[]`;
+    }),
+    sql`, `,
   );
-/** The assignments of `do update`. */
-export const assignments = sql.raw(
-  contentColumns.map((name) => `${name} = excluded.${name}`).join(", "),
-);
 
-/** The bills as rows. */
-export function incomingRows(rows: readonly PlacedBill[]) {
-  const column = (pick: (bill: Bill) => string | null) =>
-    textArray(rows.map(({ bill }) => pick(bill)));
-  return sql`
-      select page, bill_id, ${list("")}
-      from unnest(
-        ${`{${rows.map(({ page }) => page).join(",")}}`}::int[],
-        ${column(({ billId }) => billId)}::text[],
-        ${column(({ symbol }) => symbol)}::text[],
-        ${column(({ amount }) => amount)}::numeric[],
-        ${column(({ fee }) => fee)}::numeric[],
-        ${column(({ feeByCoupon }) => feeByCoupon)}::numeric[],
-        ${column(({ businessType }) => businessType)}::text[],
-        ${column(({ coin }) => coin)}::text[],
-        ${column(({ balance }) => balance)}::numeric[],
-        ${column(({ cTime }) => isoTime(cTime))}::timestamptz[],
-        ${column(({ positionType }) => positionType)}::text[],
-        ${column(({ positionAmount }) => positionAmount)}::numeric[],
-        ${column(({ positionBalance }) => positionBalance)}::numeric[],
-        ${column(({ extra }) => (extra === null ? null : sortedJson(extra)))}::json[]
-      ) as given (page, bill_id, ${list("")})`;
-}
+/** Keys as two arrays for `unnest`. */
+export const keyArrays = (keys: readonly BillKey[]): SQL => sql`
+        ${textArray(keys.map(({ productType }) => productType))}::text[],
+        ${textArray(keys.map(({ billId }) => billId))}::text[]`;
 
 /**
- * The stored bill of a row `incoming`, as `kept`, to be joined on {@link isKept}. Ordering by the key
- * forces a look-up through the primary key. A plain join, planned while the table has no statistics,
- * reads the whole stream for every page (1,000 bills took 15 ms in an empty stream and 37 ms after
- * 90,000).
+ * The stored bills among these of an account. Ordering by the key forces a look-up through the primary key. A
+ * plain join, planned while the table has no statistics, reads the whole stream for every page (1,000 bills
+ * took 15 ms in an empty stream and 37 ms after 90,000).
  */
-export const keptBill = ({ account, productType }: Stream) => sql`
-      lateral (
-        select bills.account, bills.product_type, bills.bill_id, ingested_at, ${list("bills.")}
-        from bills
-        where bills.account = ${account}
-          and (bills.product_type, bills.bill_id) >= (${productType}, incoming.bill_id)
-        order by bills.product_type, bills.bill_id
-        limit 1
-      ) as kept`;
+export async function readBillsByKey(
+  db: Queryable,
+  account: string,
+  keys: readonly BillKey[],
+): Promise<readonly StoredRow[]> {
+  if (keys.length === 0) return [];
+  const { rows } = await db.execute<BillText & { stream: ProductType; ingestedAt: string }>(sql`
+    select
+      bills.product_type as stream,
+      ${timeText(sql`bills.ingested_at`)} as "ingestedAt",
+      ${billTextColumns}
+    from unnest(${keyArrays(keys)}) as asked (product_type, bill_id)
+    cross join lateral (
+      select *
+      from bills
+      where bills.account = ${account}
+        and (bills.product_type, bills.bill_id) >= (asked.product_type, asked.bill_id)
+      order by bills.product_type, bills.bill_id
+      limit 1
+    ) as bills
+    where bills.product_type = asked.product_type
+      and bills.bill_id = asked.bill_id`);
+  return rows.map(({ stream: productType, ingestedAt, ...bill }) => ({
+    productType,
+    ingestedAt,
+    bill,
+  }));
+}
 
-export const isKept = ({ account, productType }: Stream) => sql`
-      kept.account = ${account}
-        and kept.product_type = ${productType}
-        and kept.bill_id = incoming.bill_id`;
+/** A stream's bills, oldest first. */
+export async function readStoredBills(
+  db: Queryable,
+  { account, productType }: Stream,
+): Promise<readonly BillText[]> {
+  const { rows } = await db.execute<BillText>(sql`
+    select ${billTextColumns}
+    from bills
+    where account = ${account}
+      and product_type = ${productType}
+    order by c_time, bill_id`);
+  return rows;
+}

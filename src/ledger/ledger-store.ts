@@ -4,6 +4,7 @@ import { closeStreamsOfOtherMode } from "../db/accounts/close-streams.ts";
 import {
   type Database,
   inTransactionAfter,
+  inTwoRoundTrips,
   type Queryable,
   type Transaction,
   type TransactionOptions,
@@ -19,8 +20,8 @@ import type { Interval } from "../sync/intervals.ts";
 import type { Store } from "../sync/store.ts";
 import { batchCommits } from "./batch-commits.ts";
 import { divideWindow, recordPlan } from "./checkpoints.ts";
-import { lookUpPages, writePages } from "./commit-pages.ts";
 import { readKnownTime } from "./known-time.ts";
+import { lookUpPages, writePages } from "./write-pages.ts";
 
 /**
  * The tables of one account, as the sync that holds it writes them. After the server did not answer, or
@@ -50,6 +51,14 @@ export function openStore(
   };
   const withLimits = <T>(run: (limits: TransactionOptions) => Promise<T>): Promise<T> =>
     unlessSilent(() => (lockWaits === undefined ? run({}) : lockWaits.within(run)));
+  const checkAndLook = async <Read>(
+    tx: Transaction,
+    look: (tx: Transaction) => Promise<Read>,
+  ): Promise<Read> => {
+    const [checkedAt, seen] = await Promise.all([checkSyncLease(tx, lease), look(tx)]);
+    time = checkedAt;
+    return seen;
+  };
   /** Runs work in a transaction that commits only while this run holds the account. */
   const transact = <T, Read>(
     look: (tx: Transaction) => Promise<Read>,
@@ -61,12 +70,9 @@ export function openStore(
       lease.assertHeld?.();
       return result;
     };
-    const checkAndLook = async (tx: Transaction): Promise<Read> => {
-      const [checkedAt, seen] = await Promise.all([checkSyncLease(tx, lease), look(tx)]);
-      time = checkedAt;
-      return seen;
-    };
-    return withLimits((limits) => inTransactionAfter(db, checkAndLook, inTime, limits));
+    return withLimits((limits) =>
+      inTransactionAfter(db, (tx) => checkAndLook(tx, look), inTime, limits),
+    );
   };
   const read = <T>(look: (db: Queryable) => Promise<T>): Promise<T> =>
     unlessSilent(() =>
@@ -101,14 +107,21 @@ export function openStore(
     knownTime: (stream) => read((from) => readKnownTime(from, stream)),
     time: () => time,
     recordPlan: (plan) => write((tx) => recordPlan(tx, plan, runId)),
-    commitPage: batchCommits(turns, async (pages, onWritten) => {
-      const { counts, endedAt } = await transact(
-        (tx) => lookUpPages(tx, pages),
-        async (tx, before) => {
-          const written = await writePages(tx, pages, before, runId);
-          onWritten();
-          return written;
-        },
+    commitPage: batchCommits(turns, async (pages, onUnanswered) => {
+      const { counts, endedAt } = await withLimits((limits) =>
+        inTwoRoundTrips(
+          db,
+          {
+            read: (tx) => checkAndLook(tx, (open) => lookUpPages(open, pages)),
+            write: (tx, before) => {
+              lease.assertHeld?.();
+              return writePages(tx, pages, before, runId);
+            },
+            isChecked: ({ bills }) => bills.isWatched,
+            onUnanswered,
+          },
+          limits,
+        ),
       );
       // The next page is asked for after this time, so this run's own bills do not make it outdated.
       time = endedAt;

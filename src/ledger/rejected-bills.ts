@@ -20,8 +20,25 @@ export async function rejectRows(
   if (rows.length === 0) return 0;
   const served = new Map(rows.map((row) => [digestOf(row), { ...row, billId: idOf(stream, row) }]));
   const lastOf = new Map([...served].map(([digest, { billId }]) => [billId, digest]));
-  await supersede(tx, stream, { billIds: [...lastOf.keys()], but: [...served.keys()] });
-  const column = (pick: (row: RejectedRow & { billId: string | null }) => string | null) =>
+  // Sent together; the server executes them in this order.
+  const [, , resolved] = await Promise.all([
+    supersede(tx, stream, { billIds: [...lastOf.keys()], but: [...served.keys()] }),
+    keep(tx, stream, runId, served, lastOf),
+    areResolved(tx, stream, rows),
+  ]);
+  return resolved.filter((isResolved) => !isResolved).length;
+}
+
+type Served = RejectedRow & { readonly billId: string | null };
+
+async function keep(
+  tx: Transaction,
+  stream: Stream,
+  runId: string,
+  served: ReadonlyMap<string, Served>,
+  lastOf: ReadonlyMap<string | null, string>,
+): Promise<void> {
+  const column = (pick: (row: Served) => string | null) =>
     textArray([...served.values()].map(pick));
   const isLast = [...served].map(
     ([digest, { billId }]) => billId === null || lastOf.get(billId) === digest,
@@ -49,8 +66,6 @@ export async function rejectRows(
         rejected_bills.bill_id is distinct from excluded.bill_id
         or (rejected_bills.superseded_at is null) <> (excluded.superseded_at is null)
       )`);
-  const resolved = await areResolved(tx, stream, rows);
-  return resolved.filter((isResolved) => !isResolved).length;
 }
 
 /**
@@ -58,15 +73,17 @@ export async function rejectRows(
  * @param pages of one account. Within a page, rejected rows count as later than its bills.
  */
 export async function supersedeRows(tx: Transaction, pages: readonly RowsOfPage[]): Promise<void> {
-  for (const own of Map.groupBy(pages, ({ stream }) => stream.productType).values()) {
-    const [{ stream } = {}] = own;
-    const billIds = new Set(own.flatMap(({ bills }) => bills.map(({ billId }) => billId)));
-    if (stream === undefined || billIds.size === 0) continue;
-    for (const row of own.flatMap(({ rejected }) => rejected)) {
+  const streams = [...Map.groupBy(pages, ({ stream }) => stream.productType).values()];
+  const superseded = streams.map(async (ofStream) => {
+    const [{ stream } = {}] = ofStream;
+    const billIds = new Set(ofStream.flatMap(({ bills }) => bills.map(({ billId }) => billId)));
+    if (stream === undefined || billIds.size === 0) return;
+    for (const row of ofStream.flatMap(({ rejected }) => rejected)) {
       billIds.delete(idOf(stream, row) ?? "");
     }
     await supersede(tx, stream, { billIds: [...billIds], but: [] });
-  }
+  });
+  await Promise.all(superseded);
 }
 
 type RowsOfPage = Pick<PageCommit, "stream" | "bills" | "rejected">;

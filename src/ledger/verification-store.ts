@@ -1,33 +1,23 @@
 import { sql } from "drizzle-orm";
 import PQueue from "p-queue";
-import { systemClock } from "../clock.ts";
-import type { Bill } from "../contract/bill.ts";
+import type { Bill, BillText } from "../contract/bill.ts";
 import { type EpochMs, isoTime } from "../contract/time.ts";
 import { type Database, inTransaction, type Queryable, type Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
-import { type LeaseInUse, leaseTiming } from "../db/lease/lease-kind.ts";
+import type { LeaseInUse } from "../db/lease/lease-kind.ts";
 import type { LockWaits } from "../db/lease/lock-waits.ts";
 import { checkVerifyLease } from "../db/lease/verify-lease.ts";
-import { textArray } from "../db/sql/array-literal.ts";
-import { pastStalledCopies, type StalledOptions } from "../db/sql/stalled-copies.ts";
 import { msOf, timeFrom, timeText } from "../db/sql/time-text.ts";
 import type { Interval } from "../sync/intervals.ts";
 import type { Stream } from "../sync/store.ts";
 import type { DifferingBill, Repair, StoredBill, VerifyStore } from "../sync/verify-store.ts";
-import { content, contentColumns, incomingRows, isKept, keptBill } from "./bill-rows.ts";
+import { contents, isSame, readBillsByKey, textOf } from "./bill-rows.ts";
 import { areResolved, rejectRows, supersedeRows } from "./rejected-bills.ts";
 import { upsertBills } from "./upsert-bills.ts";
-
-const stalledCopies: StalledOptions = {
-  clock: systemClock,
-  stalledAfterMs: leaseTiming.leaseMs,
-  everyMs: leaseTiming.renewMs,
-};
 
 export type VerifyStoreOptions = {
   /** The whole run's limits. Default a limit for each statement and transaction. */
   readonly lockWaits?: LockWaits;
-  readonly stalled?: StalledOptions;
 };
 
 /** Runs work that only reads. */
@@ -38,7 +28,7 @@ export function openVerifyStore(
   db: Database,
   lease: LeaseInUse,
   runId: string,
-  { lockWaits, stalled = stalledCopies }: VerifyStoreOptions = {},
+  { lockWaits }: VerifyStoreOptions = {},
 ): VerifyStore {
   const read: Read = (work) =>
     withDatabaseErrors(() => (lockWaits === undefined ? work(db) : lockWaits.transact(work)));
@@ -56,7 +46,7 @@ export function openVerifyStore(
     heal: (repair) =>
       turns.add(() =>
         transact(async (tx) => {
-          await pastStalledCopies(db, stalled, checkVerifyLease(tx, lease));
+          await checkVerifyLease(tx, lease);
           const healed = await heal(tx, repair, runId);
           lease.assertHeld?.();
           return healed;
@@ -73,54 +63,32 @@ async function databaseNow(db: Database): Promise<string> {
   return rows[0]?.now ?? "";
 }
 
-/** Each column of a bill's content as text. */
-const texts = (table: string) => {
-  const columns = contentColumns.map((name) => ({ name, column: sql.raw(`${table}.${name}`) }));
-  const asText = columns.map(({ name, column }) =>
-    name === "c_time" ? timeText(column) : sql`${column}::text`,
-  );
-  return sql`array[${sql.join(asText, sql`, `)}]`;
-};
-
 async function compareBills(
   db: Queryable,
-  stream: Stream,
+  { account, productType }: Stream,
   bills: readonly Bill[],
   since: string,
 ): Promise<readonly DifferingBill[]> {
-  if (bills.length === 0) return [];
-  const { rows } = await db.execute<{
-    billId: string;
-    ingestedAt: string | null;
-    isLate: boolean | null;
-    stored: readonly (string | null)[];
-    served: readonly (string | null)[];
-  }>(sql`
-    with incoming as (${incomingRows(bills.map((bill) => ({ page: 0, stream, bill })))})
-    select
-      incoming.bill_id as "billId",
-      ${timeText(sql`kept.ingested_at`)} as "ingestedAt",
-      kept.ingested_at >= ${since}::timestamptz as "isLate",
-      ${texts("kept")} as stored,
-      ${texts("incoming")} as served
-    from incoming
-    left join ${keptBill(stream)}
-      on ${isKept(stream)}
-    where kept.bill_id is null
-      or ${content("kept")} is distinct from ${content("incoming")}`);
-  const differing = new Map(rows.map((row) => [row.billId, row]));
+  const keys = bills.map(({ billId }) => ({ productType, billId }));
+  const rows = await readBillsByKey(db, account, keys);
+  const stored = new Map(rows.map((row) => [row.bill.billId, row]));
   return bills.flatMap((bill): DifferingBill[] => {
-    const row = differing.get(bill.billId);
-    if (row === undefined) return [];
-    const { ingestedAt, isLate, stored, served } = row;
-    if (ingestedAt === null) return [{ bill, stored: undefined }];
-    const fields = contentColumns.flatMap((field, index) => {
-      const change = { field, stored: stored[index] ?? null, served: served[index] ?? null };
-      return change.stored === change.served ? [] : [change];
-    });
-    return [{ bill, stored: { ingestedAt, isLate: isLate === true, fields } }];
+    const row = stored.get(bill.billId);
+    if (row === undefined) return [{ bill, stored: undefined }];
+    const served = textOf(bill);
+    if (isSame(row.bill, served)) return [];
+    const fields = contents.flatMap(({ name, field }) =>
+      row.bill[field] === served[field]
+        ? []
+        : [{ field: name, stored: shown(row.bill, field), served: shown(served, field) }],
+    );
+    const { ingestedAt } = row;
+    return [{ bill, stored: { ingestedAt, isLate: ingestedAt >= since, fields } }];
   });
 }
+
+const shown = (bill: BillText, field: keyof BillText): string | null =>
+  field === "cTimeMs" ? isoTime(timeFrom(bill.cTimeMs)) : bill[field];
 
 // A row has some 100 bytes.
 const batchRows = 10_000;
@@ -178,17 +146,14 @@ async function heal(
  */
 async function stillAsCompared(
   tx: Transaction,
-  stream: Stream,
+  { account, productType }: Stream,
   differing: readonly DifferingBill[],
 ): Promise<ReadonlySet<string>> {
-  const { rows } = await tx.execute<{ bill_id: string }>(sql`
-    select incoming.bill_id
-    from unnest(
-      ${textArray(differing.map(({ bill }) => bill.billId))}::text[],
-      ${textArray(differing.map(({ stored }) => stored?.ingestedAt ?? null))}::timestamptz[]
-    ) as incoming (bill_id, ingested_at)
-    left join ${keptBill(stream)}
-      on ${isKept(stream)}
-    where kept.ingested_at is not distinct from incoming.ingested_at`);
-  return new Set(rows.map(({ bill_id }) => bill_id));
+  const keys = differing.map(({ bill: { billId } }) => ({ productType, billId }));
+  const rows = await readBillsByKey(tx, account, keys);
+  const ingestedAt = new Map(rows.map((row) => [row.bill.billId, row.ingestedAt]));
+  const same = differing.filter(
+    ({ bill, stored }) => ingestedAt.get(bill.billId) === stored?.ingestedAt,
+  );
+  return new Set(same.map(({ bill }) => bill.billId));
 }

@@ -13,9 +13,6 @@ import { refreshStreamTimes } from "./refresh-stream-times.ts";
 
 const rowsOf = ({ bills, rejected }: PageCommit): number => bills.length + rejected.length;
 
-/** The pages that end their window. */
-const endingOf = (pages: readonly PageCommit[]) => pages.filter(({ next }) => "end" in next);
-
 /** What the pages say of their windows, as rows `walked`; `place` counts from 1. */
 const walkedWindows = (pages: readonly PageCommit[]) => {
   const column = (pick: (page: PageCommit) => string | null) => textArray(pages.map(pick));
@@ -46,40 +43,29 @@ const isWalked = (pages: readonly PageCommit[]) => sql`
       and checkpoints.cursor is not distinct from walked.after
       and state = 'open'`;
 
-/** @throws CommitsLostError where the window of one of the pages was not found. */
-function refuseLost(
-  pages: readonly PageCommit[],
-  found: readonly { readonly place: string }[],
-): void {
-  const places = new Set(found.map(({ place }) => Number(place)));
-  const lost = pages.find((_, index) => !places.has(index + 1));
-  if (lost !== undefined) throw lostCommits(lost.stream, lost.window);
-}
-
 /** The counts that a window has while it is open. */
 export type OpenCount = { readonly pages: number; readonly bills: number };
 
-/** Reads the counts of the windows that the pages end. @param pages of one account. */
-export async function readEnding(
+/**
+ * Reads the counts of the pages' windows. @param pages of one account.
+ * @throws CommitsLostError where a window is not as the page before left it.
+ */
+export async function readWalked(
   tx: Transaction,
   pages: readonly PageCommit[],
 ): Promise<ReadonlyMap<PageCommit, OpenCount>> {
-  const ending = endingOf(pages);
-  if (ending.length === 0) return new Map();
   const { rows } = await tx.execute<{ place: string; pages: number; bills: string }>(sql`
     select place, pages, bills
     from checkpoints
-    join ${walkedWindows(ending)}
-      on ${isWalked(ending)}`);
+    join ${walkedWindows(pages)}
+      on ${isWalked(pages)}`);
   const counts = new Map(
     rows.map(({ place, pages, bills }) => [Number(place), { pages, bills: Number(bills) }]),
   );
-  refuseLost(ending, rows);
   return new Map(
-    ending.map((page, index) => {
+    pages.map((page, index) => {
       const count = counts.get(index + 1);
-      if (count === undefined)
-        throw new Error("defect: an open window came back without its counts");
+      if (count === undefined) throw lostCommits(page.stream, page.window);
       return [page, count];
     }),
   );
@@ -87,19 +73,20 @@ export async function readEnding(
 
 /**
  * Replaces an account's windows that end by the time that their walks have proven.
- * @param counts of these windows while they were open.
+ * @param windows the counts that all pages' windows have while they are open.
  */
 export async function endWindows(
   tx: Transaction,
-  counts: ReadonlyMap<PageCommit, OpenCount>,
+  windows: ReadonlyMap<PageCommit, OpenCount>,
   runId: string,
 ): Promise<void> {
-  const pages = [...counts.keys()];
+  const ended = [...windows].filter(([{ next }]) => "end" in next);
+  const pages = ended.map(([page]) => page);
   const [first] = pages;
   if (first === undefined) return;
   // Sent together; the server executes them in this order.
   const dropped = dropWalked(tx, pages);
-  const settled = [...counts].flatMap(([page, count]) => settlePage(tx, page, count, runId));
+  const settled = ended.flatMap(([page, count]) => settlePage(tx, page, count, runId));
   const productTypes = pages.map(({ stream }) => stream.productType);
   const refreshed = refreshStreamTimes(tx, first.stream.account, productTypes);
   await Promise.all([dropped, ...settled, refreshed]);
@@ -136,7 +123,7 @@ export async function moveCursors(
 ): Promise<void> {
   const moved = pages.filter(({ next }) => !("end" in next));
   if (moved.length === 0) return;
-  const { rows } = await tx.execute<{ place: string }>(sql`
+  await tx.execute(sql`
     update checkpoints
     set
       cursor = walked.cursor,
@@ -146,7 +133,5 @@ export async function moveCursors(
       started_at = walked.started_at,
       updated_at = statement_timestamp()
     from ${walkedWindows(moved)}
-    where ${isWalked(moved)}
-    returning walked.place`);
-  refuseLost(moved, rows);
+    where ${isWalked(moved)}`);
 }

@@ -153,21 +153,18 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "restatements dropped",
-    file: "src/ledger/merge-bills.ts",
-    changes: [["stored.filter(({ isRestated }) => !isRestated)", "stored"]],
+    file: "src/ledger/upsert-bills.ts",
+    changes: [["last !== undefined && isSame(last.bill, bill)", "last !== undefined"]],
   },
   {
     name: "the day of new bills not marked",
     file: "src/ledger/upsert-bills.ts",
-    changes: [["putIntoDays(tx, account, written, [])", "putIntoDays(tx, account, [], [])"]],
+    changes: [["written.map(dayBill), rewritten", "[], rewritten"]],
   },
   {
     name: "the day of bills that are stored again not marked",
-    file: "src/ledger/merge-bills.ts",
-    changes: [
-      ["takeOutOfDays(tx, account, replaced)", "takeOutOfDays(tx, account, [])"],
-      ["written.map(({ bill }) => ({ productType, bill }))", "[]"],
-    ],
+    file: "src/ledger/upsert-bills.ts",
+    changes: [["takeOutOfDays(tx, account, rewritten)", "takeOutOfDays(tx, account, [])"]],
   },
   {
     name: "marks taken away from days that are not stored anew",
@@ -178,31 +175,33 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "what a restatement replaced not kept",
-    file: "src/ledger/merge-bills.ts",
-    changes: [["[keepReplaced(tx, stream, restated)]", "[]"]],
+    file: "src/ledger/upsert-bills.ts",
+    changes: [["[keepReplaced(tx, changes, now)]", "[]"]],
   },
   {
     name: "bills that are stored again counted again",
     file: "src/ledger/upsert-bills.ts",
-    changes: [["counted.new -= 1;", "counted.new -= isRestated ? 0 : 1;"]],
+    changes: [["counted.restated += 1;", "counted.restated += 1, counted.new += 1;"]],
   },
   {
     name: "unchanged rows rewritten",
-    file: "src/ledger/merge-bills.ts",
+    file: "src/ledger/upsert-bills.ts",
     changes: [
-      ["given.filter(({ bill }) => !unchanged.has(bill.billId))", "given"],
-      ['content("excluded")', 'sql.raw("(" + Array(12).fill("null").join(", ") + ")")'],
+      [
+        "counted.unchanged += 1;",
+        "counted.unchanged += 1; changed.set(key, { productType, bill });",
+      ],
     ],
   },
   {
     name: "decimals that pass through numbers",
     file: "src/ledger/bill-rows.ts",
-    changes: [["({ amount }) => amount)", "({ amount }) => String(Number(amount)))"]],
+    changes: [["amount: asPrinted(bill.amount)", "amount: String(Number(bill.amount))"]],
   },
   {
     name: "rows that broke the contract dropped",
-    file: "src/ledger/commit-pages.ts",
-    changes: [["await rejectRows(tx, stream, runId, rejected)", "rejected.length"]],
+    file: "src/ledger/write-pages.ts",
+    changes: [["rejectRows(tx, stream, runId, rejected)", "Promise.resolve(rejected.length)"]],
   },
   {
     name: "time that expired not recorded",
@@ -258,12 +257,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "a bill that is stored otherwise called equal",
     file: "src/ledger/verification-store.ts",
-    changes: [
-      [
-        "where kept.bill_id is null\n      or ${content",
-        "where kept.bill_id is null\n      or false and ${content",
-      ],
-    ],
+    changes: [["if (isSame(row.bill, served)) return [];", "return [];"]],
   },
   {
     name: "unified: an account in transit taken for a unified one",

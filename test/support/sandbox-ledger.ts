@@ -1,7 +1,7 @@
 import type { ProductType } from "../../src/contract/product-types.ts";
 import { epochMs, minuteMs } from "../../src/contract/time.ts";
 import type { Database } from "../../src/db/connect.ts";
-import { readStoredBills } from "../../src/ledger/stored-bills.ts";
+import { readStoredBills } from "../../src/ledger/bill-rows.ts";
 import { type Comparison, compareWithLedger } from "../../src/sandbox/comparison.ts";
 import type { Sandbox } from "../../src/sandbox/sandbox.ts";
 import { horizonAt } from "../../src/sync/plan.ts";

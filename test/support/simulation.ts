@@ -7,8 +7,8 @@ import { type Database, type OpenDatabase, openDatabase } from "../../src/db/con
 import { takeSyncLease } from "../../src/db/lease/sync-lease.ts";
 import type { Transport } from "../../src/exchange/transport.ts";
 import type { Answer } from "../../src/exchange-server/api.ts";
+import { readStoredBills } from "../../src/ledger/bill-rows.ts";
 import { openStore } from "../../src/ledger/ledger-store.ts";
-import { readStoredBills } from "../../src/ledger/stored-bills.ts";
 import { type Comparison, compareWithLedger } from "../../src/sandbox/comparison.ts";
 import { withLatency } from "../../src/sandbox/faults.ts";
 import { createSandbox, type Sandbox, type SandboxOptions } from "../../src/sandbox/sandbox.ts";

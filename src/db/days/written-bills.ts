@@ -1,5 +1,4 @@
 import { sql } from "drizzle-orm";
-import type { Bill } from "../../contract/bill.ts";
 import { type ProductType, walletOf } from "../../contract/product-types.ts";
 import { dayMs, type EpochMs, isoTime } from "../../contract/time.ts";
 import type { Transaction } from "../connect.ts";
@@ -51,13 +50,6 @@ export async function putIntoDays(
     moveEnds(tx, account, bills),
   ]);
 }
-
-/** A bill of a page. */
-export const dayBill = (productType: ProductType, bill: Bill): DayBill => ({
-  ...bill,
-  productType,
-  hasExtra: bill.extra !== null,
-});
 
 type PlacedBill = Pick<DayBill, "productType" | "billId" | "coin" | "cTime">;
 

@@ -3,7 +3,6 @@ import { asleepOrAwake, type Clock, systemClock } from "../../clock.ts";
 import { secondMs } from "../../contract/time.ts";
 import { AccountHeldError } from "../../errors.ts";
 import type { Database, Queryable } from "../connect.ts";
-import { pastStalledCopies } from "../sql/stalled-copies.ts";
 import { timeText } from "../sql/time-text.ts";
 import {
   type LeaseKind,
@@ -84,8 +83,7 @@ export async function takeLease(
   const { onWait, signal, clock = systemClock, timing = leaseTiming, onSeen } = options;
   const { renewals = new Renewals(db, kind, { clock, timing }), lockWaits } = options;
   const { holder = holderName() } = options;
-  const { leaseMs, renewMs, pollMs } = timing;
-  const watch = { clock, stalledAfterMs: leaseMs, everyMs: renewMs };
+  const { leaseMs, pollMs } = timing;
   const polls = Math.ceil((2 * leaseMs) / pollMs);
   const renewalWatch = new RenewalWatch(clock, leaseMs);
   const taker = { account, holder, leaseMs };
@@ -97,7 +95,7 @@ export async function takeLease(
       lockWaits === undefined
         ? take(db, kind, taker, abandoned)
         : lockWaits.transact((tx) => take(tx, kind, taker, abandoned));
-    const epoch = await pastStalledCopies(db, watch, taking);
+    const epoch = await taking;
     if (epoch !== undefined) {
       return renewals.keep({ account, epoch, askedAt, ...(onSeen && { onSeen }) });
     }

@@ -4,52 +4,53 @@ import { onlyRow } from "../db/sql/only-row.ts";
 import { timeText } from "../db/sql/time-text.ts";
 import type { PageCommit, PageCounts } from "../sync/store.ts";
 import { hasCurrentRows, rejectRows, supersedeRows } from "./rejected-bills.ts";
-import { type BeforeBills, lookUpBills, recordBills, storeBills } from "./upsert-bills.ts";
-import { endWindows, moveCursors, type OpenCount, readEnding } from "./walked-windows.ts";
+import { type BillsBefore, changesOf, lookUpBills, writeBills } from "./upsert-bills.ts";
+import { endWindows, moveCursors, type OpenCount, readWalked } from "./walked-windows.ts";
 
 /*
- * Each statement that waits for another one's answer costs a round trip, and a database may be 300 ms away.
- * So a transaction of pages sends its reads together with BEGIN, and its writes other than bills together:
- * five round trips in all, two of them for COPY, and three where no page has a bill.
+ * A database may be 300 ms away, so pages take two round trips: all reads are sent together with BEGIN, and
+ * all writes together with COMMIT. What would fail a page is read before it is written.
  */
 
 /** What is read before pages are written. */
 export type BeforePages = {
-  readonly bills: BeforeBills;
+  readonly bills: BillsBefore;
   readonly hasCurrentRows: boolean;
-  readonly ending: ReadonlyMap<PageCommit, OpenCount>;
+  readonly windows: ReadonlyMap<PageCommit, OpenCount>;
 };
 
-/** Reads it in one round trip. @throws CommitsLostError where the page before an ending one is gone. */
+/** Reads it in one round trip. @throws CommitsLostError where what the page before left is gone. */
 export async function lookUpPages(
   tx: Transaction,
   pages: readonly PageCommit[],
 ): Promise<BeforePages> {
-  const [bills, hasCurrent, ending] = await Promise.all([
+  const [bills, hasCurrent, windows] = await Promise.all([
     lookUpBills(tx, pages),
     hasCurrentRows(tx, pages),
-    readEnding(tx, pages),
+    readWalked(tx, pages),
   ]);
-  return { bills, hasCurrentRows: hasCurrent, ending };
+  return { bills, hasCurrentRows: hasCurrent, windows };
 }
 
-/** Writes pages of one account, at most one of each window, and all that follows from them. */
+/**
+ * Writes pages of one account, at most one of each window, and all that follows from them. All statements are
+ * sent before the first is answered.
+ */
 export async function writePages(
   tx: Transaction,
   pages: readonly PageCommit[],
   before: BeforePages,
   runId: string,
 ): Promise<{ readonly counts: readonly PageCounts[]; readonly endedAt: string }> {
-  const stored = await storeBills(tx, pages, before.bills);
-  // Independent of each other, so sent together: one round trip where nothing was rejected.
-  const [rejected, endedAt] = await Promise.all([
+  const changes = changesOf(pages, before.bills);
+  const [, rejected, , , endedAt] = await Promise.all([
+    writeBills(tx, pages, changes, before.bills),
     keepRejected(tx, pages, before, runId),
-    readEnd(tx),
-    recordBills(tx, pages, before.bills, stored),
-    endWindows(tx, before.ending, runId),
+    endWindows(tx, before.windows, runId),
     moveCursors(tx, pages, runId),
+    readEnd(tx),
   ]);
-  const counts = stored.counts.map((counted, place) => ({
+  const counts = changes.counts.map((counted, place) => ({
     ...counted,
     rejected: onlyRow(rejected.slice(place, place + 1), "a page's rejected rows"),
   }));
@@ -69,10 +70,8 @@ async function keepRejected(
   before: BeforePages,
   runId: string,
 ): Promise<readonly number[]> {
-  if (before.hasCurrentRows) await supersedeRows(tx, pages);
-  const counts: number[] = [];
-  for (const { stream, rejected } of pages) {
-    counts.push(await rejectRows(tx, stream, runId, rejected));
-  }
-  return counts;
+  const superseded = before.hasCurrentRows ? supersedeRows(tx, pages) : Promise.resolve();
+  const counts = pages.map(({ stream, rejected }) => rejectRows(tx, stream, runId, rejected));
+  const [found] = await Promise.all([Promise.all(counts), superseded]);
+  return found;
 }
