@@ -143,6 +143,8 @@ const wrong: readonly [string, unknown, string][] = [
   ["an account that is none", { accounts: [main, "x"] }, "accounts[1]: is not an object in braces"],
   ["no name", one({ name: undefined }), "accounts[0].name: is missing; it is 1 to 64 letters"],
   ["a bad name", one({ name: "desk one" }), "accounts[0].name: is not 1 to 64 letters"],
+  ["a name like an option", one({ name: "-rf" }), "accounts[0].name: is not 1 to 64 letters"],
+  ["a name like a folder", one({ name: ".." }), "accounts[0].name: is not 1 to 64 letters"],
   ["no key", one({ apiKey: undefined }), `accounts[0].apiKey: is missing; ${origin}`],
   [
     "a number for a passphrase",

@@ -133,6 +133,14 @@ test("an account is renamed in all tables at once; two ledgers are never put int
     code: 2,
     stderr: expect.stringMatching(/^"a name" is not a name: 1 to 64 letters/),
   });
+  for (const name of ["--help", "-rf", ".."]) {
+    expect(await rename("--", "old", name)).toMatchObject({ code: 2, stdout: "" });
+    expect(await at.run(["accounts", "add", "--", name])).toMatchObject({ code: 2, stdout: "" });
+  }
+  // One that was stored before such names were refused.
+  await at.db.execute(sql`
+    insert into bill_counts (account, product_type, bills) values ('-rf', 'USDT-FUTURES', 0)`);
+  expect(await rename("--", "-rf", "renamed")).toMatchObject({ code: 0 });
   await using elsewhere = await takeSyncLease(at.db, "old", {
     signal: AbortSignal.timeout(50_000),
   });

@@ -154,6 +154,10 @@ const bad: readonly [Environment, RegExp][] = [
   [{ EXCHANGE_LOCALE: "english" }, /^EXCHANGE_LOCALE "english" is not a tag such as en-US$/],
   [{ EXCHANGE_ACCOUNT: "desk one" }, /^EXCHANGE_ACCOUNT "desk one" is not 1 to 64 letters/],
   [{ EXCHANGE_ACCOUNT: "a".repeat(65) }, /^EXCHANGE_ACCOUNT/],
+  [
+    { EXCHANGE_ACCOUNT: "--help" },
+    /^EXCHANGE_ACCOUNT "--help" is not .* begin with no dot or hyphen/,
+  ],
   [{ PRODUCT_TYPES: "USDT-FUTURE" }, /^PRODUCT_TYPES .*, did you mean USDT-FUTURES\?$/],
   [{ PRODUCT_TYPES: "usdt-futures" }, /did you mean USDT-FUTURES\?$/],
   [

@@ -132,6 +132,16 @@ test("credentials of accounts that were added may be in a directory of their own
   );
 });
 
+test.each(["--help", "-rf", "..", ".git"])(
+  "no credentials are looked up by the name %s, which may stand in the table",
+  async (name) => {
+    const path = await file("table.json", { credentials: printsAll });
+    await expect(lookUp(path, name, { name, productTypes: undefined })).rejects.toThrow(
+      /are not looked up, since a name is 1 to 64 .*accounts rename -- /,
+    );
+  },
+);
+
 const secret = "s3cret-that-nobody-may-see";
 const failures: readonly (readonly [string, readonly string[], string])[] = [
   [

@@ -2,11 +2,13 @@ import { dirname, join } from "node:path";
 import type { ProductType } from "../contract/product-types.ts";
 import { UsageError } from "../errors.ts";
 import { didYouMean, nearest } from "../nearest.ts";
+import { shellWord } from "../printable.ts";
 import { Secret } from "../secret.ts";
 import type { Account } from "./account.ts";
 import { readAccounts, wantedTypes } from "./accounts-file.ts";
 import { credentialOrigin } from "./credentials.ts";
 import {
+  accountName,
   type Environment,
   type LogLevel,
   productTypeOf,
@@ -182,10 +184,19 @@ function readConfiguredAccounts(
   const accountOf = ({ productTypes: types, ...settings }: AccountSettings): Account => ({
     ...settings,
     ...wantedTypes(types ?? productTypes, settings.demo ?? false),
-    lookUp: lookUpOf(settings.name),
+    lookUp: accountName.pattern.test(settings.name)
+      ? lookUpOf(settings.name)
+      : () => Promise.reject(unusableName(settings.name)),
   });
   return { ...source, namesAccounts: true, added: { names: undefined, accountOf } };
 }
+
+/** Of an account that was added before its name was refused, or past this program. */
+const unusableName = (name: string): UsageError =>
+  new UsageError(
+    `account ${name}: its credentials are not looked up, since a name is ${accountName.form}; ` +
+      `run bill-sync accounts rename -- ${shellWord(name)} NAME`,
+  );
 
 /** The one account of the variables. Where they are wrong, it has the defaults. */
 function oneAccount(

@@ -9,10 +9,10 @@ import { fitsHeader, headerFault } from "./credentials.ts";
 /** Variables by name. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What an account may be called. */
+/** What an account may be called: neither an option nor a folder to the program that prints its credentials. */
 export const accountName = {
-  pattern: /^[\w.-]{1,64}$/,
-  form: "1 to 64 letters, digits, dots, hyphens or underscores",
+  pattern: /^\w[\w.-]{0,63}$/,
+  form: "1 to 64 letters, digits, dots, hyphens or underscores that begin with no dot or hyphen",
 };
 
 export const logLevels = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const;
