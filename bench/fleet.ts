@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { systemClock } from "../src/clock.ts";
 import { Queue } from "../src/fleet/queue.ts";
-import type { JobEnd } from "../src/fleet/task.ts";
+import type { JobEnd } from "../src/fleet/tasks.ts";
 import { workOff } from "../src/fleet/work-off.ts";
 import { Secret } from "../src/secret.ts";
 import { type FleetCounts, type FleetExchange, startFleetExchange } from "./fleet/exchange.ts";

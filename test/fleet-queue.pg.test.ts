@@ -5,9 +5,14 @@ import { describe, expect, test } from "vitest";
 import { dayMs, minuteMs } from "../src/contract/time.ts";
 import { type Database, inTransaction, openDatabase } from "../src/db/connect.ts";
 import { Queue } from "../src/fleet/queue.ts";
-import { queuedChecks, queuedTasks } from "../src/fleet/queued-tasks.ts";
-import { renameJobs } from "../src/fleet/renamed-job.ts";
-import { type Job, keyOf, type QueuedTask } from "../src/fleet/task.ts";
+import {
+  type Job,
+  keyOf,
+  type QueuedTask,
+  queuedChecks,
+  queuedTasks,
+  renameJobs,
+} from "../src/fleet/tasks.ts";
 import {
   readWorkerSessions,
   unawareOfEachOther,

@@ -87,7 +87,7 @@ test("the queue is loaded by the commands of the fleet, and its library by nothi
   const users = imports.filter(
     ({ from, to }) => roomOf(to) === "fleet" && roomOf(from) !== "fleet",
   );
-  const withoutLibrary = ["src/fleet/worker-sessions.ts", "src/fleet/renamed-job.ts"];
+  const withoutLibrary = ["src/fleet/worker-sessions.ts", "src/fleet/tasks.ts"];
   const outside = users.filter(({ to }) => !withoutLibrary.includes(to));
   const folders = new Set(outside.map(({ from }) => dirname(from)));
   expect([...folders]).toEqual(["src/commands/fleet"]);

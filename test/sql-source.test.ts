@@ -127,7 +127,7 @@ test("no UPDATE, RETURNING or ON CONFLICT uses a volatile function, which distri
     "src/db/backup/restore.ts": 2,
     "src/db/accounts/rename-account.ts": 1,
     "src/reconciliation/breaks.ts": 1,
-    "src/fleet/queued-tasks.ts": 1,
+    "src/fleet/tasks.ts": 1,
     "src/reports/runs.ts": 1,
   });
 });

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { secondMs } from "../src/contract/time.ts";
-import { type Job, type JobEnd, keyOf } from "../src/fleet/task.ts";
+import { type Job, type JobEnd, keyOf } from "../src/fleet/tasks.ts";
 import { type WorkDeps, workOff } from "../src/fleet/work-off.ts";
 import { virtualClock } from "./support/virtual-clock.ts";
 

@@ -10,7 +10,7 @@ import type { Database, Transaction } from "../db/connect.ts";
 import { migrate } from "../db/migrate.ts";
 import { type CommandDatabase, openCommandDatabase } from "../db/open.ts";
 import { UsageError } from "../errors.ts";
-import { renameJobs } from "../fleet/renamed-job.ts";
+import { renameJobs } from "../fleet/tasks.ts";
 import { readSyncedStreams } from "../ledger/checkpoints.ts";
 import { streamName } from "../terminal/stream-names.ts";
 import { renameInKeys } from "./keys.ts";

@@ -1,7 +1,7 @@
 import { type Clock, repeatEvery } from "../clock.ts";
 import { secondMs } from "../contract/time.ts";
 import { beatMs, type Queue } from "./queue.ts";
-import type { Job, JobEnd } from "./task.ts";
+import type { Job, JobEnd } from "./tasks.ts";
 
 export type WorkDeps = {
   readonly queue: Pick<Queue, "fetch" | "beat" | "complete" | "fail" | "abandon" | "giveBack">;

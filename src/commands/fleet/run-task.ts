@@ -1,12 +1,20 @@
+import { errorText, exitOf } from "../../app/exit-code.ts";
+import { loggedRun } from "../../app/logged-run.ts";
 import { contractTypesOf, type Targets } from "../../app/targets.ts";
 import type { Config } from "../../config/config.ts";
 import type { Database } from "../../db/connect.ts";
-import type { JobEnd, Task } from "../../fleet/task.ts";
+import {
+  AccountHeldError,
+  ExchangeError,
+  firstThrown,
+  StoppedError,
+  UsageError,
+} from "../../errors.ts";
+import type { JobEnd, Task } from "../../fleet/tasks.ts";
+import { reconcileAccount } from "../../reconciliation/reconcile.ts";
 import type { Reporter } from "../sync/reporter.ts";
 import type { SyncSession } from "../sync/sync.ts";
-import type { SyncResult } from "../sync/sync-result.ts";
-import { checkAccount } from "./check-account.ts";
-import { jobEndOf, jobEndOfThrown } from "./job-end.ts";
+import { errorsOf, type SyncResult } from "../sync/sync-result.ts";
 
 /** Reads the configuration at each call, so that added accounts are found. */
 export type ReadConfigs = {
@@ -50,4 +58,53 @@ export async function runTask(
   } catch (error) {
     return jobEndOfThrown(error);
   }
+}
+
+/**
+ * How a sync's job ends. Two cases without success count as done: an account that another run
+ * holds, since that run syncs it, and a run without errors that left something open, which `status`
+ * reports.
+ */
+export const jobEndOf = (result: SyncResult): JobEnd => jobEndOfErrors(errorsOf(result));
+
+export const jobEndOfThrown = (error: unknown): JobEnd => jobEndOfErrors([error]);
+
+function jobEndOfErrors(thrown: readonly unknown[]): JobEnd {
+  const errors = thrown.map(firstThrown).filter((error) => !(error instanceof AccountHeldError));
+  if (errors.some((error) => error instanceof StoppedError)) return { is: "given back" };
+  const why = errorText(errors);
+  if (why === null) return { is: "done" };
+  return { is: errors.every(isHopeless) ? "hopeless" : "failed", why };
+}
+
+/** A refused request is refused again, and a wrong configuration stays wrong. */
+function isHopeless(error: unknown): boolean {
+  if (error instanceof UsageError) return true;
+  if (!(error instanceof ExchangeError)) return false;
+  const kinds = ["refused-credentials", "refused-permission", "refused-request"];
+  return kinds.includes(error.kind);
+}
+
+/**
+ * Checks what changed in one account, as `reconcile` does. A break is no failure: `status` reports
+ * it.
+ * @throws if the database fails.
+ */
+export async function checkAccount(
+  db: Database,
+  account: string,
+  signal: AbortSignal,
+): Promise<JobEnd> {
+  const check = async () => {
+    const { isWhole, chains, breaks } = await reconcileAccount(
+      db,
+      { account, productTypes: undefined },
+      { isFull: false },
+    );
+    const counts = { isWhole, chains: chains.length, breaks: breaks.length };
+    const isOpen = breaks.length > 0;
+    return { ...exitOf({ errors: [], isOpen, isAnythingDone: true }), counts, errors: [] };
+  };
+  await loggedRun(db, "reconcile", check, signal);
+  return { is: "done" };
 }

@@ -1,19 +1,20 @@
 import { createServer } from "node:net";
 import type { ExitCode, Io } from "../../app/io.ts";
-import { systemClock } from "../../clock.ts";
+import { type Clock, repeatEvery, systemClock } from "../../clock.ts";
+import { minuteMs } from "../../contract/time.ts";
 import { openDatabase } from "../../db/connect.ts";
 import type { Egress } from "../../db/lease/neighbours.ts";
 import { openCommandDatabase } from "../../db/open.ts";
 import { messageOf, StoppedError, UsageError } from "../../errors.ts";
 import { Queue } from "../../fleet/queue.ts";
-import type { JobEnd, Task } from "../../fleet/task.ts";
+import { type JobEnd, type Task, taskName } from "../../fleet/tasks.ts";
 import { workOff } from "../../fleet/work-off.ts";
 import { workerSessionName } from "../../fleet/worker-sessions.ts";
-import { openLog } from "../../log.ts";
+import { type Log, openLog } from "../../log.ts";
 import { statementMaxMs as checkMaxMs } from "../../reconciliation/reconcile.ts";
+import { logReporter, type Reporter } from "../sync/reporter.ts";
 import { openSyncSession } from "../sync/sync.ts";
 import { type ReadConfigs, runTask } from "./run-task.ts";
-import { openWorkerLog } from "./worker-log.ts";
 
 export type WorkerOptions = {
   readonly concurrency: number;
@@ -78,4 +79,39 @@ async function refuseForeign(address: string): Promise<void> {
     );
   });
   server.close();
+}
+
+/** A worker's log: failures, and each minute the number of jobs since the start. */
+export type WorkerLog = Disposable & {
+  /** A reporter for one run. Ordinary events are logged at the level debug. */
+  readonly reporter: () => Reporter;
+  readonly count: (task: Task, end: JobEnd) => void;
+};
+
+export function openWorkerLog(log: Log, clock: Clock): WorkerLog {
+  const quiet: Log = {
+    debug: log.debug.bind(log),
+    info: log.debug.bind(log),
+    warn: log.warn.bind(log),
+    error: log.error.bind(log),
+  };
+  const over = new AbortController();
+  const counts = { done: 0, failed: 0, hopeless: 0, "given back": 0 };
+  const tellCounts = (): void => {
+    if (Object.values(counts).some((count) => count > 0)) log.info(counts, "jobs since the start");
+  };
+  void repeatEvery(clock, minuteMs, over.signal, tellCounts);
+  return {
+    reporter: () => logReporter(quiet, clock),
+    count(task, end) {
+      counts[end.is]++;
+      if (end.is === "hopeless")
+        log.error(`${taskName(task)}: given up until the next round: ${end.why}`);
+      if (end.is === "failed") log.warn(`${taskName(task)}: to be tried again: ${end.why}`);
+    },
+    [Symbol.dispose]() {
+      over.abort();
+      tellCounts();
+    },
+  };
 }

@@ -30,7 +30,7 @@ export function addFleetCommands(
     return enqueueCommand(all(), io, options);
   };
   const schedule = async ({ every }: { readonly every: number }) => {
-    const { scheduleCommand } = await import("../fleet/schedule.ts");
+    const { scheduleCommand } = await import("../fleet/enqueue.ts");
     return scheduleCommand(all, io, { everyMs: every });
   };
   program

@@ -1,0 +1,178 @@
+import { sql } from "drizzle-orm";
+import { historyMs, minuteMs } from "../contract/time.ts";
+import type { Queryable, Transaction } from "../db/connect.ts";
+import { withDatabaseErrors } from "../db/database-errors.ts";
+import { isOneOf } from "../db/sql/one-of.ts";
+import { failedQueue, queueSchema, syncQueue } from "../reports/queue-status.ts";
+
+/** One piece of a worker's work: the sync or the check of one account, or the public lists. */
+export type Task =
+  | { readonly account: string }
+  | { readonly reconcile: string }
+  | { readonly lists: true };
+
+/** A task on its way into the queue. */
+export type QueuedTask = {
+  readonly task: Task;
+  /** The highest priority goes first. */
+  readonly priority: number;
+  /**
+   * Tasks of one group run one after the other. Accounts of one user of the exchange share a group.
+   */
+  readonly group: string;
+};
+
+/** A task that this process fetched. */
+export type Job = {
+  readonly id: string;
+  /** How often the task was tried before. It tells this try from a later one. */
+  readonly retryCount: number;
+  readonly task: Task;
+};
+
+/** How a job ended. */
+export type JobEnd =
+  | { readonly is: "done" }
+  /** Another try may succeed. */
+  | { readonly is: "failed"; readonly why: string }
+  /** Another try fails as well until somebody acts. */
+  | { readonly is: "hopeless"; readonly why: string }
+  /** The job was stopped, and another worker continues it. */
+  | { readonly is: "given back" };
+
+// Account names contain no colon, so these keys cannot be an account's.
+const listsKey = ":lists";
+const reconcilePrefix = ":reconcile ";
+
+/** A task's key. The queue never holds two tasks of the same key. */
+export function keyOf(task: Task): string {
+  if ("account" in task) return task.account;
+  return "reconcile" in task ? reconcilePrefix + task.reconcile : listsKey;
+}
+
+export function taskOf(key: string): Task {
+  if (key === listsKey) return { lists: true };
+  return key.startsWith(reconcilePrefix)
+    ? { reconcile: key.slice(reconcilePrefix.length) }
+    : { account: key };
+}
+
+/** The account that a task is about; undefined for the public lists. */
+export function accountOf(task: Task): string | undefined {
+  if ("account" in task) return task.account;
+  return "reconcile" in task ? task.reconcile : undefined;
+}
+
+export function taskName(task: Task): string {
+  if ("account" in task) return task.account;
+  return "reconcile" in task ? `reconcile of ${task.reconcile}` : "symbols and contracts";
+}
+
+const prioritiesMax = historyMs / minuteMs;
+
+/** An account to be queued, with the exchange's user whose account it is, if known. */
+export type AccountToQueue = { readonly name: string; readonly uid?: string | undefined };
+
+/**
+ * The tasks of one round. An account's priority is the age of its oldest unread time, in minutes:
+ * the exchange deletes that time first. An account that was never read comes first, because it
+ * loses its oldest bills every minute. The public lists change once in days and precede all
+ * accounts, at one request each.
+ * @param areAll whether these are all accounts. If not, only the rows of these accounts are read.
+ */
+export async function queuedTasks(
+  db: Queryable,
+  accounts: readonly AccountToQueue[],
+  { areAll }: { readonly areAll: boolean },
+): Promise<readonly QueuedTask[]> {
+  const ages = await readUnreadAges(db, areAll ? undefined : accounts.map(({ name }) => name));
+  const tasks = accounts.map(({ name, uid }) => ({
+    task: { account: name },
+    priority: ages.get(name) ?? prioritiesMax,
+    group: uid === undefined ? name : `uid ${uid}`,
+  }));
+  const lists = { task: { lists: true }, priority: prioritiesMax + 1, group: "lists" } as const;
+  return [lists, ...tasks];
+}
+
+/**
+ * A check of each account. Checks have the lowest priority: nothing waits for them, so they run
+ * when no sync is due.
+ */
+export const queuedChecks = (accounts: readonly AccountToQueue[]): readonly QueuedTask[] =>
+  accounts.map(({ name }) => {
+    const task = { reconcile: name };
+    return { task, priority: -1, group: keyOf(task) };
+  });
+
+/**
+ * The age of each account's oldest unread time, in minutes. Accounts that were never read are left
+ * out.
+ */
+async function readUnreadAges(
+  db: Queryable,
+  accounts: readonly string[] | undefined,
+): Promise<ReadonlyMap<string, number>> {
+  const { rows } = await withDatabaseErrors(() =>
+    db.execute<{ account: string; minutes: number }>(sql`
+      select
+        account,
+        greatest(0, least(
+          ${prioritiesMax},
+          ceil(extract(epoch from clock_timestamp() - min(settled_to)) / 60)
+        ))::int as minutes
+      from stream_times as streams
+      where ${isOneOf(accounts)}
+        and not exists (
+          select 1
+          from stream_states as ended
+          where ended.account = streams.account
+            and ${isOneOf(accounts)}
+            and ended.product_type in ('', streams.product_type)
+            and (ended.retired_at is not null or ended.closed_at is not null)
+        )
+      group by account`),
+  );
+  return new Map(rows.map(({ account, minutes }) => [account, minutes]));
+}
+
+/**
+ * Renames an account in its waiting jobs and in those that were given up. No job of the account is
+ * at work while it is renamed. Without a queue it does nothing.
+ */
+export async function renameJobs(
+  tx: Transaction,
+  { from, to }: { readonly from: string; readonly to: string },
+): Promise<void> {
+  const { rows } = await tx.execute(sql`
+    select 1
+    where to_regclass(${`${queueSchema}.job`}) is not null`);
+  if (rows.length === 0) return;
+  await renameJobsOf(tx, keyOf({ account: from }), keyOf({ account: to }));
+  await renameJobsOf(tx, keyOf({ reconcile: from }), keyOf({ reconcile: to }));
+}
+
+async function renameJobsOf(tx: Transaction, from: string, to: string): Promise<void> {
+  const isOld = sql`
+      singleton_key = ${from}
+      and (name = ${failedQueue} or name = ${syncQueue} and state < 'active')`;
+  // The new name may wait already, and an account waits only once.
+  await tx.execute(sql`
+    delete from fleet.job
+    where ${isOld}
+      and exists (
+        select 1
+        from fleet.job as other
+        where other.name = ${syncQueue}
+          and other.singleton_key = ${to}
+          and other.state <= 'active'
+          and job.name = ${syncQueue}
+      )`);
+  await tx.execute(sql`
+    update fleet.job
+    set
+      singleton_key = ${to},
+      data = jsonb_set(data, '{key}', to_jsonb(${to}::text)),
+      group_id = case when group_id = ${from} then ${to} else group_id end
+    where ${isOld}`);
+}
