@@ -98,7 +98,7 @@ async function firstSync({ accounts, link }: Case, database: string): Promise<Fi
       ACCOUNTS_FILE: file,
       PRODUCT_TYPES: productType,
     });
-    const counted = "(select count(*) from bills), (select sum(epoch) from account_leases)";
+    const counted = "(select count(*) from bills), (select sum(epoch) from leases)";
     const [row = []] = await query(database, `select ${counted}`);
     const [bills, leases] = row.map(Number);
     return { seconds, bills: bills ?? 0, leases: leases ?? 0, connections: far.connections().most };

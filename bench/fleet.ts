@@ -185,7 +185,7 @@ async function measureKill(server: BenchServer, exchange: FleetExchange) {
   const [first = "", second = ""] = addresses;
   const held = async () => {
     const { rows } = await client.query<{ account: string }>(
-      "select account from account_leases where holder like '%via ' || $1",
+      "select account from leases where holder like '%via ' || $1",
       [first],
     );
     return rows.length;

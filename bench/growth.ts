@@ -105,7 +105,7 @@ async function forgetSince({ client }: BenchDatabase, time: number): Promise<voi
   await client.query("delete from bills where c_time >= $1", since);
   await client.query("delete from checkpoints where window_start >= $1 or state = 'open'", since);
   await client.query("update checkpoints set window_end = $1 where window_end > $1", since);
-  await client.query("delete from account_leases");
+  await client.query("delete from leases");
 }
 
 /**
@@ -115,9 +115,7 @@ async function forgetSince({ client }: BenchDatabase, time: number): Promise<voi
 async function aYear(given: BenchDatabase, days: number) {
   await using opened = openDatabase(given.url);
   const { db } = opened;
-  await given.client.query("insert into account_leases values ($1, 'bench', 1, now())", [
-    stream.account,
-  ]);
+  await given.client.query("insert into leases values ($1, 'bench', 1, now())", [stream.account]);
   const store = openStore(db, { account: stream.account, epoch: 1 }, randomUUID());
   const start = Date.now() - days * dayMs;
   const stepMs = 5 * minuteMs;

@@ -147,7 +147,7 @@ test("a renamed account is refused before the exchange is asked; the remedy rena
     /^main: this API key's ledger is stored as account old, and as main it would/,
   );
   expect(await billsOf(at.db)).toEqual([stored]);
-  const { rows } = await at.db.execute(sql`select account from account_leases`);
+  const { rows } = await at.db.execute(sql`select account from leases`);
   expect(rows).toEqual([{ account: "old" }]);
 
   const [, words = ""] = /: bill-sync (accounts rename .*)$/.exec(line) ?? [];

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";
 import { namedTables } from "../src/db/accounts/rename-account.ts";
 import { openDatabase } from "../src/db/connect.ts";
-import { takeSyncLease } from "../src/db/lease/sync-lease.ts";
+import { Leases } from "../src/db/lease/leases.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { readKeys, writeKeys } from "../src/serve/keys/key-file.ts";
 import { type CliEnvironment, environmentFor, runCli, temporaryFolder } from "./support/cli.ts";
@@ -141,7 +141,7 @@ test("an account is renamed in all tables at once; two ledgers are never put int
   await at.db.execute(sql`
     insert into bill_counts (account, product_type, bills) values ('-rf', 'USDT-FUTURES', 0)`);
   expect(await rename("--", "-rf", "renamed")).toMatchObject({ code: 0 });
-  await using elsewhere = await takeSyncLease(at.db, "old", {
+  await using elsewhere = await new Leases(at.db).take("old", {
     signal: AbortSignal.timeout(50_000),
   });
   expect(await rename("old", "main")).toMatchObject({ code: 3 });
@@ -258,7 +258,6 @@ test("a rename takes every table that has an account, of this program or of its 
       and attname = 'account'
       and not attisdropped
     order by relname`);
-  const leases = ["account_guests", "account_leases"];
-  const all = [...namedTables.map((table) => getTableName(table)), ...leases];
+  const all = [...namedTables.map((table) => getTableName(table)), "leases"];
   expect(all.toSorted()).toEqual(rows.map(({ name }) => name).toSorted());
 });

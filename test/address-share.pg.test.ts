@@ -2,7 +2,7 @@ import { hostname } from "node:os";
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { secondMs } from "../src/contract/time.ts";
-import { countNeighbours, holderName } from "../src/db/lease/neighbours.ts";
+import { countNeighbours, holderName } from "../src/db/lease/holders.ts";
 import { rollingWindow } from "../src/exchange-server/arrivals.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { environmentFor, runCli } from "./support/cli.ts";
@@ -12,13 +12,10 @@ const { database, tables } = await fileDatabase();
 
 type Lease = { readonly holder: string; readonly leftSeconds: number };
 
-async function holdLeases(
-  table: "account_leases" | "account_guests",
-  leases: readonly Lease[],
-): Promise<void> {
+async function holdLeases(leases: readonly Lease[]): Promise<void> {
   for (const [index, { holder, leftSeconds }] of leases.entries()) {
     await tables.db.execute(sql`
-      insert into ${sql.identifier(table)} (account, holder, epoch, expires_at)
+      insert into leases (account, holder, epoch, expires_at)
       values (
         ${`${holder} ${index}`}, ${holder}, 1,
         clock_timestamp() + ${leftSeconds} * interval '1 s'
@@ -36,7 +33,7 @@ test("processes share an address where all of them named it, and where one of a 
   const leftSeconds = 3_600;
   const [named, other] = [{ localAddress: "10.1.2.3" }, { localAddress: "10.1.2.30" }];
   const nat = { name: "nat-1", localAddress: "10.1.2.4" };
-  await holdLeases("account_leases", [
+  await holdLeases([
     { holder: holderName(4_000_001, named), leftSeconds },
     { holder: holderName(4_000_002, other), leftSeconds },
     { holder: holderName(4_000_003), leftSeconds },
@@ -46,12 +43,12 @@ test("processes share an address where all of them named it, and where one of a 
   ]);
   const counts = [named, other, nat, {}].map((egress) => countNeighbours(tables.db, egress));
   expect(await Promise.all(counts)).toEqual([3, 2, 2, 3]);
-  await tables.db.execute(sql`delete from account_leases`);
+  await tables.db.execute(sql`delete from leases`);
 });
 
 test("a sync beside others of its machine, each with accounts of its own, keeps to its share of the address", async () => {
   const [elsewhere, prefixed] = [`not-${hostname()}`, `${hostname()}2`];
-  await holdLeases("account_leases", [
+  await holdLeases([
     ...processes(1_000_001, 18),
     // One process with two accounts, one that has ended, one that was killed, this one, and some on other
     // machines.
@@ -62,10 +59,9 @@ test("a sync beside others of its machine, each with accounts of its own, keeps 
     { holder: `${elsewhere} process 7`, leftSeconds: 3_600 },
     { holder: `${prefixed} process 7`, leftSeconds: 3_600 },
   ]);
-  await holdLeases("account_guests", processes(3_000_000, 1));
-  expect(await countNeighbours(tables.db)).toBe(19);
+  expect(await countNeighbours(tables.db)).toBe(18);
 
-  await tables.db.execute(sql`delete from account_leases where holder = ${holderName()}`);
+  await tables.db.execute(sql`delete from leases where holder = ${holderName()}`);
   const arrivals = rollingWindow(secondMs);
   await using sandbox = await openSandbox({
     seed: "neighbours",

@@ -9,7 +9,7 @@ import { backUp, keptTables } from "../src/db/backup/backup.ts";
 import { readBackup } from "../src/db/backup/backup-reader.ts";
 import { restore } from "../src/db/backup/restore.ts";
 import { inTransaction, openDatabase } from "../src/db/connect.ts";
-import { takeSyncLease } from "../src/db/lease/sync-lease.ts";
+import { Leases } from "../src/db/lease/leases.ts";
 import { migrate, migrateTo } from "../src/db/migrate.ts";
 import { StoppedError } from "../src/errors.ts";
 import { readStoredBills } from "../src/ledger/bill-rows.ts";
@@ -47,8 +47,7 @@ const hostile = String.raw`
      null, '9999-12-31 23:59:59.999Z', null, '2026-01-01Z');
   insert into rejected_bills values
     ('a', 'USDT-FUTURES', 'd', e'{"x":"\\t\\\\."}\n\\.\n', '', e'\x01', '00000000-0000-0000-0000-00000000000a', now());
-  insert into ltv_snapshots values ('a', '', now(), now(), 0.10, array['1', null, '{},"', ''], 1, 2, null);
-  insert into account_guests values ('a', 'somebody', 7, now() - interval '1 day');`;
+  insert into ltv_snapshots values ('a', '', now(), now(), 0.10, array['1', null, '{},"', ''], 1, 2, null);`;
 
 let folder: string;
 let full: TestDatabase;
@@ -89,13 +88,12 @@ describe("a backup", () => {
     const filled = made.tables.filter(({ rows }: { rows: number }) => rows > 0);
     expect(filled.length).toBeGreaterThan(13);
     const names = made.tables.map(({ table }: { table: string }) => table);
-    expect(names).not.toContain("account_leases");
-    expect(names).not.toContain("account_guests");
+    expect(names).not.toContain("leases");
     const others = await query<{ name: string }>(
       full.url,
       "select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r' and not relispartition",
     );
-    expect(new Set([...names, "account_leases", "account_guests", "analytics_views"])).toEqual(
+    expect(new Set([...names, "leases", "analytics_views"])).toEqual(
       new Set(others.map(({ name }) => name)),
     );
   });
@@ -178,7 +176,7 @@ describe("restore", () => {
     expect(end.stdout).toMatch(/^restored \S+: [\d,]+ bills, [\d,]+ rows of \d+ tables, taken /);
     // The backup has no leases, and yet the accounts are found by their names even if a node is down.
     const accounts = "select distinct account from stream_times order by account";
-    const leased = "select account from account_leases where holder = '' order by account";
+    const leased = "select account from leases where holder = '' order by account";
     expect(await query(database.url, leased)).toEqual(await query(database.url, accounts));
     const again = join(folder, "again.gz");
     await backup(database.url, again);
@@ -211,7 +209,7 @@ describe("restore", () => {
     await using database = await testDatabase();
     const { db, ...open } = openDatabase(database.url);
     {
-      await using _lease = await takeSyncLease(db, "a", { signal });
+      await using _lease = await new Leases(db).take("a", { signal });
       const end = await runCli(["restore", path], { env: { DATABASE_URL: database.url } });
       expect(end).toMatchObject({
         code: 3,

@@ -59,9 +59,7 @@ async function commitAsGroup(
   const blocker = await tables.db.$client.connect();
   try {
     await blocker.query("begin");
-    await blocker.query("select from account_leases where account = $1 for update", [
-      stream.account,
-    ]);
+    await blocker.query("select from leases where account = $1 for update", [stream.account]);
     const first = store.commitPage(aPage(stream, windowOf(0), { cursor: "c0" }));
     await untilBlocked(tables.db, 1);
     // The results are collected at once. Otherwise a page that fails early would be an unhandled rejection.

@@ -3,12 +3,10 @@ import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { dayMs, epochMs, isoTime } from "../src/contract/time.ts";
 import { openDatabase } from "../src/db/connect.ts";
-import { takeVerifyLease } from "../src/db/lease/verify-lease.ts";
-import { rollingWindow } from "../src/exchange-server/arrivals.ts";
+import { Leases } from "../src/db/lease/leases.ts";
 import { openSandbox, type SandboxOptions } from "../src/sandbox/sandbox.ts";
 import { environmentFor, runCli, startCli } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
-import { exactly, heldAgainstLedger } from "./support/sandbox-ledger.ts";
 
 const second = 1_000;
 // Shorter than the silence after which a client gives up.
@@ -20,13 +18,7 @@ async function house(options: Partial<SandboxOptions> = {}) {
   const stack = new AsyncDisposableStack();
   const arrivals: { readonly who: string; readonly at: number }[] = [];
   const of = (locale: string) => arrivals.filter(({ who }) => who === locale).map(({ at }) => at);
-  let held: { readonly who: string; readonly until: string } | undefined;
-  const heldBack = async (who: string) => {
-    const until = performance.now() + heldMs;
-    while (held?.who === who && of(held.until).length === 0 && performance.now() < until) {
-      await sleep(10);
-    }
-  };
+  let held: { readonly who: string; readonly until: Promise<void> } | undefined;
   const sandbox = stack.use(
     await openSandbox({
       seed: "verify",
@@ -35,7 +27,8 @@ async function house(options: Partial<SandboxOptions> = {}) {
         const isBills = request.path.endsWith("/account/bill");
         const who = request.headers["locale"] ?? "";
         if (isBills) arrivals.push({ who, at: performance.now() });
-        await heldBack(who);
+        // No longer than until a client gives up.
+        if (held?.who === who) await Promise.race([held.until, sleep(heldMs)]);
         return answer(request);
       },
       ...options,
@@ -54,86 +47,40 @@ async function house(options: Partial<SandboxOptions> = {}) {
     async untilArrivals(locale: string, count: number) {
       while (of(locale).length < count) await sleep(10);
     },
-    /**
-     * Holds one process's answer until the other process sends a request. Otherwise the first might have
-     * ended by then.
-     */
-    holdUntil(who: string, until: string) {
+    /** Holds a process's answers back. */
+    holdUntil(who: string, until: Promise<void>) {
       held = { who, until };
     },
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
 }
 
-/** The most that a rolling second held. */
-function peakOf(times: readonly number[]): number {
-  const window = rollingWindow(second);
-  for (const at of times) window.arrive(at);
-  return window.peak();
-}
-
-describe("a verification and a sync of one account at once", () => {
+describe("of a verification and a sync of one account, the second is refused with code 3", () => {
   const syncLocale = "en-US";
   const verifyLocale = "de-DE";
+  const sync = ["sync", "--only", "bills", "--product", "USDT-FUTURES"];
+  const verify = ["verify", "--from", daysAgo(15), "--to", daysAgo(2), "--product", "USDT-FUTURES"];
+  const bySince = String.raw`another run holds account main \(\S+ process \d+, since 2\S+ \S+Z\)`;
 
-  const check = ({ sandbox, of }: Awaited<ReturnType<typeof house>>) => {
-    const { peaks, refusals } = sandbox.statistics();
-    expect(refusals).toEqual({});
-    const bills = peaks.find(({ operation }) => operation === "account bills");
-    expect(bills?.requests).toBeLessThanOrEqual(10);
-    expect(peakOf(of(verifyLocale))).toBeLessThanOrEqual(2);
-  };
-
-  test("stay within ten requests a second together and both succeed, where the sync was first", async () => {
-    await using at = await house({ density: 2 });
-    await using sync = await at.start(syncLocale, ...["sync", "--only", "bills"]);
-    await at.untilArrivals(syncLocale, 5);
-    at.holdUntil(syncLocale, verifyLocale);
-    const span = ["--from", daysAgo(15), "--to", daysAgo(2)];
-    await using verify = await at.start(
-      verifyLocale,
-      ...["verify", ...span, "--product", "USDT-FUTURES", "--heal"],
-    );
-    const [synced, verified] = await Promise.all([sync.ended, verify.ended]);
-    expect(verified, verified.stdout).toMatchObject({ code: 0 });
-    expect(synced, synced.stdout).toMatchObject({ code: 0 });
-    check(at);
-    const [verifyTimes, syncTimes] = [at.of(verifyLocale), at.of(syncLocale)];
-    expect(verifyTimes[0]).toBeGreaterThan(syncTimes[0] ?? Number.NaN);
-    expect(verifyTimes[0]).toBeLessThan(syncTimes.at(-1) ?? Number.NaN);
-    // While verify ran, sync had eight requests a second.
-    const beside = syncTimes.filter(
-      (time) => time > (verifyTimes[0] ?? 0) && time < (verifyTimes.at(-1) ?? 0),
-    );
-    expect(beside.length).toBeGreaterThan(0);
-    expect(peakOf(beside)).toBeLessThanOrEqual(8);
-  });
-
-  test("stay within ten requests a second together and both succeed, where the verification was first", async () => {
+  test.each([
+    ["the verification", syncLocale, sync, verifyLocale, verify],
+    ["the sync", verifyLocale, verify, syncLocale, sync],
+  ])("where %s comes second", async (_, locale, first, otherLocale, second) => {
     await using at = await house();
-    const span = ["--from", daysAgo(30), "--to", daysAgo(2)];
-    await using verify = await at.start(
-      verifyLocale,
-      ...["verify", ...span, "--product", "USDT-FUTURES", "COIN-FUTURES", "--heal"],
-    );
-    await at.untilArrivals(verifyLocale, 2);
-    at.holdUntil(verifyLocale, syncLocale);
-    const syncedAt = Date.now();
-    await using sync = await at.start(
-      syncLocale,
-      ...["sync", "--only", "bills", "--product", "USDT-FUTURES"],
-    );
-    const [synced, verified] = await Promise.all([sync.ended, verify.ended]);
-    expect(verified, verified.stdout).toMatchObject({ code: 0 });
-    expect(synced, synced.stdout).toMatchObject({ code: 0 });
-    check(at);
-    const [verifyTimes, syncTimes] = [at.of(verifyLocale), at.of(syncLocale)];
-    expect(syncTimes[0]).toBeLessThan(verifyTimes.at(-1) ?? Number.NaN);
-    const beside = syncTimes.filter((time) => time < (verifyTimes.at(-1) ?? 0));
-    expect(peakOf(beside)).toBeLessThanOrEqual(8);
-    expect(await heldAgainstLedger(at.db, at.sandbox, "USDT-FUTURES", syncedAt)).toMatchObject(
-      exactly,
-    );
+    const held = Promise.withResolvers<void>();
+    at.holdUntil(locale, held.promise);
+    await using running = await at.start(locale, ...first);
+    await at.untilArrivals(locale, 1);
+    await using refused = await at.start(otherLocale, ...second);
+    const { code, stdout } = await refused.ended;
+    expect(code).toBe(3);
+    expect(stdout).toMatch(new RegExp(bySince));
+    expect(at.of(otherLocale)).toEqual([]);
+    held.resolve();
+    const end = await running.ended;
+    expect(end, end.stdout).toMatchObject({ code: first === sync ? 0 : 1 });
+    await using again = await at.start(otherLocale, ...second);
+    expect((await again.ended).code).toBe(0);
   });
 });
 
@@ -205,14 +152,14 @@ test("cuts off what lies behind the 90 days, and says so", async () => {
   );
 });
 
-test("is refused with code 3 where another verification is there", async () => {
+test("is refused with code 3 where another process holds the account", async () => {
   await using at = await house();
   const { signal } = new AbortController();
-  await using lease = await takeVerifyLease(at.db, "main", { signal });
+  await using lease = await new Leases(at.db).take("main", { signal });
   const span = ["--from", daysAgo(3), "--to", daysAgo(2)];
   const end = await at.run("verify", ...span, "--product", "USDT-FUTURES");
   expect(end.code).toBe(3);
-  expect(end.stdout).toMatch(/^main: another verify reads account main \(.+\); wait until it has/);
+  expect(end.stdout).toMatch(/^main: another run holds account main \(.+\); wait until it has/);
   expect(at.of("en-US")).toEqual([]);
   lease.assertHeld();
 });

@@ -314,7 +314,7 @@ describe("a page whose database fails is an error with its remedy, and nothing i
     const held = await begun();
     const blocker = await tables.db.$client.connect();
     await blocker.query("begin");
-    await blocker.query("select 1 from account_leases where account = $1 for update", [
+    await blocker.query("select 1 from leases where account = $1 for update", [
       held.stream.account,
     ]);
     const said = failureOf(held.store.commitPage(page(held)));
@@ -345,7 +345,7 @@ describe("a page whose database fails is an error with its remedy, and nothing i
     expect(said).toMatch(/: the connection to the server was lost; run again; what was committed/);
     // A server that received the commit may still be working on it, which its lock on the row shows.
     await tables.db.execute(sql`
-      select 1 from account_leases where account = ${held.stream.account} for update`);
+      select 1 from leases where account = ${held.stream.account} for update`);
     expect(outcomes).toContainEqual(await checkpoints(tables.db, held.stream));
     await expectResumed(held);
   });

@@ -34,9 +34,7 @@ describe.concurrent("the first sync into a database that is far away", { timeout
     const comparison = await heldAgainstLedger(near.db, sandbox, productType, syncedAt);
     expect(comparison).toMatchObject(exactly);
     expect(comparison.expected).toBeGreaterThan(300);
-    const { rows } = await near.db.execute(
-      sql`select account, holder, epoch::int from account_leases`,
-    );
+    const { rows } = await near.db.execute(sql`select account, holder, epoch::int from leases`);
     expect(rows).toEqual([{ account: "main", holder: "", epoch: 1 }]);
   });
 
@@ -61,7 +59,7 @@ describe.concurrent("the first sync into a database that is far away", { timeout
       said: expect.stringMatching(/^complete, after /m),
     });
     await using near = openDatabase(database.url);
-    const { rows } = await near.db.execute(sql`select account, epoch::int from account_leases`);
+    const { rows } = await near.db.execute(sql`select account, epoch::int from leases`);
     expect(rows).toHaveLength(names.length);
     expect(rows.filter(({ epoch }) => epoch !== 1)).toEqual([]);
     expect(far.connections().most).toBeLessThanOrEqual(10);

@@ -8,8 +8,7 @@ import { accountInfo } from "../src/contract/unified-account.ts";
 import { recordKey } from "../src/db/accounts/account-keys.ts";
 import { retire } from "../src/db/accounts/retirement.ts";
 import { openDatabase } from "../src/db/connect.ts";
-import { takeSyncLease } from "../src/db/lease/sync-lease.ts";
-import { takeVerifyLease } from "../src/db/lease/verify-lease.ts";
+import { Leases } from "../src/db/lease/leases.ts";
 import { openSandbox, type SandboxOptions } from "../src/sandbox/sandbox.ts";
 import { Secret } from "../src/secret.ts";
 import { entryOf, writeAccounts } from "./support/accounts-file.ts";
@@ -175,13 +174,13 @@ test("a .env that others may read is told with the remedy, where it holds a cred
   expect(await doctor("LOG_LEVEL=info\nDATA_DIR=x\n", 0o666)).not.toMatch(/env file/);
 });
 
-test("doctor writes nothing to the database but verify leases", async () => {
+test("doctor writes nothing to the database but leases", async () => {
   await using at = await house();
   const written = async () => {
     const { rows } = await at.db.execute(sql`
       select relname, n_tup_ins + n_tup_upd + n_tup_del as writes
       from pg_stat_user_tables
-      where relname not in ('account_guests', 'account_leases')
+      where relname <> 'leases'
       order by relname`);
     await at.db.execute(sql`select pg_stat_clear_snapshot()`);
     return rows;
@@ -191,46 +190,11 @@ test("doctor writes nothing to the database but verify leases", async () => {
   expect(await written()).toEqual(before);
   const { rows } = await at.db.execute(sql`
     select holder, expires_at < clock_timestamp() + interval '1 s' as is_over
-    from account_guests`);
+    from leases`);
   expect(rows).toEqual(Array(2).fill({ holder: "", is_over: true }));
 });
 
-test("a sync that begins while doctor tries a key leaves it a rate share", async () => {
-  const arrived = Promise.withResolvers<void>();
-  const answers = Promise.withResolvers<void>();
-  const wrapAnswer: SandboxOptions["wrapAnswer"] = (answer) => async (request) => {
-    if (request.path === accountBills.path) {
-      arrived.resolve();
-      await answers.promise;
-    }
-    return answer(request);
-  };
-  await using at = await house({ sandbox: { wrapAnswer } });
-  const looking = at.doctor("--account", "a");
-  await arrived.promise;
-  const hasLeft = Promise.withResolvers<void>();
-  const rateShare = { leaveShare: async () => hasLeft.resolve(), takeBack: () => undefined };
-  const { signal } = new AbortController();
-  await using _lease = await takeSyncLease(at.db, "a", { signal, rateShare });
-  await hasLeft.promise;
-  answers.resolve();
-  expect((await looking).stdout).toMatch(/^ok {4}account a/m);
-});
-
-test("doctor leaves the exchange to another holder of the verify lease, and says so", async () => {
-  await using at = await house();
-  const { signal } = new AbortController();
-  await using _lease = await takeVerifyLease(at.db, "a", { signal });
-  const end = await at.doctor();
-  expect(end.code).toBe(0);
-  expect(end.stdout).toMatch(
-    /^warn {2}account a +its key was not tried, another verify reads account a \(.+\); wait until/m,
-  );
-  expect(end.stdout).toMatch(/^ok {4}account b/m);
-  expect(at.sandbox.statistics().arrivals[accountBills.name]).toBe(6);
-});
-
-test("doctor tries no key where the database does not let it take the verify lease", async () => {
+test("doctor tries no key where the database does not let it take the lease", async () => {
   await using at = await house({
     alterUrl: ({ searchParams }) =>
       searchParams.set("options", "-cdefault_transaction_read_only=on"),
@@ -246,7 +210,7 @@ test("doctor tries no key where the database does not let it take the verify lea
 test("doctor waits for the last requests of a run that has just ended", async () => {
   await using at = await house({ alter: withLtv });
   const { signal } = new AbortController();
-  const lease = await takeSyncLease(at.db, "a", { signal });
+  const lease = await new Leases(at.db).take("a", { signal });
   await lease[Symbol.asyncDispose]();
   expect((await at.doctor()).stdout).toMatch(/^ok {4}account a/m);
 });
@@ -254,11 +218,11 @@ test("doctor waits for the last requests of a run that has just ended", async ()
 test("doctor leaves the exchange to a run that holds the account, and says so", async () => {
   await using at = await house({ alter: withLtv });
   const { signal } = new AbortController();
-  await using lease = await takeSyncLease(at.db, "a", { signal });
+  await using lease = await new Leases(at.db).take("a", { signal });
   const end = await at.doctor();
   expect(end.code).toBe(0);
   expect(end.stdout).toMatch(
-    /^warn {2}account a +its key was not tried, \S+ process \d+ holds .+; run doctor again when/m,
+    /^warn {2}account a +its key was not tried, another run holds account a \(\S+ process \d+, since .+\); wait until/m,
   );
   expect(end.stdout).toMatch(/^ok {4}account b/m);
   expect(at.sandbox.statistics().arrivals).toMatchObject({
@@ -453,18 +417,15 @@ describe.concurrent("doctor, where a server's clock was hours ahead", { timeout:
   test.each([
     ["was given back", ""],
     ["was not given back", "elsewhere process 7"],
-  ])(
-    "tries the key of an account whose lease %s, once it has stood still for 15 s",
-    async (_, holder) => {
-      await using at = await house();
-      await at.db.execute(sql`
-      insert into account_leases (account, holder, epoch, expires_at)
+  ])("tries the key of an account whose lease %s, at once", async (_, holder) => {
+    await using at = await house();
+    await at.db.execute(sql`
+      insert into leases (account, holder, epoch, expires_at)
       values ('a', ${holder}, 3, clock_timestamp() + interval '6 hours')`);
-      const { code, stdout } = await at.doctor();
-      expect(stdout).toMatch(/^ok {4}account a {8}a classic account; its key reads bills of /m);
-      expect(code).toBe(0);
-    },
-  );
+    const { code, stdout } = await at.doctor();
+    expect(stdout).toMatch(/^ok {4}account a {8}a classic account; its key reads bills of /m);
+    expect(code).toBe(0);
+  });
 });
 
 test("doctor ends at the first signal, whatever it waits for", async () => {

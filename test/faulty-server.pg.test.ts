@@ -37,7 +37,7 @@ async function house({ density = 0.1 } = {}) {
   };
   /** A lease that could not be given back expires after 15 s. */
   const expireLease = () =>
-    query("update account_leases set expires_at = clock_timestamp() - interval '1 s'");
+    query("update leases set expires_at = clock_timestamp() - interval '1 s'");
   const start = () => startCli(["sync", "--only", "bills"], { env, maxMs });
   /** How a sync ends if something happens in the middle of it. */
   const endAfter = async (happening: (sync: RunningCli) => Promise<unknown>): Promise<CliEnd> => {

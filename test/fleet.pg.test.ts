@@ -185,7 +185,7 @@ test("schedule queues a round, and a worker that is asked to stop gives back wha
   await using open = openDatabase(database.url);
   await using worker = await startCli(["worker"], { env });
   const held = async () => {
-    const { rows } = await open.db.execute(sql`select 1 from account_leases where holder <> ''`);
+    const { rows } = await open.db.execute(sql`select 1 from leases where holder <> ''`);
     return rows.length;
   };
   await expect.poll(held, { timeout: 60_000 }).toBe(2);

@@ -7,7 +7,7 @@ import { readLoanToValue } from "../src/contract/loan-to-value.ts";
 import { readSymbol } from "../src/contract/symbols.ts";
 import { epochMs, hourMs } from "../src/contract/time.ts";
 import { recordKey } from "../src/db/accounts/account-keys.ts";
-import { takeSyncLease } from "../src/db/lease/sync-lease.ts";
+import { Leases } from "../src/db/lease/leases.ts";
 import { commitSymbols } from "../src/db/reference/stored-symbols.ts";
 import { beginRun, finishRun } from "../src/db/run-log.ts";
 import { DatabaseError } from "../src/errors.ts";
@@ -74,7 +74,7 @@ const runs = { numRuns: 150 };
 
 async function held(account: string, productType: string) {
   const stream = { account, productType } as Stream;
-  const lease = await takeSyncLease(db, account, { signal: new AbortController().signal });
+  const lease = await new Leases(db).take(account, { signal: new AbortController().signal });
   const runId = randomUUID();
   return {
     stream,

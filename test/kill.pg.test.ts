@@ -111,5 +111,5 @@ async function coverUpTo({ db }: OpenDatabase, to: number): Promise<void> {
 
 /** A killed run's lease expires after 15 s. */
 async function expireLease({ db }: OpenDatabase): Promise<void> {
-  await db.execute(sql`update account_leases set expires_at = clock_timestamp() - interval '1 s'`);
+  await db.execute(sql`update leases set expires_at = clock_timestamp() - interval '1 s'`);
 }

@@ -36,7 +36,7 @@ async function house() {
   const { url } = stack.use(await testDatabase());
   const { db } = stack.use(openDatabase(url));
   await db.execute(sql`
-    insert into account_leases (account, holder, epoch, expires_at)
+    insert into leases (account, holder, epoch, expires_at)
     values (${account}, 'test', 1, clock_timestamp() + interval '1 hour')`);
   const store = openStore(db, { account, epoch: 1 }, randomUUID());
   const bring = (minute: number, data: unknown, riskUnitId?: string) => {
@@ -225,7 +225,7 @@ test("risk units have records of their own, and an account's own is apart from t
 test("a run that lost the account writes nothing, nor makes a record hold longer", async () => {
   await using to = await house();
   await to.bring(0, sent);
-  await to.db.execute(sql`update account_leases set epoch = 2`);
+  await to.db.execute(sql`update leases set epoch = 2`);
   await expect(to.bring(1, sent)).rejects.toThrow(LeaseLostError);
   await expect(to.bring(2, { ltv: "1" }, "12")).rejects.toThrow(LeaseLostError);
   expect(await snapshots(to.db)).toEqual([[0, 0, "0.5000"]]);

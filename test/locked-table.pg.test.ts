@@ -4,9 +4,8 @@ import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { openDatabase } from "../src/db/connect.ts";
 import type { Connections } from "../src/db/connections.ts";
+import { Leases } from "../src/db/lease/leases.ts";
 import { LockWaits } from "../src/db/lease/lock-waits.ts";
-import { takeSyncLease } from "../src/db/lease/sync-lease.ts";
-import { takeVerifyLease } from "../src/db/lease/verify-lease.ts";
 import { DatabaseSilentError } from "../src/errors.ts";
 import { openStore } from "../src/ledger/ledger-store.ts";
 import { openVerifyStore } from "../src/ledger/verification-store.ts";
@@ -116,18 +115,13 @@ const { signal } = new AbortController();
 const bill = aBill();
 type Held = Awaited<ReturnType<typeof holdStream>> & { readonly lockWaits: LockWaits };
 const verifyStore = ({ stream, lockWaits }: Held) =>
-  openVerifyStore(tables.db, { account: stream.account, epoch: 1 }, randomUUID(), { lockWaits });
+  openVerifyStore(tables.db, { account: stream.account, epoch: 1 }, randomUUID(), lockWaits);
 
 test.each<readonly [string, string, (held: Held) => Promise<unknown>]>([
   [
     "takes an account",
-    "account_leases",
-    ({ lockWaits }) => takeSyncLease(tables.db, "another", { signal, lockWaits }),
-  ],
-  [
-    "begins to verify an account",
-    "account_guests",
-    ({ lockWaits }) => takeVerifyLease(tables.db, "another", { signal, lockWaits }),
+    "leases",
+    ({ lockWaits }) => new Leases(tables.db).take("another", { signal, lockWaits }),
   ],
   [
     "reads what is known of a stream's time",
@@ -137,18 +131,14 @@ test.each<readonly [string, string, (held: Held) => Promise<unknown>]>([
         stream,
       ),
   ],
-  [
-    "compares a page",
-    "bills",
-    (held) => verifyStore(held).compare(held.stream, [bill], "2026-01-01"),
-  ],
+  ["compares a page", "bills", (held) => verifyStore(held).compare(held.stream, [bill])],
   [
     "heals",
-    "account_guests",
+    "leases",
     (held) =>
       verifyStore(held).heal({
         stream: held.stream,
-        differing: [{ bill, stored: undefined }],
+        differing: [{ bill, changes: undefined }],
         rejected: [],
       }),
   ],

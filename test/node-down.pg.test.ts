@@ -65,7 +65,7 @@ test("a node that hangs holds up its own account: each command does the others, 
   // The rows that a rename leaves under the old name.
   await query(
     database.url,
-    `insert into account_leases (account, holder, epoch, taken_at, expires_at)
+    `insert into leases (account, holder, epoch, taken_at, expires_at)
      values ('old-name', '', 1, now(), now())`,
   );
 

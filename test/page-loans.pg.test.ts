@@ -58,7 +58,7 @@ const units: ReadonlyMap<string, readonly Kept[]> = new Map([
 beforeAll(async () => {
   await storeAccount(db, { account, density: 0.02 });
   await db.execute(sql`
-    insert into account_leases (account, holder, epoch, expires_at)
+    insert into leases (account, holder, epoch, expires_at)
     values (${account}, 'test', 1, clock_timestamp() + interval '1 hour')`);
   const store = openStore(db, { account, epoch: 1 }, randomUUID());
   for (const [riskUnitId, kept] of units) {

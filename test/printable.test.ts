@@ -89,7 +89,7 @@ describe("what the exchange sent forges no line", () => {
     findings.add({ ...bill, kind: "missing", isHealed: false });
     findings.add({ ...bill, kind: "extra", reason: "unknown" });
     const fields = [{ field: "symbol", stored: forged, served: forged }];
-    findings.add({ ...bill, kind: "changed", fields, isHealed: false, isLate: false });
+    findings.add({ ...bill, kind: "changed", fields, isHealed: false });
     findings.add({ stream, kind: "rejected", billId: forged, fault, isAccepted: false });
     const streams = [{ stream, span: [span], compared: 4, requests: 1, error: undefined }];
     const reports = [{ account: "main", streams, recounted: [], error: undefined }];

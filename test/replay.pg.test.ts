@@ -2,7 +2,7 @@ import { createHash, randomUUID } from "node:crypto";
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { inTransaction, openDatabase } from "../src/db/connect.ts";
-import { takeSyncLease } from "../src/db/lease/sync-lease.ts";
+import { Leases } from "../src/db/lease/leases.ts";
 import { LeaseLostError } from "../src/errors.ts";
 import { rejectRows, supersedeRows } from "../src/ledger/rejected-bills.ts";
 import { replayBatch } from "../src/ledger/replay-rows.ts";
@@ -248,9 +248,7 @@ describe("a replay", () => {
   test("writes nothing once another run has the account", async () => {
     const { stream } = await holdStream(tables.db);
     await reject(stream, [{ row: aRow() }]);
-    await tables.db.execute(
-      sql`update account_leases set epoch = 2 where account = ${stream.account}`,
-    );
+    await tables.db.execute(sql`update leases set epoch = 2 where account = ${stream.account}`);
     await expect(replay(stream)).rejects.toThrow(LeaseLostError);
     expect(await storedOf(stream)).toEqual([]);
   });
@@ -507,7 +505,7 @@ describe("the command", () => {
     await using at = await house();
     await reject(main, [{ row: aRow() }], at.own);
     const { signal } = new AbortController();
-    await using lease = await takeSyncLease(at.own.db, "main", { signal });
+    await using lease = await new Leases(at.own.db).take("main", { signal });
     const end = await at.run("replay");
     expect(end.code).toBe(3);
     expect(end.stdout).toMatch(

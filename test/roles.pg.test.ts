@@ -95,9 +95,7 @@ afterAll(async () => {
   await database[Symbol.asyncDispose]();
 });
 
-const keyTables = ["account_guests", "account_keys", "account_leases", "key_salt"].map(
-  (name) => `public.${name}`,
-);
+const keyTables = ["account_keys", "leases", "key_salt"].map((name) => `public.${name}`);
 const onlyAddedTo = [
   "account_keys",
   "bill_revisions",
@@ -223,8 +221,8 @@ describe("the roles of docs/operations.md", () => {
       }
     }
     expect(await refusalOf(url, "select 1 from analytics.daily_rollforward")).toBe("done");
-    expect(await refusalOf(url, "select account from account_leases")).toBe("done");
-    expect(await refusalOf(url, "select holder from account_leases")).toBe(notAllowed);
+    expect(await refusalOf(url, "select account from leases")).toBe("done");
+    expect(await refusalOf(url, "select holder from leases")).toBe(notAllowed);
     expect(await refusalOf(url, "update bills set amount = 0")).toBe(notAllowed);
     expect(await refusalOf(url, "create table mine (a int)")).toBe(notAllowed);
     expect(await refusalOf(url, "create temporary table mine (a int)")).toBe(notAllowed);

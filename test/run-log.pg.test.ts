@@ -2,7 +2,7 @@ import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { dayMs, epochMs, isoTime } from "../src/contract/time.ts";
 import { openDatabase } from "../src/db/connect.ts";
-import { takeVerifyLease } from "../src/db/lease/verify-lease.ts";
+import { Leases } from "../src/db/lease/leases.ts";
 import { forgetOldRuns } from "../src/db/run-retention.ts";
 import { withLatency } from "../src/sandbox/faults.ts";
 import { openSandbox, type SandboxOptions } from "../src/sandbox/sandbox.ts";
@@ -69,7 +69,7 @@ test("a verification that could read nothing is logged as failed, and one that m
   });
   expect((await at.run(...heal)).code).toBe(1);
   const { signal } = new AbortController();
-  await using lease = await takeVerifyLease(at.db, "main", { signal });
+  await using lease = await new Leases(at.db).take("main", { signal });
   expect((await at.run(...heal)).code).toBe(3);
   lease.assertHeld();
   expect(await at.runs()).toEqual([

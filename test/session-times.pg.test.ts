@@ -7,9 +7,7 @@ import { inTransaction, openDatabase } from "../src/db/connect.ts";
 import { commitSymbols } from "../src/db/reference/stored-symbols.ts";
 import { replayBatch } from "../src/ledger/replay-rows.ts";
 import { upsertBills } from "../src/ledger/upsert-bills.ts";
-import { openVerifyStore } from "../src/ledger/verification-store.ts";
 import { readList } from "../src/sync/settings-lists.ts";
-import type { VerifyStore } from "../src/sync/verify-store.ts";
 import { aBill } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
 import { holdStream } from "./support/held-store.ts";
@@ -39,52 +37,6 @@ test("these sessions cannot read back what they print", async () => {
     select ${first}::timestamptz::text::timestamptz = ${second} as "isMistaken"`);
   expect(rows).toEqual([{ isMistaken: true }]);
 });
-
-/** A bill that was stored at `first`, and its verification in such a session. */
-async function verification(
-  act: (at: { store: VerifyStore; account: string; compare: Compare }) => Promise<void>,
-) {
-  await using moscow = openInMoscow();
-  const { stream } = await holdStream(moscow.db);
-  const { account } = stream;
-  await moscow.db.execute(sql`
-    insert into account_guests (account, holder, epoch, expires_at)
-    values (${account}, 'test', 1, clock_timestamp() + interval '1 hour')`);
-  await inTransaction(moscow.db, (tx) => upsertBills(tx, [{ stream, bills: [aBill()] }]));
-  await setStored(account, first);
-  const store = openVerifyStore(moscow.db, { account, epoch: 1 }, randomUUID());
-  const compare: Compare = async (since) => {
-    const differing = await store.compare(stream, [aBill({ amount: "13" })], since);
-    return {
-      isLate: differing[0]?.stored?.isLate,
-      heal: () => store.heal({ stream, differing, rejected: [] }),
-    };
-  };
-  await act({ store, account, compare });
-}
-
-type Compare = (since: string) => Promise<{
-  readonly isLate: boolean | undefined;
-  readonly heal: () => Promise<ReadonlySet<string>>;
-}>;
-
-test("a repair knows what it compared by when it was stored, whatever the session makes of times", () =>
-  verification(async ({ account, compare }) => {
-    const unchanged = await compare(second);
-    const { heal } = await compare(second);
-    await setStored(account, second);
-    expect(await heal()).toEqual(new Set());
-    await setStored(account, first);
-    expect(await unchanged.heal()).toEqual(new Set([aBill().billId]));
-  }));
-
-test("what was stored since a reading began is late, whatever the session makes of times", () =>
-  verification(async ({ store, account, compare }) => {
-    expect(await store.now()).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
-    await setStored(account, between);
-    expect((await compare(first)).isLate).toBe(true);
-    expect((await compare(second)).isLate).toBe(false);
-  }));
 
 test("a replay knows what came later, whatever the session makes of times", async () => {
   await using moscow = openInMoscow();

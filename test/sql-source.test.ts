@@ -38,11 +38,9 @@ test("a text is put into a statement as it stands only where it is this program'
     "src/db/days/meaning-turns.ts": 1,
     "src/db/days/refresh-days.ts": 2,
     "src/db/distribution/distribute.ts": 1,
-    "src/db/lease/renewable-lease.ts": 4,
     "src/db/migrate.ts": 3,
     "src/db/schema/record-columns.ts": 4,
-    "src/db/lease/renewals.ts": 4,
-    "src/db/backup/restore.ts": 1,
+    "src/db/backup/restore.ts": 2,
     "src/db/schema/schema.ts": 1,
     "src/db/strangers.ts": 1,
     "src/ledger/bill-rows.ts": 2,
@@ -107,8 +105,7 @@ test("no UPDATE, RETURNING or ON CONFLICT uses a volatile function, which distri
   const writers = templates.filter(({ text }) => writing.test(text) && text.match(volatile));
   // The leases' tables stay on the coordinator: see docs/distributed-rows.md.
   expect([...new Set(writers.map(({ path }) => path))].toSorted()).toEqual([
-    "src/db/lease/renewable-lease.ts",
-    "src/db/lease/renewals.ts",
+    "src/db/lease/lease.ts",
   ]);
   // The others read, or ask only for the time. A new use is reviewed, and then counted.
   expect(counted(volatile)).toEqual({
@@ -116,16 +113,11 @@ test("no UPDATE, RETURNING or ON CONFLICT uses a volatile function, which distri
     "src/ledger/bill-counts.ts": 1,
     "src/ledger/upsert-bills.ts": 1,
     "src/ledger/replay-rows.ts": 1,
-    "src/ledger/verification-store.ts": 1,
     "src/ledger/write-pages.ts": 1,
     "src/db/lease/lock-waits.ts": 1,
-    "src/db/lease/neighbours.ts": 1,
-    "src/db/lease/renewable-lease.ts": 4,
-    "src/db/lease/renewals.ts": 5,
-    "src/db/lease/sync-lease.ts": 6,
-    "src/db/lease/verify-lease.ts": 2,
+    "src/db/lease/holders.ts": 1,
+    "src/db/lease/lease.ts": 10,
     "src/db/backup/restore.ts": 2,
-    "src/db/accounts/rename-account.ts": 1,
     "src/reconciliation/breaks.ts": 1,
     "src/fleet/tasks.ts": 1,
     "src/reports/runs.ts": 1,
@@ -182,12 +174,7 @@ test("distributed tables are asked for nothing that distributed Postgres refuses
   ).toEqual({});
   // A row's lock is of a lease, on the coordinator.
   expect(Object.keys(counted(/\bfor (?:no key )?(?:key )?(?:update|share)\b/g)).toSorted()).toEqual(
-    [
-      "src/db/lease/renewable-lease.ts",
-      "src/db/lease/renewals.ts",
-      "src/db/lease/sync-lease.ts",
-      "src/db/lease/verify-lease.ts",
-    ],
+    ["src/db/lease/lease.ts"],
   );
 });
 

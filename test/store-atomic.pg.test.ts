@@ -41,7 +41,7 @@ async function contents({ account }: Stream): Promise<readonly string[]> {
     "bill_revisions",
     "rejected_bills",
     "checkpoints",
-    "account_leases",
+    "leases",
     "dirty_days",
   ];
   const parts = named.map(

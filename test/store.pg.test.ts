@@ -228,9 +228,7 @@ describe("a page", () => {
     const blocker = await tables.db.$client.connect();
     try {
       await blocker.query("begin");
-      await blocker.query("select 1 from account_leases where account = $1 for update", [
-        stream.account,
-      ]);
+      await blocker.query("select 1 from leases where account = $1 for update", [stream.account]);
       const pages = Array.from({ length: 16 }, (_, page) =>
         commit(0, 10, { cursor: `c${page + 1}` }, { after: page === 0 ? undefined : `c${page}` }),
       );
@@ -461,8 +459,8 @@ test("odd settings of the server's sessions change no time and no lock", async (
   const blocker = await tables.db.$client.connect();
   await blocker.query("begin");
   const ofOwn = "where account = $1";
-  await blocker.query(`select 1 from account_leases ${ofOwn} for update`, [own.account]);
-  await blocker.query(`update account_leases set expires_at = expires_at ${ofOwn}`, [own.account]);
+  await blocker.query(`select 1 from leases ${ofOwn} for update`, [own.account]);
+  await blocker.query(`update leases set expires_at = expires_at ${ofOwn}`, [own.account]);
   const page = store.commitPage(aPage(own, window, provenWhole(window), { bills: odds }));
   await untilBlocked(tables.db, 1);
   await blocker.query("commit");

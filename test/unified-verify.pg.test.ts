@@ -5,7 +5,7 @@ import { proveKey } from "../src/app/account-key.ts";
 import { exchangeOf } from "../src/app/exchange-session.ts";
 import { unifiedProductTypes } from "../src/contract/product-types.ts";
 import { dayMs, epochMs } from "../src/contract/time.ts";
-import { takeSyncLease } from "../src/db/lease/sync-lease.ts";
+import { Leases } from "../src/db/lease/leases.ts";
 import { ForeignKeyError } from "../src/errors.ts";
 import { replayBatch } from "../src/ledger/replay-rows.ts";
 import { fileDatabase } from "./support/database.ts";
@@ -96,7 +96,7 @@ test("a rejected row of a unified account is read again as one of its own ledger
       ${account}, product_type, product_type, ${JSON.stringify(row)}, 'old', 'is not known',
       ${randomUUID()}::uuid, clock_timestamp()
     from unnest(array['UTA-SPOT', 'UTA-OTHER']) as product_type`);
-  await using lease = await takeSyncLease(tables.db, account, {
+  await using lease = await new Leases(tables.db).take(account, {
     signal: new AbortController().signal,
   });
   const spot = await replayBatch(tables.db, lease, { account, productType: "UTA-SPOT" }, undefined);

@@ -1,8 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
-import { type Bill, readBill } from "../src/contract/bill.ts";
 import {
   dayMs,
   epochMs,
@@ -23,11 +21,11 @@ import {
 } from "../src/sandbox/ledger-faults.ts";
 import type { Quirks } from "../src/sandbox/source.ts";
 import type { Interval } from "../src/sync/intervals.ts";
-import { isComplete } from "../src/sync/run.ts";
 import type { Finding } from "../src/sync/verify.ts";
 import type { VerifyStore } from "../src/sync/verify-store.ts";
-import { aBill, aStream } from "./support/bills.ts";
+import { aBill } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
+import { holdStream } from "./support/held-store.ts";
 import {
   rowVersions,
   type SimulationOptions,
@@ -99,7 +97,7 @@ const short = (findings: readonly Finding[]): readonly string[] =>
           return `missing ${finding.billId}${finding.isHealed ? " healed" : ""}`;
         case "changed": {
           const fields = finding.fields.map((one) => `${one.field} ${one.stored}>${one.served}`);
-          const remark = finding.isHealed ? " healed" : finding.isLate ? " late" : "";
+          const remark = finding.isHealed ? " healed" : "";
           return `changed ${finding.billId} ${fields.join(" ")}${remark}`;
         }
         case "extra":
@@ -314,10 +312,10 @@ test("says so where part of its span could not be read, or all of it", async () 
   expect(String(nothing.streams[0]?.error)).toContain("nothing of the span can be read");
   const failing = (store: VerifyStore): VerifyStore => ({
     ...store,
-    compare: (stream, bills, since) =>
+    compare: (stream, bills) =>
       bills.some(({ billId }) => billId === at.bill(3).billId)
         ? Promise.reject(new Error("it broke"))
-        : store.compare(stream, bills, since),
+        : store.compare(stream, bills),
   });
   const partly = await at.verify({ wrapStore: failing });
   expect(String(partly.streams[0]?.error)).toContain("it broke");
@@ -369,154 +367,13 @@ test("calls expired what fell behind the 90 days while it read", async () => {
   expect(others.every((one) => one.kind === "extra" && one.reason === "expired")).toBe(true);
 });
 
-describe("beside a sync", () => {
-  /** Changes the tables before one of the store's calls. */
-  const before =
-    (name: "compare" | "stored" | "heal", act: () => Promise<unknown>) =>
-    (store: VerifyStore): VerifyStore => {
-      let acted: Promise<unknown> | undefined;
-      const once = () => (acted ??= act());
-      return {
-        ...store,
-        async compare(...given) {
-          if (name === "compare") await once();
-          return store.compare(...given);
-        },
-        async *stored(...given) {
-          if (name === "stored") await once();
-          yield* store.stored(...given);
-        },
-        async heal(...given) {
-          if (name === "heal") await once();
-          return store.heal(...given);
-        },
-      };
-    };
-
-  test("calls late what was stored after the reading began, and does not hold it against the tables", async () => {
-    await using at = await synced();
-    const store = async () => {
-      await at.invent("999", at.bill(20).cTime);
-      await at.change("999", sql`ingested_at = clock_timestamp() + interval '2 ms'`);
-    };
-    const { findings } = await at.verify({ wrapStore: before("stored", store) });
-    expect(short(findings)).toEqual(["extra 999 late"]);
-  });
-
-  test("does not put old content back over what was stored after the reading began", async () => {
-    await using at = await synced();
-    const newer = at.bill(20).billId;
-    const store = () =>
-      at.change(newer, sql`symbol = 'NEWER', ingested_at = clock_timestamp() + interval '2 ms'`);
-    const { findings } = await at.verify({ heal: true, wrapStore: before("compare", store) });
-    expect(short(findings)).toEqual([
-      expect.stringMatching(new RegExp(`^changed ${newer} symbol NEWER>.* late$`)),
-    ]);
-    const { rows } = await db.execute(sql`select symbol from bills where ${at.isBill(newer)}`);
-    expect(rows).toEqual([{ symbol: "NEWER" }]);
-  });
-
-  test("finds no difference in what a sync stored between comparing and healing just as it is served", async () => {
-    await using at = await synced();
-    const [gone, other] = [at.bill(20), at.bill(22)];
-    const aside = `${at.name} aside`;
-    await db.execute(sql`
-      update bills set account = ${aside} where ${at.isBill(gone.billId)}`);
-    await at.remove(other.billId);
-    const store = async () => {
-      await db.execute(sql`
-        update bills
-        set account = ${at.name}, ingested_at = clock_timestamp()
-        where account = ${aside}`);
-    };
-    const { findings } = await at.verify({ heal: true, wrapStore: before("heal", store) });
-    expect(short(findings)).toEqual([`missing ${other.billId} healed`]);
-  });
-
-  test("does not write over what was stored between comparing and healing, be it new or restated", async () => {
-    await using at = await synced();
-    const [gone, altered, other] = [at.bill(20), at.bill(21), at.bill(22)];
-    await at.remove(gone.billId);
-    await at.remove(other.billId);
-    await at.change(altered.billId, sql`symbol = 'OLD'`);
-    const store = async () => {
-      await at.invent(gone.billId, gone.cTime);
-      await at.change(altered.billId, sql`symbol = 'NEWER', ingested_at = clock_timestamp()`);
-    };
-    const { findings } = await at.verify({ heal: true, wrapStore: before("heal", store) });
-    // They are reported as they are then, and not as they were compared.
-    expect(short(findings)).toEqual([
-      expect.stringMatching(new RegExp(`^changed ${gone.billId} .*amount 1>`)),
-      expect.stringMatching(new RegExp(`^changed ${altered.billId} symbol NEWER>[^ ]* late$`)),
-      `missing ${other.billId} healed`,
-    ]);
-    const { rows } = await db.execute(sql`
-      select symbol, amount::text from bills
-      where account = ${at.name} and bill_id in (${gone.billId}, ${altered.billId})
-      order by symbol`);
-    expect(rows).toEqual([
-      { symbol: "NEWER", amount: expect.any(String) },
-      { symbol: null, amount: "1" },
-    ]);
-  });
-});
-
-test("newer content of a bill that a repair stores while a sync has its page in hand is not overwritten by the page", async () => {
-  const stream = { account: "page in hand", productType } as const;
-  await db.execute(sql`
-    insert into account_guests (account, holder, epoch, expires_at)
-    values (${stream.account}, 'test', 1, clock_timestamp() + interval '1 hour')`);
-  let repaired: Bill | undefined;
-  /** The exchange restates the page's first bill, and a verification reads and stores it. */
-  async function repair({ billId }: Bill): Promise<void> {
-    const { bills } = simulation.sandbox.account.ledger;
-    const bill = bills[productType].find((one) => one.billId === billId) ?? expect.unreachable();
-    const row = { ...(bill.row as object), symbol: "NEWER" };
-    Object.assign(bill, { restated: { at: simulation.time.clock.now(), row } });
-    const reading = readBill(row);
-    repaired = "bill" in reading ? reading.bill : expect.unreachable();
-    const store = openVerifyStore(db, { account: stream.account, epoch: 1 }, randomUUID());
-    const differing = [{ bill: repaired, stored: undefined }];
-    expect((await store.heal({ stream, differing, rejected: [] })).size).toBe(1);
-    // The database's clock counts in milliseconds.
-    await sleep(2);
-  }
-  await using simulation = simulate(database.url, {
-    seed: "page in hand",
-    density: 0.2,
-    productTypes: [productType],
-    name: stream.account,
-    wrapStore: (store) => ({
-      ...store,
-      async commitPage(page) {
-        const [bill] = page.bills;
-        if (bill !== undefined && repaired === undefined) await repair(bill);
-        return store.commitPage(page);
-      },
-    }),
-  });
-  const report = await simulation.sync();
-  expect(report).toSatisfy(isComplete);
-  const { billId = "" } = repaired ?? {};
-  const { rows } = await db.execute(sql`
-    select symbol, (select count(*)::int from bill_revisions where account = ${stream.account}) as revisions
-    from bills
-    where account = ${stream.account} and bill_id = ${billId}`);
-  expect(rows).toEqual([{ symbol: "NEWER", revisions: 0 }]);
-});
-
 describe("a repair", () => {
-  /** An account that nobody syncs, its verify lease, and a bill that is to be stored. */
+  /** An account that nobody syncs, its lease, and a bill that is to be stored. */
   async function verifiedAccount() {
-    const stream = aStream();
+    const { stream } = await holdStream(db);
     const { account } = stream;
-    for (const table of ["account_leases", "account_guests"]) {
-      await db.execute(sql`
-        insert into ${sql.identifier(table)} (account, holder, epoch, expires_at)
-        values (${account}, 'test', 1, clock_timestamp() + interval '1 hour')`);
-    }
     const store = openVerifyStore(db, { account, epoch: 1 }, randomUUID());
-    const differing = [{ bill: aBill(), stored: undefined }];
+    const differing = [{ bill: aBill(), changes: undefined }];
     return { account, heal: () => store.heal({ stream, differing, rejected: [] }) };
   }
 
@@ -525,18 +382,18 @@ describe("a repair", () => {
     return rows;
   };
 
-  test("of a verify that has lost its lease writes nothing", async () => {
+  test("of a verify that has lost the account writes nothing", async () => {
     const { account, heal } = await verifiedAccount();
-    await db.execute(sql`update account_guests set epoch = 2 where account = ${account}`);
+    await db.execute(sql`update leases set epoch = 2 where account = ${account}`);
     await expect(heal()).rejects.toThrow(LeaseLostError);
     expect(await storedOf(account)).toEqual([]);
-    await db.execute(sql`update account_guests set epoch = 1 where account = ${account}`);
+    await db.execute(sql`update leases set epoch = 1 where account = ${account}`);
     await heal();
     expect(await storedOf(account)).toHaveLength(1);
   });
 });
 
-test("heals a whole ledger that nobody ever synced, at two requests a second", async () => {
+test("heals a whole ledger that nobody ever synced, at the whole rate limit", async () => {
   const name = randomUUID();
   await using simulation = simulate(database.url, { seed: "new", name, density: 0.2 });
   const now = simulation.time.clock.now();
@@ -548,6 +405,6 @@ test("heals a whole ledger that nobody ever synced, at two requests a second", a
     expect(comparison).toMatchObject({ missing: [], different: [], extra: [] });
   }
   const { peaks, refusals } = simulation.sandbox.statistics();
-  expect(peaks.map(({ requests }) => requests)).toEqual([2]);
+  expect(peaks.map(({ requests }) => requests)).toEqual([10]);
   expect(refusals).toEqual({});
 });

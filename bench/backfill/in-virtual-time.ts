@@ -53,7 +53,7 @@ export async function backfillInVirtualTime(options: ExchangeOptions): Promise<V
       {
         exchangeOf: () =>
           exchangeOf({ baseUrl, locale: "en-US" }, account, { transport, clock, random }),
-        takeSyncLease: async () => held,
+        takeLease: async () => held,
         settleLagMs: 10 * minuteMs,
         sleep: clock.sleep,
         signal: new AbortController().signal,

@@ -35,7 +35,7 @@ export async function markCost(
     await using database = openDatabase(url);
     const { db } = database;
     await db.execute(sql`
-      insert into account_leases (account, holder, epoch, expires_at)
+      insert into leases (account, holder, epoch, expires_at)
       values (${stream.account}, 'bench', 1, clock_timestamp() + interval '1 hour')`);
     const store = openStore(db, { account: stream.account, epoch: 1 }, randomUUID());
     const until = epochMs(beginning + rounds * pages * 100_000);

@@ -4,7 +4,7 @@ import { systemClock } from "../../src/clock.ts";
 import { classicProductTypes, type ProductType } from "../../src/contract/product-types.ts";
 import { minuteMs } from "../../src/contract/time.ts";
 import { openDatabase } from "../../src/db/connect.ts";
-import { takeSyncLease } from "../../src/db/lease/sync-lease.ts";
+import { Leases } from "../../src/db/lease/leases.ts";
 import { createAddressLimits } from "../../src/exchange/address-limits.ts";
 import { createClient } from "../../src/exchange/client.ts";
 import { createExchangeClock } from "../../src/exchange/exchange-clock.ts";
@@ -38,7 +38,7 @@ await using transport = openTransport();
 const { db } = database;
 
 const held = async (account: string) => {
-  const lease = await takeSyncLease(db, account, { signal: new AbortController().signal });
+  const lease = await new Leases(db).take(account, { signal: new AbortController().signal });
   return {
     store: openStore(db, lease, randomUUID()),
     assertHeld: lease.assertHeld,
@@ -70,7 +70,7 @@ const sync = (name: string, wanted: readonly ProductType[]) =>
   syncAccount(
     {
       exchangeOf,
-      takeSyncLease: held,
+      takeLease: held,
       settleLagMs: 10 * minuteMs,
       sleep: systemClock.sleep,
       signal: new AbortController().signal,

@@ -1,7 +1,7 @@
 import type { Config } from "../config/config.ts";
 import { readAddedNames } from "../db/accounts/added-accounts.ts";
 import type { Queryable } from "../db/connect.ts";
-import { readLeasedNames } from "../db/lease/leased-names.ts";
+import { readLeasedNames } from "../db/lease/leased-accounts.ts";
 import { readTimedAccounts } from "../ledger/refresh-stream-times.ts";
 
 type Names = Pick<Config, "accountNames" | "added">;

@@ -4,9 +4,7 @@ import type { Config } from "../config/config.ts";
 import { billsOperations } from "../contract/bills-api.ts";
 import type { Operation } from "../contract/operation.ts";
 import type { EpochMs } from "../contract/time.ts";
-import type { Egress } from "../db/lease/neighbours.ts";
-import type { RateShare } from "../db/lease/sync-lease.ts";
-import { verifyShareOf } from "../db/lease/verify-lease.ts";
+import type { Egress } from "../db/lease/holders.ts";
 import { type AddressLimits, createAddressLimits } from "../exchange/address-limits.ts";
 import { type Client, createClient } from "../exchange/client.ts";
 import { createExchangeClock, type ExchangeClock } from "../exchange/exchange-clock.ts";
@@ -20,7 +18,12 @@ export type ExchangeAccess = {
   readonly random: () => number;
   /** The limits of this machine's address. Default limits for one account alone. */
   readonly addressLimits?: AddressLimits;
+  /** The limits of each of the exchange's users, whose accounts share them. Default none are shared. */
+  readonly userLimits?: Map<string, Limiters>;
 };
+
+/** An account's or a user's limits, by the operation's name. */
+export type Limiters = Map<string, RateLimiter>;
 
 /** Opens access to the exchange. Disposing closes its connections. */
 export function openExchangeAccess({
@@ -32,6 +35,7 @@ export function openExchangeAccess({
     clock: systemClock,
     random: Math.random,
     addressLimits: createAddressLimits(systemClock),
+    userLimits: new Map(),
     [Symbol.asyncDispose]: () => Promise.resolve(transport[Symbol.asyncDispose]()),
   };
 }
@@ -41,10 +45,8 @@ export type AccountExchange = {
   readonly client: Client;
   readonly exchangeNow: () => EpochMs;
   readonly clock: ExchangeClock;
-  /** How a sync leaves part of the bills' rate limit to a verify. */
-  readonly rateShare: RateShare;
-  /** From now on, sends no more than a verify's share of the rate limit. */
-  readonly useVerifyShare: () => Promise<void>;
+  /** From now on, keeps to the limits of a user, together with the user's other accounts. */
+  readonly useLimitsOf: (uid: string) => Promise<void>;
 };
 
 /**
@@ -56,8 +58,9 @@ export function exchangeOf(
   access: ExchangeAccess,
 ): AccountExchange {
   const { transport, clock, random, addressLimits = createAddressLimits(clock) } = access;
+  const { userLimits = new Map<string, Limiters>() } = access;
   const exchangeClock = createExchangeClock(clock.now);
-  const limiters = new Map<string, RateLimiter>();
+  let limiters: Limiters = new Map();
   const limiterOf = (operation: Operation): RateLimiter => {
     const known = limiters.get(operation.name);
     if (known !== undefined) return known;
@@ -79,23 +82,14 @@ export function exchangeOf(
     demo,
     ...(credentials === undefined ? {} : { credentials }),
   });
-  const resize = async (share: (requests: number) => number): Promise<void> => {
-    const limits = billsOperations.map((one) => limiterOf(one).resize(share(one.limit.requests)));
-    await Promise.all(limits);
+  const useLimitsOf = async (uid: string): Promise<void> => {
+    const before = limiters;
+    limiters = userLimits.get(uid) ?? before;
+    userLimits.set(uid, limiters);
+    // This account's last requests count for the user, too, and the user's limiters do not know of them.
+    if (limiters !== before && before.size > 0) await clock.sleep(limitMs);
   };
-  const rateShare: RateShare = {
-    async leaveShare() {
-      await resize((requests) => requests - verifyShareOf(requests));
-      // A slot is freed after this process's one-way delay. The verify's delay may be shorter.
-      await clock.sleep(Math.max(...billsOperations.map(({ limit }) => limit.perMs)));
-    },
-    takeBack: () => void resize((requests) => requests),
-  };
-  return {
-    client,
-    exchangeNow: exchangeClock.now,
-    clock: exchangeClock,
-    rateShare,
-    useVerifyShare: () => resize(verifyShareOf),
-  };
+  return { client, exchangeNow: exchangeClock.now, clock: exchangeClock, useLimitsOf };
 }
+
+const limitMs = Math.max(...billsOperations.map(({ limit }) => limit.perMs));

@@ -11,7 +11,7 @@ import { isSelected, type Selection, selectedStreams } from "../app/selection.ts
 import { storeDays } from "../app/store-days.ts";
 import type { Config } from "../config/config.ts";
 import type { Database } from "../db/connect.ts";
-import { takeSyncLease } from "../db/lease/sync-lease.ts";
+import { Leases } from "../db/lease/leases.ts";
 import { migrate } from "../db/migrate.ts";
 import { openCommandDatabase } from "../db/open.ts";
 import { firstThrown, messageOf, UsageError } from "../errors.ts";
@@ -163,7 +163,7 @@ async function replayAccount(
   const { db, notice, signal } = deps;
   const done: StreamReplay[] = [];
   try {
-    await using lease = await takeSyncLease(db, account, { onWait: notice, signal });
+    await using lease = await new Leases(db).take(account, { onWait: notice, signal });
     for (const stream of streams) done.push(await replayStream(deps, lease, stream));
     return { account, streams: done, error: undefined };
   } catch (error) {

@@ -6,7 +6,7 @@ import { lockMigrations } from "./migrate.ts";
 import { onlyRow } from "./sql/only-row.ts";
 
 const reader = "bill_sync_reader";
-const ofKeys = ["account_keys", "account_leases", "account_guests", "key_salt"];
+const ofKeys = ["account_keys", "leases", "key_salt"];
 
 // What Postgres lets everybody do, whatever else is granted: fill the disk with large objects, and hold locks
 // that others wait for.
@@ -22,7 +22,7 @@ const readersLimits = `
 
 /**
  * Makes a role that may read all tables but those about keys, and write none. Of the leases it may read
- * whose they are: see leased-names.ts. A role that exists is granted its rights again. Its password is derived from the owner's, so that the address stays the same.
+ * whose they are: see leased-accounts.ts. A role that exists is granted its rights again. Its password is derived from the owner's, so that the address stays the same.
  *
  * @param ownerUrl the embedded Postgres's, migrated.
  * @returns the same database's address for the reader.
@@ -48,7 +48,7 @@ export async function addReader(db: Database, ownerUrl: string): Promise<string>
         grant usage on schema public, analytics, drizzle to ${reader};
         grant select on all tables in schema public, analytics, drizzle to ${reader};
         revoke all on ${ofKeys.join(", ")} from ${reader};
-        grant select (account) on account_leases to ${reader};
+        grant select (account) on leases to ${reader};
         alter default privileges in schema public, analytics grant select on tables to ${reader}`);
     }),
   );

@@ -9,7 +9,7 @@ import {
   type Queryable,
 } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
-import { leaseTiming, usableMs } from "../db/lease/lease-kind.ts";
+import { leaseTiming, usableMs } from "../db/lease/lease.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import { failedQueue, queueSchema, syncQueue } from "../reports/queue-status.ts";
 import type { Secret } from "../secret.ts";

@@ -3,7 +3,7 @@ import { hostname } from "node:os";
 import { sql } from "drizzle-orm";
 import type { Queryable } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
-import { type Egress, egressName } from "../db/lease/neighbours.ts";
+import { type Egress, egressName } from "../db/lease/holders.ts";
 
 /** A worker as the database's server shows it. */
 export type WorkerSession = {

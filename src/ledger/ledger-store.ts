@@ -11,9 +11,8 @@ import {
 } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { refreshDaysOf, refreshSomeDays } from "../db/days/refresh-days.ts";
-import type { LeaseInUse } from "../db/lease/lease-kind.ts";
+import { checkLease, type LeaseInUse } from "../db/lease/lease.ts";
 import type { LockWaits } from "../db/lease/lock-waits.ts";
-import { checkSyncLease } from "../db/lease/sync-lease.ts";
 import { commitLoanToValue } from "../db/reference/stored-loan-to-value.ts";
 import { DatabaseSilentError } from "../errors.ts";
 import type { Interval } from "../sync/intervals.ts";
@@ -55,7 +54,7 @@ export function openStore(
     tx: Transaction,
     look: (tx: Transaction) => Promise<Read>,
   ): Promise<Read> => {
-    const [checkedAt, seen] = await Promise.all([checkSyncLease(tx, lease), look(tx)]);
+    const [checkedAt, seen] = await Promise.all([checkLease(tx, lease), look(tx)]);
     time = checkedAt;
     return seen;
   };
@@ -87,7 +86,7 @@ export function openStore(
   const { account } = lease;
   const refresh = (within?: readonly Interval[]): Promise<void> =>
     refreshDaysOf(
-      (scope) => turns.add(() => refreshSomeDays(db, scope, (tx) => checkSyncLease(tx, lease))),
+      (scope) => turns.add(() => refreshSomeDays(db, scope, (tx) => checkLease(tx, lease))),
       { account, ...(within && { within }) },
     );
   // The days of all windows that have ended by now are stored together. Windows that end meanwhile wait for

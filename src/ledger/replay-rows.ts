@@ -4,7 +4,7 @@ import { billsApiOf } from "../contract/bills-api.ts";
 import { parseExactJson, type RowFault } from "../contract/json.ts";
 import { type Database, inTransaction, type Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
-import { checkSyncLease, type SyncLease } from "../db/lease/sync-lease.ts";
+import { checkLease, type LeaseInUse } from "../db/lease/lease.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import { timeText } from "../db/sql/time-text.ts";
 import type { Stream } from "../sync/store.ts";
@@ -39,13 +39,13 @@ const batchRows = 500;
  */
 export function replayBatch(
   db: Database,
-  lease: Pick<SyncLease, "account" | "epoch">,
+  lease: LeaseInUse,
   stream: Stream,
   after: ReplayCursor | undefined,
 ): Promise<Replayed & { readonly next: ReplayCursor | undefined }> {
   return withDatabaseErrors(() =>
     inTransaction(db, async (tx) => {
-      await checkSyncLease(tx, lease);
+      await checkLease(tx, lease);
       const rows = await unresolvedRows(tx, stream, after);
       const readings = rows.map((row) => ({ ...row, ...readAgain(stream, row.received) }));
       const readable = readings.flatMap((row) => ("bill" in row ? [row] : []));

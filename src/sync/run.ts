@@ -28,7 +28,7 @@ export type RunDeps = Omit<BillsDeps, "held" | "client" | "exchangeNow"> & {
   /** Called with every failed request for loan-to-value or for the account's mode. */
   readonly onFailure: (failure: ExchangeError) => void;
   /** @throws AccountHeldError where another run holds the account. */
-  readonly takeSyncLease: (account: string) => Promise<HeldAccount & AsyncDisposable>;
+  readonly takeLease: (account: string) => Promise<HeldAccount & AsyncDisposable>;
 };
 
 export type AccountReport = Partial<Pick<BillsReport, "notAvailable">> & {
@@ -44,14 +44,14 @@ export type AccountReport = Partial<Pick<BillsReport, "notAvailable">> & {
 };
 
 /**
- * Syncs one account under its sync lease: first its loan-to-value, if that is asked for, then its bills.
+ * Syncs one account under its lease: first its loan-to-value, if that is asked for, then its bills.
  * Never throws: failures are in the report.
  */
 export async function syncAccount(deps: RunDeps, account: SyncAccount): Promise<AccountReport> {
   const { name, ltv = false, riskUnitIds = [], readsAll = false } = account;
   let report: AccountReport = { account: name, loanToValue: [], streams: [], error: undefined };
   try {
-    await using held = await deps.takeSyncLease(name);
+    await using held = await deps.takeLease(name);
     const own = { ...deps, ...deps.exchangeOf(account), held };
     const state = await held.store.accountState();
     const pageHabits = new PageHabits();

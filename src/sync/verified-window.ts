@@ -8,16 +8,13 @@ import { isStray } from "./walk/page-validation.ts";
 export class VerifiedWindow {
   readonly #api: Pick<BillsApi, "idOf" | "timeOf">;
   readonly window: Interval;
-  /** The database's time when the reading began. */
-  readonly since: string;
   readonly served = new Set<string>();
   /** The oldest time of the window that the exchange still served. */
   readFrom: EpochMs;
 
-  constructor(api: Pick<BillsApi, "idOf" | "timeOf">, window: Interval, since: string) {
+  constructor(api: Pick<BillsApi, "idOf" | "timeOf">, window: Interval) {
     this.#api = api;
     this.window = window;
-    this.since = since;
     this.readFrom = window.from;
   }
 

@@ -11,7 +11,7 @@ import { horizonAt } from "./plan.ts";
 import type { PageCommit, PageCounts, RejectedRow, Stream } from "./store.ts";
 import { probeAccount, StreamReader } from "./stream-reader.ts";
 import { VerifiedWindow } from "./verified-window.ts";
-import type { DifferingBill, FieldChange, VerifyStore } from "./verify-store.ts";
+import type { FieldChange, VerifyStore } from "./verify-store.ts";
 import { PageHabits } from "./walk/page-habits.ts";
 import { walkWindow } from "./walk/walk.ts";
 
@@ -42,14 +42,12 @@ export type Finding = { readonly stream: Stream } & (
       readonly cTime: EpochMs;
       readonly fields: readonly FieldChange[];
       readonly isHealed: boolean;
-      /** Whether it was stored while the span was being read, so that it may be newer than what was served. */
-      readonly isLate: boolean;
     }
   | {
       readonly kind: "extra";
       readonly billId: string;
       readonly cTime: EpochMs;
-      readonly reason: "expired" | "late" | "unknown";
+      readonly reason: "expired" | "unknown";
     }
   | {
       readonly kind: "rejected";
@@ -75,9 +73,9 @@ export type StreamVerification = {
 // A span whose end was taken from this machine's clock may end this far in the exchange's future without an error.
 const aheadMaxMs = 30 * secondMs;
 
-// Enough to keep both slots of the rate share busy while pages are compared. Not more, since each walk keeps
+// Enough to keep the rate limit's ten slots busy while pages are compared. Not more, since each walk keeps
 // its ids in memory.
-const walksAtOnce = 4;
+const walksAtOnce = 16;
 
 /**
  * Reads a span of an account's streams again, and compares each page with what is stored. The ids of the
@@ -176,7 +174,7 @@ export class StreamVerify {
     const { store, onFinding, signal } = this.#deps;
     const { stream } = this;
     try {
-      for await (const batch of store.stored(stream, part, await store.now())) {
+      for await (const batch of store.stored(stream, part)) {
         signal.throwIfAborted();
         for (const { billId, cTime } of batch) {
           onFinding({ stream, kind: "extra", billId, cTime, reason: "expired" });
@@ -189,11 +187,11 @@ export class StreamVerify {
 
   /** Reads one window. Never throws: the error that stopped it is returned, and is in the report. */
   walk(window: Interval, accountStopped: AbortSignal): Promise<unknown> {
-    const { exchangeNow, store } = this.#deps;
+    const { exchangeNow } = this.#deps;
     const { stream, reader } = this;
     return reader.read(accountStopped, async (signal) => {
       signal.throwIfAborted();
-      const reading = new VerifiedWindow(this.#api, window, await store.now());
+      const reading = new VerifiedWindow(this.#api, window);
       await walkWindow(
         {
           fetchPage: (request) => reader.ask(request, signal),
@@ -229,23 +227,15 @@ export class StreamVerify {
     const { bills, rejected: broken } = reading.take(page);
     const rejected = broken.filter((row) => this.#isNew(row));
     for (const { billId, cTime } of bills) if (reading.isStray(cTime)) this.#moved.add(billId);
-    const differing = await store.compare(stream, bills, reading.since);
-    const sure = differing.filter(({ stored }) => stored?.isLate !== true);
-    const isWorth = heal && sure.length + rejected.length > 0;
-    const healed = isWorth
-      ? await store.heal({ stream, differing: sure, rejected })
-      : new Set<string>();
-    const left = differing.filter(({ bill }) => !healed.has(bill.billId));
-    const judged = [
-      ...differing.filter(({ bill }) => healed.has(bill.billId)),
-      ...(heal ? await this.#lookAgain(reading, left) : left),
-    ];
-    for (const { bill, stored } of judged) {
+    const differing = await store.compare(stream, bills);
+    const isHealed = heal && differing.length + rejected.length > 0;
+    if (isHealed) await store.heal({ stream, differing, rejected });
+    for (const { bill, changes } of differing) {
       const { billId, cTime } = bill;
-      const found = { stream, billId, cTime, isHealed: healed.has(billId) };
-      if (stored === undefined) onFinding({ ...found, kind: "missing" });
-      else onFinding({ ...found, kind: "changed", fields: stored.fields, isLate: stored.isLate });
-      if (stored?.fields.some(({ field }) => field === "c_time")) this.#moved.add(billId);
+      const difference = { stream, billId, cTime, isHealed };
+      if (changes === undefined) onFinding({ ...difference, kind: "missing" });
+      else onFinding({ ...difference, kind: "changed", fields: changes });
+      if (changes?.some(({ field }) => field === "c_time")) this.#moved.add(billId);
     }
     const accepted = await store.accepted(stream, rejected);
     for (const [index, { received, fault }] of rejected.entries()) {
@@ -258,19 +248,6 @@ export class StreamVerify {
     }
     this.#compared += bills.length;
     return nothingCounted;
-  }
-
-  /**
-   * Compares again the bills that were not healed. A sync has stored them meanwhile, mostly just as they are
-   * served: they then no longer differ.
-   */
-  async #lookAgain(
-    { since }: VerifiedWindow,
-    left: readonly DifferingBill[],
-  ): Promise<readonly DifferingBill[]> {
-    const { store } = this.#deps;
-    const bills = left.map(({ bill }) => bill);
-    return bills.length === 0 ? left : store.compare(this.stream, bills, since);
   }
 
   /** Whether a rejected row was not reported yet: neighbouring windows both read their common edge. */
@@ -286,12 +263,11 @@ export class StreamVerify {
     const { stream } = this;
     // The horizon has moved since the last page was read.
     const servedFrom = Math.max(reading.readFrom, horizonAt(exchangeNow()));
-    for await (const batch of store.stored(stream, reading.window, reading.since)) {
-      for (const { billId, cTime, isLate } of batch) {
+    for await (const batch of store.stored(stream, reading.window)) {
+      for (const { billId, cTime } of batch) {
         if (reading.served.has(billId)) continue;
-        const reason = cTime < servedFrom ? "expired" : isLate ? "late" : "unknown";
-        if (reason === "unknown") this.#unserved.set(billId, cTime);
-        else onFinding({ stream, kind: "extra", billId, cTime, reason });
+        if (cTime >= servedFrom) this.#unserved.set(billId, cTime);
+        else onFinding({ stream, kind: "extra", billId, cTime, reason: "expired" });
       }
     }
   }

@@ -260,7 +260,7 @@ function drawVerify(random: Random, effects: number): ProcessFault {
 function drawVerifyFault(random: Random): ProcessFault {
   const effects = 60;
   if (random() < 0.3) return drawProcessFault(random, effects);
-  // Shorter than its verify lease: afterwards the process continues with what it has read.
+  // Shorter than its lease: afterwards the process continues with what it has read.
   const forMs = integer(random, 1, 12) * secondMs;
   return { kind: "freeze", at: integer(random, 1, effects), forMs };
 }

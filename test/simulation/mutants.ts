@@ -146,7 +146,7 @@ export const mutants: readonly Mutant[] = [
     name: "no epoch check",
     file: "src/ledger/ledger-store.ts",
     changes: [
-      ["checkSyncLease(tx, lease), look(tx)", 'Promise.resolve("infinity"), look(tx)'],
+      ["checkLease(tx, lease), look(tx)", 'Promise.resolve("infinity"), look(tx)'],
       // A frozen run notices it by its own clock, too; a run whose machine slept does not.
       ["lease.assertHeld?.();", ""],
     ],
@@ -233,21 +233,6 @@ export const mutants: readonly Mutant[] = [
     name: "an answer's impossible time believed",
     file: "src/exchange/client.ts",
     changes: [["if (failure === undefined) refuseImpossibleTime(headers, sample);", ""]],
-  },
-  {
-    name: "a verification that takes the whole limit",
-    file: "src/app/exchange-session.ts",
-    changes: [
-      [
-        "useVerifyShare: () => resize(verifyShareOf)",
-        "useVerifyShare: () => resize((requests) => requests)",
-      ],
-    ],
-  },
-  {
-    name: "a verification that does not wait for its rate share",
-    file: "src/db/lease/verify-lease.ts",
-    changes: [["await waitForShare(db, lease, options);", ""]],
   },
   {
     name: "a repair that writes nothing",

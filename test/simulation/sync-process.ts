@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { isoTime, minuteMs } from "../../src/contract/time.ts";
-import { takeSyncLease } from "../../src/db/lease/sync-lease.ts";
+import { Leases } from "../../src/db/lease/leases.ts";
 import { openStore } from "../../src/ledger/ledger-store.ts";
 import { type AccountReport, syncAccount } from "../../src/sync/run.ts";
 import type { HeldAccount, Store } from "../../src/sync/store.ts";
@@ -45,11 +45,7 @@ export function startSync(options: SyncProcessOptions): SyncProcess {
   const { account } = sandbox;
   const hold = async (): Promise<HeldAccount & AsyncDisposable> => {
     const { clock, signal } = process;
-    const lease = await takeSyncLease(db, account.name, {
-      clock,
-      signal,
-      rateShare: exchange.rateShare,
-    });
+    const lease = await new Leases(db, { clock }).take(account.name, { signal });
     events.onHeld(lease.epoch);
     const store = watched(openStore(db, lease, randomUUID()), writes, events.onPlan);
     return { ...lease, store };
@@ -57,7 +53,7 @@ export function startSync(options: SyncProcessOptions): SyncProcess {
   const sync = syncAccount(
     {
       exchangeOf: () => exchange,
-      takeSyncLease: hold,
+      takeLease: hold,
       settleLagMs,
       sleep: process.clock.sleep,
       signal: process.signal,

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type pg from "pg";
 import type { ProductType } from "../../src/contract/product-types.ts";
-import { takeVerifyLease } from "../../src/db/lease/verify-lease.ts";
+import { Leases } from "../../src/db/lease/leases.ts";
 import { openVerifyStore } from "../../src/ledger/verification-store.ts";
 import type { Interval } from "../../src/sync/intervals.ts";
 import {
@@ -66,8 +66,7 @@ export function startVerify(options: VerifyProcessOptions): VerifyProcess {
     const db = database.asDatabase();
     const { clock, signal } = process;
     try {
-      await using lease = await takeVerifyLease(db, account.name, { clock, signal });
-      await exchange.useVerifyShare();
+      await using lease = await new Leases(db, { clock }).take(account.name, { signal });
       const deps: VerifyDeps = {
         client: exchange.client,
         exchangeNow: exchange.exchangeNow,

@@ -24,7 +24,7 @@ export async function holdStream(db: Database): Promise<HeldStream> {
   const stream = aStream();
   const runId = randomUUID();
   await db.execute(sql`
-    insert into account_leases (account, holder, epoch, expires_at)
+    insert into leases (account, holder, epoch, expires_at)
     values (${stream.account}, 'test', 1, clock_timestamp() + interval '1 hour')`);
   return { stream, runId, store: openStore(db, { account: stream.account, epoch: 1 }, runId) };
 }

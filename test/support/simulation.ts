@@ -4,7 +4,7 @@ import { exchangeOf } from "../../src/app/exchange-session.ts";
 import { classicProductTypes, type ProductType } from "../../src/contract/product-types.ts";
 import { epochMs, minuteMs } from "../../src/contract/time.ts";
 import { type Database, type OpenDatabase, openDatabase } from "../../src/db/connect.ts";
-import { takeSyncLease } from "../../src/db/lease/sync-lease.ts";
+import { Leases } from "../../src/db/lease/leases.ts";
 import type { Transport } from "../../src/exchange/transport.ts";
 import type { Answer } from "../../src/exchange-server/api.ts";
 import { readStoredBills } from "../../src/ledger/bill-rows.ts";
@@ -75,7 +75,7 @@ export function simulate(url: string, options: SimulationOptions): Simulation & 
             clock,
             random: () => 0.5,
           }),
-        takeSyncLease: () => time.hold(() => hold(database.db, name, time, wrapStore)),
+        takeLease: () => time.hold(() => hold(database.db, name, time, wrapStore)),
         settleLagMs,
         sleep: clock.sleep,
         signal,
@@ -90,7 +90,7 @@ export function simulate(url: string, options: SimulationOptions): Simulation & 
     time,
     async sync(signal = new AbortController().signal) {
       beganAt = time.clock.now();
-      await database.db.execute(sql`delete from account_leases where account = ${name}`);
+      await database.db.execute(sql`delete from leases where account = ${name}`);
       return time.run(run(signal));
     },
     pass: (ms) => time.run(time.clock.sleep(ms)),
@@ -147,7 +147,7 @@ async function hold(
   time: VirtualClock,
   wrapStore: (store: Store) => Store,
 ): Promise<HeldAccount & AsyncDisposable> {
-  const lease = await takeSyncLease(db, name, { signal: new AbortController().signal });
+  const lease = await new Leases(db).take(name, { signal: new AbortController().signal });
   const real = wrapStore(openStore(db, lease, randomUUID()));
   const store: Store = {
     accountState: (...given) => time.hold(() => real.accountState(...given)),

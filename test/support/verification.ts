@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { exchangeOf } from "../../src/app/exchange-session.ts";
 import { classicProductTypes, type ProductType } from "../../src/contract/product-types.ts";
 import type { Database } from "../../src/db/connect.ts";
-import { takeVerifyLease } from "../../src/db/lease/verify-lease.ts";
+import { Leases } from "../../src/db/lease/leases.ts";
 import { openVerifyStore } from "../../src/ledger/verification-store.ts";
 import type { Interval } from "../../src/sync/intervals.ts";
 import {
@@ -30,7 +30,7 @@ export type Verified = {
   readonly streams: readonly StreamVerification[];
 };
 
-/** A verification as the command does it, in simulated time, with a row of a real verify lease. */
+/** A verification as the command does it, in simulated time, with a real lease. */
 export async function verifyIn(
   db: Database,
   { sandbox, time }: Simulation,
@@ -43,17 +43,15 @@ export async function verifyIn(
   // A short cooldown: a sync may have released its lease just before.
   const timing = { leaseMs: 15_000, renewMs: 3_000, pollMs: 20, cooldownMs: 1 };
   const verify = async (): Promise<Verified> => {
-    const lease = await time.hold(() => takeVerifyLease(db, account.name, { signal, timing }));
-    const { client, exchangeNow, useVerifyShare } = exchangeOf(
+    const lease = await time.hold(() => new Leases(db, { timing }).take(account.name, { signal }));
+    const { client, exchangeNow } = exchangeOf(
       { baseUrl: new URL("http://127.0.0.1"), locale: "en-US" },
       account,
       { transport: transportOf(sandbox, time, options), clock: time.clock, random: () => 0.5 },
     );
-    await useVerifyShare();
     const findings: Finding[] = [];
     const real = wrapStore(openVerifyStore(db, lease, randomUUID()));
     const store: VerifyStore = {
-      now: () => time.hold(() => real.now()),
       compare: (...given) => time.hold(() => real.compare(...given)),
       async *stored(...given): AsyncGenerator<readonly StoredBill[]> {
         yield* await time.hold(() => Array.fromAsync(real.stored(...given)));

@@ -1,10 +1,11 @@
 import { proofText, proveKey } from "../../app/account-key.ts";
-import { inTurn } from "../../app/accounts-in-turn.ts";
+import { readSideBySide } from "../../app/accounts-at-once.ts";
 import {
   type AccountExchange,
   exchangeOf,
   openExchangeAccess,
 } from "../../app/exchange-session.ts";
+import { holdAccount } from "../../app/hold-account.ts";
 import { type Account, withCredentials } from "../../config/account.ts";
 import type { Config } from "../../config/config.ts";
 import { billsApiOf } from "../../contract/bills-api.ts";
@@ -18,9 +19,9 @@ import { refuseTakenKey } from "../../db/accounts/account-keys.ts";
 import { noStates, readAccountStates } from "../../db/accounts/account-states.ts";
 import type { Database } from "../../db/connect.ts";
 import { lacksRight } from "../../db/database-errors.ts";
-import { syncLeaseHolder } from "../../db/lease/sync-lease.ts";
-import { readOthersOfUser, readUsers, type Users } from "../../db/lease/users.ts";
-import { takeVerifyLease, type VerifyLease } from "../../db/lease/verify-lease.ts";
+import type { Lease } from "../../db/lease/lease.ts";
+import { readUsers, type Users } from "../../db/lease/leased-accounts.ts";
+import { Leases } from "../../db/lease/leases.ts";
 import { AccountHeldError, ExchangeError, type ExchangeErrorKind } from "../../errors.ts";
 import type { AskOptions, Client } from "../../exchange/client.ts";
 import { askMode, refuseNothing } from "../../sync/account-mode.ts";
@@ -51,14 +52,15 @@ export async function checkExchange(
   }
   tell(ok("exchange", `${config.baseUrl.origin} answers`));
   tell(clockCheck(exchangeClock.offsetMs()));
+  const users = db === undefined ? noUsers : await readUsers(db).catch(withoutRight);
+  const stored = { db, leases: db && new Leases(db), users };
   const check = async (wanted: Account): Promise<readonly Check[]> => {
     const account = await withCredentials(wanted, signal).catch((error: unknown) => ({ error }));
     if ("error" in account) return [failed(`account ${wanted.name}`, account.error)];
     const exchange = exchangeOf(config, account, access);
-    return checkAccount({ exchange, db, signal }, account);
+    return checkAccount({ exchange, ...stored, signal }, account);
   };
-  const users = db === undefined ? noUsers : await readUsers(db).catch(withoutRight);
-  const found = await inTurn(config.accounts, check, { clock: access.clock, signal, users });
+  const found = await readSideBySide(config.accounts, check);
   for (const check of found.flat()) tell(check);
 }
 
@@ -88,13 +90,50 @@ export function clockCheck(offsetMs: number | undefined): Check {
 }
 
 type AccountDeps = {
-  readonly exchange: Pick<AccountExchange, "client" | "exchangeNow" | "useVerifyShare">;
+  readonly exchange: Pick<AccountExchange, "client" | "exchangeNow" | "useLimitsOf">;
   readonly db: Database | undefined;
+  readonly leases: Leases | undefined;
+  readonly users: Users;
   readonly signal: AbortSignal;
 };
 
+/**
+ * Tries an account's key under its lease: beside a sync, two requests got 38 of the sync's requests refused.
+ */
 async function checkAccount(deps: AccountDeps, account: Account): Promise<readonly Check[]> {
-  const key = await checked(`account ${account.name}`, () => checkKey(deps, account));
+  const { db, leases, users, exchange, signal } = deps;
+  const { name, credentials } = account;
+  const uid = account.uid ?? users.get(name);
+  if (db === undefined || leases === undefined || credentials === undefined) {
+    if (uid !== undefined) await exchange.useLimitsOf(uid);
+    const tried = async () => (await tryKey(deps, account)).check;
+    return withLoanToValue(deps, account, await checked(`account ${name}`, tried));
+  }
+  try {
+    const named = { account: name, key: credentials.key };
+    await refuseTakenKey(db, named);
+    await using lease = await holdAccount({ leases, exchange }, { name, uid }, { signal });
+    const proved = async () => {
+      const { check, mode } = await tryKey(deps, account, lease);
+      if (check.status === "FAIL") return check;
+      const proving = { ...deps, db, assertHeld: lease.assertHeld, onFailure: () => undefined };
+      const text = proofText(await proveKey(proving, named, mode));
+      return text === undefined ? check : { ...check, found: `${check.found}; ${text}` };
+    };
+    return await withLoanToValue(deps, account, await checked(`account ${name}`, proved));
+  } catch (error) {
+    if (error instanceof AccountHeldError) return [notTried(name, error.message)];
+    if (!lacksRight(error)) return [failed(`account ${name}`, error)];
+    const why = "this database user may not see whether a sync of the account runs";
+    return [notTried(name, why, "run doctor as the user that syncs")];
+  }
+}
+
+async function withLoanToValue(
+  deps: AccountDeps,
+  account: Account,
+  key: Check,
+): Promise<readonly Check[]> {
   if (key.status !== "ok" || account.ltv !== true) return [key];
   const ltv = await checked(`ltv ${account.name}`, () => checkLoanToValue(deps, account));
   return [key, ltv.status === "FAIL" ? { ...ltv, remedy: ltvRemedy } : ltv];
@@ -102,48 +141,10 @@ async function checkAccount(deps: AccountDeps, account: Account): Promise<readon
 
 const ltvRemedy = "where the account has no institutional loan, do not ask for its loan-to-value";
 
-/**
- * Tries an account's key. Never at the same time as a sync: not while one runs, and none can begin
- * meanwhile.
- */
-async function checkKey(deps: AccountDeps, account: Account): Promise<Check> {
-  const { db, exchange, signal } = deps;
-  const { name, credentials } = account;
-  if (db === undefined || credentials === undefined) return (await tryKey(deps, account)).check;
-  try {
-    const named = { account: name, key: credentials.key };
-    await refuseTakenKey(db, named);
-    for (const shared of [name, ...(await readOthersOfUser(db, name, account.uid))]) {
-      const holder = await syncLeaseHolder(db, shared, signal);
-      // Two requests beside a running sync got 38 of the sync's requests refused.
-      if (holder !== undefined) {
-        const held = shared === name ? "the account" : `account ${shared} of the same user`;
-        const why = `${holder} holds ${held} and may use all of its rate limit`;
-        return notTried(name, why, "run doctor again when that has ended");
-      }
-    }
-    await using lease = await takeVerifyLease(db, name, { signal, uid: account.uid });
-    await exchange.useVerifyShare();
-    const { check, mode } = await tryKey(deps, account, lease);
-    if (check.status === "FAIL") return check;
-    const proving = { ...deps, db, assertHeld: lease.assertHeld, onFailure: () => undefined };
-    const text = proofText(await proveKey(proving, named, mode));
-    return text === undefined ? check : { ...check, found: `${check.found}; ${text}` };
-  } catch (error) {
-    if (error instanceof AccountHeldError) return notTried(name, error.message);
-    if (!lacksRight(error)) throw error;
-    return notTried(
-      name,
-      "this database user may not see whether a sync of the account runs",
-      "run doctor as the user that syncs",
-    );
-  }
-}
-
 type Tried = { readonly check: Check; readonly mode: AccountMode };
 
 /** Asks for the account's mode, and for one bill of each product type to read. */
-async function tryKey(deps: AccountDeps, account: Account, lease?: VerifyLease): Promise<Tried> {
+async function tryKey(deps: AccountDeps, account: Account, lease?: Lease): Promise<Tried> {
   const { db, exchange, signal } = deps;
   const { name, readsAll = false } = account;
   const state = (db === undefined ? noStates : await readAccountStates(db, name)).of(name);

@@ -5,7 +5,7 @@ import { systemClock } from "../../clock.ts";
 import type { Config } from "../../config/config.ts";
 import { minuteMs } from "../../contract/time.ts";
 import type { Unreachable } from "../../db/distribution/reachable.ts";
-import { readUsers } from "../../db/lease/users.ts";
+import { readUsers } from "../../db/lease/leased-accounts.ts";
 import { migrate } from "../../db/migrate.ts";
 import { type CommandDatabase, openCommandDatabase } from "../../db/open.ts";
 import { messageOf, ReportableError, StoppedError, UsageError } from "../../errors.ts";

@@ -3,7 +3,7 @@ import type { ExitCode, Io } from "../../app/io.ts";
 import { type Clock, repeatEvery, systemClock } from "../../clock.ts";
 import { minuteMs } from "../../contract/time.ts";
 import { openDatabase } from "../../db/connect.ts";
-import type { Egress } from "../../db/lease/neighbours.ts";
+import type { Egress } from "../../db/lease/holders.ts";
 import { openCommandDatabase } from "../../db/open.ts";
 import { messageOf, StoppedError, UsageError } from "../../errors.ts";
 import { Queue } from "../../fleet/queue.ts";

@@ -97,9 +97,8 @@ One line a check: ok, warn (it works, but needs a look) or FAIL, with a remedy.
 doctor sends the exchange one request for its time. For each account it sends
 one for the rights of its key, one for a single bill of each product type, and
 one for each loan-to-value record that is configured. The exchange may not tell
-the rights of a classic account's key. doctor does not try a key while a sync of
-its account runs. A sync that begins meanwhile leaves doctor a share of the rate
-limit. The exit code is 1 if a check failed.`;
+the rights of a classic account's key. doctor does not try a key while another
+run holds its account, and says who. The exit code is 1 if a check failed.`;
 
 export const sandboxHelp = `
 A classic account is served by the v2 API, a unified one by v3, and each is
@@ -121,14 +120,14 @@ the exchange again, and compares them field by field with those that are stored:
   missing   served, and not stored
   changed   stored with other content: each field, old and new
   extra     stored, and not served: expired (older than the exchange's 90 days
-            by now), late (made or stored after the reading began) or unknown
+            by now) or unknown
   rejected  rows that broke the API's contract
 Times are ISO 8601; a date alone is midnight UTC. --heal writes what is missing,
 restates what is changed and keeps rejected rows in rejected_bills; it deletes
-nothing. It may run beside a sync of the account, which leaves it a fifth of the
-rate limit. It also counts the stored bills of what it read, and corrects the
+nothing. It also counts the stored bills of what it read, and corrects the
 number that status shows.
-The exit code is 0 if all bills are equal or healed, 1 if a difference remains.`;
+The exit code is 0 if all bills are equal or healed, 1 if a difference remains,
+and 3 if another run holds the account.`;
 
 export const replayHelp = `
 Reads each unresolved row of rejected_bills again, as this version reads rows. A

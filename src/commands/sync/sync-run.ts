@@ -1,10 +1,11 @@
 import { AccountKey, proofText, proveKey } from "../../app/account-key.ts";
-import { inTurn } from "../../app/accounts-in-turn.ts";
+import { readSideBySide } from "../../app/accounts-at-once.ts";
 import {
   type AccountExchange,
   type ExchangeAccess,
   exchangeOf,
 } from "../../app/exchange-session.ts";
+import { holdAccount } from "../../app/hold-account.ts";
 import type { LoggedEnd } from "../../app/logged-run.ts";
 import type { Targets } from "../../app/targets.ts";
 import {
@@ -18,10 +19,10 @@ import { refuseTakenKey } from "../../db/accounts/account-keys.ts";
 import { recordDemo } from "../../db/accounts/demo-accounts.ts";
 import type { Database } from "../../db/connect.ts";
 import type { Unreachable } from "../../db/distribution/reachable.ts";
+import { checkLease } from "../../db/lease/lease.ts";
+import { readUsers, recordUser, type Users } from "../../db/lease/leased-accounts.ts";
+import type { Leases } from "../../db/lease/leases.ts";
 import type { LockWaits } from "../../db/lease/lock-waits.ts";
-import type { Renewals } from "../../db/lease/renewals.ts";
-import { checkSyncLease, takeSyncLease } from "../../db/lease/sync-lease.ts";
-import { readUsers, recordUser } from "../../db/lease/users.ts";
 import { commitContracts, commitSymbols } from "../../db/reference/stored-symbols.ts";
 import { DatabaseError, type ExchangeError } from "../../errors.ts";
 import { openStore } from "../../ledger/ledger-store.ts";
@@ -37,8 +38,7 @@ import { countsOf } from "./sync-summary.ts";
 
 /** Runs one sync of a configuration's accounts, side by side. */
 export async function sync(deps: SyncDeps): Promise<LoggedEnd> {
-  const { config, unreachable, signal, reporter, db, runId, targets, onResult } = deps;
-  const { clock } = deps.access;
+  const { config, unreachable, reporter, db, runId, targets, onResult } = deps;
   const startedAt = performance.now();
   const users = await readUsers(
     db,
@@ -48,7 +48,7 @@ export async function sync(deps: SyncDeps): Promise<LoggedEnd> {
   const [symbols, contracts, own] = await Promise.all([
     targets.has("symbols") ? syncPairs(deps) : undefined,
     targets.has("contracts") ? syncOwnContracts(deps) : undefined,
-    inTurn(config.accounts, (account) => syncOne(deps, account), { clock, signal, users }),
+    readSideBySide(config.accounts, (account) => syncOne({ ...deps, users }, account)),
   ]);
   const reports = [...own, ...unreachable.map(({ account, error }) => unread(account, error))];
   const answered = reports.filter(({ error }) => !(error instanceof DatabaseError));
@@ -81,8 +81,7 @@ export type SyncDeps = {
   readonly runId: string;
   readonly contractTypes: readonly ContractProductType[];
   readonly newKey: boolean;
-  readonly renewals: Renewals;
-  readonly holder: string;
+  readonly leases: Leases;
   readonly lockWaits: LockWaits;
 };
 
@@ -120,7 +119,12 @@ const unread = (account: string, error: unknown): AccountReport => ({
   error,
 });
 
-async function syncOne(deps: SyncDeps, wanted: Account): Promise<AccountReport> {
+type AccountDeps = SyncDeps & {
+  /** The users of accounts for which none is configured. */
+  readonly users: Users;
+};
+
+async function syncOne(deps: AccountDeps, wanted: Account): Promise<AccountReport> {
   const { config, signal, reporter, access } = deps;
   const account = await withCredentials(wanted, signal).catch((error: unknown) => ({ error }));
   if ("error" in account) {
@@ -130,7 +134,7 @@ async function syncOne(deps: SyncDeps, wanted: Account): Promise<AccountReport> 
   return syncAccount(
     {
       exchangeOf: () => exchange,
-      takeSyncLease: () => hold(deps, account, exchange),
+      takeLease: () => hold(deps, account, exchange),
       settleLagMs: config.settleLagMs,
       sleep: access.clock.sleep,
       signal,
@@ -145,15 +149,19 @@ async function syncOne(deps: SyncDeps, wanted: Account): Promise<AccountReport> 
  * Takes the account's lease and opens its tables. A key that is stored under another name writes
  * nothing.
  */
-async function hold(deps: SyncDeps, account: AccountWithCredentials, exchange: AccountExchange) {
-  const { db, signal, reporter, runId, newKey, renewals, holder, lockWaits } = deps;
+async function hold(deps: AccountDeps, account: AccountWithCredentials, exchange: AccountExchange) {
+  const { db, signal, reporter, runId, newKey, leases, users, lockWaits } = deps;
   const { name, credentials } = account;
   const named = { account: name, key: credentials.key };
   await refuseTakenKey(db, named);
   await using stack = new AsyncDisposableStack();
-  const { rateShare } = exchange;
-  const options = { onWait: reporter.notice, signal, rateShare, renewals, holder, lockWaits };
-  const lease = stack.use(await takeSyncLease(db, name, options));
+  const lease = stack.use(
+    await holdAccount(
+      { leases, exchange },
+      { name, uid: account.uid ?? users.get(name) },
+      { onWait: reporter.notice, signal, lockWaits },
+    ),
+  );
   const store = openStore(db, lease, runId, lockWaits);
   const key = new AccountKey(db, named);
   const { assertHeld } = lease;
@@ -174,10 +182,14 @@ async function hold(deps: SyncDeps, account: AccountWithCredentials, exchange: A
       const proof = newKey ? "vouched" : await proveKey(proving, named, mode);
       const text = proofText(proof);
       if (text !== undefined) reporter.notice(`${name}: ${text}`);
-      await key.take((tx) => checkSyncLease(tx, lease), proof);
+      await key.take((tx) => checkLease(tx, lease), proof);
       await recordDemo(db, name, account.demo ?? false);
     },
-    recordUser: (told: string | undefined) => recordUser(db, lease, account.uid ?? told),
+    async recordUser(userId: string | undefined) {
+      const uid = account.uid ?? userId;
+      await recordUser(db, lease, uid);
+      if (uid !== undefined) await lease.asUser(uid);
+    },
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
 }

@@ -9,9 +9,9 @@ import { allTargets, contractTypesOf, type Targets } from "../../app/targets.ts"
 import type { Config } from "../../config/config.ts";
 import type { ContractProductType } from "../../contract/product-types.ts";
 import { secondMs } from "../../contract/time.ts";
+import { type Egress, holderName } from "../../db/lease/holders.ts";
+import { Leases } from "../../db/lease/leases.ts";
 import { LockWaits } from "../../db/lease/lock-waits.ts";
-import { type Egress, holderName } from "../../db/lease/neighbours.ts";
-import { syncLeaseRenewals } from "../../db/lease/sync-lease.ts";
 import { migrate } from "../../db/migrate.ts";
 import { type CommandDatabase, openCommandDatabase } from "../../db/open.ts";
 import type { ExchangeError } from "../../errors.ts";
@@ -105,8 +105,7 @@ export async function openSyncSession(given: SyncSessionDeps): Promise<SyncSessi
   await using stack = new AsyncDisposableStack();
   const access = stack.use(openExchangeAccess(egress));
   stack.use(await shareAddress(db, access.addressLimits, access.clock, egress));
-  const renewals = syncLeaseRenewals(db);
-  const holder = holderName(process.pid, egress);
+  const leases = new Leases(db, { holder: holderName(process.pid, egress) });
   const kept = stack.move();
   return {
     async run(whole, deps) {
@@ -114,7 +113,7 @@ export async function openSyncSession(given: SyncSessionDeps): Promise<SyncSessi
       for (const line of notices) deps.reporter.warn(line);
       const lockWaits = new LockWaits(db);
       const { contractTypes = contractTypesOf(config) } = deps;
-      const shared = { db, access, renewals, holder, lockWaits };
+      const shared = { db, access, leases, lockWaits };
       return await loggedRun(
         db,
         "sync",

@@ -177,8 +177,7 @@ function findingText(finding: Finding): string {
       const fields = finding.fields.map(
         ({ field, stored, served }) => `${field} ${valueText(stored)} → ${valueText(served)}`,
       );
-      const remark = finding.isLate ? ", stored during this verify: verify again" : "";
-      return `${bill}: ${fields.join(", ")}${finding.isHealed ? ", healed" : remark}`;
+      return `${bill}: ${fields.join(", ")}${finding.isHealed ? ", healed" : ""}`;
     }
     case "extra":
       return `${bill}: ${extraReasons[finding.reason]}`;
@@ -191,7 +190,6 @@ const valueText = (value: string | null): string => printableLine(value ?? "null
 
 const extraReasons = {
   expired: "expired, it is older than the exchange's 90 days by now",
-  late: "late, it was made or stored after the reading began",
   unknown: "unknown, the exchange does not serve it in this span",
 } as const;
 

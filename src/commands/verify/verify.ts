@@ -1,9 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { AccountKey, proofText, proveKey } from "../../app/account-key.ts";
-import { inTurn } from "../../app/accounts-in-turn.ts";
+import { readSideBySide } from "../../app/accounts-at-once.ts";
 import { withAdded } from "../../app/accounts-to-read.ts";
 import { shareAddress } from "../../app/address-share.ts";
 import { type ExchangeAccess, exchangeOf, openExchangeAccess } from "../../app/exchange-session.ts";
+import { holdAccount } from "../../app/hold-account.ts";
 import { type ExitCode, type Io, print, printJson, tell } from "../../app/io.ts";
 import { type LoggedEnd, loggedRun } from "../../app/logged-run.ts";
 import { reachableSelection } from "../../app/reachable-accounts.ts";
@@ -16,14 +17,10 @@ import type { ProductType } from "../../contract/product-types.ts";
 import { refuseTakenKey } from "../../db/accounts/account-keys.ts";
 import { readAccountStates } from "../../db/accounts/account-states.ts";
 import type { Database } from "../../db/connect.ts";
+import { checkLease } from "../../db/lease/lease.ts";
+import { readUsers, type Users } from "../../db/lease/leased-accounts.ts";
+import { Leases } from "../../db/lease/leases.ts";
 import { LockWaits } from "../../db/lease/lock-waits.ts";
-import type { Renewals } from "../../db/lease/renewals.ts";
-import { readUsers } from "../../db/lease/users.ts";
-import {
-  checkVerifyLease,
-  takeVerifyLease,
-  verifyLeaseRenewals,
-} from "../../db/lease/verify-lease.ts";
 import { migrate } from "../../db/migrate.ts";
 import { type CommandDatabase, openCommandDatabase } from "../../db/open.ts";
 import { type ExchangeError, firstThrown } from "../../errors.ts";
@@ -67,7 +64,7 @@ const shownMax = 100;
 
 /**
  * `verify`: reads a span from the exchange again and compares it with what is stored. It holds the
- * verify lease, beside a sync. With `heal` it writes what differs.
+ * account as a sync does, so that neither runs beside the other. With `heal` it writes what differs.
  */
 export async function verifyCommand(
   config: Config,
@@ -112,14 +109,13 @@ export async function runVerification(wanted: Config, given: VerificationDeps): 
   const reachable = config.accounts.filter(({ name }) => selection.accounts?.includes(name));
   await using access = openExchangeAccess();
   using _share = await shareAddress(db, access.addressLimits, access.clock);
-  const renewals = verifyLeaseRenewals(db);
+  const leases = new Leases(db);
   const lockWaits = new LockWaits(db);
   const verify = async (runId: string): Promise<LoggedEnd> => {
     const findings = new Findings(keptMax);
-    const deps = { ...given, config, db, access, runId, findings, renewals, lockWaits };
     const users = await readUsers(db, accounts);
-    const turns = { clock: access.clock, signal: given.signal, users };
-    const read = await inTurn(reachable, (account) => verifyOne(deps, account), turns);
+    const deps = { ...given, config, db, access, runId, findings, leases, users, lockWaits };
+    const read = await readSideBySide(reachable, (account) => verifyOne(deps, account));
     const reports = [...read, ...unreachable.map((one) => ({ ...one, ...nothingRead }))];
     if (heal) await storeDays(db, deps.signal, notice, selection);
     const verification = { span, reports, findings };
@@ -144,36 +140,34 @@ type Deps = {
   readonly heal: boolean;
   readonly counts: boolean;
   readonly findings: Findings;
-  readonly renewals: Renewals;
+  readonly leases: Leases;
+  readonly users: Users;
   readonly lockWaits: LockWaits;
 };
 
 /** Never throws: the report contains the error that stopped it. */
 async function verifyOne(deps: Deps, wanted: Account): Promise<AccountVerification> {
   const { config, signal, notice, db, access, runId, span, heal, findings } = deps;
-  const { renewals, lockWaits } = deps;
+  const { leases, users, lockWaits } = deps;
   const { name } = wanted;
   let streams: readonly StreamVerification[] = [];
   try {
     const account = await withCredentials(wanted, signal);
     const named = { account: name, key: account.credentials.key };
     await refuseTakenKey(db, named);
-    await using lease = await takeVerifyLease(db, name, {
-      onWait: notice,
-      signal,
-      renewals,
-      lockWaits,
-      uid: account.uid,
-    });
     const exchange = exchangeOf(config, account, access);
-    const { client, exchangeNow, useVerifyShare } = exchange;
-    await useVerifyShare();
+    await using lease = await holdAccount(
+      { leases, exchange },
+      { name, uid: account.uid ?? users.get(name) },
+      { onWait: notice, signal, lockWaits },
+    );
+    const { client, exchangeNow } = exchange;
     const { assertHeld } = lease;
     const onFailure = ({ message }: ExchangeError) =>
       notice(`${name}: a request failed: ${message}`);
     const asking = { client, exchangeNow, assertHeld, signal, onFailure };
     const key = new AccountKey(db, named);
-    const opened = openVerifyStore(db, lease, runId, { lockWaits });
+    const opened = openVerifyStore(db, lease, runId, lockWaits);
     const verifying: VerifyDeps = {
       ...asking,
       store: { ...opened, heal: (repair) => key.store(pageOf(repair), () => opened.heal(repair)) },
@@ -183,12 +177,14 @@ async function verifyOne(deps: Deps, wanted: Account): Promise<AccountVerificati
         notice(`${streamName(stream)}: a request failed: ${message}`),
     };
     const met = await meetStreams(db, { asking, verifying }, account);
+    const uid = account.uid ?? met.uid;
+    if (uid !== undefined) await lease.asUser(uid);
     const apart = notCompared(await readSyncedStreams(db, [name]), account, met.mode);
     if (apart !== undefined) notice(apart);
     const proof = await proveKey({ db, exchange, assertHeld, signal, onFailure }, named, met.mode);
     const text = proofText(proof);
     if (text !== undefined) notice(`${name}: ${text}`);
-    if (heal) await key.take((tx) => checkVerifyLease(tx, lease), proof);
+    if (heal) await key.take((tx) => checkLease(tx, lease), proof);
     streams = await verifyBills(met.streams, span);
     const verified = streams.map(({ stream }) => stream);
     const recounted = deps.counts ? await recount(db, verified) : [];

@@ -1,19 +1,20 @@
 import { getTableName, type SQL, sql } from "drizzle-orm";
 import { getTableConfig, type PgTable } from "drizzle-orm/pg-core";
 import { hourMs } from "../../contract/time.ts";
-import { AccountHeldError, UsageError } from "../../errors.ts";
+import { UsageError } from "../../errors.ts";
 import { printableLine } from "../../printable.ts";
 import { type Database, inTransaction, type Queryable, type Transaction } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
 import { holdMeanings } from "../days/meaning-turns.ts";
 import { distributedTables } from "../distribution/placement.ts";
-import { checkSyncLease, takeSyncLease } from "../lease/sync-lease.ts";
+import { checkLease } from "../lease/lease.ts";
+import { Leases, type TakeOptions } from "../lease/leases.ts";
 import { tables } from "../schema/tables.ts";
 
 // Renaming rewrites every row of the account, which may be millions.
 const statementMaxMs = hourMs;
 
-export type RenameOptions = Parameters<typeof takeSyncLease>[2] & {
+export type RenameOptions = TakeOptions & {
   /** Renames what other schemas keep of the account, in the same transaction. */
   readonly besides?: (tx: Transaction) => Promise<void>;
 };
@@ -33,16 +34,16 @@ export async function renameAccount(
   await withDatabaseErrors(async () => {
     // Checked before the leases too: taking a lease leaves a row, which a mistyped name should not.
     await refuseUnfit(db, from, to);
-    await using oldName = await takeSyncLease(db, from, options);
-    await using newName = await takeSyncLease(db, to, options);
+    const leases = new Leases(db);
+    await using oldName = await leases.take(from, options);
+    await using newName = await leases.take(to, options);
     const rename = async (tx: Transaction) => {
       // A check takes no lease.
       await holdMeanings(tx, [from, to]);
-      for (const lease of [oldName, newName]) await checkSyncLease(tx, lease);
-      await refuseVerifyLeases(tx, [from, to]);
+      for (const lease of [oldName, newName]) await checkLease(tx, lease);
       await refuseUnfit(tx, from, to);
       for (const table of namedTables) await renameRows(tx, table, { from, to });
-      await tx.execute(sql`update account_leases set uid = null where account = ${from}`);
+      await tx.execute(sql`update leases set uid = null where account = ${from}`);
       await besides?.(tx);
     };
     await inTransaction(db, rename, { statementMaxMs });
@@ -51,7 +52,7 @@ export async function renameAccount(
 
 /** The tables that hold an account's data. Leases are not renamed. */
 export const namedTables: readonly PgTable[] = (() => {
-  const { accountLeases: _leases, accountGuests: _guests, ...others } = tables;
+  const { leases: _leases, ...others } = tables;
   return Object.values(others).filter((table: PgTable) =>
     getTableConfig(table).columns.some(({ name }) => name === "account"),
   );
@@ -104,21 +105,4 @@ async function tablesWith(db: Queryable, account: string): Promise<readonly stri
   );
   const { rows } = await db.execute<{ name: string }>(sql.join(held, sql` union all `));
   return rows.map(({ name }) => name);
-}
-
-/** A verify that starts later is refused its first write: the key belongs to the new name by then. */
-async function refuseVerifyLeases(tx: Transaction, accounts: readonly string[]): Promise<void> {
-  for (const account of accounts) {
-    const { rows } = await tx.execute<{ holder: string }>(sql`
-      select holder
-      from account_guests
-      where account = ${account}
-        and holder <> ''
-        and expires_at > clock_timestamp()`);
-    const [lease] = rows;
-    if (lease === undefined) continue;
-    throw new AccountHeldError(
-      `account ${account} is being verified by ${lease.holder}; wait until it has ended`,
-    );
-  }
 }

@@ -6,7 +6,7 @@ import { DatabaseError, ReportableError } from "../../errors.ts";
 import { programVersion } from "../../version.ts";
 import { type Database, inTransaction, type Transaction } from "../connect.ts";
 import { appliedMigrations } from "../migrate.ts";
-import { accountGuests, accountLeases } from "../schema/accounts-schema.ts";
+import { leases } from "../schema/accounts-schema.ts";
 import { analyticsViews } from "../schema/schema.ts";
 import { tables } from "../schema/tables.ts";
 import { useOneMoment } from "../snapshot.ts";
@@ -27,8 +27,8 @@ import {
 export const tableMaxMs = 6 * hourMs;
 
 // Leases and the digests of the views mean nothing in another database.
-const ofOneDatabase: readonly string[] = [accountLeases, accountGuests, analyticsViews].map(
-  (table) => getTableName(table),
+const ofOneDatabase: readonly string[] = [leases, analyticsViews].map((table) =>
+  getTableName(table),
 );
 /** The tables of the program whose rows a backup holds. */
 export const keptTables: readonly string[] = Object.values(tables)

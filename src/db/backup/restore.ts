@@ -6,9 +6,10 @@ import { hourMs } from "../../contract/time.ts";
 import { AccountHeldError, DatabaseError, UsageError } from "../../errors.ts";
 import { inTransaction, openDatabase, type Transaction } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
-import { nameRestored } from "../lease/leased-names.ts";
+import { nameRestored } from "../lease/leased-accounts.ts";
 import { appliedMigrations, lockMigrations, migrate, migrateTo } from "../migrate.ts";
 import { refuseUnfitServer } from "../server-settings.ts";
+import { onlyRow } from "../sql/only-row.ts";
 import { countOf, keptTables, readColumns, tableMaxMs, usePlainText } from "./backup.ts";
 import { type BackupHeader, type BackupTable, columnList, quoted } from "./backup-format.ts";
 import { type BackupReading, damaged, readBackup } from "./backup-reader.ts";
@@ -126,13 +127,14 @@ async function takeTables(
 }
 
 async function lockTables(tx: Transaction, name: string, tables: readonly string[]): Promise<void> {
-  const all = [...tables, "account_leases"].map((table) => `public.${quoted(table)}`);
+  const leaseTable = await leaseTableOf(tx);
+  const all = [...tables, leaseTable].map((table) => `public.${quoted(table)}`);
   await tx.execute(`
     set local lock_timeout = ${lockMaxMs};
     lock table ${all.join(", ")} in exclusive mode`);
   const { rows } = await tx.execute<{ holder: string }>(sql`
     select holder
-    from account_leases
+    from public.${sql.identifier(leaseTable)}
     where holder <> ''
       and expires_at > clock_timestamp()`);
   const [running] = rows;
@@ -140,6 +142,13 @@ async function lockTables(tx: Transaction, name: string, tables: readonly string
   throw new AccountHeldError(
     `${running.holder} is at work in the database ${name}; run restore again when it has ended`,
   );
+}
+
+/** Before migration 34, leases were in `account_leases`. */
+async function leaseTableOf(tx: Transaction): Promise<string> {
+  const { rows } = await tx.execute<{ name: string }>(sql`
+    select case when to_regclass('public.leases') is null then 'account_leases' else 'leases' end as name`);
+  return onlyRow(rows, "the table of leases").name;
 }
 
 /** @returns how many rows the server took. */

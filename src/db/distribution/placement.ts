@@ -35,8 +35,7 @@ export const placements: Readonly<Record<keyof typeof tables, Placement>> = {
   // Joined to the bills of every account.
   businessTypes: "everywhere",
   // A process renews the leases of all its accounts in one statement, which no hanging node may hold up.
-  accountLeases: "coordinator",
-  accountGuests: "coordinator",
+  leases: "coordinator",
   // The unique key spans accounts: it keeps one API key from two of them.
   accountKeys: "coordinator",
   keySalt: "coordinator",

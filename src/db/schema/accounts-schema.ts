@@ -1,5 +1,14 @@
 import { sql } from "drizzle-orm";
-import { bigint, boolean, check, index, pgTable, primaryKey, text } from "drizzle-orm/pg-core";
+import {
+  bigint,
+  boolean,
+  check,
+  index,
+  pgTable,
+  primaryKey,
+  text,
+  unique,
+} from "drizzle-orm/pg-core";
 import { key, time } from "./columns.ts";
 
 /** What a user decided about an account or one of its product types, and what the exchange said about it. */
@@ -52,10 +61,11 @@ export const addedAccounts = pgTable("accounts", {
   addedAt: time("added_at").notNull(),
 });
 
-/** Sync leases: see renewable-lease.ts. */
-export const accountLeases = pgTable(
-  "account_leases",
+/** The leases of accounts and of the exchange's users: see lease.ts. */
+export const leases = pgTable(
+  "leases",
   {
+    /** An account's name, or "user " and a user's id. */
     account: key("account").primaryKey(),
     /** Host and process of the holder; empty once the lease was given back. */
     holder: text("holder").notNull(),
@@ -64,28 +74,16 @@ export const accountLeases = pgTable(
     /** When the holder took it; null where an older version did. */
     takenAt: time("taken_at"),
     expiresAt: time("expires_at").notNull(),
-    /** The epoch of the verify lease to whose holder the rate share was left. */
-    yieldedTo: bigint("yielded_to", { mode: "number" }),
-    /** The exchange's user whose rate limit the account has, as the last sync knew: see users.ts. */
+    /** The exchange's user whose account it is, as the last sync knew. */
     uid: text("uid"),
   },
   (t) => [
-    // For neighbours.ts: each process looks every second for others at work. Renewals do not change the index.
-    index("account_leases_held").on(t.holder).where(sql`${t.holder} <> ''`),
-    index("account_leases_user").on(t.uid).where(sql`${t.uid} is not null`),
+    // Makes the epoch a key: its change waits for transactions that share the row.
+    unique("leases_epoch").on(t.account, t.epoch),
+    // For holders.ts: each process looks every second for others at work. Renewals do not change the index.
+    index("leases_held").on(t.holder).where(sql`${t.holder} <> ''`),
   ],
 );
-
-/** Verify leases: the guests are verify and doctor, which read beside a sync. See renewable-lease.ts. */
-export const accountGuests = pgTable("account_guests", {
-  account: key("account").primaryKey(),
-  /** Host and process of the holder; empty once the lease was given back. */
-  holder: text("holder").notNull(),
-  epoch: bigint("epoch", { mode: "number" }).notNull(),
-  /** When the holder took it; null where an older version did. */
-  takenAt: time("taken_at"),
-  expiresAt: time("expires_at").notNull(),
-});
 
 /**
  * The account under which an API key's rows are stored. A key is kept as a fingerprint only. The primary

@@ -2,7 +2,31 @@ import { sql } from "drizzle-orm";
 import type { Database, Queryable } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
 import { isOneOf } from "../sql/one-of.ts";
-import type { LeaseInUse } from "./lease-kind.ts";
+import { isUserKey, type LeaseInUse } from "./lease.ts";
+
+/**
+ * Every account that was ever synced or restored: a lease that is given back keeps its row. In a
+ * distributed database, the coordinator has these names while a node is down.
+ */
+export async function readLeasedNames(db: Queryable): Promise<readonly string[]> {
+  return withDatabaseErrors(async () => {
+    const { rows } = await db.execute<{ account: string }>(sql`
+      select account
+      from leases
+      where not ${isUserKey}
+      order by account`);
+    return rows.map(({ account }) => account);
+  });
+}
+
+/** Adds the accounts that have ledgers and no lease: a backup has no leases. */
+export async function nameRestored(db: Queryable): Promise<void> {
+  await db.execute(sql`
+    insert into leases (account, holder, epoch, expires_at)
+    select distinct account, '', 0, to_timestamp(0)
+    from stream_times
+    on conflict (account) do nothing`);
+}
 
 /**
  * The exchange's user of each account, by name, as the last sync of it knew. Accounts of one user share
@@ -15,35 +39,14 @@ export async function readUsers(db: Queryable, accounts?: readonly string[]): Pr
   return withDatabaseErrors(async () => {
     const { rows } = await db.execute<{ account: string; uid: string }>(sql`
       select account, uid
-      from account_leases
+      from leases
       where uid is not null
         and ${isOneOf(accounts)}`);
     return new Map(rows.map(({ account, uid }) => [account, uid]));
   });
 }
 
-/**
- * The other accounts of an account's user, by name.
- * @param uid the user, if configured. Default the one that the last sync of the account knew.
- */
-export async function readOthersOfUser(
-  db: Queryable,
-  account: string,
-  uid?: string,
-): Promise<readonly string[]> {
-  const { rows } = await db.execute<{ account: string }>(sql`
-    select account
-    from account_leases
-    where account <> ${account}
-      and uid = coalesce(
-        ${uid ?? null}::text,
-        (select own.uid from account_leases as own where own.account = ${account})
-      )
-    order by account`);
-  return rows.map((row) => row.account);
-}
-
-/** Records the user of an account whose sync lease is held; undefined where the user is not known. */
+/** Records the user of an account whose lease is held; undefined where the user is not known. */
 export async function recordUser(
   db: Database,
   { account, epoch }: Pick<LeaseInUse, "account" | "epoch">,
@@ -51,7 +54,7 @@ export async function recordUser(
 ): Promise<void> {
   await withDatabaseErrors(() =>
     db.execute(sql`
-      update account_leases
+      update leases
       set uid = ${uid ?? null}
       where account = ${account}
         and epoch = ${epoch}

@@ -43,16 +43,9 @@ export async function countNeighbours(db: Database, egress: Egress = {}): Promis
   const { rows } = await urgently(db, (connection) =>
     connection.execute<{ neighbours: number }>(sql`
       select count(distinct holder)::int as neighbours
-      from (
-        select holder, expires_at
-        from account_leases
-        where holder <> ''
-        union all
-        select holder, expires_at
-        from account_guests
-        where holder <> ''
-      ) as leases
+      from leases
       where expires_at > clock_timestamp()
+        and holder <> ''
         and ${sharing}
         and holder <> ${holderName(process.pid, egress)}`),
   );

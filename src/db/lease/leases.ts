@@ -1,0 +1,216 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { asleepOrAwake, type Clock, systemClock } from "../../clock.ts";
+import { secondMs } from "../../contract/time.ts";
+import { AccountHeldError, type LeaseLostError } from "../../errors.ts";
+import { type Database, urgently } from "../connect.ts";
+import { withDatabaseErrors } from "../database-errors.ts";
+import { holderName } from "./holders.ts";
+import {
+  aheadMaxMs,
+  giveBack,
+  type HeldId,
+  isSame,
+  type Lease,
+  type LeaseState,
+  type LeaseTiming,
+  leaseTiming,
+  overtaken,
+  ranOut,
+  renew,
+  subjectOf,
+  takeFree,
+  usableMs,
+  userKey,
+  withSince,
+} from "./lease.ts";
+import type { LockWaits } from "./lock-waits.ts";
+
+export type TakeOptions = {
+  readonly onWait?: (message: string) => void;
+  readonly signal: AbortSignal;
+  /** The run's limits on waiting for locks. Default the statement's limit, two minutes. */
+  readonly lockWaits?: LockWaits;
+};
+
+export type LeasesOptions = {
+  /** The clock of this process; the database uses its own. Default this machine's. */
+  readonly clock?: Clock;
+  readonly timing?: LeaseTiming;
+  /** Default this process. */
+  readonly holder?: string;
+};
+
+type HeldLease = Pick<Lease, "account" | "epoch"> & {
+  /** By this machine's clock: {@link asleepOrAwake}. */
+  usedUntil: number;
+  lost: LeaseLostError | undefined;
+};
+
+/** The leases of one process, which are renewed together: all in one statement. */
+export class Leases {
+  readonly #db: Database;
+  readonly #clock: Clock;
+  readonly #timing: LeaseTiming;
+  readonly #holder: string;
+  readonly #held = new Set<HeldLease>();
+  readonly #underWay = new Set<Promise<void>>();
+  readonly #users = new Map<string, { lease: Promise<Lease>; accounts: number }>();
+  #lastAskedAt = Number.NEGATIVE_INFINITY;
+  #loop: AbortController | undefined;
+
+  constructor(db: Database, options: LeasesOptions = {}) {
+    const { clock = systemClock, timing = leaseTiming, holder = holderName() } = options;
+    this.#db = db;
+    this.#clock = clock;
+    this.#timing = timing;
+    this.#holder = holder;
+  }
+
+  /**
+   * Takes an account's lease, and renews it until it is disposed, which gives it back. Waits where it was
+   * just given back, or its holder may be dead.
+   * @throws AccountHeldError where another process holds it, and renews it.
+   */
+  take(account: string, options: TakeOptions): Promise<Lease> {
+    return withDatabaseErrors(() => this.#take(account, options));
+  }
+
+  /**
+   * Takes a user's lease, which this process's accounts of that user share.
+   * @throws AccountHeldError where another process holds it, and renews it.
+   */
+  async takeUser(uid: string, options: TakeOptions): Promise<Lease> {
+    const shared = this.#users.get(uid) ?? { lease: this.take(userKey(uid), options), accounts: 0 };
+    this.#users.set(uid, shared);
+    shared.accounts += 1;
+    const leave = (): boolean => {
+      shared.accounts -= 1;
+      const isLast = shared.accounts === 0;
+      if (isLast) this.#users.delete(uid);
+      return isLast;
+    };
+    try {
+      const lease = await shared.lease;
+      return {
+        ...lease,
+        [Symbol.asyncDispose]: async () => {
+          if (leave()) await lease[Symbol.asyncDispose]();
+        },
+      };
+    } catch (error) {
+      leave();
+      throw error;
+    }
+  }
+
+  async #take(account: string, { onWait, signal, lockWaits }: TakeOptions): Promise<Lease> {
+    const clock = this.#clock;
+    const { leaseMs, pollMs } = this.#timing;
+    const waitMaxMs = aheadMaxMs + leaseMs;
+    const polls = Math.ceil(waitMaxMs / pollMs);
+    let before: LeaseState | undefined;
+    for (let poll = 0; poll < polls; poll++) {
+      signal.throwIfAborted();
+      const askedAt = asleepOrAwake(clock);
+      const taker = { account, holder: this.#holder, leaseMs };
+      const { epoch, held } = await (lockWaits === undefined
+        ? takeFree(this.#db, taker)
+        : lockWaits.transact((tx) => takeFree(tx, taker)));
+      if (epoch !== undefined) return this.#keep({ account, epoch, askedAt });
+      if (held !== undefined && held.holder !== "") {
+        // The row changed since it was last read, and was not given back: its holder is alive.
+        if (before !== undefined && !isSame(held, before)) {
+          throw new AccountHeldError(
+            `another run holds ${subjectOf(account)} (${withSince(held)}); wait until it has ended`,
+          );
+        }
+        if (before === undefined) {
+          onWait?.(
+            `${withSince(held)} holds ${subjectOf(account)}; waiting to see whether that process is alive`,
+          );
+        }
+      }
+      before = held ?? before;
+      await clock.sleep(pollMs, signal);
+    }
+    throw new AccountHeldError(
+      `${subjectOf(account)} did not become free within ${waitMaxMs / secondMs} s` +
+        `${before?.holder ? ` (${withSince(before)})` : ""}; see whether another run hangs`,
+    );
+  }
+
+  #keep({ account, epoch, askedAt }: HeldId & { readonly askedAt: number }): Lease {
+    const usedUntil = askedAt + usableMs(this.#timing);
+    const held: HeldLease = { account, epoch, usedUntil, lost: undefined };
+    this.#held.add(held);
+    if (this.#loop === undefined) {
+      this.#loop = new AbortController();
+      this.#keepRenewing(this.#loop.signal).catch(() => undefined);
+    }
+    return {
+      account,
+      epoch,
+      assertHeld: () => {
+        if (asleepOrAwake(this.#clock) >= held.usedUntil) held.lost ??= ranOut(account);
+        if (held.lost !== undefined) throw held.lost;
+      },
+      [Symbol.asyncDispose]: () => this.#giveBack(held),
+    };
+  }
+
+  async #keepRenewing(signal: AbortSignal): Promise<void> {
+    const { renewMs, leaseMs } = this.#timing;
+    while (!signal.aborted) {
+      await this.#clock.sleep(renewMs, signal);
+      // While there is still time, an unanswered renewal is followed by another one.
+      const now = asleepOrAwake(this.#clock);
+      const isPatient = now - this.#lastAskedAt < leaseMs / 2;
+      if (this.#underWay.size > 0 && isPatient) continue;
+      this.#lastAskedAt = now;
+      // A failure is no error: where the database is away the leases expire, and the next statement says why.
+      const ended = this.#renewAll(now)
+        .catch(() => undefined)
+        .finally(() => {
+          this.#underWay.delete(ended);
+        });
+      this.#underWay.add(ended);
+    }
+  }
+
+  async #renewAll(askedAt: number): Promise<void> {
+    const leases = [...this.#held].filter(({ lost }) => lost === undefined);
+    if (leases.length === 0) return;
+    // On a connection that need not wait for other work.
+    const rows = await urgently(this.#db, (connection) =>
+      renew(connection, leases, this.#timing.leaseMs),
+    );
+    // This machine's clock counts too: a statement that was held up may have read the server's long ago.
+    const now = asleepOrAwake(this.#clock);
+    for (const lease of leases) {
+      const row = rows.get(lease.account);
+      if (now >= lease.usedUntil) lease.lost ??= ranOut(lease.account);
+      else if (row?.isRenewed) {
+        lease.usedUntil = Math.max(lease.usedUntil, askedAt + usableMs(this.#timing));
+      } else if (row === undefined || Number(row.epoch) !== lease.epoch) {
+        lease.lost ??= overtaken(lease.account, row?.holder ?? "");
+      } else if (!row.isCurrent) lease.lost ??= ranOut(lease.account);
+    }
+  }
+
+  async #giveBack(lease: HeldLease): Promise<void> {
+    this.#held.delete(lease);
+    if (this.#held.size === 0) {
+      this.#loop?.abort();
+      this.#loop = undefined;
+    }
+    const { cooldownMs, leaseMs } = this.#timing;
+    const returned = async () => {
+      // First, because a renewal that arrived after giving back would extend the lease.
+      await Promise.all(this.#underWay);
+      await urgently(this.#db, (connection) => giveBack(connection, lease, cooldownMs));
+    };
+    // Where giving back fails or hangs, the lease expires by itself, so the run need not fail.
+    const waitOver = delay(leaseMs, undefined, { ref: false });
+    await Promise.race([returned().catch(() => undefined), waitOver]);
+  }
+}
