@@ -23,13 +23,17 @@ function findBundled() {
   }
 }
 
-/** Imports a module on Node 24 or newer: in this process, or in one of the bundled Node. */
-export async function runOnNode24(path) {
+/**
+ * Imports a module on Node 24 or newer: in this process, or in one of the bundled Node.
+ * @param args what another process of Node is to run.
+ */
+export async function runOnNode24(path, args = process.argv.slice(1)) {
   if (Number(process.versions.node.split(".")[0]) >= nodeMin) {
+    await endWithLauncher();
     await import(pathToFileURL(path).href);
   } else if (bundled !== undefined && existsSync(bundled)) {
     // The program itself and not what it imports, for what it does before.
-    handOver([...process.execArgv, ...process.argv.slice(1)]);
+    handOver([...process.execArgv, ...args]);
   } else {
     process.stderr.write(
       `bill-sync needs Node ${nodeMin} or newer, and this is ${process.versions.node}.\n` +
@@ -39,8 +43,17 @@ export async function runOnNode24(path) {
   }
 }
 
+// Says that the launcher holds the other end of the child's fourth descriptor. It closes however the
+// launcher ends, by SIGKILL or for want of memory, too.
+const launched = "BILL_SYNC_LAUNCHED";
+const pipeFd = 3;
+
 function handOver(args) {
-  const child = spawn(bundled, args, { stdio: "inherit" });
+  const child = spawn(bundled, args, {
+    stdio: ["inherit", "inherit", "inherit", "pipe"],
+    env: { ...process.env, [launched]: "yes" },
+  });
+  child.stdio[pipeFd].on("error", () => undefined);
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
     process.on(signal, () => child.kill(signal));
   }
@@ -50,8 +63,22 @@ function handOver(args) {
   });
 }
 
+async function endWithLauncher() {
+  if (process.env[launched] === undefined) return;
+  delete process.env[launched];
+  const { Socket } = await import("node:net");
+  // As if the launcher had passed on a signal: the page in hand is finished.
+  const end = () => process.kill(process.pid, "SIGTERM");
+  new Socket({ fd: pipeFd })
+    .on("error", () => undefined)
+    .on("close", end)
+    .resume()
+    .unref();
+}
+
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const args = process.argv.slice(1);
   const [file] = process.argv.splice(2, 1);
   process.argv[1] = file;
-  await runOnNode24(file);
+  await runOnNode24(file, args);
 }
