@@ -48,7 +48,7 @@ describe("what the exchange refuses to a key", () => {
     ["400172", new Refusal(400, "400172", "Parameter verification failed productType")],
     ["40014", new Refusal(400, "40014", "Incorrect permissions")],
     ["40099", new Refusal(400, "40099", "exchange environment is incorrect")],
-  ])("by %s is no failure, is asked for once and again after a day", async (code, refusal) => {
+  ])("by %s is no failure, is asked for twice and again after a day", async (code, refusal) => {
     await using at = await house(refusing(delisted, refusal));
     const first = await at.sync();
     expect(isComplete(first)).toBe(true);
@@ -58,13 +58,32 @@ describe("what the exchange refuses to a key", () => {
     expect(first.notAvailable).toEqual(
       delisted.map((productType) => ({ productType, reason: expect.stringContaining(code) })),
     );
-    expect(at.refusals()).toEqual({ [code]: 3 });
+    expect(at.refusals()).toEqual({ [code]: 6 });
     await at.pass(23 * hourMs);
     expect(isComplete(await at.sync())).toBe(true);
-    expect(at.refusals()).toEqual({ [code]: 3 });
+    expect(at.refusals()).toEqual({ [code]: 6 });
     await at.pass(2 * hourMs);
     expect(isComplete(await at.sync())).toBe(true);
-    expect(at.refusals()).toEqual({ [code]: 6 });
+    expect(at.refusals()).toEqual({ [code]: 12 });
+  });
+
+  test("once by mistake is read all the same", async () => {
+    const isMistaken = { value: true };
+    await using at = await house({
+      wrapAnswer: (answer) => async (request) => {
+        const isAsked = request.query["productType"] === "COIN-FUTURES" && isMistaken.value;
+        if (!isAsked) return answer(request);
+        isMistaken.value = false;
+        const body = JSON.parse((await answer(request)).body);
+        const refusal = { ...body, code: "40014", msg: "Incorrect permissions", data: null };
+        return { status: 400, headers: {}, body: JSON.stringify(refusal) };
+      },
+    });
+    const report = await at.sync();
+    expect(isMistaken.value).toBe(false);
+    expect(isComplete(report)).toBe(true);
+    expect(report.notAvailable).toEqual([]);
+    expect(report.streams.map(({ stream }) => stream.productType)).toContain("COIN-FUTURES");
   });
 
   test("and is granted later is read then, and is no longer called not available", async () => {

@@ -383,6 +383,61 @@ test("a run that takes an old window up is complete up to now, not to when that 
   await expectExact(simulation);
 });
 
+describe("a bill that the first question of a run was served", () => {
+  /** Leaves a bill out of each page that is asked for by time, or of all pages. */
+  const hiding =
+    (billId: () => string | undefined, isEverywhere = false) =>
+    (answer: Answer): Answer =>
+    async (request) => {
+      const given = await answer(request);
+      const body = JSON.parse(given.body);
+      const isAsked = isEverywhere || request.query["startTime"] !== undefined;
+      if (!isAsked || !body.data?.bills) return given;
+      const bills = body.data.bills.filter(({ billId: id }: { billId: string }) => id !== billId());
+      return { ...given, body: JSON.stringify({ ...body, data: { ...body.data, bills } }) };
+    };
+  // Not `expectExact`: the altered pages have lost the spelling of their numbers.
+  const missingIn = async (simulation: Simulation) =>
+    (await simulation.compare()).flatMap(({ missing }) => missing);
+  const newestOf = (simulation: Simulation): LedgerBill | undefined =>
+    simulation.sandbox.account.ledger.bills[productType]
+      .filter(({ visibleAt }) => visibleAt < simulation.time.now() - hourMs)
+      .toSorted((a, b) => a.cTime - b.cTime)
+      .at(-3);
+
+  test("and that its time lacks keeps that time unread, and is named", async () => {
+    let hidden: string | undefined;
+    await using simulation = simulateOne("left-out", { wrapAnswer: hiding(() => hidden) });
+    const bill = newestOf(simulation);
+    hidden = bill?.billId;
+    const report = await simulation.sync();
+    expect(report).not.toSatisfy(isComplete);
+    expect(messageOf(only(report).error)).toMatch(`served bill ${hidden} first, and left it out`);
+    const { coverage } = await known("left-out");
+    expect(coverage.every(({ from, to }) => !bill || bill.cTime < from || bill.cTime >= to)).toBe(
+      true,
+    );
+    hidden = undefined;
+    expect(await simulation.sync()).toSatisfy(isComplete);
+    expect(await missingIn(simulation)).toEqual([]);
+  });
+
+  test("and that covered time lacks is stored by that run", async () => {
+    let hidden: string | undefined;
+    await using simulation = simulateOne("booked-late", {
+      wrapAnswer: hiding(() => hidden, true),
+    });
+    hidden = newestOf(simulation)?.billId;
+    expect(await simulation.sync()).toSatisfy(isComplete);
+    hidden = undefined;
+    await simulation.pass(minuteMs);
+    const second = await simulation.sync();
+    expect(second).toSatisfy(isComplete);
+    expect(only(second).new).toBeGreaterThan(0);
+    expect(await missingIn(simulation)).toEqual([]);
+  });
+});
+
 test("covered time is not asked for again", async () => {
   await using simulation = simulateOne("again");
   await simulation.sync();

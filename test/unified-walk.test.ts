@@ -24,6 +24,7 @@ async function walked(
   quirks: RecordQuirks,
   random: () => number,
   knownDisorderMs = idDisorderMs,
+  shown = records,
 ) {
   const answer = unifiedExchange(records, quirks, random);
   const stored = new Set<string>();
@@ -59,7 +60,7 @@ async function walked(
   );
   // Read time is covered. Time that was not read is neither covered nor lost.
   expect(ends).toEqual(error === undefined ? [{ proven: [{ from, to }], expired: [] }] : []);
-  const missing = records.filter(({ id }) => !stored.has(String(id)));
+  const missing = shown.filter(({ id }) => !stored.has(String(id)));
   return { missing: missing.length, error, doubts, requests };
 }
 
@@ -233,4 +234,81 @@ describe("a window of a unified account", () => {
     const end = await walked([...trades, ...odd], { ...known, cursorBy: "place" }, Math.random);
     expect(end).toMatchObject({ missing: 0, error: undefined });
   });
+
+  const aWeek = Array.from({ length: 700 }, (_, place) => {
+    const ts = from + dayMs + 600 * secondMs * place;
+    return { ts, id: idAt(ts, place) };
+  });
+
+  describe.each([0, idDisorderMs])(
+    "with ids known to lie %i ms beside their times",
+    (disorderMs) => {
+      test.each<[string, readonly [number, number][], Partial<RecordQuirks>]>([
+        [
+          "some rows of each page",
+          [
+            [0, 3],
+            [50, 90],
+            [120, 200],
+            [205, 290],
+          ],
+          {},
+        ],
+        ["a page of rows in the middle", [[100, 420]], {}],
+        ["all but the oldest rows", [[3, 700]], { end: "null list" }],
+        [
+          "all rows but those in the middle",
+          [
+            [0, 340],
+            [345, 700],
+          ],
+          { end: "empty cursor" },
+        ],
+        ["all rows but the newest", [[0, 695]], { end: "null list", includesCursor: true }],
+      ])("is read whole where pages lack, after they were cut, %s", async (_, spans, quirks) => {
+        const hidden = new Set(spans.flatMap(([start, end]) => aWeek.slice(start, end)));
+        const shown = aWeek.filter((record) => !hidden.has(record));
+        const exchange = {
+          ...known,
+          ...quirks,
+          isHidden: (record: PlacedRecord) => hidden.has(record),
+        };
+        const end = await walked(aWeek, exchange, Math.random, disorderMs, shown);
+        if (end.error === undefined) expect(end.missing).toBe(0);
+        else expect(end.error).toBeInstanceOf(ContradictionError);
+        if (disorderMs === 0 && shown.length > 200) expect(end.error).toBe(undefined);
+      });
+
+      test.each([90, 100, 101, 250, 700])(
+        "is an error, or read whole, where pages without a cursor begin with the oldest of %i rows",
+        async (rows) => {
+          const records = aWeek.slice(0, rows);
+          for (const pageRows of [100, 20]) {
+            const exchange = { ...known, isAscendingAlone: true, pageRows };
+            const end = await walked(records, exchange, Math.random, disorderMs);
+            if (end.error === undefined) expect([pageRows, end.missing]).toEqual([pageRows, 0]);
+            else expect(end.error).toBeInstanceOf(ContradictionError);
+          }
+        },
+      );
+
+      test.each([1, 2, 3, 9, 10, 11])(
+        "is read whole where pages fall to %i rows in the middle of it",
+        async (fallen) => {
+          for (let after = 1; after < 12; after++) {
+            for (const includesCursor of [false, true]) {
+              const pageRows = (request: number) => (request > after ? fallen : 100);
+              const exchange = { ...known, includesCursor, pageRows };
+              const records = aWeek.slice(0, 250);
+              const { missing, error } = await walked(records, exchange, Math.random, disorderMs);
+              const met = { after, includesCursor };
+              // A page that has room for its cursor's bill alone is the same for ever.
+              const isStuck = includesCursor && fallen === 1 && error instanceof ContradictionError;
+              if (!isStuck) expect({ ...met, missing, error }).toEqual({ ...met, missing: 0 });
+            }
+          }
+        },
+      );
+    },
+  );
 });

@@ -100,6 +100,13 @@ const requestOf = ({ idLessThan, startTime, endTime, limit }: Question): BillsRe
   limit,
 });
 
+/** What a run knows after it was served a page of 100 rows. */
+function hundredAPage(): PageHabits {
+  const habits = new PageHabits();
+  habits.look(100);
+  return habits;
+}
+
 const drawQuirks = (random: Random): Quirks => ({
   bounds: pick(random, ["both", "start", "end", "neither"] as const),
   pageOrder: pick(random, ["newest-first", "oldest-first", "shuffled"] as const),
@@ -255,17 +262,19 @@ describe("of questions a window takes", () => {
   test.each([
     ["two where it is empty", 0, 2],
     ["one for its page and two at its end", 99, 3],
+    ["one more above its newest bill, where no page was longer than its own", 100, 5],
     [
       "one a page and two at its end, where a page serves one bill of the page before again",
       297,
       5,
     ],
   ])("%s", async (_title, bills, questions) => {
-    expect((await walked(everyMinute(bills))).asked).toHaveLength(questions);
+    const { asked } = await walked(everyMinute(bills), {}, { habits: hundredAPage() });
+    expect(asked).toHaveLength(questions);
   });
 
   test("the last goes by time, has another page size, and asks for the oldest bill again", async () => {
-    const { asked } = await walked(everyMinute(50));
+    const { asked } = await walked(everyMinute(50), {}, { habits: hundredAPage() });
     expect(asked.at(-1)).toEqual({ idLessThan: undefined, endTime: from, limit: 99 });
   });
 

@@ -82,6 +82,7 @@ function memory(): HeldAccount & AsyncDisposable & { readonly size: number } {
       expired: [],
       open: [],
     }),
+    unstored: async () => [],
     recordPlan: async () => undefined,
     time: () => undefined,
     async commitPage({ stream: { productType }, bills, next }) {

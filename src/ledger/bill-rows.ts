@@ -133,3 +133,25 @@ export async function readStoredBills(
     order by c_time, bill_id`);
   return rows;
 }
+
+/** Which of these bills are neither stored nor rejected. */
+export async function readUnstored(
+  db: Queryable,
+  { account, productType }: Stream,
+  billIds: readonly string[],
+): Promise<readonly string[]> {
+  const { rows } = await db.execute<{ bill_id: string }>(sql`
+    select bill_id
+    from bills
+    where account = ${account}
+      and product_type = ${productType}
+      and bill_id = any(${textArray(billIds)}::text[])
+    union all
+    select bill_id
+    from rejected_bills
+    where account = ${account}
+      and product_type = ${productType}
+      and bill_id = any(${textArray(billIds)}::text[])`);
+  const stored = new Set(rows.map(({ bill_id }) => bill_id));
+  return billIds.filter((id) => !stored.has(id));
+}

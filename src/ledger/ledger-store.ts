@@ -18,6 +18,7 @@ import { DatabaseSilentError } from "../errors.ts";
 import type { Interval } from "../sync/intervals.ts";
 import type { Store } from "../sync/store.ts";
 import { batchCommits } from "./batch-commits.ts";
+import { readUnstored } from "./bill-rows.ts";
 import { divideWindow, recordPlan } from "./checkpoints.ts";
 import { readKnownTime } from "./known-time.ts";
 import { lookUpPages, writePages } from "./write-pages.ts";
@@ -104,6 +105,7 @@ export function openStore(
       write((tx) => closeStreamsOfOtherMode(tx, account, mode, at)),
     recordAvailability: (told) => write((tx) => recordAvailability(tx, account, told)),
     knownTime: (stream) => read((from) => readKnownTime(from, stream)),
+    unstored: (stream, billIds) => read((from) => readUnstored(from, stream, billIds)),
     time: () => time,
     recordPlan: (plan) => write((tx) => recordPlan(tx, plan, runId)),
     commitPage: batchCommits(turns, async (pages, onUnanswered) => {

@@ -28,6 +28,7 @@ export async function syncBills(
   readsAll: boolean,
 ): Promise<BillsReport> {
   await Promise.all(streams.map((stream) => stream.prepare()));
+  if (readsAll) await Promise.all(notAvailableOf(streams).map((stream) => stream.askAgain()));
   const notAvailable = readsAll ? notAvailableOf(streams) : [];
   if (readsAll) await recordAvailability(deps, streams, notAvailable);
   const wanted = streams.filter((stream) => !notAvailable.includes(stream));

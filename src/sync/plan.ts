@@ -18,6 +18,14 @@ export const startSlackMs = 2 * hourMs;
 export const horizonAt = (now: EpochMs, marginMs = edgeMarginMs): EpochMs =>
   epochMs(now - historyMs + marginMs);
 
+type PlanOptions = {
+  /** The exchange's time. */
+  readonly now: EpochMs;
+  readonly settleLagMs: number;
+  /** The times of bills that the exchange has shown and that are not stored: they are read again. Default none. */
+  readonly unstored?: readonly EpochMs[];
+};
+
 /**
  * Plans the walks that make a stream complete up to now. The wanted time less the coverage is cut into windows,
  * oldest first. A window that an earlier run began is resumed at its cursor. Its newest time, which was still
@@ -26,12 +34,13 @@ export const horizonAt = (now: EpochMs, marginMs = edgeMarginMs): EpochMs =>
 export function planStream(
   stream: Stream,
   known: KnownTime,
-  { now, settleLagMs }: { readonly now: EpochMs; readonly settleLagMs: number },
+  { now, settleLagMs, unstored = [] }: PlanOptions,
 ): StreamPlan {
   const { windowMaxMs } = billsApiOf(stream.productType);
   const horizon = horizonAt(now);
   const start = historyStart(known, horizon);
-  const coverageEnd = settledTo(settleLagMs, now);
+  const readAgain = unstored.filter((time) => time >= horizon);
+  const coverageEnd = epochMs(Math.min(settledTo(settleLagMs, now), ...readAgain));
   const coverage = known.coverage.flatMap(({ from, to }) =>
     interval(from, Math.min(to, coverageEnd)),
   );

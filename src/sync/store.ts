@@ -81,8 +81,8 @@ export type StreamPlan = {
   /** The wanted time that became older than the horizon since the last run. */
   readonly expired: readonly Interval[];
   /**
-   * Coverage behind this time is unread again. Undefined where there is none: the exchange's clock was ahead in an
-   * earlier run if coverage reaches past its time of today, less the settle lag.
+   * Coverage behind this time is unread again; undefined where all of it stays. The exchange's clock was ahead in an
+   * earlier run if coverage reaches past its time of today, and it has shown a bill that is not stored.
    */
   readonly coverageEnd?: EpochMs | undefined;
 };
@@ -152,6 +152,8 @@ export type Store = {
   closeStreamsOfOtherMode(mode: AccountMode, at: EpochMs): Promise<void>;
   recordAvailability(availability: Availability): Promise<void>;
   knownTime(stream: Stream): Promise<KnownTime>;
+  /** Which of these bills are neither stored nor rejected. */
+  unstored(stream: Stream, billIds: readonly string[]): Promise<readonly string[]>;
   /** Replaces the stream's open windows by the plan's, and records what expired. */
   recordPlan(plan: StreamPlan): Promise<void>;
   /**

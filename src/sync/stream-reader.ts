@@ -1,4 +1,5 @@
 import { type BillsQuestion, billsApiOf } from "../contract/bills-api.ts";
+import type { EpochMs } from "../contract/time.ts";
 import { ExchangeError, type ExchangeErrorKind } from "../errors.ts";
 import type { Client } from "../exchange/client.ts";
 import { askBills } from "./ask-bills.ts";
@@ -35,6 +36,8 @@ export class StreamReader {
   /** What is known about the order of the stream's ids. Its walks share it. */
   readonly idOrder: IdOrder;
   readonly pageHabits: PageHabits;
+  /** The bills that probes were served, by id, with their times. */
+  readonly probed = new Map<string, EpochMs>();
   readonly #deps: StreamReaderDeps;
   readonly #stopped = new AbortController();
   #requests = 0;
@@ -117,11 +120,17 @@ export class StreamReader {
    * @throws errors that do not concern this product type alone.
    */
   async probe(): Promise<void> {
+    this.#refusal = undefined;
     try {
       const asking = { priority: 0, isAnswer: isAnswerToProbe };
       const few = () => ({ limit: longPageMin });
       const { rows } = await this.#ask(few, this.#deps.signal, asking);
       this.pageHabits.look(rows.length);
+      const { idOf, timeOf } = billsApiOf(this.stream.productType);
+      for (const row of rows) {
+        const [billId, cTime] = [idOf(row), timeOf(row)];
+        if (billId !== undefined && cTime !== undefined) this.probed.set(billId, cTime);
+      }
     } catch (error) {
       if (!(error instanceof ExchangeError) || !isOfProductType(error.kind)) throw error;
       this.#refusal = error;

@@ -1,8 +1,10 @@
 import type { Clock } from "../clock.ts";
+import { billsApiOf } from "../contract/bills-api.ts";
 import type { ProductType } from "../contract/product-types.ts";
 import { dayMs, type EpochMs, epochMs, isoTime, secondMs } from "../contract/time.ts";
-import { CommitsLostError, type ExchangeError } from "../errors.ts";
+import { CommitsLostError, ContradictionError, type ExchangeError } from "../errors.ts";
 import type { Client } from "../exchange/client.ts";
+import { printableLine } from "../printable.ts";
 import { evenCuts, type Interval, lengthMs, subtract } from "./intervals.ts";
 import { createPageEstimate } from "./page-estimate.ts";
 import { completeThrough, dividedWalk, horizonAt, isUnread, planStream } from "./plan.ts";
@@ -85,6 +87,8 @@ export class StreamRun {
   /** The time that was committed as complete. */
   readonly #proven: Interval[] = [];
   #divided = 0;
+  /** The bills that a probe was served and that are not stored yet, by id, with their times. */
+  readonly #unstored = new Map<string, EpochMs>();
 
   /** @param pageHabits shared by the account's streams. */
   constructor(deps: BillsDeps, stream: Stream, pageHabits?: PageHabits) {
@@ -112,14 +116,22 @@ export class StreamRun {
     const { reader } = this;
     this.#known = await this.#deps.held.store.knownTime(this.stream);
     this.#plannedAt = this.#deps.exchangeNow();
-    if (reader.hasAnswered || reader.refusal !== undefined) return;
-    if (this.#planned().walks.length < 2) return;
-    await reader.probe();
+    const isProbed = reader.hasAnswered || reader.refusal !== undefined;
+    if (!isProbed && this.#planned().walks.length >= 2) await reader.probe();
+    if (reader.probed.size === 0) return;
+    const ids = await this.#deps.held.store.unstored(this.stream, [...reader.probed.keys()]);
+    for (const id of ids) this.#unstored.set(id, reader.probed.get(id) ?? epochMs(0));
   }
 
   /** Whether the stream was never read. */
   get isUnread(): boolean {
     return isUnread(this.#known);
+  }
+
+  /** Probes again after a refusal: one may be a fault, and the stream would count as not available for a day. */
+  async askAgain(): Promise<void> {
+    await this.#deps.sleep(emptyPauseMs, this.#deps.signal);
+    await this.reader.probe();
   }
 
   /** Drops the windows that an earlier run planned, since the key may not read the stream. */
@@ -130,7 +142,8 @@ export class StreamRun {
 
   #planned(): StreamPlan {
     const { settleLagMs } = this.#deps;
-    return planStream(this.stream, this.#known, { now: this.#plannedAt, settleLagMs });
+    const unstored = [...this.#unstored.values()];
+    return planStream(this.stream, this.#known, { now: this.#plannedAt, settleLagMs, unstored });
   }
 
   /** Plans the walks and records the plan. Requires `prepare`. */
@@ -228,12 +241,29 @@ export class StreamRun {
   }
 
   async #commit(page: PageCommit): Promise<PageCounts> {
+    this.#refuseUnstored(page);
     const counts = await this.#deps.held.store.commitPage(page);
     if ("end" in page.next) {
       this.#proven.push(...page.next.end.proven);
       await this.#deps.held.store.refreshEndedDays();
     }
     return counts;
+  }
+
+  /** @throws ContradictionError where the page's walk has not met a bill that a probe was served. */
+  #refuseUnstored({ bills, rejected, next, window }: PageCommit): void {
+    const { idOf } = billsApiOf(this.stream.productType);
+    for (const { billId } of bills) this.#unstored.delete(billId);
+    for (const { received } of rejected) this.#unstored.delete(idOf(received) ?? "");
+    if (!("end" in next)) return;
+    const isProven = (time: EpochMs) =>
+      next.end.proven.some(({ from, to }) => time >= from && time < to);
+    const [bill] = [...this.#unstored].find(([, time]) => isProven(time)) ?? [];
+    if (bill === undefined) return;
+    throw new ContradictionError(
+      `the exchange served bill ${printableLine(bill)} first, and left it out of its time, ` +
+        `${isoTime(window.from)} to ${isoTime(window.to)}, which stays unread; run again`,
+    );
   }
 
   /**

@@ -47,16 +47,22 @@ export function seams(intervals: readonly Interval[]): readonly string[] {
   });
 }
 
-/** The windows and the settled time cover wanted time exactly once, up to now. */
+/** The windows and the settled time that the plan leaves cover wanted time exactly once, up to now. */
 export function planFaults(
-  { stream, walks, expired }: StreamPlan,
-  settled: readonly Interval[],
+  { stream, walks, expired, coverageEnd = epochMs(dateMaxMs) }: StreamPlan,
+  settled: readonly Checkpoint[],
   at: EpochMs,
   { aheadMs, behindMs, edgeMs }: Tolerance,
 ): readonly string[] {
   const windows = walks.map(({ window }) => window);
   const mostMs = isUnified(stream.productType) ? unifiedIntervalMaxMs : intervalMaxMs;
-  const all = [...windows, ...settled, ...expired].toSorted(byStart);
+  const left = settled
+    .map(({ state, from, to }) => ({
+      from,
+      to: state === "complete" ? epochMs(Math.min(to, coverageEnd)) : to,
+    }))
+    .filter(({ from, to }) => from < to);
+  const all = [...windows, ...left, ...expired].toSorted(byStart);
   const end = Math.max(...all.map(({ to }) => to));
   const start = all[0]?.from ?? Number.NaN;
   return [

@@ -154,6 +154,7 @@ async function hold(
     closeStreamsOfOtherMode: (...given) => time.hold(() => real.closeStreamsOfOtherMode(...given)),
     recordAvailability: (...given) => time.hold(() => real.recordAvailability(...given)),
     knownTime: (...given) => time.hold(() => real.knownTime(...given)),
+    unstored: (...given) => time.hold(() => real.unstored(...given)),
     recordPlan: (...given) => time.hold(() => real.recordPlan(...given)),
     commitPage: (...given) => time.hold(() => real.commitPage(...given)),
     time: real.time,

@@ -19,8 +19,12 @@ export type RecordQuirks = {
   /** Whether the oldest rows come on the first page. */
   readonly isAscending: boolean;
   readonly hasShortPages: boolean;
-  /** How many rows a page has at most. Default as many as are requested. */
-  readonly pageRows?: number;
+  /** Whether only pages that are asked for without a cursor begin with the oldest rows. Default false. */
+  readonly isAscendingAlone?: boolean;
+  /** How many rows a page has at most, by the number of its request. Default as many as are requested. */
+  readonly pageRows?: number | ((request: number) => number);
+  /** Rows that are left out of a page after it was cut. Its cursor may be such a row. Default none. */
+  readonly isHidden?: (record: PlacedRecord) => boolean;
   /** The form of the page after the last one. */
   readonly end:
     | "empty list"
@@ -41,21 +45,29 @@ export function unifiedExchange(
   random: () => number,
 ) {
   const falling = records.toSorted((a, b) => -order(a, b, quirks.sortedBy));
+  const { pageRows = Number.POSITIVE_INFINITY, isHidden = () => false } = quirks;
+  let requests = 0;
   return (query: Query) => {
     const { category, limit, cursor } = query;
+    requests += 1;
+    const isAscending = quirks.isAscending || (quirks.isAscendingAlone && cursor === undefined);
     const found = behind(
-      quirks.isAscending ? falling.toReversed() : falling,
+      isAscending ? falling.toReversed() : falling,
       quirks,
       cursor === undefined ? undefined : BigInt(cursor),
     ).filter(({ ts }) => isWithin(ts, query, quirks));
-    const most = Math.min(Number(limit), quirks.pageRows ?? Number(limit));
+    const most = Math.min(
+      Number(limit),
+      typeof pageRows === "number" ? pageRows : pageRows(requests),
+    );
     const size = quirks.hasShortPages ? Math.ceil(most * (1 - random() * 0.75)) : most;
-    const page = found.slice(0, size);
-    const last = page.at(-1);
+    const cut = found.slice(0, size);
+    const last = cut.at(-1);
+    const page = cut.filter((record) => !isHidden(record));
     const data =
       last === undefined
         ? endOf(quirks, cursor)
-        : { list: inOrder(page, quirks, random).map(rowOf(category)), cursor: told(last, quirks) };
+        : { list: listOf(page, quirks, random, category), cursor: told(last, quirks) };
     const json = JSON.stringify(data).replaceAll(/"#(\d+)"/g, "$1");
     return financialRecords.data.parse(parseExactJson(json));
   };
@@ -130,6 +142,16 @@ function endOf({ end }: RecordQuirks, cursor: string | undefined): object {
       return end satisfies never;
   }
 }
+
+const listOf = (
+  page: readonly PlacedRecord[],
+  quirks: RecordQuirks,
+  random: () => number,
+  category: string | undefined,
+): readonly object[] | null =>
+  page.length === 0 && quirks.end === "null list"
+    ? null
+    : inOrder(page, quirks, random).map(rowOf(category));
 
 const rowOf =
   (category: string | undefined) =>

@@ -36,9 +36,10 @@ export async function commitNewest(
   return commit(newest);
 }
 
-/** The page with its bills as they are served now; the unchanged page if one of them is no longer served. */
+/** The page with all bills as they are served now; the unchanged page if one of its bills is no longer served. */
 function asServed(page: PageCommit, { bills, askedAfter }: ServedBills): PageCommit {
-  const served = new Map(bills.map((bill) => [bill.billId, bill]));
-  const newest = page.bills.flatMap(({ billId }) => served.get(billId) ?? []);
-  return newest.length === page.bills.length ? { ...page, bills: newest, askedAfter } : page;
+  const served = new Set(bills.map(({ billId }) => billId));
+  return page.bills.every(({ billId }) => served.has(billId))
+    ? { ...page, bills, askedAfter }
+    : page;
 }

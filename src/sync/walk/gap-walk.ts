@@ -38,14 +38,19 @@ export class GapWalk {
     };
   }
 
-  /** Takes the answer to the question. @returns an unknown bill that lies in the gap. */
-  take(rows: readonly PlacedRow[]): PlacedRow | undefined {
+  /**
+   * Takes the answer to the question.
+   * @param mayBeCut whether the page may have had no room for more rows.
+   * @returns an unknown bill that lies in the gap.
+   */
+  take(rows: readonly PlacedRow[], mayBeCut: boolean): PlacedRow | undefined {
     const [gap] = this.#gaps;
     if (gap === undefined) return undefined;
     const found = rows.find(({ cTime }) => cTime > gap.from && cTime < gap.to);
     if (found !== undefined) return found;
-    const startsIn = !this.#isStartIncluded && rows.some(({ cTime }) => cTime === gap.from);
-    const endsIn = !this.#isEndIncluded && rows.some(({ cTime }) => cTime === gap.to);
+    const startsIn =
+      mayBeCut && !this.#isStartIncluded && rows.some(({ cTime }) => cTime === gap.from);
+    const endsIn = mayBeCut && !this.#isEndIncluded && rows.some(({ cTime }) => cTime === gap.to);
     this.#isStartIncluded ||= startsIn;
     this.#isEndIncluded ||= endsIn;
     if (!startsIn && !endsIn) this.#gaps.shift();

@@ -1,6 +1,6 @@
 import { compareIds } from "../../contract/compare-ids.ts";
 import { type EpochMs, secondMs } from "../../contract/time.ts";
-import { idBeneath, isPlaced, type PlacedRow, type RowPlace } from "./id-order.ts";
+import { idBeneath, isPlaced, lowestId, type PlacedRow, type RowPlace } from "./id-order.ts";
 import type { PageHabits } from "./page-habits.ts";
 import { type Doubt, unservedWitness } from "./witnesses.ts";
 
@@ -16,7 +16,9 @@ export type Answer = {
 /** How much time each page overlaps the one before it. Bills of that time are served twice. */
 export const overlapMs = 4 * secondMs;
 // An overlap has at least one bill, and at most so many.
-const overlapRowsMax = 10;
+export const overlapRowsMax = 10;
+// The last question must serve so many known bills again: a page that shrank to one row cannot.
+const closingRows = 2;
 // The most witnesses that are remembered. The next answer must serve at least one of them again.
 const witnessesMax = 100;
 // How many answers in a row show that the exchange goes on by time. A single one may answer another question.
@@ -33,6 +35,8 @@ type Asked = {
   /** The time that the overlap with the page before spans, ms. */
   readonly spanMs: number;
 };
+
+type End = "none" | "witnessed" | "empty" | "uncertain";
 
 const askedBelow = (below: Place | undefined): Asked => ({
   below,
@@ -57,13 +61,17 @@ export class IdWalk {
   #closing: Asked | undefined;
   #lowest: Place | undefined;
   #oldest = Number.POSITIVE_INFINITY;
-  #end: "none" | "witnessed" | "empty" | "uncertain" = "none";
+  #end: End = "none";
   /** Whether a cursor that is not a bill's id has led to a lower bill. */
   #takesAnyId = false;
   /** How many answers in a row had bills that are older than the cursor but have higher ids. */
   #olderAbove = 0;
   #narrowestMs: number;
   #resumeBelow: string | undefined;
+  /** How the walk ended above the lowest id, which an answer only named. */
+  #endAbove: End | undefined;
+  /** The lowest id that an answer named as the one to go on from. */
+  #lowestEndId: string | undefined;
 
   /** @param cursor the place at which an earlier run stopped. How its pages overlapped is not known. */
   constructor(habits: PageHabits, cursor?: string) {
@@ -116,6 +124,7 @@ export class IdWalk {
   take(answer: Answer): Doubt | undefined {
     const { below, witnesses, spanMs } = this.#asked;
     const rows = leadingRows(answer.rows);
+    this.#noteEndId(answer.endId);
     const above = rows.filter(({ billId }) => billId && below && isAbove(billId, below));
     if (below && above[0]) {
       const isOlder = above.every(({ cTime }) => isBefore(cTime, below.cTime));
@@ -136,14 +145,19 @@ export class IdWalk {
     if (!isLower) return this.#askLower(answer, rows);
     this.#takesAnyId ||= below !== undefined && below.billId === this.#beneath;
     this.#lowest = next;
+    this.#endAbove = undefined;
     this.#goOn(rows, answer.rows.length >= answer.limit);
     return undefined;
   }
 
-  /** Takes note of rows from another question. If some have lower ids, this walk has not ended. */
-  see(rows: readonly RowPlace[]): void {
+  /** Takes note of another question's answer. If it has or names lower ids, this walk has not ended. */
+  see({ rows, endId }: Pick<Answer, "rows" | "endId">): void {
+    this.#noteEndId(endId);
     const lower = rows.filter((row) => hasId(row) && this.#isLower(row));
-    if (lower.length === 0) return;
+    if (lower.length === 0) {
+      if (this.hasEnded) this.#finish(this.#end);
+      return;
+    }
     this.#end = "none";
     const known = [...this.#asked.witnesses, ...lower].filter(isPlaced);
     const witnesses = known.filter((row) => this.#isLower(row));
@@ -162,8 +176,34 @@ export class IdWalk {
   #goOn(rows: readonly RowPlace[], isFull: boolean): void {
     const overlap = overlapOf(rows, overlapRowsMax);
     if (overlap !== undefined) this.#resumeBelow = overlap.below?.billId;
-    this.#closing = overlapOf(rows, 1);
+    const closing = overlapOf(rows, closingRows);
+    this.#closing = closing && closing.witnesses.length >= closingRows ? closing : undefined;
     this.#asked = (isFull ? overlap : this.#closing) ?? askedBelow(this.#lowest);
+  }
+
+  #noteEndId(endId: string | undefined): void {
+    // Only a bill's id can be compared with bills' ids.
+    if (endId === undefined || idBeneath(endId) === undefined) return;
+    this.#lowestEndId = lowestId([endId, this.#lowestEndId ?? endId]);
+  }
+
+  /** The id that an answer named to go on from, if it is below all known ones. */
+  get #idToGoOn(): string | undefined {
+    const billId = this.#lowestEndId;
+    return billId !== undefined && this.#isLower({ billId }) ? billId : undefined;
+  }
+
+  /**
+   * Ends the walk, unless an answer named a lower id to go on from: an exchange that leaves rows out of a page
+   * after it was cut serves short or empty pages before the last.
+   */
+  #finish(end: End): void {
+    const billId = this.#idToGoOn;
+    this.#end = billId === undefined ? (this.#endAbove ?? end) : "none";
+    if (billId === undefined) return;
+    this.#endAbove ??= end;
+    this.#lowest = { billId };
+    this.#asked = askedBelow(this.#lowest);
   }
 
   /** Decides what is asked after an answer without a lower id, or ends the walk. */
@@ -171,34 +211,29 @@ export class IdWalk {
     const id = this.idLessThan;
     const isLowest = id === this.#lowest?.billId;
     if (id !== undefined && id === this.#beneath) {
-      this.#end = this.#takesAnyId ? "empty" : "uncertain";
+      this.#finish(this.#takesAnyId ? "empty" : "uncertain");
     } else if (!isLowest && id !== this.#closing?.below?.billId) {
       // The known bills of the overlap may have filled the page: ask below all of them but the lowest.
       this.#asked = this.#closing ?? askedBelow(this.#lowest);
     } else if (!isLowest) {
       const isServed = rows.some(({ billId }) => billId === this.#lowest?.billId);
-      // The lowest bill may be all that a tiny page holds.
-      if (isServed && !this.#habits.areTiny) this.#end = "witnessed";
+      if (!isServed) this.#habits.noteShort(rows.length);
+      // The known bills may be all that a tiny page holds.
+      if (isServed && !this.#habits.areTiny) this.#finish("witnessed");
       else this.#asked = askedBelow(this.#lowest);
     } else return this.#askBelowAll(answer, rows);
     return undefined;
   }
 
   /** Decides what is asked after nothing came below the lowest bill, or ends the walk. */
-  #askBelowAll({ rows: all, endId, limit }: Answer, rows: readonly RowPlace[]): Doubt | undefined {
+  #askBelowAll({ rows: all, limit }: Answer, rows: readonly RowPlace[]): Doubt | undefined {
     const beneath = this.#habits.areTiny && lowestOf(rows) ? this.#beneath : undefined;
     if (beneath !== undefined) {
       // The cursor's own bill may be all that a tiny page holds.
       const { witnesses } = this.#asked;
       this.#asked = { ...askedBelow({ ...this.#lowest, billId: beneath }), witnesses };
-    } else if (lowestOf(rows) !== undefined || all.length === 0) {
-      this.#end = "empty";
-    } else if (endId !== undefined && this.#isLower({ billId: endId })) {
-      // The rows have no ids, so the walk goes on by the exchange's own cursor.
-      this.#lowest = { billId: endId };
-      this.#asked = askedBelow(this.#lowest);
-    } else if (all.length < limit) {
-      this.#end = "empty";
+    } else if (lowestOf(rows) !== undefined || all.length < limit || this.#idToGoOn !== undefined) {
+      this.#finish("empty");
     } else {
       return "no row of a full page has an id, so the page after it cannot be requested";
     }

@@ -15,6 +15,16 @@ export class PageHabits {
     this.#longest = Math.max(this.#longest, rows);
   }
 
+  /** Notes that a page had fewer rows than it should have. */
+  noteShort(rows: number): void {
+    this.#longest = rows;
+  }
+
+  /** Whether a page of so many rows may have been cut: no page was longer. */
+  mayBeCut(rows: number): boolean {
+    return rows >= this.#longest;
+  }
+
   /**
    * Whether no page has yet shown that pages hold more than a few rows. A page of one row may then be all
    * that the exchange serves at once, and does not prove that there are no more rows.

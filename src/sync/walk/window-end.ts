@@ -1,8 +1,9 @@
 import { pageSizeMax } from "../../contract/account-bills.ts";
+import { compareIds } from "../../contract/compare-ids.ts";
 import { type EpochMs, epochMs } from "../../contract/time.ts";
 import { GapWalk } from "./gap-walk.ts";
-import { type IdOrder, isPlaced, type PlacedRow } from "./id-order.ts";
-import { type Answer, IdWalk, overlapMs } from "./id-walk.ts";
+import { type IdOrder, isPlaced, lowestId, type PlacedRow } from "./id-order.ts";
+import { type Answer, IdWalk, overlapMs, overlapRowsMax } from "./id-walk.ts";
 import type { PageHabits } from "./page-habits.ts";
 import { TimeWalk } from "./time-walk.ts";
 import type { Doubt } from "./witnesses.ts";
@@ -35,6 +36,9 @@ export type WindowOptions = {
   readonly habits: PageHabits;
 };
 
+/** How many rows a window's first page had, with its lowest id and its oldest time. */
+type FirstPage = { readonly rows: number; readonly lowest: string; readonly oldest: number };
+
 /**
  * Decides which questions read a whole window. A walk by falling ids reads it first. Then a walk by
  * falling times must find nothing older. The window ends where both walks find nothing more.
@@ -57,6 +61,10 @@ export class WindowQuestions {
   #lastPage: readonly PlacedRow[] = [];
   /** The times of the bills served: all of them while pages are tiny, afterwards only the newest. */
   readonly #times = new Set<number>();
+  /** The first page with rows. */
+  #first: FirstPage | undefined;
+  /** Whether bills below the first page were served: pages then begin with the newest bills. */
+  #hasGoneBelow = false;
   #begun = 1;
 
   constructor(options: WindowOptions) {
@@ -115,9 +123,12 @@ export class WindowQuestions {
     habits.look(answer.rows.length);
     order.look([...this.#lastPage, ...placed]);
     if (placed.length > 0) this.#lastPage = placed;
+    this.#lookBelow(placed, answer.rows.length);
     for (const { cTime } of placed) this.#times.add(cTime);
     if (!habits.areTiny) keepNewest(this.#times);
-    const given = { ...answer, limit: question.limit };
+    // An id that only repeats the question's leads nowhere.
+    const endId = answer.endId === question.idLessThan ? undefined : answer.endId;
+    const given = { ...answer, endId, limit: question.limit };
     const doubt = this.#takeInTurn(given, placed);
     this.#isByTime = order.isByTime;
     this.#byTime.prepare();
@@ -132,8 +143,13 @@ export class WindowQuestions {
   #takeInTurn(answer: Answer, placed: readonly PlacedRow[]): Doubt | undefined {
     if (!this.#hasEndedById) return this.#takeById(answer);
     if (!this.#byTime.hasEnded) return this.#takeByTime(answer);
-    const found = this.#gaps?.take(placed);
-    if (found === undefined) return undefined;
+    const { habits } = this.#options;
+    const mayBeCut = habits.areTiny || habits.mayBeCut(answer.rows.length);
+    const found = this.#gaps?.take(placed, mayBeCut);
+    if (found === undefined) {
+      this.#byId.see(answer);
+      return undefined;
+    }
     this.#beginAnew();
     return `bill ${found.billId} was missing from earlier pages that should have had it`;
   }
@@ -142,7 +158,7 @@ export class WindowQuestions {
     const { isEndWitnessed } = this.#byId;
     const evidence = { doIdsFollow: this.#doIdsFollow, isEndWitnessed };
     const doubt = this.#byTime.take(answer, evidence);
-    if (doubt === undefined) this.#byId.see(answer.rows);
+    if (doubt === undefined) this.#byId.see(answer);
     return doubt;
   }
 
@@ -154,9 +170,12 @@ export class WindowQuestions {
     if (isNewestPage) this.#byTime.begin(answer.rows);
     else this.#byTime.see(answer.rows);
     // There is a bill below a stored cursor. The walk begins again if none is served, or if the answer
-    // cannot be judged because the cursor's time is not known.
-    const isAnew = doubt !== undefined || this.#byId.hasEnded;
+    // cannot be judged because the cursor's time is not known, or if the answer may have nothing but what the
+    // earlier run was served.
+    const hasOnlyOverlap = answer.rows.length <= overlapRowsMax;
+    const isAnew = doubt !== undefined || this.#byId.hasEnded || hasOnlyOverlap;
     if (this.#isResumed && isAnew) this.#byId = new IdWalk(this.#options.habits);
+    else if (this.#isResumed) this.#hasGoneBelow = true;
     this.#isResumed = false;
     return undefined;
   }
@@ -168,7 +187,30 @@ export class WindowQuestions {
     this.#byTime = new TimeWalk(to, habits);
     this.#gaps = undefined;
     this.#lastPage = [];
+    this.#first = undefined;
+    this.#hasGoneBelow = false;
     this.#times.clear();
+  }
+
+  #lookBelow(placed: readonly PlacedRow[], rows: number): void {
+    const first = this.#first;
+    if (first !== undefined) {
+      const isBelow = ({ billId, cTime }: PlacedRow) =>
+        cTime < first.oldest && compareIds(billId, first.lowest) < 0;
+      this.#hasGoneBelow ||= placed.some(isBelow);
+      return;
+    }
+    const lowest = lowestId(placed.map(({ billId }) => billId));
+    if (this.#isResumed || lowest === undefined) return;
+    const { to } = this.#options;
+    const oldest = placed.reduce((time, { cTime }) => Math.min(time, cTime), to as number);
+    this.#first = { rows, lowest, oldest };
+  }
+
+  /** Whether the first page may have been cut, and begun with the oldest bills. */
+  get #mayLackNewest(): boolean {
+    if (this.#first === undefined || this.#hasGoneBelow) return false;
+    return this.#options.habits.mayBeCut(this.#first.rows);
   }
 
   /** Decides, once both walks have ended, which gaps are asked for. */
@@ -178,7 +220,8 @@ export class WindowQuestions {
       this.#gaps = undefined;
       return;
     }
-    const isUncertain = this.#isByTime || (areTiny && this.#byId.isEndUncertain);
+    const isUncertain =
+      this.#isByTime || this.#mayLackNewest || (areTiny && this.#byId.isEndUncertain);
     if (!isUncertain) return;
     const { to, settledTo = to } = this.#options;
     this.#gaps ??= new GapWalk(this.#times, epochMs(Math.min(to, settledTo)), areTiny);
