@@ -7,7 +7,7 @@ import { Findings, verificationText } from "../src/commands/verify/verify-result
 import { epochMs, hourMs } from "../src/contract/time.ts";
 import { printable, printableJson, printableLine, shellWord } from "../src/printable.ts";
 import type { Break } from "../src/reconciliation/breaks.ts";
-import { strayText } from "../src/sync/walk/page-validation.ts";
+import { strayText } from "../src/sync/walk/strays.ts";
 import { streamColumn, streamName } from "../src/terminal/stream-names.ts";
 
 test("a name is one word of a shell's command, whatever it holds", () => {

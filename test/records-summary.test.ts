@@ -11,9 +11,8 @@ import { summaryJson, summaryText } from "../src/commands/sync/sync-summary.ts";
 import { epochMs, hourMs } from "../src/contract/time.ts";
 import { AccountHeldError, ExchangeError, StoppedError } from "../src/errors.ts";
 import type { AccountReport } from "../src/sync/run.ts";
-import type { ContractsReport } from "../src/sync/sync-contracts.ts";
+import type { ContractsReport, SymbolsReport } from "../src/sync/settings-lists.ts";
 import type { LoanToValueReport } from "../src/sync/sync-loan-to-value.ts";
-import type { SymbolsReport } from "../src/sync/sync-symbols.ts";
 
 const at = epochMs(Date.UTC(2026, 10, 21, 3, 24, 59));
 

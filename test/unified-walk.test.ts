@@ -4,7 +4,7 @@ import { billsApiOf } from "../src/contract/bills-api.ts";
 import { dayMs, epochMs, secondMs } from "../src/contract/time.ts";
 import { ContradictionError } from "../src/errors.ts";
 import type { PageCommit } from "../src/sync/store.ts";
-import { IdOrder } from "../src/sync/walk/id-order.ts";
+import { IdOrder } from "../src/sync/walk/answers.ts";
 import { walkWindow } from "../src/sync/walk/walk.ts";
 import {
   type PlacedRecord,

@@ -2,9 +2,8 @@ import { describe, expect, test } from "vitest";
 import { dayMs, epochMs, historyMs, hourMs, minuteMs, secondMs } from "../src/contract/time.ts";
 import { ContradictionError, OutdatedPageError } from "../src/errors.ts";
 import type { PageCommit, Walk } from "../src/sync/store.ts";
-import { IdOrder } from "../src/sync/walk/id-order.ts";
-import type { FetchedPage, PageRequest } from "../src/sync/walk/page-request.ts";
-import { isAnew } from "../src/sync/walk/resume-place.ts";
+import { IdOrder } from "../src/sync/walk/answers.ts";
+import { type FetchedPage, isAnew, type PageRequest } from "../src/sync/walk/pages.ts";
 import { type Divide, walkWindow } from "../src/sync/walk/walk.ts";
 
 const stream = { account: "main", productType: "USDT-FUTURES" } as const;

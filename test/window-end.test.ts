@@ -7,10 +7,9 @@ import type { LedgerBill } from "../src/sandbox/ledger-bill.ts";
 import { integer, pick, type Random, seededRandom } from "../src/sandbox/random.ts";
 import { snowflake } from "../src/sandbox/snowflake.ts";
 import { type Quirks, sandboxSource } from "../src/sandbox/source.ts";
-import { IdOrder } from "../src/sync/walk/id-order.ts";
-import { PageHabits } from "../src/sync/walk/page-habits.ts";
+import { IdOrder, PageHabits } from "../src/sync/walk/answers.ts";
+import { type Question, WindowQuestions } from "../src/sync/walk/questions.ts";
 import { TimeWalk } from "../src/sync/walk/time-walk.ts";
-import { type Question, WindowQuestions } from "../src/sync/walk/window-end.ts";
 
 const productType = "USDT-FUTURES";
 const to = epochMs(Date.UTC(2026, 4, 8));

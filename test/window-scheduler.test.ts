@@ -1,8 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";
 import { epochMs } from "../src/contract/time.ts";
-import { createPageEstimate } from "../src/sync/page-estimate.ts";
-import { type ScheduledWalk, WindowScheduler } from "../src/sync/window-scheduler.ts";
+import {
+  createPageEstimate,
+  type ScheduledWalk,
+  WindowScheduler,
+} from "../src/sync/window-scheduler.ts";
 
 /** A scheduler of walks that run until they are told to end. */
 function schedulerOf(count: number, limit = accountBills.limit) {

@@ -14,8 +14,8 @@ import { forgetCoverage } from "../ledger/checkpoints.ts";
 import type { BillMark } from "../sync/account-proof.ts";
 import { type Proof, proveAccount, provenTimes } from "../sync/account-proof.ts";
 import type { AccountMode } from "../sync/account-state.ts";
-import { askBills } from "../sync/ask-bills.ts";
 import type { PageCommit, Stream } from "../sync/store.ts";
+import { askBills } from "../sync/stream-reader.ts";
 import type { AccountExchange } from "./exchange-session.ts";
 
 /** The outcome of a proof: none is asked of a known key, nor of one for which the user vouched. */

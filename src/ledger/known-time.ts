@@ -5,7 +5,7 @@ import { isOneOf } from "../db/sql/one-of.ts";
 import { msOf, timeFrom } from "../db/sql/time-text.ts";
 import { union } from "../sync/intervals.ts";
 import type { KnownTime, Stream, Walk } from "../sync/store.ts";
-import { isAnew } from "../sync/walk/resume-place.ts";
+import { isAnew } from "../sync/walk/pages.ts";
 
 type WindowRow = {
   account: string;

@@ -8,7 +8,7 @@ import { type AccountMode, modeOf } from "./account-state.ts";
 import type { Interval } from "./intervals.ts";
 import { horizonAt } from "./plan.ts";
 import type { Stream } from "./store.ts";
-import type { FetchedPage } from "./walk/page-request.ts";
+import type { FetchedPage } from "./walk/pages.ts";
 
 /**
  * The fields by which a bill is recognised as one account's. The id alone is not enough, since nobody

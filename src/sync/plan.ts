@@ -1,7 +1,6 @@
 import { billsApiOf } from "../contract/bills-api.ts";
 import { type EpochMs, epochMs, historyMs, hourMs, secondMs } from "../contract/time.ts";
 import { cutAt, type Interval, intersect, interval, split, subtract } from "./intervals.ts";
-import { settledPart, settledTo } from "./settle-lag.ts";
 import type { KnownTime, Stream, StreamPlan, Walk } from "./store.ts";
 
 // The oldest time that is asked for stays this far inside the exchange's 90 days, because their edge moves
@@ -17,6 +16,32 @@ export const startSlackMs = 2 * hourMs;
 /** The horizon: the oldest time that can still be asked for. */
 export const horizonAt = (now: EpochMs, marginMs = edgeMarginMs): EpochMs =>
   epochMs(now - historyMs + marginMs);
+
+/*
+ * A late bill shows up at the exchange after its own time. The settle lag, 10 minutes unless set, is for such bills:
+ *
+ * - The bills of the newest time are stored, but only time that is older than the settle lag becomes coverage.
+ *   The rest is still settling.
+ * - A run plans all time that is not covered. So it reads the settling time of the previous run again, including
+ *   the bills that came late.
+ * - Bills that come later than the settle lag are found by `verify`.
+ */
+
+/**
+ * The end of the time that a walk proves complete.
+ * @param readAt readings of the exchange's clock before and after the newest page was read. The earliest counts,
+ *   since answers may move the clock in both directions.
+ */
+export const settledTo = (settleLagMs: number, ...readAt: readonly EpochMs[]): EpochMs =>
+  epochMs(Math.min(...readAt) - settleLagMs);
+
+/** The part of a begun walk that it can still prove: the time that had settled when the walk began. */
+export function settledPart(walk: Walk, settleLagMs: number): readonly Walk[] {
+  const { window, startedAt } = walk;
+  if (startedAt === undefined) return [];
+  const settled = interval(window.from, Math.min(window.to, settledTo(settleLagMs, startedAt)));
+  return settled.map((part) => ({ ...walk, window: part }));
+}
 
 type PlanOptions = {
   /** The exchange's time. */

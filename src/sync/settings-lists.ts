@@ -1,12 +1,14 @@
 import type { z } from "zod";
+import { contracts, readContract } from "../contract/contracts.ts";
 import type { RowFault } from "../contract/json.ts";
 import { sortedJson } from "../contract/json.ts";
 import type { Operation, Query } from "../contract/operation.ts";
-import { symbolOf } from "../contract/symbols.ts";
+import type { ContractProductType } from "../contract/product-types.ts";
+import { readSymbol, symbolOf, symbols } from "../contract/symbols.ts";
 import type { EpochMs } from "../contract/time.ts";
 import { type ExchangeError, UnbelievableListError } from "../errors.ts";
 import type { Client } from "../exchange/client.ts";
-import type { SettingsList, SymbolCounts } from "./store.ts";
+import type { CommitContracts, CommitSymbols, SettingsList, SymbolCounts } from "./store.ts";
 
 // Spot pairs and futures contracts are both public lists of settings by symbol, which are read as a whole.
 
@@ -122,3 +124,37 @@ export function refuseShortList(
       "again, and if the list stays so short, see the exchange's announcements",
   );
 }
+
+export type SymbolsDeps = ListDeps & { readonly commitSymbols: CommitSymbols };
+
+/** The result of syncing the spot pairs. */
+export type SymbolsReport = ListReport;
+
+/** Syncs the settings of all spot pairs. Never throws: a failure is in the report. */
+export const syncSymbols = (deps: SymbolsDeps): Promise<SymbolsReport> =>
+  syncList(deps, { operation: symbols, query: {} }, readSymbol, deps.commitSymbols);
+
+export type ContractsDeps = ListDeps & { readonly commitContracts: CommitContracts };
+
+/** The result of syncing one product type's contracts. */
+export type ContractsReport = ListReport & { readonly productType: ContractProductType };
+
+/**
+ * Syncs the settings of all contracts of these product types, with one request per product type. Never
+ * throws: failures are in the reports.
+ */
+export const syncContracts = (
+  { commitContracts, ...deps }: ContractsDeps,
+  productTypes: readonly ContractProductType[],
+): Promise<readonly ContractsReport[]> =>
+  Promise.all(
+    productTypes.map(async (productType) => ({
+      productType,
+      ...(await syncList(
+        deps,
+        { operation: contracts, query: { productType } },
+        readContract,
+        (list) => commitContracts({ ...list, productType }),
+      )),
+    })),
+  );

@@ -6,7 +6,6 @@ import { CommitsLostError, ContradictionError, type ExchangeError } from "../err
 import type { Client } from "../exchange/client.ts";
 import { printableLine } from "../printable.ts";
 import { evenCuts, type Interval, lengthMs, subtract } from "./intervals.ts";
-import { createPageEstimate } from "./page-estimate.ts";
 import { completeThrough, dividedWalk, horizonAt, isUnread, planStream } from "./plan.ts";
 import type {
   HeldAccount,
@@ -18,10 +17,10 @@ import type {
   Walk,
 } from "./store.ts";
 import { StreamReader } from "./stream-reader.ts";
-import type { PageHabits } from "./walk/page-habits.ts";
-import type { PageRequest } from "./walk/page-request.ts";
+import type { PageHabits } from "./walk/answers.ts";
+import type { PageRequest } from "./walk/pages.ts";
 import { type PageProgress, walkWindow } from "./walk/walk.ts";
-import type { ScheduledWalk } from "./window-scheduler.ts";
+import { createPageEstimate, type ScheduledWalk } from "./window-scheduler.ts";
 
 export type BillsDeps = {
   readonly client: Client;

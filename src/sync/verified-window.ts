@@ -2,7 +2,7 @@ import type { BillsApi } from "../contract/bills-api.ts";
 import { type EpochMs, epochMs } from "../contract/time.ts";
 import type { Interval } from "./intervals.ts";
 import type { PageCommit } from "./store.ts";
-import { isStray } from "./walk/page-validation.ts";
+import { isStray } from "./walk/strays.ts";
 
 /** What the verification of one window has been served so far. */
 export class VerifiedWindow {

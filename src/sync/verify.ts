@@ -12,7 +12,7 @@ import type { PageCommit, PageCounts, RejectedRow, Stream } from "./store.ts";
 import { probeAccount, StreamReader } from "./stream-reader.ts";
 import { VerifiedWindow } from "./verified-window.ts";
 import type { FieldChange, VerifyStore } from "./verify-store.ts";
-import { PageHabits } from "./walk/page-habits.ts";
+import { PageHabits } from "./walk/answers.ts";
 import { walkWindow } from "./walk/walk.ts";
 
 export type VerifyDeps = {

@@ -20,12 +20,12 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "windows asked for without the millisecond at their end",
-    file: "src/sync/walk/window-end.ts",
+    file: "src/sync/walk/questions.ts",
     changes: [["endTime: to, limit:", "endTime: epochMs(to - 1), limit:"]],
   },
   {
     name: "windows asked for without the millisecond at their start",
-    file: "src/sync/walk/edge-aware-fetch.ts",
+    file: "src/sync/walk/pages.ts",
     changes: [["Math.max(window.from - 1, edge)", "Math.max(window.from, edge)"]],
   },
   {
@@ -44,7 +44,8 @@ export const mutants: readonly Mutant[] = [
       [
         "  get name(): string {",
         `  async stop() {
-    await this.#commit({ bills: [], rejected: [] }, 0, this.#endAt(this.#window.from));
+    const end = this.#endAt(this.#window.from);
+    await this.#commit({ bills: [], rejected: [], number: 0, end, question: {}, askedAfter: undefined });
   }
 
   get name(): string {`,
@@ -58,7 +59,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "a window that is taken up proves what was not settled when it began",
-    file: "src/sync/settle-lag.ts",
+    file: "src/sync/plan.ts",
     changes: [["Math.min(window.to, settledTo(settleLagMs, startedAt))", "window.to"]],
   },
   {
@@ -101,22 +102,22 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "a page of a row or two taken for all that there is, though no longer one was seen",
-    file: "src/sync/walk/page-habits.ts",
+    file: "src/sync/walk/answers.ts",
     changes: [["return this.#longest < longPageMin;", "return false;"]],
   },
   {
     name: "no walk by time where ids do not follow the times",
-    file: "src/sync/walk/window-end.ts",
+    file: "src/sync/walk/questions.ts",
     changes: [["return 2 * order.disorderMs <=", "return 0 * order.disorderMs <="]],
   },
   {
     name: "a page of another time believed",
-    file: "src/sync/walk/page-validation.ts",
+    file: "src/sync/walk/strays.ts",
     changes: [["if (isAnother || !strays.every(isPlaced)) {", "if (isAnother === undefined) {"]],
   },
   {
     name: "a cursor stored to go on from though ids do not follow the times",
-    file: "src/sync/walk/window-end.ts",
+    file: "src/sync/walk/questions.ts",
     changes: [
       [
         "return this.#doIdsFollow ? this.#byId.resumeBelow : undefined;",

@@ -1,7 +1,7 @@
 import { epochMs, historyMs } from "../../src/contract/time.ts";
 import { compareWithLedger } from "../../src/sandbox/comparison.ts";
 import type { LedgerBill } from "../../src/sandbox/ledger-bill.ts";
-import { isAnew } from "../../src/sync/walk/resume-place.ts";
+import { isAnew } from "../../src/sync/walk/pages.ts";
 import { billAs, type CommittedStream } from "./committed.ts";
 import type { Checkpoint, StreamTables } from "./tables.ts";
 import { covers, type Tolerance } from "./time-checks.ts";

@@ -1,10 +1,13 @@
 import { jsonTime } from "../../app/json-times.ts";
 import { messageOf } from "../../errors.ts";
 import { printableLine } from "../../printable.ts";
-import type { BrokenRow, ListReport } from "../../sync/settings-lists.ts";
-import type { ContractsReport } from "../../sync/sync-contracts.ts";
+import type {
+  BrokenRow,
+  ContractsReport,
+  ListReport,
+  SymbolsReport,
+} from "../../sync/settings-lists.ts";
 import type { LoanToValueReport } from "../../sync/sync-loan-to-value.ts";
-import type { SymbolsReport } from "../../sync/sync-symbols.ts";
 import { formatCounted } from "../../terminal/format.ts";
 import { riskUnitName } from "../../terminal/stream-names.ts";
 

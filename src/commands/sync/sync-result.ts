@@ -1,8 +1,7 @@
 import { exitOf, type RunExit } from "../../app/exit-code.ts";
 import type { RejectedCount } from "../../reports/count-rejected.ts";
 import { type AccountReport, isComplete } from "../../sync/run.ts";
-import type { ContractsReport } from "../../sync/sync-contracts.ts";
-import type { SymbolsReport } from "../../sync/sync-symbols.ts";
+import type { ContractsReport, SymbolsReport } from "../../sync/settings-lists.ts";
 
 /** What a run did. */
 export type SyncRun = {

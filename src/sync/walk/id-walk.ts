@@ -1,17 +1,16 @@
 import { compareIds } from "../../contract/compare-ids.ts";
-import { type EpochMs, secondMs } from "../../contract/time.ts";
-import { idBeneath, isPlaced, lowestId, type PlacedRow, type RowPlace } from "./id-order.ts";
-import type { PageHabits } from "./page-habits.ts";
-import { type Doubt, unservedWitness } from "./witnesses.ts";
-
-export type Answer = {
-  readonly rows: readonly RowPlace[];
-  readonly endId: string | undefined;
-  /** The page size that was asked for. */
-  readonly limit: number;
-  /** The oldest time that the exchange still served: older bills may be missing. */
-  readonly servedFrom: EpochMs;
-};
+import { secondMs } from "../../contract/time.ts";
+import {
+  type Answer,
+  type Doubt,
+  idBeneath,
+  isPlaced,
+  lowestId,
+  type PageHabits,
+  type PlacedRow,
+  type RowPlace,
+  unservedWitness,
+} from "./answers.ts";
 
 /** How much time each page overlaps the one before it. Bills of that time are served twice. */
 export const overlapMs = 4 * secondMs;

@@ -1,22 +1,24 @@
 import type { Bill } from "../../contract/bill.ts";
 import { type BillsApi, billsApiOf } from "../../contract/bills-api.ts";
 import { type EpochMs, epochMs, isoTime } from "../../contract/time.ts";
-import { ContradictionError, CursorError } from "../../errors.ts";
+import { ContradictionError, CursorError, OutdatedPageError } from "../../errors.ts";
 import { printableLine } from "../../printable.ts";
 import { type Interval, interval, lengthMs } from "../intervals.ts";
-import { startSlackMs } from "../plan.ts";
-import { settledTo } from "../settle-lag.ts";
-import type { PageCommit, PageCounts, RejectedRow, Stream, Walk, WalkEnd } from "../store.ts";
-import { commitNewest } from "./commit-newest.ts";
-import { type EdgePage, edgeAwareFetch } from "./edge-aware-fetch.ts";
-import type { IdOrder, RowPlace } from "./id-order.ts";
-import { PageHabits } from "./page-habits.ts";
-import type { FetchedPage, FetchPage } from "./page-request.ts";
-import { partStrays, Strays } from "./page-validation.ts";
-import { ResumePlace } from "./resume-place.ts";
-import { type ReadRows, ServedRows } from "./served-rows.ts";
-import { type Question, WindowQuestions } from "./window-end.ts";
-import type { Doubt } from "./witnesses.ts";
+import { settledTo, startSlackMs } from "../plan.ts";
+import type { PageCommit, PageCounts, Stream, Walk, WalkEnd } from "../store.ts";
+import { type Doubt, type IdOrder, PageHabits, type RowPlace } from "./answers.ts";
+import {
+  type EdgePage,
+  edgeAwareFetch,
+  type FetchPage,
+  placesOf,
+  type ReadRows,
+  ResumePlace,
+  readRows,
+  ServedRows,
+} from "./pages.ts";
+import { type Question, WindowQuestions } from "./questions.ts";
+import { partStrays, Strays } from "./strays.ts";
 
 export type WalkDeps = {
   readonly fetchPage: FetchPage;
@@ -247,33 +249,51 @@ class WindowWalk {
   }
 }
 
-function readRows(api: BillsApi, { rows, rowTexts }: FetchedPage): ReadRows {
-  const bills: Bill[] = [];
-  const rejected: RejectedRow[] = [];
-  let texts: readonly string[] | undefined;
-  for (const [place, row] of rows.entries()) {
-    const reading = api.read(row);
-    if ("bill" in reading) bills.push(reading.bill);
-    else {
-      texts ??= rowTexts();
-      const text = texts[place] ?? JSON.stringify(row);
-      rejected.push({ received: row, text, fault: reading.fault });
-    }
-  }
-  return { bills, rejected };
-}
-
-const placesOf = (
-  { idOf, timeOf }: BillsApi,
-  { bills, rejected }: ReadRows,
-): readonly RowPlace[] => [
-  ...bills,
-  ...rejected.map(({ received }) => ({ billId: idOf(received), cTime: timeOf(received) })),
-];
-
 /** Not `Math.min(...times)`: an exchange may send more rows than a call can take arguments. */
 const oldestOf = (bills: readonly Bill[], least: EpochMs): EpochMs =>
   bills.reduce((oldest, { cTime }) => epochMs(Math.min(oldest, cTime)), least);
 
 /** How much of the window is newer than the oldest bill so far, in ms. */
 const walkedTo = ({ from, to }: Interval, oldest: EpochMs): number => to - Math.max(from, oldest);
+
+// One repeat is usually enough: a repair writes a bill once, and the next answer is newer than the repair.
+const askedAgainMax = 4;
+
+/** An answer's bills, and the database's time before the question was asked. */
+export type ServedBills = {
+  readonly bills: readonly Bill[];
+  readonly askedAfter: string | undefined;
+};
+
+/**
+ * Commits a page. While the page was being fetched, a repair (`verify --heal`) may have stored different
+ * content for one of its bills. The question is then asked again, and the bills are stored as they are
+ * served now.
+ *
+ * @throws OutdatedPageError where this happens again and again, or a bill is no longer served; whatever
+ *   `commit` and `askAgain` throw.
+ */
+export async function commitNewest(
+  page: PageCommit,
+  commit: (page: PageCommit) => Promise<PageCounts>,
+  askAgain: () => Promise<ServedBills>,
+): Promise<PageCounts> {
+  let newest = page;
+  for (let again = 0; again < askedAgainMax; again++) {
+    try {
+      return await commit(newest);
+    } catch (error) {
+      if (!(error instanceof OutdatedPageError)) throw error;
+      newest = asServed(newest, await askAgain());
+    }
+  }
+  return commit(newest);
+}
+
+/** The page with all bills as they are served now; the unchanged page if one of its bills is no longer served. */
+function asServed(page: PageCommit, { bills, askedAfter }: ServedBills): PageCommit {
+  const served = new Set(bills.map(({ billId }) => billId));
+  return page.bills.every(({ billId }) => served.has(billId))
+    ? { ...page, bills, askedAfter }
+    : page;
+}

@@ -1,12 +1,17 @@
 import { pageSizeMax } from "../../contract/account-bills.ts";
 import { compareIds } from "../../contract/compare-ids.ts";
 import { type EpochMs, epochMs } from "../../contract/time.ts";
-import { GapWalk } from "./gap-walk.ts";
-import { type IdOrder, isPlaced, lowestId, type PlacedRow } from "./id-order.ts";
-import { type Answer, IdWalk, overlapMs, overlapRowsMax } from "./id-walk.ts";
-import type { PageHabits } from "./page-habits.ts";
-import { TimeWalk } from "./time-walk.ts";
-import type { Doubt } from "./witnesses.ts";
+import {
+  type Answer,
+  type Doubt,
+  type IdOrder,
+  isPlaced,
+  lowestId,
+  type PageHabits,
+  type PlacedRow,
+} from "./answers.ts";
+import { IdWalk, overlapMs, overlapRowsMax } from "./id-walk.ts";
+import { GapWalk, TimeWalk } from "./time-walk.ts";
 
 /** A question to the exchange, which is answered by one page. */
 export type Question = {

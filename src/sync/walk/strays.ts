@@ -2,8 +2,8 @@ import { compareIds } from "../../contract/compare-ids.ts";
 import { type EpochMs, isoTime, minuteMs } from "../../contract/time.ts";
 import { ExchangeError } from "../../errors.ts";
 import { printableLine } from "../../printable.ts";
-import { isPlaced, lowestId, type PlacedRow, type RowPlace } from "./id-order.ts";
-import type { PageRequest } from "./page-request.ts";
+import { isPlaced, lowestId, type PlacedRow, type RowPlace } from "./answers.ts";
+import type { PageRequest } from "./pages.ts";
 
 // How the exchange rounds bounds is not known, so times up to a minute outside them are accepted. A page that
 // answers another request is days off.

@@ -1,0 +1,138 @@
+import { compareIds } from "../../contract/compare-ids.ts";
+import type { EpochMs } from "../../contract/time.ts";
+
+/** A row's id and time. A field that broke the contract is undefined. */
+export type RowPlace = { readonly billId: string | undefined; readonly cTime: EpochMs | undefined };
+
+/** A row whose id and time could both be read. */
+export type PlacedRow = { readonly billId: string; readonly cTime: EpochMs };
+
+export const isPlaced = (row: RowPlace): row is PlacedRow =>
+  row.billId !== undefined && row.cTime !== undefined;
+
+/** The lowest of the ids; undefined where there are none. */
+export const lowestId = (ids: readonly string[]): string | undefined =>
+  ids.reduce<string | undefined>(
+    (lowest, id) => (lowest === undefined || compareIds(id, lowest) < 0 ? id : lowest),
+    undefined,
+  );
+
+/**
+ * The next lower id. With it as the cursor, an exchange leaves out the bill of `id` even if it includes
+ * the cursor's own bill. Undefined where `id` is zero or not a number.
+ */
+export const idBeneath = (id: string): string | undefined =>
+  /^0*[1-9]\d*$/.test(id) ? String(BigInt(id) - 1n) : undefined;
+
+export type Answer = {
+  readonly rows: readonly RowPlace[];
+  readonly endId: string | undefined;
+  /** The page size that was asked for. */
+  readonly limit: number;
+  /** The oldest time that the exchange still served: older bills may be missing. */
+  readonly servedFrom: EpochMs;
+};
+
+/** How far a stream's ids were seen to disagree with its times, and whether its pages go on by id or by time. */
+export class IdOrder {
+  #disorderMs: number;
+  #isByTime = false;
+
+  /** @param disorderMs the disorder that is known beforehand. */
+  constructor(disorderMs = 0) {
+    this.#disorderMs = disorderMs;
+  }
+
+  /** Whether the exchange continues after a cursor by time, so that cursors made from ids lead nowhere. */
+  get isByTime(): boolean {
+    return this.#isByTime;
+  }
+
+  noteByTime(): void {
+    this.#isByTime = true;
+  }
+
+  /** The most by which a bill was newer than one with a higher id, ms. Bills of one millisecond count as in order. */
+  get disorderMs(): number {
+    return this.#disorderMs;
+  }
+
+  look(rows: readonly PlacedRow[]): void {
+    let newest = Number.NEGATIVE_INFINITY;
+    for (const { cTime } of rows.toSorted((a, b) => compareIds(a.billId, b.billId))) {
+      this.#disorderMs = Math.max(this.#disorderMs, newest - cTime);
+      newest = Math.max(newest, cTime);
+    }
+  }
+}
+
+/** A page with this many rows shows that pages are not tiny: even one that is cut short then has several rows. */
+export const longPageMin = 8;
+
+/**
+ * What answers have shown about the exchange's pages. The walks of a run share one, since they ask the
+ * same exchange. No walk relies on it without an answer of its own. So false answers to one walk, or servers
+ * that differ, cost requests but no bills.
+ */
+export class PageHabits {
+  #longest = 0;
+  #isEndIncluded = true;
+
+  /** Notes how many rows a page held. */
+  look(rows: number): void {
+    this.#longest = Math.max(this.#longest, rows);
+  }
+
+  /** Notes that a page had fewer rows than it should have. */
+  noteShort(rows: number): void {
+    this.#longest = rows;
+  }
+
+  /** Whether a page of so many rows may have been cut: no page was longer. */
+  mayBeCut(rows: number): boolean {
+    return rows >= this.#longest;
+  }
+
+  /**
+   * Whether no page has yet shown that pages hold more than a few rows. A page of one row may then be all
+   * that the exchange serves at once, and does not prove that there are no more rows.
+   */
+  get areTiny(): boolean {
+    return this.#longest < longPageMin;
+  }
+
+  /**
+   * Whether a question's end time is assumed to be inclusive. This only decides which question is asked first.
+   * A walk relies on it only after its own answer to that question had a bill of the end time.
+   */
+  get isEndIncluded(): boolean {
+    return this.#isEndIncluded;
+  }
+
+  /** @param isIncluded whether an answer had a bill of the end time that is known to exist. */
+  noteEnd(isIncluded: boolean): void {
+    this.#isEndIncluded = isIncluded;
+  }
+}
+
+/** The reason why an answer cannot be true, in words. */
+export type Doubt = string;
+
+/**
+ * Checks an answer against its witnesses: bills that were served before and belong to this answer, too. An
+ * answer without any of them cannot be true. Witnesses older than `servedFrom` do not count.
+ */
+export function unservedWitness(
+  witnesses: readonly PlacedRow[],
+  { rows, servedFrom }: { readonly rows: readonly RowPlace[]; readonly servedFrom: EpochMs },
+): Doubt | undefined {
+  const wanted = witnesses.filter(({ cTime }) => cTime >= servedFrom);
+  const [first] = wanted;
+  if (first === undefined) return undefined;
+  const ids = new Set(wanted.map(({ billId }) => billId));
+  const isServed = rows.some(({ billId }) => billId !== undefined && ids.has(billId));
+  return isServed ? undefined : missing(first);
+}
+
+export const missing = ({ billId }: PlacedRow): Doubt =>
+  `bill ${billId} was served before and is missing from an answer that should have it`;

@@ -1,0 +1,197 @@
+import type { BillPage } from "../../contract/account-bills.ts";
+import type { Bill } from "../../contract/bill.ts";
+import type { BillsApi } from "../../contract/bills-api.ts";
+import { type EpochMs, epochMs, minuteMs, secondMs } from "../../contract/time.ts";
+import { ExchangeError } from "../../errors.ts";
+import type { Interval } from "../intervals.ts";
+import { edgeMarginMs, horizonAt } from "../plan.ts";
+import type { RejectedRow } from "../store.ts";
+import type { RowPlace } from "./answers.ts";
+import type { Question } from "./questions.ts";
+
+/** The request for one page, with the times as they are sent. */
+export type PageRequest = {
+  readonly startTime: EpochMs;
+  readonly endTime: EpochMs;
+  readonly idLessThan: string | undefined;
+  readonly limit: number;
+};
+
+/** A page, and the exchange's time when it received the request. */
+export type FetchedPage = BillPage & {
+  readonly requestTime: EpochMs;
+  /** The rows as they were served, letter for letter. Called only if a row cannot be read. */
+  readonly rowTexts: () => readonly string[];
+};
+
+/** Fetches a page. `request` is called when the rate limit allows sending, and again for each retry. */
+export type FetchPage = (request: () => PageRequest) => Promise<FetchedPage>;
+
+// The exchange may refuse even times inside its 90 days, if they are close to the edge. Then the next of
+// these margins is tried.
+const edgeMarginsMs = [edgeMarginMs, 3 * secondMs, 15 * secondMs, minuteMs, 10 * minuteMs] as const;
+const edgeReachMs = 10 * minuteMs;
+
+/** A page, its request, and the oldest time of the window that the exchange still served. */
+export type EdgePage = FetchedPage & {
+  readonly readFrom: EpochMs;
+  /** Undefined where the horizon has passed the whole window, so that nothing was asked. */
+  readonly request: PageRequest | undefined;
+};
+
+/** Fetches a window's pages. It never asks for time older than the horizon, which moves with every page. */
+export function edgeAwareFetch(
+  {
+    fetchPage,
+    exchangeNow,
+  }: { readonly fetchPage: FetchPage; readonly exchangeNow: () => EpochMs },
+  window: Interval,
+) {
+  let margin = 0;
+  let readFrom = window.from;
+  return async (question: Question): Promise<EdgePage> => {
+    const { startTime: from = 0, endTime, idLessThan, limit } = question;
+    for (; margin < edgeMarginsMs.length; margin++) {
+      // Without the question's own start: a later start says nothing about what the exchange still serves.
+      let servedAfter = 0;
+      const requestNow = (): PageRequest => {
+        // 1 ms wider than the window on both sides, in case the exchange excludes the bounds: from `from - 1`
+        // to `to`, which is not part of the window.
+        const edge = horizonAt(exchangeNow(), edgeMarginsMs[margin]);
+        servedAfter = Math.max(window.from - 1, edge);
+        const startTime = epochMs(Math.max(from, servedAfter));
+        // The horizon may have passed the question's end: the oldest bill may have expired meanwhile.
+        return {
+          startTime,
+          endTime: epochMs(Math.max(endTime, servedAfter + 1)),
+          idLessThan,
+          limit,
+        };
+      };
+      let request = requestNow();
+      if (request.startTime >= window.to) break;
+      try {
+        const page = await fetchPage(() => {
+          request = requestNow();
+          return request;
+        });
+        // On a slow network the horizon may have passed the start before the request arrived.
+        const servedFrom = Math.max(servedAfter + 1, horizonAt(page.requestTime, 0));
+        readFrom = epochMs(Math.max(readFrom, Math.min(servedFrom, window.to)));
+        return { ...page, readFrom, request };
+      } catch (error) {
+        const isEdge = request.startTime - horizonAt(exchangeNow()) < edgeReachMs;
+        const isRefusal = error instanceof ExchangeError && error.kind === "time-range";
+        if (!isRefusal || !isEdge || margin === edgeMarginsMs.length - 1) throw error;
+      }
+    }
+    // The horizon has passed the whole window, so nothing of it can be read.
+    const nothing = { rows: [], rowTexts: () => [], endId: undefined, requestTime: exchangeNow() };
+    return { ...nothing, readFrom: window.to, request: undefined };
+  };
+}
+
+/** The rows of a page: those that could be read, and those that broke the contract. */
+export type ReadRows = {
+  readonly bills: readonly Bill[];
+  readonly rejected: readonly RejectedRow[];
+};
+
+export function readRows(api: BillsApi, { rows, rowTexts }: FetchedPage): ReadRows {
+  const bills: Bill[] = [];
+  const rejected: RejectedRow[] = [];
+  let texts: readonly string[] | undefined;
+  for (const [place, row] of rows.entries()) {
+    const reading = api.read(row);
+    if ("bill" in reading) bills.push(reading.bill);
+    else {
+      texts ??= rowTexts();
+      const text = texts[place] ?? JSON.stringify(row);
+      rejected.push({ received: row, text, fault: reading.fault });
+    }
+  }
+  return { bills, rejected };
+}
+
+export const placesOf = (
+  { idOf, timeOf }: BillsApi,
+  { bills, rejected }: ReadRows,
+): readonly RowPlace[] => [
+  ...bills,
+  ...rejected.map(({ received }) => ({ billId: idOf(received), cTime: timeOf(received) })),
+];
+
+// A page overlaps only its neighbours.
+const pagesRemembered = 2;
+
+/** Removes rows that the last pages had letter for letter: overlapping pages repeat them. */
+export class ServedRows {
+  #pages: readonly { bills: ReadonlyMap<string, Bill>; texts: ReadonlySet<string> }[] = [];
+
+  unknown({ bills, rejected }: ReadRows): ReadRows {
+    const isKnown = (bill: Bill): boolean =>
+      this.#pages.some((page) => {
+        const before = page.bills.get(bill.billId);
+        return before !== undefined && JSON.stringify(before) === JSON.stringify(bill);
+      });
+    const unknown = {
+      bills: bills.filter((bill) => !isKnown(bill)),
+      rejected: rejected.filter(({ text }) => !this.#pages.some(({ texts }) => texts.has(text))),
+    };
+    if (bills.length + rejected.length > 0) this.#remember({ bills, rejected });
+    return unknown;
+  }
+
+  #remember({ bills, rejected }: ReadRows): void {
+    const page = {
+      bills: new Map(bills.map((bill) => [bill.billId, bill])),
+      texts: new Set(rejected.map(({ text }) => text)),
+    };
+    this.#pages = [page, ...this.#pages].slice(0, pagesRemembered);
+  }
+}
+
+type Page = {
+  /** The id below which a later run may resume; undefined if it must begin with the newest page. */
+  readonly resumeBelow: string | undefined;
+  /** How many pages the walk has read before this one. */
+  readonly number: number;
+  /** Whether the page stores anything. */
+  readonly isStoring: boolean;
+};
+
+/**
+ * How far a window was read: the id below which a later run resumes, or "anew" and a number where it must
+ * begin again. Each page that stores something changes the place. The commit of the next page compares it
+ * with the stored one, and so notices if the page before is missing.
+ */
+export class ResumePlace {
+  #text: string | undefined;
+  #below: string | undefined;
+
+  constructor(cursor: string | undefined) {
+    this.#text = cursor;
+    this.#below = cursor;
+  }
+
+  /** The place as it is stored; undefined as long as the window has none. */
+  get text(): string | undefined {
+    return this.#text;
+  }
+
+  get #isResumable(): boolean {
+    return this.#text !== undefined && !isAnew(this.#text);
+  }
+
+  pass({ resumeBelow, number, isStoring }: Page): void {
+    if (resumeBelow !== undefined && resumeBelow !== this.#below) {
+      this.#below = resumeBelow;
+      this.#text = resumeBelow;
+    } else if (isStoring || (resumeBelow === undefined && this.#isResumable)) {
+      this.#text = `anew ${number}`;
+    }
+  }
+}
+
+/** Whether a later run begins the window again, with its newest page. */
+export const isAnew = (place: string): boolean => place.startsWith("anew ");
