@@ -14,17 +14,17 @@ import {
 import { probeAccount, type StreamReader } from "./stream-reader.ts";
 
 /** What the account settings of the API of unified accounts tell. */
-export type ToldSettings = { readonly accountMode: string; readonly uid: string | null };
+export type ModeSettings = { readonly accountMode: string; readonly uid: string | null };
 
 /** The requests that tell an account's mode. Each throws as the client does. */
 export type ModeQuestions = {
   /** Asks the classic API for anything. Only whether it serves the account matters. */
   readonly classic: () => Promise<void>;
-  readonly settings: () => Promise<ToldSettings>;
+  readonly settings: () => Promise<ModeSettings>;
 };
 
 /** An account's mode, and the exchange's user whose account it is: only a unified account is told so. */
-export type ToldMode = { readonly mode: AccountMode; readonly uid: string | undefined };
+export type ModeAnswer = { readonly mode: AccountMode; readonly uid: string | undefined };
 
 const unifiedWords: readonly string[] = ["unified", "hybrid"];
 
@@ -40,12 +40,12 @@ export async function askMode(
   ask: ModeQuestions,
   account: string,
   last: AccountMode | undefined,
-): Promise<ToldMode> {
+): Promise<ModeAnswer> {
   const order =
     last === "unified" ? (["unified", "classic"] as const) : (["classic", "unified"] as const);
   for (const mode of order) {
-    const told = await toldBy(ask, account, mode);
-    if (told !== undefined) return told;
+    const answer = await askApi(ask, account, mode);
+    if (answer !== undefined) return answer;
   }
   throw new AccountInTransitError(
     account,
@@ -54,11 +54,11 @@ export async function askMode(
 }
 
 /** Asks one API. Undefined where the other one serves the account. */
-async function toldBy(
+async function askApi(
   ask: ModeQuestions,
   account: string,
   mode: AccountMode,
-): Promise<ToldMode | undefined> {
+): Promise<ModeAnswer | undefined> {
   try {
     if (mode === "classic") {
       await ask.classic();
@@ -87,7 +87,7 @@ export type MeetDeps = {
 };
 
 /** What the exchange told of an account, and the streams that are asked for in its mode. */
-export type Met<Stream> = ToldMode & { readonly streams: readonly Stream[] };
+export type MetAccount<Stream> = ModeAnswer & { readonly streams: readonly Stream[] };
 
 /**
  * Finds out an account's mode, and which of its product types are asked for in it. The first signed answer
@@ -103,7 +103,7 @@ export async function meetAccount<Stream extends { readonly reader: StreamReader
   account: Wanted & { readonly name: string },
   state: AccountState,
   streamOf: (productType: ProductType) => Stream,
-): Promise<Met<Stream>> {
+): Promise<MetAccount<Stream>> {
   const last = state.mode?.is;
   const streamsOf = (mode: AccountMode) =>
     askedFor(account, state, mode, deps.exchangeNow()).map(streamOf);
@@ -114,14 +114,14 @@ export async function meetAccount<Stream extends { readonly reader: StreamReader
   };
   // Without product types, the settings alone tell the mode: a classic account is refused them.
   if (account.productTypes.length === 0) {
-    const told = await toldBy(ask, account.name, "unified");
-    return { ...(told ?? { mode: "classic", uid: undefined }), streams: [] };
+    const answer = await askApi(ask, account.name, "unified");
+    return { ...(answer ?? { mode: "classic", uid: undefined }), streams: [] };
   }
-  const told = await askMode(ask, account.name, classic.length === 0 ? "unified" : last);
-  return { ...told, streams: told.mode === "classic" ? classic : streamsOf(told.mode) };
+  const answer = await askMode(ask, account.name, classic.length === 0 ? "unified" : last);
+  return { ...answer, streams: answer.mode === "classic" ? classic : streamsOf(answer.mode) };
 }
 
-async function askSettings(deps: MeetDeps): Promise<ToldSettings> {
+async function askSettings(deps: MeetDeps): Promise<ModeSettings> {
   const { client, signal, assertHeld, onFailure } = deps;
   const onAttempt = (failure: ExchangeError | undefined) => {
     if (failure !== undefined && failure.kind !== "other-mode") onFailure(failure);

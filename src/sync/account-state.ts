@@ -50,12 +50,12 @@ export function askedFor(
   mode: AccountMode,
   now: EpochMs,
 ): readonly ProductType[] {
-  const own = productTypes.filter((productType) => modeOf(productType) === mode);
-  if (!readsAll) return own;
+  const ofMode = productTypes.filter((productType) => modeOf(productType) === mode);
+  if (!readsAll) return ofMode;
   const isRefused = (productType: ProductType) =>
     notAvailable.some(
       (one) => one.productType === productType && Math.abs(now - one.askedAt) < askAgainMs,
     );
-  const left = own.filter((productType) => !isRefused(productType));
-  return left.length > 0 ? left : own;
+  const left = ofMode.filter((productType) => !isRefused(productType));
+  return left.length > 0 ? left : ofMode;
 }

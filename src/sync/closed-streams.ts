@@ -1,6 +1,6 @@
 import type { ProductType } from "../contract/product-types.ts";
 import type { EpochMs } from "../contract/time.ts";
-import type { Met } from "./account-mode.ts";
+import type { MetAccount } from "./account-mode.ts";
 import { type AccountMode, type AccountState, modeOf, type Wanted } from "./account-state.ts";
 import { type Interval, intersect, interval, subtract } from "./intervals.ts";
 import { completeThrough, historyStart, horizonAt, planStream } from "./plan.ts";
@@ -27,7 +27,7 @@ export async function closeStreamsOfOtherMode(
   { held, exchangeNow, settleLagMs }: Pick<BillsDeps, "held" | "exchangeNow" | "settleLagMs">,
   account: Wanted & { readonly name: string },
   state: AccountState,
-  { mode, streams }: Met<Pick<StreamRun, "reader">>,
+  { mode, streams }: MetAccount<Pick<StreamRun, "reader">>,
 ): Promise<readonly ClosedStream[]> {
   const { name } = account;
   const isKnown =

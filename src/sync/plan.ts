@@ -73,13 +73,13 @@ export function planStream(
   const isStartOpen = wanted[0]?.from === start;
   // Measured from the first plan's start, so that the slack of several plans does not add up.
   const reach = isStartOpen && horizon - start <= startSlackMs ? start : horizon;
-  const gaps = intersect(wanted, interval(reach, now));
+  const unread = intersect(wanted, interval(reach, now));
   const begun = known.open.flatMap((walk) => settledPart(walk, settleLagMs));
-  const resumed = resumable(begun, gaps, horizon);
+  const resumed = resumable(begun, unread, horizon);
   const fresh = subtract(
-    gaps,
+    unread,
     resumed.map(({ window }) => window),
-  ).flatMap((gap) => split(gap, windowMaxMs));
+  ).flatMap((span) => split(span, windowMaxMs));
   return {
     stream,
     walks: [
@@ -138,7 +138,7 @@ export const isUnread = ({ coverage, expired, open }: KnownTime): boolean =>
 /** The begun windows that can be resumed: all their time that has not expired is still wanted. */
 function resumable(
   open: readonly Walk[],
-  gaps: readonly Interval[],
+  unread: readonly Interval[],
   horizon: EpochMs,
 ): readonly Walk[] {
   const taken: Interval[] = [];
@@ -147,7 +147,7 @@ function resumable(
     const wanted =
       cursor !== undefined &&
       reachable.length > 0 &&
-      subtract(reachable, gaps).length === 0 &&
+      subtract(reachable, unread).length === 0 &&
       intersect(reachable, taken).length === 0;
     if (wanted) taken.push(window);
     return wanted;

@@ -53,27 +53,31 @@ export async function syncAccount(deps: RunDeps, account: SyncAccount): Promise<
   let report: AccountReport = { account: name, loanToValue: [], streams: [], error: undefined };
   try {
     await using held = await deps.takeLease(name);
-    const own = { ...deps, ...deps.exchangeOf(account), held };
+    const accountDeps = { ...deps, ...deps.exchangeOf(account), held };
     const state = await held.store.accountState();
     const pageHabits = new PageHabits();
     const streamOf = (productType: ProductType) =>
-      new StreamRun(own, { account: name, productType }, pageHabits);
-    const asking = { ...own, assertHeld: held.assertHeld };
-    const met = await meetAccount(asking, account, state, streamOf);
-    const { mode, streams, uid } = met;
+      new StreamRun(accountDeps, { account: name, productType }, pageHabits);
+    const asking = { ...accountDeps, assertHeld: held.assertHeld };
+    const accountAnswer = await meetAccount(asking, account, state, streamOf);
+    const { mode, streams, uid } = accountAnswer;
     await held.prove?.(mode);
     await held.recordUser?.(uid);
-    report = { ...report, mode, closed: await closeStreamsOfOtherMode(own, account, state, met) };
+    report = {
+      ...report,
+      mode,
+      closed: await closeStreamsOfOtherMode(accountDeps, account, state, accountAnswer),
+    };
     if (streams.length === 0) refuseNothing(account, mode);
     if (ltv) {
       const operation = mode === "classic" ? classicLoanToValue : unifiedLoanToValue;
-      const loanToValue = await syncLoanToValue({ ...own, operation }, name, riskUnitIds);
+      const loanToValue = await syncLoanToValue({ ...accountDeps, operation }, name, riskUnitIds);
       report = { ...report, loanToValue };
     }
     // The exchange has refused the key or the whole account, so it would refuse its bills, too.
     const refused = report.loanToValue.find(({ error }) => isRefusal(error))?.error;
     if (refused !== undefined) throw refused;
-    const bills = await syncBills(own, streams, readsAll);
+    const bills = await syncBills(accountDeps, streams, readsAll);
     // What is wrong with the key concerns the whole account.
     const wrong = bills.streams.find(({ error }) => error instanceof UsageError)?.error;
     if (wrong !== undefined) throw wrong;

@@ -239,12 +239,12 @@ export class StreamVerify {
     }
     const accepted = await store.accepted(stream, rejected);
     for (const [index, { received, fault }] of rejected.entries()) {
-      const found = {
+      const rejection = {
         billId: this.#api.idOf(received),
         fault,
         isAccepted: accepted[index] ?? false,
       };
-      onFinding({ stream, kind: "rejected", ...found });
+      onFinding({ stream, kind: "rejected", ...rejection });
     }
     this.#compared += bills.length;
     return nothingCounted;

@@ -27,7 +27,12 @@ import { type ExchangeError, firstThrown } from "../../errors.ts";
 import { readSyncedStreams } from "../../ledger/checkpoints.ts";
 import { openVerifyStore } from "../../ledger/verification-store.ts";
 import { printableLine } from "../../printable.ts";
-import { type MeetDeps, type Met, meetAccount, refuseNothing } from "../../sync/account-mode.ts";
+import {
+  type MeetDeps,
+  type MetAccount,
+  meetAccount,
+  refuseNothing,
+} from "../../sync/account-mode.ts";
 import { type AccountMode, modeOf } from "../../sync/account-state.ts";
 import type { Interval } from "../../sync/intervals.ts";
 import type { Stream } from "../../sync/store.ts";
@@ -207,7 +212,7 @@ async function meetStreams(
   db: Database,
   { asking, verifying }: { readonly asking: MeetDeps; readonly verifying: VerifyDeps },
   account: Account,
-): Promise<Met<StreamVerify>> {
+): Promise<MetAccount<StreamVerify>> {
   const { name, readsAll = false } = account;
   const state = (await readAccountStates(db, name)).of(name);
   const met = await meetAccount(asking, account, state, openStreams(verifying, name));

@@ -11,7 +11,7 @@ import {
   type PlacedRow,
 } from "./answers.ts";
 import { IdWalk, overlapMs, overlapRowsMax } from "./id-walk.ts";
-import { GapWalk, TimeWalk } from "./time-walk.ts";
+import { TimeBetween, TimeWalk } from "./time-walk.ts";
 
 /** A question to the exchange, which is answered by one page. */
 export type Question = {
@@ -31,7 +31,7 @@ const begunMax = 5;
 export type WindowOptions = {
   /** The end of the window. */
   readonly to: EpochMs;
-  /** The end of the settled time. Only gaps before it are asked for: later bills may still appear. Default `to`. */
+  /** The end of the settled time. Only time before it is asked for: later bills may still appear. Default `to`. */
   readonly settledTo?: EpochMs;
   /** The cursor at which an earlier run stopped. Default none: the walk begins with the newest page. */
   readonly cursor?: string | undefined;
@@ -59,7 +59,7 @@ export class WindowQuestions {
   readonly #options: WindowOptions;
   #byTime: TimeWalk;
   #byId: IdWalk;
-  #gaps: GapWalk | undefined;
+  #between: TimeBetween | undefined;
   #isResumed: boolean;
   /** `order.isByTime` at the last answer: another walk of the stream may set it while a question is under way. */
   #isByTime: boolean;
@@ -91,8 +91,8 @@ export class WindowQuestions {
       const { idLessThan, endTime } = this.#byTime;
       return { idLessThan, endTime, limit: timePageSize };
     }
-    const gap = this.#gaps?.next;
-    return gap && { ...gap, idLessThan: undefined, limit: timePageSize };
+    const span = this.#between?.next;
+    return span && { ...span, idLessThan: undefined, limit: timePageSize };
   }
 
   /** Whether the walk descends through the window for the first time. */
@@ -133,15 +133,15 @@ export class WindowQuestions {
     if (!habits.areTiny) keepNewest(this.#times);
     // An id that only repeats the question's leads nowhere.
     const endId = answer.endId === question.idLessThan ? undefined : answer.endId;
-    const given = { ...answer, endId, limit: question.limit };
-    const doubt = this.#takeInTurn(given, placed);
+    const judged = { ...answer, endId, limit: question.limit };
+    const doubt = this.#takeInTurn(judged, placed);
     this.#isByTime = order.isByTime;
     this.#byTime.prepare();
     if (this.#hasEndedById) {
       if (this.#doIdsFollow) this.#byTime.skipToKnown();
       else this.#byTime.skipNothing();
     }
-    this.#findGaps();
+    this.#lookBetween();
     return doubt;
   }
 
@@ -150,13 +150,13 @@ export class WindowQuestions {
     if (!this.#byTime.hasEnded) return this.#takeByTime(answer);
     const { habits } = this.#options;
     const mayBeCut = habits.areTiny || habits.mayBeCut(answer.rows.length);
-    const found = this.#gaps?.take(placed, mayBeCut);
-    if (found === undefined) {
+    const unread = this.#between?.take(placed, mayBeCut);
+    if (unread === undefined) {
       this.#byId.see(answer);
       return undefined;
     }
     this.#beginAnew();
-    return `bill ${found.billId} was missing from earlier pages that should have had it`;
+    return `bill ${unread.billId} was missing from earlier pages that should have had it`;
   }
 
   #takeByTime(answer: Answer): Doubt | undefined {
@@ -190,7 +190,7 @@ export class WindowQuestions {
     this.#begun += 1;
     this.#byId = new IdWalk(habits);
     this.#byTime = new TimeWalk(to, habits);
-    this.#gaps = undefined;
+    this.#between = undefined;
     this.#lastPage = [];
     this.#first = undefined;
     this.#hasGoneBelow = false;
@@ -218,18 +218,18 @@ export class WindowQuestions {
     return this.#options.habits.mayBeCut(this.#first.rows);
   }
 
-  /** Decides, once both walks have ended, which gaps are asked for. */
-  #findGaps(): void {
+  /** Decides, once both walks have ended, whether the time between known bills is asked for. */
+  #lookBetween(): void {
     const { areTiny } = this.#options.habits;
     if (!this.#hasEndedById || !this.#byTime.hasEnded) {
-      this.#gaps = undefined;
+      this.#between = undefined;
       return;
     }
     const isUncertain =
       this.#isByTime || this.#mayLackNewest || (areTiny && this.#byId.isEndUncertain);
     if (!isUncertain) return;
     const { to, settledTo = to } = this.#options;
-    this.#gaps ??= new GapWalk(this.#times, epochMs(Math.min(to, settledTo)), areTiny);
+    this.#between ??= new TimeBetween(this.#times, epochMs(Math.min(to, settledTo)), areTiny);
   }
 
   /** Whether ids follow the times: any two pages overlapped by at least twice the disorder that was seen. */

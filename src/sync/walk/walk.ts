@@ -170,7 +170,7 @@ class WindowWalk {
     await this.#commit({ ...rows, number, end, question, askedAfter });
     if (isOver) this.#strays.refuseDoubtful(this.name);
     if (isOver) return true;
-    if (doubt !== undefined) this.#tell(doubt);
+    if (doubt !== undefined) this.#reportDoubt(doubt);
     else if (this.#questions.isDescending && !this.#strays.areDoubtful)
       await this.#divide(rows.bills.length);
     return false;
@@ -229,7 +229,7 @@ class WindowWalk {
   }
 
   /** Reports the contradiction. The question is asked again, or the walk fails after `answersMax`. */
-  #tell(doubt: Doubt): void {
+  #reportDoubt(doubt: Doubt): void {
     const what = `an answer of the exchange contradicts another: ${printableLine(doubt)}`;
     this.#deps.onDoubt?.(`${what}; asked again`);
     if (!this.#hasFailed) return;
