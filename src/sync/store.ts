@@ -62,7 +62,7 @@ export type PageCommit = {
   readonly askedAfter?: string | undefined;
   readonly bills: readonly Bill[];
   readonly rejected: readonly RejectedRow[];
-  /** The window's place after the page (see resume-place.ts), or what its finished walk proved. */
+  /** The window's place after the page (see ResumePlace), or what its finished walk proved. */
   readonly next: { readonly cursor: string | undefined } | { readonly end: WalkEnd };
 };
 
