@@ -143,8 +143,8 @@ describe("a first sync that is interrupted before the account becomes unified", 
 
 describe("an upgrade in the middle of a run", () => {
   test.each([
-    ["of the first sync", 0, 3.5],
-    ["of the first sync, near its end", 0, 6],
+    ["of the first sync", 0, 4.5],
+    ["of the first sync, near its end", 0, 7],
     ["of the first sync, at its first requests", 0, 0.3],
     ["of a later sync", 3 * dayMs, 0.6],
   ])(
