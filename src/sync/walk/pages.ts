@@ -121,10 +121,10 @@ export const placesOf = (
   ...rejected.map(({ received }) => ({ billId: idOf(received), cTime: timeOf(received) })),
 ];
 
-// A page overlaps only its neighbours.
-const pagesRemembered = 2;
-
-/** Removes rows that the last pages had letter for letter: overlapping pages repeat them. */
+/**
+ * Removes rows that the last two pages, or the first one, had letter for letter. A page overlaps its neighbours, and
+ * a question for what is newer than the first page may be answered with that page's newest bill.
+ */
 export class ServedRows {
   #pages: readonly { bills: ReadonlyMap<string, Bill>; texts: ReadonlySet<string> }[] = [];
 
@@ -147,7 +147,7 @@ export class ServedRows {
       bills: new Map(bills.map((bill) => [bill.billId, bill])),
       texts: new Set(rejected.map(({ text }) => text)),
     };
-    this.#pages = [page, ...this.#pages].slice(0, pagesRemembered);
+    this.#pages = [page, ...this.#pages.slice(0, 1), ...this.#pages.slice(-1)];
   }
 }
 
