@@ -48,7 +48,7 @@ const markDays = (bills: string) => `
 /** A ledger that was stored days ago, all of its time covered. */
 const oldLedger = (bills: number): string => `
   ${chainedLedger(bills, 25, "now() - interval '3 days'")};
-  insert into bill_counts
+  insert into streams (account, product_type, bills)
   select account, product_type, count(*)
   from bills
   group by account, product_type;
@@ -56,7 +56,7 @@ const oldLedger = (bills: number): string => `
     account, product_type, window_start, window_end, state, run_id, updated_at
   )
   select account, product_type, '2024-12-01Z', '2040-01-01Z', 'complete', gen_random_uuid(), now()
-  from bill_counts;
+  from streams;
   ${markDays("bills")}`;
 
 const newest =

@@ -80,7 +80,11 @@ async function seed({ client }: BenchDatabase, bills: number, to: number): Promi
     ) as times`,
     [account, productType, to, (90 * dayMs) / bills, bills],
   );
-  await client.query("insert into bill_counts values ($1, $2, $3)", [account, productType, bills]);
+  await client.query("insert into streams (account, product_type, bills) values ($1, $2, $3)", [
+    account,
+    productType,
+    bills,
+  ]);
   for (let day = 90; day > 0; day -= 6) {
     await client.query(
       `insert into checkpoints (

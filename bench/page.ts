@@ -145,7 +145,7 @@ async function fill(url: string, bills: number): Promise<void> {
   await execute(url, allDirty);
   await execute(
     url,
-    "insert into bill_counts select account, product_type, count(*) from bills group by account, product_type on conflict do nothing",
+    "insert into streams (account, product_type, bills) select account, product_type, count(*) from bills group by account, product_type on conflict (account, product_type) do update set bills = excluded.bills",
   );
   await execute(url, "vacuum analyze");
   await using database = openDatabase(url, { statementMaxMs: 600_000 });

@@ -162,7 +162,7 @@ test("a renamed account is refused before the exchange is asked; the remedy rena
   expect(at.requests() - asked).toBeLessThan(6);
   for (const table of [
     "bills",
-    "bill_counts",
+    "streams",
     "bill_revisions",
     "rejected_bills",
     "checkpoints",

@@ -139,7 +139,7 @@ test("an account is renamed in all tables at once; two ledgers are never put int
   }
   // One that was stored before such names were refused.
   await at.db.execute(sql`
-    insert into bill_counts (account, product_type, bills) values ('-rf', 'USDT-FUTURES', 0)`);
+    insert into streams (account, product_type, bills) values ('-rf', 'USDT-FUTURES', 0)`);
   expect(await rename("--", "-rf", "renamed")).toMatchObject({ code: 0 });
   await using elsewhere = await new Leases(at.db).take("old", {
     signal: AbortSignal.timeout(50_000),
@@ -155,10 +155,10 @@ test("an account is renamed in all tables at once; two ledgers are never put int
   expect(await at.run(syncBills)).toMatchObject({ code: 0 });
   expect(at.requests() - before).toBeLessThan(8);
   await at.db.execute(sql`
-    insert into bill_counts (account, product_type, bills) values ('third', 'USDT-FUTURES', 0)`);
+    insert into streams (account, product_type, bills) values ('third', 'USDT-FUTURES', 0)`);
   expect(await rename("main", "third")).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining("account third has rows of its own already (bill_counts)"),
+    stderr: expect.stringContaining("account third has rows of its own already (streams)"),
   });
   const { rows } = await at.db.execute(sql`select distinct account from bills`);
   expect(rows).toEqual([{ account: "main" }]);

@@ -175,7 +175,7 @@ describe("restore", () => {
     expect(end).toMatchObject({ code: 0, stderr: "" });
     expect(end.stdout).toMatch(/^restored \S+: [\d,]+ bills, [\d,]+ rows of \d+ tables, taken /);
     // The backup has no leases, and yet the accounts are found by their names even if a node is down.
-    const accounts = "select distinct account from stream_times order by account";
+    const accounts = "select distinct account from streams order by account";
     const leased = "select account from leases where holder = '' order by account";
     expect(await query(database.url, leased)).toEqual(await query(database.url, accounts));
     const again = join(folder, "again.gz");
@@ -326,11 +326,11 @@ describe("restore", () => {
     const older = join(folder, "older.gz");
     const { tables } = await backup(old.url, older);
     expect(tables).toContainEqual({ table: "bills", rows: 2 });
-    expect(tables.map(({ table }: { table: string }) => table)).not.toContain("bill_counts");
+    expect(tables.map(({ table }: { table: string }) => table)).not.toContain("streams");
     await using database = await emptyDatabase();
     const { migrated } = await restore(database.url, older, signal);
     expect(migrated).toBeGreaterThan(3);
-    expect(await query(database.url, "select bills from bill_counts")).toEqual([{ bills: "2" }]);
+    expect(await query(database.url, "select bills from streams")).toEqual([{ bills: "2" }]);
     await using current = await testDatabase();
     await expect(restore(current.url, older, signal)).rejects.toThrow(
       /are of another version than the backup's/,

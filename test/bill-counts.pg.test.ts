@@ -18,7 +18,7 @@ const store = (at: Database, stream: Stream, given: ReturnType<typeof bills>) =>
 
 const shownOf = async ({ account, productType }: Stream) => {
   const { rows } = await db.execute<{ bills: string }>(sql`
-    select bills from bill_counts where account = ${account} and product_type = ${productType}`);
+    select bills from streams where account = ${account} and product_type = ${productType}`);
   return rows.map((row) => Number(row.bills));
 };
 
@@ -31,7 +31,7 @@ test("a count that went wrong is set right, one that is right is not written", a
   expect(await shownOf(stream)).toEqual([13]);
   const version = async () => {
     const { rows } = await db.execute(sql`
-      select xmin::text from bill_counts where account = ${stream.account}`);
+      select xmin::text from streams where account = ${stream.account}`);
     return rows;
   };
   const before = await version();
@@ -42,7 +42,7 @@ test("a count that went wrong is set right, one that is right is not written", a
 test("bills that a version stored which counted none are counted", async () => {
   const stream = aStream();
   await store(db, stream, bills(9));
-  await db.execute(sql`delete from bill_counts where account = ${stream.account}`);
+  await db.execute(sql`delete from streams where account = ${stream.account}`);
   expect(await recountBills(db, stream)).toEqual({ ...stream, counted: 0, stored: 9 });
   expect(await shownOf(stream)).toEqual([9]);
   const empty = aStream();
@@ -105,7 +105,7 @@ test("verify, and a reconcile that sees a break, count anew what status shows, a
   });
   expect(await status()).toBe(whole - 3);
 
-  await at.db.execute(sql`update bill_counts set bills = bills + 40`);
+  await at.db.execute(sql`update streams set bills = bills + 40`);
   const day = (ago: number) => isoTime(epochMs(Date.now() - ago * dayMs));
   const span = ["--from", day(21), "--to", day(1)];
   const verified = await run("verify", ...span, "--heal");

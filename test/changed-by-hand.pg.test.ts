@@ -94,6 +94,6 @@ test("a worker's check that looks at all bills counts them anew", async () => {
     sql`delete from bills where account = ${account} and bill_id = ${first?.billId}`,
   );
   await checkAccount(db, account, new AbortController().signal);
-  const { rows } = await db.execute(sql`select bills from bill_counts where account = ${account}`);
+  const { rows } = await db.execute(sql`select bills from streams where account = ${account}`);
   expect(rows).toEqual([{ bills: String(bills.length - 1) }]);
 });

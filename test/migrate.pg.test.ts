@@ -154,7 +154,7 @@ test("bills that were stored before they were counted and added up by days are s
   await migrate(database.url);
   const found = await query(
     database.url,
-    "select account, product_type, bills from bill_counts order by product_type",
+    "select account, product_type, bills from streams order by product_type",
   );
   expect(found).toEqual([
     { account: "main", product_type: "COIN-FUTURES", bills: "2" },

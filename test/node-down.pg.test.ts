@@ -24,7 +24,7 @@ async function hangNode(url: string, account: string) {
   const [place] = await query<{ part: string }>(
     url,
     `select substring(tableoid::regclass::text from '_part_\\d+$') as part
-     from stream_times where account = '${account}' limit 1`,
+     from streams where account = '${account}' limit 1`,
   );
   const tables = await query<{ name: string }>(
     url,
@@ -57,8 +57,8 @@ test("a node that hangs holds up its own account: each command does the others, 
   expect(
     await query(
       database.url,
-      `select account from stream_times where tableoid in (
-         select tableoid from stream_times where account = '${hanging}')`,
+      `select account from streams where tableoid in (
+         select tableoid from streams where account = '${hanging}')`,
     ),
   ).toEqual([{ account: hanging }]);
 
@@ -252,8 +252,8 @@ test("of very many accounts each node is asked once, and those of one that is do
   await coverUpTo(db, names, "USDT-FUTURES", Date.now());
   const { rows } = await db.execute<{ account: string }>(sql`
     select account
-    from stream_times
-    where citus.get_shard_id_for_distribution_column('stream_times', account) in (4, 5)
+    from streams
+    where citus.get_shard_id_for_distribution_column('streams', account) in (4, 5)
     order by account`);
   const ofNode = rows.map(({ account }) => account);
   expect(ofNode.length).toBeGreaterThan(20);

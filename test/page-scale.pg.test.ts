@@ -41,9 +41,9 @@ await db.execute(sql`
       and day > current_date - 5
   ),
   counts as (
-    insert into bill_counts
+    insert into streams (account, product_type, bills)
     select name, product_type, bills
-    from bill_counts, names
+    from streams, names
     where product_type = 'USDT-FUTURES'
   )
   insert into reconciled_chains
@@ -133,7 +133,7 @@ test("many ledgers are read with as many queries as one, and each chain counts",
     (await reconciled(isDistributed)).chains.toSorted((a, b) => (a.account < b.account ? -1 : 1));
   expect(await sorted(true)).toEqual(await sorted(false));
   await db.execute(sql`delete from checkpoints where account <> 'desk-000'`);
-  await db.execute(sql`delete from bill_counts where account <> 'desk-000'`);
+  await db.execute(sql`delete from streams where account <> 'desk-000'`);
   await db.execute(sql`delete from ledger_days where account <> 'desk-000'`);
   await db.execute(sql`delete from reconciled_chains where account <> 'desk-000'`);
   expect(await of("account=desk-000")).toBe(many);

@@ -192,3 +192,25 @@ test("the product types of a unified account's wallet are listed in src/contract
   for (const name of unifiedProductTypes) expect(rollforward?.text).toContain(`'${name}'`);
   expect(views.filter(({ text }) => /\$[a-z_]+/.test(text)).map(({ name }) => name)).toEqual([]);
 });
+
+test("no statement names a table that a migration has dropped", () => {
+  const migrations = globSync("migrations/*.sql").map((path) => readFileSync(path, "utf8"));
+  const dropped = migrations.flatMap((text) =>
+    [...text.matchAll(/^DROP TABLE "(\w+)"/gim)].map(([, name = ""]) => name),
+  );
+  const there = new Set<string>(Object.values(tables).map((table) => getTableName(table)));
+  const gone = [...new Set(dropped)].filter((name) => !there.has(name));
+  expect(gone).toContain("bill_counts");
+  const texts = globSync(["src/**/*.{ts,sql}", "test/**/*.ts", "bench/**/*.ts"]).map((path) => ({
+    path,
+    text: readFileSync(path, "utf8"),
+  }));
+  const named = texts.flatMap(({ path, text }) =>
+    gone
+      .filter((name) =>
+        new RegExp(`(?:from|join|into|update|table)\\s+"?${name}\\b`, "i").test(text),
+      )
+      .map((name) => `${path}: ${name}`),
+  );
+  expect(named).toEqual([]);
+});

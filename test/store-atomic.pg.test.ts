@@ -37,7 +37,7 @@ function losing(what: Loss, atStatement: number): { db: Database; statements: st
 async function contents({ account }: Stream): Promise<readonly string[]> {
   const named = [
     "bills",
-    "bill_counts",
+    "streams",
     "bill_revisions",
     "rejected_bills",
     "checkpoints",
@@ -149,7 +149,7 @@ test.each<[string, string]>([
   ["bills", "insert"],
   ["bills", "update"],
   ["bill_revisions", "insert"],
-  ["bill_counts", "update"],
+  ["streams", "update"],
   ["business_types", "insert"],
   ["rejected_bills", "insert"],
   ["rejected_bills", "update"],

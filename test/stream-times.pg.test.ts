@@ -31,7 +31,7 @@ async function keptTimes({ account, productType }: Stream) {
       ${spans("lost")} as lost,
       ${spans("open")} as open,
       extract(epoch from settled_to) * 1000 as settled_to
-    from stream_times
+    from streams
     where account = ${account}
       and product_type = ${productType}`);
   const [row] = rows;
@@ -117,7 +117,7 @@ test("windows that somebody deletes or changes leave times that are found wrong,
     sql`update checkpoints set state = 'complete' where state = 'open' and account = ${account}`,
     sql`delete from checkpoints where ctid in (
       select ctid from checkpoints where account = ${account} limit 1)`,
-    sql`delete from stream_times where account = ${account}`,
+    sql`delete from streams where account = ${account}`,
     sql`delete from checkpoints where account = ${account}`,
   ]) {
     await db.execute(change);

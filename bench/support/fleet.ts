@@ -63,7 +63,7 @@ const openWindows = `
 
 /** As the migration fills it, and each run keeps it up to date. */
 const times = `
-  insert into stream_times (
+  insert into streams (
     account, product_type, covered, lost, open, settled_to, read_at, lost_at, told_at
   )
   select
@@ -86,9 +86,11 @@ const times = `
   ) as grouped`;
 
 const counts = `
-  insert into bill_counts (account, product_type, bills)
+  insert into streams (account, product_type, bills)
   select account, product_type, 1300
-  from ${ledgers}`;
+  from ${ledgers}
+  on conflict (account, product_type) do update
+  set bills = excluded.bills`;
 
 const rejected = `
   insert into rejected_bills (

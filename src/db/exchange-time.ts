@@ -20,7 +20,7 @@ export async function readExchangeTime(
     // Only the account that was synced last: a hundred thousand accounts have millions of windows.
     const { rows: last } = await db.execute<{ account: string }>(sql`
       select account
-      from stream_times
+      from streams
       where told_at is not null
         and ${isOneOf(accounts)}
       order by told_at desc

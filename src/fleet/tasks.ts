@@ -121,7 +121,7 @@ async function readUnreadAges(
           ${prioritiesMax},
           ceil(extract(epoch from clock_timestamp() - min(settled_to)) / 60)
         ))::int as minutes
-      from stream_times as streams
+      from streams
       where ${isOneOf(accounts)}
         and not exists (
           select 1

@@ -32,19 +32,19 @@ export function recountBills(db: Database, stream: Stream): Promise<BillCount> {
         // One at a time: two recounts at once would both add the difference.
         await tx.execute(sql`
           select pg_advisory_xact_lock(
-            hashtextextended(${`bill_counts ${stream.account}/${stream.productType}`}, 0)
+            hashtextextended(${`streams ${stream.account}/${stream.productType}`}, 0)
           )`);
         const count = countOf(
           stream,
           await tx.execute<Counts>(sql`
             with ${found(stream)},
             mended as (
-              insert into bill_counts (account, product_type, bills)
+              insert into streams (account, product_type, bills)
               select ${stream.account}, ${stream.productType}, stored - counted
               from found
               where stored <> counted
               on conflict (account, product_type) do update
-              set bills = bill_counts.bills + excluded.bills
+              set bills = streams.bills + excluded.bills
             )
             select counted, stored
             from found`),
@@ -133,7 +133,7 @@ export async function addToCounts(
   if (added.length === 0) return;
   const column = (pick: (one: (typeof added)[number]) => string) => textArray(added.map(pick));
   await tx.execute(sql`
-    insert into bill_counts (account, product_type, bills)
+    insert into streams (account, product_type, bills)
     select account, product_type, sum(bills)
     from unnest(
       ${column(({ account }) => account)}::text[],
@@ -142,7 +142,7 @@ export async function addToCounts(
     ) as added (account, product_type, bills)
     group by account, product_type
     on conflict (account, product_type) do update
-    set bills = bill_counts.bills + excluded.bills`);
+    set bills = streams.bills + excluded.bills`);
 }
 
 type Counts = { counted: string; stored: string };
@@ -153,7 +153,7 @@ const found = ({ account, productType }: Stream): SQL => sql`
                 coalesce(
                   (
                     select bills
-                    from bill_counts
+                    from streams
                     where account = ${account}
                       and product_type = ${productType}
                   ),
@@ -180,11 +180,9 @@ export async function readCountedStreams(
   if (accounts?.length === 0) return [];
   return withDatabaseErrors(async () => {
     const { rows } = await db.execute<{ account: string; product_type: Stream["productType"] }>(sql`
-      select account, product_type from bill_counts where ${isOneOf(accounts)}
+      select account, product_type from streams where ${isOneOf(accounts)}
       union
       select account, product_type from checkpoints where ${isOneOf(accounts)}
-      union
-      select account, product_type from stream_times where ${isOneOf(accounts)} and settled_to is not null
       order by account, product_type`);
     return rows.map((row) => ({ account: row.account, productType: row.product_type }));
   });

@@ -17,7 +17,7 @@ export async function refreshStreamTimes(
 ): Promise<void> {
   const wanted = sql`unnest(${textArray([...new Set(productTypes)].toSorted())}::text[])`;
   await tx.execute(sql`
-    insert into stream_times as known (
+    insert into streams as known (
       account, product_type, covered, lost, open, settled_to, read_at, lost_at, told_at
     )
     select ${account}, product_type, covered, lost, open, settled_to, read_at, lost_at, told_at
@@ -41,14 +41,14 @@ export async function readTimedAccounts(
   return withDatabaseErrors(async () => {
     const { rows } = await db.execute<{ account: string }>(sql`
       select distinct account
-      from stream_times
+      from streams
       where ${isOneOf(accounts)}
       order by account`);
     return rows.map(({ account }) => account);
   });
 }
 
-/** Computes the rows of `stream_times` from the checkpoints of an account's product types. */
+/** Computes the rows of `streams` from the checkpoints of an account's product types. */
 const byCheckpoints = (account: string, productTypes: SQL): SQL => sql`
     select
       product_type,
@@ -84,14 +84,14 @@ export async function findWrongTimes(db: Queryable, account: string): Promise<re
   const known = sql`(
       select product_type from checkpoints where account = ${account}
       union
-      select product_type from stream_times where account = ${account}
+      select product_type from streams where account = ${account}
     )`;
   const { rows } = await db.execute<Stream>(sql`
     select ${account}::text as account, product_type as "productType"
     from (${byCheckpoints(account, known)}) as computed
     left join (
       select product_type, covered, lost, open, settled_to, read_at, lost_at
-      from stream_times
+      from streams
       where account = ${account}
     ) as stored using (product_type)
     where (stored.covered, stored.lost, stored.open, stored.settled_to, stored.read_at, stored.lost_at)

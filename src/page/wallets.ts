@@ -23,8 +23,8 @@ async function chooseAccount(db: Queryable, asked: URLSearchParams): Promise<str
     db.execute<{ account: string }>(sql`
       select account
       from (
-        select account, ${walletOf("product_type")} as wallet, bills, ${isEnded(sql`bill_counts.account`, walletOf("bill_counts.product_type"))} as is_ended, ${isDemo(sql`bill_counts.account`, sql`product_type`)} as is_demo
-        from bill_counts
+        select account, ${walletOf("product_type")} as wallet, bills, ${isEnded(sql`streams.account`, walletOf("streams.product_type"))} as is_ended, ${isDemo(sql`streams.account`, sql`product_type`)} as is_demo
+        from streams
         where bills > 0
       ) as ledgers
       group by account, wallet
@@ -92,7 +92,7 @@ async function walletsOf(db: Queryable, account: string): Promise<readonly Walle
       ),
       fresh as (
         select distinct streams.account, streams.product_type
-        from bill_counts as streams
+        from streams
         where account = ${account}
           and bills > 0
           and not exists (
@@ -143,7 +143,7 @@ export async function readAccountNames(db: Queryable, most: number): Promise<rea
   const { rows } = await withDatabaseErrors(() =>
     db.execute<{ account: string }>(sql`
       select distinct account
-      from bill_counts
+      from streams
       where bills > 0
       order by account
       limit ${most}`),

@@ -39,7 +39,7 @@ export async function readCheckedTo(
       and ${within("product_type", productTypes)}
       and not exists (
         select 1
-        from bill_counts as bills
+        from streams as bills
         where ${ofScope(scope)}
           and bills.bills > 0
           and not exists (

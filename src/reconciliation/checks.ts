@@ -168,7 +168,7 @@ async function countOddIds(tx: Transaction, { account, productTypes }: AccountSc
       ) as odd,
       (
         select coalesce(sum(bills), 0)
-        from bill_counts
+        from streams
         where ${isOwn}
       ) as bills,
       (

@@ -91,13 +91,12 @@ export async function reconcile(
 /** The accounts that have rows in any table that a check reads. */
 async function readReconcilable(db: Queryable): Promise<readonly string[]> {
   const tables = [
-    "bill_counts",
     "checkpoints",
     "ledger_breaks",
     "ltv_snapshots",
     "reconciled_chains",
     "rejected_bills",
-    "stream_times",
+    "streams",
   ].map((name) => sql`select account from ${sql.identifier(name)}`);
   const { rows } = await db.execute<{ account: string }>(sql.join(tables, sql` union `));
   return rows.map(({ account }) => account);

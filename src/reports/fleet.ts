@@ -65,7 +65,7 @@ export function countLedgers(db: Queryable, scope: FleetScope): Promise<number> 
   return withDatabaseErrors(async () => {
     const { rows } = await db.execute<{ ledgers: string }>(sql`
       select count(*) as ledgers
-      from stream_times
+      from streams
       where ${isInScope(scope)}`);
     return Number(onlyRow(rows, "a count").ledgers);
   });
@@ -83,8 +83,9 @@ export function unreadAccounts(
       from unnest(${textArray(accounts)}::text[]) as configured (account)
       except
       select account
-      from stream_times
+      from streams
       where ${isOneOf(accounts)}
+        and settled_to is not null
       except
       select account
       from stream_states
@@ -159,7 +160,7 @@ async function countAccounts(db: Queryable, scope: FleetScope): Promise<number> 
     select count(*) as accounts
     from (
       select account
-      from stream_times
+      from streams
       where ${isInScope(scope)}
       group by account
     ) as own`);
@@ -169,7 +170,7 @@ async function countAccounts(db: Queryable, scope: FleetScope): Promise<number> 
 async function countBills(db: Queryable, { accounts, productTypes }: FleetScope): Promise<number> {
   const { rows } = await db.execute<{ bills: string | null }>(sql`
     select sum(bills) as bills
-    from bill_counts
+    from streams
     where ${isOneOf(accounts)}
       and ${isOneOf(productTypes, "product_type")}`);
   return Number(onlyRow(rows, "a sum").bills ?? 0);
@@ -219,7 +220,7 @@ const ledgers = (scope: FleetScope): SQL => sql`
             whole.paused_at is not null as is_paused
           from (
             select account, product_type, covered, lost, open, settled_to, lost_at
-            from stream_times
+            from streams
             where ${isInScope(scope)}
           ) as own_times
           left join (

@@ -68,7 +68,7 @@ async function readLastReadings(
       product_type,
       ${msOf(sql`read_at`)} as succeeded_at,
       ${msOf(sql`lost_at`)} as lost_at
-    from stream_times
+    from streams
     join ${wantedStreams(streams)} using (account, product_type)
     where ${isOneOf(accountsOf(streams))}`);
   const byStream = groupByStream(rows);

@@ -50,7 +50,7 @@ async function readCounts(db: Queryable, streams: readonly Stream[]) {
     from ${wantedStreams(streams)}
     left join (
       select account, product_type, bills
-      from bill_counts
+      from streams
       where ${isOwn}
     ) as counted using (account, product_type)
     left join (

@@ -65,7 +65,7 @@ export async function readTables(pool: pg.Pool, account: string): Promise<Tables
     order by product_type, digest`);
   const counts = await rowsOf<{ bills: string }>(`
     select product_type as "productType", bills
-    from bill_counts
+    from streams
     where account = $1`);
   const checkpoints = await readCheckpoints(pool, account);
   const closed = await rowsOf<object>(`
@@ -139,7 +139,7 @@ export async function readCheckpoints(
 
 const written = [
   "bills",
-  "bill_counts",
+  "streams",
   "bill_revisions",
   "rejected_bills",
   "checkpoints",

@@ -21,7 +21,7 @@ export async function coverUpTo(
       gen_random_uuid(), clock_timestamp()
     from unnest(${textArray(accounts)}::text[]) as wanted (account)`);
   await db.execute(sql`
-    insert into stream_times (account, product_type, covered, lost, open, settled_to)
+    insert into streams (account, product_type, covered, lost, open, settled_to)
     select
       account, ${productType},
       tstzmultirange(tstzrange(${from}::timestamptz, ${until}::timestamptz)), '{}', '{}', ${until}

@@ -148,9 +148,7 @@ export async function losesBill(db: Database, productType: ProductType, share: n
     where product_type = ${productType}
       and bill_id in (select bill_id from moving where place = floor(of * ${share}::numeric))`);
   // Otherwise that a row was deleted is a break, too.
-  await db.execute(
-    sql`update bill_counts set bills = bills - 1 where product_type = ${productType}`,
-  );
+  await db.execute(sql`update streams set bills = bills - 1 where product_type = ${productType}`);
   // As everyone does who changes bills.
   await db.execute(sql`
     insert into dirty_days

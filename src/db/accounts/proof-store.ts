@@ -52,25 +52,26 @@ export async function accountWith(
 ): Promise<string | undefined> {
   // One account at a time: the primary key of `bills` begins with the account.
   const { rows } = await db.execute<{ account: string }>(sql`
-    select bill_counts.account
-    from bill_counts
+    select streams.account
+    from streams
     left join stream_states
-      on stream_states.account = bill_counts.account
+      on stream_states.account = streams.account
       and stream_states.product_type = ''
-    where bill_counts.account <> ${account}
-      and bill_counts.product_type = ${productType}
+    where streams.account <> ${account}
+      and streams.bills > 0
+      and streams.product_type = ${productType}
       and (
         unproven_key is null
-        or (unproven_since, bill_counts.account) < (${since}::timestamptz, ${account})
+        or (unproven_since, streams.account) < (${since}::timestamptz, ${account})
       )
       and exists (
         select 1
         from ${served(marks)}
         join bills using (bill_id, c_time, coin, amount, fee)
-        where bills.account = bill_counts.account
+        where bills.account = streams.account
           and bills.product_type = ${productType}
       )
-    order by bill_counts.account
+    order by streams.account
     limit 1`);
   return rows[0]?.account;
 }

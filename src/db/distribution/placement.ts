@@ -10,12 +10,11 @@ export type Placement = "account" | "everywhere" | "coordinator";
 export const placements: Readonly<Record<keyof typeof tables, Placement>> = {
   // Distributed first; the others are colocated with it.
   bills: "account",
-  billCounts: "account",
   billRevisions: "account",
   rejectedBills: "account",
   checkpoints: "account",
   streamStates: "account",
-  streamTimes: "account",
+  streams: "account",
   ledgerDays: "account",
   symbolDays: "account",
   checkDays: "account",

@@ -121,7 +121,7 @@ async function readNodes(
         select groupid, array_agg(account) as accounts
         from unnest(${textArray(accounts)}::text[]) as given (account)
         join pg_dist_placement
-          on shardid = get_shard_id_for_distribution_column('public.stream_times', account)
+          on shardid = get_shard_id_for_distribution_column('public.streams', account)
         group by groupid
       ) as placed`);
     return nodes;
@@ -131,7 +131,7 @@ async function readNodes(
 /** Why the rows of these accounts cannot be read; undefined where they can. */
 async function probe(db: Database, { node, accounts }: Group): Promise<DatabaseError | undefined> {
   try {
-    const count = sql`select count(*) from stream_times where ${isOneOf(accounts)}`;
+    const count = sql`select count(*) from streams where ${isOneOf(accounts)}`;
     await executeAtOnce(db, count, { statementMaxMs: probeMaxMs });
     return undefined;
   } catch (cause) {

@@ -24,7 +24,7 @@ export async function nameRestored(db: Queryable): Promise<void> {
   await db.execute(sql`
     insert into leases (account, holder, epoch, expires_at)
     select distinct account, '', 0, to_timestamp(0)
-    from stream_times
+    from streams
     on conflict (account) do nothing`);
 }
 

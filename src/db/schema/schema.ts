@@ -61,13 +61,6 @@ export const bills = pgTable(
   ],
 );
 
-/** How many bills of a stream are stored: counting millions of them takes a second. */
-export const billCounts = pgTable(
-  "bill_counts",
-  { ...stream(), bills: bigint("bills", { mode: "number" }).notNull() },
-  (t) => [primaryKey({ columns: [t.account, t.productType] })],
-);
-
 /** The content that a restatement replaced; revision 1 is the first that was ever stored. */
 export const billRevisions = pgTable(
   "bill_revisions",
@@ -141,17 +134,19 @@ export const checkpoints = pgTable(
 );
 
 /**
- * A stream's checkpoints summed up in one row: see refresh-stream-times.ts. A hundred thousand accounts have
- * millions of checkpoints.
+ * A stream in one row, so that nothing is counted or summed up to be shown: a hundred thousand accounts have
+ * millions of checkpoints, and counting millions of bills takes a second.
  */
-export const streamTimes = pgTable(
-  "stream_times",
+export const streams = pgTable(
+  "streams",
   {
     ...stream(),
+    /** How many bills are stored. */
+    bills: bigint("bills", { mode: "number" }).notNull().default(0),
     /** The union of the complete windows, of the expired ones, and of the open ones. */
-    covered: times("covered").notNull(),
-    lost: times("lost").notNull(),
-    open: times("open").notNull(),
+    covered: times("covered").notNull().default("{}"),
+    lost: times("lost").notNull().default("{}"),
+    open: times("open").notNull().default("{}"),
     /** Where the first gap begins, time that is neither covered nor lost; null where there is none. */
     settledTo: time("settled_to"),
     /** When a window was last read to its end, and when time was last recorded as lost. */
