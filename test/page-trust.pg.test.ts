@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { minuteMs } from "../src/contract/time.ts";
-import { signOffRejected } from "../src/ledger/sign-off-rejected.ts";
+import { signOffRejected } from "../src/ledger/rejected-bills.ts";
 import { headlines } from "../src/page/trust/headline.ts";
 import { fileDatabase } from "./support/database.ts";
 import { openPageServer } from "./support/page-server.ts";

@@ -5,7 +5,6 @@ import type { Execute } from "../db/connect.ts";
 import { onlyRow } from "../db/sql/only-row.ts";
 import { msOf, timeFrom } from "../db/sql/time-text.ts";
 import type { Stream } from "../sync/store.ts";
-import { ledgerVersion } from "./ledger-version.ts";
 
 export type BillPageQuestion = {
   readonly stream: Stream;
@@ -114,3 +113,23 @@ export async function readBillPage(
     below: timeFrom(page.below_ms),
   };
 }
+
+/**
+ * A text that changes whenever a row changes that records a ledger's time: a new row version has a later
+ * transaction's number, and a deleted row is missing from the count.
+ */
+export const ledgerVersion = ({ account, productType }: Stream): SQL => {
+  const isOf = sql`account = ${account} and product_type = ${productType}`;
+  return sql`concat_ws(
+        ' ',
+        (select concat_ws('/', count(*), max(xmin::text::bigint)) from checkpoints where ${isOf}),
+        (
+          select concat_ws('/', count(*), max(xmin::text::bigint))
+          from rejected_bills
+          where ${isOf}
+            and resolved_at is null
+            and superseded_at is null
+        ),
+        (select xmin::text from stream_states where ${isOf})
+      )`;
+};

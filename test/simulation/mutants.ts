@@ -150,6 +150,7 @@ export const mutants: readonly Mutant[] = [
       ["checkLease(tx, lease), look(tx)", 'Promise.resolve("infinity"), look(tx)'],
       // A frozen run notices it by its own clock, too; a run whose machine slept does not.
       ["lease.assertHeld?.();", ""],
+      ["lease.assertHeld?.();", ""],
     ],
   },
   {

@@ -6,7 +6,7 @@ import type { Queryable } from "../../db/connect.ts";
 import { onlyRow } from "../../db/sql/only-row.ts";
 import { msOf, timeFrom } from "../../db/sql/time-text.ts";
 import { readKnownTime } from "../../ledger/known-time.ts";
-import { ledgerVersion } from "../../ledger/ledger-version.ts";
+import { ledgerVersion } from "../../ledger/read-bill-page.ts";
 import { readReading } from "../../reports/stream-rows.ts";
 import { type Reading, streamTimes } from "../../reports/stream-times.ts";
 import type { KnownTime, Stream } from "../../sync/store.ts";
