@@ -149,8 +149,8 @@ export const mutants: readonly Mutant[] = [
     changes: [
       ["checkLease(tx, lease), look(tx)", 'Promise.resolve("infinity"), look(tx)'],
       // A frozen run notices it by its own clock, too; a run whose machine slept does not.
-      ["lease.assertHeld?.();", ""],
-      ["lease.assertHeld?.();", ""],
+      ["lease.assertHeld?.();\n      return result;", "return result;"],
+      ["lease.assertHeld?.();\n              return writePages", "return writePages"],
     ],
   },
   {
