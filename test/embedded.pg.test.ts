@@ -13,6 +13,7 @@ import {
   rm,
   stat,
   symlink,
+  utimes,
   writeFile,
 } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
@@ -24,7 +25,7 @@ import { expect, test } from "vitest";
 import { openDatabase } from "../src/db/connect.ts";
 import { withDatabaseErrors } from "../src/db/database-errors.ts";
 import { openEmbedded } from "../src/db/embedded/embedded.ts";
-import { DatabaseError, messageOf } from "../src/errors.ts";
+import { DatabaseError, messageOf, UsageError } from "../src/errors.ts";
 import { query } from "./support/query.ts";
 import { scratch } from "./support/scratch.ts";
 
@@ -187,14 +188,20 @@ test
     },
   );
 
-test.concurrent("an initialisation whose process is gone is removed, and one that goes on is not", async () => {
+test.concurrent("an initialisation that was left ten minutes ago is removed, and one that goes on is not", async () => {
   await using dir = await temporaryDir();
-  const pidOfNobody = 2 ** 31 - 1;
-  await mkdir(join(dir.path, `postgres.new-${pidOfNobody}-0a`));
-  await mkdir(join(dir.path, `postgres.new-${process.ppid}-0b`));
+  const [left, goingOn] = ["postgres.new-0a", "postgres.new-0b"];
+  for (const [name, minutesAgo] of [
+    [left, 11],
+    [goingOn, 9],
+  ] as const) {
+    const path = join(dir.path, name);
+    await mkdir(path);
+    const made = Date.now() / 1_000 - minutesAgo * 60;
+    await utimes(path, made, made);
+  }
   await using _server = await openEmbedded({ dataDir: dir.path, durable: false });
-  const left = (await readdir(dir.path)).sort();
-  expect(left).toEqual(["postgres", `postgres.new-${process.ppid}-0b`]);
+  expect((await readdir(dir.path)).sort()).toEqual(["postgres", goingOn]);
 });
 
 test.concurrent("the server listens nowhere but at a socket in a folder that others may not enter", async () => {
@@ -229,6 +236,29 @@ test.concurrent("data of another user is not opened", async () => {
   await expect(startUser(dir.path, undefined, nobody)).rejects.toThrow(
     /DatabaseError: \/usr is of another user \(uid 0\)/,
   );
+});
+
+test.concurrent("data of another version is refused with the way to move it, and left as it is", async () => {
+  await using dir = await temporaryDir();
+  const place = join(dir.path, "postgres");
+  const options = { dataDir: dir.path, durable: false };
+  {
+    await using server = await openEmbedded(options);
+    await query(server.url, "create table kept as select 1 as one");
+  }
+  const versionPath = join(place, "data/PG_VERSION");
+  const ours = await readFile(versionPath, "utf8");
+  for (const other of ["13", "99"]) {
+    await writeFile(versionPath, `${other}\n`);
+    const refused = openEmbedded(options);
+    await expect(refused).rejects.toThrow(UsageError);
+    await expect(refused).rejects.toThrow(
+      `${place} holds a database of PostgreSQL ${other}, and this program brings PostgreSQL ${ours.trim()}. Move it by a backup: with the version of the program that made it, `,
+    );
+  }
+  await writeFile(versionPath, ours);
+  await using server = await openEmbedded(options);
+  expect(await query(server.url, "select one from kept")).toEqual([{ one: 1 }]);
 });
 
 test.concurrent("a stranger on the port that a killed server's file names is sent nothing", async () => {

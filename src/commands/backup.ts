@@ -28,7 +28,7 @@ export async function backupCommand(
   await using database = await openCommandDatabase(
     config.database,
     (message) => tell(io, message),
-    { statementMaxMs: tableMaxMs, anyVersion: true },
+    { statementMaxMs: tableMaxMs },
   );
   await using output = await fileOutput(path, { shown: path, mode: ownerOnly });
   const header = await withDatabaseErrors(() =>

@@ -7,11 +7,6 @@ import { keepStrangersOut } from "./strangers.ts";
 /** A command's database: the configured one, or the embedded one. */
 export type CommandDatabase = AsyncDisposable & { readonly db: Database; readonly url: Secret };
 
-export type OpenOptions = StatementLimit & {
-  /** Whether an embedded database of another Postgres version may be opened by a server of that version. */
-  readonly anyVersion?: boolean;
-};
-
 /**
  * Opens the configured database, or starts the embedded one where none is configured.
  * @throws DatabaseError with the remedy.
@@ -19,16 +14,14 @@ export type OpenOptions = StatementLimit & {
 export async function openCommandDatabase(
   where: { readonly url: Secret } | { readonly dataDir: string },
   notify: (message: string) => void,
-  { anyVersion = false, ...limit }: OpenOptions = {},
+  limit: StatementLimit = {},
 ): Promise<CommandDatabase> {
   const stack = new AsyncDisposableStack();
   try {
     const url =
       "url" in where
         ? where.url
-        : new Secret(
-            stack.use(await openEmbedded({ dataDir: where.dataDir, notify, anyVersion })).url,
-          );
+        : new Secret(stack.use(await openEmbedded({ dataDir: where.dataDir, notify })).url);
     const { db } = stack.use(openDatabase(url.reveal(), limit));
     await withDatabaseErrors(() => reach(db, notify));
     return { db, url, [Symbol.asyncDispose]: () => stack.disposeAsync() };

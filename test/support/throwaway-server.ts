@@ -3,8 +3,11 @@ import { once } from "node:events";
 import { chmod, chown, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { serverAccount } from "../../src/db/embedded/embedded-account.ts";
-import { type Binaries, findBinaries } from "../../src/db/embedded/embedded-binaries.ts";
+import {
+  type Binaries,
+  findBinaries,
+  serverAccount,
+} from "../../src/db/embedded/embedded-binaries.ts";
 import { hasCode, run } from "../../src/db/embedded/embedded-tools.ts";
 import { scratch } from "./scratch.ts";
 

@@ -16,44 +16,61 @@ import {
 import { createRequire } from "node:module";
 import { basename, dirname, join, relative } from "node:path";
 import { DatabaseError, messageOf } from "../../errors.ts";
-import { canUse } from "./embedded-account.ts";
-import { type Account, hasCode, lastLines, otherDatabase, run, unless } from "./embedded-tools.ts";
+import { type Account, lastLines, otherDatabase, run, unless } from "./embedded-tools.ts";
+
+const serverUser = "postgres";
+const accountLookupsMax = 5;
 
 export type Binaries = { readonly initdb: string; readonly pgCtl: string };
-/** Binaries that were run once, with their major version. */
-export type TriedBinaries = Binaries & { readonly major: number };
 
 /** Where root copies binaries that the server's account cannot reach: below /root, say. */
 export const sharedDir = "/var/lib/bill-sync";
 
 const abandonedAfterMs = 10 * 60_000;
 
-/** The binaries of this platform's package, in a place where the account can run them. */
-export async function findBinaries(account: Account | undefined): Promise<TriedBinaries> {
-  const packageDir = findPackage();
-  const found = await tried(await usableDir(packageDir, account), account);
-  if ("major" in found) return found;
+/**
+ * Postgres refuses to run as root. For root, the account to run it as: the owner of data that
+ * exists, else the system's `postgres`, which is made where it is missing.
+ */
+export async function serverAccount(place: string): Promise<Account | undefined> {
+  if (process.getuid?.() !== 0) return undefined;
+  const owner = await stat(place).catch(() => undefined);
+  if (owner !== undefined && owner.uid !== 0) return { uid: owner.uid, gid: owner.gid };
+  for (let lookup = 0; lookup < accountLookupsMax; lookup++) {
+    const uid = await run("id", ["-u", serverUser]);
+    const gid = await run("id", ["-g", serverUser]);
+    if (uid.ok && gid.ok) return { uid: Number(uid.output), gid: Number(gid.output) };
+    const home = ["--no-create-home", "--home-dir", "/nonexistent", "--shell", "/bin/false"];
+    const made = await run("useradd", ["--system", "--user-group", ...home, serverUser]);
+    if (!made.ok) await run("adduser", ["-S", "-D", "-H", "-s", "/bin/false", serverUser]);
+  }
   throw new DatabaseError(
-    `the embedded Postgres does not run here (it needs glibc on Linux): ${lastLines(found.refusal)}; ${otherDatabase}`,
+    `Postgres does not run as root, and the user ${serverUser} neither exists nor can be created: run bill-sync as an ordinary user, or ${otherDatabase}`,
   );
 }
 
-/** The directory from which the account can run a package's binaries: the package's own, or a copy. */
-export async function usableDir(packageDir: string, account: Account | undefined): Promise<string> {
-  await repair(packageDir);
-  return account === undefined || (await canUse(account, join(packageDir, "native/bin/postgres")))
-    ? join(packageDir, "native/bin")
-    : join(await copyForAccount(packageDir), "bin");
+/** Asks the system itself, as the account: modes alone do not know of ACLs and mounts. */
+export async function canUse(account: Account, path: string): Promise<boolean> {
+  const answer = await run("sh", ["-c", 'test -r "$0" && test -x "$0"', path], account);
+  return answer.ok;
 }
 
-export async function tried(
-  dir: string,
+/** The binaries of this platform's package, in a place where the account can run them, and their major version. */
+export async function findBinaries(
   account: Account | undefined,
-): Promise<TriedBinaries | { readonly refusal: string }> {
-  const binaries = { initdb: join(dir, "initdb"), pgCtl: join(dir, "pg_ctl") };
-  const { ok, output } = await run(binaries.initdb, ["--version"], account);
+): Promise<Binaries & { readonly major: number }> {
+  const packageDir = findPackage();
+  await repair(packageDir);
+  const isUsable =
+    account === undefined || (await canUse(account, join(packageDir, "native/bin/postgres")));
+  const dir = join(isUsable ? join(packageDir, "native") : await copyForAccount(packageDir), "bin");
+  const initdb = join(dir, "initdb");
+  const { ok, output } = await run(initdb, ["--version"], account);
   const major = Number(/\(PostgreSQL\) (\d+)/.exec(output)?.[1]);
-  return ok && major > 0 ? { ...binaries, major } : { refusal: output };
+  if (ok && major > 0) return { initdb, pgCtl: join(dir, "pg_ctl"), major };
+  throw new DatabaseError(
+    `the embedded Postgres does not run here (it needs glibc on Linux): ${lastLines(output)}; ${otherDatabase}`,
+  );
 }
 
 function findPackage(): string {
@@ -127,10 +144,7 @@ export async function makeOnce(
   if (await isThere(join(place, proof))) return;
   const prefix = `${basename(place)}.new-`;
   await removeAbandoned(dirname(place), prefix);
-  const temporary = join(
-    dirname(place),
-    `${prefix}${process.pid}-${randomBytes(4).toString("hex")}`,
-  );
+  const temporary = join(dirname(place), `${prefix}${randomBytes(8).toString("hex")}`);
   try {
     await make(temporary);
     await rename(temporary, place).catch(unless("ENOTEMPTY", "EEXIST"));
@@ -142,23 +156,14 @@ export async function makeOnce(
   }
 }
 
+/** What a killed process left. Making one takes seconds. */
 async function removeAbandoned(parent: string, prefix: string): Promise<void> {
   for (const name of await readdir(parent)) {
     if (!name.startsWith(prefix)) continue;
     const path = join(parent, name);
     const made = await stat(path).catch(() => undefined);
-    const owner = Number.parseInt(name.slice(prefix.length), 10);
-    const recent = made !== undefined && Date.now() - made.mtimeMs < abandonedAfterMs;
-    if (recent && owner !== process.pid && isAlive(owner)) continue;
+    if (made === undefined || Date.now() - made.mtimeMs < abandonedAfterMs) continue;
     await rm(path, { recursive: true, force: true }).catch(() => undefined);
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    return hasCode(error, "EPERM");
   }
 }
 

@@ -3,6 +3,7 @@ import {
   chmod,
   lstat,
   mkdir,
+  open,
   readFile,
   realpath,
   rename,
@@ -13,11 +14,16 @@ import {
 import { dirname, join, resolve } from "node:path";
 import { DatabaseError, messageOf, UsageError } from "../../errors.ts";
 import { openFilesRemedy, saysOutOfFiles } from "../../open-files.ts";
-import { canUse, serverAccount } from "./embedded-account.ts";
-import { type Binaries, makeOnce, makeSharedDir, sharedDir } from "./embedded-binaries.ts";
-import { disownStranger } from "./embedded-pid.ts";
+import {
+  type Binaries,
+  canUse,
+  findBinaries,
+  makeOnce,
+  makeSharedDir,
+  serverAccount,
+  sharedDir,
+} from "./embedded-binaries.ts";
 import { type Account, lastLines, otherDatabase, run, unless } from "./embedded-tools.ts";
-import { binariesFor } from "./embedded-version.ts";
 
 export type Notify = (message: string) => void;
 export type Cluster = {
@@ -55,8 +61,6 @@ const heldByOthers = /lock file "\S+" (already exists|is empty)|pre-existing sha
 export type ClusterOptions = {
   readonly dataDir: string;
   readonly durable: boolean;
-  /** Whether data of another version may be opened by a server of that version, if one is installed. */
-  readonly anyVersion: boolean;
 };
 
 /** Finds the cluster under `dataDir`, or makes it. Throws `DatabaseError` or `UsageError`. */
@@ -73,15 +77,14 @@ export async function openCluster(options: ClusterOptions, notify: Notify): Prom
   }
 }
 
-async function findOrMake(
-  { dataDir, durable, anyVersion }: ClusterOptions,
-  notify: Notify,
-): Promise<Cluster> {
+async function findOrMake({ dataDir, durable }: ClusterOptions, notify: Notify): Promise<Cluster> {
   await mkdir(dataDir, { recursive: true });
   const link = join(await realpath(resolve(dataDir)), "postgres");
   const account = await serverAccount(link);
   const dir = checked(await choosePlace(link, account, notify));
-  const cluster = { dir, binaries: await binariesFor(dir, account, anyVersion), account, durable };
+  const { major, ...binaries } = await findBinaries(account);
+  await refuseOtherVersion(dir, major);
+  const cluster = { dir, binaries, account, durable };
   await makeOnce(dir, "data/PG_VERSION", (temporary) => initialise({ ...cluster, dir: temporary }));
   if (dir !== link) await symlink(dir, link).catch(unless("EEXIST"));
   await giveTo(account, dir);
@@ -91,6 +94,15 @@ async function findOrMake(
 
 export const socketOf = ({ dir }: Pick<Cluster, "dir">): string =>
   join(dir, `.s.PGSQL.${socketPort}`);
+
+async function refuseOtherVersion(dir: string, major: number): Promise<void> {
+  const text = await readFile(join(dir, "data/PG_VERSION"), "utf8").catch(() => "");
+  const made = Number.parseInt(text, 10);
+  if (text === "" || made === major) return;
+  throw new UsageError(
+    `${dir} holds a database of PostgreSQL ${made}, and this program brings PostgreSQL ${major}. Move it by a backup: with the version of the program that made it, run npm run backup -- ledger.gz; move ${dir} away; with this one, run npm run restore -- ledger.gz`,
+  );
+}
 
 async function choosePlace(
   link: string,
@@ -249,4 +261,34 @@ async function rotate(log: string): Promise<number> {
   if (size < logBytesMax) return size;
   await rename(log, `${log}.1`).catch(unless("ENOENT"));
   return 0;
+}
+
+// postmaster.pid and the socket's lock are written by the server that holds the data. Both begin with its
+// process's number and its data's path.
+
+const pidOfNobody = 2 ** 31 - 1;
+
+/**
+ * Makes a lock file name no process where the process that it names is not the server of this data.
+ * Postgres takes any live process of that number for the server, and would not start. That process is
+ * not the server in three cases: it is a killed server that nobody has reaped (in a container without
+ * an init, for good), another program that was given the number, or the data is a copy.
+ *
+ * The file is not removed: by the shared memory key in postmaster.pid, Postgres finds orphaned backends, and a
+ * server whose directory was renamed. It is written through the descriptor that was read, so that a
+ * server that starts meanwhile keeps its own file.
+ */
+async function disownStranger(lock: string, dataDir: string): Promise<void> {
+  const file = await open(lock, "r+").catch(unless("ENOENT"));
+  if (file === undefined) return;
+  try {
+    const [pid, servedDir, ...others] = (await file.readFile("utf8")).split("\n");
+    // "PID (command) state …": absent for a pid that is gone, and elsewhere than on Linux.
+    const found = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "");
+    const isServer = found === "" || /^\d+ \(postgres\) [^ZX]/.test(found);
+    if (servedDir === undefined || (isServer && servedDir === dataDir)) return;
+    await file.write([pidOfNobody, servedDir, ...others].join("\n"), 0);
+  } finally {
+    await file.close();
+  }
 }

@@ -32,8 +32,6 @@ export type EmbeddedOptions = {
   readonly notify?: Notify;
   /** False turns every sync to disk off: for tests, whose data need not survive a crash. */
   readonly durable?: boolean;
-  /** Whether data of another version may be opened by a server of that version, if one is installed. */
-  readonly anyVersion?: boolean;
 };
 
 /** A session that registers this process as a user of the server, by a shared lock. */
@@ -72,8 +70,8 @@ export const isEndedEmbedded = (error: unknown): boolean =>
  */
 export async function openEmbedded(options: EmbeddedOptions): Promise<EmbeddedServer> {
   const notify = options.notify ?? (() => {});
-  const { dataDir, durable = true, anyVersion = false } = options;
-  const cluster = await openCluster({ dataDir, durable, anyVersion }, notify);
+  const { dataDir, durable = true } = options;
+  const cluster = await openCluster({ dataDir, durable }, notify);
   const password = await readPassword(cluster);
   const keeper = await enter(cluster, password);
   try {
