@@ -12,10 +12,10 @@ import { commitLoanToValue } from "../src/db/reference/stored-loan-to-value.ts";
 import { commitContracts, commitSymbols } from "../src/db/reference/stored-symbols.ts";
 import { reconcile } from "../src/reconciliation/reconcile.ts";
 import { makeContracts } from "../src/sandbox/contracts.ts";
-import { withBrokenRows, withRestatements } from "../src/sandbox/ledger-faults.ts";
 import { seededRandom } from "../src/sandbox/random.ts";
 import { makeLoanToValue, makeSymbols } from "../src/sandbox/records.ts";
 import { readList } from "../src/sync/settings-lists.ts";
+import { withBrokenRows, withRestatements } from "./faults/ledger.ts";
 import { fileDatabase } from "./support/database.ts";
 import { simulate, simulationStart } from "./support/simulation.ts";
 

@@ -1,12 +1,9 @@
 import { expect, test } from "vitest";
 import { dayMs, minuteMs, secondMs } from "../src/contract/time.ts";
 import { openDatabase } from "../src/db/connect.ts";
-import {
-  type FaultKind,
-  type ScheduledFault,
-  survivableKinds,
-} from "../src/sandbox/fault-kinds.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
+import { type FaultKind, type ScheduledFault, survivableKinds } from "./faults/kinds.ts";
+import { faultyExchange } from "./faults/schedule.ts";
 import { environmentFor, runCli } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
 import { exactly, heldAgainstLedger } from "./support/sandbox-ledger.ts";
@@ -51,7 +48,7 @@ test("the real sync gets exactly the ledger out of an exchange with faults of ev
   await using sandbox = await openSandbox({
     seed: "cli-faults",
     density: 1.8,
-    faults: { schedule, onFault: ({ kind }) => met.add(kind) },
+    faults: faultyExchange({ schedule, onFault: ({ kind }) => met.add(kind) }),
   });
   await using database = await testDatabase();
   await using tables = openDatabase(database.url);

@@ -1,8 +1,8 @@
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { openDatabase } from "../src/db/connect.ts";
-import { withRefusedProducts } from "../src/sandbox/faults.ts";
 import { openSandbox, type SandboxOptions } from "../src/sandbox/sandbox.ts";
+import { withRefusedProducts } from "./faults/network.ts";
 import { type CliOptions, environmentFor, runCli, startCli } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
 import { exactly, heldAgainstLedger } from "./support/sandbox-ledger.ts";

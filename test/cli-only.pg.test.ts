@@ -2,8 +2,8 @@ import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";
 import { openDatabase } from "../src/db/connect.ts";
-import { withFaults } from "../src/sandbox/faults.ts";
 import { openSandbox, type SandboxOptions } from "../src/sandbox/sandbox.ts";
+import { withFaults } from "./faults/network.ts";
 import { type CliEnvironment, environmentFor, runCli } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
 
@@ -156,9 +156,9 @@ describe.concurrent("symbols that fail", () => {
   test("leave the bills and loan-to-value whole, and the run ends with code 1 and their name", async () => {
     await using at = await house({
       wrapAnswer: (answer) =>
-        withFaults(answer, {
-          decide: ({ path }) => (path.endsWith("/symbols") ? "null-data" : undefined),
-        }),
+        withFaults(answer, ({ path }) =>
+          path.endsWith("/symbols") ? { kind: "no-data", data: "null" } : undefined,
+        ),
     });
     const end = await at.run("sync");
     expect(end.code).toBe(1);

@@ -6,8 +6,9 @@ import { dayMs, minuteMs } from "../src/contract/time.ts";
 import { type Database, openDatabase } from "../src/db/connect.ts";
 import type { Answer } from "../src/exchange-server/api.ts";
 import type { Credential } from "../src/exchange-server/source.ts";
-import { type NamedFault, withFaults, withRefusedProducts } from "../src/sandbox/faults.ts";
 import { openSandbox, type SandboxOptions } from "../src/sandbox/sandbox.ts";
+import type { Fault } from "./faults/kinds.ts";
+import { withFaults, withRefusedProducts } from "./faults/network.ts";
 import { type CliEnvironment, environmentFor, runCli } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
 import { exactly, heldAgainstLedger } from "./support/sandbox-ledger.ts";
@@ -210,12 +211,11 @@ describe.concurrent("answers that are none", () => {
       return { status: 200, headers: { "content-type": "text/html" }, body: "<html>Busy</html>" };
     };
   const faulty =
-    (fault: NamedFault) =>
+    (fault: Fault) =>
     (answer: Answer, isOn: () => boolean): Answer =>
-      withFaults(answer, {
-        decide: ({ query }) =>
-          isOn() && query["productType"] === "COIN-FUTURES" ? fault : undefined,
-      });
+      withFaults(answer, ({ query }) =>
+        isOn() && query["productType"] === "COIN-FUTURES" ? fault : undefined,
+      );
   const bad: readonly [string, (answer: Answer, isOn: () => boolean) => Answer, RegExp][] = [
     [
       "HTML",
@@ -224,12 +224,12 @@ describe.concurrent("answers that are none", () => {
     ],
     [
       "cut off",
-      faulty("truncated-json"),
+      faulty({ kind: "cut-json", share: 0.5 }),
       /the answer is not the exchange's: HTTP 200 .* \(after 6 attempts\)/,
     ],
     [
       "successes without data",
-      faulty("null-data"),
+      faulty({ kind: "no-data", data: "null" }),
       /the answer to account bills broke the contract at data: .* \(after 6 attempts\)/,
     ],
   ];

@@ -120,8 +120,7 @@ describe.concurrent("help", () => {
     serve: ["--port <port>", "--host <address>", "--max-age <duration>", "--page-host <name...>"],
     keys: [],
     sandbox: [
-      ...["--port <port>", "--seed <text>", "--faults <seed>", "--fault-rate <share>"],
-      ...["--mode <mode...>", "--upgrade-after <seconds>"],
+      ...["--port <port>", "--seed <text>", "--mode <mode...>", "--upgrade-after <seconds>"],
     ],
     demo: ["--mode <mode>", "--open"],
   };
@@ -167,10 +166,8 @@ describe.concurrent("what cannot be meant ends with code 2 and one message, befo
       /^error: option '--port <port>' argument '65536' is invalid/,
     ],
     [["sandbox", "--port", "http"], {}, /It is not a port from 0 to 65535/],
-    [["sandbox", "--faults", "1", "--fault-rate", "5%"], {}, /It is not a share from 0 to 1/],
     [["sandbox", "--upgrade-after", "soon"], {}, /It is not a whole number of seconds/],
     [["sandbox", "--mode", "unifed"], {}, /Allowed choices are classic, unified, upgrading, demo/],
-    [["sandbox", "--fault-rate", "0.5"], {}, /^--fault-rate goes with --faults; give [^\n]+\n$/],
     [
       product("USDT-FUTURE"),
       credentials,
@@ -308,18 +305,6 @@ describe("sandbox", () => {
       expect(await sandbox.ended).toMatchObject({ code: 0, stdout: text });
     },
   );
-
-  test("with --faults tells each fault when it happens, the same ones for the same seed", async () => {
-    await using sandbox = await startCli(["sandbox", "--faults", "153", "--fault-rate", "1"]);
-    const [, url = ""] = await sandbox.seen("stdout", /^EXCHANGE_BASE_URL=(\S+)\n/m);
-    await using same = await openSandbox({ seed: "1", density: 0 });
-    await using asking = openClient(url, { account: same.account });
-    const answer = asking.askBills().catch(() => undefined);
-    await sandbox.seen("stderr", /\nrequest 2 for bills: server-error, status 500\n/);
-    sandbox.kill("SIGTERM");
-    expect(await sandbox.ended).toMatchObject({ code: 0 });
-    await answer;
-  });
 
   test("with several modes has an account of each, and prints what ACCOUNTS_FILE names", async () => {
     await using sandbox = await startCli([

@@ -6,9 +6,11 @@ import { signature } from "../src/contract/signature.ts";
 import { symbols } from "../src/contract/symbols.ts";
 import { minuteMs } from "../src/contract/time.ts";
 import type { ExchangeError, ExchangeErrorKind } from "../src/errors.ts";
-import { randomFaults, withFaults } from "../src/sandbox/faults.ts";
-import { seededRandom } from "../src/sandbox/random.ts";
+import type { ApiRequest } from "../src/exchange-server/api.ts";
+import { pick, seededRandom } from "../src/sandbox/random.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
+import type { Fault } from "./faults/kinds.ts";
+import { withFaults } from "./faults/network.ts";
 import {
   emptyPage,
   type Given,
@@ -353,12 +355,25 @@ describe("another attempt", () => {
 
   test("keeps the rate limit: forty requests of which half fail", async () => {
     const time = virtualClock(start);
-    const decide = randomFaults({ random: seededRandom(1), rate: 0.5 });
+    const random = seededRandom(1);
+    const kinds: readonly Fault[] = [
+      { kind: "server-error", status: 503 },
+      { kind: "cut-json", share: 0.5 },
+      { kind: "refused-for-now", code: "40725", status: 200 },
+      { kind: "reset-in-body", share: 0.5 },
+    ];
+    const failed = new Map<string | undefined, number>();
+    const decide = ({ query: { limit } }: ApiRequest): Fault | undefined => {
+      const before = failed.get(limit) ?? 0;
+      if (random() >= 0.5 || before >= 3) return undefined;
+      failed.set(limit, before + 1);
+      return pick(random, kinds);
+    };
     await using sandbox = await openSandbox({
       seed: 1,
       density: 0.1,
       now: time.now,
-      wrapAnswer: (answer) => withFaults(answer, { decide, sleep: async () => undefined }),
+      wrapAnswer: (answer) => withFaults(answer, decide),
     });
     await using asking = openClient(sandbox.url, { account: sandbox.account, time });
     const pages = Array.from({ length: 40 }, (_, index) =>

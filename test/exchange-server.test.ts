@@ -15,12 +15,6 @@ import { dayMs, historyMs, intervalMaxMs, minuteMs } from "../src/contract/time.
 import type { ApiAnswer, ApiRequest } from "../src/exchange-server/api.ts";
 import { rollingWindow } from "../src/exchange-server/arrivals.ts";
 import { serveApi } from "../src/exchange-server/http.ts";
-import {
-  faultNames,
-  randomFaults,
-  withFaults,
-  withRefusedProducts,
-} from "../src/sandbox/faults.ts";
 import { seededRandom } from "../src/sandbox/random.ts";
 import {
   createSandbox,
@@ -30,6 +24,7 @@ import {
   sandboxEnvironment,
 } from "../src/sandbox/sandbox.ts";
 import { type Quirks, servedBills } from "../src/sandbox/source.ts";
+import { withRefusedProducts } from "./faults/network.ts";
 
 const start = Date.UTC(2025, 5, 1, 10, 11, 12, 345);
 
@@ -533,38 +528,6 @@ describe("limits", () => {
 });
 
 describe("faults", () => {
-  function isGood(answer: ApiAnswer): boolean {
-    if (answer.status !== 200 || answer.delivery !== undefined) return false;
-    try {
-      const { code, data } = bodyOf(answer);
-      return code === "00000" && data !== null;
-    } catch {
-      return false;
-    }
-  }
-
-  test.each(faultNames)(
-    "%s is an arrival, and spoils the answer unless it is slow",
-    async (kind) => {
-      const slept: number[] = [];
-      const sleep = async (delayMs: number) => slept.push(delayMs);
-      const { sandbox } = simulation({
-        wrapAnswer: (answer) => withFaults(answer, { decide: () => kind, sleep }),
-      });
-      const answer = await sandbox.answer(signed(sandbox, start, loanToValue.path, {}));
-      expect(sandbox.statistics().arrivals).toEqual({ "loan-to-value": 1 });
-      expect(isGood(answer)).toBe(kind === "slow");
-      expect(slept).toEqual(kind === "slow" ? [2_000] : []);
-    },
-  );
-
-  test("by chance never meet one request more than three times in a row", () => {
-    const decide = randomFaults({ random: seededRandom(1), rate: 1 });
-    const request = { method: "GET", path: "/", query: {}, headers: {}, clientAddress: "" };
-    const met = Array.from({ length: 8 }, () => decide(request) !== undefined);
-    expect(met).toEqual([true, true, true, false, true, true, true, false]);
-  });
-
   test("can refuse a product type and leave the others", async () => {
     const simulated = simulation({
       wrapAnswer: (answer) => withRefusedProducts(answer, ["COIN-FUTURES"]),

@@ -3,7 +3,9 @@ import { accountBills } from "../src/contract/account-bills.ts";
 import { hourMs, minuteMs, secondMs } from "../src/contract/time.ts";
 import { envelopeOf, failureOf } from "../src/exchange/answer.ts";
 import { transportLimits } from "../src/exchange/transport.ts";
-import { drawFaultSchedule } from "../src/sandbox/fault-draw.ts";
+import { seededRandom } from "../src/sandbox/random.ts";
+import { openSandbox } from "../src/sandbox/sandbox.ts";
+import { drawFaultSchedule } from "./faults/draw.ts";
 import {
   expectations,
   type Fault,
@@ -11,10 +13,8 @@ import {
   laterCodes,
   type ScheduledFault,
   survivableKinds,
-} from "../src/sandbox/fault-kinds.ts";
-import { describeFault } from "../src/sandbox/fault-schedule.ts";
-import { seededRandom } from "../src/sandbox/random.ts";
-import { openSandbox } from "../src/sandbox/sandbox.ts";
+} from "./faults/kinds.ts";
+import { describeFault, faultyExchange } from "./faults/schedule.ts";
 import { openClient } from "./support/exchange-client.ts";
 import { virtualClock } from "./support/virtual-clock.ts";
 
@@ -40,7 +40,7 @@ describe("a schedule", () => {
 });
 
 /** The real client, and a sandbox on a port that has these faults. */
-async function faultyExchange(schedule: readonly ScheduledFault[], density = 0.3) {
+async function openFaulty(schedule: readonly ScheduledFault[], density = 0.3) {
   const stack = new AsyncDisposableStack();
   const time = virtualClock(start);
   const met: string[] = [];
@@ -50,7 +50,10 @@ async function faultyExchange(schedule: readonly ScheduledFault[], density = 0.3
       productTypes: ["USDT-FUTURES"],
       density,
       now: time.now,
-      faults: { schedule, onFault: (fault, request) => met.push(`${request} ${fault.kind}`) },
+      faults: faultyExchange({
+        schedule,
+        onFault: (fault, request) => met.push(`${request} ${fault.kind}`),
+      }),
     }),
   );
   // Such faults take real time, so the limits are short. The client's own pauses are virtual.
@@ -129,11 +132,11 @@ describe.concurrent("of a bad answer, over a real connection, the client", () =>
   )(
     "gets the right one in the next attempt, and gives up by name where it stays: %s",
     async (_title, fault, error) => {
-      await using sound = await faultyExchange([]);
-      await using passing = await faultyExchange([{ ...fault, atRequest: 1 }]);
+      await using sound = await openFaulty([]);
+      await using passing = await openFaulty([{ ...fault, atRequest: 1 }]);
       expect(await passing.ask()).toEqual(await sound.ask());
       expect(passing.met).toEqual([`1 ${fault.kind}`]);
-      await using lasting = await faultyExchange(always(fault));
+      await using lasting = await openFaulty(always(fault));
       await expect(lasting.ask()).rejects.toMatchObject({
         kind: error.kind,
         message: expect.stringMatching(error.message),
@@ -148,14 +151,14 @@ test.each([
   { kind: "late-request", holdMs: 50 },
   { kind: "wrong-time", offMs: 20 * secondMs },
 ] as const)("an answer that is only slow, or seconds off, is taken as it is: %j", async (fault) => {
-  await using sound = await faultyExchange([]);
-  await using slow = await faultyExchange(always(fault));
+  await using sound = await openFaulty([]);
+  await using slow = await openFaulty(always(fault));
   expect(await slow.ask()).toEqual(await sound.ask());
   expect(slow.met).toEqual([`1 ${fault.kind}`]);
 });
 
 test("JSON that is cut at any of its bytes is never taken for a success", async () => {
-  await using exchange = await faultyExchange([]);
+  await using exchange = await openFaulty([]);
   await exchange.ask();
   const page = { bills: [{ billId: "1", amount: "1.50" }], endId: "1" };
   const body = JSON.stringify({ code: "00000", msg: "success", requestTime: start, data: page });
@@ -169,7 +172,7 @@ test("JSON that is cut at any of its bytes is never taken for a success", async 
 describe("a page that lies", async () => {
   /** The first three pages by their cursors. The second and the third have the fault. */
   async function threePages(...faults: readonly Fault[]) {
-    await using exchange = await faultyExchange(
+    await using exchange = await openFaulty(
       faults.map((fault) => ({ ...fault, atRequest: 2, times: 2 })),
     );
     const first = await exchange.ask();
@@ -220,7 +223,7 @@ describe("a page that lies", async () => {
   });
 
   test("has an endId that was the cursor two pages before", async () => {
-    await using exchange = await faultyExchange([
+    await using exchange = await openFaulty([
       { kind: "end-id-cycles", pagesBack: 2, atRequest: 4 },
     ]);
     const cursors: string[] = [];
@@ -239,13 +242,13 @@ describe("a page that lies", async () => {
   });
 
   test("strikes only where there is such a page: the first has none before it", async () => {
-    await using exchange = await faultyExchange(always({ kind: "page-again" }));
+    await using exchange = await openFaulty(always({ kind: "page-again" }));
     expect(await exchange.ask()).toEqual(one);
     expect(exchange.met).toEqual([]);
   });
 
   test("is none before the first page of a walk that begins anew", async () => {
-    await using exchange = await faultyExchange([{ kind: "page-again", atRequest: 3 }]);
+    await using exchange = await openFaulty([{ kind: "page-again", atRequest: 3 }]);
     await exchange.ask();
     await exchange.ask({ idLessThan: one.endId ?? "" });
     expect(await exchange.ask()).toEqual(one);
@@ -256,22 +259,20 @@ describe("a page that lies", async () => {
 describe("an exchange", () => {
   test("that is in maintenance serves nothing until it is over, by its own time", async () => {
     const maintenance = { kind: "maintenance", forMs: 5 * minuteMs, says: "40200" } as const;
-    await using exchange = await faultyExchange([{ ...maintenance, atRequest: 1 }]);
+    await using exchange = await openFaulty([{ ...maintenance, atRequest: 1 }]);
     await expect(exchange.ask()).rejects.toThrow(/40200.*being upgraded.*after 8 attempts/);
     await exchange.time.run(exchange.time.clock.sleep(5 * minuteMs));
     expect((await exchange.ask()).rows).toHaveLength(3);
   });
 
   test("whose clock jumps by 10 minutes refuses what is signed by another, and is believed", async () => {
-    await using exchange = await faultyExchange(
-      always({ kind: "clock-jump", offMs: 10 * minuteMs }),
-    );
+    await using exchange = await openFaulty(always({ kind: "clock-jump", offMs: 10 * minuteMs }));
     expect((await exchange.ask()).rows).toHaveLength(3);
     expect(exchange.sandbox.statistics().refusals).toEqual({ "40008": 1 });
   });
 
   test("counts its limit by the right time, wherever its clock jumps", async () => {
-    await using exchange = await faultyExchange([
+    await using exchange = await openFaulty([
       { kind: "clock-jump", offMs: 10 * minuteMs, atRequest: 3 },
     ]);
     for (let request = 0; request < 25; request++) {
@@ -288,14 +289,14 @@ describe("an exchange", () => {
 
   test("whose edge comes closer refuses what is older, and serves the rest", async () => {
     const edge = always({ kind: "edge-refuses", laterMs: 5 * minuteMs });
-    await using exchange = await faultyExchange(edge);
+    await using exchange = await openFaulty(edge);
     await expect(exchange.ask(old)).rejects.toMatchObject({ kind: "time-range", code: "43111" });
     expect((await exchange.ask()).rows).toHaveLength(3);
   });
 
   test("whose edge comes closer without a word leaves out what is older", async () => {
-    await using sound = await faultyExchange([], 1);
-    await using trimming = await faultyExchange(
+    await using sound = await openFaulty([], 1);
+    await using trimming = await openFaulty(
       always({ kind: "edge-trims", laterMs: 3 * 24 * hourMs }),
       1,
     );

@@ -4,17 +4,18 @@ import { accountBills } from "../src/contract/account-bills.ts";
 import { historyMs, hourMs, minuteMs, secondMs } from "../src/contract/time.ts";
 import { ExchangeError } from "../src/errors.ts";
 import { readKnownTime } from "../src/ledger/known-time.ts";
-import { drawFaultSchedule } from "../src/sandbox/fault-draw.ts";
+import { seededRandom } from "../src/sandbox/random.ts";
+import type { Quirks } from "../src/sandbox/source.ts";
+import { isComplete } from "../src/sync/run.ts";
+import { drawFaultSchedule } from "./faults/draw.ts";
 import {
   type Expectation,
   expectations,
   type FaultKind,
   type ScheduledFault,
-} from "../src/sandbox/fault-kinds.ts";
-import { withLateBills } from "../src/sandbox/ledger-faults.ts";
-import { seededRandom } from "../src/sandbox/random.ts";
-import type { Quirks } from "../src/sandbox/source.ts";
-import { isComplete } from "../src/sync/run.ts";
+} from "./faults/kinds.ts";
+import { withLateBills } from "./faults/ledger.ts";
+import { faultyExchange } from "./faults/schedule.ts";
 import { fileDatabase } from "./support/database.ts";
 import { simulate, simulationStart } from "./support/simulation.ts";
 
@@ -42,11 +43,11 @@ function faultySimulation(
     density: 0.5,
     quirks,
     edges,
-    faults: {
+    faults: faultyExchange({
       schedule,
       onFault: (fault) => met.push(fault),
       sleep: (delayMs) => simulation.time.clock.sleep(delayMs),
-    },
+    }),
   });
   return Object.assign(simulation, { met });
 }

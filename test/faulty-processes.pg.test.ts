@@ -1,8 +1,8 @@
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { openDatabase } from "../src/db/connect.ts";
-import { withLatency } from "../src/sandbox/faults.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
+import { withLatency } from "./faults/network.ts";
 import { environmentFor, startCli } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
 import { exactly, heldAgainstLedger } from "./support/sandbox-ledger.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, test, vi } from "vitest";
 import { openDatabase } from "../src/db/connect.ts";
 import { migrate } from "../src/db/migrate.ts";
-import { withLatency } from "../src/sandbox/faults.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
+import { withLatency } from "./faults/network.ts";
 import { type CliEnd, environmentFor, type RunningCli, startCli } from "./support/cli.ts";
 import { exactly, heldAgainstLedger } from "./support/sandbox-ledger.ts";
 import { logFileBytes, signalProcess, throwawayServer } from "./support/throwaway-server.ts";

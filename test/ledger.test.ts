@@ -7,11 +7,11 @@ import { dayMs, historyMs, hourMs, intervalMaxMs, minuteMs } from "../src/contra
 import { movesBalance, type WireBill } from "../src/sandbox/entry.ts";
 import { type LedgerOptions, makeLedger } from "../src/sandbox/ledger.ts";
 import type { LedgerBill } from "../src/sandbox/ledger-bill.ts";
-import { withBrokenRows, withLateBills, withRestatements } from "../src/sandbox/ledger-faults.ts";
 import { decimalText, ratioText, units } from "../src/sandbox/money.ts";
 import { seededRandom } from "../src/sandbox/random.ts";
 import { makeLoanToValue, makeSymbols } from "../src/sandbox/records.ts";
 import { unheardOfTypes } from "../src/sandbox/schedule.ts";
+import { withBrokenRows, withLateBills, withRestatements } from "./faults/ledger.ts";
 
 const now = Date.UTC(2025, 5, 1, 10, 11, 12, 345);
 const seeds = ["a", "b", "c", 1, 2, 3, 4, 5];

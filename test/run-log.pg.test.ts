@@ -4,8 +4,8 @@ import { dayMs, epochMs, isoTime } from "../src/contract/time.ts";
 import { openDatabase } from "../src/db/connect.ts";
 import { Leases } from "../src/db/lease/leases.ts";
 import { forgetOldRuns } from "../src/db/run-retention.ts";
-import { withLatency } from "../src/sandbox/faults.ts";
 import { openSandbox, type SandboxOptions } from "../src/sandbox/sandbox.ts";
+import { withLatency } from "./faults/network.ts";
 import { environmentFor, runCli, startCli } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
 

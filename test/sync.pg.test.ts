@@ -6,13 +6,14 @@ import { ContradictionError, ExchangeError, messageOf, StoppedError } from "../s
 import type { Answer, ApiAnswer, ApiRequest } from "../src/exchange-server/api.ts";
 import { readKnownTime } from "../src/ledger/known-time.ts";
 import type { WireBill } from "../src/sandbox/entry.ts";
-import type { ScheduledFault } from "../src/sandbox/fault-kinds.ts";
-import { type NamedFault, withFaults } from "../src/sandbox/faults.ts";
 import type { LedgerBill } from "../src/sandbox/ledger-bill.ts";
-import { withBrokenRows } from "../src/sandbox/ledger-faults.ts";
 import { lengthMs } from "../src/sync/intervals.ts";
 import { isComplete } from "../src/sync/run.ts";
 import type { StreamReport } from "../src/sync/stream-run.ts";
+import type { Fault, ScheduledFault } from "./faults/kinds.ts";
+import { withBrokenRows } from "./faults/ledger.ts";
+import { withFaults } from "./faults/network.ts";
+import { faultyExchange } from "./faults/schedule.ts";
 import { fileDatabase } from "./support/database.ts";
 import { aMirrorKey, openMirror } from "./support/mirror.ts";
 import {
@@ -57,9 +58,9 @@ const only = ({ streams }: { readonly streams: readonly StreamReport[] }): Strea
 
 /** Meets chosen requests for bills with a fault, each time they are sent. */
 const faulty =
-  (decide: (request: ApiRequest) => NamedFault | undefined) =>
+  (decide: (request: ApiRequest) => Fault | undefined) =>
   (answer: Answer): Answer =>
-    withFaults(answer, { decide });
+    withFaults(answer, decide);
 
 describe("the newest stretch", () => {
   const restatedAt = (bill: LedgerBill, at: number): LedgerBill => ({
@@ -194,10 +195,15 @@ describe("a window that cannot be finished", () => {
     },
   );
 
-  test.each(["truncated-json", "html-503", "null-data", "cut"] as const)(
-    "answers that stay %s are retried, then a failed walk: never coverage",
+  test.each([
+    { kind: "cut-json", share: 0.5 },
+    { kind: "server-error", status: 503 },
+    { kind: "no-data", data: "null" },
+    { kind: "reset-in-body", share: 0.5 },
+  ] satisfies Fault[])(
+    "answers that stay $kind are retried, then a failed walk: never coverage",
     async (fault) => {
-      const account = `faulty-${fault}`;
+      const account = `faulty-${fault.kind}`;
       let isDown = true;
       await using simulation = simulateOne(account, {
         wrapAnswer: faulty(({ query }) => (isDown && query["limit"] === "100" ? fault : undefined)),
@@ -308,7 +314,7 @@ describe("a clock that cannot be trusted", () => {
     let isAway = true;
     await using simulation = simulateOne("ahead", {
       aheadMs: () => 2 * hourMs,
-      wrapAnswer: faulty(() => (isAway ? "cut" : undefined)),
+      wrapAnswer: faulty(() => (isAway ? { kind: "reset-in-body", share: 0.5 } : undefined)),
     });
     const first = await simulation.sync();
     expect(first.error).toBeInstanceOf(ExchangeError);
@@ -350,7 +356,7 @@ test("time that an exchange's clock was ahead of is covered by no later run befo
   const name = "clock-ahead";
   const ahead = { kind: "clock-jump", offMs: 3 * hourMs, atRequest: 1, times: 1_000 } as const;
   const schedule: ScheduledFault[] = [ahead];
-  await using simulation = simulateOne(name, { density: 3, faults: { schedule } });
+  await using simulation = simulateOne(name, { density: 3, faults: faultyExchange({ schedule }) });
   const key = aMirrorKey(name);
   await using mirror = openMirror(database.url, { keys: [key], now: simulation.time.now });
   expect(await simulation.sync()).toSatisfy(isComplete);

@@ -13,16 +13,16 @@ import {
 import { LeaseLostError } from "../src/errors.ts";
 import { openVerifyStore } from "../src/ledger/verification-store.ts";
 import type { LedgerBill } from "../src/sandbox/ledger-bill.ts";
+import type { Quirks } from "../src/sandbox/source.ts";
+import type { Interval } from "../src/sync/intervals.ts";
+import type { Finding } from "../src/sync/verify.ts";
+import type { VerifyStore } from "../src/sync/verify-store.ts";
 import {
   withBrokenRows,
   withLateBills,
   withOddDecimals,
   withRestatements,
-} from "../src/sandbox/ledger-faults.ts";
-import type { Quirks } from "../src/sandbox/source.ts";
-import type { Interval } from "../src/sync/intervals.ts";
-import type { Finding } from "../src/sync/verify.ts";
-import type { VerifyStore } from "../src/sync/verify-store.ts";
+} from "./faults/ledger.ts";
 import { aBill } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
 import { holdStream } from "./support/held-store.ts";

@@ -1,7 +1,7 @@
 import { epochMs, secondMs } from "../../src/contract/time.ts";
-import { withLatency } from "../../src/sandbox/faults.ts";
 import { seededRandom } from "../../src/sandbox/random.ts";
 import { openSandbox } from "../../src/sandbox/sandbox.ts";
+import { withLatency } from "../../test/faults/network.ts";
 import type { ExchangeFacts, ExchangeOptions } from "./exchange.ts";
 import { makeBills, necessaryRequests } from "./ledger.ts";
 

@@ -3,9 +3,8 @@ import { type Answer, createApi } from "../exchange-server/api.ts";
 import type { Statistics } from "../exchange-server/arrivals.ts";
 import { serveApi } from "../exchange-server/http.ts";
 import type { LongSpans, PastHorizon } from "../exchange-server/routes.ts";
-import type { Credential } from "../exchange-server/source.ts";
+import type { Credential, Source } from "../exchange-server/source.ts";
 import { makeContracts } from "./contracts.ts";
-import { type FaultOptions, faultyExchange } from "./fault-schedule.ts";
 import { type Ledger, type LedgerOptions, makeLedger } from "./ledger.ts";
 import { alwaysClassic, type ModeChange, modeAt } from "./modes.ts";
 import { seededRandom } from "./random.ts";
@@ -38,12 +37,12 @@ export type SandboxOptions = Omit<LedgerOptions, "now" | "account"> & {
   readonly longSpans?: LongSpans;
   readonly numericCursor?: boolean;
   readonly retryAfter?: boolean;
-  /** Changes a ledger before it is served: see ledger-faults.ts. */
+  /** Changes a ledger before it is served. */
   readonly alterLedger?: (ledger: Ledger) => Ledger;
   /** Changes what the exchange permits an account. */
   readonly alterCredential?: (credential: Credential) => Credential;
-  /** The faults and when they happen: see fault-kinds.ts. */
-  readonly faults?: FaultOptions;
+  /** What tests change in the exchange. */
+  readonly faults?: SandboxHooks;
   /** Wraps the answers. */
   readonly wrapAnswer?: (answer: Answer) => Answer;
   /** Default 60 pairs that never change. */
@@ -52,6 +51,14 @@ export type SandboxOptions = Omit<LedgerOptions, "now" | "account"> & {
   readonly contracts?: SandboxSourceOptions["contracts"];
   /** Whether the accounts must name a risk unit. Default false. */
   readonly isParent?: boolean;
+};
+
+/** @param now the exchange's right time, in milliseconds since the Unix epoch. */
+export type SandboxHooks = (now: () => number) => {
+  /** The time by the exchange's clock for the request that it is serving. */
+  readonly clock?: () => number;
+  readonly wrapSource?: (source: Source) => Source;
+  readonly wrapAnswer?: (answer: Answer) => Answer;
 };
 
 export type Sandbox = {
@@ -82,18 +89,18 @@ export function createSandbox(options: SandboxOptions): Sandbox {
     random: seededRandom(`${seed}/answers`),
     ...(quirks && { quirks }),
   });
-  const faulty = faultyExchange(now, options.faults ?? { schedule: [] });
+  const { clock = now, wrapSource = asItIs, wrapAnswer = asItIs } = options.faults?.(now) ?? {};
   const api = createApi({
-    source: faulty.wrapSource(source),
+    source: wrapSource(source),
     credentials: new Map(accounts.map((account) => [account.apiKey, credential(options, account)])),
     now,
-    clock: faulty.clock,
+    clock,
     ...(options.pastHorizon && { pastHorizon: options.pastHorizon }),
     ...(options.longSpans && { longSpans: options.longSpans }),
     ...(options.numericCursor && { numericCursor: true }),
     ...(options.retryAfter && { retryAfter: true }),
   });
-  const answer = faulty.wrapAnswer(api.answer);
+  const answer = wrapAnswer(api.answer);
   return {
     answer: options.wrapAnswer?.(answer) ?? answer,
     accounts,
@@ -101,6 +108,8 @@ export function createSandbox(options: SandboxOptions): Sandbox {
     statistics: api.statistics,
   };
 }
+
+const asItIs = <What>(what: What): What => what;
 
 /** The sandbox exchange on a port of this machine, until it is disposed. */
 export async function openSandbox(

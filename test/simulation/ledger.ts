@@ -3,6 +3,8 @@ import { type EpochMs, epochMs, secondMs } from "../../src/contract/time.ts";
 import type { WireBill } from "../../src/sandbox/entry.ts";
 import type { Ledger } from "../../src/sandbox/ledger.ts";
 import type { LedgerBill } from "../../src/sandbox/ledger-bill.ts";
+import { snowflake } from "../../src/sandbox/snowflake.ts";
+import type { Interval } from "../../src/sync/intervals.ts";
 import {
   brokenRows,
   disorderedIds,
@@ -10,9 +12,7 @@ import {
   withDisorderedIds,
   withId,
   withOddDecimals,
-} from "../../src/sandbox/ledger-faults.ts";
-import { snowflake } from "../../src/sandbox/snowflake.ts";
-import type { Interval } from "../../src/sync/intervals.ts";
+} from "../faults/ledger.ts";
 import type { SimulatedAccount } from "./account.ts";
 import type { LedgerKind, RecentBill } from "./history.ts";
 

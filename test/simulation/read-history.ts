@@ -3,8 +3,8 @@ import { z } from "zod";
 import { classicProductTypes, unifiedProductTypes } from "../../src/contract/product-types.ts";
 import { dayMs } from "../../src/contract/time.ts";
 import { messageOf, UsageError } from "../../src/errors.ts";
-import { type FaultKind, type LaterCode, laterCodes } from "../../src/sandbox/fault-kinds.ts";
-import { type BrokenRow, brokenRows } from "../../src/sandbox/ledger-faults.ts";
+import { type FaultKind, type LaterCode, laterCodes } from "../faults/kinds.ts";
+import { type BrokenRow, brokenRows } from "../faults/ledger.ts";
 import type { History, ProcessFault } from "./history.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { dayMs } from "../../src/contract/time.ts";
-import type { ScheduledFault } from "../../src/sandbox/fault-kinds.ts";
+import type { ScheduledFault } from "../faults/kinds.ts";
 import type {
   AccountKind,
   History,

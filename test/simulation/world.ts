@@ -3,9 +3,10 @@ import type pg from "pg";
 import { billsOperations } from "../../src/contract/bills-api.ts";
 import { type EpochMs, epochMs, minuteMs, secondMs } from "../../src/contract/time.ts";
 import type { WalletDay } from "../../src/db/days/refresh-days.ts";
-import type { ScheduledFault } from "../../src/sandbox/fault-kinds.ts";
 import { seededRandom } from "../../src/sandbox/random.ts";
 import { createSandbox, type Sandbox } from "../../src/sandbox/sandbox.ts";
+import type { ScheduledFault } from "../faults/kinds.ts";
+import { faultyExchange } from "../faults/schedule.ts";
 import { type VirtualClock, virtualClock } from "../support/virtual-clock.ts";
 import { type SimulatedAccount, simulatedAccount } from "./account.ts";
 import { committedStreams } from "./committed.ts";
@@ -98,11 +99,7 @@ export function openWorld(
     quirks: exchange.quirks,
     pastHorizon: exchange.pastHorizon,
     alterLedger: ledger.alter,
-    faults: {
-      schedule,
-      sleep: time.clock.sleep,
-      onFault,
-    },
+    faults: faultyExchange({ schedule, sleep: time.clock.sleep, onFault }),
   });
   let holder: { readonly run: Run; readonly epoch: number } | undefined;
   const jitter = seededRandom(`way ${history.seed}`);

@@ -10,12 +10,12 @@ import type { Answer } from "../../src/exchange-server/api.ts";
 import { readStoredBills } from "../../src/ledger/bill-rows.ts";
 import { openStore } from "../../src/ledger/ledger-store.ts";
 import { type Comparison, compareWithLedger } from "../../src/sandbox/comparison.ts";
-import { withLatency } from "../../src/sandbox/faults.ts";
 import { createSandbox, type Sandbox, type SandboxOptions } from "../../src/sandbox/sandbox.ts";
 import { Secret } from "../../src/secret.ts";
 import { horizonAt } from "../../src/sync/plan.ts";
 import { type AccountReport, syncAccount } from "../../src/sync/run.ts";
 import type { HeldAccount, Store } from "../../src/sync/store.ts";
+import { withLatency } from "../faults/network.ts";
 import { carried } from "./carried-answer.ts";
 import { type VirtualClock, virtualClock } from "./virtual-clock.ts";
 

@@ -105,14 +105,7 @@ A classic account is served by the v2 API, a unified one by v3, and each is
 refused by the other. An upgrading one begins as classic, is in transit for a
 minute, and is unified then. A demo one has a key for demo trading. If several
 are named, such as --mode classic unified upgrading demo, they are printed as a
-file for ACCOUNTS_FILE.
-
-With --faults it refuses, delays and cuts requests, sends wrong answers and is
-away for minutes, always so that a client can recover. Each fault is printed to
-standard error with the number of the request for bills that it hit. A sync
-against it may end with code 1; after enough runs it must be complete.
-Some bills are restated after a minute, and some appear a second, an hour or 8
-days late: verify finds and heals those that are later than a sync's settle lag.`;
+file for ACCOUNTS_FILE.`;
 
 export const verifyHelp = `
 verify reads the bills of the span, --from inclusive and --to exclusive, from

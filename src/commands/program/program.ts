@@ -254,12 +254,6 @@ function addSandboxCommands(
     .description("run a sandbox exchange until Ctrl-C; prints the lines for .env")
     .option("--port <port>", "0 for any free port", portOf, 0)
     .option("--seed <text>", "the same seed gives the same ledger", "1")
-    .option("--faults <seed>", "make the exchange faulty; the same seed gives the same faults")
-    .option(
-      "--fault-rate <share>",
-      "share of the requests for bills that fail; default 0.05",
-      shareOf,
-    )
     .addOption(
       new Option("--mode <mode...>", "kind of its account; several are printed for ACCOUNTS_FILE")
         .choices(["classic", "unified", "upgrading", "demo"] satisfies SandboxMode[])
@@ -288,10 +282,4 @@ function addSandboxCommands(
 function secondsOf(text: string): number {
   if (/^\d{1,7}$/.test(text)) return Number(text);
   throw new InvalidArgumentError("It is not a whole number of seconds.");
-}
-
-function shareOf(text: string): number {
-  const share = Number(text);
-  if (/^\d*\.?\d+$/.test(text) && share <= 1) return share;
-  throw new InvalidArgumentError("It is not a share from 0 to 1.");
 }

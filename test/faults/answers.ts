@@ -1,6 +1,6 @@
-import { type ApiAnswer, toAnswer } from "../exchange-server/api.ts";
-import { Refusal } from "../exchange-server/source.ts";
-import { type LaterCode, laterCodes, type ScheduledFault } from "./fault-kinds.ts";
+import { type ApiAnswer, toAnswer } from "../../src/exchange-server/api.ts";
+import { Refusal } from "../../src/exchange-server/source.ts";
+import { type Fault, type LaterCode, laterCodes } from "./kinds.ts";
 
 const titles = {
   200: "Just a moment...",
@@ -17,7 +17,7 @@ const html = (status: keyof typeof titles): ApiAnswer => ({
 });
 
 /** The answer that a fault makes of a good one. Unchanged if the fault does not affect answers. */
-export function spoiledAnswer(answer: ApiAnswer, fault: ScheduledFault): ApiAnswer {
+export function spoiledAnswer(answer: ApiAnswer, fault: Fault): ApiAnswer {
   switch (fault.kind) {
     case "too-many-requests":
       return tooMany(answer, fault.retryAfterSeconds);
@@ -73,7 +73,7 @@ const noData = {
   empty: { data: {} },
 } as const;
 
-const dripOf = ({ dripMs, bytes }: ScheduledFault & { readonly kind: "drip" }) =>
+const dripOf = ({ dripMs, bytes }: Fault & { readonly kind: "drip" }) =>
   ({ way: "drip", dripMs, ...(bytes !== undefined && { bytes }) }) as const;
 
 const bytesOf = ({ body }: ApiAnswer): Buffer => Buffer.from(body);

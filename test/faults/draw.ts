@@ -1,4 +1,5 @@
-import { dayMs, hourMs, minuteMs, secondMs } from "../contract/time.ts";
+import { dayMs, hourMs, minuteMs, secondMs } from "../../src/contract/time.ts";
+import { integer, pick, type Random } from "../../src/sandbox/random.ts";
 import {
   type Fault,
   type FaultKind,
@@ -6,8 +7,7 @@ import {
   laterCodes,
   type ScheduledFault,
   survivableKinds,
-} from "./fault-kinds.ts";
-import { integer, pick, type Random } from "./random.ts";
+} from "./kinds.ts";
 
 export type DrawOptions = {
   /** Each fault begins at one of this many requests. */

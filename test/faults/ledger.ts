@@ -1,10 +1,10 @@
-import { productTypes } from "../contract/product-types.ts";
-import { dayMs, epochMs, historyMs, hourMs, minuteMs, secondMs } from "../contract/time.ts";
-import type { WireBill } from "./entry.ts";
-import type { Ledger } from "./ledger.ts";
-import type { LedgerBill } from "./ledger-bill.ts";
-import { integer, type Random, seededRandom, shuffled } from "./random.ts";
-import { snowflake } from "./snowflake.ts";
+import { productTypes } from "../../src/contract/product-types.ts";
+import { dayMs, epochMs, historyMs } from "../../src/contract/time.ts";
+import type { WireBill } from "../../src/sandbox/entry.ts";
+import type { Ledger } from "../../src/sandbox/ledger.ts";
+import type { LedgerBill } from "../../src/sandbox/ledger-bill.ts";
+import { integer, type Random, seededRandom, shuffled } from "../../src/sandbox/random.ts";
+import { snowflake } from "../../src/sandbox/snowflake.ts";
 
 /**
  * The ways in which a row can break the contract. A client must set each aside without stopping its
@@ -148,22 +148,6 @@ export const withId = (row: WireBill, id: string): WireBill => {
   if ("billId" in row) return { ...row, billId: id };
   return "id" in row ? { ...row, id } : row;
 };
-
-/**
- * How late the bills of {@link withLateAndRestated} are: from shorter than every settle lag to much
- * longer.
- */
-const latenessMs = [secondMs, hourMs, 8 * dayMs] as const;
-
-/** The ledger with bills of each product type that come late, and some that are restated soon. */
-export function withLateAndRestated(ledger: Ledger, seed: string): Ledger {
-  const count = 5;
-  const restated = withRestatements(ledger, { seed, count, at: ledger.now + minuteMs });
-  return latenessMs.reduce(
-    (altered, lateMs) => withLateBills(altered, { seed: `${seed}/${lateMs}`, count, lateMs }),
-    restated,
-  );
-}
 
 /**
  * Changes `count` bills of each product type. By default it chooses bills that stay within the 90

@@ -1,12 +1,12 @@
-import { isUnified } from "../contract/product-types.ts";
-import { epochMs, historyMs, hourMs, unifiedIntervalMaxMs } from "../contract/time.ts";
+import { isUnified } from "../../src/contract/product-types.ts";
+import { epochMs, historyMs, hourMs, unifiedIntervalMaxMs } from "../../src/contract/time.ts";
 import {
   type BillsRequest,
   Refusal,
   type Source,
   type WirePage,
-} from "../exchange-server/source.ts";
-import type { Meeting, ScheduledFault } from "./fault-kinds.ts";
+} from "../../src/exchange-server/source.ts";
+import type { Meeting, ScheduledFault } from "./kinds.ts";
 
 /** A page with bills, and the cursor for the page after it. */
 type FullPage = { readonly bills: readonly unknown[]; readonly endId: string };
