@@ -419,7 +419,9 @@ describe("a bill that the first question of a run was served", () => {
     const report = await simulation.sync();
     expect(report).not.toSatisfy(isComplete);
     expect(messageOf(only(report).error)).toMatch(`served bill ${hidden} first, and left it out`);
-    const { coverage } = await known("left-out");
+    const { coverage, open } = await known("left-out");
+    // A cursor below the bill would keep the next run from it.
+    expect(open.map(({ cursor }) => cursor)).toEqual([undefined]);
     expect(coverage.every(({ from, to }) => !bill || bill.cTime < from || bill.cTime >= to)).toBe(
       true,
     );

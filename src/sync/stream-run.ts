@@ -240,29 +240,34 @@ export class StreamRun {
   }
 
   async #commit(page: PageCommit): Promise<PageCounts> {
-    this.#refuseUnstored(page);
-    const counts = await this.#deps.held.store.commitPage(page);
+    const { store } = this.#deps.held;
+    const unmet = this.#unmetBill(page);
+    if (unmet !== undefined) {
+      // Without a cursor: the next run would resume below the bill.
+      await store.commitPage({ ...page, next: { cursor: undefined } });
+      const { from, to } = page.window;
+      throw new ContradictionError(
+        `the exchange served bill ${printableLine(unmet)} first, and left it out of its time, ` +
+          `${isoTime(from)} to ${isoTime(to)}, which stays unread; run again`,
+      );
+    }
+    const counts = await store.commitPage(page);
     if ("end" in page.next) {
       this.#proven.push(...page.next.end.proven);
-      await this.#deps.held.store.refreshEndedDays();
+      await store.refreshEndedDays();
     }
     return counts;
   }
 
-  /** @throws ContradictionError where the page's walk has not met a bill that a probe was served. */
-  #refuseUnstored({ bills, rejected, next, window }: PageCommit): void {
+  /** A bill that a probe was served, and that the walk of its time did not meet, if the page ends that walk. */
+  #unmetBill({ bills, rejected, next }: PageCommit): string | undefined {
     const { idOf } = billsApiOf(this.stream.productType);
     for (const { billId } of bills) this.#unstored.delete(billId);
     for (const { received } of rejected) this.#unstored.delete(idOf(received) ?? "");
-    if (!("end" in next)) return;
+    if (!("end" in next)) return undefined;
     const isProven = (time: EpochMs) =>
       next.end.proven.some(({ from, to }) => time >= from && time < to);
-    const [bill] = [...this.#unstored].find(([, time]) => isProven(time)) ?? [];
-    if (bill === undefined) return;
-    throw new ContradictionError(
-      `the exchange served bill ${printableLine(bill)} first, and left it out of its time, ` +
-        `${isoTime(window.from)} to ${isoTime(window.to)}, which stays unread; run again`,
-    );
+    return [...this.#unstored].find(([, time]) => isProven(time))?.[0];
   }
 
   /**
