@@ -8,7 +8,7 @@ import { findWrongDays } from "../src/db/days/compare-days.ts";
 import { markMeaningOf } from "../src/db/days/mark-days.ts";
 import { holdMeaning } from "../src/db/days/meaning-turns.ts";
 import { refreshAllDays, refreshDaysOf, refreshSomeDays } from "../src/db/days/refresh-days.ts";
-import { takeTurn } from "../src/db/lease/account-turn.ts";
+import { checkLease, pauseHolder } from "../src/db/lease/lease.ts";
 import { migrate } from "../src/db/migrate.ts";
 import { upsertBills } from "../src/ledger/upsert-bills.ts";
 import { aBill, aStream } from "./support/bills.ts";
@@ -23,10 +23,14 @@ const { db } = tables;
 const noon = epochMs(Date.UTC(2026, 2, 3, 12));
 const never = new AbortController().signal;
 
-/** Stores a bill as a page does, with the account's turn. */
+/** Stores a bill as a page does. */
 const store = (stream: ReturnType<typeof aStream>, billId: string, amount: string) =>
   inTransaction(db, async (tx) => {
-    await takeTurn(tx, stream.account);
+    await tx.execute(sql`
+      insert into leases (account, holder, epoch, expires_at)
+      values (${stream.account}, 'test', 1, clock_timestamp())
+      on conflict (account) do nothing`);
+    await checkLease(tx, { account: stream.account, epoch: 1 });
     await upsertBills(tx, [{ stream, bills: [aBill({ billId, amount, cTime: noon })] }]);
   });
 
@@ -50,9 +54,9 @@ test("days that one process computed before a page are not stored over those tha
   await store(stream, "1", "1");
   const computed = Promise.withResolvers<void>();
   const goOn = Promise.withResolvers<void>();
-  // It has taken the account's turn and computed the day, and now waits.
+  // It has paused the account's holder and computed the day, and now waits.
   const slow = inTransaction(db, async (tx) => {
-    await takeTurn(tx, account);
+    await pauseHolder(tx, account);
     await tx.execute(sql`
       insert into ledger_days
       select * from current_ledger_days where account = ${account}`);
@@ -77,7 +81,7 @@ test("a refresh waits for whoever writes the account", async () => {
   const goOn = Promise.withResolvers<void>();
   const isWritten = Promise.withResolvers<void>();
   const writer = inTransaction(db, async (tx) => {
-    await takeTurn(tx, account);
+    await checkLease(tx, { account, epoch: 1 });
     await upsertBills(tx, [{ stream, bills: [aBill({ billId: "2", amount: "10", cTime: noon })] }]);
     isWritten.resolve();
     await goOn.promise;

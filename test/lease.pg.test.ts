@@ -5,7 +5,7 @@ import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { systemClock } from "../src/clock.ts";
 import { inTransaction, openDatabase } from "../src/db/connect.ts";
-import { checkLease, leaseTiming } from "../src/db/lease/lease.ts";
+import { checkLease, leaseTiming, pauseHolder } from "../src/db/lease/lease.ts";
 import { readLeasedNames } from "../src/db/lease/leased-accounts.ts";
 import { Leases, type LeasesOptions, type TakeOptions } from "../src/db/lease/leases.ts";
 import { AccountHeldError, LeaseLostError, StoppedError } from "../src/errors.ts";
@@ -351,6 +351,36 @@ test("a renewal passes beside a page's transaction", async () => {
     await sleep(100);
     await until(async () => (await leaseOf(account)).left_ms >= left_ms);
   });
+});
+
+test("who makes anew what is derived from bills waits for a page, holds up the next, and keeps nobody from renewing", async () => {
+  const account = randomUUID();
+  await using lease = await hold(account);
+  const order: string[] = [];
+  const inOrder = (what: string) => order.push(what);
+  const page = Promise.withResolvers<void>();
+  const writing = inTransaction(tables.db, async (tx) => {
+    await checkLease(tx, lease);
+    const rebuild = inTransaction(tables.db, async (other) => {
+      await pauseHolder(other, account);
+      inOrder("rebuild");
+      const next = inTransaction(tables.db, (third) => checkLease(third, lease));
+      await untilBlocked(tables.db, 1);
+      inOrder("still rebuild");
+      return { next: next.then(() => inOrder("next page")) };
+    });
+    await untilBlocked(tables.db, 1);
+    const { left_ms } = await leaseOf(account);
+    await sleep(100);
+    await until(async () => (await leaseOf(account)).left_ms >= left_ms);
+    inOrder("page");
+    page.resolve();
+    return { rebuild };
+  });
+  await page.promise;
+  await (await (await writing).rebuild).next;
+  expect(order).toEqual(["page", "rebuild", "still rebuild", "next page"]);
+  lease.assertHeld();
 });
 
 test("a run that is refused keeps nobody from renewing", async () => {

@@ -25,7 +25,8 @@ import { lookUpPages, writePages } from "./write-pages.ts";
 
 /**
  * The tables of one account, as the sync that holds it writes them. After the server did not answer, or
- * kept a lock too long, all further work fails at once: each page would wait as long again.
+ * kept a lock too long, all further work fails at once: each page would wait as long again. So it does after
+ * a commit without an answer, on which the server may still be at work.
  *
  * @param lockWaits the whole run's limits. Default a limit for each transaction.
  */
@@ -38,14 +39,16 @@ export function openStore(
   // One transaction at a time: two at once would both count what both store. Waiting here, and not in
   // the database, keeps no connection busy.
   const turns = new PQueue({ concurrency: 1 });
-  let silence: DatabaseSilentError | undefined;
+  /** The error after which all further work fails. */
+  let end: unknown;
+  let isUnanswered = false;
   let time: string | undefined;
   const unlessSilent = async <T>(work: () => Promise<T>): Promise<T> => {
-    if (silence !== undefined) throw silence;
+    if (end !== undefined) throw end;
     try {
       return await withDatabaseErrors(work);
     } catch (error) {
-      if (error instanceof DatabaseSilentError) silence = error;
+      if (isUnanswered || error instanceof DatabaseSilentError) end = error;
       throw error;
     }
   };
@@ -119,7 +122,10 @@ export function openStore(
               return writePages(tx, pages, before, runId);
             },
             isChecked: ({ bills }) => bills.isWatched,
-            onUnanswered,
+            onUnanswered() {
+              isUnanswered = true;
+              onUnanswered();
+            },
           },
           limits,
         ),

@@ -1,7 +1,7 @@
 import { type SQL, sql } from "drizzle-orm";
 import { type Database, inTransaction, type Queryable, type Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
-import { takeTurn } from "../db/lease/account-turn.ts";
+import { pauseHolder } from "../db/lease/lease.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import { isOneOf } from "../db/sql/one-of.ts";
 import type { Stream } from "../sync/store.ts";
@@ -107,7 +107,7 @@ export async function findWrongTimes(db: Queryable, account: string): Promise<re
 export function setTimesRight(db: Database, account: string): Promise<readonly Stream[]> {
   return withDatabaseErrors(() =>
     inTransaction(db, async (tx) => {
-      await takeTurn(tx, account);
+      await pauseHolder(tx, account);
       const wrong = await findWrongTimes(tx, account);
       if (wrong.length > 0) {
         const productTypes = wrong.map(({ productType }) => productType);

@@ -1,7 +1,7 @@
 import { type SQL, sql } from "drizzle-orm";
 import { type Database, inTransaction, type StatementLimit, type Transaction } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
-import { takeTurn } from "../lease/account-turn.ts";
+import { pauseHolder } from "../lease/lease.ts";
 import { walletOf } from "../sql/wallet.ts";
 import { type DayTable, dayTables } from "./day-views.ts";
 import { dayOfColumn } from "./mark-days.ts";
@@ -101,7 +101,7 @@ export function markWrongDays(
 ): Promise<void> {
   return withDatabaseErrors(() =>
     inTransaction(db, async (tx) => {
-      await takeTurn(tx, account);
+      await pauseHolder(tx, account);
       await tx.execute(sql`
         insert into dirty_days (account, wallet, day, cause)
         select account, wallet, day, 'bills'

@@ -1,7 +1,7 @@
 import { type SQL, sql } from "drizzle-orm";
 import { type Database, inTransaction, type StatementLimit } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
-import { takeTurn } from "../lease/account-turn.ts";
+import { pauseHolder } from "../lease/lease.ts";
 import { walletText } from "../sql/wallet.ts";
 import { type ChainDay, endColumns, endsOf, findAllEnds } from "./day-ends.ts";
 import { addSums, allBillsOf, type SumTable, sumsOf, sumTables, typeDaySums } from "./day-sums.ts";
@@ -102,7 +102,7 @@ export function rebuildDays(
     inTransaction(
       db,
       async (tx) => {
-        await takeTurn(tx, account);
+        await pauseHolder(tx, account);
         for (const name of [...sumTables.map((table) => table.name), "day_ends"]) {
           await tx.execute(sql`delete from ${sql.identifier(name)} where account = ${account}`);
         }

@@ -8,7 +8,7 @@ import {
   type Transaction,
 } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
-import { takeTurn } from "../lease/account-turn.ts";
+import { pauseHolder } from "../lease/lease.ts";
 import { textArray } from "../sql/array-literal.ts";
 import { isOneOf } from "../sql/one-of.ts";
 import { productTypesOf } from "../sql/wallet.ts";
@@ -51,7 +51,7 @@ const lockMaxMs = secondMs;
 export function refreshSomeDays(
   db: Database,
   scope: DirtyScope,
-  check: (tx: Transaction) => Promise<unknown> = (tx) => takeTurn(tx, scope.account),
+  check: (tx: Transaction) => Promise<unknown> = (tx) => pauseHolder(tx, scope.account),
 ): Promise<Refreshed> {
   return inTransactionAfter(
     db,

@@ -5,7 +5,6 @@ import type { Queryable, Transaction } from "../connect.ts";
 import { textArray } from "../sql/array-literal.ts";
 import { onlyRow } from "../sql/only-row.ts";
 import { timeText } from "../sql/time-text.ts";
-import { takeTurn } from "./account-turn.ts";
 
 /**
  * One lease an account: a row of `leases`. Its holder is the one process that asks the exchange for the
@@ -227,17 +226,11 @@ export async function giveBack(
 }
 
 /**
- * Fails a transaction whose run lost the lease, and makes the account's writers take turns. Another process
- * can take the lease only after the transaction; renewals need not wait for it.
+ * Fails a transaction whose run lost the lease. Another process can take the lease only after the
+ * transaction; renewals need not wait for it.
  * @returns the database's time, as text. Nothing that is stored for the account after this is older.
  */
-export async function checkLease(tx: Transaction, lease: LeaseInUse): Promise<string> {
-  // In this order, in one round trip.
-  const [, now] = await Promise.all([takeTurn(tx, lease.account), refuseOvertaken(tx, lease)]);
-  return now;
-}
-
-async function refuseOvertaken(tx: Transaction, { account, epoch }: LeaseInUse): Promise<string> {
+export async function checkLease(tx: Transaction, { account, epoch }: LeaseInUse): Promise<string> {
   const { rows } = await tx.execute<{ holder: string; epoch: string; now: string }>(sql`
     select holder, epoch, ${timeText(sql`clock_timestamp()::timestamptz(3)`)} as now
     from leases
@@ -248,4 +241,13 @@ async function refuseOvertaken(tx: Transaction, { account, epoch }: LeaseInUse):
     throw overtaken(account, row?.holder ?? "");
   }
   return row.now;
+}
+
+/**
+ * For a transaction that makes anew what is derived from an account's bills, by a process that need not hold
+ * the account: waits for the transaction of its holder, and lets none begin. Renewals skip the row meanwhile,
+ * so this must be over within seconds. Every account with bills has a row: a restore makes those that lack one.
+ */
+export async function pauseHolder(tx: Transaction, account: string): Promise<void> {
+  await tx.execute(sql`select from leases where account = ${account} for update`);
 }
