@@ -202,6 +202,17 @@ test("a group whose commit was not answered is not committed again: each page fa
   expect(await checkpoints(tables.db, held.stream)).toEqual(moved);
 });
 
+test("after a commit without an answer a run stores nothing more: the server may still be at work on it", async () => {
+  const held = await planned();
+  const { stream, runId } = held;
+  const db = losing("its answer", /^commit/);
+  const store = openStore(db, { account: stream.account, epoch: 1 }, runId);
+  for (const page of onePageAWindow(held).slice(0, 2)) {
+    await expect(store.commitPage(page)).rejects.toThrow(DatabaseError);
+  }
+  expect(await readStoredBills(tables.db, stream)).toHaveLength(2);
+});
+
 test("a group whose connection breaks after COMMIT was sent is not tried again: it may be stored", async () => {
   const held = await planned();
   const db = losing("its answer", /^insert into "bills"/);
