@@ -8,7 +8,7 @@ import { minuteMs, secondMs } from "../contract/time.ts";
 import { DatabaseError, messageOf } from "../errors.ts";
 import { Connections, connectMaxMs } from "./connections.ts";
 import { connectionOf } from "./driver.ts";
-import { isRefused, lent } from "./lent-connection.ts";
+import { assertCommitted, isCommit, isRefused, lent, refusingLater } from "./lent-connection.ts";
 
 declare const isTransaction: unique symbol;
 
@@ -207,14 +207,17 @@ export function inTwoRoundTrips<T, Read>(
     const found = await begin(client, read, options);
     const { stream } = connectionOf(client);
     stream.cork();
-    const writing = Promise.try(write, transactionOn(client), found);
+    let isSent = false;
+    const open = refusingLater(client, () => isSent);
+    const writing = Promise.try(write, transactionOn(open), found);
     let isFailed = isChecked?.(found) ?? false;
     writing.catch(() => {
       isFailed = true;
     });
     // Until Drizzle has handed over all statements, or the work has failed before it sent them.
     await setImmediate();
-    const committing = isFailed ? undefined : client.query(commitText);
+    isSent = !isFailed;
+    const committing = isSent ? client.query(commitText) : undefined;
     stream.uncork();
     if (committing === undefined) {
       const result = await writing;
@@ -233,13 +236,6 @@ export function inTwoRoundTrips<T, Read>(
 }
 
 const commitText = { text: "commit" };
-
-const isCommit = ({ command }: pg.QueryResult): boolean => command === "COMMIT";
-
-/** The server answers ROLLBACK where a statement failed and the work went on regardless. */
-function assertCommitted(answer: pg.QueryResult): void {
-  if (!isCommit(answer)) throw new Error(`defect: the commit ended in ${answer.command}`);
-}
 
 /**
  * Settings for a plan that the server keeps and so makes for an account of average size. For a large ledger

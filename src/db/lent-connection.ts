@@ -58,3 +58,21 @@ function isEnded(error: unknown): boolean {
 /** Whether the server itself says that a statement failed, and goes on. */
 export const isRefused = (error: unknown): boolean =>
   error instanceof pg.DatabaseError && error.severity === "ERROR";
+
+/** The connection, for as long as statements may be sent: a later one would run outside of its transaction. */
+export function refusingLater(client: pg.PoolClient, isOver: () => boolean): pg.PoolClient {
+  return new Proxy(client, {
+    get: (target, name) => {
+      if (name === "query" && isOver()) throw new Error("defect: a statement came after COMMIT");
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+}
+
+export const isCommit = ({ command }: pg.QueryResult): boolean => command === "COMMIT";
+
+/** The server answers ROLLBACK where a statement failed and the work went on regardless. */
+export function assertCommitted(answer: pg.QueryResult): void {
+  if (!isCommit(answer)) throw new Error(`defect: the commit ended in ${answer.command}`);
+}
