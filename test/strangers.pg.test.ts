@@ -115,7 +115,8 @@ test("what another role made in schema public never runs as the program's user, 
 test("a trigger of another role on one of the program's tables is refused", async () => {
   await query(
     database.url,
-    `create schema theirs authorization ${stranger}; grant trigger on bills to ${stranger}`,
+    `revoke create on schema public from public;
+     create schema theirs authorization ${stranger}; grant trigger on bills to ${stranger}`,
   );
   await query(
     as(stranger),
