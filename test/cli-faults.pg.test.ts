@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { dayMs, minuteMs, secondMs } from "../src/contract/time.ts";
 import { openDatabase } from "../src/db/connect.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
+import { sendDelivered } from "./faults/delivery.ts";
 import { type FaultKind, type ScheduledFault, survivableKinds } from "./faults/kinds.ts";
 import { faultyExchange } from "./faults/schedule.ts";
 import { environmentFor, runCli } from "./support/cli.ts";
@@ -48,6 +49,7 @@ test("the real sync gets exactly the ledger out of an exchange with faults of ev
   await using sandbox = await openSandbox({
     seed: "cli-faults",
     density: 1.8,
+    send: sendDelivered,
     faults: faultyExchange({ schedule, onFault: ({ kind }) => met.add(kind) }),
   });
   await using database = await testDatabase();

@@ -9,6 +9,7 @@ import type { ExchangeError, ExchangeErrorKind } from "../src/errors.ts";
 import type { ApiRequest } from "../src/exchange-server/api.ts";
 import { pick, seededRandom } from "../src/sandbox/random.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
+import { sendDelivered } from "./faults/delivery.ts";
 import type { Fault } from "./faults/kinds.ts";
 import { withFaults } from "./faults/network.ts";
 import {
@@ -373,6 +374,7 @@ describe("another attempt", () => {
       seed: 1,
       density: 0.1,
       now: time.now,
+      send: sendDelivered,
       wrapAnswer: (answer) => withFaults(answer, decide),
     });
     await using asking = openClient(sandbox.url, { account: sandbox.account, time });

@@ -24,6 +24,7 @@ import {
   sandboxEnvironment,
 } from "../src/sandbox/sandbox.ts";
 import { type Quirks, servedBills } from "../src/sandbox/source.ts";
+import { sendDelivered } from "./faults/delivery.ts";
 import { withRefusedProducts } from "./faults/network.ts";
 
 const start = Date.UTC(2025, 5, 1, 10, 11, 12, 345);
@@ -559,7 +560,7 @@ describe("over HTTP", () => {
     const body = JSON.stringify({ code: "00000", data: "x".repeat(5_000) });
     const delivery = { way: "cut", afterBytes: 2_000 } as const;
     const answer = async () => ({ status: 200, headers: {}, body, delivery });
-    await using server = await serveApi(answer);
+    await using server = await serveApi(answer, { send: sendDelivered });
     const response = await fetch(server.url);
     expect(response.status).toBe(200);
     await expect(response.text()).rejects.toThrow();

@@ -5,6 +5,7 @@ import { envelopeOf, failureOf } from "../src/exchange/answer.ts";
 import { transportLimits } from "../src/exchange/transport.ts";
 import { seededRandom } from "../src/sandbox/random.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
+import { sendDelivered } from "./faults/delivery.ts";
 import { drawFaultSchedule } from "./faults/draw.ts";
 import {
   expectations,
@@ -50,6 +51,7 @@ async function openFaulty(schedule: readonly ScheduledFault[], density = 0.3) {
       productTypes: ["USDT-FUTURES"],
       density,
       now: time.now,
+      send: sendDelivered,
       faults: faultyExchange({
         schedule,
         onFault: (fault, request) => met.push(`${request} ${fault.kind}`),

@@ -21,19 +21,7 @@ export type ApiAnswer = {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-  /** A fault on the answer's way, which the transport acts out. Default none. */
-  readonly delivery?: Delivery;
 };
-
-export type Delivery =
-  /** Resets the connection before the first byte. */
-  | { readonly way: "reset" }
-  /** Breaks the connection after so many bytes of the body. */
-  | { readonly way: "cut"; readonly afterBytes: number }
-  /** Sends nothing for this long, then all. */
-  | { readonly way: "hold"; readonly holdMs: number }
-  /** Sends so many bytes of the body, default all, one each `dripMs`, then the rest. */
-  | { readonly way: "drip"; readonly dripMs: number; readonly bytes?: number };
 
 export type Answer = (request: ApiRequest) => Promise<ApiAnswer>;
 

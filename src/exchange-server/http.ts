@@ -1,15 +1,7 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
-import { setTimeout as sleep } from "node:timers/promises";
-import {
-  type Answer,
-  type ApiAnswer,
-  type ApiRequest,
-  type Delivery,
-  toAnswer,
-  warn,
-} from "./api.ts";
+import { type Answer, type ApiAnswer, type ApiRequest, toAnswer, warn } from "./api.ts";
 import { Refusal } from "./source.ts";
 
 // For URL and headers together. The longest legitimate request has about 1 KiB.
@@ -27,6 +19,8 @@ export type ServeOptions = {
   readonly port?: number;
   /** Called with an error that the answer function threw. Default a process warning. */
   readonly onError?: (error: unknown) => void;
+  /** Sends an answer otherwise than whole and at once. */
+  readonly send?: (outgoing: ServerResponse, answer: ApiAnswer) => void | Promise<void>;
 };
 
 /**
@@ -36,7 +30,7 @@ export type ServeOptions = {
  */
 export async function serveApi(
   answer: Answer,
-  { host = "127.0.0.1", port = 0, onError = warn }: ServeOptions = {},
+  { host = "127.0.0.1", port = 0, onError = warn, send = sendWhole }: ServeOptions = {},
 ): Promise<ApiServer> {
   const server = createServer({
     maxHeaderSize: headBytesMax,
@@ -101,61 +95,11 @@ export const sentQueryOf = (url: string): string => {
   return at === -1 ? "" : (url.slice(at + 1).split("#")[0] ?? "");
 };
 
-async function send(outgoing: ServerResponse, given: ApiAnswer): Promise<void> {
-  const { delivery } = given;
-  // Aborted where the client leaves before the answer is sent.
-  const gone = new AbortController();
-  outgoing.once("close", () => gone.abort());
-  switch (delivery?.way) {
-    case undefined:
-      return sendRest(outgoing, given);
-    case "reset":
-      outgoing.socket?.resetAndDestroy();
-      return;
-    case "cut": {
-      const body = startBody(outgoing, given).subarray(0, delivery.afterBytes);
-      // The client has seen the promised length, then loses the connection.
-      outgoing.write(body, () => outgoing.socket?.destroy());
-      return;
-    }
-    case "hold":
-      await wait(delivery.holdMs, gone.signal);
-      return sendRest(outgoing, given);
-    case "drip":
-      return drip(outgoing, given, delivery, gone.signal);
-    default:
-      delivery satisfies never;
-  }
-}
-
-/** Sends the head. @returns the bytes of the body, which are still to be sent. */
-function startBody(outgoing: ServerResponse, { status, headers, body }: ApiAnswer): Buffer {
+function sendWhole(outgoing: ServerResponse, { status, headers, body }: ApiAnswer): void {
+  if (outgoing.destroyed) return;
   const bytes = Buffer.from(body);
-  outgoing.writeHead(status, { ...headers, "content-length": bytes.length });
-  return bytes;
+  outgoing.writeHead(status, { ...headers, "content-length": bytes.length }).end(bytes);
 }
-
-function sendRest(outgoing: ServerResponse, given: ApiAnswer): void {
-  if (!outgoing.destroyed) outgoing.end(startBody(outgoing, given));
-}
-
-async function drip(
-  outgoing: ServerResponse,
-  given: ApiAnswer,
-  { dripMs, bytes: dripped }: Extract<Delivery, { way: "drip" }>,
-  gone: AbortSignal,
-): Promise<void> {
-  const body = startBody(outgoing, given);
-  const end = Math.min(dripped ?? body.length, body.length);
-  for (let index = 0; index < end && !gone.aborted; index++) {
-    outgoing.write(body.subarray(index, index + 1));
-    await wait(dripMs, gone);
-  }
-  if (!gone.aborted) outgoing.end(body.subarray(end));
-}
-
-const wait = (delayMs: number, signal: AbortSignal): Promise<unknown> =>
-  sleep(delayMs, undefined, { signal }).catch(() => undefined);
 
 /** Answers a request that is not HTTP, or too long, in the envelope as well. */
 function refuseUnreadable(error: NodeJS.ErrnoException, socket: Duplex): void {

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { type Answer, createApi } from "../exchange-server/api.ts";
 import type { Statistics } from "../exchange-server/arrivals.ts";
-import { serveApi } from "../exchange-server/http.ts";
+import { type ServeOptions, serveApi } from "../exchange-server/http.ts";
 import type { LongSpans, PastHorizon } from "../exchange-server/routes.ts";
 import type { Credential, Source } from "../exchange-server/source.ts";
 import { makeContracts } from "./contracts.ts";
@@ -62,7 +62,7 @@ export type SandboxHooks = (now: () => number) => {
 };
 
 export type Sandbox = {
-  /** Answers in process, for simulations. The caller has to carry out a `delivery`. */
+  /** Answers in process, for simulations. */
   readonly answer: Answer;
   readonly accounts: readonly SandboxAccount[];
   /** The first account. */
@@ -113,13 +113,14 @@ const asItIs = <What>(what: What): What => what;
 
 /** The sandbox exchange on a port of this machine, until it is disposed. */
 export async function openSandbox(
-  options: SandboxOptions & { readonly host?: string; readonly port?: number },
+  options: SandboxOptions & Pick<ServeOptions, "host" | "port" | "send">,
 ): Promise<OpenSandbox> {
   const sandbox = createSandbox(options);
-  const { host, port } = options;
+  const { host, port, send } = options;
   const server = await serveApi(sandbox.answer, {
     ...(host !== undefined && { host }),
     ...(port !== undefined && { port }),
+    ...(send !== undefined && { send }),
   });
   return {
     ...sandbox,

@@ -26,7 +26,7 @@ export function sendEnvelope(
     .send(body);
 }
 
-const wrapped = ({ text }: JsonText, requestTime: number): Omit<ApiAnswer, "delivery"> => ({
+const wrapped = ({ text }: JsonText, requestTime: number): ApiAnswer => ({
   status: 200,
   headers: { "content-type": "application/json" },
   body: `{"code":"${successCode}","msg":"success","requestTime":${requestTime},"data":${text}}`,

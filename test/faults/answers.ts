@@ -1,5 +1,6 @@
 import { type ApiAnswer, toAnswer } from "../../src/exchange-server/api.ts";
 import { Refusal } from "../../src/exchange-server/source.ts";
+import type { DeliveredAnswer } from "./delivery.ts";
 import { type Fault, type LaterCode, laterCodes } from "./kinds.ts";
 
 const titles = {
@@ -17,7 +18,7 @@ const html = (status: keyof typeof titles): ApiAnswer => ({
 });
 
 /** The answer that a fault makes of a good one. Unchanged if the fault does not affect answers. */
-export function spoiledAnswer(answer: ApiAnswer, fault: Fault): ApiAnswer {
+export function spoiledAnswer(answer: ApiAnswer, fault: Fault): DeliveredAnswer {
   switch (fault.kind) {
     case "too-many-requests":
       return tooMany(answer, fault.retryAfterSeconds);

@@ -1,13 +1,13 @@
 import { ExchangeError } from "../../src/errors.ts";
 import { type HttpAnswer, transportLimits } from "../../src/exchange/transport.ts";
-import type { ApiAnswer } from "../../src/exchange-server/api.ts";
+import type { DeliveredAnswer } from "../faults/delivery.ts";
 
 /**
  * What a client in this process gets of an answer, as the real transport would give it, and when.
  * @throws ExchangeError of kind `unavailable` if the transport would have given up.
  */
 export async function carried(
-  { status, headers, body, delivery }: ApiAnswer,
+  { status, headers, body, delivery }: DeliveredAnswer,
   sleep: (delayMs: number) => Promise<unknown>,
 ): Promise<HttpAnswer> {
   const { silenceMaxMs, wholeAnswerMaxMs } = transportLimits;
