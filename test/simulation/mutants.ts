@@ -68,7 +68,7 @@ export const mutants: readonly Mutant[] = [
     changes: [
       [
         "this.#questions.next === undefined;",
-        "this.#questions.next === undefined || fetched.rows.length < 99;",
+        "this.#questions.next === undefined || read.bills.length + read.rejected.length < 99;",
       ],
     ],
   },
@@ -78,7 +78,7 @@ export const mutants: readonly Mutant[] = [
     changes: [
       [
         "this.#questions.next === undefined;",
-        "this.#questions.next === undefined || fetched.rows.length === 0;",
+        "this.#questions.next === undefined || read.bills.length + read.rejected.length === 0;",
       ],
     ],
   },
