@@ -214,3 +214,16 @@ test("no statement names a table that a migration has dropped", () => {
   );
   expect(named).toEqual([]);
 });
+
+test("no sync waits for an advisory lock, which users of the database may hold; workers of the fleet do", () => {
+  expect(counted(/\bpg_(?:try_)?advisory_\w*lock/g)).toEqual({
+    // Who uses the embedded server, which no other user reaches.
+    "src/db/embedded/embedded.ts": 3,
+    // A migration that is due, and nothing where none is.
+    "src/db/migrate.ts": 1,
+    // Workers fetch jobs one at a time. The roles of docs/operations.md keep the analyst from holding it.
+    "src/fleet/queue.ts": 1,
+    // reconcile --full counts bills again.
+    "src/ledger/bill-counts.ts": 1,
+  });
+});
