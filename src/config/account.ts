@@ -21,8 +21,7 @@ export type Account = {
   /** A parent account's risk units; none for a risk unit's own account. */
   readonly riskUnitIds?: readonly string[];
   /**
-   * The exchange's user, where several accounts here are one user's: they are read one after the other,
-   * since they share the user's rate limit. Default a user of its own.
+   * The exchange's user, where several accounts here are one user's: they share its rate limit. Default a user of its own.
    */
   readonly uid?: string;
 };
