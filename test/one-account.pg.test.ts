@@ -20,10 +20,7 @@ const forSeveral: readonly (readonly [pattern: RegExp, why: string])[] = [
     / from dirty_days where \S.* group by account/,
     "whose days are to be stored: account by account, then",
   ],
-  [
-    / from streams left join stream_states /,
-    "whether a new key's ledger is that of another account",
-  ],
+  [/ from streams cross join unnest/, "whether a new key's ledger is that of another account"],
   [/ from stream_states where /, "what is retired or refused, of the accounts of a command"],
   [/ from rejected_bills where resolved_at is null/, "which rows are rejected, for all to see"],
   [/^select distinct account, product_type as "productType" from checkpoints/, "what there is"],

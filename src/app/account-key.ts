@@ -62,9 +62,6 @@ export async function proveKey(
 const isKnown = ({ fingerprint, isRecorded, unproven }: KeyState): boolean =>
   isRecorded || (unproven !== undefined && unproven.fingerprint === fingerprint);
 
-// How many of a page's bills are looked up in other accounts. All of them, in each of many accounts, would be slow.
-const comparedMax = 5;
-
 /** A key that stores an account's rows. */
 export class AccountKey {
   readonly #db: Database;
@@ -143,9 +140,7 @@ export class AccountKey {
     { since }: UnprovenKey,
   ): Promise<void> {
     if (this.#isVouched) return;
-    // The oldest: the other account may not have read the very newest yet.
-    const compared = bills.toSorted((a, b) => a.cTime - b.cTime).slice(0, comparedMax);
-    const other = await accountWith(this.#db, stream, since, compared);
+    const other = await accountWith(this.#db, stream, since, bills);
     if (other === undefined) return;
     const { account } = this.#named;
     throw new KeyTakenError(

@@ -205,12 +205,15 @@ function refuseImpossibleTime(
   );
 }
 
+// A cache that ignores the key would answer one account with another's bills. The signature covers no header.
+const noCache = { "Cache-Control": "no-cache", Pragma: "no-cache" };
+
 function headersOf(
   { credentials, demo = false, exchangeClock, locale }: ClientDeps,
   operation: Operation,
   query: Query,
 ): Record<string, string> {
-  if (operation.access === "public") return {};
+  if (operation.access === "public") return noCache;
   if (credentials === undefined) {
     throw new Error(`defect: ${operation.name} is signed, and the client has no credentials`);
   }
@@ -223,6 +226,7 @@ function headersOf(
     "ACCESS-TIMESTAMP": timestamp,
     locale,
     "Content-Type": "application/json",
+    ...noCache,
     ...(demo ? { paptrading: "1" } : {}),
   };
 }

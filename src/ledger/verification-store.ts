@@ -2,11 +2,13 @@ import { sql } from "drizzle-orm";
 import PQueue from "p-queue";
 import type { Bill, BillText } from "../contract/bill.ts";
 import { type EpochMs, isoTime } from "../contract/time.ts";
+import { accountWithAll } from "../db/accounts/proof-store.ts";
 import { type Database, inTransaction, type Queryable, type Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { checkLease, type LeaseInUse } from "../db/lease/lease.ts";
 import type { LockWaits } from "../db/lease/lock-waits.ts";
-import { msOf, timeFrom } from "../db/sql/time-text.ts";
+import { onlyRow } from "../db/sql/only-row.ts";
+import { msOf, timeFrom, timeText } from "../db/sql/time-text.ts";
 import type { Interval } from "../sync/intervals.ts";
 import type { Stream } from "../sync/store.ts";
 import type { DifferingBill, Repair, StoredBill, VerifyStore } from "../sync/verify-store.ts";
@@ -33,14 +35,18 @@ export function openVerifyStore(
     );
   // One transaction at a time. Waiting here, and not in the database, keeps no connection busy.
   const turns = new PQueue({ concurrency: 1 });
+  let healsSince: string | undefined;
   return {
     compare: (stream, bills) => read((from) => compareBills(from, stream, bills)),
+    whyForeign: (stream, bills, within) =>
+      read((from) => whyForeign(from, stream, bills, within, healsSince)),
     stored: (stream, window) => storedBills(read, stream, window),
     accepted: (stream, rows) => read((from) => areResolved(from, stream, rows)),
     heal: (repair) =>
       turns.add(() =>
         transact(async (tx) => {
           await checkLease(tx, lease);
+          healsSince ??= await databaseNow(tx);
           await heal(tx, repair, runId);
           lease.assertHeld?.();
         }),
@@ -72,6 +78,37 @@ async function compareBills(
 
 const shown = (bill: BillText, field: keyof BillText): string | null =>
   field === "cTimeMs" ? isoTime(timeFrom(bill.cTimeMs)) : bill[field];
+
+async function whyForeign(
+  db: Queryable,
+  stream: Stream,
+  bills: readonly Bill[],
+  { from, to }: Interval,
+  healsSince: string | undefined,
+): Promise<string | undefined> {
+  const { account, productType } = stream;
+  const { rows } = await db.execute(sql`
+    select 1
+    from bills
+    where account = ${account}
+      and product_type = ${productType}
+      and c_time >= ${isoTime(from)}
+      and c_time < ${isoTime(to)}
+      and ingested_at < ${healsSince ?? "infinity"}::timestamptz
+    limit 1`);
+  if (rows.length > 0) {
+    return `none of the ${bills.length} bills that were served is stored, and others of their time are`;
+  }
+  const other = await accountWithAll(db, stream, bills);
+  return other && `the ${bills.length} bills that were served are stored as account ${other}`;
+}
+
+async function databaseNow(db: Queryable): Promise<string> {
+  const { rows } = await db.execute<{ now: string }>(
+    sql`select ${timeText(sql`clock_timestamp()`)} as now`,
+  );
+  return onlyRow(rows, "the time").now;
+}
 
 // A row has some 100 bytes.
 const batchRows = 10_000;

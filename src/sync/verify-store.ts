@@ -29,6 +29,11 @@ export type Repair = {
 export type VerifyStore = {
   /** The bills that are not stored exactly as given. `bills` must not contain a bill twice. */
   compare(stream: Stream, bills: readonly Bill[]): Promise<readonly DifferingBill[]>;
+  /**
+   * Why bills of which none is stored are not this stream's; undefined if nothing says so.
+   * @param within the time of the bills' page.
+   */
+  whyForeign(stream: Stream, bills: readonly Bill[], within: Interval): Promise<string | undefined>;
   /** The stored bills of a window, in batches. */
   stored(stream: Stream, window: Interval): AsyncIterable<readonly StoredBill[]>;
   /** For each row, whether somebody signed it off. */

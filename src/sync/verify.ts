@@ -1,9 +1,10 @@
 import PQueue from "p-queue";
+import type { Bill } from "../contract/bill.ts";
 import { type BillsApi, billsApiOf } from "../contract/bills-api.ts";
 import type { RowFault } from "../contract/json.ts";
 import type { ProductType } from "../contract/product-types.ts";
 import { type EpochMs, isoTime, secondMs } from "../contract/time.ts";
-import { type ExchangeError, ReportableError } from "../errors.ts";
+import { ContradictionError, type ExchangeError, ReportableError } from "../errors.ts";
 import type { Client } from "../exchange/client.ts";
 import { failureScope } from "./failure-scope.ts";
 import { type Interval, intersect, interval, split } from "./intervals.ts";
@@ -228,6 +229,10 @@ export class StreamVerify {
     const rejected = broken.filter((row) => this.#isNew(row));
     for (const { billId, cTime } of bills) if (reading.isStray(cTime)) this.#moved.add(billId);
     const differing = await store.compare(stream, bills);
+    const missing = differing.filter(({ changes }) => changes === undefined);
+    if (bills.length > 0 && missing.length === bills.length) {
+      await this.#refuseForeign(reading, bills);
+    }
     const isHealed = heal && differing.length + rejected.length > 0;
     if (isHealed) await store.heal({ stream, differing, rejected });
     for (const { bill, changes } of differing) {
@@ -248,6 +253,17 @@ export class StreamVerify {
     }
     this.#compared += bills.length;
     return nothingCounted;
+  }
+
+  /** @throws ContradictionError where a page answers the question of another account. */
+  async #refuseForeign(reading: VerifiedWindow, bills: readonly Bill[]): Promise<void> {
+    const within = reading.timeOf(bills);
+    const why = await this.#deps.store.whyForeign(this.stream, bills, within);
+    if (why === undefined) return;
+    throw new ContradictionError(
+      `${why}: a page belongs to another account, and nothing of it was stored; see that no cache ` +
+        "answers in the exchange's place, and run verify again",
+    );
   }
 
   /** Whether a rejected row was not reported yet: neighbouring windows both read their common edge. */

@@ -44,33 +44,58 @@ export function openProofStore(db: Database): ProofStore {
  * Another account that has one of these bills stored, if any: its key has proven that they are its bills, or
  * was used before this account's. Of two names of one account, the later one stores nothing.
  */
-export async function accountWith(
+export const accountWith = (
   db: Queryable,
-  { account, productType }: Stream,
+  stream: Stream,
   since: string,
   marks: readonly BillMark[],
+): Promise<string | undefined> => otherAccount(db, stream, marks, { since, least: 1 });
+
+/** Another account that has all of these bills stored, as far as they are compared. */
+export const accountWithAll = (
+  db: Queryable,
+  stream: Stream,
+  marks: readonly BillMark[],
+): Promise<string | undefined> =>
+  otherAccount(db, stream, marks, {
+    since: "infinity",
+    least: Math.min(marks.length, comparedMax),
+  });
+
+// All bills of a page, in each of many accounts, would be slow.
+const comparedMax = 5;
+
+async function otherAccount(
+  db: Queryable,
+  { account, productType }: Stream,
+  marks: readonly BillMark[],
+  { since, least }: { readonly since: string; readonly least: number },
 ): Promise<string | undefined> {
+  // The oldest: the other account may not have read the very newest yet.
+  const compared = marks.toSorted((a, b) => a.cTime - b.cTime).slice(0, comparedMax);
   // One account at a time: the primary key of `bills` begins with the account.
   const { rows } = await db.execute<{ account: string }>(sql`
     select streams.account
     from streams
+    cross join ${served(compared)}
+    join bills
+      on bills.account = streams.account
+      and bills.product_type = streams.product_type
+      and bills.bill_id = served.bill_id
     left join stream_states
       on stream_states.account = streams.account
       and stream_states.product_type = ''
     where streams.account <> ${account}
-      and streams.bills > 0
       and streams.product_type = ${productType}
+      and streams.bills > 0
+      and (bills.c_time, bills.coin, bills.amount, bills.fee)
+        = (served.c_time, served.coin, served.amount, served.fee)
       and (
         unproven_key is null
         or (unproven_since, streams.account) < (${since}::timestamptz, ${account})
       )
-      and exists (
-        select 1
-        from ${served(marks)}
-        join bills using (bill_id, c_time, coin, amount, fee)
-        where bills.account = streams.account
-          and bills.product_type = ${productType}
-      )
+    group by streams.account
+    having count(*) >= ${least}
     order by streams.account
     limit 1`);
   return rows[0]?.account;
