@@ -1,6 +1,7 @@
 import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { generateDrizzleJson, generateMigration } from "drizzle-kit/api";
 import { getTableName } from "drizzle-orm";
@@ -106,6 +107,23 @@ describe("a migration", () => {
     expect(await query(database.url, "select from business_types")).toHaveLength(
       listedBusinessTypes.length + 1,
     );
+  });
+
+  test("writes no business type where none differs: no lock on the table holds it up", async () => {
+    await using database = await emptyDatabase();
+    await migrate(database.url);
+    await using other = openDatabase(database.url);
+    const client = await other.db.$client.connect();
+    try {
+      // Allows reading and no writing, as a distributed table does whose copy on one node is away.
+      await client.query("begin; lock table business_types in share mode");
+      expect(await Promise.race([migrate(database.url), delay(20_000, "held up")])).toEqual(
+        nothingToDo,
+      );
+    } finally {
+      await client.query("rollback");
+      client.release();
+    }
   });
 
   test("that fails is undone whole, its journal too, and applies once it is mended", async () => {

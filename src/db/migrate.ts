@@ -231,50 +231,52 @@ async function refuseForeignSchema(db: Queryable): Promise<void> {
  * stored anew.
  */
 async function seedBusinessTypes(db: Database): Promise<void> {
-  const listed = listedBusinessTypes.toSorted((a, b) => (a.code < b.code ? -1 : 1));
-  const column = (pick: (type: (typeof listed)[number]) => string) => textArray(listed.map(pick));
-  const rowsOfList = sql`
-      select code, category, meaning, documented
-      from unnest(
-        ${column(({ code }) => code)}::text[],
-        ${column(({ category }) => category)}::text[],
-        ${column(({ meaning }) => meaning)}::text[],
-        ${column(({ documented }) => String(documented))}::boolean[]
-      ) as listed (code, category, meaning, documented)`;
-  const { rows: moved } = await db.execute<{ code: string }>(sql`
-    select code
-    from (${rowsOfList}) as listed
-    join business_types as known using (code)
-    where known.category <> coalesce(known.category_by_user, listed.category)
+  // A read comes first: in a distributed database any write of this table fails while one node is down.
+  const { rows: differing } = await db.execute<{ code: string; moves: boolean }>(sql`
+    select
+      code,
+      coalesce(known.category <> coalesce(known.category_by_user, listed.category), false) as moves
+    from ${asRows(listedBusinessTypes)}
+    left join business_types as known using (code)
+    where (known.listed_category, known.meaning, known.documented)
+      is distinct from (listed.category, listed.meaning, listed.documented)
+      or known.category <> coalesce(known.category_by_user, listed.category)
     order by code`);
+  if (differing.length === 0) return;
+  const codes = new Set(differing.map(({ code }) => code));
+  const listed = listedBusinessTypes
+    .filter(({ code }) => codes.has(code))
+    .toSorted((a, b) => (a.code < b.code ? -1 : 1));
   const seed = (tx: Queryable) =>
     tx.execute(sql`
     insert into business_types (code, category, listed_category, meaning, documented)
     select code, category, category, meaning, documented
-    from (${rowsOfList}) as listed
-    where not exists (
-      select 1
-      from business_types as known
-      where (known.code, known.listed_category, known.meaning, known.documented)
-        = (listed.code, listed.category, listed.meaning, listed.documented)
-    )
+    from ${asRows(listed)}
     on conflict (code) do update
     set
       category = coalesce(business_types.category_by_user, excluded.listed_category),
       listed_category = excluded.listed_category,
       meaning = excluded.meaning,
       documented = excluded.documented`);
+  const moved = differing.filter(({ moves }) => moves).map(({ code }) => code);
   if (moved.length === 0) return void (await seed(db));
   await inTransaction(
     db,
     async (tx) => {
       await holdMeanings(tx, "all");
-      await markTypes(
-        tx,
-        moved.map(({ code }) => code),
-      );
+      await markTypes(tx, moved);
       await seed(tx);
     },
     { statementMaxMs, lockMaxMs: statementMaxMs },
   );
 }
+
+const asRows = (types: typeof listedBusinessTypes) => {
+  const column = (pick: (type: (typeof types)[number]) => string) => textArray(types.map(pick));
+  return sql`unnest(
+      ${column(({ code }) => code)}::text[],
+      ${column(({ category }) => category)}::text[],
+      ${column(({ meaning }) => meaning)}::text[],
+      ${column(({ documented }) => String(documented))}::boolean[]
+    ) as listed (code, category, meaning, documented)`;
+};
