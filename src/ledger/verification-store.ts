@@ -105,7 +105,7 @@ async function whyForeign(
 
 async function databaseNow(db: Queryable): Promise<string> {
   const { rows } = await db.execute<{ now: string }>(
-    sql`select ${timeText(sql`clock_timestamp()`)} as now`,
+    sql`select ${timeText(sql`statement_timestamp()`)} as now`,
   );
   return onlyRow(rows, "the time").now;
 }
