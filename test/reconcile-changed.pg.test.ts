@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { hourMs } from "../src/contract/time.ts";
@@ -95,10 +96,27 @@ async function checkMeanwhile(
     { idleMaxMs: hourMs },
   );
   await written.promise;
-  const result = await reconcile(db, everything, { isFull: false });
+  const checking = reconcile(db, everything, { isFull: false });
+  // What the check stores may wait for the page.
+  const end = new AbortController();
+  await Promise.race([checking, lockWait(db, end.signal)]);
+  end.abort();
   checked.resolve();
   await committed;
-  return result;
+  return await checking;
+}
+
+/** Returns once a session waits for a lock. */
+async function lockWait(db: Database, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    const { rowCount } = await db.execute(sql`
+      select 1
+      from pg_stat_activity
+      where datname = current_database()
+        and wait_event_type = 'Lock'`);
+    if (rowCount !== 0) return;
+    await sleep(20);
+  }
 }
 
 // These two need all that a check of changes looks at. CHANGED_SEEDS=100 plays a hundred others.

@@ -80,7 +80,7 @@ test("a signal ends it with what was played so far, and leaves no process and no
     TMPDIR: folder.path,
     NODE_DISABLE_COMPILE_CACHE: "1",
   });
-  const running = () => processesWith(`${folder.path}/bill-sync-tests-`).length;
+  const running = () => processesWith(`${folder.path}/bill-sync-server-`).length;
   const isWorking = () =>
     processesWith("simulation/worker.ts").some((command) =>
       command.includes(`_simulation_${child.pid}_`),

@@ -6,13 +6,10 @@ import { parseExactJson, sortedJson } from "../src/contract/json.ts";
 import { epochMs } from "../src/contract/time.ts";
 import { type Database, inTransaction, type Transaction } from "../src/db/connect.ts";
 import { readStoredBills } from "../src/ledger/bill-rows.ts";
-import { openStore } from "../src/ledger/ledger-store.ts";
 import { upsertBills } from "../src/ledger/upsert-bills.ts";
-import type { Interval } from "../src/sync/intervals.ts";
 import type { Stream } from "../src/sync/store.ts";
 import { aBill, aStream, bills } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
-import { aPage, holdStream, minutes, plan } from "./support/held-store.ts";
 
 const { tables } = await fileDatabase();
 
@@ -306,24 +303,6 @@ describe("two writers at once", () => {
       await tables.db.execute(`drop trigger dawdle on ${table}`);
     }
   }
-
-  test("who bring the same bills in other orders take turns, and one finds them there", async () => {
-    const held = await holdStream(tables.db);
-    const { stream, runId } = held;
-    await plan(held, [minutes(0, 10), minutes(10, 20)]);
-    const commit = (window: Interval, page: readonly Bill[]) =>
-      openStore(tables.db, { account: stream.account, epoch: 1 }, runId).commitPage(
-        aPage(stream, window, { cursor: "c" }, { bills: page }),
-      );
-    const page = bills(4);
-    const counts = await slowly("bills", () =>
-      Promise.all([commit(minutes(0, 10), page), commit(minutes(10, 20), page.toReversed())]),
-    );
-    expect(counts.toSorted((a, b) => b.new - a.new)).toEqual([
-      { new: 4, unchanged: 0, restated: 0, rejected: 0 },
-      { new: 0, unchanged: 4, restated: 0, rejected: 0 },
-    ]);
-  });
 
   test("who meet the same new business types in other orders both finish", async () => {
     const types = ["never_seen_a", "never_seen_b", "never_seen_c"];
