@@ -71,7 +71,7 @@ describe.concurrent("a run that is asked to stop", () => {
       expect(end.stderr).toContain("stopping after the pages in hand");
       expect(end.stderr).toMatch(/"level":"warn".*"msg":"sync ended: stopped"}\n$/);
       expect(end.stderr).not.toContain('"level":"error"');
-      expect(end.stdout).toMatch(/\nmain\/USDT-FUTURES: \d+ of 13 windows were not finished\n/);
+      expect(end.stdout).toMatch(/\nmain\/USDT-FUTURES: \d+ of \d+ windows were not finished\n/);
       expect(end.stdout).toMatch(
         /\nstopped before the end; run sync again to go on, after [^\n]+\n$/,
       );
@@ -131,7 +131,7 @@ test("a second run on an account that another one holds ends with code 3 and lea
     /^main: another run holds account main \(\S+ process \d+, since 2\S+ \S+Z\); wait until it has ended\nNOT begun, /,
   );
   expect(second.stderr).toMatch(
-    /account main is held by \S+ process \d+, since 2\S+ \S+Z; waiting to see/,
+    /\S+ process \d+, since 2\S+ \S+Z holds account main; waiting to see/,
   );
   holder.kill("SIGTERM");
   expect((await holder.ended).stdout).toContain("stopped before the end");
