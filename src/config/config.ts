@@ -1,4 +1,5 @@
 import { dirname, join } from "node:path";
+import type { ZodError } from "zod";
 import type { ProductType } from "../contract/product-types.ts";
 import { UsageError } from "../errors.ts";
 import { didYouMean, nearest } from "../nearest.ts";
@@ -68,8 +69,7 @@ export function readConfig(environment: Environment, needs: ConfigNeeds): Config
   const faults: string[] = [];
   const values = valuesOf(environment);
   const { data: settings, error } = variables.safeParse(values);
-  const wrong = error?.issues.map((issue) => `${String(issue.path[0])} ${issue.message}`) ?? [];
-  faults.push(...wrong, ...misspelled(values));
+  faults.push(...faultsIn(error), ...misspelled(values));
   const accounts = readConfiguredAccounts(values, needs, (fault) => faults.push(fault));
   if (settings === undefined || faults.length > 0) throw faulty(faults, values["ACCOUNTS_FILE"]);
   return Object.freeze({
@@ -89,8 +89,12 @@ export function readDatabaseConfig(environment: Environment): DatabaseConfig {
   const names = { DATABASE_URL: true, DATA_DIR: true } as const;
   const { data: settings, error } = variables.pick(names).safeParse(values);
   if (settings !== undefined) return databaseOf(settings, values);
-  throw faulty(error.issues.map((issue) => `${String(issue.path[0])} ${issue.message}`));
+  throw faulty(faultsIn(error));
 }
+
+/** Each fault, with its variable first. */
+const faultsIn = (error: ZodError | undefined): readonly string[] =>
+  error?.issues.map((issue) => `${String(issue.path[0])} ${issue.message}`) ?? [];
 
 /** An empty variable counts as absent: an unfilled line of .env reads so. */
 const valuesOf = (environment: Environment): Environment =>

@@ -15,7 +15,7 @@ export const accountName = {
   form: "1 to 64 letters, digits, dots, hyphens or underscores that begin with no dot or hyphen",
 };
 
-export const logLevels = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const;
+const logLevels = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const;
 export type LogLevel = (typeof logLevels)[number];
 
 function productTypeFault(word: string): string {
