@@ -81,21 +81,6 @@ export class CommitsLostError extends DatabaseError {
   }
 }
 
-/**
- * Since the page was asked for, somebody else stored other content of one of its bills: which of the
- * two is newer nobody knows. Nothing of the page was stored.
- */
-export class OutdatedPageError extends ReportableError {
-  override name = "OutdatedPageError";
-
-  constructor(place: string) {
-    super(
-      `bills of ${place} were repaired while one of their pages was being read; nothing of that page was ` +
-        "stored, run sync again",
-    );
-  }
-}
-
 /** No question leads on through a window's pages: going on would never end, or skip bills. */
 export class CursorError extends ReportableError {
   override name = "CursorError";

@@ -1,13 +1,11 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { billsApiOf } from "../src/contract/bills-api.ts";
 import { parseExactJson } from "../src/contract/json.ts";
 import { dayMs, epochMs, hourMs, minuteMs } from "../src/contract/time.ts";
-import { inTransaction, openDatabase } from "../src/db/connect.ts";
-import { CommitsLostError, OutdatedPageError } from "../src/errors.ts";
+import { openDatabase } from "../src/db/connect.ts";
+import { CommitsLostError } from "../src/errors.ts";
 import { readStoredBills } from "../src/ledger/bill-rows.ts";
-import { upsertBills } from "../src/ledger/upsert-bills.ts";
 import type { PageCommit, RejectedRow, Stream, WalkEnd } from "../src/sync/store.ts";
 import { aBill, bills } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
@@ -141,51 +139,6 @@ describe("a page", () => {
       expect(await readStoredBills(tables.db, stream)).toEqual([]);
     },
   );
-
-  describe("with a bill that was stored otherwise since it was asked for", () => {
-    const [bill = expect.unreachable()] = bills(1);
-    const repair = (amount: string) =>
-      inTransaction(tables.db, (tx) => upsertBills(tx, [{ stream, bills: [{ ...bill, amount }] }]));
-    const commitAfter = (askedAfter: string | undefined) =>
-      commit(0, 10, { cursor: "c2" }, { after: "c1", askedAfter, bills: bills(2) });
-    const storedAmounts = async () =>
-      (await readStoredBills(tables.db, stream)).map(({ amount }) => amount);
-
-    test("is refused and stores nothing, and is taken once it was asked for again", async () => {
-      const { store } = await planned([0, 10]);
-      await commit(0, 10, { cursor: "c1" }, { bills: [bill] });
-      const askedAfter = store.time();
-      await sleep(2);
-      await repair("7");
-      await sleep(2);
-      await expect(commitAfter(askedAfter)).rejects.toThrow(OutdatedPageError);
-      expect(await rows()).toEqual(["0-10 open c1 1p 1b"]);
-      expect(await storedAmounts()).toEqual(["7"]);
-      expect(await commitAfter(store.time())).toMatchObject({ new: 1, restated: 1 });
-    });
-
-    test("by this run itself, in the page before, is taken", async () => {
-      const { store } = await planned([0, 10]);
-      await commit(0, 10, { cursor: "c1" }, { bills: [{ ...bill, amount: "7" }] });
-      expect(await commitAfter(store.time())).toMatchObject({ new: 1, restated: 1 });
-      expect(await storedAmounts()).toContain(bill.amount);
-    });
-
-    test("just as the page says it is taken, and so it is where the server's clock dated that ahead", async () => {
-      const { store } = await planned([0, 10]);
-      await commit(0, 10, { cursor: "c1" });
-      const askedAfter = store.time();
-      await repair(bill.amount);
-      expect(await commitAfter(askedAfter)).toMatchObject({ new: 1, unchanged: 1 });
-      await repair("7");
-      await tables.db.execute(sql`
-        update bills
-        set ingested_at = clock_timestamp() + interval '1 year'
-        where account = ${stream.account}`);
-      const again = { after: "c2", askedAfter, bills: [bill] };
-      expect(await commit(0, 10, { cursor: "c3" }, again)).toMatchObject({ restated: 1 });
-    });
-  });
 
   test("that comes after its window's end is refused, and leaves the coverage", async () => {
     await planned([0, 10]);

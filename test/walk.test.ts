@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { dayMs, epochMs, historyMs, hourMs, minuteMs, secondMs } from "../src/contract/time.ts";
-import { ContradictionError, OutdatedPageError } from "../src/errors.ts";
+import { ContradictionError } from "../src/errors.ts";
 import type { PageCommit, Walk } from "../src/sync/store.ts";
 import { IdOrder } from "../src/sync/walk/answers.ts";
 import { type FetchedPage, isAnew, type PageRequest } from "../src/sync/walk/pages.ts";
@@ -172,12 +172,8 @@ test("a walk that kept all of its window keeps the start of the history too: the
 
 type Pages = (request: PageRequest) => Pick<FetchedPage, "rows" | "endId">;
 
-/** Walks a day of such pages. @param isOutdated whether the store refuses a page. */
-function walkPages(
-  pages: Pages,
-  walk: Partial<Walk> = {},
-  isOutdated: (page: PageCommit) => boolean = () => false,
-) {
+/** Walks a day of such pages. */
+function walkPages(pages: Pages, walk: Partial<Walk> = {}) {
   const commits: PageCommit[] = [];
   const asked: PageRequest[] = [];
   const pauses: number[] = [];
@@ -190,12 +186,10 @@ function walkPages(
         return { ...nothing, ...pages(sent), requestTime: epochMs(noon) };
       },
       async commitPage(page) {
-        if (isOutdated(page)) throw new OutdatedPageError("main/USDT-FUTURES");
         commits.push(page);
         return { new: 0, unchanged: 0, restated: 0, rejected: 0 };
       },
       exchangeNow: () => epochMs(noon),
-      databaseTime: () => `after ${asked.length} requests`,
       plannedAt: epochMs(noon),
       settleLagMs: 0,
       idOrder: new IdOrder(),
@@ -355,55 +349,6 @@ test("an exchange that takes the cursor for below itself ends its windows", asyn
   });
   await walking;
   expect([stored().length, doubts]).toEqual([250, []]);
-});
-
-describe("a page of which a bill was stored otherwise since it was asked for", () => {
-  test("is asked for again, its bills are stored as they are served then, and the walk goes on", async () => {
-    const rows = billsOf(250);
-    let answers = 0;
-    const { walking, stored, asked, commits } = walkPages(
-      (request) => {
-        answers += 1;
-        return served(
-          answers === 1 ? rows : rows.map((bill) => ({ ...bill, amount: "2" })),
-          request,
-        );
-      },
-      {},
-      ({ bills }) => bills.some(({ amount }) => amount === "1"),
-    );
-    await walking;
-    expect(asked[1]).toEqual(asked[0]);
-    expect(commits[0]).toMatchObject({ after: undefined, askedAfter: "after 1 requests" });
-    expect(new Set(commits.flatMap(({ bills }) => bills.map(({ amount }) => amount)))).toEqual(
-      new Set(["2"]),
-    );
-    expect(new Set(stored()).size).toBe(250);
-  });
-
-  test("is asked for again four times at most", async () => {
-    const { walking, asked, commits } = walkPages(
-      (request) => served(billsOf(250), request),
-      {},
-      () => true,
-    );
-    await expect(walking).rejects.toThrow(OutdatedPageError);
-    expect([asked.length, commits.length]).toEqual([5, 0]);
-  });
-
-  test("is not stored without a bill that is served no more", async () => {
-    let answers = 0;
-    const { walking, commits } = walkPages(
-      (request) => {
-        answers += 1;
-        return served(answers === 1 ? billsOf(9) : billsOf(8), request);
-      },
-      {},
-      ({ askedAfter }) => askedAfter === "after 0 requests",
-    );
-    await expect(walking).rejects.toThrow(/were repaired while one of their pages was being read/);
-    expect(commits).toEqual([]);
-  });
 });
 
 describe("an answer that contradicts another", () => {

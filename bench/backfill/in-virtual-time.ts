@@ -84,7 +84,6 @@ function memory(): HeldAccount & AsyncDisposable & { readonly size: number } {
     }),
     unstored: async () => [],
     recordPlan: async () => undefined,
-    time: () => undefined,
     async commitPage({ stream: { productType }, bills, next }) {
       const before = ids.size;
       for (const { billId } of bills) ids.add(`${productType}/${billId}`);

@@ -42,7 +42,6 @@ export function openStore(
   /** The error after which all further work fails. */
   let end: unknown;
   let isUnanswered = false;
-  let time: string | undefined;
   const unlessSilent = async <T>(work: () => Promise<T>): Promise<T> => {
     if (end !== undefined) throw end;
     try {
@@ -58,8 +57,7 @@ export function openStore(
     tx: Transaction,
     look: (tx: Transaction) => Promise<Read>,
   ): Promise<Read> => {
-    const [checkedAt, seen] = await Promise.all([checkLease(tx, lease), look(tx)]);
-    time = checkedAt;
+    const [, seen] = await Promise.all([checkLease(tx, lease), look(tx)]);
     return seen;
   };
   /** Runs work in a transaction that commits only while this run holds the account. */
@@ -109,10 +107,9 @@ export function openStore(
     recordAvailability: (told) => write((tx) => recordAvailability(tx, account, told)),
     knownTime: (stream) => read((from) => readKnownTime(from, stream)),
     unstored: (stream, billIds) => read((from) => readUnstored(from, stream, billIds)),
-    time: () => time,
     recordPlan: (plan) => write((tx) => recordPlan(tx, plan, runId)),
     commitPage: batchCommits(turns, async (pages, onUnanswered) => {
-      const { counts, endedAt } = await withLimits((limits) =>
+      const counts = await withLimits((limits) =>
         inTwoRoundTrips(
           db,
           {
@@ -130,8 +127,6 @@ export function openStore(
           limits,
         ),
       );
-      // The next page is asked for after this time, so this run's own bills do not make it outdated.
-      time = endedAt;
       ended.push(...pages.flatMap(({ next, window }) => ("end" in next ? [window] : [])));
       return counts;
     }),

@@ -9,7 +9,7 @@ import { bills } from "../db/schema/schema.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import { onlyRow } from "../db/sql/only-row.ts";
 import { msOf, timeFrom } from "../db/sql/time-text.ts";
-import { DatabaseError, OutdatedPageError } from "../errors.ts";
+import { DatabaseError } from "../errors.ts";
 import type { PageCommit, PageCounts } from "../sync/store.ts";
 import { addToCounts } from "./bill-counts.ts";
 import {
@@ -29,7 +29,7 @@ import {
  * the bills themselves take most of the time.
  */
 
-export type BillsOfPage = Pick<PageCommit, "stream" | "bills" | "askedAfter">;
+export type BillsOfPage = Pick<PageCommit, "stream" | "bills">;
 export type BillCounts = Omit<PageCounts, "rejected">;
 
 /** What is read before bills are written. */
@@ -118,10 +118,7 @@ async function readServer(tx: Transaction): Promise<Pick<BillsBefore, "now" | "i
 
 const keyOf = (productType: ProductType, billId: string) => `${productType} ${billId}`;
 
-/**
- * Decides what is written. A bill that comes twice is compared with what came before it.
- * @throws OutdatedPageError where other content of a bill was stored after its page was asked for.
- */
+/** Decides what is written. A bill that comes twice is compared with what came before it. */
 export function changesOf(pages: readonly BillsOfPage[], before: BillsBefore): BillChanges {
   const latest = new Map<string, StoredRow>();
   for (const row of before.stored) latest.set(keyOf(row.productType, row.bill.billId), row);
@@ -129,7 +126,7 @@ export function changesOf(pages: readonly BillsOfPage[], before: BillsBefore): B
   const replaced: Replaced[] = [];
   const places = new Map<string, number>();
   const ingestedAt = isoTime(before.now);
-  const counts = pages.map(({ stream, bills, askedAfter }) => {
+  const counts = pages.map(({ stream, bills }) => {
     const counted = { new: 0, unchanged: 0, restated: 0 };
     const { productType } = stream;
     for (const source of bills) {
@@ -140,14 +137,8 @@ export function changesOf(pages: readonly BillsOfPage[], before: BillsBefore): B
         counted.unchanged += 1;
         continue;
       }
-      const earlier = changed.get(key);
       if (last === undefined) counted.new += 1;
       else {
-        // A stored time in the future says nothing: the server's clock was ahead for a while.
-        const isLate = askedAfter !== undefined && last.ingestedAt >= askedAfter;
-        if (earlier === undefined && isLate && last.ingestedAt <= ingestedAt) {
-          throw new OutdatedPageError(`${stream.account}/${productType}`);
-        }
         counted.restated += 1;
         const place = places.get(key) ?? 0;
         places.set(key, place + 1);

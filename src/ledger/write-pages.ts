@@ -3,7 +3,6 @@ import { isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import { onlyRow } from "../db/sql/only-row.ts";
-import { timeText } from "../db/sql/time-text.ts";
 import type { PageCommit, PageCounts } from "../sync/store.ts";
 import { bounds, expiredBy, lostCommits, settle } from "./checkpoints.ts";
 import { refreshStreamTimes } from "./refresh-stream-times.ts";
@@ -44,27 +43,18 @@ export async function writePages(
   pages: readonly PageCommit[],
   before: BeforePages,
   runId: string,
-): Promise<{ readonly counts: readonly PageCounts[]; readonly endedAt: string }> {
+): Promise<readonly PageCounts[]> {
   const changes = changesOf(pages, before.bills);
-  const [, rejected, , , endedAt] = await Promise.all([
+  const [, rejected] = await Promise.all([
     writeBills(tx, pages, changes, before.bills),
     keepRejected(tx, pages, before, runId),
     endWindows(tx, before.windows, runId),
     moveCursors(tx, pages, runId),
-    readEnd(tx),
   ]);
-  const counts = changes.counts.map((counted, place) => ({
+  return changes.counts.map((counted, place) => ({
     ...counted,
     rejected: onlyRow(rejected.slice(place, place + 1), "a page's rejected rows"),
   }));
-  return { counts, endedAt };
-}
-
-/** A time of the database, as text, that is later than that of any bill this transaction has stored. */
-async function readEnd(tx: Transaction): Promise<string> {
-  const time = timeText(sql`(clock_timestamp()::timestamptz(3) + interval '1 ms')`);
-  const { rows } = await tx.execute<{ time: string }>(sql`select ${time} as time`);
-  return onlyRow(rows, "the database's time").time;
 }
 
 async function keepRejected(

@@ -3,12 +3,11 @@ import {
   CursorError,
   ExchangeError,
   type ExchangeErrorKind,
-  OutdatedPageError,
 } from "../errors.ts";
 
 /** How much of a run a failure ends. */
 export function failureScope(error: unknown): "window" | "stream" | "account" {
-  const ofWindow = [CursorError, ContradictionError, OutdatedPageError];
+  const ofWindow = [CursorError, ContradictionError];
   if (ofWindow.some((kind) => error instanceof kind)) return "window";
   if (!(error instanceof ExchangeError)) return "account";
   switch (error.kind) {

@@ -58,8 +58,6 @@ export type PageCommit = {
   readonly startedAt: EpochMs;
   /** The window's place before the page: the `cursor` of the page before. */
   readonly after: string | undefined;
-  /** The result of `Store.time` before the page was asked for; undefined where it is not known. */
-  readonly askedAfter?: string | undefined;
   readonly bills: readonly Bill[];
   readonly rejected: readonly RejectedRow[];
   /** The window's place after the page (see ResumePlace), or what its finished walk proved. */
@@ -156,15 +154,7 @@ export type Store = {
   unstored(stream: Stream, billIds: readonly string[]): Promise<readonly string[]>;
   /** Replaces the stream's open windows by the plan's, and records what expired. */
   recordPlan(plan: StreamPlan): Promise<void>;
-  /**
-   * The database's time, as text, at the start of this account's last transaction; undefined before the
-   * first. Everything that others store afterwards has the same time or a later one.
-   */
-  time(): string | undefined;
-  /**
-   * @throws CommitsLostError where the window's stored place is not the page's `after`; OutdatedPageError
-   *   where different content was stored for a bill of the page since `askedAfter`.
-   */
+  /** @throws CommitsLostError where the window's stored place is not the page's `after`. */
   commitPage(page: PageCommit): Promise<PageCounts>;
   /**
    * Divides an open window at `cuts`, which are inside it, oldest first. The newest part keeps the cursor

@@ -185,7 +185,6 @@ export class StreamRun {
           return reader.ask(() => sending(request()), signal, priority);
         },
         commitPage: (page) => this.#commit(page),
-        databaseTime: () => this.#deps.held.store.time(),
         exchangeNow,
         plannedAt: this.#plannedAt,
         settleLagMs,

@@ -7,9 +7,9 @@ export const mutants: readonly Mutant[] = [
     file: "src/sync/walk/walk.ts",
     changes: [
       [
-        "const counts = await commitNewest(page,",
+        "const counts = await this.#deps.commitPage(page);",
         `if ("cursor" in next) await this.#deps.commitPage({ ...page, bills: [], rejected: [] });
-    const counts = await commitNewest("cursor" in next ? { ...page, after: next.cursor } : page,`,
+    const counts = await this.#deps.commitPage("cursor" in next ? { ...page, after: next.cursor } : page);`,
       ],
     ],
   },
@@ -45,7 +45,7 @@ export const mutants: readonly Mutant[] = [
         "  get name(): string {",
         `  async stop() {
     const end = this.#endAt(this.#window.from);
-    await this.#commit({ bills: [], rejected: [], number: 0, end, question: {}, askedAfter: undefined });
+    await this.#commit({ bills: [], rejected: [], number: 0, end });
   }
 
   get name(): string {`,

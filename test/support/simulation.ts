@@ -157,7 +157,6 @@ async function hold(
     unstored: (...given) => time.hold(() => real.unstored(...given)),
     recordPlan: (...given) => time.hold(() => real.recordPlan(...given)),
     commitPage: (...given) => time.hold(() => real.commitPage(...given)),
-    time: real.time,
     divideWindow: (...given) => time.hold(() => real.divideWindow(...given)),
     refreshDays: () => time.hold(() => real.refreshDays()),
     refreshEndedDays: () => time.hold(() => real.refreshEndedDays()),

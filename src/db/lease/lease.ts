@@ -228,11 +228,10 @@ export async function giveBack(
 /**
  * Fails a transaction whose run lost the lease. Another process can take the lease only after the
  * transaction; renewals need not wait for it.
- * @returns the database's time, as text. Nothing that is stored for the account after this is older.
  */
-export async function checkLease(tx: Transaction, { account, epoch }: LeaseInUse): Promise<string> {
-  const { rows } = await tx.execute<{ holder: string; epoch: string; now: string }>(sql`
-    select holder, epoch, ${timeText(sql`clock_timestamp()::timestamptz(3)`)} as now
+export async function checkLease(tx: Transaction, { account, epoch }: LeaseInUse): Promise<void> {
+  const { rows } = await tx.execute<{ holder: string; epoch: string }>(sql`
+    select holder, epoch
     from leases
     where account = ${account}
     for key share`);
@@ -240,7 +239,6 @@ export async function checkLease(tx: Transaction, { account, epoch }: LeaseInUse
   if (row === undefined || Number(row.epoch) !== epoch) {
     throw overtaken(account, row?.holder ?? "");
   }
-  return row.now;
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { Bill } from "../../contract/bill.ts";
 import { type BillsApi, billsApiOf } from "../../contract/bills-api.ts";
 import { type EpochMs, epochMs, isoTime } from "../../contract/time.ts";
-import { ContradictionError, CursorError, OutdatedPageError } from "../../errors.ts";
+import { ContradictionError, CursorError } from "../../errors.ts";
 import { printableLine } from "../../printable.ts";
 import { type Interval, interval, lengthMs } from "../intervals.ts";
 import { settledTo, startSlackMs } from "../plan.ts";
@@ -24,8 +24,6 @@ export type WalkDeps = {
   readonly fetchPage: FetchPage;
   readonly commitPage: (page: PageCommit) => Promise<PageCounts>;
   readonly exchangeNow: () => EpochMs;
-  /** The database's time (see `Store.time`). Without it, a repair that is made during the walk is not noticed. */
-  readonly databaseTime?: () => string | undefined;
   /** The exchange's time when the run was planned. */
   readonly plannedAt: EpochMs;
   /** How long the newest time stays settling: stored, but not yet covered. */
@@ -90,7 +88,6 @@ export async function walkWindow(deps: WalkDeps, stream: Stream, walk: Walk): Pr
 type Asked = EdgePage & {
   readonly read: ReadRows;
   readonly inside: readonly RowPlace[];
-  readonly askedAfter: string | undefined;
 };
 
 /** The rows of an answer that were not served before, and what is needed to commit them. */
@@ -98,8 +95,6 @@ type Answered = ReadRows & {
   /** How many pages the walk has read before this one. */
   readonly number: number;
   readonly end: WalkEnd | undefined;
-  readonly question: Question;
-  readonly askedAfter: string | undefined;
 };
 
 /** The walk through one window. */
@@ -154,7 +149,7 @@ class WindowWalk {
     // Two questions in quick succession might get the same false empty answer, so the second one waits.
     if (number > 0 && !this.#hasRows) await this.#deps.pause?.();
     const asked = await this.#ask(question);
-    const { read, inside, readFrom, request, endId, requestTime, askedAfter } = asked;
+    const { read, inside, readFrom, request, endId, requestTime } = asked;
     this.#hasRows ||= read.bills.length + read.rejected.length > 0;
     // The answer's time corrects our estimate, which may be ahead by half a round trip.
     if (!this.#hasBegunBefore && number === 0) {
@@ -167,7 +162,7 @@ class WindowWalk {
     const isOver = request === undefined || this.#questions.next === undefined;
     const rows = this.#served.unknown(read);
     const end = isOver && !this.#strays.areDoubtful ? this.#endAt(readFrom) : undefined;
-    await this.#commit({ ...rows, number, end, question, askedAfter });
+    await this.#commit({ ...rows, number, end });
     if (isOver) this.#strays.refuseDoubtful(this.name);
     if (isOver) return true;
     if (doubt !== undefined) this.#reportDoubt(doubt);
@@ -177,19 +172,18 @@ class WindowWalk {
   }
 
   async #ask(question: Question): Promise<Asked> {
-    const askedAfter = this.#deps.databaseTime?.();
     const page = await this.#fetchPage(question);
     const read = readRows(this.#api, page);
     const { request } = page;
     const places = placesOf(this.#api, read);
-    if (request === undefined) return { ...page, read, inside: places, askedAfter };
+    if (request === undefined) return { ...page, read, inside: places };
     const { inside, strays } = partStrays(places, request);
     const late = this.#strays.take(inside, strays, request);
     if (late !== undefined) this.#deps.onDoubt?.(late);
-    return { ...page, read, inside, askedAfter };
+    return { ...page, read, inside };
   }
 
-  async #commit({ bills, rejected, number, end, question, askedAfter }: Answered) {
+  async #commit({ bills, rejected, number, end }: Answered) {
     const window = this.#window;
     const after = this.#place.text;
     const isStoring = bills.length + rejected.length > 0;
@@ -200,11 +194,8 @@ class WindowWalk {
     if (changesNothing) return;
     const next = end === undefined ? { cursor: this.#place.text } : { end };
     const [stream, startedAt] = [this.#stream, this.#startedAt];
-    const page = { stream, window, startedAt, after, askedAfter, bills, rejected, next };
-    const counts = await commitNewest(page, this.#deps.commitPage, async () => {
-      const again = await this.#ask(question);
-      return { bills: again.read.bills, askedAfter: again.askedAfter };
-    });
+    const page = { stream, window, startedAt, after, bills, rejected, next };
+    const counts = await this.#deps.commitPage(page);
     const timely = bills.filter(({ billId }) => !this.#strays.has(billId));
     this.#oldest = oldestOf(timely, this.#oldest);
     const finished = end !== undefined;
@@ -255,45 +246,3 @@ const oldestOf = (bills: readonly Bill[], least: EpochMs): EpochMs =>
 
 /** How much of the window is newer than the oldest bill so far, in ms. */
 const walkedTo = ({ from, to }: Interval, oldest: EpochMs): number => to - Math.max(from, oldest);
-
-// One repeat is usually enough: a repair writes a bill once, and the next answer is newer than the repair.
-const askedAgainMax = 4;
-
-/** An answer's bills, and the database's time before the question was asked. */
-export type ServedBills = {
-  readonly bills: readonly Bill[];
-  readonly askedAfter: string | undefined;
-};
-
-/**
- * Commits a page. While the page was being fetched, a repair (`verify --heal`) may have stored different
- * content for one of its bills. The question is then asked again, and the bills are stored as they are
- * served now.
- *
- * @throws OutdatedPageError where this happens again and again, or a bill is no longer served; whatever
- *   `commit` and `askAgain` throw.
- */
-export async function commitNewest(
-  page: PageCommit,
-  commit: (page: PageCommit) => Promise<PageCounts>,
-  askAgain: () => Promise<ServedBills>,
-): Promise<PageCounts> {
-  let newest = page;
-  for (let again = 0; again < askedAgainMax; again++) {
-    try {
-      return await commit(newest);
-    } catch (error) {
-      if (!(error instanceof OutdatedPageError)) throw error;
-      newest = asServed(newest, await askAgain());
-    }
-  }
-  return commit(newest);
-}
-
-/** The page with all bills as they are served now; the unchanged page if one of its bills is no longer served. */
-function asServed(page: PageCommit, { bills, askedAfter }: ServedBills): PageCommit {
-  const served = new Set(bills.map(({ billId }) => billId));
-  return page.bills.every(({ billId }) => served.has(billId))
-    ? { ...page, bills, askedAfter }
-    : page;
-}
