@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 /** The rooms of src in the direction in which data flows. Each may import the rooms listed with it. */
 const core = ["contract", "exchange", "sync"];
 const stored = [...core, "db", "ledger"];
-const judged = [...stored, "reconciliation", "reports", "export"];
+const judged = [...stored, "reconciliation", "reports", "health", "export"];
 const allowed: Readonly<Record<string, readonly string[]>> = {
   contract: [],
   exchange: ["contract"],
@@ -14,13 +14,14 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   ledger: [...core, "db"],
   reconciliation: stored,
   reports: stored,
+  health: [...stored, "terminal"],
   export: [...stored, "reconciliation"],
   fleet: [...stored, "reports"],
   "exchange-server": ["contract"],
   sandbox: ["contract", "exchange-server"],
   page: [...judged, "terminal"],
-  metrics: [...stored, "reports"],
-  serve: [...stored, "reports", "metrics", "exchange-server", "log", "page"],
+  metrics: [...stored, "reports", "health"],
+  serve: [...stored, "reports", "health", "metrics", "exchange-server", "log", "page"],
   terminal: core,
   config: ["contract", "exchange", "nearest"],
   log: ["config"],

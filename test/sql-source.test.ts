@@ -53,6 +53,7 @@ test("a text is put into a statement as it stands only where it is this program'
     "src/reconciliation/breaks.ts": 1,
     "src/reconciliation/checks.ts": 3,
     "src/db/sql/wallet.ts": 2,
+    "src/db/sql/is-demo.ts": 1,
     "src/db/sql/wallet-moves.ts": 5,
     "src/db/sql/chain-order.ts": 4,
     "src/reconciliation/bills-to-check.ts": 7,

@@ -1,6 +1,6 @@
 import { type SQL, sql } from "drizzle-orm";
 import { walletOf as walletOfProduct } from "../contract/product-types.ts";
-import { hourMs } from "../contract/time.ts";
+import { type EpochMs, hourMs, isoTime } from "../contract/time.ts";
 import { type Database, inTransaction, type Queryable, type Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { textArray } from "../db/sql/array-literal.ts";
@@ -120,29 +120,32 @@ export async function countBills(tx: Transaction, stream: Stream): Promise<BillC
   );
 }
 
-/** Adds new bills to each stream's kept count. Where no bill is new, no row is written. */
-export async function addToCounts(
+/** Adds new bills to each stream's kept count, and notes when its bills changed. Where none did, no row is written. */
+export async function noteStored(
   tx: Transaction,
   pages: readonly { readonly stream: Stream }[],
-  counts: readonly Pick<PageCounts, "new">[],
+  counts: readonly Pick<PageCounts, "new" | "restated">[],
+  storedAt: EpochMs,
 ): Promise<void> {
-  const added = pages.flatMap(({ stream }, page) => {
-    const { new: bills = 0 } = counts[page] ?? {};
-    return bills === 0 ? [] : [{ ...stream, bills }];
+  const changed = pages.flatMap(({ stream }, page) => {
+    const { new: bills = 0, restated = 0 } = counts[page] ?? {};
+    return bills + restated === 0 ? [] : [{ ...stream, bills }];
   });
-  if (added.length === 0) return;
-  const column = (pick: (one: (typeof added)[number]) => string) => textArray(added.map(pick));
+  if (changed.length === 0) return;
+  const column = (pick: (one: (typeof changed)[number]) => string) => textArray(changed.map(pick));
   await tx.execute(sql`
-    insert into streams (account, product_type, bills)
-    select account, product_type, sum(bills)
+    insert into streams (account, product_type, bills, stored_at)
+    select account, product_type, sum(bills), ${isoTime(storedAt)}::timestamptz
     from unnest(
       ${column(({ account }) => account)}::text[],
       ${column(({ productType }) => productType)}::text[],
       ${column(({ bills }) => String(bills))}::bigint[]
-    ) as added (account, product_type, bills)
+    ) as changed (account, product_type, bills)
     group by account, product_type
     on conflict (account, product_type) do update
-    set bills = streams.bills + excluded.bills`);
+    set
+      bills = streams.bills + excluded.bills,
+      stored_at = excluded.stored_at`);
 }
 
 type Counts = { counted: string; stored: string };

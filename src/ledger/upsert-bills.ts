@@ -11,7 +11,7 @@ import { onlyRow } from "../db/sql/only-row.ts";
 import { msOf, timeFrom } from "../db/sql/time-text.ts";
 import { DatabaseError } from "../errors.ts";
 import type { PageCommit, PageCounts } from "../sync/store.ts";
-import { addToCounts } from "./bill-counts.ts";
+import { noteStored } from "./bill-counts.ts";
 import {
   type BillRow,
   contentList,
@@ -173,7 +173,7 @@ export async function writeBills(
     takeOutOfDays(tx, account, rewritten),
     upsert(tx, changes, now),
     putIntoDays(tx, account, written.map(dayBill), rewritten),
-    addToCounts(tx, pages, counts),
+    noteStored(tx, pages, counts, now),
     meetTypes(tx, unmetTypes),
   ]);
 }

@@ -154,6 +154,8 @@ export const streams = pgTable(
     lostAt: time("lost_at"),
     /** The exchange's time when the newest window was begun. */
     toldAt: time("told_at"),
+    /** When a bill was last stored or restated: what is later than its last check is unchecked. */
+    storedAt: time("stored_at"),
   },
   (t) => [primaryKey({ columns: [t.account, t.productType] })],
 );

@@ -1,0 +1,154 @@
+import { type SQL, sql } from "drizzle-orm";
+import { walletOf } from "../contract/product-types.ts";
+import type { Queryable } from "../db/connect.ts";
+import { withDatabaseErrors } from "../db/database-errors.ts";
+import { textArray } from "../db/sql/array-literal.ts";
+import { accountFlags, isDemo } from "../db/sql/is-demo.ts";
+import { isOneOf } from "../db/sql/one-of.ts";
+import { msOf, timeFrom } from "../db/sql/time-text.ts";
+import { type Finding, type Kind, kindNames } from "./kinds.ts";
+import { accountFindings, breakFindings, rowFindings } from "./row-findings.ts";
+import { type Scope, timeOf } from "./select.ts";
+import { neverRead, timeFindings } from "./time-findings.ts";
+import type { Accepted } from "./verdict.ts";
+
+type Row = Readonly<
+  Record<"account" | "ledger" | "coin" | "count" | "detail" | "break_ids", string> & {
+    kind: Kind;
+    since: string | null;
+    until: string | null;
+    is_repairable: boolean;
+    is_demo: boolean;
+    is_paused: boolean;
+  }
+>;
+
+/** The findings, worst first. One query, however many accounts there are. */
+export function readFindings(
+  db: Queryable,
+  scope: Scope,
+  { limit = 1_000, offset = 0 } = {},
+): Promise<readonly Finding[]> {
+  return withDatabaseErrors(async () => {
+    const { rows } = await db.execute<Row>(sql`
+    select
+      kind, account, ledger, coin, count::text, detail, break_ids, is_repairable, is_demo, is_paused,
+      ${msOf(sql`since`)} as since,
+      ${msOf(sql`until`)} as until
+    from (${findings(scope)}) as findings
+    order by
+      is_demo,
+      array_position(${textArray(kindNames)}::text[], kind),
+      since nulls first,
+      account collate "C",
+      ledger collate "C",
+      coin collate "C",
+      detail collate "C"
+    limit ${limit}
+    offset ${offset}`);
+    return rows.map(
+      ({ since, until, count, break_ids, is_repairable, is_demo, is_paused, ...row }) => ({
+        ...row,
+        since: timeFrom(since),
+        until: timeFrom(until),
+        count: Number(count),
+        breakIds: break_ids === "" ? [] : break_ids.split(",").slice(0, breaksMax).map(Number),
+        isRepairable: is_repairable,
+        isDemo: is_demo,
+        isPaused: is_paused,
+      }),
+    );
+  });
+}
+
+// More numbers are not typed at a look: after these, the next ones are named.
+const breaksMax = 10;
+
+/** How many findings there are of a kind, and of how many ledgers. */
+export type FindingCount = {
+  readonly kind: Kind;
+  readonly isDemo: boolean;
+  readonly findings: number;
+  readonly ledgers: number;
+};
+
+export function countFindings(db: Queryable, scope: Scope): Promise<readonly FindingCount[]> {
+  return withDatabaseErrors(async () => {
+    const { rows } = await db.execute<{
+      kind: Kind;
+      is_demo: boolean;
+      findings: string;
+      ledgers: string;
+    }>(sql`
+    select kind, is_demo, count(*) as findings, count(distinct (account, ledger)) as ledgers
+    from (${findings(scope)}) as findings
+    group by kind, is_demo
+    order by is_demo, array_position(${textArray(kindNames)}::text[], kind)`);
+    return rows.map(({ kind, is_demo, ...row }) => ({
+      kind,
+      isDemo: is_demo,
+      findings: Number(row.findings),
+      ledgers: Number(row.ledgers),
+    }));
+  });
+}
+
+export function readAccepted(
+  db: Queryable,
+  { accounts }: Pick<Scope, "accounts">,
+): Promise<Accepted> {
+  return withDatabaseErrors(async () => {
+    const { rows } = await db.execute<{ coin: string; difference: string }>(sql`
+    select coin, sum(abs(difference))::text as difference
+    from (
+      select account, product_type, coin, difference
+      from ledger_breaks
+      where state = 'explained'
+        and difference <> 0
+        and (coin <> '' or kind = 'lost')
+        and kind not like 'ltv-%'
+        and ${isOneOf(accounts)}
+    ) as accepted
+    left join ${accountFlags(isOneOf(accounts))} using (account)
+    where not ${isDemo("product_type")}
+    group by coin
+    order by coin`);
+    return {
+      differences: rows.filter(({ coin }) => coin !== ""),
+      lostMs: Number(rows.find(({ coin }) => coin === "")?.difference ?? 0),
+    };
+  });
+}
+
+/**
+ * A select a kind. Each names its accounts, and joins by account alone, so that a distributed database reads
+ * each account on its own node.
+ */
+function findings(scope: Scope): SQL {
+  const { span, productTypes } = scope;
+  const names = productTypes && [...new Set([...productTypes, ...productTypes.map(walletOf)])];
+  const all = [
+    ...timeFindings(scope),
+    ...breakFindings(scope),
+    ...rowFindings(scope),
+    ...(productTypes === undefined && span === undefined ? accountFindings(scope) : []),
+    neverRead(scope),
+  ];
+  const isWithin = [
+    names === undefined ? sql`true` : sql`ledger = any(${textArray(names)}::text[])`,
+    // When bills were checked says nothing of their own time.
+    span?.to === undefined
+      ? sql`true`
+      : sql`(kind = 'unchecked' or coalesce(since < ${timeOf(span.to)}, true))`,
+    span?.from === undefined ? sql`true` : sql`coalesce(until > ${timeOf(span.from)}, true)`,
+  ];
+  return sql`
+    select
+      kind, account, ledger, coin, since, until, count, detail, break_ids, is_repairable, is_demo, is_paused
+    from (${sql.join(
+      all,
+      sql`
+    union all`,
+    )}) as judged
+    where ${sql.join(isWithin, sql` and `)}`;
+}

@@ -1,0 +1,228 @@
+import { type SQL, sql } from "drizzle-orm";
+import { dayMs } from "../contract/time.ts";
+import { accountFlags, isDemo } from "../db/sql/is-demo.ts";
+import { isOneOf } from "../db/sql/one-of.ts";
+import { walletOf } from "../db/sql/wallet.ts";
+import { horizonAt } from "../sync/plan.ts";
+import { type Scope, select, timeOf, usualLimits } from "./select.ts";
+import { ledgerTimes } from "./time-findings.ts";
+
+/** What reconcile found, and where it has not looked yet. */
+export function breakFindings(scope: Scope): readonly SQL[] {
+  const { accounts, now, span } = scope;
+  const isOne = isOneOf(accounts);
+  const isWithin = sql`
+          coalesce(happened_at < ${span?.to === undefined ? sql`null` : timeOf(span.to)}, true)
+          and coalesce(happened_at >= ${span?.from === undefined ? sql`null` : timeOf(span.from)}, true)`;
+  // A balance beside unread or lost time does not follow: that time is the finding.
+  const open = sql`(
+      select
+        account, product_type, coin, break_id, kind, happened_at, difference, first_bad_bill,
+        coalesce(has_hole, false) as has_hole,
+        coalesce(has_loss, false) as has_loss
+      from (
+        select
+          account, product_type, coin, break_id, kind, happened_at, difference, first_bad_bill
+        from ledger_breaks
+        where state = 'open'
+          and kind not in ('quarantine', 'lost')
+          and ${isWithin}
+          and ${isOne}
+      ) as open_breaks
+      left join (
+        select
+          account,
+          ${walletOf("ledger")} as product_type,
+          bool_or(not isempty(unread) or not isempty(lost)) as has_hole
+        from ${ledgerTimes(scope)}
+        group by 1, 2
+      ) as wallets using (account, product_type)
+      left join (
+        select account, ${walletOf("product_type")} as product_type, bool_or(not isempty(lost)) as has_loss
+        from streams
+        where ${isOne}
+        group by 1, 2
+      ) as losses using (account, product_type)
+      where not (kind = 'unread' and coalesce(has_hole, false))
+    ) as breaks`;
+  const isOutdated = sql`kind = 'unread' and not has_loss`;
+  return [
+    select(
+      sql`finding`,
+      {
+        ledger: sql`product_type`,
+        coin: sql`coin`,
+        since: sql`since`,
+        until: sql`until`,
+        count: sql`breaks`,
+        detail: sql`detail`,
+        breakIds: sql`break_ids`,
+        isRepairable: sql`is_repairable`,
+        isDemo: isDemo("product_type"),
+        isPaused: sql`coalesce(is_paused, false)`,
+      },
+      sql`(
+        select
+          account,
+          product_type,
+          coin,
+          case kind when 'restatement' then 'restated' else 'broken' end as finding,
+          min(happened_at) as since,
+          max(happened_at) + interval '1 ms' as until,
+          count(*) as breaks,
+          string_agg(distinct kind, ', ')
+            || case when count(*) = 1 and max(difference) <> 0 and max(kind) not in ('restatement', 'deleted')
+              then case when max(difference) > 0 then ' +' else ' ' end || max(difference)::text else '' end
+            as detail,
+          string_agg(break_id::text, ',' order by break_id) as break_ids,
+          bool_or(first_bad_bill is not null and happened_at > ${timeOf(horizonAt(now))}) as is_repairable
+        from ${open}
+        where not (${isOutdated})
+        group by account, product_type, coin, finding
+      ) as grouped
+      left join ${accountFlags(isOne)} using (account)`,
+    ),
+    select(
+      "unchecked",
+      {
+        ledger: sql`ledger`,
+        since: sql`checked`,
+        isDemo: isDemo("ledger"),
+        isPaused: sql`coalesce(is_paused, false)`,
+      },
+      sql`(
+        select account, ledger, min(checked) as checked
+        from (
+          select account, ledger, case when isfinite(checked) then checked end as checked
+          from (
+            select account, ${walletOf("product_type")} as ledger, max(stored_at) as stored_at
+            from streams
+            where bills > 0
+              and ${isOne}
+            group by 1, 2
+          ) as stored
+          left join (
+            select
+              account,
+              product_type as ledger,
+              case when bool_and(isfinite(ingested_before)) then max(ingested_before) end as checked
+            from reconciled_chains
+            where ${isOne}
+            group by 1, 2
+          ) as chains using (account, ledger)
+          where checked is null
+            or stored_at >= checked
+          union all
+          -- Time beside these breaks was read since they were found.
+          select account, product_type, null
+          from ${open}
+          where ${isOutdated}
+        ) as due
+        group by account, ledger
+      ) as unchecked
+      left join ${accountFlags(isOne)} using (account)`,
+    ),
+  ];
+}
+
+/** What single rows say: those that broke the contract, and those of types that nobody has classified. */
+export function rowFindings({ accounts, span }: Scope): readonly SQL[] {
+  const isOne = isOneOf(accounts);
+  const flags = {
+    ledger: sql`product_type`,
+    isDemo: isDemo("product_type"),
+    isPaused: sql`coalesce(is_paused, false)`,
+  };
+  const days = [
+    span?.from === undefined
+      ? sql`true`
+      : sql`day >= (${timeOf(span.from)} at time zone 'UTC')::date`,
+    span?.to === undefined ? sql`true` : sql`day < ${timeOf(span.to)} at time zone 'UTC'`,
+  ];
+  return [
+    select(
+      "rejected",
+      { ...flags, count: sql`rejected` },
+      sql`(
+        select account, product_type, count(*) as rejected
+        from rejected_bills
+        where resolved_at is null
+          and superseded_at is null
+          and ${isOne}
+        group by account, product_type
+      ) as rows
+      left join ${accountFlags(isOne)} using (account)`,
+    ),
+    select(
+      "unclassified",
+      {
+        ...flags,
+        coin: sql`coin`,
+        since: sql`since`,
+        until: sql`until`,
+        count: sql`bills`,
+        detail: sql`business_type`,
+      },
+      sql`(
+        select
+          account,
+          product_type,
+          coin,
+          business_type,
+          sum(bills) as bills,
+          min(first_at) as since,
+          max(last_at) + interval '1 ms' as until
+        from type_days
+        join business_types
+          on code = business_type
+          and category = 'unknown'
+        where bills > 0
+          and (amount_in <> 0 or amount_out <> 0 or fee_in <> 0 or fee_out <> 0)
+          and ${sql.join(days, sql` and `)}
+          and ${isOne}
+        group by account, product_type, coin, business_type
+      ) as types
+      left join ${accountFlags(isOne)} using (account)`,
+    ),
+  ];
+}
+
+// An older record says nothing of the present.
+const ltvKeptMs = 7 * dayMs;
+
+/** What is found of whole accounts. */
+export function accountFindings({ accounts, now, limits = usualLimits }: Scope): readonly SQL[] {
+  const isOne = isOneOf(accounts);
+  const flags = {
+    ledger: sql`risk_unit_id`,
+    since: sql`held_until`,
+    isDemo: sql`coalesce(whole.is_demo, false)`,
+    isPaused: sql`coalesce(is_paused, false)`,
+  };
+  const newest = sql`(
+        select distinct on (account, risk_unit_id) account, risk_unit_id, ltv, held_until
+        from ltv_snapshots
+        where ${isOne}
+        order by account, risk_unit_id, taken_at desc
+      ) as newest
+      left join ${accountFlags(isOne)} using (account)
+      where not coalesce(is_retired, false)
+        and held_until > ${timeOf(now - ltvKeptMs)}`;
+  return [
+    select(
+      "never-synced",
+      { account: sql`''`, isDemo: sql`false`, isPaused: sql`false` },
+      sql`(select 1) as one where not exists (select 1 from sync_runs where command = 'sync')`,
+    ),
+    select(
+      "ltv-high",
+      { ...flags, detail: sql`ltv` },
+      sql`${newest} and ltv > ${limits.ltvMax}::numeric`,
+    ),
+    select(
+      "ltv-behind",
+      flags,
+      sql`${newest} and not coalesce(is_paused, false) and held_until < ${timeOf(now - limits.maxAgeMs)}`,
+    ),
+  ];
+}

@@ -1,0 +1,70 @@
+import { type SQL, sql } from "drizzle-orm";
+import type { ProductType } from "../contract/product-types.ts";
+import { type EpochMs, epochMs, hourMs, isoTime } from "../contract/time.ts";
+import type { Interval } from "../sync/intervals.ts";
+import type { Kind } from "./kinds.ts";
+
+/** An account of the configuration. */
+export type Configured = {
+  readonly name: string;
+  readonly productTypes: readonly ProductType[];
+  /** Whether only those of `productTypes` are meant that the key can read. Default false. */
+  readonly readsAll?: boolean;
+  readonly demo?: boolean;
+};
+
+export type Limits = { readonly maxAgeMs: number; readonly ltvMax: number };
+
+/** How far behind a ledger may be, and how high a loan to value. */
+export const usualLimits: Limits = { maxAgeMs: 3 * hourMs, ltvMax: 0.8 };
+
+export type Scope = {
+  /** Only these; default all. */
+  readonly accounts?: readonly string[] | undefined;
+  readonly productTypes?: readonly ProductType[] | undefined;
+  /** Ledgers of these accounts that were never read are findings. */
+  readonly configured?: readonly Configured[];
+  /** The exchange's time. */
+  readonly now: EpochMs;
+  readonly limits?: Limits;
+  /** Only what concerns this time. */
+  readonly span?: Partial<Interval> | undefined;
+};
+
+/** The columns of findings. */
+type Columns = Partial<
+  Record<
+    | "kind"
+    | "account"
+    | "ledger"
+    | "coin"
+    | "since"
+    | "until"
+    | "count"
+    | "detail"
+    | "breakIds"
+    | "isRepairable"
+    | "isDemo"
+    | "isPaused",
+    SQL
+  >
+>;
+
+export const select = (kind: Kind | SQL, columns: Columns, from: SQL): SQL => sql`
+    select
+      ${typeof kind === "string" ? sql`${kind}::text` : kind} as kind,
+      (${columns.account ?? sql`account`})::text as account,
+      (${columns.ledger ?? sql`''`})::text as ledger,
+      (${columns.coin ?? sql`''`})::text as coin,
+      (${columns.since ?? sql`null`})::timestamptz as since,
+      (${columns.until ?? sql`null`})::timestamptz as until,
+      (${columns.count ?? sql`1`})::bigint as count,
+      (${columns.detail ?? sql`''`})::text as detail,
+      (${columns.breakIds ?? sql`''`})::text as break_ids,
+      (${columns.isRepairable ?? sql`false`})::boolean as is_repairable,
+      (${columns.isDemo ?? sql`is_demo`})::boolean as is_demo,
+      (${columns.isPaused ?? sql`is_paused`})::boolean as is_paused
+    from ${from}`;
+
+/** A time of this program in a statement. */
+export const timeOf = (time: number): SQL => sql`${isoTime(epochMs(time))}::timestamptz`;

@@ -1,0 +1,346 @@
+import { sql } from "drizzle-orm";
+import { dayMs, type EpochMs, epochMs, hourMs, isoTime } from "../../src/contract/time.ts";
+import type { Database } from "../../src/db/connect.ts";
+import type { Configured } from "../../src/health/select.ts";
+
+/** Statements with times as `{5 h}` or `{20 d}`: so long ago. */
+type Statements = readonly string[];
+
+/** A database in a state, what is found in it, and what to type first. Every output is held to this table. */
+export type HealthState = {
+  readonly name: string;
+  readonly statements: Statements;
+  /** The kinds, worst first; "demo " before those of demo trading. */
+  readonly found: readonly string[];
+  readonly title: string;
+  readonly next?: string;
+  readonly configured?: readonly Configured[];
+};
+
+type Ledger = {
+  readonly covered?: string;
+  readonly lost?: string;
+  readonly open?: string;
+  readonly settled?: string;
+  readonly type?: string;
+  readonly stored?: string;
+};
+const ledger = ({
+  covered = "[{91 d}, {1 h})",
+  lost = "",
+  open = "",
+  settled = "{1 h}",
+  type = "USDT-FUTURES",
+  stored = "{1 d}",
+}: Ledger = {}) => `
+  insert into streams (account, product_type, bills, covered, lost, open, settled_to, stored_at)
+  values ('a', '${type}', 12, '{${covered}}', '{${lost}}', '{${open}}', '${settled}', '${stored}')`;
+const checked = (type = "USDT-FUTURES") => `
+  insert into reconciled_chains (account, product_type, coin, ingested_before, tested, rounded)
+  values ('a', '${type}', 'USDT', '{1 h}', 12, 0)`;
+const synced = `
+  insert into sync_runs (run_id, command, started_at, outcome)
+  values (gen_random_uuid(), 'sync', '{1 h}', 'complete')`;
+const state = (fields: string, values: string, type = "") => `
+  insert into stream_states (account, product_type, ${fields}) values ('a', '${type}', ${values})`;
+type Break = {
+  readonly wallet?: string;
+  readonly state?: string;
+  readonly bill?: boolean;
+  readonly at?: string;
+  readonly coin?: string;
+  readonly difference?: string;
+};
+const aBreak = (
+  kind: string,
+  {
+    wallet = "USDT-FUTURES",
+    state: decided = "open",
+    bill = false,
+    at = "{1 d}",
+    coin = "USDT",
+    difference = "-67.39",
+  }: Break = {},
+) => `
+  insert into ledger_breaks (
+    break_id, kind, account, product_type, coin, anchor, happened_at, difference, first_bad_bill,
+    explanation, first_seen_at, last_seen_at, state
+  )
+  values (
+    7, '${kind}', 'a', '${wallet}', '${coin}', 'x', '${at}', ${difference}, ${bill ? "'1'" : "null"}, 'x', now(),
+    now(), '${decided}'
+  )`;
+const rejected = (superseded: string) => `
+  insert into rejected_bills (
+    account, product_type, digest, received, fault_path, fault, run_id, rejected_at, superseded_at
+  )
+  values ('a', 'USDT-FUTURES', 'd', '{}', '', '', gen_random_uuid(), '{1 d}', ${superseded})`;
+const ofType = (category: string, amount: string) => `
+  insert into business_types (code, category, meaning, documented, listed_category)
+  values ('gift', '${category}', '', false, '${category}');
+  insert into type_days (
+    account, product_type, coin, day, business_type, bills, amount_in, amount_out, apart_in, apart_out,
+    fee_in, fee_out, coupon, unshown, with_extra, odd_ids, first_at, last_at
+  )
+  values (
+    'a', 'USDT-FUTURES', 'USDT', '2026-11-20', 'gift', 3, ${amount}, 0, ${amount}, 0, 0, 0, 0, 0, 0, 0, '{3 d}', '{3 d}'
+  )`;
+const loan = (ltv: string, held: string) => `
+  insert into ltv_snapshots (account, risk_unit_id, taken_at, held_until, ltv)
+  values ('a', '', '{40 d}', '${held}', ${ltv})`;
+
+const well = [synced, ledger(), checked()];
+const lostTime = {
+  covered: "[{80 d}, {1 h})",
+  lost: "[{100 d}, {80 d})",
+};
+const good = "Complete, and it adds up";
+
+export const healthStates: readonly HealthState[] = [
+  { name: "read and checked", statements: well, found: [], title: good },
+  {
+    name: "never synced",
+    statements: [],
+    found: ["never-synced"],
+    title: "Nothing was ever read",
+    next: "npm run sync",
+  },
+  {
+    name: "a configured ledger that was never read",
+    statements: well,
+    configured: [
+      { name: "a", productTypes: ["USDT-FUTURES", "COIN-FUTURES", "UTA-SPOT"] },
+      { name: "b", productTypes: ["USDC-FUTURES"], demo: true },
+    ],
+    found: ["never-read", "demo never-read"],
+    title: "Not complete",
+    next: "npm run sync",
+  },
+  {
+    name: "configured ledgers that no sync reads",
+    statements: [
+      ...well,
+      state("mode", "'classic'"),
+      state("retired_at", "now()", "COIN-FUTURES"),
+      state("not_available_since", "now()", "USDC-FUTURES"),
+      `insert into stream_states (account, product_type, mode) values ('u', '', 'unified')`,
+      `insert into stream_states (account, product_type, paused_at) values ('p', '', now())`,
+    ],
+    configured: [
+      { name: "a", productTypes: ["COIN-FUTURES", "USDC-FUTURES", "UTA-SPOT"], readsAll: true },
+      { name: "u", productTypes: ["COIN-FUTURES"] },
+      { name: "p", productTypes: ["COIN-FUTURES"] },
+    ],
+    found: [],
+    title: good,
+  },
+  {
+    name: "never checked",
+    statements: [synced, ledger()],
+    found: ["unchecked"],
+    title: "Complete, not yet reconciled",
+    next: "npm run reconcile",
+  },
+  {
+    name: "bills came after the check",
+    statements: [synced, ledger({ stored: "{0 h}" }), checked()],
+    found: ["unchecked"],
+    title: "Complete, not yet reconciled",
+    next: "npm run reconcile",
+  },
+  {
+    name: "5 h behind",
+    statements: [synced, ledger({ covered: "[{91 d}, {5 h})", settled: "{5 h}" }), checked()],
+    found: ["behind"],
+    title: "Out of date",
+    next: "npm run sync",
+  },
+  {
+    name: "a sync at work, whose last hour is unread",
+    statements: [synced, ledger({ open: "[{1 h}, {0 h})" }), checked()],
+    found: [],
+    title: good,
+  },
+  {
+    name: "paused, and about to be lost",
+    statements: [
+      synced,
+      ledger({ covered: "[{95 d}, {86 d})", settled: "{86 d}" }),
+      checked(),
+      state("paused_at", "now()"),
+    ],
+    found: ["expiring", "behind"],
+    title: "Unread bills are about to be lost",
+    next: "npm run accounts -- resume a",
+  },
+  {
+    name: "a gap",
+    statements: [
+      synced,
+      ledger({ covered: "[{91 d}, {20 d}),[{10 d}, {1 h})", settled: "{20 d}" }),
+      checked(),
+    ],
+    found: ["unread"],
+    title: "Not complete",
+    next: "npm run sync",
+  },
+  {
+    name: "a history that begins late, since an empty key had read it",
+    statements: [synced, ledger({ covered: "[{50 d}, {1 h})" }), checked()],
+    found: ["expiring", "unread"],
+    title: "Unread bills are about to be lost",
+    next: "npm run sync",
+  },
+  {
+    name: "lost time, long ago",
+    statements: [synced, ledger(lostTime), checked(), aBreak("lost", lostBreak("open"))],
+    found: ["lost"],
+    title: "Some history is lost",
+    next: 'npm run reconcile -- --accept 7 --note "why"',
+  },
+  {
+    name: "lost time that was accepted",
+    statements: [synced, ledger(lostTime), checked(), aBreak("lost", lostBreak("explained"))],
+    found: [],
+    title: "Complete, with an accepted loss of 20 d",
+  },
+  {
+    name: "a balance that does not follow, beside lost time",
+    statements: [synced, ledger(lostTime), checked(), aBreak("unread")],
+    found: ["lost"],
+    title: "Some history is lost",
+    next: "npm run reconcile",
+  },
+  {
+    name: "a balance that does not follow, beside time that was read since",
+    statements: [...well, aBreak("unread")],
+    found: ["unchecked"],
+    title: "Complete, not yet reconciled",
+    next: "npm run reconcile",
+  },
+  {
+    name: "closed before all was read",
+    statements: [
+      synced,
+      ledger({ covered: "[{91 d}, {20 d})", settled: "{20 d}" }),
+      checked(),
+      state("closed_at", "'{10 d}'", "USDT-FUTURES"),
+    ],
+    found: ["unreadable"],
+    title: "Not complete",
+    next: "npm run reconcile",
+  },
+  {
+    name: "retired, with a gap",
+    statements: [
+      synced,
+      ledger({ covered: "[{91 d}, {20 d})", open: "[{20 d}, {1 d})", settled: "{20 d}" }),
+      checked(),
+      state("retired_at", "now()"),
+    ],
+    found: [],
+    title: good,
+  },
+  {
+    name: "a break whose bills the exchange still serves",
+    statements: [...well, aBreak("chain", { bill: true })],
+    found: ["broken"],
+    title: "It does not add up",
+    next: "npm run reconcile -- --repair",
+  },
+  {
+    name: "a transfer whose legs differ, which is of no wallet",
+    statements: [...well, aBreak("transfer", { wallet: "" })],
+    found: ["broken"],
+    title: "It does not add up",
+    next: 'npm run reconcile -- --accept 7 --note "why"',
+  },
+  {
+    name: "an accepted break",
+    statements: [...well, aBreak("chain", { state: "explained" })],
+    found: [],
+    title: "Complete, with accepted differences of 67.39 USDT",
+  },
+  {
+    name: "restated bills",
+    statements: [...well, aBreak("restatement", { coin: "", difference: "3" })],
+    found: ["restated"],
+    title: "Stored bills were changed",
+    next: 'npm run reconcile -- --accept 7 --note "why"',
+  },
+  {
+    name: "a rejected row",
+    statements: [...well, rejected("null"), aBreak("quarantine", { coin: "" })],
+    found: ["rejected"],
+    title: "Some rows could not be read",
+    next: "npm run replay",
+  },
+  {
+    name: "a rejected row that was served well since",
+    statements: [...well, rejected("now()"), aBreak("quarantine", { coin: "" })],
+    found: [],
+    title: good,
+  },
+  {
+    name: "money that no category has",
+    statements: [...well, ofType("unknown", "516")],
+    found: ["unclassified"],
+    title: "Some bills have no category",
+    next: "npm run types -- set gift CATEGORY",
+  },
+  {
+    name: "a type that moves nothing, and one with a category",
+    statements: [...well, ofType("unknown", "0")],
+    found: [],
+    title: good,
+  },
+  {
+    name: "a loan above the limit that was not read for hours",
+    statements: [...well, loan("0.9", "{5 h}")],
+    found: ["ltv-high", "ltv-behind"],
+    title: "Loan to value is too high",
+    next: "npm run sync",
+  },
+  {
+    name: "a loan of last month",
+    statements: [...well, loan("0.9", "{30 d}")],
+    found: [],
+    title: good,
+  },
+  {
+    name: "demo products that do not add up",
+    statements: [
+      ...well,
+      ledger({ type: "SUSDT-FUTURES" }),
+      checked("SUSDT-FUTURES"),
+      aBreak("chain", { wallet: "SUSDT-FUTURES" }),
+    ],
+    found: ["demo broken"],
+    title: good,
+  },
+  {
+    name: "a demo key whose ledger does not add up, and is behind",
+    statements: [
+      synced,
+      ledger({ covered: "[{91 d}, {5 h})", settled: "{5 h}" }),
+      checked(),
+      state("is_demo", "true"),
+      aBreak("chain"),
+    ],
+    found: ["demo broken", "demo behind"],
+    title: good,
+  },
+];
+
+function lostBreak(decided: string): Break {
+  return { state: decided, coin: "", at: "{100 d}", difference: String(20 * dayMs) };
+}
+
+/** Brings a database into a state, as of a time. */
+export async function plant(db: Database, statements: Statements, now: EpochMs): Promise<void> {
+  const timed = (statement: string) =>
+    statement.replaceAll(/\{(\d+) ([hd])\}/g, (_, count: string, unit: string) =>
+      isoTime(epochMs(now - Number(count) * (unit === "h" ? hourMs : dayMs))),
+    );
+  for (const statement of statements) await db.execute(sql.raw(timed(statement)));
+}
