@@ -19,7 +19,7 @@ const commands: Readonly<Record<string, readonly string[]>> = {
   status: ["status"],
   "status --check": ["status", "--check"],
   "status --json --limit 100": ["status", "--json", "--limit", "100"],
-  metrics: ["metrics"],
+  "status --format prometheus": ["status", "--format", "prometheus"],
   "status --account": ["status", "--account", "fund-0000005"],
 };
 

@@ -3,14 +3,14 @@ import { parseEnv } from "node:util";
 import { asksForJson, printErrorJson } from "./app/error-json.ts";
 import { exitOfThrown } from "./app/exit-code.ts";
 import { type ExitCode, type Io, tell } from "./app/io.ts";
-import { runProgram } from "./commands/program/program.ts";
+import { runProgram } from "./commands/program.ts";
 import type { Environment } from "./config/settings.ts";
 import { explained } from "./db/database-errors.ts";
 import { firstThrown, messageOf, ReportableError, StoppedError, UsageError } from "./errors.ts";
 import { isOutOfFiles, openFilesRemedy } from "./open-files.ts";
 
 // What the program has of its process: arguments, environment, output, signals and exit code.
-// What can be typed is in commands/program/program.ts.
+// What can be typed is in commands/program.ts.
 const stop = new AbortController();
 const args = process.argv.slice(2);
 let outputError: Error | undefined;

@@ -84,7 +84,7 @@ export type VerifyOptions = Which &
     /** Exclusive. */
     readonly to: Date | string;
     /** Whether what differs is written. Default not. */
-    readonly heal?: boolean | undefined;
+    readonly repair?: boolean | undefined;
   };
 
 export type BillsOptions = Which &
@@ -182,7 +182,7 @@ async function verify(at: At, options: VerifyOptions) {
     notice,
     signal: stop.signal,
     span,
-    heal: options.heal ?? false,
+    repair: options.repair ?? false,
     counts: true,
   };
   await runVerification(configFor(at, options, true), { ...deps, ...kept });

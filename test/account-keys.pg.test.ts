@@ -180,7 +180,7 @@ test("a renamed account is refused before the exchange is asked; the remedy rena
 test("a verification remembers the key that it heals with, and refuses one that is stored under another name", async () => {
   await using at = await house();
   const day = (ago: number) => isoTime(epochMs(Date.now() - ago * dayMs));
-  const verify = ["verify", "--from", day(9), "--to", day(1), "--heal"];
+  const verify = ["verify", "--from", day(9), "--to", day(1), "--repair"];
   expect((await at.run({ EXCHANGE_ACCOUNT: "old" }, verify)).code).toBe(0);
   const [stored] = await billsOf(at.db);
   expect(stored).toMatchObject({ account: "old" });

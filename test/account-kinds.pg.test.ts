@@ -168,7 +168,7 @@ const accountNamed = (accounts: readonly SandboxAccount[], name: string): Sandbo
 test("one accounts file with a classic, a unified, a demo and an upgrading account: one command each, and every bill is the exchange's own", async () => {
   await using at = await house();
   const of = (name: string) => accountNamed(at.sandbox.accounts, name);
-  const planned = await at.run("plan", "--only", "bills");
+  const planned = await at.run("sync", "--dry-run", "--only", "bills");
   expect(planned.stderr).toMatch(/^4 accounts were never synced: planned as classic; /);
   const first = at.now();
   const synced = await at.run("sync", "--only", "bills");
@@ -369,7 +369,7 @@ test("one accounts file with a classic, a unified, a demo and an upgrading accou
   const listed = await at.run("accounts", "list");
   expect(listed.stdout).toMatch(/^upgraded\/USDT-FUTURES .* closed .*: became unified$/m);
   expect(listed.stdout).toMatch(/^unified\/UTA-OTHER .* synced$/m);
-  expect((await at.run("plan")).stdout).not.toMatch(/^upgraded\/USDT-FUTURES/m);
+  expect((await at.run("sync", "--dry-run")).stdout).not.toMatch(/^upgraded\/USDT-FUTURES/m);
 
   const doctor = await at.run("doctor");
   expect(doctor.stdout).toMatch(

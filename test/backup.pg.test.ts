@@ -27,7 +27,9 @@ const { signal } = new AbortController();
 const emptyDatabase = () => testDatabase({ isEmpty: true });
 
 async function backup(url: string, path: string) {
-  const end = await runCli(["backup", path, "--force", "--json"], { env: { DATABASE_URL: url } });
+  const end = await runCli(["db", "backup", path, "--force", "--json"], {
+    env: { DATABASE_URL: url },
+  });
   expect(end).toMatchObject({ code: 0, stderr: "" });
   return JSON.parse(end.stdout);
 }
@@ -105,7 +107,7 @@ describe("a backup", () => {
 
   test("is not written over a file that is there, but for --force", async () => {
     const before = await readFile(path);
-    const end = await runCli(["backup", path], { env: { DATABASE_URL: full.url } });
+    const end = await runCli(["db", "backup", path], { env: { DATABASE_URL: full.url } });
     expect(end).toMatchObject({ code: 2, stderr: `${path} exists; add --force to replace it\n` });
     expect(await readFile(path)).toEqual(before);
   });
@@ -113,7 +115,7 @@ describe("a backup", () => {
   test("leaves nothing where there is nothing to back up", async () => {
     await using database = await emptyDatabase();
     const nothing = join(folder, "nothing.gz");
-    const end = await runCli(["backup", nothing], { env: { DATABASE_URL: database.url } });
+    const end = await runCli(["db", "backup", nothing], { env: { DATABASE_URL: database.url } });
     expect(end).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(/^there is nothing to back up/),
@@ -171,7 +173,7 @@ describe("restore", () => {
   test("gives every row back as it was, in every table", async () => {
     await using database = await emptyDatabase();
     const env = { DATABASE_URL: database.url };
-    const end = await runCli(["restore", path], { env });
+    const end = await runCli(["db", "restore", path], { env });
     expect(end).toMatchObject({ code: 0, stderr: "" });
     expect(end.stdout).toMatch(/^restored \S+: [\d,]+ bills, [\d,]+ rows of \d+ tables, taken /);
     // The backup has no leases, and yet the accounts are found by their names even if a node is down.
@@ -193,7 +195,7 @@ describe("restore", () => {
       database.url,
       "insert into bills (account, product_type, bill_id, amount, fee, business_type, coin, c_time, ingested_at) values ('a', 'p', '1', 1, 0, 'x', 'x', now(), now())",
     );
-    const end = await runCli(["restore", path], { env: { DATABASE_URL: database.url } });
+    const end = await runCli(["db", "restore", path], { env: { DATABASE_URL: database.url } });
     const name = new URL(database.url).pathname.slice(1);
     expect(end).toMatchObject({ code: 2, stdout: "" });
     expect(end.stderr).toMatch(
@@ -210,7 +212,7 @@ describe("restore", () => {
     const { db, ...open } = openDatabase(database.url);
     {
       await using _lease = await new Leases(db).take("a", { signal });
-      const end = await runCli(["restore", path], { env: { DATABASE_URL: database.url } });
+      const end = await runCli(["db", "restore", path], { env: { DATABASE_URL: database.url } });
       expect(end).toMatchObject({
         code: 3,
         stderr: expect.stringMatching(/is at work in the database/),
@@ -218,7 +220,9 @@ describe("restore", () => {
     }
     await open[Symbol.asyncDispose]();
     expect(await restore(database.url, path, signal)).toMatchObject({ migrated: 0 });
-    expect((await runCli(["restore", path], { env: { DATABASE_URL: database.url } })).code).toBe(2);
+    expect(
+      (await runCli(["db", "restore", path], { env: { DATABASE_URL: database.url } })).code,
+    ).toBe(2);
   });
 
   test("works for a role that owns nothing but what it makes", async () => {
@@ -232,7 +236,9 @@ describe("restore", () => {
     );
     try {
       Object.assign(url, { username: role, password: "word" });
-      expect(await runCli(["restore", path], { env: { DATABASE_URL: url.href } })).toMatchObject({
+      expect(
+        await runCli(["db", "restore", path], { env: { DATABASE_URL: url.href } }),
+      ).toMatchObject({
         code: 0,
       });
     } finally {

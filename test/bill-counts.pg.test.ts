@@ -108,7 +108,7 @@ test("verify, and a reconcile that sees a break, count anew what status shows, a
   await at.db.execute(sql`update streams set bills = bills + 40`);
   const day = (ago: number) => isoTime(epochMs(Date.now() - ago * dayMs));
   const span = ["--from", day(21), "--to", day(1)];
-  const verified = await run("verify", ...span, "--heal");
+  const verified = await run("verify", ...span, "--repair");
   expect(verified.code).toBe(0);
   expect(verified.stdout).toMatch(/^main\/USDT-FUTURES: status showed [\d,]+ bills; [\d,]+ are/m);
   expect(await status()).toBe(whole);
@@ -160,7 +160,7 @@ test("rows that disappeared are a break with its days, which stays until somebod
   // More are deleted, and a verification of another time is the first to count.
   await deleteOldest(3);
   const yesterday = isoTime(epochMs(Date.now() - dayMs));
-  await run("verify", "--from", yesterday, "--heal");
+  await run("verify", "--from", yesterday, "--repair");
   expect(await breaksOf("--full")).toMatchObject({
     code: 1,
     breaks: [{ kind: "deleted", difference: "-3" }],

@@ -12,12 +12,12 @@ test("migrate makes the tables of an empty database, and then finds nothing to d
   await open.db.execute(sql`drop schema if exists drizzle cascade`);
   await open.db.execute(sql`drop schema public cascade`);
   await open.db.execute(sql`create schema public`);
-  const first = await runCli(["migrate"], { env });
+  const first = await runCli(["db", "migrate"], { env });
   expect(first).toMatchObject({ code: 0, stderr: "" });
   expect(first.stdout).toMatch(/^applied \d+ migrations?\n$/);
   const { rows } = await open.db.execute(sql`select count(*) as bills from bills`);
   expect(rows).toEqual([{ bills: "0" }]);
-  expect(await runCli(["migrate"], { env })).toMatchObject({
+  expect(await runCli(["db", "migrate"], { env })).toMatchObject({
     code: 0,
     stdout: "the schema is up to date\n",
     stderr: "",
@@ -26,13 +26,13 @@ test("migrate makes the tables of an empty database, and then finds nothing to d
 
 test("db prints the address of a configured database without its password, and leaves it to its own server", async () => {
   await using database = await testDatabase();
-  const end = await runCli(["db"], { env: { DATABASE_URL: database.url } });
+  const end = await runCli(["db", "url"], { env: { DATABASE_URL: database.url } });
   const shown = Object.assign(new URL(database.url), {
     protocol: "postgresql:",
     password: "",
   }).href;
   expect(end).toMatchObject({ code: 0, stdout: `${shown}\n`, stderr: "" });
-  const write = await runCli(["db", "--write"], { env: { DATABASE_URL: database.url } });
+  const write = await runCli(["db", "url", "--write"], { env: { DATABASE_URL: database.url } });
   expect(write).toMatchObject({
     code: 2,
     stdout: "",
@@ -46,7 +46,7 @@ test("db keeps the embedded server up until Ctrl-C; sync and status then find th
   await using sandbox = await openSandbox({ seed: "db", density: 0.1 });
   const env = environmentFor(sandbox, { url: "" }, { PRODUCT_TYPES: "SUSDT-FUTURES" });
 
-  await using db = await startCli(["db"], { cwd });
+  await using db = await startCli(["db", "url"], { cwd });
   const [, url = ""] = await db.seen("stdout", /^(postgresql:\S+)\n/);
   const sync = await runCli(["sync", "--json"], { cwd, env });
   expect(sync.code).toBe(0);
@@ -80,7 +80,7 @@ test("db keeps the embedded server up until Ctrl-C; sync and status then find th
     const others = await runCli(["status"], { cwd, env: { DATABASE_URL: url } });
     expect(others).toMatchObject({ code: 0 });
   }
-  await using writing = await startCli(["db", "--write"], { cwd });
+  await using writing = await startCli(["db", "url", "--write"], { cwd });
   const [, writer = ""] = await writing.seen("stdout", /^(postgresql:\S+)\n/);
   {
     await using database = openDatabase(writer);
@@ -88,7 +88,7 @@ test("db keeps the embedded server up until Ctrl-C; sync and status then find th
   }
   writing.kill("SIGINT");
   expect(await writing.ended).toMatchObject({ code: 0 });
-  await using again = await startCli(["db"], { cwd });
+  await using again = await startCli(["db", "url"], { cwd });
   expect((await again.seen("stdout", /^(postgresql:\S+)\n/))[1]).toBe(url);
   again.kill("SIGINT");
   await again.ended;

@@ -40,7 +40,7 @@ describe.concurrent("where nothing that is written finds room", () => {
   test("a sync brings every bill, its run is complete, and it exits with 0", async () => {
     await using at = await house();
     const begunAt = Date.now();
-    expect((await at.run(["migrate"], both)).code).toBe(0);
+    expect((await at.run(["db", "migrate"], both)).code).toBe(0);
     expect((await at.run(["sync"], both)).code).toBe(0);
     expect(await at.outcomes()).toEqual(["complete"]);
     const found = await heldAgainstLedger(at.db, at.sandbox, "USDT-FUTURES", begunAt);

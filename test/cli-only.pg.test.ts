@@ -79,7 +79,9 @@ test("sync --only contracts needs no credentials, and asks for the product types
     ],
   });
   // No contracts are listed for the spot ledger of a unified account.
-  const none = await runCli(["plan", ...words.slice(0, 3), "--product", "UTA-SPOT"], { env });
+  const none = await runCli(["sync", "--dry-run", ...words.slice(0, 3), "--product", "UTA-SPOT"], {
+    env,
+  });
   expect(JSON.parse(none.stdout)).toMatchObject({ requestsMin: 0, contracts: { requests: 0 } });
   const status = await runCli(["status"], { env });
   expect(status.stdout).toMatch(/\ncontracts: 12 contracts, 0 of them gone, read .* ago\n/);
@@ -139,14 +141,14 @@ describe.concurrent("--only is refused", () => {
   test.each([
     ["sync", "symbol", /^--only "symbol" is not a target of a sync, did you mean symbols\?\n/],
     [
-      "plan",
+      "sync --dry-run",
       "bills,xyzzyx",
       /^--only "xyzzyx" is not a target .*\(there are bills, ltv, symbols, contracts\)\n/,
     ],
     ["sync", "ltv", /^--only ltv: no account asks for it; set SYNC_LTV=true\n/],
   ])("by %s with %s", async (command, words, message) => {
     const env = { EXCHANGE_API_KEY: "k", EXCHANGE_API_SECRET: "s", EXCHANGE_API_PASSPHRASE: "p" };
-    const end = await runCli([command, "--only", words], { env });
+    const end = await runCli([...command.split(" "), "--only", words], { env });
     expect(end.stderr).toMatch(message);
     expect(end).toMatchObject({ code: 2, stdout: "" });
   });
@@ -197,7 +199,7 @@ test("loan-to-value that is refused is told once with the remedy, and leaves the
 
 test("plan and status know all three", async () => {
   await using at = await house();
-  const plan = await at.run("plan", "--only", "ltv,symbols");
+  const plan = await at.run("sync", "--dry-run", "--only", "ltv,symbols");
   expect(plan.stdout).toBe(
     "1 request for symbols, 1 request for loan-to-value\n" +
       "0 windows, 2 requests at least, 0.2 s at the exchange's limits\n",

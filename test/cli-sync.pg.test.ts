@@ -141,7 +141,7 @@ test("plan names windows, requests and time for a database without tables, write
   await using at = await house();
   const { db, sandbox, run } = at;
   await dropTables(db);
-  const end = await run("plan");
+  const end = await run("sync", "--dry-run");
   expect(end).toMatchObject({ code: 0, stderr: "" });
   const rows = tableOf(end.stdout);
   expect([...rows.keys()]).toEqual(wanted);
@@ -149,7 +149,7 @@ test("plan names windows, requests and time for a database without tables, write
   expect(end.stdout).toContain(
     "\n1 request for symbols, 1 request for contracts\n26 windows, 55 requests at least, 5.3 s at the exchange's limits\n",
   );
-  const json = await run("plan", "--json", "--product", "USDT-FUTURES");
+  const json = await run("sync", "--dry-run", "--json", "--product", "USDT-FUTURES");
   expect(JSON.parse(json.stdout)).toMatchObject({
     windows: 13,
     requestsMin: 29,

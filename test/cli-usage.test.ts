@@ -10,25 +10,8 @@ import { runCli, startCli, temporaryFolder } from "./support/cli.ts";
 import { openClient } from "./support/exchange-client.ts";
 
 const commands = [
-  ...["sync", "plan", "status", "export", "verify", "replay", "reconcile", "report"],
-  ...[
-    "accounts",
-    "doctor",
-    "migrate",
-    "db",
-    "backup",
-    "restore",
-    "types",
-    "metrics",
-    "serve",
-    "keys",
-    "worker",
-    "enqueue",
-    "schedule",
-    "distribute",
-    "sandbox",
-    "demo",
-  ],
+  ...["demo", "doctor", "sync", "status", "verify", "replay", "reconcile", "export", "report"],
+  ...["serve", "accounts", "keys", "types", "db", "worker", "enqueue", "schedule", "sandbox"],
 ];
 
 const credentials = {
@@ -71,11 +54,11 @@ describe.concurrent("help", () => {
 
   const reporting = ["--account <name...>", "--product <type...>", "--json"];
   const options: Readonly<Record<string, readonly string[]>> = {
-    sync: [...reporting, "--only <target...>", "--new-key"],
-    plan: [...reporting, "--only <target...>"],
+    sync: [...reporting, "--only <target...>", "--new-key", "--dry-run"],
     status: [
       ...[...reporting, "--limit <number>", "--offset <number>"],
       ...["--check", "--max-age <duration>", "--max-ltv <ratio>"],
+      ...["--format <format>", "--output <file>"],
     ],
     export: [
       "--format <format>",
@@ -91,7 +74,7 @@ describe.concurrent("help", () => {
       "--output <file>",
       "--force",
     ],
-    verify: ["--from <time>", "--to <time>", "--heal", ...reporting],
+    verify: ["--from <time>", "--to <time>", "--repair", ...reporting],
     replay: [...reporting, "--accept <digests>", "--note <text>"],
     reconcile: [
       ...reporting,
@@ -107,16 +90,11 @@ describe.concurrent("help", () => {
     accounts: [],
     report: ["--month <month>", "--account <name...>", "--product <type...>", "--format <format>"],
     doctor: ["--account <name...>", "--json"],
-    migrate: [],
-    db: ["--write"],
-    backup: ["--check", "--force", "--json"],
-    restore: ["--json"],
+    db: [],
     types: ["--json"],
-    metrics: ["--textfile <file>"],
     worker: ["--concurrency <number>", "--address <local-ip>", "--egress <name>"],
     enqueue: ["--reconcile"],
     schedule: ["--every <duration>"],
-    distribute: ["--dry-run"],
     serve: ["--port <port>", "--host <address>", "--max-age <duration>", "--page-host <name...>"],
     keys: [],
     sandbox: [
@@ -185,7 +163,7 @@ describe.concurrent("what cannot be meant ends with code 2 and one message, befo
       /DATABASE_URL is not .*\n {2}LOG_LEVEL "loud" is not/,
     ],
     [["replay", "--product", "USDT-FUTURE"], {}, /did you mean USDT-FUTURES\?\n$/],
-    [["replay", "--heal"], {}, /^error: unknown option '--heal'/],
+    [["replay", "--repair"], {}, /^error: unknown option '--repair'/],
     [["verify", "--from", "2026-11-01"], {}, /^error: required option '--to <time>' not specified/],
     [verify("yesterday", "2026-11-02"), credentials, /^--from "yesterday" is not a time: write 2/],
     [verify("2026-02-30", "2026-11-02"), credentials, /^--from "2026-02-30" is not a time: write/],
@@ -214,7 +192,7 @@ describe.concurrent("what cannot be meant ends with code 2 and one message, befo
       /^--to 2020-01-01 is more than 90 days ago: t/,
     ],
     [verify("2026-11-01", "2026-11-02"), {}, /EXCHANGE_API_KEY is missing/],
-    [["migrate"], { DATABASE_URL: "x" }, /DATABASE_URL is not an address/],
+    [["db", "migrate"], { DATABASE_URL: "x" }, /DATABASE_URL is not an address/],
   ];
   test.each(wrong)("%j with %j", async (args, env, message) => {
     const end = await runCli(args, { env });
@@ -276,19 +254,23 @@ test("a result that cannot be written is a failure, and says why", async () => {
   expect(status).toBe(1);
 });
 
-test.each([["sync"], ["plan"], ["status"], ["status", "--json"], ["migrate"], ["db"]])(
-  "%s %s tells an unreachable database with the remedy, without the password",
-  async (...args) => {
-    const DATABASE_URL = `postgres://user:hunter2@127.0.0.1:${await closedPort()}/bills`;
-    const end = await runCli(args, { env: { ...credentials, DATABASE_URL } });
-    expect(end).toMatchObject({ code: 1, stdout: expect.not.stringContaining("hunter2") });
-    expect(end.stdout === "").toBe(!args.includes("--json"));
-    expect(end.stderr).toMatch(
-      /^the database failed \(connect ECONNREFUSED [^\n]+\): start the server, or correct host and port in DATABASE_URL[^\n]*\n$/,
-    );
-    expect(end.stderr).not.toContain("hunter2");
-  },
-);
+test.each([
+  ["sync"],
+  ["sync", "--dry-run"],
+  ["status"],
+  ["status", "--json"],
+  ["db", "migrate"],
+  ["db", "url"],
+])("%s %s tells an unreachable database with the remedy, without the password", async (...args) => {
+  const DATABASE_URL = `postgres://user:hunter2@127.0.0.1:${await closedPort()}/bills`;
+  const end = await runCli(args, { env: { ...credentials, DATABASE_URL } });
+  expect(end).toMatchObject({ code: 1, stdout: expect.not.stringContaining("hunter2") });
+  expect(end.stdout === "").toBe(!args.includes("--json"));
+  expect(end.stderr).toMatch(
+    /^the database failed \(connect ECONNREFUSED [^\n]+\): start the server, or correct host and port in DATABASE_URL[^\n]*\n$/,
+  );
+  expect(end.stderr).not.toContain("hunter2");
+});
 
 describe("sandbox", () => {
   test.each(["SIGINT", "SIGTERM"] as const)(
@@ -351,7 +333,7 @@ describe.concurrent("--json has one document on standard output, however early a
   const early: readonly [readonly string[], Record<string, string>, string, RegExp][] = [
     [["sync"], {}, "usage", /EXCHANGE_API_KEY/],
     [["sync", "--only", "nothing"], key, "usage", /--only "nothing"/],
-    [["plan", "--nonsense"], key, "usage", /^unknown option '--nonsense'/],
+    [["sync", "--dry-run", "--nonsense"], key, "usage", /^unknown option '--nonsense'/],
     [["status", "--product", "x"], key, "usage", /--product "x"/],
     [["verify"], key, "usage", /--from <time>' not specified/],
     [["verify", ...span], {}, "usage", /EXCHANGE_API_KEY/],

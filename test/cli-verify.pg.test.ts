@@ -99,7 +99,7 @@ test("names what differs with code 1, heals it with code 0, and says then that a
   const text = await at.run("verify", ...span, ...narrow);
   expect(text).toMatchObject({ code: 1, stderr: "" });
   expect(text.stdout).toMatch(
-    /^main +compared +missing +changed +extra +rejected +healed\nUSDT-FUTURES +\d+ +1 +1 +0 +0 +0\n\n/,
+    /^main +compared +missing +changed +extra +rejected +repaired\nUSDT-FUTURES +\d+ +1 +1 +0 +0 +0\n\n/,
   );
   expect(text.stdout).toMatch(new RegExp(`\nmain/USDT-FUTURES: missing ${gone} of \\d[^,]+\n`));
   expect(text.stdout).toMatch(
@@ -127,9 +127,9 @@ test("names what differs with code 1, heals it with code 0, and says then that a
       },
     ],
   });
-  const healing = await at.run("verify", ...span, ...narrow, "--heal");
+  const healing = await at.run("verify", ...span, ...narrow, "--repair");
   expect(healing.code).toBe(0);
-  expect(healing.stdout).toMatch(/: equal, after 2 bills were healed\n$/);
+  expect(healing.stdout).toMatch(/: equal, after 2 bills were repaired\n$/);
   const again = await at.run("verify", ...span, ...narrow);
   expect(again.code).toBe(0);
   expect(again.stdout).toMatch(/Z: equal\n$/);
@@ -145,10 +145,10 @@ test("names what differs with code 1, heals it with code 0, and says then that a
 test("cuts off what lies behind the 90 days, and says so", async () => {
   await using at = await house();
   const span = ["--from", "2020-01-01", "--to", daysAgo(89)];
-  const end = await at.run("verify", ...span, "--product", "SUSDT-FUTURES", "--heal");
+  const end = await at.run("verify", ...span, "--product", "SUSDT-FUTURES", "--repair");
   expect(end.code).toBe(0);
   expect(end.stdout).toMatch(
-    /Z \(from 20\d\d-[^ ]+ [^ ]+Z on; the exchange no longer has what is older\): equal(, after \d+ bills? w\w+ healed)?\n$/,
+    /Z \(from 20\d\d-[^ ]+ [^ ]+Z on; the exchange no longer has what is older\): equal(, after \d+ bills? w\w+ repaired)?\n$/,
   );
 });
 

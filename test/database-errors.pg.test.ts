@@ -135,7 +135,7 @@ describe("a database that cannot be reached is an error with its remedy, without
     const said = await failureOf(migrate(url));
     await admin.db.execute(`drop role ${role}`);
     expect(said).toMatch(
-      /^the database needs a migration, and this user may not make it \(permission denied.*\): run bill-sync migrate as the owner/,
+      /^the database needs a migration, and this user may not make it \(permission denied.*\): run bill-sync db migrate as the owner/,
     );
   });
 });

@@ -8,7 +8,7 @@ import { testDatabase } from "./support/database.ts";
 import { query } from "./support/query.ts";
 
 const distribute = (url: string, ...options: readonly string[]) =>
-  runCli(["distribute", ...options], { env: { DATABASE_URL: url } });
+  runCli(["db", "distribute", ...options], { env: { DATABASE_URL: url } });
 
 const sorted = (names: readonly string[]) => [...names].sort();
 const schemaTables = Object.values(tables).map((table) => getTableName(table));

@@ -3,7 +3,7 @@ import { dirname, join, normalize } from "node:path";
 import type { Command } from "commander";
 import { getTableName, is, Table } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
-import { programOf } from "../src/commands/program/program.ts";
+import { programOf } from "../src/commands/program.ts";
 import { settingsTable, variableNames } from "../src/config/settings.ts";
 import { tables } from "../src/db/schema/tables.ts";
 import { breakKinds } from "../src/reconciliation/breaks.ts";
@@ -73,7 +73,7 @@ test("docs/design.md says what each folder of src has", () => {
 
 const silent = { write: () => true } as unknown as NodeJS.WriteStream;
 const io = { out: silent, err: silent, signal: AbortSignal.abort(), lost: () => undefined };
-const program = programOf(
+const program = await programOf(
   { io, isRunByNpm: false, readEnvironment: () => ({}) },
   () => () => Promise.reject(new Error("nothing is run here")),
 );
@@ -122,7 +122,7 @@ describe("commands", () => {
         name,
         words,
       })),
-      // `verify --heal` within a sentence.
+      // `verify --repair` within a sentence.
       ...[...code.matchAll(/^([a-z]+)( --.*)$/g)]
         .filter(([, name]) => commandNamed(program, name) !== undefined)
         .map(([typed, name = "", words = ""]) => ({ path, typed, name, words })),

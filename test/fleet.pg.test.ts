@@ -75,7 +75,7 @@ test(
       ),
       PRODUCT_TYPES: productType,
     };
-    expect(await runCli(["migrate"], { env })).toMatchObject({ code: 0 });
+    expect(await runCli(["db", "migrate"], { env })).toMatchObject({ code: 0 });
     await using open = openDatabase(server.url);
     const { db } = open;
     await coverUpTo(db, accountNames, productType, Date.now() - historyDays * dayMs - minuteMs);

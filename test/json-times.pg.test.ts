@@ -30,7 +30,7 @@ test("every time that --json prints is in whole seconds, as jq's fromdate reads 
   // The verification runs first: every bill of the exchange is missing then.
   const outputs = {
     verify: await read("verify", ...span),
-    plan: await read("plan"),
+    plan: await read("sync", "--dry-run"),
     sync: await read("sync"),
     status: await read("status"),
     reconcile: await read("reconcile"),

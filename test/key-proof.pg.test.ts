@@ -12,7 +12,7 @@ import { exactly, heldAgainstLedger } from "./support/sandbox-ledger.ts";
 
 const productType = "USDT-FUTURES";
 const daysAgo = (days: number) => isoTime(epochMs(Date.now() - days * dayMs));
-const heal = ["verify", "--from", daysAgo(20), "--to", daysAgo(1), "--heal"];
+const heal = ["verify", "--from", daysAgo(20), "--to", daysAgo(1), "--repair"];
 const sync = ["sync", "--only", "bills"];
 
 /** An exchange with two accounts, a database, and the program configured for one of them. */
@@ -77,7 +77,7 @@ const readable = (account: SandboxAccount): readonly LedgerBill[] =>
     ({ cTime, visibleAt }) => cTime > Date.now() - 80 * dayMs && visibleAt < Date.now() - dayMs,
   );
 
-test("another account's key under a known name writes nothing, by sync or by verify --heal, and doctor says so", async () => {
+test("another account's key under a known name writes nothing, by sync or by verify --repair, and doctor says so", async () => {
   await using at = await house();
   expect((await at.run(at.main, sync)).code).toBe(0);
   const before = await at.stored();

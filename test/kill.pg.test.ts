@@ -2,7 +2,7 @@ import { PassThrough } from "node:stream";
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import type { Io } from "../src/app/io.ts";
-import { runProgram } from "../src/commands/program/program.ts";
+import { runProgram } from "../src/commands/program.ts";
 import { dayMs, epochMs, isoTime, minuteMs } from "../src/contract/time.ts";
 import { type OpenDatabase, openDatabase } from "../src/db/connect.ts";
 import { readStoredBills } from "../src/ledger/bill-rows.ts";
@@ -44,9 +44,9 @@ test(
     const migrateEmpty = async (preload: CliEnvironment) => {
       await using empty = await testDatabase({ isEmpty: true });
       const env = { DATABASE_URL: empty.url };
-      const first = await runCli(["migrate"], { env: { ...env, ...preload } });
+      const first = await runCli(["db", "migrate"], { env: { ...env, ...preload } });
       // migrate looks at every column, so its success proves that the schema is whole.
-      expect(await runHere(["migrate"], env)).toBe(0);
+      expect(await runHere(["db", "migrate"], env)).toBe(0);
       return first;
     };
     const killed = await killAtPoints({ list: migrateEmpty, kill: migrateEmpty });

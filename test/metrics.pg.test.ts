@@ -55,7 +55,7 @@ test("metrics shows after a sync what the exchange served, when, and with how ma
   expect(await run("sync")).toMatchObject({ code: 0 });
   const endedS = Date.now() / 1_000;
   const arrived = Object.entries(sandbox.statistics().arrivals);
-  const end = await run("metrics");
+  const end = await run("status", "--format", "prometheus");
   expect(end).toMatchObject({ code: 0, stderr: "" });
   const values = (name: string) => seriesOf(end.stdout, `bill_sync_${name}`);
 
@@ -182,7 +182,7 @@ describe("of what is stored by hand", () => {
         account, product_type, coin, ingested_before, tested, rounded
       )
       values ('main', 'COIN-FUTURES', 'BTC', now(), 5, 0)`);
-    const { stdout } = await run("metrics");
+    const { stdout } = await run("status", "--format", "prometheus");
     const values = (name: string) => seriesOf(stdout, `bill_sync_${name}`);
     const own = ofLedger("USDT-FUTURES");
     const days = (count: number) => near(count * 86_400, 1);
@@ -251,7 +251,7 @@ test("an account that is configured and was never begun is stale for all who wat
   const env = { ...named, EXCHANGE_ACCOUNT: "new" };
   const newLedger = (type: string) => `account="new",product_type="${type}",state="read"`;
   const infoOf = (text: string) => Object.keys(seriesOf(text, "bill_sync_ledger_info"));
-  const ran = await runCli(["metrics"], { ...options, env });
+  const ran = await runCli(["status", "--format", "prometheus"], { ...options, env });
   await using serving = await startCli(["serve", "--port", "0"], { ...options, env });
   const [url] = await serving.seen("stdout", /^http:\/\/127\.0\.0\.1:\d+/);
   const served = await (await fetch(`${url}/metrics`)).text();
@@ -271,7 +271,7 @@ test("an account that is configured and was never begun is stale for all who wat
     "ALERT BillSyncAbsent: no sync has run yet; run sync",
     ...productTypes.map((type) => `ALERT BillSyncStale: new/${type} was never read completely`),
   ]);
-  const unnamed = await runCli(["metrics"], { ...options, env: named });
+  const unnamed = await runCli(["status", "--format", "prometheus"], { ...options, env: named });
   expect(infoOf(unnamed.stdout)).toEqual([]);
 });
 
@@ -305,7 +305,7 @@ test("status --check is silent after a sync, and names what is too old for a sho
 
 test("before the first migration, nothing but the version is known, and status --check fails", async () => {
   await using at = await house({ isEmpty: true });
-  const { stdout, code } = await at.run("metrics", "--textfile", "-");
+  const { stdout, code } = await at.run("status", "--format", "prometheus", "--output", "-");
   expect(code).toBe(0);
   expect(stdout.split("\n").filter((line) => !line.startsWith("#"))).toEqual([
     expect.stringMatching(/^bill_sync_build_info\{version="[\d.]+"\} 1$/),
@@ -318,24 +318,29 @@ test("before the first migration, nothing but the version is known, and status -
   );
 });
 
-test("--textfile replaces the file whole, for every user, or leaves it as it was", async () => {
+test("--output replaces the file whole, for every user, or leaves it as it was", async () => {
   await using at = await house();
   await using folder = await temporaryFolder();
   const place = folder.path;
   const path = join(place, "bill_sync.prom");
   await writeFile(path, "before");
   await chmod(path, 0o600);
-  const failed = await runCli(["metrics", "--textfile", path], {
+  const failed = await runCli(["status", "--format", "prometheus", "--output", path], {
     env: { ...at.env, DATABASE_URL: "postgresql://nobody@127.0.0.1:1/none" },
   });
   expect(failed.code).toBe(1);
   expect(await readFile(path, "utf8")).toBe("before");
-  expect(await at.run("metrics", "--textfile", path)).toMatchObject({ code: 0, stdout: "" });
-  expect(await readFile(path, "utf8")).toBe((await at.run("metrics")).stdout);
+  expect(await at.run("status", "--format", "prometheus", "--output", path)).toMatchObject({
+    code: 0,
+    stdout: "",
+  });
+  expect(await readFile(path, "utf8")).toBe(
+    (await at.run("status", "--format", "prometheus")).stdout,
+  );
   expect((await stat(path)).mode & 0o777).toBe(0o644);
   expect(await readdir(place)).toEqual(["bill_sync.prom"]);
   await mkdir(join(place, "folder"));
-  const wrong = await at.run("metrics", "--textfile", join(place, "folder"));
+  const wrong = await at.run("status", "--format", "prometheus", "--output", join(place, "folder"));
   expect(wrong).toMatchObject({ code: 2, stderr: expect.stringMatching(/is not a file/) });
 });
 

@@ -88,7 +88,7 @@ test("a node that hangs holds up its own account: each command does the others, 
   const [reconciled, listed, planned, exported, refused, examined] = await Promise.all([
     run("reconcile", "--json"),
     run("accounts", "list", "--json"),
-    run("plan", "--json"),
+    run("sync", "--dry-run", "--json"),
     run("export", "--format", "hledger", "--account", "west", "north"),
     run("export", "--format", "csv"),
     run("doctor", "--json"),
@@ -103,12 +103,12 @@ test("a node that hangs holds up its own account: each command does the others, 
   const distributed = { keepsPlans: false };
   await using mirror = openMirror(database.url, { ...distributed, keys: [key], now: Date.now });
   const [metrics, served, ready, mirrored, replayed, verified] = await Promise.all([
-    run("metrics"),
+    run("status", "--format", "prometheus"),
     get("/metrics"),
     get("/readyz"),
     mirror.ask(key, accountBills.path, { productType: "USDT-FUTURES" }),
     run("replay", "--json"),
-    run("verify", "--json", "--heal", "--from", day(20), "--to", day(2)),
+    run("verify", "--json", "--repair", "--from", day(20), "--to", day(2)),
   ]);
   const [breakOfWest] = await query<{ id: string }>(
     database.url,

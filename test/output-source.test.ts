@@ -20,7 +20,7 @@ test("what goes to a terminal goes through print and tell, which spell out what 
     // Asks whether the output is a terminal.
     "src/commands/export/export.ts",
     // Redirects the output of a verification.
-    "src/commands/reconcile/reconcile.ts",
+    "src/commands/reconcile/repair.ts",
     // Draws the progress display, in which names are escaped.
     "src/commands/sync/reporter.ts",
     // Writes only this program's own text.

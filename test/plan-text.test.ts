@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { readable } from "../src/app/readable.ts";
-import { planCost, planText } from "../src/commands/plan.ts";
+import { planCost, planText } from "../src/commands/sync/plan.ts";
 import { readConfig } from "../src/config/config.ts";
 import type { ProductType } from "../src/contract/product-types.ts";
 import { dayMs, epochMs } from "../src/contract/time.ts";

@@ -147,8 +147,8 @@ describe("the roles of docs/operations.md", () => {
       update bills set amount = amount + 1
       where bill_id = (select max(bill_id) from bills where ${ofSpan})`,
     );
-    const heal = await runCli(["verify", "--from", from, "--to", to, "--heal"], { env });
-    expect(heal).toMatchObject({ code: 0, stdout: expect.stringMatching(/2 bills were healed/) });
+    const heal = await runCli(["verify", "--from", from, "--to", to, "--repair"], { env });
+    expect(heal).toMatchObject({ code: 0, stdout: expect.stringMatching(/2 bills were repaired/) });
     // Both are reported until they are signed off: that a bill was deleted, and the restatement.
     expect((await runCli(["reconcile"], { env })).stdout).toMatch(/^#2 restatement: /m);
     for (const args of [
@@ -157,11 +157,11 @@ describe("the roles of docs/operations.md", () => {
       ["reconcile"],
       ["replay"],
       ["export", "--format", "csv"],
-      ["backup", "ledger.gz"],
-      ["plan"],
+      ["db", "backup", "ledger.gz"],
+      ["sync", "--dry-run"],
       ["status"],
       ["doctor"],
-      ["migrate"],
+      ["db", "migrate"],
     ]) {
       const end = await runCli(args, { env });
       expect({ args, ...end }).toMatchObject({ args, code: 0 });
@@ -252,14 +252,19 @@ describe("the roles of docs/operations.md", () => {
   test("let the analyst look, and tell who it is that may do the rest", async () => {
     await using sandbox = await openSandbox({ seed: "roles", density: 0.05 });
     const env = environmentFor(sandbox, { url: urlOf("analyst", database) });
-    for (const args of [["status"], ["plan"], ["doctor"], ["export", "--format", "csv"]]) {
+    for (const args of [
+      ["status"],
+      ["sync", "--dry-run"],
+      ["doctor"],
+      ["export", "--format", "csv"],
+    ]) {
       const end = await runCli(args, { env });
       expect({ args, ...end }).toMatchObject({ args, code: 0 });
       expect(end.stdout).toMatch(
         /USDT-FUTURES|its key was not tried, this database user may not see/,
       );
     }
-    for (const args of [["sync"], ["reconcile"], ["replay"], ["backup", "ledger.gz"]]) {
+    for (const args of [["sync"], ["reconcile"], ["replay"], ["db", "backup", "ledger.gz"]]) {
       const { code, stderr } = await runCli(args, { env });
       expect({ args, code, stderr }).toEqual({
         args,
@@ -312,7 +317,9 @@ describe("the roles of docs/operations.md", () => {
     const client = new Client({ connectionString: owner });
     await client.connect();
     const { rows } = await client.query(forget);
-    const end = await runCli(["migrate"], { env: { DATABASE_URL: urlOf("writer", database) } });
+    const end = await runCli(["db", "migrate"], {
+      env: { DATABASE_URL: urlOf("writer", database) },
+    });
     await client.query(
       "insert into drizzle.__drizzle_migrations (id, hash, created_at) values ($1, $2, $3)",
       [rows[0].id, rows[0].hash, rows[0].created_at],
@@ -320,7 +327,7 @@ describe("the roles of docs/operations.md", () => {
     await client.end();
     expect(end).toMatchObject({ code: 1, stdout: "" });
     expect(end.stderr).toMatch(
-      /^the database needs a migration, and this user may not make it \(permission denied for .*\): run bill-sync migrate as the owner of the tables/,
+      /^the database needs a migration, and this user may not make it \(permission denied for .*\): run bill-sync db migrate as the owner of the tables/,
     );
   });
 

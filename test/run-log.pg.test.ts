@@ -50,7 +50,7 @@ async function house(options: Partial<SandboxOptions> = {}) {
 }
 
 const daysAgo = (days: number) => isoTime(epochMs(Date.now() - days * dayMs));
-const heal = ["verify", "--from", daysAgo(60), "--to", daysAgo(1), "--heal"];
+const heal = ["verify", "--from", daysAgo(60), "--to", daysAgo(1), "--repair"];
 
 test("a verification that heals and is stopped is logged as stopped", async () => {
   await using at = await house();

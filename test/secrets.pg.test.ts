@@ -21,7 +21,9 @@ beforeAll(async () => {
   await using database = await testDatabase();
   await using folder = await temporaryFolder();
   const made = join(folder.path, "given.gz");
-  expect(await runCli(["backup", made], { env: { DATABASE_URL: database.url } })).toMatchObject({
+  expect(
+    await runCli(["db", "backup", made], { env: { DATABASE_URL: database.url } }),
+  ).toMatchObject({
     code: 0,
   });
   backup = await readFile(made);
@@ -68,12 +70,20 @@ const noDatabase = () => ({ DATABASE_URL: "" });
 
 /** How each command is run where nothing is wrong. A command that is missing here fails the test. */
 const commands: Readonly<Record<string, readonly Omit<CanaryRun, "failure">[]>> = {
-  sync: [{ args: ["sync"] }, { args: ["sync", "--json", "--only", "bills,ltv"] }],
-  plan: [{ args: ["plan"] }, { args: ["plan", "--json"] }],
-  status: [{ args: ["status"] }, { args: ["status", "--json"] }],
+  sync: [
+    { args: ["sync", "--dry-run"] },
+    { args: ["sync", "--dry-run", "--json"] },
+    { args: ["sync"] },
+    { args: ["sync", "--json", "--only", "bills,ltv"] },
+  ],
+  status: [
+    { args: ["status"] },
+    { args: ["status", "--json"] },
+    { args: ["status", "--format", "prometheus"] },
+  ],
   export: [{ args: ["export", "--format", "csv"] }, { args: ["export", "--format", "ccxt"] }],
   verify: [
-    { args: ["verify", "--from", dayBefore(2), "--to", dayBefore(1), "--heal"] },
+    { args: ["verify", "--from", dayBefore(2), "--to", dayBefore(1), "--repair"] },
     { args: ["verify", "--from", dayBefore(2), "--to", dayBefore(1), "--json"] },
   ],
   replay: [{ args: ["replay"] }, { args: ["replay", "--json"] }],
@@ -87,21 +97,21 @@ const commands: Readonly<Record<string, readonly Omit<CanaryRun, "failure">[]>> 
     { args: ["accounts", "pause", "main"] },
   ],
   doctor: [{ args: ["doctor"] }, { args: ["doctor", "--json"] }],
-  migrate: [{ args: ["migrate"] }],
-  db: [{ args: ["db"] }],
-  backup: [{ args: ["backup", "ledger.gz"] }, { args: ["backup", "ledger.gz", "--json"] }],
-  restore: [
-    { args: ["restore", "given.gz"], env: noDatabase, files: givenBackup },
-    { args: ["restore", "given.gz", "--json"], env: noDatabase, files: givenBackup },
+  db: [
+    { args: ["db", "url"] },
+    { args: ["db", "migrate"] },
+    { args: ["db", "backup", "ledger.gz"] },
+    { args: ["db", "backup", "ledger.gz", "--json"] },
+    { args: ["db", "restore", "given.gz"], env: noDatabase, files: givenBackup },
+    { args: ["db", "restore", "given.gz", "--json"], env: noDatabase, files: givenBackup },
+    { args: ["db", "distribute", "--dry-run"] },
   ],
   types: [{ args: ["types"] }, { args: ["types", "--json"] }],
-  metrics: [{ args: ["metrics"] }],
   serve: [{ args: ["serve", "--port", "0"], act: seenThenStop("stdout", /http/) }],
   keys: [{ args: ["keys", "list"] }],
   worker: [{ args: ["worker"], act: seenThenStop("stderr", /working off the queue/, 1_500) }],
   enqueue: [{ args: ["enqueue"] }],
   schedule: [{ args: ["schedule", "--every", "1h"], act: seenThenStop("stdout", /queued/) }],
-  distribute: [{ args: ["distribute", "--dry-run"] }],
   sandbox: [{ args: ["sandbox"], act: seenThenStop("stderr", /is up/) }],
   demo: [{ args: ["demo"], act: seenThenStop("stdout", /bill-sync sync/, 1_500) }],
   help: [{ args: ["help"] }],
@@ -235,7 +245,14 @@ async function databaseFailures(): Promise<readonly CanaryRun[]> {
       }),
     ],
   ];
-  const commands = [["sync"], ["status"], ["doctor"], ["migrate"], ["plan"], ["db"]];
+  const commands = [
+    ["sync"],
+    ["status"],
+    ["doctor"],
+    ["db", "migrate"],
+    ["sync", "--dry-run"],
+    ["db", "url"],
+  ];
   return failures.flatMap(([failure, env], index) =>
     // One command for each failure, and each command at least once.
     commands

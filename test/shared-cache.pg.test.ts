@@ -83,7 +83,7 @@ test("a cache that obeys is told with each request not to answer in the exchange
   }
   const span = ["--from", daysAgo(20), "--to", daysAgo(10)];
   for (const name of ["north", "south"]) {
-    const verified = await at.run(name, "verify", ...span, "--heal");
+    const verified = await at.run(name, "verify", ...span, "--repair");
     expect(verified.code, verified.stdout).toBe(0);
   }
   expect(at.cache.hits).toEqual([]);
@@ -95,16 +95,16 @@ test("a page that a cache answers with another account's bills is refused whole,
   for (const name of ["north", "south"]) {
     expect((await at.run(name, "sync", "--only", "bills")).code).toBe(0);
   }
-  expect((await at.run("north", "verify", ...span, "--heal")).code).toBe(0);
+  expect((await at.run("north", "verify", ...span, "--repair")).code).toBe(0);
   const before = await at.counts();
-  const active = await at.run("south", "verify", ...span, "--heal");
+  const active = await at.run("south", "verify", ...span, "--repair");
   expect(at.cache.hits.length).toBeGreaterThan(0);
   expect(active.code).toBe(1);
   expect(active.stdout).toMatch(/none of the \d+ bills .* is stored, and others .* are/);
   expect(await at.counts()).toEqual(before);
   await at.db.execute(sql`delete from bills where account = 'south' and c_time < ${daysAgo(9)}`);
   const kept = await at.counts();
-  const quiet = await at.run("south", "verify", ...span, "--heal");
+  const quiet = await at.run("south", "verify", ...span, "--repair");
   expect(quiet.code).toBe(1);
   expect(quiet.stdout).toMatch(/are stored as account north/);
   expect(await at.counts()).toEqual(kept);

@@ -79,7 +79,7 @@ describe.concurrent("behind a pooler in transaction mode", { timeout: maxMs }, (
 
   test("two migrations at once are both well, and of two syncs at once one ends with code 3", async () => {
     await using at = await house(2);
-    const migrations = await Promise.all([at.run("migrate"), at.run("migrate")]);
+    const migrations = await Promise.all([at.run("db", "migrate"), at.run("db", "migrate")]);
     expect(migrations.map(({ code }) => code)).toEqual([0, 0]);
     const syncedAt = Date.now();
     await using holder = await at.start();

@@ -124,7 +124,7 @@ describe("views are made anew", () => {
     const before = await query(database.url, definitions);
     const refusal = migrate(database.url);
     await expect(refusal).rejects.toThrow(
-      /materialized view bi\.days depends on view analytics\.daily_rollforward; view bi\.weeks depends on .*\. Drop these objects, run bill-sync migrate, and create them again$/,
+      /materialized view bi\.days depends on view analytics\.daily_rollforward; view bi\.weeks depends on .*\. Drop these objects, run bill-sync db migrate, and create them again$/,
     );
     expect(await query(database.url, definitions)).toEqual(before);
     await query(database.url, "drop schema bi cascade");
@@ -167,11 +167,11 @@ test("doctor tells of views of another version, and migrate of having made them 
   expect(doctor.stdout).toMatch(
     /^warn {2}migrations {7}the views of schema analytics are of another version of bill-sync; run sync/m,
   );
-  expect(await runCli(["migrate"], { env })).toMatchObject({
+  expect(await runCli(["db", "migrate"], { env })).toMatchObject({
     code: 0,
     stdout: "recreated the views of schema analytics\n",
   });
-  expect(await runCli(["migrate"], { env })).toMatchObject({
+  expect(await runCli(["db", "migrate"], { env })).toMatchObject({
     stdout: "the schema is up to date\n",
   });
 });

@@ -1,9 +1,12 @@
+import { Option } from "commander";
 import { withAdded } from "../app/accounts-to-read.ts";
 import { type ExitCode, type Io, print, tell } from "../app/io.ts";
 import { type Selection, selectedStreams } from "../app/selection.ts";
-import type { Config } from "../config/config.ts";
-import { accountName } from "../config/settings.ts";
+import { type Config, readConfig } from "../config/config.ts";
+import { accountName, productTypeOf } from "../config/settings.ts";
 import type { ProductType } from "../contract/product-types.ts";
+import { addAccount } from "../db/accounts/added-accounts.ts";
+import { pause, resume } from "../db/accounts/pauses.ts";
 import { renameAccount } from "../db/accounts/rename-account.ts";
 import { readRetirements, retire, retiredSince, unretire } from "../db/accounts/retirement.ts";
 import type { Database, Transaction } from "../db/connect.ts";
@@ -13,10 +16,88 @@ import { UsageError } from "../errors.ts";
 import { renameJobs } from "../fleet/tasks.ts";
 import { readSyncedStreams } from "../ledger/checkpoints.ts";
 import { streamName } from "../terminal/stream-names.ts";
+import { type ListOptions, listAccounts } from "./accounts-list.ts";
 import { renameInKeys } from "./keys.ts";
+import { type Define, jsonOption, offsetOf, pageOf, productOption } from "./options.ts";
 
-const openDatabase = (config: Config, io: Io): Promise<CommandDatabase> =>
-  openCommandDatabase(config.database, (message) => tell(io, message));
+/** The options of `accounts add`. */
+type AddOptions = {
+  readonly product?: readonly string[];
+  readonly demo: boolean;
+  readonly ltv: boolean;
+  readonly riskUnit?: readonly string[];
+};
+
+/**
+ * `accounts add`: syncs read the account from the next one on. No secret is asked for or stored.
+ */
+async function addAccountCommand(
+  config: Config,
+  io: Io,
+  name: string,
+  { product, demo, ltv, riskUnit = [] }: AddOptions,
+): Promise<ExitCode> {
+  const { pattern, form } = accountName;
+  if (!pattern.test(name)) throw new UsageError(`"${name}" is not a name: ${form}`);
+  const wrong = riskUnit.find((id) => !/^[\w-]{1,64}$/.test(id));
+  if (wrong !== undefined) throw new UsageError(`--risk-unit "${wrong}" is not a risk unit's ID`);
+  const productTypes = product?.flatMap((word) => word.split(",")).map(productTypeOf);
+  if (config.accountNames.includes(name)) {
+    throw new UsageError(`account ${name} is configured already; an account is added once`);
+  }
+  await using database = await openMigrated(config, io);
+  const isLoan = ltv || riskUnit.length > 0;
+  const account = { name, productTypes, demo, ltv: isLoan, riskUnitIds: riskUnit };
+  if (!(await addAccount(database.db, account))) {
+    throw new UsageError(`account ${name} was added before; accounts list shows all`);
+  }
+  if (config.added !== undefined) print(io, `account ${name} is added: the next sync reads it`);
+  else {
+    print(io, `account ${name} is added, and no sync reads it yet`);
+    tell(
+      io,
+      "nothing says yet how to look up the credentials of added accounts: set ACCOUNTS_FILE " +
+        'to a file with {"credentials": {"command": ["PROGRAM", "{account}"]}}; where it names a ' +
+        "directory, an account is added by its file there",
+    );
+  }
+  return 0;
+}
+
+/**
+ * `accounts pause`: no sync reads the account until it is resumed. The exchange forgets meanwhile.
+ */
+async function pauseAccount(config: Config, io: Io, name: string): Promise<ExitCode> {
+  await using database = await openMigrated(config, io);
+  await refuseUnknown(database.db, config, { name, product: undefined });
+  await pause(database.db, name);
+  print(
+    io,
+    `account ${name} is paused: no sync reads it until bill-sync accounts resume ${name}; the ` +
+      "exchange deletes its bills after 90 days even so",
+  );
+  return 0;
+}
+
+/** `accounts resume`: the next sync continues where the last one ended. */
+async function resumeAccount(config: Config, io: Io, name: string): Promise<ExitCode> {
+  await using database = await openMigrated(config, io);
+  await refuseUnknown(database.db, config, { name, product: undefined });
+  const wasPaused = await resume(database.db, name);
+  print(
+    io,
+    wasPaused
+      ? `account ${name} is no longer paused: the next sync reads it if it is configured`
+      : `account ${name} was not paused`,
+  );
+  return 0;
+}
+
+async function openMigrated(config: Config, io: Io): Promise<CommandDatabase> {
+  const database = await openCommandDatabase(config.database, (message) => tell(io, message));
+  await migrate(database.url.reveal());
+  return database;
+}
 
 type Named = { readonly name: string; readonly product: ProductType | undefined };
 
@@ -24,10 +105,9 @@ type Named = { readonly name: string; readonly product: ProductType | undefined 
  * `accounts retire`: no sync reads the account any more, and nothing of it counts as missing. Its
  * history stays.
  */
-export async function retireAccount(config: Config, io: Io, named: Named): Promise<ExitCode> {
-  await using database = await openDatabase(config, io);
+async function retireAccount(config: Config, io: Io, named: Named): Promise<ExitCode> {
+  await using database = await openMigrated(config, io);
   const { db } = database;
-  await migrate(database.url.reveal());
   await refuseUnknown(db, config, named);
   await retire(db, named.name, named.product);
   print(io, `${nameOf(named)} is retired: its history stays, and no sync reads it any more`);
@@ -35,10 +115,9 @@ export async function retireAccount(config: Config, io: Io, named: Named): Promi
 }
 
 /** `accounts unretire`: the next sync continues where the last one ended. */
-export async function unretireAccount(config: Config, io: Io, named: Named): Promise<ExitCode> {
-  await using database = await openDatabase(config, io);
+async function unretireAccount(config: Config, io: Io, named: Named): Promise<ExitCode> {
+  await using database = await openMigrated(config, io);
   const { db } = database;
-  await migrate(database.url.reveal());
   await refuseUnknown(db, config, named);
   const { name, product } = named;
   const own = (await readRetirements(db)).filter(({ account }) => account === name);
@@ -76,15 +155,14 @@ async function refuseUnknown(db: Database, config: Config, { name, product }: Na
 }
 
 /** `accounts rename`: renames in all tables at once, then in the mirror keys of this machine. */
-export async function renameStored(
+async function renameStored(
   config: Config,
   io: Io,
   { from, to }: { readonly from: string; readonly to: string },
 ): Promise<ExitCode> {
   if (!accountName.pattern.test(to))
     throw new UsageError(`"${to}" is not a name: ${accountName.form}`);
-  await using database = await openDatabase(config, io);
-  await migrate(database.url.reveal());
+  await using database = await openMigrated(config, io);
   const onWait = (message: string) => tell(io, message);
   const besides = (tx: Transaction) => renameJobs(tx, { from, to });
   await renameAccount(database.db, { from, to }, { onWait, signal: io.signal, besides });
@@ -97,3 +175,65 @@ export async function renameStored(
   await renameInKeys(config, { from, to });
   return 0;
 }
+
+export const define: Define = (accounts, { io, readEnvironment }, exitWith) => {
+  const configOf = () => readConfig(readEnvironment(), { credentials: false });
+  const oneProduct = () => new Option("--product <type>", "this product type only");
+  const named = (name: string, { product }: { readonly product?: string }): Named => ({
+    name,
+    product: product === undefined ? undefined : productTypeOf(product),
+  });
+  accounts
+    .command("list")
+    .description("list every account and product type that is configured or stored")
+    .addOption(jsonOption("a table"))
+    .option("--limit <number>", "show at most this many accounts", pageOf)
+    .option("--offset <number>", "skip this many", offsetOf)
+    .action(exitWith((options: ListOptions) => listAccounts(configOf(), io, options)));
+  accounts
+    .command("add <name>")
+    .description(
+      "add an account, which the next sync reads; ACCOUNTS_FILE says where its secrets are",
+    )
+    .addOption(productOption())
+    .option("--demo", "its key is for demo trading", false)
+    .option("--ltv", "read its loan-to-value", false)
+    .option("--risk-unit <id...>", "the risk units of a parent account")
+    .action(
+      exitWith((name: string, options: AddOptions) =>
+        addAccountCommand(configOf(), io, name, options),
+      ),
+    );
+  accounts
+    .command("pause <name>")
+    .description("stop syncing an account; bills left unread for 90 days are lost")
+    .action(exitWith((name: string) => pauseAccount(configOf(), io, name)));
+  accounts
+    .command("resume <name>")
+    .description("read an account again, from where its last sync ended")
+    .action(exitWith((name: string) => resumeAccount(configOf(), io, name)));
+  accounts
+    .command("retire <name>")
+    .description(
+      "stop reading an account for good; its history stays, and nothing counts as missing",
+    )
+    .addOption(oneProduct())
+    .action(
+      exitWith((name: string, options: { readonly product?: string }) =>
+        retireAccount(configOf(), io, named(name, options)),
+      ),
+    );
+  accounts
+    .command("unretire <name>")
+    .description("read an account again, from where its last sync ended")
+    .addOption(oneProduct())
+    .action(
+      exitWith((name: string, options: { readonly product?: string }) =>
+        unretireAccount(configOf(), io, named(name, options)),
+      ),
+    );
+  accounts
+    .command("rename <old> <new>")
+    .description("rename an account in all tables")
+    .action(exitWith((from: string, to: string) => renameStored(configOf(), io, { from, to })));
+};

@@ -1,4 +1,5 @@
 import { join, resolve } from "node:path";
+import { Option } from "commander";
 import { sql } from "drizzle-orm";
 import { type ExitCode, type Io, print } from "../app/io.ts";
 import { everyLedger } from "../app/selection.ts";
@@ -15,6 +16,7 @@ import { type OpenSandbox, openSandbox, sandboxEnvironment } from "../sandbox/sa
 import { type AccountMode, modeOf } from "../sync/account-state.ts";
 import { horizonAt } from "../sync/plan.ts";
 import { formatCount } from "../terminal/format.ts";
+import type { Define } from "./options.ts";
 import { reconcileCommand } from "./reconcile/reconcile.ts";
 import { statusCommand } from "./status/status.ts";
 import { syncCommand } from "./sync/sync.ts";
@@ -135,3 +137,20 @@ async function printComparison(
   );
   return equal === expected && extra === 0;
 }
+
+type DemoWords = Pick<DemoOptions, "mode"> & { readonly open?: boolean };
+
+export const define: Define = (demo, { io, readEnvironment }, exitWith) => {
+  demo
+    .addOption(
+      new Option("--mode <mode>", "the kind of the sandbox's account")
+        .choices(["classic", "unified"] satisfies DemoOptions["mode"][])
+        .default("classic"),
+    )
+    .option("--open", "serve its page until Ctrl-C, as on a terminal")
+    .action(
+      exitWith(({ open: isOpen = false, mode }: DemoWords) =>
+        demoCommand(readEnvironment(), io, { isOpen, mode }),
+      ),
+    );
+};

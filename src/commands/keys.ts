@@ -1,6 +1,7 @@
+import { Option } from "commander";
 import { type ExitCode, type Io, print, printJson, tell } from "../app/io.ts";
-import { refuseUnknownAccounts } from "../app/selection.ts";
-import type { Config } from "../config/config.ts";
+import { refuseUnknownAccounts, selectionOf } from "../app/selection.ts";
+import { type Config, readConfig } from "../config/config.ts";
 import { accountName } from "../config/settings.ts";
 import type { ProductType } from "../contract/product-types.ts";
 import { hasSchema } from "../db/migrate.ts";
@@ -16,6 +17,7 @@ import {
   readKeys,
 } from "../serve/keys/key-file.ts";
 import { formatTable } from "../terminal/format.ts";
+import { type Define, jsonOption, productOption } from "./options.ts";
 
 export type NewKeyOptions = {
   readonly name: string;
@@ -114,3 +116,46 @@ export async function removeKey(config: Config, io: Io, name: string): Promise<E
   print(io, `${name} is removed; a running server refuses it within a second`);
   return 0;
 }
+
+type NewKeyWords = {
+  readonly account?: readonly string[];
+  readonly product?: readonly string[];
+  readonly allowGaps: boolean;
+  readonly trim: boolean;
+  readonly json: boolean;
+};
+
+export const define: Define = (keys, { io, readEnvironment }, exitWith) => {
+  const configOf = () => readConfig(readEnvironment(), { credentials: false });
+  const add = (name: string, words: NewKeyWords) => {
+    const { productTypes } = selectionOf(words);
+    const gaps = words.allowGaps ? "allow" : words.trim ? "trim" : "refuse";
+    const { json, account: accounts = [] } = words;
+    return addKey(configOf(), io, { name, accounts, productTypes, gaps, json });
+  };
+  keys
+    .command("add <name>")
+    .description("make a key that reads one account; it is shown only once")
+    .option("--account <name...>", "the account that it reads; optional if there is only one")
+    .addOption(productOption())
+    .addOption(
+      new Option(
+        "--trim",
+        "answer requests that begin before the stored history, without that part",
+      )
+        .default(false, "refuse them")
+        .conflicts("allowGaps"),
+    )
+    .option("--allow-gaps", "answer even if time was lost or is not read yet", false)
+    .addOption(jsonOption("lines"))
+    .action(exitWith(add));
+  keys
+    .command("list")
+    .description("list the keys, without their secrets")
+    .addOption(jsonOption("a table"))
+    .action(exitWith((options: { readonly json: boolean }) => listKeys(configOf(), io, options)));
+  keys
+    .command("remove <name>")
+    .description("remove a key; a running server refuses it within a second")
+    .action(exitWith((name: string) => removeKey(configOf(), io, name)));
+};

@@ -19,18 +19,18 @@ import { fileOutput, refuseTakenOutput, standardOutput } from "./export/export-o
 const readableByAll = 0o644;
 
 /**
- * `metrics`: writes what is stored in the format of Prometheus. The exit code is 1 where accounts
+ * `status --format prometheus`: writes what is stored in the format of Prometheus. The exit code is 1 where accounts
  * had to be left out.
- * @param textfile the file to replace; undefined or - for standard output.
+ * @param output the file to replace; undefined or - for standard output.
  */
 export async function metricsCommand(
   config: Config,
   io: Io,
-  { textfile = "-" }: { readonly textfile?: string },
+  { output: path = "-" }: { readonly output?: string | undefined },
 ): Promise<ExitCode> {
-  const shown = `--textfile ${textfile}`;
-  const isFile = textfile !== "-";
-  if (isFile) await refuseTakenOutput(textfile, true, shown);
+  const shown = `--output ${path}`;
+  const isFile = path !== "-";
+  if (isFile) await refuseTakenOutput(path, true, shown);
   await using database = await openCommandDatabase(config.database, (message) => tell(io, message));
   const { db } = database;
   const { registry, unreachable } = (await hasSchema(db))
@@ -38,7 +38,7 @@ export async function metricsCommand(
     : { registry: registryOf(), unreachable: [] };
   const text = await registry.metrics();
   await using output = isFile
-    ? await fileOutput(textfile, { shown, mode: readableByAll })
+    ? await fileOutput(path, { shown, mode: readableByAll })
     : standardOutput(io, (words) => words);
   await output.write(text);
   await output.commit();

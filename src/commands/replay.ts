@@ -7,9 +7,9 @@ import {
   reachableSelection,
   storedAmong,
 } from "../app/reachable-accounts.ts";
-import { isSelected, type Selection, selectedStreams } from "../app/selection.ts";
+import { isSelected, type Selection, selectedStreams, selectionOf } from "../app/selection.ts";
 import { storeDays } from "../app/store-days.ts";
-import type { Config } from "../config/config.ts";
+import { type Config, readConfig } from "../config/config.ts";
 import type { Database } from "../db/connect.ts";
 import { Leases } from "../db/lease/leases.ts";
 import { migrate } from "../db/migrate.ts";
@@ -22,6 +22,7 @@ import { countRejected } from "../reports/count-rejected.ts";
 import type { Stream } from "../sync/store.ts";
 import { formatCount, formatCounted, formatTable } from "../terminal/format.ts";
 import { streamColumn, streamName } from "../terminal/stream-names.ts";
+import { type Define, type Reporting, reporting } from "./options.ts";
 
 export type ReplayOptions = {
   readonly json: boolean;
@@ -254,3 +255,31 @@ const replayJson = (reports: readonly AccountReplay[]): object => ({
     streams: streams.map((one) => ({ ...countsOf(one), rows: one.rows })),
   })),
 });
+
+const help = `
+Reads each unresolved row of rejected_bills again, as this version reads rows. A
+row that can be read now is stored as a bill and resolved:
+  new        bills that were not stored
+  unchanged  bills that are stored with the same content
+  restated   bills that were stored with older content; bill_revisions keeps it
+  outdated   rows older than their stored bill, which stays as it is
+  left       rows that still break the API's contract, with where and how
+The exit code is 0 if none is left. No request is sent to the exchange. To sign
+off a row for good, give --accept its digest, and --note the reason. The row is
+then signed off in each account that has it: --account does not limit --accept.`;
+
+type ReplayWords = Reporting & { readonly accept?: string; readonly note?: string };
+
+export const define: Define = (command, { io, readEnvironment }, exitWith) => {
+  const replay = (options: ReplayWords) => {
+    const accept = signOffOf(options.accept, options.note);
+    const config = readConfig(readEnvironment(), { credentials: false });
+    const { json } = options;
+    return replayCommand(config, io, { json, accept, selection: selectionOf(options) });
+  };
+  reporting(command)
+    .option("--accept <digests>", "accept these rows for good: their digests, separated by commas")
+    .option("--note <text>", "why they are accepted; required with --accept")
+    .addHelpText("after", help)
+    .action(exitWith(replay));
+};

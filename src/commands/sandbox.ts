@@ -1,9 +1,11 @@
+import { InvalidArgumentError, Option } from "commander";
 import { type ExitCode, type Io, print, tell } from "../app/io.ts";
 import { stopped } from "../app/stopped.ts";
 import { minuteMs, secondMs } from "../contract/time.ts";
 import { messageOf, ReportableError } from "../errors.ts";
 import { alwaysClassic, type ModeChange } from "../sandbox/modes.ts";
 import { type OpenSandbox, openSandbox, sandboxEnvironment } from "../sandbox/sandbox.ts";
+import { type Define, portOf } from "./options.ts";
 
 /** The kinds of account that the sandbox exchange can have. */
 export type SandboxMode = "classic" | "unified" | "upgrading" | "demo";
@@ -109,4 +111,35 @@ async function open(options: SandboxCommandOptions): Promise<OpenSandbox> {
       `port ${port} cannot be used (${messageOf(error)}); choose another, or 0 for a free one`,
     );
   }
+}
+
+const help = `
+A classic account is served by the v2 API, a unified one by v3, and each is
+refused by the other. An upgrading one begins as classic, is in transit for a
+minute, and is unified then. A demo one has a key for demo trading. If several
+are named, such as --mode classic unified upgrading demo, they are printed as a
+file for ACCOUNTS_FILE.`;
+
+export const define: Define = (sandbox, { io }, exitWith) => {
+  sandbox
+    .option("--port <port>", "0 for any free port", portOf, 0)
+    .option("--seed <text>", "the same seed gives the same ledger", "1")
+    .addOption(
+      new Option("--mode <mode...>", "kind of its account; several are printed for ACCOUNTS_FILE")
+        .choices(["classic", "unified", "upgrading", "demo"] satisfies SandboxMode[])
+        .default(["classic"], "classic"),
+    )
+    .option(
+      "--upgrade-after <seconds>",
+      "when an upgrading account begins to become unified; it takes a minute",
+      secondsOf,
+      0,
+    )
+    .addHelpText("after", help)
+    .action(exitWith((options: SandboxCommandOptions) => sandboxCommand(io, options)));
+};
+
+function secondsOf(text: string): number {
+  if (/^\d{1,7}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError("It is not a whole number of seconds.");
 }

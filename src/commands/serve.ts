@@ -2,7 +2,7 @@ import { everyName } from "../app/account-names.ts";
 import { type ExitCode, type Io, print, tell } from "../app/io.ts";
 import { readableStreams } from "../app/readable.ts";
 import { stopped } from "../app/stopped.ts";
-import type { Config } from "../config/config.ts";
+import { type Config, readConfig } from "../config/config.ts";
 import { secondMs } from "../contract/time.ts";
 import { openDatabase, urgently } from "../db/connect.ts";
 import { hasNodes, readReachable } from "../db/distribution/reachable.ts";
@@ -16,6 +16,7 @@ import { openLog } from "../log.ts";
 import { createApp } from "../serve/app.ts";
 import { openKeyRing } from "../serve/keys/key-ring.ts";
 import { listen } from "../serve/listen.ts";
+import { type Define, maxAgeOption, portOf } from "./options.ts";
 
 export type ServeOptions = {
   readonly port: number;
@@ -81,3 +82,25 @@ export async function serveCommand(
 /** The embedded database's owner may do everything, so the server uses another role there. */
 const readerUrl = async (config: Config, { db, url }: CommandDatabase): Promise<string> =>
   "url" in config.database ? url.reveal() : addReader(db, url.reveal());
+
+const help = `
+Clients of the exchange read what is stored from this server, with a key of its
+own. Paths, fields and digits are the exchange's; spans may have any length and
+age. The server only reads, and listens on this machine alone unless --host says
+otherwise. If no sync has read for --max-age, /readyz says so, and requests for
+the newest time are refused.
+It prints its address. Each request is a line of the log on standard error.`;
+
+export const define: Define = (serve, { io, readEnvironment }, exitWith) => {
+  serve
+    .option("--port <port>", "0 for any free port", portOf, 8787)
+    .option("--host <address>", "where to listen; 0.0.0.0 is every address", "127.0.0.1")
+    .addOption(maxAgeOption("how old the newest reading may be"))
+    .option("--page-host <name...>", "show the page under the name of a proxy that authenticates")
+    .addHelpText("after", help)
+    .action(
+      exitWith((options: ServeOptions) =>
+        serveCommand(readConfig(readEnvironment(), { credentials: false }), io, options),
+      ),
+    );
+};

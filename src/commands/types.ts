@@ -1,6 +1,6 @@
 import { type ExitCode, type Io, print, printJson, tell } from "../app/io.ts";
 import { storeDays } from "../app/store-days.ts";
-import type { Config } from "../config/config.ts";
+import { type Config, readConfig } from "../config/config.ts";
 import { type Category, categories, isCategory } from "../contract/business-types.ts";
 import type { Database } from "../db/connect.ts";
 import { hasSchema, migrate } from "../db/migrate.ts";
@@ -13,6 +13,7 @@ import {
 import { UsageError } from "../errors.ts";
 import { didYouMean } from "../nearest.ts";
 import { printableLine } from "../printable.ts";
+import { type Define, jsonOption } from "./options.ts";
 
 /** `types`: lists the category of each business type, and who chose it. */
 export async function typesCommand(
@@ -97,3 +98,33 @@ function flushLeft(rows: readonly (readonly string[])[]): readonly string[] {
       .trimEnd(),
   );
 }
+
+const help = `
+Categories: transfer, trade, liquidation, funding, margin, bonus, copy,
+delivery, interest, conversion, spot, loan, fees, unknown. A type that is not
+listed is unknown until you map it; its bills are in the column "unmapped" of
+the rollforwards. Views, exports and reconcile use the same categories. After a
+change, reconcile checks all bills again.`;
+
+export const define: Define = (types, { io, readEnvironment }, exitWith) => {
+  const configOf = () => readConfig(readEnvironment(), { credentials: false });
+  const map = (code: string, word: string | undefined) =>
+    mapTypeCommand(configOf(), io, { code, word });
+  types
+    .addOption(jsonOption("a table"))
+    .addHelpText("after", help)
+    .action(
+      exitWith((options: { readonly json: boolean }) => typesCommand(configOf(), io, options)),
+    );
+  types
+    .command("set")
+    .argument("<code>", "the business type, as the exchange names it")
+    .argument("<category>", "the category of its bills")
+    .description("map a business type; this overrides the program's list, also after updates")
+    .action(exitWith((code: string, category: string) => map(code, category)));
+  types
+    .command("unset")
+    .argument("<code>", "the business type, as the exchange names it")
+    .description("go back to the program's list")
+    .action(exitWith((code: string) => map(code, undefined)));
+};

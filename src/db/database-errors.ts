@@ -21,7 +21,7 @@ const isForeign =
   "the database holds tables that are not this program's or were half restored; use an empty " +
   "database, or remove them";
 const isOtherSchema =
-  "its tables are of an older version, or not this program's; run bill-sync migrate";
+  "its tables are of an older version, or not this program's; run bill-sync db migrate";
 
 /** Failures that are not tried again, since another try would wait as long. */
 const silences = [serverIsSilent, isUnanswered, isLocked];

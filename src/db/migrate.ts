@@ -193,7 +193,7 @@ async function applyTables(tx: Transaction, migrations: readonly MigrationMeta[]
 const mayNotMigrate = (cause: DatabaseError): DatabaseError =>
   new DatabaseError(
     `the database needs a migration, and this user may not make it (${messageOf(cause.cause)}): run ` +
-      "bill-sync migrate as the owner of the tables, with the owner's DATABASE_URL, and run again; " +
+      "bill-sync db migrate as the owner of the tables, with the owner's DATABASE_URL, and run again; " +
       "or let this user create schemas in the database and tables in schema public",
     { cause },
   );

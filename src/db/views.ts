@@ -205,7 +205,7 @@ async function dropViews(tx: Transaction, views: readonly View[]): Promise<void>
     throw new DatabaseError(
       "the views of schema analytics must be made anew, and objects that are not this program's " +
         `depend on them: ${failure.detail?.replaceAll("\n", "; ")}. Drop these objects, run ` +
-        "bill-sync migrate, and create them again",
+        "bill-sync db migrate, and create them again",
       { cause: failure },
     );
   }
@@ -222,7 +222,7 @@ async function refuseForeignNames(tx: Transaction, views: readonly View[]): Prom
   const names = rows.map(({ name }) => name).join(", ");
   throw new DatabaseError(
     `bill-sync cannot make ${names}, since another object has that name: ` +
-      "rename it or move it to another schema, and run bill-sync migrate",
+      "rename it or move it to another schema, and run bill-sync db migrate",
   );
 }
 

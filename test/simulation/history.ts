@@ -109,7 +109,7 @@ export type ProcessFault =
   | { readonly kind: "suspend"; readonly at: number; readonly forMs: number }
   /** A second sync starts beside it. */
   | { readonly kind: "second"; readonly at: number }
-  /** A `verify --heal` of this many days starts beside it, and may have faults of its own. */
+  /** A `verify --repair` of this many days starts beside it, and may have faults of its own. */
   | {
       readonly kind: "verify";
       readonly at: number;

@@ -22,7 +22,7 @@ export type Run = {
   readonly pages: ServedPage[];
 };
 
-/** One `verify --heal` of a history, and its result. */
+/** One `verify --repair` of a history, and its result. */
 export type Verification = {
   readonly name: string;
   readonly beganAt: number;

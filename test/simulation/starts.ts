@@ -99,7 +99,7 @@ type VerificationOptions = Pick<Step, "aheadMs"> & {
   readonly faults: readonly ProcessFault[];
 };
 
-/** Starts a `verify --heal`, and checks its writes against the promises. */
+/** Starts a `verify --repair`, and checks its writes against the promises. */
 export function startVerification(world: World, options: VerificationOptions, onFault: OnFault) {
   const { time, ledger } = world;
   const { name, days } = options;

@@ -4,8 +4,13 @@ import { reachableSelection } from "../../app/reachable-accounts.ts";
 import { everyLedger } from "../../app/selection.ts";
 import { stopped } from "../../app/stopped.ts";
 import { systemClock } from "../../clock.ts";
-import type { DatabaseConfig } from "../../config/config.ts";
-import { type Config, narrowed, readConfig, readDatabaseConfig } from "../../config/config.ts";
+import {
+  type Config,
+  type DatabaseConfig,
+  narrowed,
+  readConfig,
+  readDatabaseConfig,
+} from "../../config/config.ts";
 import { envFileExposure } from "../../config/credentials.ts";
 import type { Environment } from "../../config/settings.ts";
 import { secondMs } from "../../contract/time.ts";
@@ -18,6 +23,7 @@ import { openFilesMax, openFilesNeeded, openFilesRemedy } from "../../open-files
 import type { Stream } from "../../sync/store.ts";
 import { formatCounted } from "../../terminal/format.ts";
 import { unreachableLines } from "../../terminal/unreachable-text.ts";
+import { accountOption, type Define, jsonOption } from "../options.ts";
 import { type Check, checked, failed, ok } from "./check.ts";
 import { checkCounts } from "./counts.ts";
 import { checkDatabase } from "./database.ts";
@@ -214,3 +220,19 @@ async function migrated(database: CommandDatabase | undefined) {
   const state = await migrationState(database.db).catch(() => undefined);
   return state?.pending === 0 ? database.db : undefined;
 }
+
+const help = `
+One line a check: ok, warn (it works, but needs a look) or FAIL, with a remedy.
+doctor sends the exchange one request for its time. For each account it sends
+one for the rights of its key, one for a single bill of each product type, and
+one for each loan-to-value record that is configured. The exchange may not tell
+the rights of a classic account's key. doctor does not try a key while another
+run holds its account, and says who. The exit code is 1 if a check failed.`;
+
+export const define: Define = (doctor, { io, readEnvironment }, exitWith) => {
+  doctor
+    .addOption(accountOption())
+    .addOption(jsonOption("lines"))
+    .addHelpText("after", help)
+    .action(exitWith((options: DoctorOptions) => doctorCommand(readEnvironment, io, options)));
+};

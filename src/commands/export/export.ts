@@ -1,6 +1,6 @@
 import { type ExitCode, type Io, tell } from "../../app/io.ts";
 import { refuseUnreachable } from "../../app/reachable-accounts.ts";
-import type { Config } from "../../config/config.ts";
+import { type Config, readConfig } from "../../config/config.ts";
 import type { Transaction } from "../../db/connect.ts";
 import { withDatabaseErrors } from "../../db/database-errors.ts";
 import { hasSchema } from "../../db/migrate.ts";
@@ -9,12 +9,20 @@ import { inSnapshot } from "../../db/snapshot.ts";
 import { ReportableError, UsageError } from "../../errors.ts";
 import { readClosings } from "../../export/closings.ts";
 import type { BillPages } from "../../export/exported-bill.ts";
-import { isBinary, isJournal, loadFormat } from "../../export/formats.ts";
+import {
+  aboutFormat,
+  formatList,
+  formatNames,
+  isBinary,
+  isJournal,
+  loadFormat,
+} from "../../export/formats.ts";
 import { readBills } from "../../export/read-bills.ts";
 import { dayIn } from "../../export/time-zone.ts";
 import { printable, printableJson } from "../../printable.ts";
 import { formatCounted } from "../../terminal/format.ts";
-import type { ExportOptions } from "./export-options.ts";
+import { accountOption, type Define, productOption } from "../options.ts";
+import { type ExportOptions, type ExportWords, exportOptions } from "./export-options.ts";
 import {
   fileOutput,
   type Output,
@@ -94,3 +102,50 @@ async function writeBills(
   await output.commit();
   return path === undefined ? undefined : count;
 }
+
+const help = `
+For each format:
+${formatNames.map((name) => `  ${name.padEnd(10)} ${aboutFormat(name)}`).join("\n")}
+
+The bills are those of one moment, in the order of account, wallet, time and,
+within a millisecond, of the balance. A classic account has a wallet for each
+product type, a unified account has one in all. --from is inclusive, --to
+exclusive; a date means its midnight in UTC, or in --time-zone. Without --to, an
+export ends at the time up to which each ledger was read completely. The file is
+written whole or not at all.
+
+--continue TIME writes a journal that is appended to earlier ones. The first of
+them began at TIME or, without TIME, with the first bill. Together they are one
+journal. --changed-since TIME takes the bills that were stored or restated since
+TIME, by their ingested_at.
+
+Warnings about bills that may be missing go to standard error; the exit code
+stays 0, since all stored bills were written. status shows more.`;
+
+export const define: Define = (command, { io, readEnvironment }, exitWith) => {
+  const exportBills = (words: ExportWords) => {
+    const options = exportOptions(words);
+    return exportCommand(readConfig(readEnvironment(), { credentials: false }), io, options);
+  };
+  command
+    .requiredOption("--format <format>", formatList)
+    .addOption(accountOption())
+    .addOption(productOption())
+    .option("--from <time>", "from this time on, inclusive: 2026-01-31 or 2026-01-31T09:30Z")
+    .option(
+      "--to <time>",
+      "bills before this time, exclusive; default: the end of what was read completely",
+    )
+    .option("--month <month>", "a whole month, 2026-10, instead of --from and --to")
+    .option(
+      "--time-zone <zone>",
+      "the zone of these dates and of a journal's days: Europe/Berlin; default: UTC",
+    )
+    .option("--continue [time]", "continue a journal that was first exported from this time")
+    .option("--changed-since <time>", "only bills that were stored or restated since then")
+    .option("--demo", "include demo trading in journals and for Koinly")
+    .option("--output <file>", "a new file instead of standard output")
+    .option("--force", "replace the file if it exists")
+    .addHelpText("after", help)
+    .action(exitWith(exportBills));
+};

@@ -1,8 +1,9 @@
+import { InvalidArgumentError } from "commander";
 import { reachableToRead } from "../../app/accounts-to-read.ts";
 import { type ExitCode, type Io, printSummary, tell } from "../../app/io.ts";
 import { migratedText } from "../../app/migrated-text.ts";
 import { systemClock } from "../../clock.ts";
-import type { Config } from "../../config/config.ts";
+import { type Config, readConfig } from "../../config/config.ts";
 import { minuteMs } from "../../contract/time.ts";
 import type { Unreachable } from "../../db/distribution/reachable.ts";
 import { readUsers } from "../../db/lease/leased-accounts.ts";
@@ -13,6 +14,7 @@ import { Queue } from "../../fleet/queue.ts";
 import { queuedChecks, queuedTasks } from "../../fleet/tasks.ts";
 import { formatCount, formatCounted } from "../../terminal/format.ts";
 import { unreachableLines } from "../../terminal/unreachable-text.ts";
+import { type Define, durationOf } from "../options.ts";
 
 /** Whether to queue a check of each account instead of its sync. */
 export type EnqueueOptions = { readonly reconcile: boolean };
@@ -115,4 +117,28 @@ export async function scheduleCommand(
     if (error instanceof StoppedError) return 0;
     throw error;
   }
+}
+
+export const define: Define = (enqueue, { io, readEnvironment }, exitWith) => {
+  const configOf = () => readConfig(readEnvironment(), { credentials: false });
+  enqueue
+    .option("--reconcile", "queue checks, as reconcile does them, instead of syncs", false)
+    .action(exitWith((options: EnqueueOptions) => enqueueCommand(configOf(), io, options)));
+};
+
+export const defineSchedule: Define = (schedule, { io, readEnvironment }, exitWith) => {
+  const configOf = () => readConfig(readEnvironment(), { credentials: false });
+  schedule
+    .requiredOption("--every <duration>", "the period, such as 30m or 1h", periodOf)
+    .action(
+      exitWith(({ every: everyMs }: { readonly every: number }) =>
+        scheduleCommand(configOf, io, { everyMs }),
+      ),
+    );
+};
+
+function periodOf(text: string): number {
+  const ms = durationOf(text);
+  if (ms >= minuteMs) return ms;
+  throw new InvalidArgumentError("It is shorter than a minute.");
 }

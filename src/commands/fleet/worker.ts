@@ -1,6 +1,8 @@
 import { createServer } from "node:net";
+import { InvalidArgumentError } from "commander";
 import type { ExitCode, Io } from "../../app/io.ts";
 import { type Clock, repeatEvery, systemClock } from "../../clock.ts";
+import { narrowed, readConfig } from "../../config/config.ts";
 import { minuteMs } from "../../contract/time.ts";
 import { openDatabase } from "../../db/connect.ts";
 import type { Egress } from "../../db/lease/holders.ts";
@@ -12,6 +14,7 @@ import { workOff } from "../../fleet/work-off.ts";
 import { workerSessionName } from "../../fleet/worker-sessions.ts";
 import { type Log, openLog } from "../../log.ts";
 import { statementMaxMs as checkMaxMs } from "../../reconciliation/reconcile.ts";
+import type { Define } from "../options.ts";
 import { logReporter, type Reporter } from "../sync/reporter.ts";
 import { openSyncSession } from "../sync/sync.ts";
 import { type ReadConfigs, runTask } from "./run-task.ts";
@@ -114,4 +117,53 @@ export function openWorkerLog(log: Log, clock: Clock): WorkerLog {
       tellCounts();
     },
   };
+}
+
+const help = `
+A worker takes accounts from the queue that enqueue and schedule fill, and syncs
+each as sync does. A job that failed in a way that may pass is tried again, each
+time a little later. If it still fails, status lists it as failed until a later
+round syncs the account. If a worker is killed, others take its accounts within
+20 s. Ctrl-C and SIGTERM finish the pages in hand and give the jobs back; a
+second one ends at once. Both are safe.
+
+Workers that send from one address must share its rate limit. Workers of one
+machine do, unless each has an --address of its own. Workers of several machines
+behind one address do if each is given the same --egress. doctor names workers
+that seem to share an address without sharing its limit.`;
+
+/** Twice as many accounts as use up the limit of an address. */
+const concurrencyUsual = 18;
+
+export const define: Define = (worker, { io, readEnvironment }, exitWith) => {
+  const configs: ReadConfigs = {
+    all: () => readConfig(readEnvironment(), { credentials: false }),
+    of: (account) =>
+      narrowed(readConfig(readEnvironment(), { credentials: true, accounts: [account] }), {
+        accounts: [account],
+        productTypes: [],
+      }),
+  };
+  worker
+    .option(
+      "--concurrency <number>",
+      "how many accounts to sync at once",
+      countOf,
+      concurrencyUsual,
+    )
+    .option("--address <local-ip>", "send from this address of this machine")
+    .option("--egress <name>", "share one rate limit with all workers of this name", egressOf)
+    .addHelpText("after", help)
+    .action(exitWith((options: WorkerOptions) => workerCommand(configs, io, options)));
+};
+
+function countOf(text: string): number {
+  const count = Number(text);
+  if (/^\d{1,4}$/.test(text) && count >= 1 && count <= 1_000) return count;
+  throw new InvalidArgumentError("It is not a number from 1 to 1000.");
+}
+
+function egressOf(text: string): string {
+  if (/^[\w.:-]{1,32}$/.test(text)) return text;
+  throw new InvalidArgumentError("It is not 1 to 32 letters, digits, dots, colons or hyphens.");
 }

@@ -1,4 +1,3 @@
-import { withAdded } from "../../app/accounts-to-read.ts";
 import { exitOf } from "../../app/exit-code.ts";
 import { type ExitCode, type Io, print, printJson, tell } from "../../app/io.ts";
 import { type LoggedEnd, loggedRun } from "../../app/logged-run.ts";
@@ -8,11 +7,9 @@ import {
   storedAmong,
 } from "../../app/reachable-accounts.ts";
 import { recountText } from "../../app/recount.ts";
-import { type Selection, selectedStreams } from "../../app/selection.ts";
+import { type Selection, selectedStreams, selectionOf } from "../../app/selection.ts";
 import { setDaysRight, storeDays, wrongDayText } from "../../app/store-days.ts";
-import { systemClock } from "../../clock.ts";
-import type { Config } from "../../config/config.ts";
-import { epochMs, isoTime } from "../../contract/time.ts";
+import { type Config, readConfig } from "../../config/config.ts";
 import { readRetirements } from "../../db/accounts/retirement.ts";
 import type { Database } from "../../db/connect.ts";
 import type { WalletDay } from "../../db/days/refresh-days.ts";
@@ -22,17 +19,16 @@ import { expectedRule } from "../../db/sql/expected-rule.ts";
 import type { BillCount } from "../../ledger/bill-counts.ts";
 import { setTimesRight } from "../../ledger/refresh-stream-times.ts";
 import type { Break } from "../../reconciliation/breaks.ts";
-import { type BrokenSpan, readBrokenSpans } from "../../reconciliation/broken-spans.ts";
+import { readBrokenSpans } from "../../reconciliation/broken-spans.ts";
 import { type Reconciliation, reconcile, statementMaxMs } from "../../reconciliation/reconcile.ts";
 import { countSignedOff, listBreaks } from "../../reconciliation/sign-off.ts";
 import type { ChainSummary, RuleSummary } from "../../reconciliation/summary.ts";
 import { movesText } from "../../reconciliation/wallet-rules.ts";
-import { horizonAt } from "../../sync/plan.ts";
 import type { Stream } from "../../sync/store.ts";
 import { formatCount, formatCounted, formatTable } from "../../terminal/format.ts";
 import { streamName } from "../../terminal/stream-names.ts";
 import { unreachableJson, unreachableLines } from "../../terminal/unreachable-text.ts";
-import { verifyCommand } from "../verify/verify.ts";
+import { type Define, type Reporting, reporting } from "../options.ts";
 import {
   breakJson,
   breakText,
@@ -41,7 +37,8 @@ import {
   type Marked,
   markRetired,
 } from "./break-text.ts";
-import { type Decisions, decide } from "./decisions.ts";
+import { type Decisions, decide, decisionsOf, listingOf } from "./decisions.ts";
+import { repair } from "./repair.ts";
 
 export type ReconcileOptions = {
   readonly selection: Selection;
@@ -161,39 +158,6 @@ async function check(
   };
 }
 
-/** Reads the spans again, as `verify --heal` does. What it wrote is reported on standard error. */
-async function repair(
-  { db, config, io }: { readonly db: Database; readonly config: Config; readonly io: Io },
-  spans: readonly BrokenSpan[],
-): Promise<void> {
-  const now = systemClock.now();
-  const horizon = horizonAt(now);
-  const whole = await withAdded(db, config);
-  for (const { account, productType, from, to } of spans) {
-    const name = `${streamName({ account, productType })} ${isoTime(from)} to ${isoTime(to)}`;
-    const wanted = whole.accounts.filter(
-      (known) => known.name === account && known.productTypes.includes(productType),
-    );
-    const obstacle =
-      (to <= horizon && "is older than the exchange's 90 days") ||
-      (from >= now && "is later than this machine's clock") ||
-      (wanted.length === 0 && "is not configured");
-    if (obstacle) {
-      tell(io, `${name} ${obstacle}: it cannot be read again`);
-      continue;
-    }
-    const narrow = {
-      ...whole,
-      accounts: wanted.map((one) => ({ ...one, productTypes: [productType], readsAll: false })),
-    };
-    // The exchange's clock dated the bills and may be ahead of this machine's.
-    const span = { from: isoTime(from), to: isoTime(epochMs(Math.min(to, now))) };
-    // Its output is not this command's result: failing to write it is no failure.
-    const beside = { ...io, out: io.err, lost: () => undefined };
-    await verifyCommand(narrow, beside, { ...span, heal: true, json: false, counts: false });
-  }
-}
-
 /** Stored summaries that differed from the rows and were stored anew. */
 type SetRight = {
   readonly recounted: readonly BillCount[];
@@ -272,3 +236,36 @@ const ruleTable = (rules: readonly RuleSummary[]): string =>
       `${formatCount(rule.fitting)} of ${formatCount(rule.tested)}`,
     ]),
   );
+
+type ReconcileWords = Reporting & {
+  readonly full: boolean;
+  readonly repair: boolean;
+  readonly list: boolean;
+  readonly all: boolean;
+  readonly accept?: string;
+  readonly reopen?: string;
+  readonly note?: string;
+  readonly by?: string;
+};
+
+export const define: Define = (command, { io, readEnvironment }, exitWith) => {
+  const reconcile = (options: ReconcileWords) =>
+    reconcileCommand(readConfig(readEnvironment(), { credentials: options.repair }), io, {
+      json: options.json,
+      full: options.full,
+      repair: options.repair,
+      ...decisionsOf(options),
+      list: listingOf(options),
+      selection: selectionOf(options),
+    });
+  reporting(command)
+    .option("--full", "check and count all bills again, not only what changed", false)
+    .option("--repair", "read the time around each break again, and write what differs", false)
+    .option("--list", "list the open breaks and check nothing", false)
+    .option("--all", "with --list: include breaks that are signed off or resolved", false)
+    .option("--accept <numbers>", "sign breaks off: 3 or 3,4,7-9; they stay on record")
+    .option("--reopen <numbers>", "take sign-offs back")
+    .option("--note <text>", "the reason; required with --accept")
+    .option("--by <name>", "who signs off or reopens")
+    .action(exitWith(reconcile));
+};

@@ -8,7 +8,7 @@ import {
   selectionOf,
 } from "../../app/selection.ts";
 import { monthOf } from "../../app/typed-times.ts";
-import type { Config } from "../../config/config.ts";
+import { type Config, readConfig } from "../../config/config.ts";
 import { withDatabaseErrors } from "../../db/database-errors.ts";
 import { hasSchema } from "../../db/migrate.ts";
 import { openCommandDatabase } from "../../db/open.ts";
@@ -17,6 +17,7 @@ import { ReportableError, UsageError } from "../../errors.ts";
 import { didYouMean } from "../../nearest.ts";
 import { readReportedWallets } from "../../reports/reported-wallets.ts";
 import type { Stream } from "../../sync/store.ts";
+import { accountOption, type Define, productOption } from "../options.ts";
 import { digestCommand } from "./digest.ts";
 import { reportHtml } from "./html.ts";
 import type { MonthReport } from "./month-report.ts";
@@ -102,3 +103,29 @@ const jsonOf = ({ month, span, lacking, ledgers, ...report }: MonthReport): obje
     ...ledger,
   })),
 });
+
+const help = `
+For each account and product type, as of one moment, the report has: which part
+of the month was read, and what proves it; the opening of each coin, what each
+category moved, what is unexplained, and the closing; rejected rows,
+restatements, and breaks, open or signed off, with their notes; versions; and a
+SHA-256 over the month's bills, with the shell command that computes it from the
+exported CSV.
+
+What is missing or not settled yet stands at the top. The exit code is 0 if the
+report was written. html is one file without scripts, ready to print:
+report --month 2026-10 --format html > 2026-10.html`;
+
+export const define: Define = (report, { io, readEnvironment }, exitWith) => {
+  const write = (words: ReportWords) => {
+    const options = reportOptions(words);
+    return reportCommand(readConfig(readEnvironment(), { credentials: false }), io, options);
+  };
+  report
+    .requiredOption("--month <month>", "the month, in UTC: 2026-10")
+    .addOption(accountOption())
+    .addOption(productOption())
+    .option("--format <format>", "text, html or json", "text")
+    .addHelpText("after", help)
+    .action(exitWith(write));
+};

@@ -5,7 +5,14 @@ import { type ExitCode, type Io, printJson, printSummary } from "../../app/io.ts
 import { loggedRun } from "../../app/logged-run.ts";
 import { migratedText } from "../../app/migrated-text.ts";
 import { storeDays } from "../../app/store-days.ts";
-import { allTargets, contractTypesOf, type Targets } from "../../app/targets.ts";
+import {
+  allTargets,
+  contractTypesOf,
+  forTargets,
+  needsCredentials,
+  type Targets,
+  targetsOf,
+} from "../../app/targets.ts";
 import type { Config } from "../../config/config.ts";
 import type { ContractProductType } from "../../contract/product-types.ts";
 import { secondMs } from "../../contract/time.ts";
@@ -15,6 +22,8 @@ import { LockWaits } from "../../db/lease/lock-waits.ts";
 import { migrate } from "../../db/migrate.ts";
 import { type CommandDatabase, openCommandDatabase } from "../../db/open.ts";
 import type { ExchangeError } from "../../errors.ts";
+import { type Define, narrowedConfig, only, type Reporting, reporting } from "../options.ts";
+import { planCommand } from "./plan.ts";
 import { openReporter } from "./reporter.ts";
 import type { SyncResult } from "./sync-result.ts";
 import { type SyncDeps, sync } from "./sync-run.ts";
@@ -125,3 +134,45 @@ export async function openSyncSession(given: SyncSessionDeps): Promise<SyncSessi
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
 }
+
+const help = `
+The summary counts, for each product type:
+  new               bills stored for the first time
+  unchanged         bills served again as they are stored
+  restated          bills served with other content; bill_revisions keeps what
+                    it replaced
+  rejected          rows that broke the API's contract; rejected_bills keeps
+                    them as served
+  complete through  up to this time no bill is missing that the exchange showed
+                    when the time was read
+Below the table it says how many spot pairs and futures contracts are new,
+changed, gone or listed again, and what each risk unit's loan-to-value is.
+
+--account and --product choose the accounts and product types, --only chooses
+among bills, ltv, symbols and contracts. The last two need no API key. Contracts
+are read for the product types that are configured or chosen.
+
+A new API key of an account must serve bills that are stored for this account.
+If it does not, nothing is written. If all stored bills are too old to be read
+again, the key is accepted, with a notice. --new-key skips this check.`;
+
+type SyncWords = Reporting & { readonly newKey: boolean; readonly dryRun: boolean };
+
+export const define: Define = (command, { io, readEnvironment }, exitWith) => {
+  const sync = ({ json, newKey, dryRun, ...options }: SyncWords) => {
+    const targets = targetsOf(options.only);
+    const hasSecrets = !dryRun && needsCredentials(targets);
+    const whole = narrowedConfig(readEnvironment, hasSecrets, { ...options, json });
+    const config = forTargets(whole, targets);
+    const shared = { json, targets, contractTypes: contractTypesOf(whole) };
+    return dryRun
+      ? planCommand(config, io, shared)
+      : syncCommand(config, io, { ...shared, newKey });
+  };
+  reporting(command)
+    .addOption(only())
+    .option("--new-key", "accept API keys without proof that they belong to their accounts", false)
+    .option("--dry-run", "show what it would fetch; asks the exchange only for its time", false)
+    .addHelpText("after", help)
+    .action(exitWith(sync));
+};

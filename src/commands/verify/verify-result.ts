@@ -35,7 +35,7 @@ export type Verification = {
 
 const kinds = ["missing", "changed", "extra", "rejected"] as const;
 type Kind = Finding["kind"];
-type Counts = { [kind in Kind]: number } & { healed: number; remaining: number };
+type Counts = { [kind in Kind]: number } & { repaired: number; remaining: number };
 
 /** The findings: exact counts, and for each kind and stream as many findings as a person reads. */
 export class Findings {
@@ -49,7 +49,7 @@ export class Findings {
   add(finding: Finding): void {
     const { counts, kept } = this.#of(finding.stream);
     counts[finding.kind] += 1;
-    if (isHealed(finding)) counts.healed += 1;
+    if (isHealed(finding)) counts.repaired += 1;
     if (isDifference(finding)) counts.remaining += 1;
     const same = kept[finding.kind];
     if (same.length < this.#keptMax) same.push(finding);
@@ -68,7 +68,7 @@ export class Findings {
     const known = this.#streams.get(name);
     if (known !== undefined) return known;
     const made = {
-      counts: { missing: 0, changed: 0, extra: 0, rejected: 0, healed: 0, remaining: 0 },
+      counts: { missing: 0, changed: 0, extra: 0, rejected: 0, repaired: 0, remaining: 0 },
       kept: { missing: [], changed: [], extra: [], rejected: [] },
     };
     this.#streams.set(name, made);
@@ -119,7 +119,7 @@ export function endOfVerification(
   return { ...exitOf({ errors, isOpen, isAnythingDone }), errors };
 }
 
-const titles = ["compared", ...kinds, "healed"];
+const titles = ["compared", ...kinds, "repaired"];
 
 /** The result for a person. */
 export function verificationText(verification: Verification): string {
@@ -128,7 +128,7 @@ export function verificationText(verification: Verification): string {
   const { title, nameOf } = streamColumn(streams.map(({ stream }) => stream));
   const rows = streams.map(({ stream, compared }) => {
     const counts = findings.counts(stream);
-    const cells = [compared, ...kinds.map((kind) => counts[kind]), counts.healed];
+    const cells = [compared, ...kinds.map((kind) => counts[kind]), counts.repaired];
     return [nameOf(stream), ...cells.map(formatCount)];
   });
   return [
@@ -172,12 +172,12 @@ function findingText(finding: Finding): string {
   const bill = `${printableLine(finding.billId)} of ${formatTime(finding.cTime)}`;
   switch (finding.kind) {
     case "missing":
-      return `${bill}${finding.isHealed ? ", healed" : ""}`;
+      return `${bill}${finding.isHealed ? ", repaired" : ""}`;
     case "changed": {
       const fields = finding.fields.map(
         ({ field, stored, served }) => `${field} ${valueText(stored)} → ${valueText(served)}`,
       );
-      return `${bill}: ${fields.join(", ")}${finding.isHealed ? ", healed" : ""}`;
+      return `${bill}: ${fields.join(", ")}${finding.isHealed ? ", repaired" : ""}`;
     }
     case "extra":
       return `${bill}: ${extraReasons[finding.reason]}`;
@@ -202,8 +202,8 @@ function cutAt({ span, reports }: Verification): EpochMs | undefined {
 
 function lastLine(verification: Verification): string {
   const { span } = verification;
-  const healed = streamsOf(verification).reduce(
-    (sum, { stream }) => sum + verification.findings.counts(stream).healed,
+  const repaired = streamsOf(verification).reduce(
+    (sum, { stream }) => sum + verification.findings.counts(stream).repaired,
     0,
   );
   const remaining = remainingOf(verification);
@@ -214,9 +214,9 @@ function lastLine(verification: Verification): string {
       : ` (from ${formatTime(servedFrom)} on; the exchange no longer has what is older)`;
   const differences =
     remaining === 0
-      ? healed === 0
+      ? repaired === 0
         ? "equal"
-        : `equal, after ${formatCounted(healed, "bill")} ${healed === 1 ? "was" : "were"} healed`
+        : `equal, after ${formatCounted(repaired, "bill")} ${repaired === 1 ? "was" : "were"} repaired`
       : `NOT equal: ${formatCounted(remaining, "difference")} ${remaining === 1 ? "remains" : "remain"}`;
   const unread =
     errorsOf(verification).length > 0 ? "NOT everything was read; what was read is " : "";
@@ -238,7 +238,7 @@ export const verificationJson = (verification: Verification): object => ({
       compared: one.compared,
       requests: one.requests,
       ...(one.error === undefined ? {} : { error: messageOf(one.error) }),
-      healed: verification.findings.counts(one.stream).healed,
+      repaired: verification.findings.counts(one.stream).repaired,
       ...Object.fromEntries(
         kinds.map((kind) => [kind, verification.findings.kept(one.stream, kind).map(findingJson)]),
       ),

@@ -45,6 +45,7 @@ import {
 } from "../../sync/verify.ts";
 import type { Repair } from "../../sync/verify-store.ts";
 import { streamName } from "../../terminal/stream-names.ts";
+import { type Define, narrowedConfig, type Reporting, reporting } from "../options.ts";
 import {
   type AccountVerification,
   endOfVerification,
@@ -58,7 +59,7 @@ import { readSpan } from "./verify-span.ts";
 export type VerifyOptions = {
   readonly from: string;
   readonly to: string;
-  readonly heal: boolean;
+  readonly repair: boolean;
   readonly json: boolean;
   /** Whether to count the bills of the streams that were read. Default true. */
   readonly counts?: boolean;
@@ -69,7 +70,7 @@ const shownMax = 100;
 
 /**
  * `verify`: reads a span from the exchange again and compares it with what is stored. It holds the
- * account as a sync does, so that neither runs beside the other. With `heal` it writes what differs.
+ * account as a sync does, so that neither runs beside the other. With `repair` it writes what differs.
  */
 export async function verifyCommand(
   config: Config,
@@ -79,17 +80,17 @@ export async function verifyCommand(
   const span = readSpan(options, systemClock.now());
   const notice = (message: string) => tell(io, message);
   await using database = await openCommandDatabase(config.database, notice);
-  const { heal, json, counts = true } = options;
+  const { repair, json, counts = true } = options;
   const keptMax = json ? Number.POSITIVE_INFINITY : shownMax;
   const onResult = (verification: Verification) => {
     if (json) printJson(io, verificationJson(verification));
     else print(io, verificationText(verification));
   };
-  const deps = { database, notice, signal: io.signal, span, heal, counts, keptMax, onResult };
+  const deps = { database, notice, signal: io.signal, span, repair, counts, keptMax, onResult };
   return await runVerification(config, deps);
 }
 
-export type VerificationDeps = Pick<Deps, "notice" | "signal" | "span" | "heal" | "counts"> & {
+export type VerificationDeps = Pick<Deps, "notice" | "signal" | "span" | "repair" | "counts"> & {
   readonly database: CommandDatabase;
   /** The most findings to keep for each kind and stream. All are counted. */
   readonly keptMax: number;
@@ -101,7 +102,7 @@ export type VerificationDeps = Pick<Deps, "notice" | "signal" | "span" | "heal" 
  * may fail.
  */
 export async function runVerification(wanted: Config, given: VerificationDeps): Promise<ExitCode> {
-  const { database, notice, span, heal, keptMax, onResult } = given;
+  const { database, notice, span, repair, keptMax, onResult } = given;
   for (const warning of wanted.warnings) notice(warning);
   const { db } = database;
   await migrate(database.url.reveal());
@@ -122,13 +123,13 @@ export async function runVerification(wanted: Config, given: VerificationDeps): 
     const deps = { ...given, config, db, access, runId, findings, leases, users, lockWaits };
     const read = await readSideBySide(reachable, (account) => verifyOne(deps, account));
     const reports = [...read, ...unreachable.map((one) => ({ ...one, ...nothingRead }))];
-    if (heal) await storeDays(db, deps.signal, notice, selection);
+    if (repair) await storeDays(db, deps.signal, notice, selection);
     const verification = { span, reports, findings };
     onResult(verification);
     return { ...endOfVerification(verification), counts: countsOf(verification) };
   };
   // A verification that writes nothing needs no row in the run log.
-  if (heal) return await loggedRun(db, "verify", verify, given.signal);
+  if (repair) return await loggedRun(db, "verify", verify, given.signal);
   return (await verify(randomUUID())).exitCode;
 }
 
@@ -142,7 +143,7 @@ type Deps = {
   readonly access: ExchangeAccess;
   readonly runId: string;
   readonly span: Interval;
-  readonly heal: boolean;
+  readonly repair: boolean;
   readonly counts: boolean;
   readonly findings: Findings;
   readonly leases: Leases;
@@ -152,7 +153,7 @@ type Deps = {
 
 /** Never throws: the report contains the error that stopped it. */
 async function verifyOne(deps: Deps, wanted: Account): Promise<AccountVerification> {
-  const { config, signal, notice, db, access, runId, span, heal, findings } = deps;
+  const { config, signal, notice, db, access, runId, span, repair, findings } = deps;
   const { leases, users, lockWaits } = deps;
   const { name } = wanted;
   let streams: readonly StreamVerification[] = [];
@@ -175,8 +176,8 @@ async function verifyOne(deps: Deps, wanted: Account): Promise<AccountVerificati
     const opened = openVerifyStore(db, lease, runId, lockWaits);
     const verifying: VerifyDeps = {
       ...asking,
-      store: { ...opened, heal: (repair) => key.store(pageOf(repair), () => opened.heal(repair)) },
-      heal,
+      store: { ...opened, heal: (rows) => key.store(pageOf(rows), () => opened.heal(rows)) },
+      heal: repair,
       onFinding: (finding) => findings.add(finding),
       onFailure: (stream, { message }) =>
         notice(`${streamName(stream)}: a request failed: ${message}`),
@@ -189,7 +190,7 @@ async function verifyOne(deps: Deps, wanted: Account): Promise<AccountVerificati
     const proof = await proveKey({ db, exchange, assertHeld, signal, onFailure }, named, met.mode);
     const text = proofText(proof);
     if (text !== undefined) notice(`${name}: ${text}`);
-    if (heal) await key.take((tx) => checkLease(tx, lease), proof);
+    if (repair) await key.take((tx) => checkLease(tx, lease), proof);
     streams = await verifyBills(met.streams, span);
     const verified = streams.map(({ stream }) => stream);
     const recounted = deps.counts ? await recount(db, verified) : [];
@@ -249,3 +250,35 @@ const countsOf = ({ reports, findings }: Verification): object => ({
     })),
   })),
 });
+
+const help = `
+verify reads the bills of the span, --from inclusive and --to exclusive, from
+the exchange again, and compares them field by field with those that are stored:
+  missing   served, and not stored
+  changed   stored with other content: each field, old and new
+  extra     stored, and not served: expired (older than the exchange's 90 days
+            by now) or unknown
+  rejected  rows that broke the API's contract
+Times are ISO 8601; a date alone is midnight UTC. --repair writes what is
+missing, restates what is changed and keeps rejected rows in rejected_bills; it
+deletes nothing. It also counts the stored bills of what it read, and corrects
+the number that status shows.
+The exit code is 0 if all bills are equal or repaired, 1 if a difference
+remains, and 3 if another run holds the account.`;
+
+type VerifyWords = Reporting & Pick<VerifyOptions, "from" | "to" | "repair">;
+
+export const define: Define = (verify, { io, readEnvironment }, exitWith) => {
+  reporting(
+    verify
+      .requiredOption("--from <time>", "the start, inclusive: 2026-11-01, or 2026-11-01T12:00Z")
+      .requiredOption("--to <time>", "the end, exclusive")
+      .option("--repair", "store missing bills, and restate changed ones", false),
+  )
+    .addHelpText("after", help)
+    .action(
+      exitWith((options: VerifyWords) =>
+        verifyCommand(narrowedConfig(readEnvironment, true, options), io, options),
+      ),
+    );
+};

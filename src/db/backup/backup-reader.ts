@@ -127,7 +127,9 @@ function jsonOf(line: string): unknown {
 }
 
 const foreign = (path: string): UsageError =>
-  new UsageError(`${path} is not a backup of bill-sync; name a file that bill-sync backup wrote`);
+  new UsageError(
+    `${path} is not a backup of bill-sync; name a file that bill-sync db backup wrote`,
+  );
 
 export const damaged = (path: string, how: string, cause?: unknown): BackupDamagedError =>
   new BackupDamagedError(`${path} is damaged (${how}); take another backup`, { cause });

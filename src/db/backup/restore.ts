@@ -14,7 +14,7 @@ import { countOf, keptTables, readColumns, tableMaxMs, usePlainText } from "./ba
 import { type BackupHeader, type BackupTable, columnList, quoted } from "./backup-format.ts";
 import { type BackupReading, damaged, readBackup } from "./backup-reader.ts";
 
-/** Tables that `migrate` fills. Their rows are replaced by the backup's. */
+/** Tables that `db migrate` fills. Their rows are replaced by the backup's. */
 const seeded = ["business_types"];
 const lockMaxMs = 10_000;
 // Classes of SQLSTATE. 22: text that is not UTF-8, not a number or not a time. 23: a key that is

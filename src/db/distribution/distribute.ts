@@ -94,7 +94,7 @@ function refuseOther(
   throw new DatabaseError(
     `the table ${found.name} is distributed by ${found.key ?? "copies on every node"} and must be ` +
       `distributed ${wanted}; undo that by select undistribute_table('public.${found.name}'), and run ` +
-      "bill-sync distribute again",
+      "bill-sync db distribute again",
   );
 }
 

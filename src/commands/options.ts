@@ -1,8 +1,8 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
-import type { ExitCode, Io } from "../../app/io.ts";
-import { type Config, narrowed, readConfig } from "../../config/config.ts";
-import type { Environment } from "../../config/settings.ts";
-import { dayMs, hourMs, minuteMs } from "../../contract/time.ts";
+import type { ExitCode, Io } from "../app/io.ts";
+import { type Config, narrowed, readConfig } from "../config/config.ts";
+import type { Environment } from "../config/settings.ts";
+import { dayMs, hourMs, minuteMs } from "../contract/time.ts";
 
 export type ProgramDeps = {
   readonly io: Io;
@@ -20,6 +20,9 @@ export type ExitWith = <Args extends unknown[]>(
   command: (...args: Args) => Promise<ExitCode>,
 ) => (...args: Args) => Promise<void>;
 
+/** Adds a command's description of its arguments, options and action. */
+export type Define = (command: Command, deps: ProgramDeps, exitWith: ExitWith) => void;
+
 /** The options of a reporting command. */
 export type Reporting = {
   readonly json: boolean;
@@ -35,6 +38,9 @@ export const accountOption = () => new Option("--account <name...>", "these acco
 export const productOption = () => new Option("--product <type...>", "these product types only");
 export const jsonOption = (otherwise: string) =>
   new Option("--json", "print the result as JSON").default(false, otherwise);
+
+export const only = () =>
+  new Option("--only <target...>", "only these targets: bills, ltv, symbols, contracts");
 
 /** The configuration, narrowed to the accounts and product types that were typed. */
 export const narrowedConfig = (

@@ -1,27 +1,31 @@
-import { reachableToRead } from "../app/accounts-to-read.ts";
-import { type ExchangeAccess, exchangeOf, openExchangeAccess } from "../app/exchange-session.ts";
-import { type ExitCode, type Io, print, printJson, tell } from "../app/io.ts";
-import { jsonInterval, jsonTime } from "../app/json-times.ts";
-import { readable } from "../app/readable.ts";
-import { allTargets, contractTypesOf, type Targets } from "../app/targets.ts";
-import type { Config } from "../config/config.ts";
-import { pageSizeMax } from "../contract/account-bills.ts";
-import { billsApiOf } from "../contract/bills-api.ts";
-import { contracts } from "../contract/contracts.ts";
-import { loanToValue, unifiedLoanToValue } from "../contract/loan-to-value.ts";
-import type { Operation } from "../contract/operation.ts";
-import { type ContractProductType, isUnified } from "../contract/product-types.ts";
-import { symbols } from "../contract/symbols.ts";
-import type { EpochMs } from "../contract/time.ts";
-import { type AccountStates, noStates, readAccountStates } from "../db/accounts/account-states.ts";
-import { hasSchema } from "../db/migrate.ts";
-import { openCommandDatabase } from "../db/open.ts";
-import { addressLimit } from "../exchange/address-limits.ts";
-import { readKnownTimes } from "../ledger/known-time.ts";
-import { nothingToRead } from "../sync/account-mode.ts";
-import { planStream } from "../sync/plan.ts";
-import type { StreamPlan } from "../sync/store.ts";
-import { riskUnitsOf } from "../sync/sync-loan-to-value.ts";
+import { reachableToRead } from "../../app/accounts-to-read.ts";
+import { type ExchangeAccess, exchangeOf, openExchangeAccess } from "../../app/exchange-session.ts";
+import { type ExitCode, type Io, print, printJson, tell } from "../../app/io.ts";
+import { jsonInterval, jsonTime } from "../../app/json-times.ts";
+import { readable } from "../../app/readable.ts";
+import { allTargets, contractTypesOf, type Targets } from "../../app/targets.ts";
+import type { Config } from "../../config/config.ts";
+import { pageSizeMax } from "../../contract/account-bills.ts";
+import { billsApiOf } from "../../contract/bills-api.ts";
+import { contracts } from "../../contract/contracts.ts";
+import { loanToValue, unifiedLoanToValue } from "../../contract/loan-to-value.ts";
+import type { Operation } from "../../contract/operation.ts";
+import { type ContractProductType, isUnified } from "../../contract/product-types.ts";
+import { symbols } from "../../contract/symbols.ts";
+import type { EpochMs } from "../../contract/time.ts";
+import {
+  type AccountStates,
+  noStates,
+  readAccountStates,
+} from "../../db/accounts/account-states.ts";
+import { hasSchema } from "../../db/migrate.ts";
+import { openCommandDatabase } from "../../db/open.ts";
+import { addressLimit } from "../../exchange/address-limits.ts";
+import { readKnownTimes } from "../../ledger/known-time.ts";
+import { nothingToRead } from "../../sync/account-mode.ts";
+import { planStream } from "../../sync/plan.ts";
+import type { StreamPlan } from "../../sync/store.ts";
+import { riskUnitsOf } from "../../sync/sync-loan-to-value.ts";
 import {
   formatCount,
   formatCounted,
@@ -30,11 +34,11 @@ import {
   formatLength,
   formatMinute,
   formatTable,
-} from "../terminal/format.ts";
-import { streamColumn, streamName } from "../terminal/stream-names.ts";
-import { unreachableJson, unreachableLines } from "../terminal/unreachable-text.ts";
+} from "../../terminal/format.ts";
+import { streamColumn, streamName } from "../../terminal/stream-names.ts";
+import { unreachableJson, unreachableLines } from "../../terminal/unreachable-text.ts";
 
-/** `plan`: what sync would fetch. Writes nothing and asks the exchange for its time only. */
+/** `sync --dry-run`: what sync would fetch. Writes nothing and asks the exchange for its time only. */
 export async function planCommand(
   given: Config,
   io: Io,

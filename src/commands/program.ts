@@ -1,0 +1,134 @@
+import { Command, CommanderError } from "commander";
+import { asksForJson, printErrorJson } from "../app/error-json.ts";
+import { type ExitCode, print, tell } from "../app/io.ts";
+import { UsageError } from "../errors.ts";
+import { withShortWords } from "../printable.ts";
+import { programVersion } from "../version.ts";
+import type { Define, ExitWith, ProgramDeps } from "./options.ts";
+
+type Entry = readonly [about: string, load: () => Promise<{ readonly define: Define }>];
+
+/** The file of each command has its options and its work. Only the typed one is loaded: all take half a second. */
+const entries: Readonly<Record<string, Entry>> = {
+  demo: [
+    "sync a sandbox exchange into an embedded Postgres and show the result",
+    () => import("./demo.ts"),
+  ],
+  doctor: [
+    "check everything that sync needs; say what is wrong and what to do",
+    () => import("./doctor/doctor.ts"),
+  ],
+  sync: ["fetch what is missing, up to now; run it from cron", () => import("./sync/sync.ts")],
+  status: [
+    "show through when each ledger is complete, and what is missing or lost",
+    () => import("./status.ts"),
+  ],
+  verify: [
+    "read a span again and compare it with what is stored",
+    () => import("./verify/verify.ts"),
+  ],
+  replay: ["try the rows of rejected_bills again after an upgrade", () => import("./replay.ts")],
+  reconcile: [
+    "check the ledger against itself, and list what does not add up",
+    () => import("./reconcile/reconcile.ts"),
+  ],
+  export: [
+    "write the stored bills as csv, parquet, a journal, or for ccxt or Koinly",
+    () => import("./export/export.ts"),
+  ],
+  report: [
+    "write a month's close for an auditor: coverage, rollforward, breaks and digests",
+    () => import("./report/report.ts"),
+  ],
+  serve: [
+    "answer the exchange's API from what is stored, until Ctrl-C",
+    () => import("./serve.ts"),
+  ],
+  accounts: ["list, add, pause, retire or rename accounts", () => import("./accounts.ts")],
+  keys: ["the keys with which clients read from serve", () => import("./keys.ts")],
+  types: [
+    "list the category of each business type, or map one yourself",
+    () => import("./types.ts"),
+  ],
+  db: ["migrate, back up, restore or distribute the database", () => import("./db.ts")],
+  worker: [
+    "sync queued accounts until Ctrl-C; may run on any number of machines",
+    () => import("./fleet/worker.ts"),
+  ],
+  enqueue: [
+    "queue every account once, for the workers; run it from cron",
+    () => import("./fleet/enqueue.ts"),
+  ],
+  schedule: [
+    "queue every account once in each period, until Ctrl-C",
+    () => import("./fleet/enqueue.ts").then(({ defineSchedule: define }) => ({ define })),
+  ],
+  sandbox: [
+    "run a sandbox exchange until Ctrl-C; prints the lines for .env",
+    () => import("./sandbox.ts"),
+  ],
+};
+
+export const commandNames: readonly string[] = Object.keys(entries);
+
+/**
+ * Runs the typed command.
+ * @throws any error that stopped the command. Wrong usage is printed, and its exit code returned.
+ */
+export async function runProgram(args: readonly string[], deps: ProgramDeps): Promise<ExitCode> {
+  let exitCode: ExitCode = 0;
+  const exitWith: ExitWith =
+    (command) =>
+    async (...words) => {
+      exitCode = await command(...words);
+    };
+  try {
+    const program = await programOf(deps, exitWith, args);
+    await program.parseAsync(args, { from: "user" });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    if (error.exitCode === 0) return 0;
+    const wrongUsage = new UsageError(error.message.replace(/^error: /, ""));
+    if (asksForJson(args)) printErrorJson(deps.io, wrongUsage, 2);
+    return 2;
+  }
+  return exitCode;
+}
+
+/**
+ * All commands; arguments and options of those that are named.
+ * @param names the words of a command line, or names of commands.
+ */
+export async function programOf(
+  deps: ProgramDeps,
+  exitWith: ExitWith,
+  names = commandNames,
+): Promise<Command> {
+  const program = openProgram(deps);
+  for (const [name, [about, load]] of Object.entries(entries)) {
+    const command = program.command(name).description(about);
+    if (names.includes(name)) (await load()).define(command, deps, exitWith);
+  }
+  return program;
+}
+
+function openProgram({ io, isRunByNpm }: ProgramDeps): Command {
+  return new Command("bill-sync")
+    .description("Keeps the whole history of a futures account's bills in Postgres.")
+    .version(programVersion(), "--version", "print the version")
+    .exitOverride()
+    .configureOutput({
+      // commander ends each text with a line end; print and tell add their own.
+      writeOut: (text) => print(io, text.replace(/\n$/, "")),
+      writeErr: (text) => tell(io, withShortWords(text).replace(/\n$/, "")),
+    })
+    .showHelpAfterError(`(--help shows what there is${isRunByNpm ? npmHint : ""})`)
+    .addHelpText(
+      "after",
+      `
+Exit codes: 0 done and complete, 1 not complete, 2 wrong usage or configuration,
+3 another run holds the account.`,
+    );
+}
+
+const npmHint = "; options come after two dashes: npm run verify -- --help";
