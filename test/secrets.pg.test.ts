@@ -141,7 +141,7 @@ test(
   async () => {
     const help = await runCli(["--help"]);
     const names = await commandsOf(help.stdout);
-    expect(names).toEqual(Object.keys(commands));
+    expect(names.toSorted()).toEqual(Object.keys(commands).toSorted());
     const helps = names.flatMap((name) => (name === "help" ? [] : [{ args: [name, "--help"] }]));
     const ends = await runAll([...Object.values(commands).flat(), ...helps]);
     for (const { wanted, stdout, stderr } of ends) {
