@@ -154,7 +154,7 @@ test("rows that disappeared are a break with its days, which stays until somebod
   expect(await breaksOf()).toMatchObject({ code: 1, breaks: [deleted] });
   expect((await run("status", "--check")).code).toBe(1);
   const accepted = String(found.breaks[0].breakId);
-  expect((await run("reconcile", "--accept", accepted, "--note", "pruned by Ann")).code).toBe(0);
+  expect((await run("breaks", "accept", accepted, "--note", "pruned by Ann")).code).toBe(0);
   expect(await breaksOf("--full")).toEqual({ code: 0, breaks: [] });
 
   // More are deleted, and a verification of another time is the first to count.

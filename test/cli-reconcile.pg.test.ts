@@ -58,10 +58,11 @@ test("reconcile finds what was damaged, --repair reads it again, and what stays 
 
   // The repair restated a bill, which is reported once, too.
   const accept = (kind: string) =>
-    reconcile("--accept", numberOf(kind), "--note", "looked into it");
-  expect(await accept("restatement")).toMatchObject({ code: 1 });
+    runCli(["breaks", "accept", numberOf(kind), "--note", "looked into it"], { env });
+  expect(await accept("restatement")).toMatchObject({ code: 0 });
   // A restatement that was signed off does not keep the ledger from adding up.
-  expect(await accept("duplicate")).toMatchObject({
+  expect(await accept("duplicate")).toMatchObject({ code: 0 });
+  expect(await reconcile()).toMatchObject({
     code: 0,
     stdout: expect.stringContaining(
       "nothing is open: apart from 1 break that is signed off, the ledger adds up",
@@ -69,7 +70,7 @@ test("reconcile finds what was damaged, --repair reads it again, and what stays 
   });
   expect(await accept("duplicate")).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining("no open break has this number"),
+    stderr: expect.stringContaining("no open break is named so"),
   });
   await db.execute(sql`delete from bills where bill_id = (${at(20)}::bigint + 7)::text`);
   expect(await heldAgainstLedger(db, sandbox, "USDC-FUTURES", syncedAt)).toMatchObject(exactly);

@@ -242,7 +242,7 @@ test("rows that break the contract leave the run incomplete, and the next one, u
   expect(second.code).toBe(1);
   expect(second.stdout).toMatch(remark);
   expect((await run("status")).stdout).toContain(
-    "main/USDT-FUTURES: 8 rows in rejected_bills broke the API's contract; after an upgrade, npm run replay\n",
+    "main/USDT-FUTURES: 8 rows in rejected_bills broke the API's contract; bill-sync breaks list shows them\n",
   );
   await db.execute(sql`update rejected_bills set resolved_at = clock_timestamp()`);
   expect((await run("sync", "--product", "USDT-FUTURES")).code).toBe(0);

@@ -10,7 +10,7 @@ import { runCli, startCli, temporaryFolder } from "./support/cli.ts";
 import { openClient } from "./support/exchange-client.ts";
 
 const commands = [
-  ...["demo", "doctor", "sync", "status", "verify", "replay", "reconcile", "export", "report"],
+  ...["demo", "doctor", "sync", "status", "verify", "reconcile", "breaks", "export", "report"],
   ...["serve", "accounts", "keys", "types", "db", "worker", "enqueue", "schedule", "sandbox"],
 ];
 
@@ -75,18 +75,8 @@ describe.concurrent("help", () => {
       "--force",
     ],
     verify: ["--from <time>", "--to <time>", "--repair", ...reporting],
-    replay: [...reporting, "--accept <digests>", "--note <text>"],
-    reconcile: [
-      ...reporting,
-      "--full",
-      "--repair",
-      "--list",
-      "--all",
-      "--accept <numbers>",
-      "--reopen <numbers>",
-      "--note <text>",
-      "--by <name>",
-    ],
+    breaks: [],
+    reconcile: [...reporting, "--full", "--repair"],
     accounts: [],
     report: ["--month <month>", "--account <name...>", "--product <type...>", "--format <format>"],
     doctor: ["--account <name...>", "--json"],
@@ -162,8 +152,8 @@ describe.concurrent("what cannot be meant ends with code 2 and one message, befo
       { LOG_LEVEL: "loud", DATABASE_URL: "x" },
       /DATABASE_URL is not .*\n {2}LOG_LEVEL "loud" is not/,
     ],
-    [["replay", "--product", "USDT-FUTURE"], {}, /did you mean USDT-FUTURES\?\n$/],
-    [["replay", "--repair"], {}, /^error: unknown option '--repair'/],
+    [["breaks", "list", "--product", "USDT-FUTURE"], {}, /did you mean USDT-FUTURES\?\n$/],
+    [["breaks", "list", "--repair"], {}, /^error: unknown option '--repair'/],
     [["verify", "--from", "2026-11-01"], {}, /^error: required option '--to <time>' not specified/],
     [verify("yesterday", "2026-11-02"), credentials, /^--from "yesterday" is not a time: write 2/],
     [verify("2026-02-30", "2026-11-02"), credentials, /^--from "2026-02-30" is not a time: write/],
@@ -337,8 +327,7 @@ describe.concurrent("--json has one document on standard output, however early a
     [["status", "--product", "x"], key, "usage", /--product "x"/],
     [["verify"], key, "usage", /--from <time>' not specified/],
     [["verify", ...span], {}, "usage", /EXCHANGE_API_KEY/],
-    [["replay"], { PRODUCT_TYPES: "x" }, "usage", /PRODUCT_TYPES/],
-    [["reconcile", "--accept", "1"], key, "usage", /--note/],
+    [["breaks", "list"], { PRODUCT_TYPES: "x" }, "usage", /PRODUCT_TYPES/],
     [["doctor", "--account", "other"], key, "usage", /--account other/],
     [["nothing"], key, "usage", /unknown command 'nothing'/],
   ];
@@ -353,7 +342,7 @@ describe.concurrent("--json has one document on standard output, however early a
 
   test("a database that is away", async () => {
     const DATABASE_URL = `postgres://user@127.0.0.1:${await closedPort()}/bills`;
-    for (const command of [["sync"], ["status"], ["reconcile"], ["replay"]]) {
+    for (const command of [["sync"], ["status"], ["reconcile"], ["breaks", "list"]]) {
       const end = await runCli([...command, "--json"], { env: { ...key, DATABASE_URL } });
       expect(end.code).toBe(1);
       expect(JSON.parse(end.stdout)).toEqual({

@@ -187,7 +187,10 @@ describe("time that was not read", () => {
         gen_random_uuid(), clock_timestamp()
       )`);
     const refused = await ask("refuse", spanOf(29, 31));
-    expect([refused.status, refused.body.msg]).toEqual([503, expect.stringContaining("replay")]);
+    expect([refused.status, refused.body.msg]).toEqual([
+      503,
+      expect.stringContaining("breaks accept"),
+    ]);
     expect((await ask("refuse", spanOf(31, 33))).status).toBe(200);
     await tables.db.execute(sql`update rejected_bills set resolved_at = clock_timestamp()`);
     expect((await ask("refuse", spanOf(29, 31))).status).toBe(200);

@@ -64,7 +64,7 @@ test("each statement that writes touches one account's rows alone, and few that 
   await query(database.url, damage);
   const at = (ago: number) => new Date(Date.now() - ago).toISOString();
   await run("verify", "--from", at(10 * dayMs), "--to", at(hourMs), "--repair");
-  await run("replay");
+  await run("breaks", "list");
   await run("sync");
   await run("reconcile");
   await run("reconcile", "--full");

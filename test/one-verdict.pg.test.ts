@@ -247,7 +247,7 @@ test.fails("lost time that was accepted is accepted in every output", async () =
     )`);
   await at.reconcile();
   expect(await at.headline()).toBe(headlines.lost.title);
-  const { stdout } = await at.run("reconcile", "--list", "--json");
+  const { stdout } = await at.run("breaks", "list", "--json");
   const { breaks } = JSON.parse(stdout);
   expect(breaks).toMatchObject([{ kind: "lost" }]);
 });

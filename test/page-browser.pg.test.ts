@@ -79,12 +79,12 @@ const isWiderThanScreen = (page: Page): Promise<boolean> =>
 const commands: Readonly<Partial<Record<Headline, readonly string[]>>> = {
   nothing: ["npm run sync"],
   breaks: ["npm run sync", "npm run reconcile -- --repair"],
-  lost: ['npm run reconcile -- --accept 1 --note "why"'],
+  lost: ['npm run breaks -- accept 1 --note "why"'],
   missing: ["npm run sync", "npm run reconcile"],
   behind: ["npm run sync", "npm run reconcile"],
-  rejected: ["npm run replay", "npm run reconcile"],
+  rejected: ["npm run sync", "npm run reconcile"],
   // #2 is of demo trading.
-  restated: ['npm run reconcile -- --accept 1,3,4 --note "why"'],
+  restated: ['npm run breaks -- accept 1,3,4 --note "why"'],
   unreconciled: ["npm run reconcile"],
 };
 

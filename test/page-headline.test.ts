@@ -118,7 +118,6 @@ test("of several breaks of a coin, the headline names the greatest, whatever its
 });
 
 const sync = "npm run sync";
-const replay = "npm run replay";
 const reconcile = "npm run reconcile";
 const repair = "npm run reconcile -- --repair";
 
@@ -131,7 +130,7 @@ const typed: readonly (readonly [string, Partial<Trust>, readonly string[]])[] =
   ["time is missing that no sync can read", { missingMs: 1 }, []],
   ["a ledger was never read", { neverRead: 1 }, [sync, reconcile]],
   ["nothing was read since yesterday", { behindMs: 26 * hourMs + 1 }, [sync, reconcile]],
-  ["rows were rejected", { rejectedRows: 1 }, [replay, reconcile]],
+  ["rows were rejected", { rejectedRows: 1 }, [sync, reconcile]],
   ["reconcile never ran", { openBreaks: undefined, isReconciled: false }, [reconcile]],
   ["a break can be read again", { openBreaks: 1, repairableBreaks: 1 }, [repair]],
   [
@@ -142,7 +141,7 @@ const typed: readonly (readonly [string, Partial<Trust>, readonly string[]])[] =
   [
     "breaks are too old to be read again",
     { openBreaks: 2, lastingBreaks: [3, 5] },
-    ['npm run reconcile -- --accept 3,5 --note "why"'],
+    ['npm run breaks -- accept 3,5 --note "why"'],
   ],
   [
     "a check may resolve what is too old",

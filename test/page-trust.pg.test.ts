@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { minuteMs } from "../src/contract/time.ts";
-import { signOffRejected } from "../src/ledger/rejected-bills.ts";
+import { decideOnRejected } from "../src/ledger/rejected-bills.ts";
 import { headlines } from "../src/page/trust/headline.ts";
 import { fileDatabase } from "./support/database.ts";
 import { openPageServer } from "./support/page-server.ts";
@@ -47,10 +47,10 @@ test("a rejected row that is accepted leads to a check, and nothing is said to h
   await check(db);
   const open = await read();
   expect(open.title).toBe(headlines.rejected.title);
-  expect(open.next).toBe("Next: npm run replay then npm run reconcile");
+  expect(open.next).toBe("Next: npm run sync then npm run reconcile");
   const digests = ["0".repeat(64)];
   const all = { accounts: undefined, productTypes: undefined };
-  expect(await signOffRejected(db, { digests, note: "read by hand" }, all)).toEqual([]);
+  expect(await decideOnRejected(db, { digests, note: "read by hand" }, all)).toEqual([]);
   const accepted = await read();
   expect(accepted.title).toBe(headlines.unreconciled.title);
   expect(accepted.next).toBe("Next: npm run reconcile");
@@ -106,7 +106,7 @@ test("a break of demo trading does not count, and is named with what closes it",
   expect(one.title).toBe(headlines.good.title);
   expect(one.trust).toContain("Open breaks none nothing rejected and 1 of demo trading");
   expect(one.breaks).toContain(
-    '1 break of demo trading, which is not money, is open, too: npm run reconcile -- --accept 900 --note "why"',
+    '1 break of demo trading, which is not money, is open, too: npm run breaks -- accept 900 --note "why"',
   );
   await openOf(901, "1");
   expect((await read()).breaks).toContain(

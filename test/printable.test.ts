@@ -1,8 +1,8 @@
 import { execFileSync } from "node:child_process";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { rejectedLines } from "../src/commands/breaks.ts";
 import { reconciliationText } from "../src/commands/reconcile/reconcile.ts";
-import { replayText } from "../src/commands/replay.ts";
 import { Findings, verificationText } from "../src/commands/verify/verify-result.ts";
 import { epochMs, hourMs } from "../src/contract/time.ts";
 import { printable, printableJson, printableLine, shellWord } from "../src/printable.ts";
@@ -98,16 +98,11 @@ describe("what the exchange sent forges no line", () => {
     expect(text.match(/1\\nmain: all equal/g)).toHaveLength(7);
   });
 
-  test("of a replay", () => {
-    const rows = [{ ...fault, digest: "0123456789abcdef" }];
-    const counts = { new: 0, unchanged: 0, restated: 0, outdated: 0, left: 1 };
-    const error = new Error("it was stopped");
-    const text = replayText([
-      { account: "main", streams: [{ stream, ...counts, rows }], error: undefined },
-      { account: forged, streams: [], error },
-    ]);
+  test("of rejected rows", () => {
+    const row = { ...stream, ...fault, digest: "0123456789abcdef", rejectedAt: "" };
+    const text = rejectedLines([row, { ...row, account: forged }]).join("\n");
     expect(text.match(/^main: /gm)).toBe(null);
-    expect(text.match(/1\\nmain: all equal/g)).toHaveLength(2);
+    expect(text.match(/1\\nmain: all equal/g)).toHaveLength(3);
   });
 
   test("of a reconciliation", () => {

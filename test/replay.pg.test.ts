@@ -2,7 +2,6 @@ import { createHash, randomUUID } from "node:crypto";
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { inTransaction, openDatabase } from "../src/db/connect.ts";
-import { Leases } from "../src/db/lease/leases.ts";
 import { LeaseLostError } from "../src/errors.ts";
 import { rejectRows, supersedeRows } from "../src/ledger/rejected-bills.ts";
 import { replayBatch } from "../src/ledger/replay-rows.ts";
@@ -372,7 +371,7 @@ describe("the command", () => {
   }
   const main = { account: "main", productType: "USDT-FUTURES" } as const;
 
-  test("after an upgrade puts the rows in, and sync and status are content again", async () => {
+  test("sync begins with the rows that can be read now, and leaves the others to breaks list", async () => {
     await using at = await house();
     expect((await at.run("sync")).code).toBe(0);
     const bill = at.sandbox.account.ledger.bills["USDT-FUTURES"].findLast(
@@ -382,100 +381,62 @@ describe("the command", () => {
     await at.own.db.execute(
       sql`delete from bills where product_type = 'USDT-FUTURES' and bill_id = ${bill?.billId}`,
     );
-    await reject(main, [{ row: bill?.row }], at.own);
-    const before = await at.run("sync");
-    expect(before.code).toBe(1);
-    expect(before.stdout).toContain("1 row is in rejected_bills");
-    expect(before.stdout).toContain("after an upgrade npm run replay tries them again");
-    expect((await at.run("status")).stdout).toContain("1 row in rejected_bills");
-    expect(JSON.parse((await at.run("status", "--json")).stdout).streams[0].rejected).toBe(1);
+    await reject(main, [{ row: bill?.row }, { row: aRow({ amount: "abc" }) }], at.own);
+    expect((await at.run("status")).stdout).toContain("2 rows in rejected_bills");
+    expect(JSON.parse((await at.run("status", "--json")).stdout).streams[0].rejected).toBe(2);
 
-    const end = await at.run("replay");
-    expect(end).toMatchObject({ code: 0, stderr: "" });
-    expect(end.stdout).toMatch(
-      /^main +new +unchanged +restated +outdated +left\nUSDT-FUTURES +1 +0 +0 +0 +0\n\nno rejected row is left in rejected_bills\n$/,
-    );
-    const after = await at.run("sync");
-    expect(after.code).toBe(0);
-    expect(after.stdout).not.toContain("rejected_bills");
-    expect((await at.run("status")).stdout).not.toContain("rejected_bills");
+    const tried = await at.run("sync");
+    expect(tried.code).toBe(1);
+    expect(tried.stderr).toContain("main: 1 rejected row can be read now");
+    expect(tried.stdout).toContain("1 row is in rejected_bills");
     const { rows } = await at.own.db.execute(
       sql`select 1 from bills where product_type = 'USDT-FUTURES' and bill_id = ${bill?.billId}`,
     );
     expect(rows).toHaveLength(1);
+
+    const listed = await at.run("breaks", "list", "--account", "main");
+    expect(listed.code).toBe(1);
+    expect(listed.stdout).toMatch(
+      /^main\/USDT-FUTURES: row [0-9a-f]{64}: amount: is not a decimal [^\n]+$/m,
+    );
+    const { rejected } = JSON.parse((await at.run("breaks", "list", "--json")).stdout);
+    expect(rejected).toMatchObject([{ ...main, path: "amount", digest: expect.any(String) }]);
+    expect(
+      await at.run("breaks", "accept", rejected[0].digest, "--note", "asked support"),
+    ).toMatchObject({ code: 0, stdout: "accepted 1 rejected row: asked support\n" });
+    const after = await at.run("sync");
+    expect(after).toMatchObject({ code: 0, stdout: expect.not.stringContaining("rejected_bills") });
+    expect((await at.run("status")).stdout).not.toContain("rejected_bills");
   });
 
-  test("exits with 1 where a row is left, names it, and can be narrowed and read as JSON", async () => {
-    await using at = await house();
-    await reject(main, [{ row: aRow({ amount: "abc" }) }, { row: aRow() }], at.own);
-    await reject({ account: "gone", productType: "COIN-FUTURES" }, [{ row: aRow() }], at.own);
-    const narrow = await at.run("replay", "--account", "main", "--product", "COIN-FUTURES");
-    expect(narrow).toMatchObject({
-      code: 0,
-      stdout: "no rejected row is left in rejected_bills\n",
-    });
-    const json = await at.run("replay", "--json");
-    expect(json.code).toBe(1);
-    expect(JSON.parse(json.stdout)).toMatchObject({
-      accounts: [
-        { account: "gone", streams: [{ productType: "COIN-FUTURES", new: 1, left: 0 }] },
-        {
-          account: "main",
-          streams: [
-            {
-              productType: "USDT-FUTURES",
-              new: 1,
-              left: 1,
-              rows: [{ path: "amount", digest: expect.any(String) }],
-            },
-          ],
-        },
-      ],
-    });
-    const text = await at.run("replay");
-    expect(text.code).toBe(1);
-    expect(text.stdout).toMatch(
-      /\nmain\/USDT-FUTURES: row [0-9a-f]{64}: amount: is not a decimal [^\n]+\n1 row still breaks the API's contract and stays in rejected_bills/,
-    );
-    const { rows } = await at.own.db.execute(
-      sql`select command, outcome from sync_runs order by started_at`,
-    );
-    expect(rows).toEqual([
-      { command: "replay", outcome: "complete" },
-      { command: "replay", outcome: "incomplete" },
-      { command: "replay", outcome: "incomplete" },
-    ]);
-  });
-
-  test("accepts the rows whose digests it lists, all of them or none, and keeps the note", async () => {
+  test("breaks accept takes all of the rows, or none; breaks reopen takes it back", async () => {
     await using at = await house();
     await reject(main, [{ row: { billId: "1" } }, { row: { billId: "2" } }], at.own);
-    const listed = (await at.run("replay")).stdout;
-    const digests = [...listed.matchAll(/: row ([0-9a-f]{64}): /g)].map(
-      ([, digest = ""]) => digest,
-    );
+    const list = async () => {
+      const { stdout } = await at.run("breaks", "list", "--json");
+      return (JSON.parse(stdout).rejected as { digest: string }[]).map(({ digest }) => digest);
+    };
+    const digests = await list();
     expect(digests).toHaveLength(2);
     const accept = (words: string, ...others: readonly string[]) =>
-      at.run("replay", "--accept", words, ...others);
+      at.run("breaks", "accept", words, ...others);
     const note = ["--note", "asked support"];
-    const isOpen = sql`select 1 from rejected_bills where resolved_at is null`;
     for (const [words, others, said] of [
-      [digests.join(), [], "--accept needs --note"],
-      ["12ab", note, '--accept "12ab" is not a digest of 64 hexadecimal digits'],
-      [`${digests[0]},${"0".repeat(64)}`, note, `--accept ${"0".repeat(64)}: no unresolved row`],
+      [digests.join(), [], "required option '--note <text>'"],
+      ["12ab", note, '"12ab" is neither the number of a break nor a rejected row\'s digest'],
+      [`${digests[0]},${"0".repeat(64)}`, note, `${"0".repeat(64)}: no unresolved row`],
     ] as const) {
       const refused = await accept(words, ...others);
       expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining(said) });
-      expect((await at.own.db.execute(isOpen)).rowCount).toBe(2);
+      expect(await list()).toEqual(digests);
     }
-    expect(await accept(digests.join(), ...note)).toMatchObject({
-      code: 0,
-      stdout: "no rejected row is left in rejected_bills\n",
-    });
+    expect((await accept(digests.join(), ...note)).code).toBe(0);
     const { rows } = await at.own.db.execute(sql`
       select note, resolved_at is not null as resolved from rejected_bills`);
     const accepted = { note: "asked support", resolved: true };
     expect(rows).toEqual([accepted, accepted]);
+    expect(await at.run("breaks", "reopen", digests[1] ?? "")).toMatchObject({ code: 0 });
+    expect(await list()).toEqual([digests[1]]);
   });
 
   test("accepts a row that several ledgers have in the selected ones alone", async () => {
@@ -486,7 +447,15 @@ describe("the command", () => {
     }
     const digest = createHash("sha256").update('{"billId":"1"}').digest("hex");
     const accept = async (...selection: readonly string[]) => {
-      const { code } = await at.run("replay", ...selection, "--accept", digest, "--note", "known");
+      const { code } = await at.run(
+        "breaks",
+        "accept",
+        ...selection,
+        "--note",
+        "known",
+        "--",
+        digest,
+      );
       const { rows } = await at.own.db.execute<{ ledger: string }>(sql`
         select account || ' ' || product_type as ledger
         from rejected_bills
@@ -500,20 +469,5 @@ describe("the command", () => {
     expect(await accept("--account", "main")).toEqual([0, "other USDT-FUTURES"]);
     expect(await accept("--account", "main")).toEqual([2, "other USDT-FUTURES"]);
     expect(await accept()).toEqual([0]);
-  });
-
-  test("exits with 3 where a sync holds the account", async () => {
-    await using at = await house();
-    await reject(main, [{ row: aRow() }], at.own);
-    const { signal } = new AbortController();
-    await using lease = await new Leases(at.own.db).take("main", { signal });
-    const end = await at.run("replay");
-    expect(end.code).toBe(3);
-    expect(end.stdout).toMatch(
-      /^main: another run holds account main \(.+\nNOT all rejected rows were tried/,
-    );
-    lease.assertHeld();
-    const { rows } = await at.own.db.execute(sql`select 1 from bills`);
-    expect(rows).toEqual([]);
   });
 });

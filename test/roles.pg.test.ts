@@ -153,9 +153,9 @@ describe("the roles of docs/operations.md", () => {
     expect((await runCli(["reconcile"], { env })).stdout).toMatch(/^#2 restatement: /m);
     for (const args of [
       ["sync"],
-      ["reconcile", "--accept", "1-2", "--note", "of the test"],
+      ["breaks", "accept", "1-2", "--note", "of the test"],
       ["reconcile"],
-      ["replay"],
+      ["breaks", "list"],
       ["export", "--format", "csv"],
       ["db", "backup", "ledger.gz"],
       ["sync", "--dry-run"],
@@ -264,7 +264,7 @@ describe("the roles of docs/operations.md", () => {
         /USDT-FUTURES|its key was not tried, this database user may not see/,
       );
     }
-    for (const args of [["sync"], ["reconcile"], ["replay"], ["db", "backup", "ledger.gz"]]) {
+    for (const args of [["sync"], ["reconcile"], ["db", "backup", "ledger.gz"]]) {
       const { code, stderr } = await runCli(args, { env });
       expect({ args, code, stderr }).toEqual({
         args,

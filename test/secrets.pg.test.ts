@@ -86,7 +86,11 @@ const commands: Readonly<Record<string, readonly Omit<CanaryRun, "failure">[]>> 
     { args: ["verify", "--from", dayBefore(2), "--to", dayBefore(1), "--repair"] },
     { args: ["verify", "--from", dayBefore(2), "--to", dayBefore(1), "--json"] },
   ],
-  replay: [{ args: ["replay"] }, { args: ["replay", "--json"] }],
+  breaks: [
+    { args: ["breaks", "list"] },
+    { args: ["breaks", "accept", "1", "--note", "known"] },
+    { args: ["breaks", "reopen", "1"] },
+  ],
   reconcile: [{ args: ["reconcile"] }, { args: ["reconcile", "--json"] }],
   report: ["text", "html", "json"].map((format) => ({
     args: ["report", "--month", dayBefore(2).slice(0, 7), "--format", format],

@@ -78,7 +78,7 @@ test("a stream's row says through when it is complete, what is settling, missing
     "main/COIN-FUTURES: missing 2026-09-22 12:00:00Z to 2026-10-02 12:00:00Z",
     "main/COIN-FUTURES: missing 2026-10-22 12:00:00Z to 2026-11-20 12:00:00Z",
     "main/COIN-FUTURES: lost 2026-08-18 12:00:00Z to 2026-08-24 13:00:00Z",
-    "main/COIN-FUTURES: 2 rows in rejected_bills broke the API's contract; after an upgrade, npm run replay",
+    "main/COIN-FUTURES: 2 rows in rejected_bills broke the API's contract; bill-sync breaks list shows them",
     "last run: sync, 2026-11-21 11:00:00Z to 2026-11-21 11:00:19Z: complete",
   ]);
 });

@@ -75,15 +75,14 @@ export async function refuseUnreachable(
 /**
  * The error for numbers that were typed and not found, where they may be those of accounts whose rows
  * cannot be read.
- * @param notFound such as "--accept 3: no open break has this number".
+ * @param notFound such as "3: no open break is named so".
  */
 export const notFoundAmong = (
   notFound: string,
-  option: string,
   unreachable: readonly Unreachable[],
 ): DatabaseError =>
   new DatabaseError(
-    `${notFound} in the accounts that can be read; nothing was changed by ${option}; try it again once ` +
+    `${notFound} in the accounts that can be read; nothing was changed; try it again once ` +
       `the others can be read, too: ${unreachableLines(unreachable).join("; ")}`,
   );
 

@@ -73,9 +73,6 @@ export async function demoCommand(
     json: false,
     full: false,
     repair: false,
-    accept: undefined,
-    reopen: undefined,
-    list: undefined,
     selection: everyLedger,
   });
   const isEqual = await printComparison(database.db, { sandbox, mode, startedAt }, io);

@@ -27,11 +27,11 @@ const entries: Readonly<Record<string, Entry>> = {
     "read a span again and compare it with what is stored",
     () => import("./verify/verify.ts"),
   ],
-  replay: ["try the rows of rejected_bills again after an upgrade", () => import("./replay.ts")],
   reconcile: [
     "check the ledger against itself, and list what does not add up",
     () => import("./reconcile/reconcile.ts"),
   ],
+  breaks: ["list, accept or reopen breaks and rejected rows", () => import("./breaks.ts")],
   export: [
     "write the stored bills as csv, parquet, a journal, or for ccxt or Koinly",
     () => import("./export/export.ts"),

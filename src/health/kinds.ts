@@ -48,7 +48,7 @@ const sync = ({ isPaused, account }: Finding): string =>
 const accept = ({ breakIds }: Finding): string =>
   breakIds.length === 0
     ? "npm run reconcile"
-    : `npm run reconcile -- --accept ${breakIds.join(",")} --note "why"`;
+    : `npm run breaks -- accept ${breakIds.join(",")} --note "why"`;
 const none = () => "";
 const ofTime = ({ since, until }: Finding): string =>
   `${formatMinute(since)} to ${formatMinute(until)}`;
@@ -137,7 +137,7 @@ export const kinds = {
     severity: "warning",
     title: "Some rows could not be read",
     what: ({ count }) => `rejected ${formatCounted(count, "row")}`,
-    remedy: () => "npm run replay",
+    remedy: () => "npm run breaks -- list",
     isHole: true,
   },
   unclassified: {

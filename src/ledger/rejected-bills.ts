@@ -6,6 +6,7 @@ import { type Database, inTransaction, type Queryable, type Transaction } from "
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import { isOneOf } from "../db/sql/one-of.ts";
+import { timeText } from "../db/sql/time-text.ts";
 import type { PageCommit, RejectedRow, Stream } from "../sync/store.ts";
 
 /**
@@ -162,28 +163,62 @@ function idOf({ productType }: Stream, { received }: RejectedRow): string | null
   return billId === undefined || unstorable(billId) !== undefined ? null : billId;
 }
 
-/** Which rejected rows are signed off, and why. */
-export type RejectedSignOff = { readonly digests: readonly string[]; readonly note: string };
-
 /** The ledgers whose rows are looked at. Undefined for all. */
 type Among = {
   readonly accounts: readonly string[] | undefined;
   readonly productTypes: readonly string[] | undefined;
 };
 
+/** A row that broke the contract, and is neither stored nor accepted. */
+export type RejectedBill = Stream & {
+  readonly digest: string;
+  readonly path: string;
+  readonly reason: string;
+  readonly rejectedAt: string;
+};
+
+/** The unresolved rows, oldest first. */
+export async function listRejected(
+  db: Queryable,
+  { accounts, productTypes }: Among,
+): Promise<readonly RejectedBill[]> {
+  const { rows } = await withDatabaseErrors(() =>
+    db.execute<RejectedBill>(sql`
+      select
+        account,
+        product_type as "productType",
+        digest,
+        fault_path as path,
+        fault as reason,
+        ${timeText(sql`rejected_at`)} as "rejectedAt"
+      from rejected_bills
+      where resolved_at is null
+        and ${isOneOf(accounts)}
+        and ${isOneOf(productTypes, "product_type")}
+      order by account, product_type, rejected_at, digest`),
+  );
+  return rows;
+}
+
 /**
- * Signs off all of these rows with the note, or none. Rows of several ledgers may have one digest.
- * @returns the digests that no unresolved row has; empty where all were signed off.
+ * Accepts all of these rows with a note, or reopens those that were accepted, or changes none. Rows of several
+ * ledgers may have one digest.
+ * @param note why they are accepted; undefined reopens them.
+ * @returns the digests that no such row has; empty where all were changed.
  */
-export async function signOffRejected(
+export async function decideOnRejected(
   db: Database,
-  { digests, note }: RejectedSignOff,
+  { digests, note }: { readonly digests: readonly string[]; readonly note: string | undefined },
   { accounts, productTypes }: Among,
 ): Promise<readonly string[]> {
   const areNamed = sql`
           digest = any (${textArray(digests)}::text[])
-          and resolved_at is null
+          and ${note === undefined ? sql`note is not null` : sql`resolved_at is null`}
           and ${isOneOf(productTypes, "product_type")}`;
+  const changes =
+    note === undefined
+      ? sql`resolved_at = null, note = null`
+      : sql`resolved_at = statement_timestamp(), note = ${note}`;
   return withDatabaseErrors(() =>
     inTransaction(db, async (tx) => {
       const { rows } = await tx.execute<{ account: string; digest: string }>(sql`
@@ -196,7 +231,7 @@ export async function signOffRejected(
       for (const account of new Set(rows.map((row) => row.account))) {
         await tx.execute(sql`
           update rejected_bills
-          set resolved_at = statement_timestamp(), note = ${note}
+          set ${changes}
           where account = ${account}
             and ${areNamed}`);
       }

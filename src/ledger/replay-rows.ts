@@ -32,6 +32,41 @@ export type ReplayCursor = { readonly rejectedAt: string; readonly digest: strin
 // Rows are small, and a failure loses the work on one batch.
 const batchRows = 500;
 
+/** How many of an account's rejected rows could be read this time, and how many could not. */
+export type Replay = { readonly stored: number; readonly left: number };
+
+/**
+ * Tries all unresolved rejected rows of an account again, as this version reads rows.
+ * @param stopIfAsked called between batches; may throw.
+ */
+export async function replayRejected(
+  db: Database,
+  lease: LeaseInUse,
+  account: string,
+  stopIfAsked: () => void,
+): Promise<Replay> {
+  const { rows: streams } = await withDatabaseErrors(() =>
+    db.execute<Pick<Stream, "productType">>(sql`
+      select distinct product_type as "productType"
+      from rejected_bills
+      where account = ${account}
+        and resolved_at is null`),
+  );
+  let stored = 0;
+  let left = 0;
+  for (const { productType } of streams) {
+    let cursor: ReplayCursor | undefined;
+    do {
+      stopIfAsked();
+      const batch = await replayBatch(db, lease, { account, productType }, cursor);
+      stored += batch.new + batch.unchanged + batch.restated + batch.outdated;
+      left += batch.left.length;
+      cursor = batch.next;
+    } while (cursor !== undefined);
+  }
+  return { stored, left };
+}
+
 /**
  * Tries a stream's next unresolved rejected rows, oldest first, in one transaction that commits only
  * while this run holds the account.

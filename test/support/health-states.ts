@@ -196,7 +196,7 @@ export const healthStates: readonly HealthState[] = [
     statements: [synced, ledger(lostTime), checked(), aBreak("lost", lostBreak("open"))],
     found: ["lost"],
     title: "Some history is lost",
-    next: 'npm run reconcile -- --accept 7 --note "why"',
+    next: 'npm run breaks -- accept 7 --note "why"',
   },
   {
     name: "lost time that was accepted",
@@ -253,7 +253,7 @@ export const healthStates: readonly HealthState[] = [
     statements: [...well, aBreak("transfer", { wallet: "" })],
     found: ["broken"],
     title: "It does not add up",
-    next: 'npm run reconcile -- --accept 7 --note "why"',
+    next: 'npm run breaks -- accept 7 --note "why"',
   },
   {
     name: "an accepted break",
@@ -266,14 +266,14 @@ export const healthStates: readonly HealthState[] = [
     statements: [...well, aBreak("restatement", { coin: "", difference: "3" })],
     found: ["restated"],
     title: "Stored bills were changed",
-    next: 'npm run reconcile -- --accept 7 --note "why"',
+    next: 'npm run breaks -- accept 7 --note "why"',
   },
   {
     name: "a rejected row",
     statements: [...well, rejected("null"), aBreak("quarantine", { coin: "" })],
     found: ["rejected"],
     title: "Some rows could not be read",
-    next: "npm run replay",
+    next: "npm run breaks -- list",
   },
   {
     name: "a rejected row that was served well since",

@@ -21,7 +21,7 @@ import { setTimesRight } from "../../ledger/refresh-stream-times.ts";
 import type { Break } from "../../reconciliation/breaks.ts";
 import { readBrokenSpans } from "../../reconciliation/broken-spans.ts";
 import { type Reconciliation, reconcile, statementMaxMs } from "../../reconciliation/reconcile.ts";
-import { countSignedOff, listBreaks } from "../../reconciliation/sign-off.ts";
+import { countSignedOff } from "../../reconciliation/sign-off.ts";
 import type { ChainSummary, RuleSummary } from "../../reconciliation/summary.ts";
 import { movesText } from "../../reconciliation/wallet-rules.ts";
 import type { Stream } from "../../sync/store.ts";
@@ -29,15 +29,7 @@ import { formatCount, formatCounted, formatTable } from "../../terminal/format.t
 import { streamName } from "../../terminal/stream-names.ts";
 import { unreachableJson, unreachableLines } from "../../terminal/unreachable-text.ts";
 import { type Define, type Reporting, reporting } from "../options.ts";
-import {
-  breakJson,
-  breakText,
-  listedJson,
-  listedText,
-  type Marked,
-  markRetired,
-} from "./break-text.ts";
-import { type Decisions, decide, decisionsOf, listingOf } from "./decisions.ts";
+import { breakJson, breakText, type Marked, markRetired } from "./break-text.ts";
 import { repair } from "./repair.ts";
 
 export type ReconcileOptions = {
@@ -47,9 +39,7 @@ export type ReconcileOptions = {
   readonly full: boolean;
   /** Reads the time around each break again, writes what differs, and checks once more. */
   readonly repair: boolean;
-  /** Lists the breaks of the last check, and checks nothing. */
-  readonly list: { readonly isAll: boolean } | undefined;
-} & Decisions;
+};
 
 /** `reconcile`: checks the ledger against itself. The exit code is 0 only if nothing is open. */
 export async function reconcileCommand(
@@ -66,37 +56,15 @@ export async function reconcileCommand(
     else print(io, "nothing is stored yet; run sync");
     return 0;
   }
-  const { list } = options;
   const reachable = await reachableSelection(db, config, options.selection);
   // Refuses unknown names.
   const stored = await storedAmong(db, config, reachable.selection.accounts);
   selectedStreams(reachable.typed, config, stored);
-  await decide({ db, config, io }, options);
-  if (list !== undefined) return await listBreaksOf(io, db, { ...options, ...reachable, ...list });
   const run = () => check(config, io, db, { ...options, ...reachable });
   return await loggedRun(db, "reconcile", run, io.signal);
 }
 
-/** The exit code is 0 only if nothing is open, as after a check. */
-async function listBreaksOf(
-  io: Io,
-  db: Database,
-  { selection, unreachable, json, isAll }: Reachable & { readonly isAll: boolean },
-): Promise<ExitCode> {
-  const listed = await listBreaks(db, selection, { isAll });
-  const breaks = listed.map(markRetired(await readRetirements(db, selection.accounts)));
-  if (json) printJson(io, { breaks: breaks.map(listedJson), ...unreachableJson(unreachable) });
-  else {
-    const told = breaks.length === 0 ? [nothingListed(isAll)] : breaks.map(listedText);
-    print(io, [...told, ...unreachableLines(unreachable)].join("\n"));
-  }
-  return unreachable.length > 0 || breaks.some(({ state }) => state === "open") ? 1 : 0;
-}
-
 type Reachable = ReconcileOptions & ReachableSelection;
-
-const nothingListed = (isAll: boolean): string =>
-  isAll ? "no break was ever found" : "nothing is open; --all lists what is signed off or resolved";
 
 /** The result of a check, with the breaks of retired ledgers marked. */
 type Checked = Omit<Reconciliation, "breaks" | "wholeAccounts" | "recounted"> & {
@@ -202,7 +170,7 @@ export function reconciliationText(
     breaks.length === 0
       ? `nothing is open: ${exceptions === "" ? "" : `apart from ${exceptions}, `}${whole} adds up`
       : `${formatCounted(breaks.length, "break")} open; ` +
-        'sign one off with: reconcile --accept NUMBER --note "…"';
+        'to accept one: bill-sync breaks accept NUMBER --note "…"';
   return [
     chains.length === 0 ? "no bill was stored since the last check" : chainTable(chains),
     ...(odd.length === 0 ? [] : ["", ruleTable(odd)]),
@@ -240,12 +208,6 @@ const ruleTable = (rules: readonly RuleSummary[]): string =>
 type ReconcileWords = Reporting & {
   readonly full: boolean;
   readonly repair: boolean;
-  readonly list: boolean;
-  readonly all: boolean;
-  readonly accept?: string;
-  readonly reopen?: string;
-  readonly note?: string;
-  readonly by?: string;
 };
 
 export const define: Define = (command, { io, readEnvironment }, exitWith) => {
@@ -254,18 +216,10 @@ export const define: Define = (command, { io, readEnvironment }, exitWith) => {
       json: options.json,
       full: options.full,
       repair: options.repair,
-      ...decisionsOf(options),
-      list: listingOf(options),
       selection: selectionOf(options),
     });
   reporting(command)
     .option("--full", "check and count all bills again, not only what changed", false)
     .option("--repair", "read the time around each break again, and write what differs", false)
-    .option("--list", "list the open breaks and check nothing", false)
-    .option("--all", "with --list: include breaks that are signed off or resolved", false)
-    .option("--accept <numbers>", "sign breaks off: 3 or 3,4,7-9; they stay on record")
-    .option("--reopen <numbers>", "take sign-offs back")
-    .option("--note <text>", "the reason; required with --accept")
-    .option("--by <name>", "who signs off or reopens")
     .action(exitWith(reconcile));
 };

@@ -100,7 +100,7 @@ function streamRemarks(status: StreamStatus, configured: ReadonlySet<string>): r
       ? []
       : [
           `${name}: ${formatCounted(rejected, "row")} in rejected_bills broke the API's contract; ` +
-            "after an upgrade, npm run replay",
+            "bill-sync breaks list shows them",
         ]),
   ];
 }

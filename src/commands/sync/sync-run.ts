@@ -26,11 +26,13 @@ import type { LockWaits } from "../../db/lease/lock-waits.ts";
 import { commitContracts, commitSymbols } from "../../db/reference/stored-symbols.ts";
 import { DatabaseError, type ExchangeError } from "../../errors.ts";
 import { openStore } from "../../ledger/ledger-store.ts";
+import { replayRejected } from "../../ledger/replay-rows.ts";
 import { countRejected } from "../../reports/count-rejected.ts";
 import type { AccountMode } from "../../sync/account-state.ts";
 import { type AccountReport, syncAccount } from "../../sync/run.ts";
 import { syncContracts, syncSymbols } from "../../sync/settings-lists.ts";
 import type { LoanToValueCommit, PageCommit } from "../../sync/store.ts";
+import { formatCounted } from "../../terminal/format.ts";
 import type { Reporter } from "./reporter.ts";
 import { errorsOf, type SyncResult, type SyncRun, syncResult } from "./sync-result.ts";
 import { countsOf } from "./sync-summary.ts";
@@ -149,7 +151,7 @@ async function syncOne(deps: AccountDeps, wanted: Account): Promise<AccountRepor
  * nothing.
  */
 async function hold(deps: AccountDeps, account: AccountWithCredentials, exchange: AccountExchange) {
-  const { db, signal, reporter, runId, newKey, leases, users, lockWaits } = deps;
+  const { db, signal, reporter, runId, targets, newKey, leases, users, lockWaits } = deps;
   const { name, credentials } = account;
   const named = { account: name, key: credentials.key };
   await refuseTakenKey(db, named);
@@ -164,6 +166,11 @@ async function hold(deps: AccountDeps, account: AccountWithCredentials, exchange
   const store = openStore(db, lease, runId, lockWaits);
   const key = new AccountKey(db, named);
   const { assertHeld } = lease;
+  if (targets.has("bills")) {
+    const replayed = await replayRejected(db, lease, name, () => signal.throwIfAborted());
+    if (replayed.stored > 0)
+      reporter.notice(`${name}: ${formatCounted(replayed.stored, "rejected row")} can be read now`);
+  }
   const kept = stack.move();
   return {
     store: {

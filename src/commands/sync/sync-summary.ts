@@ -160,8 +160,8 @@ const accountRemarks = ({ account, closed = [], notAvailable = [] }: AccountRepo
 
 const rejectedRemark = ({ rows, ...stream }: RejectedCount): string =>
   `${streamName(stream)}: ${formatCount(rows)} ${rows === 1 ? "row is" : "rows are"} in ` +
-  "rejected_bills and not among the bills; each says how it broke the API's contract, and after an " +
-  "upgrade npm run replay tries them again";
+  "rejected_bills and not among the bills: bill-sync breaks list shows how each broke the API's contract, " +
+  "and every sync tries them again";
 
 /** A run's summary for programs. */
 export const summaryJson = (result: SyncResult): object => ({

@@ -89,7 +89,7 @@ ${commandsOf(entry, remedy)}
 ${
   isSigned
     ? html`<p>Sign it off, where the reason is known:</p>
-<pre tabindex="0">npm run reconcile -- --accept ${entry.breakId} --note "why"</pre>`
+<pre tabindex="0">npm run breaks -- accept ${entry.breakId} --note "why"</pre>`
     : ""
 }
 </details>`;
@@ -105,7 +105,7 @@ function commandsOf(
       return html`<p>Read what is missing, and check once more:</p><pre tabindex="0">npm run sync -- --account ${shellWord(account)}
 npm run reconcile</pre>`;
     case "replay":
-      return html`<p>Read the rejected rows again, after an upgrade, and check once more:</p><pre tabindex="0">npm run replay
+      return html`<p>Read the rejected rows again, after an upgrade, and check once more:</p><pre tabindex="0">npm run sync
 npm run reconcile</pre>`;
     case "check":
       return html`<p>What explains it is gone since the last check. Check once more:</p><pre tabindex="0">npm run reconcile</pre>`;

@@ -58,7 +58,7 @@ export async function breaksSection(tx: Transaction, facts: Facts): Promise<Html
           : none(facts),
     },
     html`${rows.length > 0 ? breakTable(rows) : ""}
-${more > 0 ? html`<p class="remark">and ${formatCount(more)} more: <code>npm run reconcile -- --list</code></p>` : ""}
+${more > 0 ? html`<p class="remark">and ${formatCount(more)} more: <code>npm run breaks -- list</code></p>` : ""}
 ${await rejectedRows(tx, facts)}
 ${demoTable(ofDemo, facts, rowOf)}
 ${settledTable(settled, goodAt)}`,
@@ -127,5 +127,5 @@ function settledTable(
   const more = settled.length - newest.length;
   return html`<details class="settled"><summary>Signed off or resolved: ${formatCounted(settled.length, "break")}</summary>
 ${breakTable(newest.map((entry) => breakRow(entry, { tone: "none", goodAt: goodAt.get(entry.breakId), past: pastOf(entry) })))}
-${more > 0 ? html`<p class="remark">and ${formatCount(more)} older: <code>npm run reconcile -- --list --all</code></p>` : ""}</details>`;
+${more > 0 ? html`<p class="remark">and ${formatCount(more)} older: <code>npm run breaks -- list --all</code></p>` : ""}</details>`;
 }

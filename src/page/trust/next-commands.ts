@@ -34,8 +34,7 @@ export function nextCommands(trust: Undone): readonly string[] {
     ...paused
       .slice(0, pausedMax)
       .map((account) => `npm run accounts -- resume ${shellWord(account)}`),
-    ...(isToRead ? ["npm run sync"] : []),
-    ...(rejectedRows > 0 ? ["npm run replay"] : []),
+    ...(isToRead || rejectedRows > 0 ? ["npm run sync"] : []),
   ];
   // What is read is reconciled next. A sign-off comes last: a check may resolve the break.
   if (trust.repairableBreaks > 0) return [...reads, "npm run reconcile -- --repair"];
@@ -46,4 +45,4 @@ export function nextCommands(trust: Undone): readonly string[] {
 const signOff = (breakIds: readonly number[]): readonly string[] =>
   breakIds.length === 0
     ? []
-    : [`npm run reconcile -- --accept ${breakIds.slice(0, breaksMax).join(",")} --note "why"`];
+    : [`npm run breaks -- accept ${breakIds.slice(0, breaksMax).join(",")} --note "why"`];

@@ -34,8 +34,8 @@ export async function rejectedRows(
   const digests = rows.map(({ digest }) => digest).join(",");
   return html`<h3>Rejected rows</h3>
 <p>They are in the table <code>rejected_bills</code> as they came. A newer version may read them; a row that stays may be accepted as it is.</p>
-<pre tabindex="0">npm run replay
-npm run replay -- --accept ${digests} --note "why"</pre>
+<pre tabindex="0">npm run sync
+npm run breaks -- accept ${digests} --note "why"</pre>
 <table class="runs stacked">
 <thead><tr><th scope="col">Rejected</th><th scope="col">Ledger</th><th scope="col">Bill</th><th scope="col">Why</th></tr></thead>
 <tbody>${rows.map(rowOf)}</tbody></table>

@@ -40,8 +40,8 @@ function reasonOf({ kind, span }: Hole): string {
       return `${name} is not read yet, and no sync has run for long; run sync, and try again`;
     case "rejected":
       return (
-        `a row of ${name} broke the contract and is not among the bills; run replay, or sign it off ` +
-        "with replay --accept"
+        `a row of ${name} broke the contract and is not among the bills; the next sync tries it again, and ` +
+        "bill-sync breaks accept accepts it"
       );
     default:
       return kind satisfies never;
